@@ -697,14 +697,14 @@ typedef struct gemmepi_elementwise_desc {
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
-    double weight;         /* LERP and LERP_BACKWARD without w */
-    const float *scale;    /* CAST_SCALE */
-    float *y_scale;        /* CAST_Y_SCALE */
-    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
-    void *y_transposed;    /* CAST */
+    double weight;             /* LERP and LERP_BACKWARD without w */
+    const float *scale;        /* CAST_SCALE */
+    float *y_scale;            /* CAST_Y_SCALE */
+    void *amax;                /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
+    void *y_transposed;        /* CAST */
     float *y_transposed_scale; /* CAST_Y_SCALE with y_transposed and VECTOR_128 or BLOCK_128 */
-    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
-    size_t workspace_size; /* bytes; at least the plan's */
+    void *workspace;           /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size;     /* bytes; at least the plan's */
 
     /* Of a formula, as in gemmepi_matmul_args, and y. gemmepi_elementwise takes a pointer that is NULL from the operand's tensor. What no
        output depends on is not looked at. An output of the kind FULL, or y, may be exactly an input of the kind FULL (pointer, dtype,
@@ -811,7 +811,7 @@ typedef struct gemmepi_linear_args {
     const void *dy;
     void *da, *db, *dbias;
     const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode */
-    float *found_scale_y, *amax_history; /* FIND_SCALE_D, in the place of scale_y: as found_scale_d and amax_history of a product */
+    float *found_scale_y, *amax_history;                                /* FIND_SCALE_D, in the place of scale_y: as found_scale_d and amax_history of a product */
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
@@ -10787,8 +10787,8 @@ enum {
   GEMMEPI__TENSORS
 };
 
-static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {
-  "a", "b", "w", "dy", "y", "da", "db", "dw", "y_transposed"};
+static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a",  "b",  "w",  "dy",          "y",
+        "da", "db", "dw", "y_transposed"};
 
 #define GEMMEPI__BIT(tensor) (1u << (tensor))
 #define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
@@ -11196,8 +11196,7 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
 
 /* What y_transposed goes with. */
 static gemmepi_status gemmepi__check_transposed(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
-  int y = task->operands[GEMMEPI__OUT_Y].dtype,
-    turned = task->operands[GEMMEPI__OUT_Y_TRANSPOSED].dtype;
+  int y = task->operands[GEMMEPI__OUT_Y].dtype, turned = task->operands[GEMMEPI__OUT_Y_TRANSPOSED].dtype;
   if (!gemmepi__is_fp8(y))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
       gemmepi__dtype((gemmepi_dtype)y)->name);
@@ -16249,8 +16248,7 @@ static gemmepi_status gemmepi__launch_together(const gemmepi_context *context, c
   void *list[1];
   int result;
   list[0] = params;
-  result =
-    gemmepi__launch_with(context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, list, stream);
+  result = gemmepi__launch_with(context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, list, stream);
   *refused = result == GEMMEPI__CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE ||
        result == GEMMEPI__CUDA_ERROR_NOT_SUPPORTED;
   return result && !*refused ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
@@ -19932,9 +19930,14 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
 
 /* >>whole tensors whose scale is made of their amax, in one launch: scaled_tensor.cu */
 
-#define GEMMEPI__MEETING_BYTES 256 /* of workspace, ahead of each block's amax: numbers by which blocks meet */
+#define GEMMEPI__MEETING_BYTES \
+  256 /* of workspace, ahead of each block's amax: numbers by which blocks meet */
 
-enum { GEMMEPI__ALL_AT_ONCE, GEMMEPI__FINDS_AMAX, GEMMEPI__STORES }; /* a launch's phase: as in scaled_tensor.cu */
+enum {
+  GEMMEPI__ALL_AT_ONCE,
+  GEMMEPI__FINDS_AMAX,
+  GEMMEPI__STORES
+}; /* a launch's phase: as in scaled_tensor.cu */
 
 /* Whether a task's scale is made so. way: of its cast, by tiles */
 static int gemmepi__is_of_tensor(const gemmepi__task *task, const gemmepi__scaled_step *step,
@@ -20348,12 +20351,12 @@ static gemmepi_status gemmepi__check_turned_scale(const gemmepi__elementwise_pla
   for (i = 0; i < 3; i++) {
     uintptr_t base = (uintptr_t)tensors[i];
     if (begin < base + (uintptr_t)plan->reach[which[i]].high && base + (uintptr_t)plan->reach[which[i]].low < end)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p, %llu bytes) overlaps %s",
-        scale, (gemmepi__ull)(end - begin), gemmepi__tensor_names[which[i]]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p, %llu bytes) overlaps %s", scale,
+        (gemmepi__ull)(end - begin), gemmepi__tensor_names[which[i]]);
   }
   if (begin < (uintptr_t)args->y_scale + count * sizeof(float) && (uintptr_t)args->y_scale < end)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.y_scale (%p)",
-      scale, (void *)args->y_scale);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.y_scale (%p)", scale,
+      (void *)args->y_scale);
   if (args->amax && begin < (uintptr_t)args->amax + count * gemmepi__amax_size(task) && (uintptr_t)args->amax < end)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.amax (%p)", scale, args->amax);
   return GEMMEPI_OK;
@@ -29035,9 +29038,22 @@ enum {
 
 #define GEMMEPI__L_SCALE_OF(tensor) (GEMMEPI__L_SCALE_A + (tensor)) /* of A to DY */
 
-static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {
-  "a",  "b",     "y",       "preact",  "dy",      "bias",         "da",
-  "db", "dbias", "scale_a", "scale_b", "scale_y", "scale_preact", "scale_dy", "found_scale_y", "amax_history"};
+static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {"a",
+        "b",
+        "y",
+        "preact",
+        "dy",
+        "bias",
+        "da",
+        "db",
+        "dbias",
+        "scale_a",
+        "scale_b",
+        "scale_y",
+        "scale_preact",
+        "scale_dy",
+        "found_scale_y",
+        "amax_history"};
 
 #define GEMMEPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 
@@ -31051,8 +31067,8 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags does not ask for it", name,
         pointers[t]);
     if (t >= GEMMEPI__L_FOUND_SCALE_Y && !used && pointers[t] && !gemmepi__is_backward(task))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s",
-        name, pointers[t], t == GEMMEPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name,
+        pointers[t], t == GEMMEPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
     if (t == GEMMEPI__L_SCALE_Y && pointers[t] && task->found_scale)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
         "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are found, and go to args.found_scale_y",

@@ -124,8 +124,7 @@ static void read_rows(const network *net, matrix x, int32_t *labels, int32_t *be
     multiply(learn, net->hidden, net->d_logits, &net->w2, (gemmepi_matmul_args){.alpha = &factor});
     learn.m = PIXELS, learn.n = HIDDEN;
     learn.a.transposed = !x.transposed, learn.a.ld = x.transposed ? MOST : 0;
-    multiply(learn, x.transposed ? x_t : x, net->d_hidden, &net->w1,
-             (gemmepi_matmul_args){.alpha = &factor});
+    multiply(learn, x.transposed ? x_t : x, net->d_hidden, &net->w1, (gemmepi_matmul_args){.alpha = &factor});
     cast(net->w1, net->narrow1, PIXELS, HIDDEN);
     cast(net->w2, net->narrow2, HIDDEN, CLASSES);
 }

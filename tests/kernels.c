@@ -661,10 +661,12 @@ static void list_both_layouts(void) {
                                  GEMMEPI_CAST_Y_SCALE | (d % 3 ? GEMMEPI_CAST_AMAX : 0), turns, words);
                 if (!turns)
                     continue;
-                add_both_layouts(floats[d], to, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX, 1, words);
+                add_both_layouts(floats[d], to, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX,
+                                 1, words);
                 add_both_layouts(floats[d], to, GEMMEPI_SCALE_VECTOR_128,
-                                 GEMMEPI_CAST_Y_SCALE | (d % 2 ? GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS : 0), 1,
-                                 words);
+                                 GEMMEPI_CAST_Y_SCALE |
+                                     (d % 2 ? GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS : 0),
+                                 1, words);
                 add_both_layouts(floats[d], to, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_Y_SCALE, 1, words);
             }
 }

@@ -576,14 +576,14 @@ typedef struct gemmepi_elementwise_desc {
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
-    double weight;         /* LERP and LERP_BACKWARD without w */
-    const float *scale;    /* CAST_SCALE */
-    float *y_scale;        /* CAST_Y_SCALE */
-    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
-    void *y_transposed;    /* CAST */
+    double weight;             /* LERP and LERP_BACKWARD without w */
+    const float *scale;        /* CAST_SCALE */
+    float *y_scale;            /* CAST_Y_SCALE */
+    void *amax;                /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
+    void *y_transposed;        /* CAST */
     float *y_transposed_scale; /* CAST_Y_SCALE with y_transposed and VECTOR_128 or BLOCK_128 */
-    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
-    size_t workspace_size; /* bytes; at least the plan's */
+    void *workspace;           /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size;     /* bytes; at least the plan's */
 
     /* Of a formula, as in gemmepi_matmul_args, and y. gemmepi_elementwise takes a pointer that is NULL from the operand's tensor. What no
        output depends on is not looked at. An output of the kind FULL, or y, may be exactly an input of the kind FULL (pointer, dtype,
@@ -690,7 +690,7 @@ typedef struct gemmepi_linear_args {
     const void *dy;
     void *da, *db, *dbias;
     const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode */
-    float *found_scale_y, *amax_history; /* FIND_SCALE_D, in the place of scale_y: as found_scale_d and amax_history of a product */
+    float *found_scale_y, *amax_history;                                /* FIND_SCALE_D, in the place of scale_y: as found_scale_d and amax_history of a product */
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */

@@ -160,8 +160,7 @@ static gemmepi_status gemmepi__launch_together(const gemmepi_context *context, c
     void *list[1];
     int result;
     list[0] = params;
-    result =
-        gemmepi__launch_with(context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, list, stream);
+    result = gemmepi__launch_with(context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, list, stream);
     *refused = result == GEMMEPI__CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE ||
                result == GEMMEPI__CUDA_ERROR_NOT_SUPPORTED;
     return result && !*refused ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;

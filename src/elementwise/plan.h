@@ -239,12 +239,14 @@ static gemmepi_status gemmepi__check_turned_scale(const gemmepi__elementwise_pla
         uintptr_t base = (uintptr_t)tensors[i];
         if (begin < base + (uintptr_t)plan->reach[which[i]].high &&
             base + (uintptr_t)plan->reach[which[i]].low < end)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p, %llu bytes) overlaps %s",
-                                 scale, (gemmepi__ull)(end - begin), gemmepi__tensor_names[which[i]]);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.y_transposed_scale (%p, %llu bytes) overlaps %s", scale,
+                                 (gemmepi__ull)(end - begin), gemmepi__tensor_names[which[i]]);
     }
     if (begin < (uintptr_t)args->y_scale + count * sizeof(float) && (uintptr_t)args->y_scale < end)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.y_scale (%p)",
-                             scale, (void *)args->y_scale);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.y_transposed_scale (%p) overlaps args.y_scale (%p)", scale,
+                             (void *)args->y_scale);
     if (args->amax && begin < (uintptr_t)args->amax + count * gemmepi__amax_size(task) &&
         (uintptr_t)args->amax < end)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.amax (%p)",

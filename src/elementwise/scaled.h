@@ -104,7 +104,7 @@ static int gemmepi__turned_is_aligned(const gemmepi__task *task, const gemmepi__
 typedef struct gemmepi__scaled_way {
     int k_is_fast, vectors, scale, amax, stores;
     int turns; /* 1: y_transposed is stored, too, 2: by words */
-    int slow; /* a tile's extent along the other axis */
+    int slow;  /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
 static void gemmepi__append_scaled_types(gemmepi__text *text, const gemmepi__task *task) {
@@ -203,9 +203,14 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
 
 /* >>whole tensors whose scale is made of their amax, in one launch: scaled_tensor.cu */
 
-#define GEMMEPI__MEETING_BYTES 256 /* of workspace, ahead of each block's amax: numbers by which blocks meet */
+#define GEMMEPI__MEETING_BYTES \
+    256 /* of workspace, ahead of each block's amax: numbers by which blocks meet */
 
-enum { GEMMEPI__ALL_AT_ONCE, GEMMEPI__FINDS_AMAX, GEMMEPI__STORES }; /* a launch's phase: as in scaled_tensor.cu */
+enum {
+    GEMMEPI__ALL_AT_ONCE,
+    GEMMEPI__FINDS_AMAX,
+    GEMMEPI__STORES
+}; /* a launch's phase: as in scaled_tensor.cu */
 
 /* Whether a task's scale is made so. way: of its cast, by tiles */
 static int gemmepi__is_of_tensor(const gemmepi__task *task, const gemmepi__scaled_step *step,

@@ -46,9 +46,22 @@ enum {
 
 #define GEMMEPI__L_SCALE_OF(tensor) (GEMMEPI__L_SCALE_A + (tensor)) /* of A to DY */
 
-static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {
-    "a",  "b",     "y",       "preact",  "dy",      "bias",         "da",
-    "db", "dbias", "scale_a", "scale_b", "scale_y", "scale_preact", "scale_dy", "found_scale_y", "amax_history"};
+static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {"a",
+                                                                   "b",
+                                                                   "y",
+                                                                   "preact",
+                                                                   "dy",
+                                                                   "bias",
+                                                                   "da",
+                                                                   "db",
+                                                                   "dbias",
+                                                                   "scale_a",
+                                                                   "scale_b",
+                                                                   "scale_y",
+                                                                   "scale_preact",
+                                                                   "scale_dy",
+                                                                   "found_scale_y",
+                                                                   "amax_history"};
 
 #define GEMMEPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 

@@ -75,14 +75,15 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
                                  "args.%s is given (%p), but desc.flags does not ask for it", name,
                                  pointers[t]);
         if (t >= GEMMEPI__L_FOUND_SCALE_Y && !used && pointers[t] && !gemmepi__is_backward(task))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s",
-                                 name, pointers[t],
-                                 t == GEMMEPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name,
+                pointers[t], t == GEMMEPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
         if (t == GEMMEPI__L_SCALE_Y && pointers[t] && task->found_scale)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are "
-                                 "found, and go to args.found_scale_y",
-                                 pointers[t]);
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are "
+                "found, and go to args.found_scale_y",
+                pointers[t]);
         if (t >= GEMMEPI__L_SCALE_A && t <= GEMMEPI__L_SCALE_DY && !used && pointers[t] &&
             gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,

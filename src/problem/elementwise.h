@@ -21,8 +21,8 @@ enum {
     GEMMEPI__TENSORS
 };
 
-static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {
-    "a", "b", "w", "dy", "y", "da", "db", "dw", "y_transposed"};
+static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a",  "b",  "w",  "dy",          "y",
+                                                                    "da", "db", "dw", "y_transposed"};
 
 #define GEMMEPI__BIT(tensor) (1u << (tensor))
 #define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
@@ -280,8 +280,8 @@ static gemmepi_status gemmepi__take_transposed(gemmepi__task *task, const gemmep
     int64_t stride[GEMMEPI__MAX_RANK];
     int last = task->rank - 1, d;
     if (task->rank < 2)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has %d axes; it takes two",
-                             task->rank);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "y_transposed is given, but y has %d axes; it takes two", task->rank);
     for (d = 0; d < task->rank; d++)
         if (tensor->rank != task->rank ||
             tensor->shape[d < last - 1 ? d : 2 * last - 1 - d] != task->shape[d])
@@ -461,20 +461,20 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
 /* What y_transposed goes with. */
 static gemmepi_status gemmepi__check_transposed(const gemmepi__task *task,
                                                 const gemmepi_elementwise_desc *desc) {
-    int y = task->operands[GEMMEPI__OUT_Y].dtype,
-        turned = task->operands[GEMMEPI__OUT_Y_TRANSPOSED].dtype;
+    int y = task->operands[GEMMEPI__OUT_Y].dtype, turned = task->operands[GEMMEPI__OUT_Y_TRANSPOSED].dtype;
     if (!gemmepi__is_fp8(y))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
                              gemmepi__dtype((gemmepi_dtype)y)->name);
     if (turned != y)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed has the dtype %s, y has %s; they must be the same",
-                             gemmepi__dtype((gemmepi_dtype)turned)->name,
-                             gemmepi__dtype((gemmepi_dtype)y)->name);
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "y_transposed has the dtype %s, y has %s; they must be the same",
+            gemmepi__dtype((gemmepi_dtype)turned)->name, gemmepi__dtype((gemmepi_dtype)y)->name);
     if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
-                             "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
+            "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
     if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "y_transposed is given with scales of vectors or blocks, but desc.flags has no "

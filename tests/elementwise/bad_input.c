@@ -713,31 +713,38 @@ static void both_layouts_are_looked_at(void) {
     REFUSED(TURNED, "y_transposed", "1", g[E_A].rank = g[E_Y].rank = g[E_TURNED].rank = 1;
             STRIDE(A)[0] = STRIDE(Y)[0] = 1);
     REFUSED(TURNED, "y_transposed", "same place", STRIDE(TURNED)[0] = 0);
-    REFUSED((use_turned(GEMMEPI_BF16, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE)), "y_transposed", "BF16", (void)0);
-    REFUSED(TURNED, "y_transposed", "E5M2", g[E_TURNED].dtype = GEMMEPI_E5M2);
-    REFUSED((use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE)), "y_transposed", "OUTER", (void)0);
-    REFUSED((use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_SCALE)), "y_transposed", "CAST_Y_SCALE",
+    REFUSED((use_turned(GEMMEPI_BF16, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE)), "y_transposed", "BF16",
             (void)0);
+    REFUSED(TURNED, "y_transposed", "E5M2", g[E_TURNED].dtype = GEMMEPI_E5M2);
+    REFUSED((use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE)), "y_transposed", "OUTER",
+            (void)0);
+    REFUSED((use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_SCALE)), "y_transposed",
+            "CAST_Y_SCALE", (void)0);
     REFUSED_STRUCT(ACTIVATION, "y_transposed", "ACTIVATION", desc.y_transposed = &g[E_Y]);
     REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y_transposed", "NULL", args.y_transposed = NULL);
     REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y", "overlaps", args.y_transposed = args.y);
-    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y_transposed", "overlaps", args.y_transposed = (void *)(uintptr_t)args.a);
-    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "scale", "overlaps", args.scale = (const float *)args.y_transposed);
-    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y_transposed_scale", "given", args.y_transposed_scale = (float *)args.y);
-    REFUSED_STRUCT_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_NONE, 0)), INVALID_ARGUMENT, "y_transposed", "given",
-                        args.y_transposed = args.y);
+    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y_transposed", "overlaps",
+                 args.y_transposed = (void *)(uintptr_t)args.a);
+    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "scale", "overlaps",
+                 args.scale = (const float *)args.y_transposed);
+    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y_transposed_scale", "given",
+                 args.y_transposed_scale = (float *)args.y);
+    REFUSED_STRUCT_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_NONE, 0)), INVALID_ARGUMENT, "y_transposed",
+                        "given", args.y_transposed = args.y);
     REFUSED_STRUCT_ARGS(ACTIVATION, INVALID_ARGUMENT, "y_transposed_scale", "given",
                         args.y_transposed_scale = (float *)(uintptr_t)args.a);
     REFUSED_ARGS(VECTORS, INVALID_ARGUMENT, "y_transposed_scale", "NULL", args.y_transposed_scale = NULL);
     REFUSED_ARGS(VECTORS, MISALIGNED, "y_transposed_scale", "4",
                  args.y_transposed_scale = (float *)(void *)((char *)args.y_transposed_scale + 2));
-    REFUSED_ARGS(VECTORS, INVALID_ARGUMENT, "y_transposed_scale", "y_scale", args.y_transposed_scale = args.y_scale);
+    REFUSED_ARGS(VECTORS, INVALID_ARGUMENT, "y_transposed_scale", "y_scale",
+                 args.y_transposed_scale = args.y_scale);
     REFUSED_ARGS(VECTORS, INVALID_ARGUMENT, "y_transposed_scale", "overlaps",
                  args.y_transposed_scale = (float *)args.y_transposed);
     REFUSED_ARGS(VECTORS, INVALID_ARGUMENT, "y_transposed_scale", "overlaps",
                  args.y_transposed_scale = (float *)(uintptr_t)args.a);
-    REFUSED_ARGS((use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
-                 INVALID_ARGUMENT, "y_transposed_scale", "amax", args.y_transposed_scale = (float *)args.amax);
+    REFUSED_ARGS(
+        (use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
+        INVALID_ARGUMENT, "y_transposed_scale", "amax", args.y_transposed_scale = (float *)args.amax);
 }
 
 /* A desc that was never filled in, as debuggers and allocators leave memory, is refused before a pointer of it is followed. */

@@ -177,7 +177,7 @@ static size_t call_scale_bytes(const call *c, int region) {
     scale_layout s;
     operation turned;
     size_t size = region == E_AMAX && c->o.t[E_A].dtype == GEMMEPI_F64 ? 8 : 4;
-    uint64_t flag = region == E_SCALE     ? GEMMEPI_CAST_SCALE
+    uint64_t flag = region == E_SCALE  ? GEMMEPI_CAST_SCALE
                     : region == E_AMAX ? GEMMEPI_CAST_AMAX
                                        : GEMMEPI_CAST_Y_SCALE;
     if (c->o.kind != GEMMEPI_OP_CAST || !(c->o.flags & flag))
@@ -700,8 +700,7 @@ static int check_scaled(const call *c, image *m) {
     if (!good || !m->o.t[E_TURNED].used)
         return good;
     turned = operation_turned(&m->o);
-    return check_cast(c, m, &turned, E_TURNED,
-                      m->o.mode > GEMMEPI_SCALE_TENSOR ? E_TURNED_SCALE : E_Y_SCALE);
+    return check_cast(c, m, &turned, E_TURNED, m->o.mode > GEMMEPI_SCALE_TENSOR ? E_TURNED_SCALE : E_Y_SCALE);
 }
 
 /* Every element of every output, and that nothing else has changed. */
@@ -884,8 +883,7 @@ static void random_layouts_of(call *c, rng *r) {
 /* A cast whose scales go by rows or blocks, or are found on the way. It is not run in place. */
 static int call_is_scaled(const call *c) {
     return c->o.kind == GEMMEPI_OP_CAST &&
-           (c->o.mode > GEMMEPI_SCALE_TENSOR || (c->o.flags & GEMMEPI_CAST_Y_SCALE) ||
-            c->o.t[E_TURNED].used);
+           (c->o.mode > GEMMEPI_SCALE_TENSOR || (c->o.flags & GEMMEPI_CAST_Y_SCALE) || c->o.t[E_TURNED].used);
 }
 
 /* Some outputs exactly an input. */

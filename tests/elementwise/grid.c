@@ -807,13 +807,14 @@ static call call_both_layouts(int rank, const int64_t *shape, gemmepi_scale_mode
 
 /* y_transposed is what a cast of the transposed matrix makes: with one scale it is y's, else it has scales of its own. */
 static void a_cast_may_make_both_layouts(void) {
-    static const int64_t shapes[][2] = {{1, 1},     {3, 5},   {128, 128}, {127, 129}, {130, 260}, {64, 520}, {257, 136},
-                                        {1, 300},   {300, 1}, {8, 1000},  {1000, 8},  {4, 4},     {132, 24}, {384, 640},
-                                        {256, 1160}};
+    static const int64_t shapes[][2] = {{1, 1},    {3, 5},     {128, 128}, {127, 129}, {130, 260},
+                                        {64, 520}, {257, 136}, {1, 300},   {300, 1},   {8, 1000},
+                                        {1000, 8}, {4, 4},     {132, 24},  {384, 640}, {256, 1160}};
     int i, f, mode, turn = 0;
     for (i = 0; i < COUNT(shapes); i++) {
         for (f = 0; f < COUNT(one_scale_flags); f++, turn++)
-            hold(call_both_layouts(2, shapes[i], one_scale_flags[f] && i % 2 ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE,
+            hold(call_both_layouts(2, shapes[i],
+                                   one_scale_flags[f] && i % 2 ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE,
                                    one_scale_flags[f], f == 2 ? i : f, turn));
         for (mode = GEMMEPI_SCALE_VECTOR_128; mode <= GEMMEPI_SCALE_BLOCK_128; mode++)
             for (f = 0; f < 4; f++, turn++)
@@ -830,8 +831,10 @@ static void both_layouts_take_any_strides_and_items(void) {
     for (way = 0; way < 5; way++)
         for (mode = GEMMEPI_SCALE_TENSOR; mode <= GEMMEPI_SCALE_BLOCK_128; mode++)
             for (f = 0; f < 2; f++, turn++) {
-                call c = way < 4 ? call_both_layouts(3, three, (gemmepi_scale_mode)mode, GEMMEPI_CAST_Y_SCALE, mode, turn)
-                                 : call_both_layouts(4, four, (gemmepi_scale_mode)mode, GEMMEPI_CAST_Y_SCALE, mode, turn);
+                call c = way < 4 ? call_both_layouts(3, three, (gemmepi_scale_mode)mode, GEMMEPI_CAST_Y_SCALE,
+                                                     mode, turn)
+                                 : call_both_layouts(4, four, (gemmepi_scale_mode)mode, GEMMEPI_CAST_Y_SCALE,
+                                                     mode, turn);
                 strided *a = &c.o.t[E_A], *y = &c.o.t[E_Y], *turned = &c.o.t[E_TURNED];
                 if (mode == GEMMEPI_SCALE_OUTER)
                     continue;
@@ -854,7 +857,8 @@ static void both_layouts_take_any_strides_and_items(void) {
 
 /* Longer than what all blocks of an emulated GPU, or some of a real one, keep at a time; and again, in a workspace that holds anything. */
 static void a_scale_of_a_whole_tensor_is_found_in_one_launch_again_and_again(void) {
-    static const int64_t shapes[][2] = {{513, 1152}, {640, 1024}, {1, 128}, {2, 64}, {5, 8}, {300, 1000}, {70, 8200}};
+    static const int64_t shapes[][2] = {{513, 1152}, {640, 1024}, {1, 128},  {2, 64},
+                                        {5, 8},      {300, 1000}, {70, 8200}};
     static const gemmepi_dtype from[] = {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_E4M3, GEMMEPI_F16};
     int i, again, turn = 0;
     for (i = 0; i < COUNT(shapes); i++)

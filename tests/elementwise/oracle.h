@@ -21,8 +21,7 @@
 
 enum { E_A, E_B, E_W, E_DY, E_Y, E_DA, E_DB, E_DW, E_TURNED, E_TENSORS };
 
-static const char *const element_names[] = {"a",  "b",  "w",  "dy",          "y",
-                                            "da", "db", "dw", "y_transposed"};
+static const char *const element_names[] = {"a", "b", "w", "dy", "y", "da", "db", "dw", "y_transposed"};
 
 typedef struct strided {
     int used;

@@ -212,7 +212,6 @@ static table make_table() {
     t["fence.proxy.tensormap::generic.acquire.gpu"] = {"__", nothing};
     t["tensormap.replace.tile.global_dim.global.b1024.b32"] = {"an4", replace_extent};
     t["membar.sys"] = {"", nothing}; // what the host reads, it reads when the kernel is done
-    t["membar.gl"] = {"", nothing};  // each operation is done before the next
     t["fence.mbarrier_init.release.cluster"] = {"", nothing};
     t["fence.proxy.async.shared::cta"] = {"", fence_proxy};
 

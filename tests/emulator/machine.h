@@ -143,7 +143,7 @@ struct block {
 struct launch {
     const program *runs;
     u32 grid, block_x, block_y, dynamic_shared;
-    u32 together; // blocks that run at once: of a cluster, or all of them
+    u32 together;               // blocks that run at once: of a cluster, or all of them
     std::vector<u8> parameters; // at a multiple of 64 in the copy
     u8 *parameters_at;
     u64 random;

@@ -40,11 +40,12 @@ static void fill_with(tensors *t, unsigned seed, int highest) {
     int64_t i;
     for (i = 0; i < count_of(t); i++) {
         uint64_t drawn = random_hash((uint64_t)i * 31 + seed);
-        t->from[i] = (uint16_t)((drawn >> 40 & 0x8000) | (unsigned)(highest - 1 - (int)(drawn % 12)) << 7 | (drawn >> 20 & 127));
+        t->from[i] = (uint16_t)((drawn >> 40 & 0x8000) | (unsigned)(highest - 1 - (int)(drawn % 12)) << 7 |
+                                (drawn >> 20 & 127));
     }
     t->from[random_hash(seed) % (uint64_t)count_of(t)] = (uint16_t)(highest << 7 | 0x55);
-    CHECK(gemmepi_upload(here->context, t->a, t->from, (size_t)count_of(t) * 2, here->stream) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
+    CHECK(gemmepi_upload(here->context, t->a, t->from, (size_t)count_of(t) * 2, here->stream) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
 }
 
 static gemmepi_plan *plan_of(const tensors *t, int turns) {
@@ -97,8 +98,8 @@ static void check_results(const tensors *t, int turns, const char *when) {
         of_byte[i] = oracle_decode_e4m3((uint8_t)i);
     for (i = 0; i < count_of(t); i++)
         amax = fabs(value_of(t->from[i])) > amax ? fabs(value_of(t->from[i])) : amax;
-    CHECK((double)numbers[64] == amax && numbers[0] == (float)(amax / 448), "%s: amax %g, scale %g, want %g", when,
-          (double)numbers[64], (double)numbers[0], amax);
+    CHECK((double)numbers[64] == amax && numbers[0] == (float)(amax / 448), "%s: amax %g, scale %g, want %g",
+          when, (double)numbers[64], (double)numbers[0], amax);
     for (i = 0; i < count_of(t); i++) {
         double want = value_of(t->from[i]) / (double)numbers[0], size = fabs(want);
         double half = size < ldexp(1, -6) ? ldexp(1, -10) : size / 16;
@@ -115,7 +116,8 @@ static void poison(const tensors *t) {
     unsigned char *bytes = (unsigned char *)malloc((size_t)count_of(t) + 512);
     memset(bytes, 0x7f, (size_t)count_of(t) + 512);
     CHECK(gemmepi_upload(here->context, t->y, bytes, (size_t)count_of(t), here->stream) == GEMMEPI_OK &&
-              gemmepi_upload(here->context, t->turned, bytes, (size_t)count_of(t), here->stream) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, t->turned, bytes, (size_t)count_of(t), here->stream) ==
+                  GEMMEPI_OK &&
               gemmepi_upload(here->context, t->scale, bytes, 512, here->stream) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
     free(bytes);
@@ -135,7 +137,8 @@ static void large_casts_are_right_in_one_launch_and_in_two(void) {
     int i, turns, count = is_small ? (int)GEMMEPI__COUNT(smaller) : (int)GEMMEPI__COUNT(large);
     for (i = 0; i < count; i++)
         for (turns = 0; turns < 2; turns++) {
-            tensors t = is_small ? tensors_of(smaller[i][0], smaller[i][1]) : tensors_of(large[i][0], large[i][1]);
+            tensors t =
+                is_small ? tensors_of(smaller[i][0], smaller[i][1]) : tensors_of(large[i][0], large[i][1]);
             gemmepi_plan *plan = plan_of(&t, turns);
             int together = here->context->launches_together;
             fill_with(&t, (unsigned)(2 * i + turns), 120 + i);
@@ -211,7 +214,8 @@ static void casts_on_two_streams_do_not_disturb_each_other(void) {
     CHECK(gemmepi_synchronize(here->context, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     for (i = 0; i < (is_small ? 2 : 200); i++)
         for (s = 0; s < 2; s++)
-            CHECK(gemmepi_run_elementwise(plan, &args[s], streams[s]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gemmepi_run_elementwise(plan, &args[s], streams[s]) == GEMMEPI_OK, "%s",
+                  gemmepi_last_error());
     for (s = 0; s < 2; s++) {
         CHECK(gemmepi_synchronize(here->context, streams[s]) == GEMMEPI_OK, "%s", gemmepi_last_error());
         check_results(&t[s], 1, "on a stream of its own");

@@ -17,8 +17,10 @@ typedef struct layer_case {
 static const layer_case cases[] = {
     {GEMMEPI_F32, GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_RELU, GEMMEPI_LINEAR_BIAS, 0, 1, 0},
     {GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_RELU, GEMMEPI_LINEAR_BIAS, 0, BATCH, 0},
-    {GEMMEPI_BF16, GEMMEPI_E5M2, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_RELU | GEMMEPI_GATED, GEMMEPI_POWER_OF_TWO_SCALE, 0, 1, 0},
-    {GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_SCALE_TENSOR, GEMMEPI_RELU, GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED, 0, BATCH, 0},
+    {GEMMEPI_BF16, GEMMEPI_E5M2, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_RELU | GEMMEPI_GATED,
+     GEMMEPI_POWER_OF_TWO_SCALE, 0, 1, 0},
+    {GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_SCALE_TENSOR, GEMMEPI_RELU,
+     GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED, 0, BATCH, 0},
     {GEMMEPI_F16, GEMMEPI_E5M2, GEMMEPI_SCALE_TENSOR, GEMMEPI_NONE, 0, 1, 1, 0},
     {GEMMEPI_F16, GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_NONE, GEMMEPI_LINEAR_BIAS, 1, BATCH, 0},
     {GEMMEPI_F32, GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_RELU, 0, 1, 1, 0},
@@ -53,13 +55,15 @@ static void fill_in(gemmepi_dtype dtype, int which, uint64_t seed, double size) 
 }
 
 /* Where row, column of op(A) [m, k] and so on lie, dense in the layer's order. */
-static int64_t place_of(const layer_case *c, int64_t item, int64_t rows, int64_t columns, int64_t row, int64_t column) {
+static int64_t place_of(const layer_case *c, int64_t item, int64_t rows, int64_t columns, int64_t row,
+                        int64_t column) {
     return item * rows * columns + (c->column_major ? column * rows + row : row * columns + column);
 }
 
 /* Y's element, in double. The columns of Y are those of P, or with GATED half as many. */
 static double y_at(const layer_case *c, int64_t item, int64_t row, int64_t column) {
-    int64_t rows = c->column_major ? N : M, columns = c->column_major ? M : N, half, halves = c->activation & GEMMEPI_GATED ? 2 : 1, k;
+    int64_t rows = c->column_major ? N : M, columns = c->column_major ? M : N, half,
+            halves = c->activation & GEMMEPI_GATED ? 2 : 1, k;
     double p[2] = {0, 0};
     for (half = 0; half < halves; half++) {
         int64_t at = column + half * (columns / halves);
@@ -118,8 +122,8 @@ static double scale_for(const layer_case *c, double amax) {
 }
 
 /* y's lines are what runs along memory: rows, column-major columns. */
-static void check_line(const layer_case *c, int64_t item, int64_t line, int64_t lines, int64_t length, const double *want,
-                       double *amax_of_all) {
+static void check_line(const layer_case *c, int64_t item, int64_t line, int64_t lines, int64_t length,
+                       const double *want, double *amax_of_all) {
     int64_t step = c->mode == GEMMEPI_SCALE_VECTOR_128 ? 128 : length, first, i;
     const float *found = (const float *)host_of(FOUND);
     for (first = 0; first < length; first += step) {
@@ -128,17 +132,23 @@ static void check_line(const layer_case *c, int64_t item, int64_t line, int64_t 
         for (i = 0; i < count; i++)
             amax = fabs(want[first + i]) > amax ? fabs(want[first + i]) : amax;
         *amax_of_all = amax > *amax_of_all ? amax : *amax_of_all;
-        scale = (double)found[c->mode == GEMMEPI_SCALE_TENSOR ? 0 : item * (c->batch > 1 ? 4 * N : 0) + first / 128 * lines + line];
+        scale = (double)found[c->mode == GEMMEPI_SCALE_TENSOR
+                                  ? 0
+                                  : item * (c->batch > 1 ? 4 * N : 0) + first / 128 * lines + line];
         CHECK(c->mode == GEMMEPI_SCALE_TENSOR || c->flags & GEMMEPI_POWER_OF_TWO_SCALE ||
                   fabs(scale - scale_for(c, amax)) <= 1e-4 * scale,
               "item %d, line %d: scale %g, want %g", (int)item, (int)line, scale, scale_for(c, amax));
-        CHECK(!(c->flags & GEMMEPI_POWER_OF_TWO_SCALE) || scale == scale_for(c, amax), "scale %g, want %g", scale,
-              scale_for(c, amax));
+        CHECK(!(c->flags & GEMMEPI_POWER_OF_TWO_SCALE) || scale == scale_for(c, amax), "scale %g, want %g",
+              scale, scale_for(c, amax));
         for (i = 0; i < count; i++) {
-            double got = value_at(c->y, OUT_Y, (item * lines + line) * length + first + i) * scale, x = want[first + i];
-            double most = (c->y == GEMMEPI_E4M3 ? 448 : 57344) * scale, to = x > most ? most : x < -most ? -most : x;
+            double got = value_at(c->y, OUT_Y, (item * lines + line) * length + first + i) * scale,
+                   x = want[first + i];
+            double most = (c->y == GEMMEPI_E4M3 ? 448 : 57344) * scale, to = x > most    ? most
+                                                                             : x < -most ? -most
+                                                                                         : x;
             CHECK(fabs(got - to) <= fabs(to) * (c->y == GEMMEPI_E4M3 ? 0.0626 : 0.1251) + scale * 0.01 + 1e-4,
-                  "item %d, line %d, place %d is %g, want %g", (int)item, (int)line, (int)(first + i), got, x);
+                  "item %d, line %d, place %d is %g, want %g", (int)item, (int)line, (int)(first + i), got,
+                  x);
         }
     }
 }
@@ -172,8 +182,9 @@ static void forward(const layer_case *c, int by_plan) {
         gemmepi_plan_destroy(plan);
     }
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi_download(here->context, host_memory, device_memory, REGIONS * region, here->stream) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
+    CHECK(gemmepi_download(here->context, host_memory, device_memory, REGIONS * region, here->stream) ==
+              GEMMEPI_OK,
+          "%s", gemmepi_last_error());
 }
 
 static void hold(const layer_case *c, int which) {
@@ -184,17 +195,19 @@ static void hold(const layer_case *c, int which) {
     fill_in(c->dtype, IN_B, (uint64_t)which + 100, 0.25);
     fill_in(GEMMEPI_F32, IN_BIAS, (uint64_t)which + 200, 1);
     history[0] = 2, history[1] = 6, history[2] = 1;
-    CHECK(gemmepi_upload(here->context, device_memory, host_memory, REGIONS * region, here->stream) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
+    CHECK(gemmepi_upload(here->context, device_memory, host_memory, REGIONS * region, here->stream) ==
+              GEMMEPI_OK,
+          "%s", gemmepi_last_error());
     forward(c, which % 2);
     if (c->mode == GEMMEPI_SCALE_TENSOR)
-        CHECK(fabs((double)*(float *)host_of(FOUND) - scale_for(c, 6)) <= 1e-6 * scale_for(c, 6), "the scale of 6 is %g",
-              (double)*(float *)host_of(FOUND));
+        CHECK(fabs((double)*(float *)host_of(FOUND) - scale_for(c, 6)) <= 1e-6 * scale_for(c, 6),
+              "the scale of 6 is %g", (double)*(float *)host_of(FOUND));
     amax = check_y(c);
     if (c->mode != GEMMEPI_SCALE_TENSOR)
         return;
-    CHECK(fabs((double)history[0] - amax) <= 1e-3 * amax && history[1] == 2 && history[2] == 6, "history %g %g %g after an amax of %g",
-          (double)history[0], (double)history[1], (double)history[2], amax);
+    CHECK(fabs((double)history[0] - amax) <= 1e-3 * amax && history[1] == 2 && history[2] == 6,
+          "history %g %g %g after an amax of %g", (double)history[0], (double)history[1], (double)history[2],
+          amax);
     forward(c, which % 2);
     CHECK(history[2] == 2, "the history does not move on");
 }
@@ -219,23 +232,27 @@ static void backward_takes_no_notice_of_them(void) {
     fill_in(GEMMEPI_F32, IN_BIAS, 6, 1);
     args.dy = device_of(IN_BIAS), args.da = device_of(OUT_Y);
     for (turn = 0; turn < 2; turn++) {
-        CHECK(gemmepi_upload(here->context, device_memory, host_memory, REGIONS * region, here->stream) == GEMMEPI_OK, "%s",
-              gemmepi_last_error());
-        CHECK(gemmepi_linear_backward(here->context, turn ? &bare : &desc, &args, here->stream) == GEMMEPI_OK, "%s",
-              gemmepi_last_error());
-        CHECK(gemmepi_download(here->context, host_memory, device_memory, REGIONS * region, here->stream) == GEMMEPI_OK, "%s",
-              gemmepi_last_error());
+        CHECK(gemmepi_upload(here->context, device_memory, host_memory, REGIONS * region, here->stream) ==
+                  GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        CHECK(gemmepi_linear_backward(here->context, turn ? &bare : &desc, &args, here->stream) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+        CHECK(gemmepi_download(here->context, host_memory, device_memory, REGIONS * region, here->stream) ==
+                  GEMMEPI_OK,
+              "%s", gemmepi_last_error());
         if (!turn)
             memcpy(first, host_of(OUT_Y), region);
     }
-    CHECK(memcmp(first, host_of(OUT_Y), region) == 0 && value_at(GEMMEPI_F32, OUT_Y, 3) == value_at(GEMMEPI_F32, OUT_Y, 3),
+    CHECK(memcmp(first, host_of(OUT_Y), region) == 0 &&
+              value_at(GEMMEPI_F32, OUT_Y, 3) == value_at(GEMMEPI_F32, OUT_Y, 3),
           "dA is another, or none");
     free(first);
 }
 
 static void refuse(gemmepi_linear_desc desc, gemmepi_linear_args args, const char *names, const char *also) {
     gemmepi_status status = gemmepi_linear(here->context, &desc, &args, here->stream);
-    CHECK(status == GEMMEPI_INVALID_ARGUMENT && strstr(gemmepi_last_error(), names) && strstr(gemmepi_last_error(), also),
+    CHECK(status == GEMMEPI_INVALID_ARGUMENT && strstr(gemmepi_last_error(), names) &&
+              strstr(gemmepi_last_error(), also),
           "status %s: %s", gemmepi_status_name(status), status ? gemmepi_last_error() : "");
 }
 
@@ -271,7 +288,8 @@ int main(void) {
         void *block = NULL;
         here = devices + i;
         printf("on %s:\n", here->name);
-        CHECK(gemmepi_alloc(here->context, REGIONS * region, &block) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_alloc(here->context, REGIONS * region, &block) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
         device_memory = (unsigned char *)block;
         RUN(forward_finds_the_scales_of_y);
         RUN(backward_takes_no_notice_of_them);

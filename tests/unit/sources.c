@@ -36,9 +36,11 @@ static const char *const families[][MAX_INCLUDED] = {
     {"pack.cu", COPY},
     {"transpose.cu", "turn.cuh", "types.cuh", "params.h"},
     {"reduce.cu", "types.cuh", "params.h"},
-    {"scaled.cu", "scaled_tile.cuh", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h", "turn.cuh"},
+    {"scaled.cu", "scaled_tile.cuh", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h",
+     "turn.cuh"},
     {"scaled_rows.cu", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
-    {"scaled_tensor.cu", "scaled_tile.cuh", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h", "turn.cuh"},
+    {"scaled_tensor.cu", "scaled_tile.cuh", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh",
+     "params.h", "turn.cuh"},
     {"found_scales.cu", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
     {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", "activation.cuh",
      "codes.h"},
@@ -78,7 +80,8 @@ static void a_kernels_digest_follows_its_file_and_what_that_includes_and_nothing
 
 static void all_kernel_files_are_in_the_list_of_this_test(void) {
     size_t file, family;
-    CHECK(GEMMEPI__COUNT(gemmepi__sources) - 1 <= GEMMEPI__MAX_SOURCES, "more sources than there is room for");
+    CHECK(GEMMEPI__COUNT(gemmepi__sources) - 1 <= GEMMEPI__MAX_SOURCES,
+          "more sources than there is room for");
     for (file = 0; gemmepi__sources[file].name; file++) {
         const char *end = strrchr(gemmepi__sources[file].name, '.');
         for (family = 0; family < GEMMEPI__COUNT(families); family++)
