@@ -8572,7 +8572,6 @@ typedef struct gemmepi__scaled_params {
   int phase;
   unsigned tile_count; /* of all items */
   void *partials; /* an amax of each block */
-  unsigned *arrived; /* two numbers, the first of which is 0 before and after a launch */
 } gemmepi__scaled_params;
 #ifndef GEMMEPI_NO_FORMULA
 #endif
@@ -12077,8 +12076,6 @@ typedef struct gemmepi__cu_launch_config {
   X(CUDA_ERROR_INVALID_HANDLE, 400) \
   X(CUDA_ERROR_NOT_FOUND, 500) \
   X(CUDA_ERROR_NOT_READY, 600) \
-  X(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 720) \
-  X(CUDA_ERROR_NOT_SUPPORTED, 801) \
   X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900) \
   X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906) \
   X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16) \
@@ -12088,7 +12085,6 @@ typedef struct gemmepi__cu_launch_config {
   X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) \
   X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76) \
   X(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 88) \
-  X(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 95) \
   X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
   X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2) \
   X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8) \
@@ -12102,7 +12098,6 @@ typedef struct gemmepi__cu_launch_config {
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2) \
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3) \
   X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0) \
-  X(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2) \
   X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6) \
   X(CU_MEMHOSTALLOC_PORTABLE, 1) \
   X(CU_MEMHOSTALLOC_DEVICEMAP, 2) \
@@ -13573,7 +13568,6 @@ struct gemmepi_context {
   int ordinal;
   int arch; /* 90 for compute capability 9.0 */
   int multiprocessors; /* that products take */
-  int launches_together; /* all blocks of a launch at once, if it has so many */
   int asked_multiprocessors; /* config.multiprocessors where the device has more, else 0 */
   double memory_rate; /* bytes a microsecond that memory gives, by its clock and width; 0: not known */
   int reaches_pageable; /* kernels may read host memory that CUDA does not know */
@@ -13742,7 +13736,6 @@ static int gemmepi__read_properties(gemmepi_context *context) {
   } properties[] = {{GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
         {GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
         {GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &context->multiprocessors},
-        {GEMMEPI__CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &context->launches_together},
         {GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, &context->reaches_pageable},
         {GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &kilohertz},
         {GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &bits}};
@@ -14678,7 +14671,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "unsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\n"
 "typedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\n"
 "void*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\n"
-"unsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES],stride_turned[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\nunsigned*arrived;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"unsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES],stride_turned[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -14741,13 +14734,13 @@ static const gemmepi__source gemmepi__sources[] = {
 "template<int Tensor>DEVICE void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 {"scaled.cu",
 {
-"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"scaled_tile.cuh\"\n\n#ifndef GEMMEPI_MODE\n#define GEMMEPI_MODE 3\n#define GEMMEPI_K_FAST 1\n#define GEMMEPI_SCALE 2\n#define GEMMEPI_STORES 1\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nconstexpr bool TWO=TURNS&&GEMMEPI_STORES&&GEMMEPI_MODE==SCALE_VECTOR_128;\ntemplate<bool Fast_is_k>DEVICE int index_of(int fast,int slow){\nreturn BY_ROWS?Fast_is_k?slow:fast:0;\n}\n\n\ntemplate<bool Fast_is_k>\nDEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=Fast_is_k?slow:fast,k=Fast_is_k?fast:slow;\nlong long rows=p.extent[Fast_is_k?1:0],steps=(p.extent[Fast_is_k?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\n"
-"if(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\ntemplate<bool Fast_is_k>DEVICE long long place_of_thread(const gemmepi__scaled_params&p,const Tile&tile){\nreturn place_of<Fast_is_k>(p,tile.item,tile.fast+(Fast_is_k?0:threadIdx.x),tile.slow+(Fast_is_k?threadIdx.x:0));\n}\ntemplate<bool Fast_is_k>DEVICE bool has_number(const Tile&tile){\nreturn(int)threadIdx.x<(BY_ROWS?Fast_is_k?tile.extent_slow:tile.extent_fast:1);\n}\n\n\ntemplate<class Take>DEVICE void take_amax(Magnitude*lines,Magnitude*columns,Take take){\nMagnitude of_columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude of_line=0;\nwords_to_acc(take(v),values);\nkeep_largest_of<Amax>(values,of_line);\n"
-"#pragma unroll\nfor(int e=0;e<WIDE;e++){\nMagnitude size=magnitude((Amax)values[e]);\nof_columns[e]=size>of_columns[e]?size:of_columns[e];\n}\nif(BY_ROWS&&(K_FAST||TWO)){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,of_line,step);\nof_line=other>of_line?other:of_line;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&lines[line_of_vector(v)],of_line);\n}\n}\nif(BY_ROWS&&K_FAST&& !TWO)\nreturn;\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&columns[column_of_thread()+e],of_columns[e]);\nall=of_columns[e]>all?of_columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&lines[0],all);\n}\n\n\nDEVICE void settle(const gemmepi__scaled_params&p,const Tile&tile,const Magnitude*largest,Acc*factor){\nif(has_number<K_FAST>(tile)){\nlong long at=place_of_thread<K_FAST>(p,tile);\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\n"
-"float scale=\nscale_of_amax<Y>(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nbool is_first=GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?tile.fast:tile.slow)==0;\nif(GEMMEPI_SCALE==FROM_TILE||is_first)\np.y_scale[at]=scale;\nif(TURNS&&GEMMEPI_MODE==SCALE_BLOCK_128)\np.turned_scale[place_of_thread<!K_FAST>(p,tile)]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax+at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(TWO&&has_number<!K_FAST>(tile)){\nfloat scale=scale_of_amax<Y>(largest[TILE +threadIdx.x]);\nfactor[TILE +threadIdx.x]=1/(Acc)scale;\np.turned_scale[place_of_thread<!K_FAST>(p,tile)]=scale;\n}\n}\n\ntemplate<bool Fast_is_k>DEVICE Run<Y,WIDE>rounded(const Words<A,WIDE> &words,const Acc*factor,int v){\nAcc values[WIDE];\nwords_to_acc(words,values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n"
-"if(GEMMEPI_SCALE!=AS_IT_IS)\n",
-"values[e]*=factor[index_of<Fast_is_k>(column_of_thread()+e,line_of_vector(v))];\nreturn run_from_acc<Y>(values);\n}\n\n\nconstexpr int BLOCKS=TWO&&WORDS>16?1:1024/THREADS;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TWO?2*TILE:TILE];\n__shared__ Acc factor[TWO?2*TILE:TILE];\n__shared__ Square square;\n\nconst Tile tile=tile_at(p,GEMMEPI_SCALE==FROM_AMAX?gridDim.x-1-blockIdx.x:blockIdx.x);\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<(TWO?2*TILE:TILE)){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&has_number<K_FAST>(tile))\nfactor[threadIdx.x]=p.scale[place_of_thread<K_FAST>(p,tile)];\n}\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load_vector(p,tile,v);\nauto take=[&](int v){return KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load_vector(p,tile,v);};\n__syncthreads();\nif(TAKES_AMAX){\n"
-"take_amax(&largest[TWO&& !K_FAST?TILE:0],&largest[TWO&&K_FAST?TILE:0],take);\n__syncthreads();\n}\nsettle(p,tile,largest,factor);\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS / AT_ONCE : 8 / AT_ONCE\nfor(int v=0;v<VECTORS;v+=AT_ONCE){\nRun<Y,WIDE>turned[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nconst Words<A,WIDE>from=take(v+r);\nturned[r]=rounded<K_FAST>(from,factor,v+r);\nstore_vector(p,tile,v+r,turned[r]);\nif(TWO)\nturned[r]=rounded<!K_FAST>(from,factor+TILE,v+r);\n}\nkeep_turned(square,v,turned);\n}\nif(TURNS){\n__syncthreads();\nstore_turned(p,tile,square);\n}\n}\n"}},
+"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"scaled_tile.cuh\"\n\n#ifndef GEMMEPI_MODE\n#define GEMMEPI_MODE 3\n#define GEMMEPI_K_FAST 1\n#define GEMMEPI_SCALE 2\n#define GEMMEPI_STORES 1\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nconstexpr bool IS_SHARED=GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER;\nconstexpr bool TWO=TURNS&&GEMMEPI_STORES&&GEMMEPI_MODE==SCALE_VECTOR_128;\ntemplate<bool Fast_is_k>DEVICE int index_of(int fast,int slow){\nreturn BY_ROWS?Fast_is_k?slow:fast:0;\n}\n\n\ntemplate<bool Fast_is_k>\nDEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=Fast_is_k?slow:fast,k=Fast_is_k?fast:slow;\n"
+"long long rows=p.extent[Fast_is_k?1:0],steps=(p.extent[Fast_is_k?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\ntemplate<bool Fast_is_k>DEVICE long long place_of_thread(const gemmepi__scaled_params&p,const Tile&tile){\nreturn place_of<Fast_is_k>(p,tile.item,tile.fast+(Fast_is_k?0:threadIdx.x),tile.slow+(Fast_is_k?threadIdx.x:0));\n}\ntemplate<bool Fast_is_k>DEVICE bool has_number(const Tile&tile){\nreturn(int)threadIdx.x<(BY_ROWS?Fast_is_k?tile.extent_slow:tile.extent_fast:1);\n}\n\n\ntemplate<class Take>DEVICE void take_amax(Magnitude*lines,Magnitude*columns,Take take){\nMagnitude of_columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\n"
+"Magnitude of_line=0;\nwords_to_acc(take(v),values);\nkeep_largest_of<Amax>(values,of_line);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nMagnitude size=magnitude((Amax)values[e]);\nof_columns[e]=size>of_columns[e]?size:of_columns[e];\n}\nif(BY_ROWS&&(K_FAST||TWO)){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,of_line,step);\nof_line=other>of_line?other:of_line;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&lines[line_of_vector(v)],of_line);\n}\n}\nif(BY_ROWS&&K_FAST&& !TWO)\nreturn;\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&columns[column_of_thread()+e],of_columns[e]);\nall=of_columns[e]>all?of_columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&lines[0],all);\n}\n\n\nDEVICE void settle(const gemmepi__scaled_params&p,const Tile&tile,const Magnitude*largest,Acc*factor){\nif(has_number<K_FAST>(tile)){\n"
+"long long at=place_of_thread<K_FAST>(p,tile);\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=\nscale_of_amax<Y>(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nbool is_first=GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?tile.fast:tile.slow)==0;\nif(GEMMEPI_SCALE==FROM_TILE||is_first)\np.y_scale[at]=scale;\nif(TURNS&&GEMMEPI_MODE==SCALE_BLOCK_128)\np.turned_scale[place_of_thread<!K_FAST>(p,tile)]=scale;\n}\nif(GEMMEPI_AMAX&& !IS_SHARED)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(TWO&&has_number<!K_FAST>(tile)){\nfloat scale=scale_of_amax<Y>(largest[TILE +threadIdx.x]);\nfactor[TILE +threadIdx.x]=1/(Acc)scale;\np.turned_scale[place_of_thread<!K_FAST>(p,tile)]=scale;\n}\n}\n\n\nDEVICE void raise_amax(const gemmepi__scaled_params&p,const Tile&tile,const Magnitude*largest){\nif(GEMMEPI_AMAX&&IS_SHARED&&has_number<K_FAST>(tile))\n"
+"raise_to((Magnitude*)p.amax+place_of_thread<K_FAST>(p,tile),largest[threadIdx.x]);\n}\n\n",
+"template<bool Fast_is_k>DEVICE Run<Y,WIDE>rounded(const Words<A,WIDE> &words,const Acc*factor,int v){\nAcc values[WIDE];\nwords_to_acc(words,values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[index_of<Fast_is_k>(column_of_thread()+e,line_of_vector(v))];\nreturn run_from_acc<Y>(values);\n}\n\n\nconstexpr int BLOCKS=TWO&&WORDS>16?1:1024/THREADS;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TWO?2*TILE:TILE];\n__shared__ Acc factor[TWO?2*TILE:TILE];\n__shared__ Square square;\n\nconst Tile tile=tile_at(p,GEMMEPI_SCALE==FROM_AMAX?gridDim.x-1-blockIdx.x:blockIdx.x);\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<(TWO?2*TILE:TILE)){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&has_number<K_FAST>(tile))\nfactor[threadIdx.x]=p.scale[place_of_thread<K_FAST>(p,tile)];\n}\nif(KEEPS_VALUES)\n#pragma unroll\n"
+"for(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load_vector(p,tile,v);\nauto take=[&](int v){return KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load_vector(p,tile,v);};\n__syncthreads();\nif(TAKES_AMAX){\ntake_amax(&largest[TWO&& !K_FAST?TILE:0],&largest[TWO&&K_FAST?TILE:0],take);\n__syncthreads();\n}\nsettle(p,tile,largest,factor);\nif(!GEMMEPI_STORES){\nraise_amax(p,tile,largest);\nreturn;\n}\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS / AT_ONCE : 8 / AT_ONCE\nfor(int v=0;v<VECTORS;v+=AT_ONCE){\nRun<Y,WIDE>turned[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nconst Words<A,WIDE>from=take(v+r);\nturned[r]=rounded<K_FAST>(from,factor,v+r);\nstore_vector(p,tile,v+r,turned[r]);\nif(TWO)\nturned[r]=rounded<!K_FAST>(from,factor+TILE,v+r);\n}\nkeep_turned(square,v,turned);\n}\nif(TURNS){\n__syncthreads();\nstore_turned(p,tile,square);\n}\nraise_amax(p,tile,largest);\n}\n"}},
 {"scaled.cuh",
 {
 "#line 1 \"src/kernels/scaled.cuh\"\n\n#pragma once\n#include \"found_scale.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE E4M3\n#define GEMMEPI_ACC F32\n#define GEMMEPI_AMAX 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n"}},
@@ -14758,12 +14751,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "#pragma unroll\nfor(int e=0;e<VECTOR;e++)\nvalues[e]*=factor;\nRun<Y,VECTOR>run=run_from_acc<Y>(values);\nif(first+VECTOR<=extent)\n*reinterpret_cast<Words<Y,VECTOR> *>(y+first)=words_of(run);\nelse\n#pragma unroll\nfor(int e=0;e<VECTOR;e++)\nif(first+e<extent)\ny[first+e]=run.at[e];\n}\n}\n"}},
 {"scaled_tensor.cu",
 {
-"#line 1 \"src/kernels/scaled_tensor.cu\"\n\n\n\n#define GEMMEPI_WHOLE 1\n#ifndef GEMMEPI_ITEMS\n#define GEMMEPI_SLOW 128\n#define GEMMEPI_VECTORS 1\n#define GEMMEPI_TURNS 0\n#define GEMMEPI_ITEMS 1\n#define GEMMEPI_FLAT 0\n#endif\n#include \"scaled_tile.cuh\"\n\nconstexpr int KEPT=WORDS>32?1:WORDS>16?2:4;\n\nenum{ALL_AT_ONCE,FINDS_AMAX,STORES};\n\n\nDEVICE u32 tile_of_round(u32 round,int i){\nreturn blockIdx.x+gridDim.x*(round*KEPT+i);\n}\nDEVICE u32 rounds_of_block(const gemmepi__scaled_params&p){\nu32 step=gridDim.x*KEPT;\nreturn(p.tile_count-blockIdx.x+step -1)/step;\n}\n\nDEVICE void load_round(const gemmepi__scaled_params&p,u32 round,Words<A,WIDE>(&words)[KEPT][VECTORS]){\n#pragma unroll\nfor(int i=0;i<KEPT;i++){\nu32 number=tile_of_round(round,i);\nTile tile=tile_at(p,number<p.tile_count?number:0);\nif(number>=p.tile_count)\ntile.extent_slow=0;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[i][v]=load_vector(p,tile,v);\n}\n}\n\n"
-"DEVICE void keep_largest_of_round(const Words<A,WIDE>(&words)[KEPT][VECTORS],Magnitude&largest){\n#pragma unroll\nfor(int i=0;i<KEPT;i++)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nwords_to_acc(words[i][v],values);\nkeep_largest_of<Amax>(values,largest);\n}\n}\n\nDEVICE void store_round(const gemmepi__scaled_params&p,u32 round,const Words<A,WIDE>(&words)[KEPT][VECTORS],\nAcc factor){\n__shared__ Square squares[2];\n#pragma unroll\nfor(int i=0;i<KEPT;i++){\nu32 number=tile_of_round(round,i);\nif(number>=p.tile_count)\nbreak;\nconst Tile tile=tile_at(p,number);\n#pragma unroll\nfor(int v=0;v<VECTORS;v+=AT_ONCE){\nRun<Y,WIDE>runs[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nwords_to_acc(words[i][v+r],values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nvalues[e]*=factor;\nruns[r]=run_from_acc<Y>(values);\nstore_vector(p,tile,v+r,runs[r]);\n}\nkeep_turned(squares[i%2],v,runs);\n}\nif(TURNS){\n__syncthreads();\n"
-"store_turned(p,tile,squares[i%2]);\n}\n}\nif(TURNS)\n__syncthreads();\n}\n\n\nDEVICE u32 come(u32*arrived){\nu32 before;\n#if __CUDA_ARCH__ >= 700\nasm volatile(\"atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;\" : \"=r\"(before): \"l\"((u64)arrived): \"memory\");\n#else\n__threadfence();\nbefore=atomicAdd(arrived,1);\n__threadfence();\n#endif\nreturn before;\n}\nDEVICE u32 look(const u32*at){\nu32 number;\n#if __CUDA_ARCH__ >= 700\nasm volatile(\"ld.acquire.gpu.global.u32 %0, [%1];\" : \"=r\"(number): \"l\"((u64)at): \"memory\");\n#else\nnumber= *(const volatile u32*)at;\n__threadfence();\n#endif\nreturn number;\n}\nDEVICE void tell(u32*at,u32 number){\n#if __CUDA_ARCH__ >= 700\nasm volatile(\"st.release.gpu.global.u32 [%0], %1;\" ::\"l\"((u64)at),\"r\"(number): \"memory\");\n#else\n__threadfence();\n*(volatile u32*)at=number;\n#endif\n}\n\n\nDEVICE void meet(u32*arrived){\n__syncthreads();\nif(threadIdx.x==0){\nu32*meetings=arrived+1,before=look(meetings);\n"
-"if(come(arrived)==gridDim.x-1){\n*(volatile u32*)arrived=0;\ntell(meetings,before +1);\n}else{\nwhile(look(meetings)==before){\n}\n}\n}\n__syncthreads();\n}\n\n\nDEVICE Magnitude largest_of_block(Magnitude largest){\n__shared__ Magnitude warps[THREADS/32];\n__syncthreads();\nlargest=largest_of_warp(largest);\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nreturn largest_of_warp(warps[threadIdx.x%(THREADS/32)]);\n}\n\nDEVICE Magnitude largest_of_grid(const volatile Magnitude*partials){\nMagnitude largest=0;\nfor(u32 i=threadIdx.x;i<gridDim.x;i+=THREADS){\nMagnitude other=partials[i];\nlargest=other>largest?other:largest;\n}\nreturn largest_of_block(largest);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)gemmepi_scaled_tensor(GEMMEPI_PARAMS gemmepi__scaled_params p){\nWords<A,WIDE>words[KEPT][VECTORS];\nMagnitude*partials=(Magnitude*)p.partials,largest=0;\nu32 rounds=rounds_of_block(p);\nif(p.phase!=STORES){\n"
-"for(u32 round=0;round<rounds;round++){\nload_round(p,round,words);\nkeep_largest_of_round(words,largest);\n}\n",
-"largest=largest_of_block(largest);\nif(threadIdx.x==0)\npartials[blockIdx.x]=largest;\n}\nif(p.phase==FINDS_AMAX)\nreturn;\nif(p.phase==ALL_AT_ONCE)\nmeet(p.arrived);\nlargest=largest_of_grid(partials);\nfloat scale=scale_of_amax<Y>(largest);\nif(blockIdx.x==0&&threadIdx.x==0){\n*p.y_scale=scale;\nif(GEMMEPI_AMAX)\n*(Magnitude*)p.amax=largest;\n}\nAcc factor=1/(Acc)scale;\nfor(u32 round=rounds;round-- >0;){\nif(round+1<rounds||p.phase==STORES)\nload_round(p,round,words);\nstore_round(p,round,words,factor);\n}\n}\n"}},
+"#line 1 \"src/kernels/scaled_tensor.cu\"\n\n\n\n\n#define GEMMEPI_WHOLE 1\n#ifndef GEMMEPI_ITEMS\n#define GEMMEPI_SLOW 64\n#define GEMMEPI_VECTORS 1\n#define GEMMEPI_TURNS 0\n#define GEMMEPI_ITEMS 1\n#define GEMMEPI_FLAT 0\n#endif\n#include \"scaled_tile.cuh\"\n\nconstexpr int KEPT=WORDS>16?1:2;\n\nenum{FINDS_AMAX,STORES};\n\n\nDEVICE u32 tile_of_round(u32 round,int i){\nreturn blockIdx.x+gridDim.x*(round*KEPT+i);\n}\nDEVICE u32 rounds_of_block(const gemmepi__scaled_params&p){\nu32 step=gridDim.x*KEPT;\nreturn(p.tile_count-blockIdx.x+step -1)/step;\n}\n\nDEVICE void load_round(const gemmepi__scaled_params&p,u32 round,Words<A,WIDE>(&words)[KEPT][VECTORS]){\n#pragma unroll\nfor(int i=0;i<KEPT;i++){\nu32 number=tile_of_round(round,i);\nTile tile=tile_at(p,number<p.tile_count?number:0);\nif(number>=p.tile_count)\ntile.extent_slow=0;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[i][v]=load_vector(p,tile,v);\n}\n}\n\n"
+"DEVICE void keep_largest_of_round(const Words<A,WIDE>(&words)[KEPT][VECTORS],Magnitude&largest){\n#pragma unroll\nfor(int i=0;i<KEPT;i++)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nwords_to_acc(words[i][v],values);\nkeep_largest_of<Amax>(values,largest);\n}\n}\n\nDEVICE void store_round(const gemmepi__scaled_params&p,u32 round,const Words<A,WIDE>(&words)[KEPT][VECTORS],\nAcc factor){\n__shared__ Square squares[KEPT];\n#pragma unroll\nfor(int i=0;i<KEPT;i++){\nu32 number=tile_of_round(round,i);\nif(number>=p.tile_count)\nbreak;\nconst Tile tile=tile_at(p,number);\n#pragma unroll\nfor(int v=0;v<VECTORS;v+=AT_ONCE){\nRun<Y,WIDE>runs[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nwords_to_acc(words[i][v+r],values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nvalues[e]*=factor;\nruns[r]=run_from_acc<Y>(values);\nstore_vector(p,tile,v+r,runs[r]);\n}\nkeep_turned(squares[i],v,runs);\n}\nif(TURNS){\n__syncthreads();\n"
+"store_turned(p,tile,squares[i]);\n}\n}\nif(TURNS)\n__syncthreads();\n}\n\n\nDEVICE Magnitude largest_of_block(Magnitude largest){\n__shared__ Magnitude warps[THREADS/32];\nlargest=largest_of_warp(largest);\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nreturn largest_of_warp(warps[threadIdx.x%(THREADS/32)]);\n}\n\nDEVICE Magnitude largest_of_grid(const Magnitude*partials){\nMagnitude largest=0;\nfor(u32 i=threadIdx.x;i<gridDim.x;i+=THREADS){\nMagnitude other= *(const volatile Magnitude*)(partials+i);\nlargest=other>largest?other:largest;\n}\nreturn largest_of_block(largest);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled_tensor(GEMMEPI_PARAMS gemmepi__scaled_params p){\nWords<A,WIDE>words[KEPT][VECTORS];\nMagnitude*partials=(Magnitude*)p.partials,largest=0;\nu32 rounds=rounds_of_block(p);\nif(p.phase==FINDS_AMAX){\nafter_launches_before();\nfor(u32 round=0;round<rounds;round++){\nload_round(p,round,words);\n"
+"keep_largest_of_round(words,largest);\n}\nlargest=largest_of_block(largest);\nif(threadIdx.x==0)\npartials[blockIdx.x]=largest;\nreturn;\n}\nu32 round=rounds-1;\nload_round(p,round,words);\nafter_launches_before();\nlargest=largest_of_grid(partials);\nfloat scale=scale_of_amax<Y>(largest);\nif(blockIdx.x==0&&threadIdx.x==0){\n*p.y_scale=scale;\nif(GEMMEPI_AMAX)\n*(Magnitude*)p.amax=largest;\n}\nAcc factor=1/(Acc)scale;\nfor(;;){\nstore_round(p,round,words,factor);\nif(round-- ==0)\nreturn;\nload_round(p,round,words);\n}\n}\n"}},
 {"scaled_tile.cuh",
 {
 "#line 1 \"src/kernels/scaled_tile.cuh\"\n\n\n#pragma once\n#include \"scaled.cuh\"\n#include \"turn.cuh\"\n\n#ifndef GEMMEPI_SLOW\n#define GEMMEPI_SLOW 64\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_TURNS 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#define GEMMEPI_ITEMS 1\n#define GEMMEPI_FLAT 0\n#endif\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool TURNS=GEMMEPI_TURNS!=0;\nconstexpr int AT_ONCE=TURNS?4:1;\n\nstruct Tile{\nconst A*a;\nY*y,*turned;\nu32 item;\nlong long fast,slow;\nint extent_fast,extent_slow;\n};\n\n\nDEVICE long long step_of_a(const gemmepi__scaled_params&p){\nreturn GEMMEPI_VECTORS?1:p.stride_a[0];\n}\nDEVICE long long step_of_y(const gemmepi__scaled_params&p){\nreturn GEMMEPI_VECTORS?1:p.stride_y[0];\n}\n"
@@ -16213,14 +16204,14 @@ static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, con
   return gemmepi__cuda_failed(&context->driver, result, sentence);
 }
 
-/* A launch with an attribute that is 1; returns the driver's result. */
-static int gemmepi__launch_with(const gemmepi_context *context, const gemmepi__launch *launch, int id,
-  void **list, gemmepi_stream stream) {
+/* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
+static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context, const gemmepi__launch *launch, void **list,
+  const char *what, gemmepi_stream stream) {
   gemmepi__cu_launch_attribute attribute;
   gemmepi__cu_launch_config config;
-  int allowed = 1;
+  int allowed = 1, result;
   memset(&attribute, 0, sizeof attribute);
-  attribute.id = id;
+  attribute.id = GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
   memcpy(attribute.value, &allowed, sizeof allowed);
   config.grid_x = launch->blocks;
   config.block_x = launch->threads_x;
@@ -16230,28 +16221,8 @@ static int gemmepi__launch_with(const gemmepi_context *context, const gemmepi__l
   config.stream = stream;
   config.attributes = &attribute;
   config.attribute_count = 1;
-  return context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
-}
-
-/* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
-static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context, const gemmepi__launch *launch, void **list,
-  const char *what, gemmepi_stream stream) {
-  int result = gemmepi__launch_with(
-    context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, list, stream);
+  result = context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
   return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
-}
-
-/* All blocks at once, so that they may wait for one another. *refused: 1 where there is no room for them in what the stream has of the
- GPU; then nothing is launched. */
-static gemmepi_status gemmepi__launch_together(const gemmepi_context *context, const gemmepi__launch *launch,
-  void *params, const char *what, gemmepi_stream stream, int *refused) {
-  void *list[1];
-  int result;
-  list[0] = params;
-  result = gemmepi__launch_with(context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, list, stream);
-  *refused = result == GEMMEPI__CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE ||
-       result == GEMMEPI__CUDA_ERROR_NOT_SUPPORTED;
-  return result && !*refused ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
@@ -19928,16 +19899,11 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   return GEMMEPI_OK;
 }
 
-/* >>whole tensors whose scale is made of their amax, in one launch: scaled_tensor.cu */
+/* >>whole tensors whose scale is made of their amax, by two launches of one kernel: scaled_tensor.cu */
 
-#define GEMMEPI__MEETING_BYTES \
-  256 /* of workspace, ahead of each block's amax: numbers by which blocks meet */
+#define GEMMEPI__TENSOR_THREADS 1024 /* of a multiprocessor, in blocks that have a tile each */
 
-enum {
-  GEMMEPI__ALL_AT_ONCE,
-  GEMMEPI__FINDS_AMAX,
-  GEMMEPI__STORES
-}; /* a launch's phase: as in scaled_tensor.cu */
+enum { GEMMEPI__FINDS_AMAX, GEMMEPI__STORES }; /* a launch's phase: as in scaled_tensor.cu */
 
 /* Whether a task's scale is made so. way: of its cast, by tiles */
 static int gemmepi__is_of_tensor(const gemmepi__task *task, const gemmepi__scaled_step *step,
@@ -19968,38 +19934,39 @@ static void gemmepi__append_tensor_defines(gemmepi__text *text, const gemmepi__t
   gemmepi__append_scaled_types(text, task);
   gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
   gemmepi__append(text, "#define GEMMEPI_SLOW %d\n#define GEMMEPI_VECTORS 1\n#define GEMMEPI_TURNS %d\n",
-    GEMMEPI__SCALED_TILE, turns);
+    turns ? GEMMEPI__SCALED_TILE : GEMMEPI__SCALED_TILE / 2, turns);
   gemmepi__append(text, "#define GEMMEPI_ITEMS %d\n#define GEMMEPI_FLAT %d\n", has_items, is_flat);
 }
 
-/* In the place of the two launches. A multiprocessor has one block. */
+/* In the place of the others. */
 static gemmepi_status gemmepi__build_scaled_tensor(gemmepi_context *context, const gemmepi__task *task,
   int turns, gemmepi__scaled_step *step) {
   gemmepi__scaled_params *params = &step->params;
   char prologue[512];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-  int64_t tiles = 1, most = context->multiprocessors;
+  int slow = turns ? GEMMEPI__SCALED_TILE : GEMMEPI__SCALED_TILE / 2;
+  int64_t tiles = 1, most = (int64_t)context->multiprocessors * (GEMMEPI__TENSOR_THREADS / (4 * slow));
   int d, is_flat = !turns && gemmepi__flatten_scaled(params);
   for (d = 0; d < params->rank; d++) {
-    int64_t along =
-      d < 2 ? gemmepi__divide_up(params->extent[d], GEMMEPI__SCALED_TILE) : params->extent[d];
+    int64_t along = d < 2 ? gemmepi__divide_up(params->extent[d], d ? slow : GEMMEPI__SCALED_TILE)
+        : params->extent[d];
     if (d < 2)
       params->tiles[d] = (unsigned)along;
-    tiles *= along; /* fewer than when they were counted before */
+    tiles *= along; /* no more than when they were counted before */
   }
   params->tile_count = (unsigned)tiles;
   step->is_tensor = 1;
   step->is_two = 0;
-  step->tile_slow = GEMMEPI__SCALED_TILE;
+  step->tile_slow = slow;
   step->amax_bytes = 0;
   step->cast.blocks = (unsigned)(tiles < most ? tiles : most);
-  step->cast.threads_x = 4 * GEMMEPI__SCALED_TILE;
+  step->cast.threads_x = (unsigned)(4 * slow);
   step->cast.threads_y = 1;
-  step->partial_bytes = GEMMEPI__MEETING_BYTES + step->cast.blocks * gemmepi__amax_size(task);
+  step->partial_bytes = step->cast.blocks * gemmepi__amax_size(task);
   gemmepi__append_tensor_defines(&text, task, turns, params->rank > 2, is_flat);
   gemmepi__name_operation(task, task->operation, "gemmepi_scaled_tensor",
     task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype, &step->cast);
-  return gemmepi__get_kernel(context, "scaled_tensor.cu", prologue, "gemmepi_scaled_tensor", &step->cast);
+  return gemmepi__get_waiting_kernel(context, "scaled_tensor.cu", prologue, "gemmepi_scaled_tensor", &step->cast);
 }
 
 /* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
@@ -20082,26 +20049,16 @@ static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, voi
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
-/* One launch whose blocks meet; two, where the GPU has no room for all of them at once. */
+/* Two launches of one kernel, the second of which may begin before the first has ended. */
 static gemmepi_status gemmepi__run_scaled_tensor(const gemmepi_context *context, const gemmepi__scaled_step *cast,
   gemmepi__scaled_params *params, void *workspace, gemmepi_stream stream) {
-  static const char what[] = "a cast with a scale of its amax";
-  gemmepi_status status = GEMMEPI_OK;
-  int refused = !context->launches_together;
-  params->arrived = (unsigned *)workspace;
-  params->partials = (char *)workspace + GEMMEPI__MEETING_BYTES;
-  if (!refused) {
-    params->phase = GEMMEPI__ALL_AT_ONCE;
-    status = gemmepi__clear_numbers(context, workspace, 2 * sizeof *params->arrived, stream);
-    if (!status)
-      status = gemmepi__launch_together(context, &cast->cast, params, what, stream, &refused);
-  }
-  if (status || !refused)
-    return status;
+  gemmepi_status status;
+  params->partials = workspace;
   params->phase = GEMMEPI__FINDS_AMAX;
-  status = gemmepi__launch_kernel(context, &cast->cast, params, what, stream);
+  status = gemmepi__launch_kernel(context, &cast->cast, params, "amax of a cast", stream);
   params->phase = GEMMEPI__STORES;
-  return status ? status : gemmepi__launch_kernel(context, &cast->cast, params, what, stream);
+  return status ? status
+        : gemmepi__launch_kernel(context, &cast->cast, params, "a cast with a scale of its amax", stream);
 }
 
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
@@ -21036,8 +20993,8 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
   if (plan->scaled.cast.function && plan->scaled.row_threads)
     gemmepi__append(text, "  scaled: a row in the registers of %d threads, one pass\n", plan->scaled.row_threads);
   else if (plan->scaled.cast.function && plan->scaled.is_tensor)
-    gemmepi__append(text, "  scaled: tiles of 128 by 128, %u blocks that run at once: amax, then the cast\n",
-      plan->scaled.cast.blocks);
+    gemmepi__append(text, "  scaled: tiles of 128 by %d, %u blocks: amax, then the cast, which begins before that ends\n",
+      plan->scaled.tile_slow, plan->scaled.cast.blocks);
   else if (plan->scaled.cast.function)
     gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
       plan->scaled.amax.function ? "amax first, then the cast" : "one pass");

@@ -51,8 +51,6 @@ typedef struct gemmepi__cu_launch_config {
     X(CUDA_ERROR_INVALID_HANDLE, 400)                            \
     X(CUDA_ERROR_NOT_FOUND, 500)                                 \
     X(CUDA_ERROR_NOT_READY, 600)                                 \
-    X(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 720)              \
-    X(CUDA_ERROR_NOT_SUPPORTED, 801)                             \
     X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                \
     X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                   \
     X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)              \
@@ -62,7 +60,6 @@ typedef struct gemmepi__cu_launch_config {
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)          \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)          \
     X(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 88)            \
-    X(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 95)                \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
     X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                       \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
@@ -76,7 +73,6 @@ typedef struct gemmepi__cu_launch_config {
     X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2)                     \
     X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                     \
     X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)                      \
-    X(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                        \
     X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)  \
     X(CU_MEMHOSTALLOC_PORTABLE, 1)                               \
     X(CU_MEMHOSTALLOC_DEVICEMAP, 2)                              \

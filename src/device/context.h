@@ -28,7 +28,6 @@ struct gemmepi_context {
     int ordinal;
     int arch;                  /* 90 for compute capability 9.0 */
     int multiprocessors;       /* that products take */
-    int launches_together;     /* all blocks of a launch at once, if it has so many */
     int asked_multiprocessors; /* config.multiprocessors where the device has more, else 0 */
     double memory_rate;   /* bytes a microsecond that memory gives, by its clock and width; 0: not known */
     int reaches_pageable; /* kernels may read host memory that CUDA does not know */
@@ -198,7 +197,6 @@ static int gemmepi__read_properties(gemmepi_context *context) {
     } properties[] = {{GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
                       {GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
                       {GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &context->multiprocessors},
-                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &context->launches_together},
                       {GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, &context->reaches_pageable},
                       {GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &kilohertz},
                       {GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &bits}};

@@ -123,14 +123,15 @@ static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, con
     return gemmepi__cuda_failed(&context->driver, result, sentence);
 }
 
-/* A launch with an attribute that is 1; returns the driver's result. */
-static int gemmepi__launch_with(const gemmepi_context *context, const gemmepi__launch *launch, int id,
-                                void **list, gemmepi_stream stream) {
+/* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
+static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
+                                                  const gemmepi__launch *launch, void **list,
+                                                  const char *what, gemmepi_stream stream) {
     gemmepi__cu_launch_attribute attribute;
     gemmepi__cu_launch_config config;
-    int allowed = 1;
+    int allowed = 1, result;
     memset(&attribute, 0, sizeof attribute);
-    attribute.id = id;
+    attribute.id = GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     memcpy(attribute.value, &allowed, sizeof allowed);
     config.grid_x = launch->blocks;
     config.block_x = launch->threads_x;
@@ -140,30 +141,8 @@ static int gemmepi__launch_with(const gemmepi_context *context, const gemmepi__l
     config.stream = stream;
     config.attributes = &attribute;
     config.attribute_count = 1;
-    return context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
-}
-
-/* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
-static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
-                                                  const gemmepi__launch *launch, void **list,
-                                                  const char *what, gemmepi_stream stream) {
-    int result = gemmepi__launch_with(
-        context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, list, stream);
+    result = context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
     return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
-}
-
-/* All blocks at once, so that they may wait for one another. *refused: 1 where there is no room for them in what the stream has of the
-   GPU; then nothing is launched. */
-static gemmepi_status gemmepi__launch_together(const gemmepi_context *context, const gemmepi__launch *launch,
-                                               void *params, const char *what, gemmepi_stream stream,
-                                               int *refused) {
-    void *list[1];
-    int result;
-    list[0] = params;
-    result = gemmepi__launch_with(context, launch, GEMMEPI__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, list, stream);
-    *refused = result == GEMMEPI__CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE ||
-               result == GEMMEPI__CUDA_ERROR_NOT_SUPPORTED;
-    return result && !*refused ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,

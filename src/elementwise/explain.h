@@ -205,9 +205,10 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
         gemmepi__append(text, "  scaled: a row in the registers of %d threads, one pass\n",
                         plan->scaled.row_threads);
     else if (plan->scaled.cast.function && plan->scaled.is_tensor)
-        gemmepi__append(text,
-                        "  scaled: tiles of 128 by 128, %u blocks that run at once: amax, then the cast\n",
-                        plan->scaled.cast.blocks);
+        gemmepi__append(
+            text,
+            "  scaled: tiles of 128 by %d, %u blocks: amax, then the cast, which begins before that ends\n",
+            plan->scaled.tile_slow, plan->scaled.cast.blocks);
     else if (plan->scaled.cast.function)
         gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
                         plan->scaled.amax.function ? "amax first, then the cast" : "one pass");

@@ -201,16 +201,11 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
     return GEMMEPI_OK;
 }
 
-/* >>whole tensors whose scale is made of their amax, in one launch: scaled_tensor.cu */
+/* >>whole tensors whose scale is made of their amax, by two launches of one kernel: scaled_tensor.cu */
 
-#define GEMMEPI__MEETING_BYTES \
-    256 /* of workspace, ahead of each block's amax: numbers by which blocks meet */
+#define GEMMEPI__TENSOR_THREADS 1024 /* of a multiprocessor, in blocks that have a tile each */
 
-enum {
-    GEMMEPI__ALL_AT_ONCE,
-    GEMMEPI__FINDS_AMAX,
-    GEMMEPI__STORES
-}; /* a launch's phase: as in scaled_tensor.cu */
+enum { GEMMEPI__FINDS_AMAX, GEMMEPI__STORES }; /* a launch's phase: as in scaled_tensor.cu */
 
 /* Whether a task's scale is made so. way: of its cast, by tiles */
 static int gemmepi__is_of_tensor(const gemmepi__task *task, const gemmepi__scaled_step *step,
@@ -241,39 +236,41 @@ static void gemmepi__append_tensor_defines(gemmepi__text *text, const gemmepi__t
     gemmepi__append_scaled_types(text, task);
     gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
     gemmepi__append(text, "#define GEMMEPI_SLOW %d\n#define GEMMEPI_VECTORS 1\n#define GEMMEPI_TURNS %d\n",
-                    GEMMEPI__SCALED_TILE, turns);
+                    turns ? GEMMEPI__SCALED_TILE : GEMMEPI__SCALED_TILE / 2, turns);
     gemmepi__append(text, "#define GEMMEPI_ITEMS %d\n#define GEMMEPI_FLAT %d\n", has_items, is_flat);
 }
 
-/* In the place of the two launches. A multiprocessor has one block. */
+/* In the place of the others. */
 static gemmepi_status gemmepi__build_scaled_tensor(gemmepi_context *context, const gemmepi__task *task,
                                                    int turns, gemmepi__scaled_step *step) {
     gemmepi__scaled_params *params = &step->params;
     char prologue[512];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    int64_t tiles = 1, most = context->multiprocessors;
+    int slow = turns ? GEMMEPI__SCALED_TILE : GEMMEPI__SCALED_TILE / 2;
+    int64_t tiles = 1, most = (int64_t)context->multiprocessors * (GEMMEPI__TENSOR_THREADS / (4 * slow));
     int d, is_flat = !turns && gemmepi__flatten_scaled(params);
     for (d = 0; d < params->rank; d++) {
-        int64_t along =
-            d < 2 ? gemmepi__divide_up(params->extent[d], GEMMEPI__SCALED_TILE) : params->extent[d];
+        int64_t along = d < 2 ? gemmepi__divide_up(params->extent[d], d ? slow : GEMMEPI__SCALED_TILE)
+                              : params->extent[d];
         if (d < 2)
             params->tiles[d] = (unsigned)along;
-        tiles *= along; /* fewer than when they were counted before */
+        tiles *= along; /* no more than when they were counted before */
     }
     params->tile_count = (unsigned)tiles;
     step->is_tensor = 1;
     step->is_two = 0;
-    step->tile_slow = GEMMEPI__SCALED_TILE;
+    step->tile_slow = slow;
     step->amax_bytes = 0;
     step->cast.blocks = (unsigned)(tiles < most ? tiles : most);
-    step->cast.threads_x = 4 * GEMMEPI__SCALED_TILE;
+    step->cast.threads_x = (unsigned)(4 * slow);
     step->cast.threads_y = 1;
-    step->partial_bytes = GEMMEPI__MEETING_BYTES + step->cast.blocks * gemmepi__amax_size(task);
+    step->partial_bytes = step->cast.blocks * gemmepi__amax_size(task);
     gemmepi__append_tensor_defines(&text, task, turns, params->rank > 2, is_flat);
     gemmepi__name_operation(task, task->operation, "gemmepi_scaled_tensor",
                             task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
                             &step->cast);
-    return gemmepi__get_kernel(context, "scaled_tensor.cu", prologue, "gemmepi_scaled_tensor", &step->cast);
+    return gemmepi__get_waiting_kernel(context, "scaled_tensor.cu", prologue, "gemmepi_scaled_tensor",
+                                       &step->cast);
 }
 
 /* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
@@ -360,28 +357,19 @@ static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, voi
     return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
-/* One launch whose blocks meet; two, where the GPU has no room for all of them at once. */
+/* Two launches of one kernel, the second of which may begin before the first has ended. */
 static gemmepi_status gemmepi__run_scaled_tensor(const gemmepi_context *context,
                                                  const gemmepi__scaled_step *cast,
                                                  gemmepi__scaled_params *params, void *workspace,
                                                  gemmepi_stream stream) {
-    static const char what[] = "a cast with a scale of its amax";
-    gemmepi_status status = GEMMEPI_OK;
-    int refused = !context->launches_together;
-    params->arrived = (unsigned *)workspace;
-    params->partials = (char *)workspace + GEMMEPI__MEETING_BYTES;
-    if (!refused) {
-        params->phase = GEMMEPI__ALL_AT_ONCE;
-        status = gemmepi__clear_numbers(context, workspace, 2 * sizeof *params->arrived, stream);
-        if (!status)
-            status = gemmepi__launch_together(context, &cast->cast, params, what, stream, &refused);
-    }
-    if (status || !refused)
-        return status;
+    gemmepi_status status;
+    params->partials = workspace;
     params->phase = GEMMEPI__FINDS_AMAX;
-    status = gemmepi__launch_kernel(context, &cast->cast, params, what, stream);
+    status = gemmepi__launch_kernel(context, &cast->cast, params, "amax of a cast", stream);
     params->phase = GEMMEPI__STORES;
-    return status ? status : gemmepi__launch_kernel(context, &cast->cast, params, what, stream);
+    return status ? status
+                  : gemmepi__launch_kernel(context, &cast->cast, params, "a cast with a scale of its amax",
+                                           stream);
 }
 
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,

@@ -335,7 +335,6 @@ typedef struct gemmepi__scaled_params {
     int phase;
     unsigned tile_count; /* of all items */
     void *partials;      /* an amax of each block */
-    unsigned *arrived;   /* two numbers, the first of which is 0 before and after a launch */
 } gemmepi__scaled_params;
 
 #endif

@@ -18,6 +18,7 @@ constexpr bool KEEPS_VALUES = WORDS <= 64 && WIDE > 1; // in registers between a
 
 // Of the numbers, scales or amax, that a tile has: one for each row, or one alone. TWO: as many more, for what is transposed.
 constexpr bool BY_ROWS = GEMMEPI_MODE == SCALE_OUTER || GEMMEPI_MODE == SCALE_VECTOR_128;
+constexpr bool IS_SHARED = GEMMEPI_MODE == SCALE_TENSOR || GEMMEPI_MODE == SCALE_OUTER;
 constexpr bool TWO = TURNS && GEMMEPI_STORES && GEMMEPI_MODE == SCALE_VECTOR_128;
 template <bool Fast_is_k> __device__ inline int index_of(int fast, int slow) {
     return BY_ROWS ? Fast_is_k ? slow : fast : 0;
@@ -97,9 +98,7 @@ __device__ inline void settle(const gemmepi__scaled_params &p, const Tile &tile,
             if (TURNS && GEMMEPI_MODE == SCALE_BLOCK_128)
                 p.turned_scale[place_of_thread<!K_FAST>(p, tile)] = scale;
         }
-        if (GEMMEPI_AMAX && (GEMMEPI_MODE == SCALE_TENSOR || GEMMEPI_MODE == SCALE_OUTER))
-            raise_to((Magnitude *)p.amax + at, largest[threadIdx.x]);
-        else if (GEMMEPI_AMAX)
+        if (GEMMEPI_AMAX && !IS_SHARED)
             ((Magnitude *)p.amax)[at] = largest[threadIdx.x];
     }
     if (TWO && has_number<!K_FAST>(tile)) {
@@ -107,6 +106,12 @@ __device__ inline void settle(const gemmepi__scaled_params &p, const Tile &tile,
         factor[TILE + threadIdx.x] = 1 / (Acc)scale;
         p.turned_scale[place_of_thread<!K_FAST>(p, tile)] = scale;
     }
+}
+
+// Numbers that other tiles have a part in, at the end: nothing waits for them.
+__device__ inline void raise_amax(const gemmepi__scaled_params &p, const Tile &tile, const Magnitude *largest) {
+    if (GEMMEPI_AMAX && IS_SHARED && has_number<K_FAST>(tile))
+        raise_to((Magnitude *)p.amax + place_of_thread<K_FAST>(p, tile), largest[threadIdx.x]);
 }
 
 template <bool Fast_is_k> __device__ inline Run<Y, WIDE> rounded(const Words<A, WIDE> &words, const Acc *factor, int v) {
@@ -145,8 +150,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEM
         __syncthreads();
     }
     settle(p, tile, largest, factor); // the rest of largest is 0, and of factor not looked at
-    if (!GEMMEPI_STORES)
+    if (!GEMMEPI_STORES) {
+        raise_amax(p, tile, largest);
         return;
+    }
     __syncthreads();
 #pragma unroll KEEPS_VALUES ? VECTORS / AT_ONCE : 8 / AT_ONCE
     for (int v = 0; v < VECTORS; v += AT_ONCE) {
@@ -165,4 +172,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEM
         __syncthreads();
         store_turned(p, tile, square);
     }
+    raise_amax(p, tile, largest);
 }

@@ -855,8 +855,8 @@ static void both_layouts_take_any_strides_and_items(void) {
             }
 }
 
-/* Longer than what all blocks of an emulated GPU, or some of a real one, keep at a time; and again, in a workspace that holds anything. */
-static void a_scale_of_a_whole_tensor_is_found_in_one_launch_again_and_again(void) {
+/* Longer than what all blocks of an emulated GPU have at a time; and again, in a workspace that holds anything. */
+static void a_scale_of_a_whole_tensor_is_found_again_and_again(void) {
     static const int64_t shapes[][2] = {{513, 1152}, {640, 1024}, {1, 128},  {2, 64},
                                         {5, 8},      {300, 1000}, {70, 8200}};
     static const gemmepi_dtype from[] = {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_E4M3, GEMMEPI_F16};
@@ -1380,7 +1380,7 @@ int main(void) {
         RUN(rows_of_any_length_have_scales_of_their_own);
         RUN(a_cast_may_make_both_layouts);
         RUN(both_layouts_take_any_strides_and_items);
-        RUN(a_scale_of_a_whole_tensor_is_found_in_one_launch_again_and_again);
+        RUN(a_scale_of_a_whole_tensor_is_found_again_and_again);
         RUN(casts_from_and_to_f64_have_the_amax_of_a);
         RUN(an_empty_cast_leaves_its_numbers_as_they_were);
         RUN(the_scales_of_a_cast_are_1_where_there_is_no_amax);

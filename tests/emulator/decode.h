@@ -215,7 +215,6 @@ static table make_table() {
     t["fence.mbarrier_init.release.cluster"] = {"", nothing};
     t["fence.proxy.async.shared::cta"] = {"", fence_proxy};
 
-    t["atom.global.add.u32"] = t["atom.acq_rel.gpu.global.add.u32"] = {"4a4", atomic_add};
     t["atom.global.max.u32"] = {"4a4", atomic_max<u32, false>};
     t["atom.global.max.u64"] = {"8a8", atomic_max<u64, false>};
     t["atom.shared.max.u32"] = {"4a4", atomic_max<u32, true>};

@@ -67,9 +67,6 @@ EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int) {
     case GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = setting("EMULATOR_PROCESSORS", 4);
         return GEMMEPI__CUDA_SUCCESS;
-    case GEMMEPI__CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
-        *value = setting("EMULATOR_COOPERATIVE", 1);
-        return GEMMEPI__CUDA_SUCCESS;
     case GEMMEPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
         *value = 4 << 20;
         return GEMMEPI__CUDA_SUCCESS;
@@ -287,11 +284,11 @@ EXPORTED int cuFuncSetAttribute(gemmepi__cu_function, int attribute, int value) 
 enum { CUDA_ERROR_LAUNCH_FAILED = 719 };
 
 static int run_kernel(const program &runs, u32 grid, u32 block_x, u32 block_y, u32 shared_size,
-                      void **parameters, u32 together) {
+                      void **parameters) {
     static std::mutex one_at_a_time;
     static u64 random = (u64)setting("EMULATOR_SEED", 1);
     std::lock_guard<std::mutex> hold(one_at_a_time);
-    launch of = {&runs, grid, block_x, block_y, shared_size, together, std::vector<u8>(), NULL, random};
+    launch of = {&runs, grid, block_x, block_y, shared_size, std::vector<u8>(), NULL, random};
     cluster blocks;
     if (grid % runs.cluster || block_x * block_y > (runs.threads ? runs.threads : 1024) ||
         runs.dynamic_begin() + shared_size > (u32)largest_shared())
@@ -301,7 +298,7 @@ static int run_kernel(const program &runs, u32 grid, u32 block_x, u32 block_y, u
     memcpy(of.parameters_at, parameters[0], runs.parameter_bytes);
     blocks.of = &of;
     try {
-        for (u32 first = 0; first < grid; first += together)
+        for (u32 first = 0; first < grid; first += runs.cluster)
             blocks.run(first);
     } catch (const std::exception &error) {
         fprintf(stderr, "emulator: %s: %s\n", runs.name.c_str(), error.what());
@@ -316,20 +313,10 @@ EXPORTED int cuLaunchKernel(gemmepi__cu_function function, unsigned grid_x, unsi
                             gemmepi__cu_stream, void **parameters, void **) {
     if (!grid_x || !block_x || !block_y || grid_y != 1 || grid_z != 1 || block_z != 1)
         return refuse("a launch of no size, or of one in z");
-    return run_kernel(*(const program *)function, grid_x, block_x, block_y, shared_size, parameters,
-                      ((const program *)function)->cluster);
-}
-// A cooperative launch: a multiprocessor has one block of it.
-static int launch_together(const gemmepi__cu_launch_config *config, const program &runs, void **parameters) {
-    if (config->grid_x > (unsigned)setting("EMULATOR_PROCESSORS", 4) || runs.cluster != 1)
-        return GEMMEPI__CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-    return run_kernel(runs, config->grid_x, config->block_x, config->block_y, config->shared_size, parameters,
-                      config->grid_x);
+    return run_kernel(*(const program *)function, grid_x, block_x, block_y, shared_size, parameters);
 }
 EXPORTED int cuLaunchKernelEx(const gemmepi__cu_launch_config *config, gemmepi__cu_function function,
                               void **parameters, void **extra) {
-    if (config->attribute_count && config->attributes->id == GEMMEPI__CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-        return launch_together(config, *(const program *)function, parameters);
     return cuLaunchKernel(function, config->grid_x, config->grid_y, config->grid_z, config->block_x,
                           config->block_y, config->block_z, config->shared_size, config->stream, parameters,
                           extra);

@@ -8,7 +8,6 @@
 //
 //   EMULATOR_ARCH        compute capability, 90 by default
 //   EMULATOR_PROCESSORS  multiprocessors, 4 by default
-//   EMULATOR_COOPERATIVE 0: no launch has all its blocks at once
 //   EMULATOR_GPUS        1 by default, 16 at most; what one has allocated the others reach, too
 //   EMULATOR_SEED        of what chance decides: the order of warps, when copies arrive
 #include "compiler.h"

@@ -143,7 +143,6 @@ struct block {
 struct launch {
     const program *runs;
     u32 grid, block_x, block_y, dynamic_shared;
-    u32 together;               // blocks that run at once: of a cluster, or all of them
     std::vector<u8> parameters; // at a multiple of 64 in the copy
     u8 *parameters_at;
     u64 random;
@@ -358,7 +357,7 @@ inline void cluster::run(u32 first_block) {
     u32 threads = of->block_x * of->block_y, count = (threads + LANES - 1) / LANES;
     std::vector<warp *> order;
     if (blocks.empty())
-        for (u32 rank = 0; rank < of->together; rank++) {
+        for (u32 rank = 0; rank < of->runs->cluster; rank++) {
             blocks.push_back(std::unique_ptr<block>(new block()));
             blocks[rank]->warps.resize(count);
         }

@@ -93,16 +93,6 @@ template <class T, bool Shared> static void atomic_max(warp &w, const op &o, u32
             w.in->wrote(w.address(o, 1, lane), sizeof(T), w.index);
     });
 }
-static void atomic_add(warp &w, const op &o, u32 lanes) {
-    for_lanes(lanes, [&](u32 lane) {
-        u8 *at = device_at(&w.last_block, w.at<u64>(o.x[1])[lane] + (u64)o.offset, 4, 4);
-        u32 before, sum;
-        memcpy(&before, at, sizeof before);
-        sum = before + w.at<u32>(o.x[2])[lane];
-        memcpy(at, &sum, sizeof sum);
-        w.at<u32>(o.x[0])[lane] = before;
-    });
-}
 // What a warp has stored so far may be read by TMA and wgmma.
 static void fence_proxy(warp &w, const op &, u32 lanes) {
     if (lanes == w.live)

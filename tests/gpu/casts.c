@@ -1,6 +1,6 @@
-/* casts [small]: casts of whole tensors whose scale is made of their amax, by the kernel whose blocks meet. Large ones, with what blocks
-   keep and with what they read again, in one launch and in two, replayed from a graph, and on two streams at once. On the GPU that
-   GEMMEPI_TEST_DEVICE numbers. */
+/* casts [small]: casts of whole tensors whose scale is made of their amax, by the kernel whose second launch begins before the first has
+   ended. Large ones, again and again with other numbers, replayed from a graph, and on two streams at once. On the GPU that GEMMEPI_TEST_DEVICE
+   numbers. */
 #include "../products/problem.h"
 
 static test_device *here;
@@ -133,29 +133,61 @@ static void run_once(const gemmepi_plan *plan, const tensors *t, int turns) {
 static const int64_t large[][2] = {{4096, 2312}, {1000, 8200}, {128, 96}, {12000, 3072}, {131, 1048}},
                      smaller[][2] = {{130, 136}, {512, 392}, {1, 128}};
 
-static void large_casts_are_right_in_one_launch_and_in_two(void) {
-    int i, turns, count = is_small ? (int)GEMMEPI__COUNT(smaller) : (int)GEMMEPI__COUNT(large);
+static void large_casts_are_right(void) {
+    int i, turns, again, count = is_small ? (int)GEMMEPI__COUNT(smaller) : (int)GEMMEPI__COUNT(large);
     for (i = 0; i < count; i++)
         for (turns = 0; turns < 2; turns++) {
             tensors t =
                 is_small ? tensors_of(smaller[i][0], smaller[i][1]) : tensors_of(large[i][0], large[i][1]);
             gemmepi_plan *plan = plan_of(&t, turns);
-            int together = here->context->launches_together;
-            fill_with(&t, (unsigned)(2 * i + turns), 120 + i);
-            poison(&t);
-            run_once(plan, &t, turns);
-            check_results(&t, turns, "in one launch");
-            here->context->launches_together = 0;
-            poison(&t);
-            run_once(plan, &t, turns);
-            here->context->launches_together = together;
-            check_results(&t, turns, "in two");
+            for (again = 0; again < 2; again++) {
+                fill_with(&t, (unsigned)(4 * i + 2 * again + turns), 120 + i - 3 * again);
+                poison(&t);
+                run_once(plan, &t, turns);
+                check_results(&t, turns, "by itself");
+            }
             gemmepi_plan_destroy(plan);
             tensors_free(&t);
         }
 }
 
-static void a_graph_may_hold_a_cast_whose_blocks_meet(void) {
+/* A kernel before writes what the cast reads, and one behind it what the cast has read. */
+static void a_cast_waits_for_what_is_ahead_of_it_and_is_waited_for(void) {
+    tensors t[3];
+    gemmepi_plan *plan;
+    int64_t shape[2];
+    int i, turn;
+    for (i = 0; i < 3; i++) {
+        t[i] = is_small ? tensors_of(130, 136) : tensors_of(1024, 2312);
+        fill_with(&t[i], 50u + (unsigned)i, 110 + 12 * i);
+    }
+    plan = plan_of(&t[2], 1);
+    CHECK(gemmepi_plan_prepare(plan, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    shape[0] = t[2].rows, shape[1] = t[2].columns;
+    for (turn = 1; turn < (is_small ? 3 : 40); turn++) {
+        gemmepi_elementwise_args args = args_of(&t[2], 1);
+        gemmepi_tensor from, to;
+        memset(&from, 0, sizeof from);
+        from.dtype = GEMMEPI_BF16, from.rank = 2, from.shape = shape;
+        to = from;
+        for (i = 0; i < turn % 7 + 1; i++) {
+            from.data = t[(turn + i) % 2].a, to.data = t[2].a;
+            CHECK(gemmepi_cast(here->context, &from, &to, here->stream) == GEMMEPI_OK &&
+                      gemmepi_run_elementwise(plan, &args, here->stream) == GEMMEPI_OK,
+                  "%s", gemmepi_last_error());
+        }
+        memcpy(t[2].from, t[(turn + i - 1) % 2].from, (size_t)count_of(&t[2]) * 2);
+        from.data = t[(turn + i) % 2].a;
+        CHECK(gemmepi_cast(here->context, &from, &to, here->stream) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        check_results(&t[2], 1, "between others");
+    }
+    gemmepi_plan_destroy(plan);
+    for (i = 0; i < 3; i++)
+        tensors_free(&t[i]);
+}
+
+static void a_graph_may_hold_such_casts(void) {
     gemmepi__driver *driver = &here->context->driver;
     gemmepi_stream before = here->stream;
     tensors t = is_small ? tensors_of(130, 136) : tensors_of(2048, 2304);
@@ -163,6 +195,7 @@ static void a_graph_may_hold_a_cast_whose_blocks_meet(void) {
     gemmepi_elementwise_args args = args_of(&t, 1);
     gemmepi__cu_graph graph = NULL;
     gemmepi__cu_graph_exec replays = NULL;
+    gemmepi__entry entry;
     int i;
     CHECK(gemmepi_stream_create(here->context, &here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     fill_with(&t, 77, 130);
@@ -177,12 +210,16 @@ static void a_graph_may_hold_a_cast_whose_blocks_meet(void) {
     for (i = 0; i < 3; i++) /* one behind the other */
         CHECK(gemmepi_run_elementwise(plan, &args, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(driver->stream_end_capture(here->stream, &graph) == 0 && graph, "the capture does not end");
+    CHECK(gemmepi__enter(here->context, &entry) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(graph && driver->graph_instantiate(&replays, graph, 0) == 0, "the graph cannot be instantiated");
+    gemmepi__leave(here->context, &entry);
     gemmepi_plan_destroy(plan);
     for (i = 0; i < 12 && replays; i++) {
         fill_with(&t, 100u + (unsigned)i, 100 + 3 * i);
         poison(&t);
+        CHECK(gemmepi__enter(here->context, &entry) == GEMMEPI_OK, "%s", gemmepi_last_error());
         CHECK(driver->graph_launch(replays, here->stream) == 0, "the graph cannot be launched");
+        gemmepi__leave(here->context, &entry);
         if (i % 3 == 0)
             check_results(&t, 1, "replayed");
     }
@@ -236,14 +273,15 @@ int main(int argc, char **argv) {
         if (!here->is_host) {
             found = 1;
             printf("on %s:\n", here->name);
-            RUN(large_casts_are_right_in_one_launch_and_in_two);
-            RUN(a_graph_may_hold_a_cast_whose_blocks_meet);
+            RUN(large_casts_are_right);
+            RUN(a_cast_waits_for_what_is_ahead_of_it_and_is_waited_for);
+            RUN(a_graph_may_hold_such_casts);
             RUN(casts_on_two_streams_do_not_disturb_each_other);
         }
         test_device_close(here);
     }
     if (!found) {
-        printf("skip casts whose blocks meet: there is no GPU\n0 passed, 0 failed, 1 skipped\n");
+        printf("skip casts of whole tensors: there is no GPU\n0 passed, 0 failed, 1 skipped\n");
         return 0;
     }
     return test_finish();

@@ -50,35 +50,6 @@ static void elementwise_plans_launch_what_they_say(void) {
     }
 }
 
-/* Where all blocks of a launch have no room at once they are two launches of one kernel. */
-static void blocks_that_cannot_meet_are_launched_twice(void) {
-    static const struct {
-        int attribute, has_no_room, together, launches, memsets;
-    } cases[] = {{1, 0, 1, 1, 1}, {1, 1, 0, 2, 1}, {0, 0, 0, 2, 0}};
-    int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
-        gemmepi_config config = fake_config();
-        gemmepi_context *context = open_fake(&config);
-        gemmepi_plan *plan;
-        element_call c;
-        cast_of_new_scale(&c);
-        gpu.has_no_room = cases[i].has_no_room;
-        context->launches_together = cases[i].attribute;
-        plan = plan_elementwise(context, &c);
-        CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        gpu.launches = gpu.together = gpu.memsets = 0;
-        CHECK(gemmepi_run_elementwise(plan, &c.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        CHECK(gpu.together == cases[i].together && gpu.launches == cases[i].launches &&
-                  gpu.memsets == cases[i].memsets,
-              "%d: %ld launches, %ld of blocks that meet, %ld memsets", i, gpu.launches, gpu.together,
-              gpu.memsets);
-        gemmepi_plan_destroy(plan);
-        gemmepi_destroy(context);
-        gpu.has_no_room = 0;
-        nothing_is_left();
-    }
-}
-
 /* Each axis but the last two lies between others' elements, so that none merge where the formula asks for the item. */
 static void items_of_six_axes_that_do_not_merge_are_refused(void) {
     static const int64_t shape[8] = {2, 2, 2, 2, 2, 2, 2, 2}, apart[8] = {1, 2, 4, 8, 16, 32, 64, 128};
@@ -329,7 +300,6 @@ static void refused_elementwise_arguments_launch_nothing(void) {
 int main(void) {
     keep_libraries_open();
     RUN(elementwise_plans_launch_what_they_say);
-    RUN(blocks_that_cannot_meet_are_launched_twice);
     RUN(items_of_six_axes_that_do_not_merge_are_refused);
     RUN(one_shot_calls_of_an_operation_build_one_plan);
     RUN(strides_of_nothing_are_all_the_same);

@@ -62,8 +62,6 @@ static struct {
     long for_sm_90a;                 /* compilations */
     long as_written;                 /* likewise, that join no products and sums */
     long overlapping;                /* launches that may begin before those ahead of them end */
-    long together;                   /* launches whose blocks all run at once */
-    int has_no_room;                 /* for such: they are refused */
     unsigned last_shared;
     long lt_calls;    /* also those that failed */
     int epilogues[8]; /* of the first calls of cublasLtMatmul */
@@ -519,13 +517,6 @@ FAKE(cuLaunchKernelEx)
     if (config->grid_y != 1 || config->grid_z != 1 || config->block_z != 1 || config->attribute_count != 1)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
     memcpy(&allowed, config->attributes->value, sizeof allowed);
-    if (allowed == 1 && config->attributes->id == GEMMEPI__CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
-        if (config->grid_x > 132 || gpu.has_no_room)
-            return GEMMEPI__CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-        count(&gpu.together, 1);
-        return fake_launch(function, config->grid_x, config->block_x, config->block_y, config->shared_size,
-                           parameters);
-    }
     if (config->attributes->id != GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
         allowed != 1)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;

@@ -244,7 +244,7 @@ static const struct {
     {"cast", plain_cast, GEMMEPI_ROUTE_CONTIGUOUS, 0, 1, 0},
     {"cast with scale", cast_with_scale, GEMMEPI_ROUTE_CONTIGUOUS, 0, 1, 0},
     {"cast with amax", cast_with_amax, GEMMEPI_ROUTE_CONTIGUOUS, 1, 1, 0},
-    {"cast of a new scale", cast_of_new_scale, GEMMEPI_ROUTE_SCALED, 1, 1, 1},
+    {"cast of a new scale", cast_of_new_scale, GEMMEPI_ROUTE_SCALED, 0, 2, 1},
     {"cast of a new scale of odd rows", cast_of_new_scale_of_odd_rows, GEMMEPI_ROUTE_SCALED, 1, 2, 1},
     {"cast to both layouts", cast_to_both_layouts, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
     {"cast of rows", cast_of_rows, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
