@@ -124,8 +124,8 @@ template <bool Fast_is_k> __device__ inline Run<Y, WIDE> rounded(const Words<A, 
     return run_from_acc<Y>(values);
 }
 
-// Of a multiprocessor: where a thread has a tile's numbers along both axes beside many words, it takes the registers of two.
-constexpr int BLOCKS = TWO && WORDS > 16 ? 1 : 1024 / THREADS;
+// Of a multiprocessor: where a thread finds a tile's numbers along both axes beside many words, or amax, it takes the registers of two.
+constexpr int BLOCKS = TWO && (WORDS > 16 || GEMMEPI_AMAX) ? 1 : 1024 / THREADS;
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
     __shared__ Magnitude largest[TWO ? 2 * TILE : TILE];
@@ -157,16 +157,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEM
     __syncthreads();
 #pragma unroll KEEPS_VALUES ? VECTORS / AT_ONCE : 8 / AT_ONCE
     for (int v = 0; v < VECTORS; v += AT_ONCE) {
-        Run<Y, WIDE> turned[AT_ONCE];
+        Run<Y, WIDE> runs[AT_ONCE];
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
-            const Words<A, WIDE> from = take(v + r);
-            turned[r] = rounded<K_FAST>(from, factor, v + r);
-            store_vector(p, tile, v + r, turned[r]);
-            if (TWO)
-                turned[r] = rounded<!K_FAST>(from, factor + TILE, v + r);
+            runs[r] = rounded<K_FAST>(take(v + r), factor, v + r);
+            store_vector(p, tile, v + r, runs[r]);
         }
-        keep_turned(square, v, turned);
+        if (TWO)
+#pragma unroll
+            for (int r = 0; r < AT_ONCE; r++)
+                runs[r] = rounded<!K_FAST>(take(v + r), factor + TILE, v + r);
+        keep_turned(square, v, runs);
     }
     if (TURNS) {
         __syncthreads();

@@ -12,7 +12,7 @@
 #endif
 #include "scaled_tile.cuh"
 
-constexpr int KEPT = WORDS > 16 ? 1 : 2; // tiles of a round: in registers while it lasts
+constexpr int KEPT = WORDS > 16 || TURNS ? 1 : 2; // tiles of a round: in registers while it lasts
 
 enum { FINDS_AMAX, STORES }; // p.phase
 
@@ -101,7 +101,10 @@ __device__ inline Magnitude largest_of_grid(const Magnitude *partials) {
     return largest_of_block(largest);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemmepi_scaled_tensor(GEMMEPI_PARAMS gemmepi__scaled_params p) {
+// Of a multiprocessor: beside 32 words the axes of items, or conversions without instructions for them, take the registers of two.
+constexpr int BLOCKS = TURNS && WORDS > 16 && (GEMMEPI_ITEMS || !GEMMEPI_FP8_INSTRUCTIONS) ? 1 : 1024 / THREADS;
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled_tensor(GEMMEPI_PARAMS gemmepi__scaled_params p) {
     Words<A, WIDE> words[KEPT][VECTORS];
     Magnitude *partials = (Magnitude *)p.partials, largest = 0;
     u32 rounds = rounds_of_block(p);

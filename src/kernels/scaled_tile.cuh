@@ -33,10 +33,10 @@ struct Tile {
 
 // Elements from one to the next along the fast axis, and from one line to the next.
 __device__ inline long long step_of_a(const gemmepi__scaled_params &p) {
-    return GEMMEPI_VECTORS ? 1 : p.stride_a[0];
+    return GEMMEPI_WHOLE ? 1 : p.stride_a[0];
 }
 __device__ inline long long step_of_y(const gemmepi__scaled_params &p) {
-    return GEMMEPI_VECTORS ? 1 : p.stride_y[0];
+    return GEMMEPI_WHOLE ? 1 : p.stride_y[0];
 }
 __device__ inline long long line_of_a(const gemmepi__scaled_params &p) {
     return GEMMEPI_FLAT ? TILE : p.stride_a[1];
