@@ -124,8 +124,8 @@ template <bool Fast_is_k> __device__ inline Run<Y, WIDE> rounded(const Words<A, 
     return run_from_acc<Y>(values);
 }
 
-// Of a multiprocessor: where a thread finds a tile's numbers along both axes beside many words, or amax, it takes the registers of two.
-constexpr int BLOCKS = TWO && (WORDS > 16 || GEMMEPI_AMAX) ? 1 : 1024 / THREADS;
+// Of a multiprocessor: where a thread finds a tile's numbers along both axes beside F64, or amax, it takes the registers of two.
+constexpr int BLOCKS = TWO && (GEMMEPI_AMAX || sizeof(A) == 8) ? 1 : 1024 / THREADS;
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
     __shared__ Magnitude largest[TWO ? 2 * TILE : TILE];
