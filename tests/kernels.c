@@ -723,6 +723,8 @@ static void list_elementwise(void) {
         }
         add_scaled(floats[d], GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX,
                    &layouts[1]);
+        add_scaled(GEMMEPI_E4M3, floats[d], GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_SCALE,
+                   &layouts[d % 2 ? 1 : 4]);
         add_cast(floats[d], GEMMEPI_E5M2, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX, &layouts[d % 2 ? 4 : 6]);
         add_cast(GEMMEPI_E4M3, floats[d], GEMMEPI_CAST_SCALE, d % 2 ? &dense : &layouts[2]);
         add_cast(floats[d], floats[(d + 1) % 4], 0, &dense);

@@ -100,7 +100,7 @@ __device__ inline void store_vector(const gemmepi__scaled_params &p, const Tile 
                 to[e] = run.at[e];
 }
 
-// The tile transposed, in words of four lines each: of a column's words the i-th stands in place i ^ column / WIDE, so that those of
+// The tile transposed, of elements of a byte, in words of four lines each: of a column's words the i-th stands in place i ^ column / WIDE, so that those of
 // threads side by side are in banks of their own.
 constexpr int COLUMN_WORDS = SLOW / 4;
 typedef u32 Square[TURNS ? TILE * COLUMN_WORDS : 1];
@@ -131,7 +131,7 @@ __device__ inline void keep_turned(Square &square, int v, const Run<Y, WIDE> (&r
             u32 four = 0;
 #pragma unroll
             for (int r = 0; r < AT_ONCE; r++)
-                four |= (u32)runs[r].at[e].bits << r * 8;
+                four |= (u32)*reinterpret_cast<const u8 *>(&runs[r].at[e]) << r * 8;
             word_of_square(square, i + e, word) = four;
         }
     }
@@ -151,6 +151,6 @@ __device__ inline void store_turned(const gemmepi__scaled_params &p, const Tile 
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 if (r < left)
-                    to[r * p.stride_turned[1]].bits = (u8)(four >> r * 8);
+                    *reinterpret_cast<u8 *>(to + r * p.stride_turned[1]) = (u8)(four >> r * 8);
     }
 }
