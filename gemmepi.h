@@ -649,7 +649,7 @@ typedef enum gemmepi_operation {
 
    Tensors: ACTIVATION a, y. ACTIVATION_BACKWARD a, dy, da. GATED a, [b], y. GATED_BACKWARD a, [b], dy, and da, with b also
    db: one of them or both. LERP a, b, [w], y. LERP_BACKWARD dy, [w] and any of da, db, dw; a and b with dw alone, dw with w
-   alone. BIAS_GRAD and CAST a, y.
+   alone. BIAS_GRAD a, y. CAST a, y, [y_transposed].
    Dtypes: F32, F16, BF16 or F64, one for all tensors of an operation, computed in F32 (F64 in F64) and rounded once;
    y of BIAS_GRAD, and da, db and dw where they are sums, may be F32 in 16 bits. CAST: a and y any of F32, F64, F16, BF16,
    E4M3 and E5M2; stores to the last two saturate as a product's do.
@@ -659,6 +659,12 @@ typedef enum gemmepi_operation {
    steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
    are the last two axes (of rank 1: one row), laid out as gemmepi_scale_mode draws the scales of products; those of further axes
    follow one another. Numbers beyond the last of a line are not written.
+
+   CAST's y_transposed: of one read of a both layouts of an operand in fp8, y of shape [.., m, k] and y_transposed of [.., k, m], such as
+   an activation forward and in the gradient of the weight, where its k is m. y_transposed has y's dtype, E4M3 or E5M2, and any strides,
+   and is what the same cast makes of a with its last two axes exchanged: with one number for all the scale is y's, with VECTOR_128 its
+   vectors run along the other axis and with BLOCK_128 its blocks stand transposed, so that it has scales of its own, which go to
+   args.y_transposed_scale. Not with OUTER (its rows are y's columns: cast twice), and VECTOR_128 and BLOCK_128 with CAST_Y_SCALE alone.
 
    A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are
    the last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or
@@ -677,6 +683,7 @@ typedef struct gemmepi_elementwise_desc {
     uint64_t flags;                         /* ACCUMULATE, CAST_SCALE and so on */
     const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
     const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
+    const gemmepi_tensor *y_transposed;     /* CAST: y once more, its last two axes exchanged; NULL: none */
     size_t alignment;                       /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
 
     /* In the operation's place: a formula, in the language that stands below, without v. operation, activation, axis, flags and all
@@ -689,16 +696,18 @@ typedef struct gemmepi_elementwise_desc {
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
    may be exactly (pointer, dtype, strides) an input, or the half of one that is split: but no sum may, and no cast with
-   CAST_Y_SCALE or scales of rows or blocks. */
+   CAST_Y_SCALE, scales of rows or blocks, or y_transposed. */
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
-    double weight;         /* LERP and LERP_BACKWARD without w */
-    const float *scale;    /* CAST_SCALE */
-    float *y_scale;        /* CAST_Y_SCALE */
-    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
-    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
-    size_t workspace_size; /* bytes; at least the plan's */
+    double weight;             /* LERP and LERP_BACKWARD without w */
+    const float *scale;        /* CAST_SCALE */
+    float *y_scale;            /* CAST_Y_SCALE */
+    void *amax;                /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
+    void *y_transposed;        /* CAST */
+    float *y_transposed_scale; /* CAST_Y_SCALE with y_transposed and VECTOR_128 or BLOCK_128 */
+    void *workspace;           /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size;     /* bytes; at least the plan's */
 
     /* Of a formula, as in gemmepi_matmul_args, and y. gemmepi_elementwise takes a pointer that is NULL from the operand's tensor. What no
        output depends on is not looked at. An output of the kind FULL, or y, may be exactly an input of the kind FULL (pointer, dtype,
@@ -710,8 +719,8 @@ typedef struct gemmepi_elementwise_args {
 
 /* >>layers */
 
-/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION and BATCH_INVARIANT, which is of y, preact and da (where a is not stored
-   transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
+/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION, FIND_SCALE_D with POWER_OF_TWO_SCALE, which are of y, and BATCH_INVARIANT, which
+   is of y, preact and da (where a is not stored transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
 #define GEMMEPI_LINEAR_BIAS      0x0010000000000ull /* P has a bias */
 #define GEMMEPI_LINEAR_SAVED     0x0020000000000ull /* forward stores P in args.preact, backward reads it there */
 #define GEMMEPI_LINEAR_RECOMPUTE 0x0040000000000ull /* backward computes P anew, from a, b and bias */
@@ -748,7 +757,8 @@ typedef struct gemmepi_elementwise_args {
 
    Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these or I8, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
-   preact and dy: any mode of a and b, TENSOR of the others.
+   preact and dy: any mode of a and b, TENSOR of the others. With FIND_SCALE_D forward finds y's scales, in the modes OUTER, VECTOR_128
+   and TENSOR, as a product finds its d's; backward takes no notice of it.
 
    A formula takes the activation's place: d = v * sigmoid(beta * v), say. v is P, with the bias, d is Y, and nothing else is assigned.
    Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P itself, whatever
@@ -766,7 +776,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_order order;         /* of all matrices; 0: row-major */
     gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc */
     gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not */
-    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT */
+    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT, FIND_SCALE_D */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
@@ -777,6 +787,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */
     gemmepi_vector bias;   /* dtype 0: as a product's */
     gemmepi_vector dbias;  /* dtype 0: bias's; without BIAS what a bias's would be */
+    int amax_history;      /* FIND_SCALE_D with TENSOR, as in gemmepi_matmul_desc */
 
     /* Of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where they differ the one that holds both,
        BF16 for E4M3 and E5M2. A dy that has it already, and no activation, is G itself */
@@ -803,6 +814,7 @@ typedef struct gemmepi_linear_args {
     const void *dy;
     void *da, *db, *dbias;
     const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode */
+    float *found_scale_y, *amax_history;                                /* FIND_SCALE_D, in the place of scale_y: as found_scale_d and amax_history of a product */
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
@@ -7753,8 +7765,8 @@ static const gemmepi__flag_row gemmepi__flags[] = {
   {GEMMEPI_AMAX_AUX, "AMAX_AUX", GEMMEPI__OF_PRODUCT},
   {GEMMEPI_ACCUMULATE, "ACCUMULATE", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
-  {GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D", GEMMEPI__OF_PRODUCT},
-  {GEMMEPI_POWER_OF_TWO_SCALE, "POWER_OF_TWO_SCALE", GEMMEPI__OF_PRODUCT},
+  {GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
+  {GEMMEPI_POWER_OF_TWO_SCALE, "POWER_OF_TWO_SCALE", GEMMEPI__OF_PRODUCT | GEMMEPI__OF_LAYER},
   {GEMMEPI_CAST_SCALE, "CAST_SCALE", GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_CAST_Y_SCALE, "CAST_Y_SCALE", GEMMEPI__OF_ELEMENTWISE},
   {GEMMEPI_CAST_AMAX, "CAST_AMAX", GEMMEPI__OF_ELEMENTWISE},
@@ -8573,7 +8585,7 @@ typedef struct gemmepi__formula_reduce_params {
   gemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES - 1];
 } gemmepi__formula_reduce_params;
 
-/* The tensors of an element-wise operation, in the order of operations.cuh. */
+/* The tensors of an element-wise operation, in the order of operations.cuh, which has no y_transposed. */
 #define GEMMEPI__PARAMS_TENSORS 8
 #define GEMMEPI__PARAMS_AXES    8
 
@@ -8619,16 +8631,21 @@ typedef struct gemmepi__sum_params {
   unsigned kept_blocks; /* the grid is these times the parts */
 } gemmepi__sum_params;
 
-/* scaled.cu, scaled_rows.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
+/* scaled.cu, scaled_rows.cu, scaled_tensor.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its
+ items' */
 typedef struct gemmepi__scaled_params {
-  void *a, *y;
+  void *a, *y, *turned; /* turned: y transposed, by the same index */
   const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
-  float *y_scale; /* written */
+  float *y_scale, *turned_scale; /* written */
   void *amax;
   long long extent[GEMMEPI__PARAMS_AXES];
-  long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];
+  long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES], stride_turned[GEMMEPI__PARAMS_AXES];
   unsigned tiles[2];
   int rank; /* 2 at least */
+  /* scaled_tensor.cu */
+  int phase;
+  unsigned tile_count; /* of all items */
+  void *partials; /* an amax of each block */
 } gemmepi__scaled_params;
 #ifndef GEMMEPI_NO_FORMULA
 #endif
@@ -10915,11 +10932,12 @@ enum {
   GEMMEPI__OUT_DA,
   GEMMEPI__OUT_DB,
   GEMMEPI__OUT_DW,
+  GEMMEPI__OUT_Y_TRANSPOSED, /* of a cast by scaled.h: no nest has it */
   GEMMEPI__TENSORS
 };
 
-static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a", "b",  "w",  "dy",
-        "y", "da", "db", "dw"};
+static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a",  "b",  "w",  "dy",          "y",
+        "da", "db", "dw", "y_transposed"};
 
 #define GEMMEPI__BIT(tensor) (1u << (tensor))
 #define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
@@ -10930,8 +10948,9 @@ static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a", "b",  "
 #define GEMMEPI__BIT_DA      GEMMEPI__BIT(GEMMEPI__OUT_DA)
 #define GEMMEPI__BIT_DB      GEMMEPI__BIT(GEMMEPI__OUT_DB)
 #define GEMMEPI__BIT_DW      GEMMEPI__BIT(GEMMEPI__OUT_DW)
-#define GEMMEPI__INPUTS      0x0fu
-#define GEMMEPI__OUTPUTS     0xf0u
+#define GEMMEPI__BIT_TURNED  GEMMEPI__BIT(GEMMEPI__OUT_Y_TRANSPOSED)
+#define GEMMEPI__INPUTS      0x00fu
+#define GEMMEPI__OUTPUTS     0x1f0u
 
 #define GEMMEPI__CAST_FLAGS \
   (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS)
@@ -10942,7 +10961,7 @@ typedef struct gemmepi__operation_row {
   gemmepi_operation operation;
   const char *name; /* as in GEMMEPI_OP_GATED, and as kernels name it */
   uint32_t needs, may;
-  uint32_t reads[4]; /* for y, da, db, dw */
+  uint32_t reads[5]; /* for y, da, db, dw, y_transposed */
   int has_activation, has_halves;
   uint64_t flags; /* that go with it */
 } gemmepi__operation_row;
@@ -11008,8 +11027,8 @@ static const gemmepi__operation_row gemmepi__operations[] = {
   {GEMMEPI_OP_CAST,
   "CAST",
   GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
-  0,
-  {GEMMEPI__BIT_A, 0, 0, 0},
+  GEMMEPI__BIT_TURNED,
+  {GEMMEPI__BIT_A, 0, 0, 0, GEMMEPI__BIT_A},
   0,
   0,
   GEMMEPI__CAST_FLAGS},
@@ -11030,7 +11049,7 @@ typedef struct gemmepi__task {
   int64_t tag; /* -1, with which no product begins: both are keys of the same table */
   int32_t operation, activation;
   uint64_t flags;
-  int32_t scale_mode; /* CAST; TENSOR where it has a scale or amax and none is given */
+  int32_t scale_mode; /* CAST; TENSOR where it has a scale or amax, or y_transposed, and none is given */
   double parameter; /* of the activation */
   int32_t accumulator;
   int32_t alignment; /* bytes that all pointers are multiples of */
@@ -11159,6 +11178,24 @@ static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gem
   gemmepi__append_shape(&wanted, task->rank, task->shape);
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s",
     gemmepi__tensor_names[which], mine, its, rule);
+}
+
+/* y_transposed, whose strides go by y's axes. */
+static gemmepi_status gemmepi__take_transposed(gemmepi__task *task, const gemmepi_tensor *tensor) {
+  gemmepi__operand *operand = &task->operands[GEMMEPI__OUT_Y_TRANSPOSED];
+  int64_t stride[GEMMEPI__MAX_RANK];
+  int last = task->rank - 1, d;
+  if (task->rank < 2)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has %d axes; it takes two", task->rank);
+  for (d = 0; d < task->rank; d++)
+    if (tensor->rank != task->rank || tensor->shape[d < last - 1 ? d : 2 * last - 1 - d] != task->shape[d])
+      return gemmepi__refuse_shape(task, tensor, GEMMEPI__OUT_Y_TRANSPOSED,
+        "it has the last two axes exchanged, and the others as they are");
+  gemmepi__take_strides(tensor, stride);
+  for (d = 0; d < task->rank; d++)
+    if (task->shape[d] != 1)
+      operand->stride[d] = stride[d < last - 1 ? d : 2 * last - 1 - d];
+  return GEMMEPI_OK;
 }
 
 /* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
@@ -11306,11 +11343,33 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
   return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
 }
 
+/* What y_transposed goes with. */
+static gemmepi_status gemmepi__check_transposed(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
+  int y = task->operands[GEMMEPI__OUT_Y].dtype, turned = task->operands[GEMMEPI__OUT_Y_TRANSPOSED].dtype;
+  if (!gemmepi__is_fp8(y))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
+      gemmepi__dtype((gemmepi_dtype)y)->name);
+  if (turned != y)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed has the dtype %s, y has %s; they must be the same",
+      gemmepi__dtype((gemmepi_dtype)turned)->name, gemmepi__dtype((gemmepi_dtype)y)->name);
+  if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
+      "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
+  if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
+      "CAST_Y_SCALE: they are found, or one for all is given");
+  return GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
   int y = task->operands[GEMMEPI__OUT_Y].dtype;
   if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gemmepi__is_fp8(y))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2", gemmepi__dtype((gemmepi_dtype)y)->name);
+  if (gemmepi__task_has(task, GEMMEPI__OUT_Y_TRANSPOSED))
+    return gemmepi__check_transposed(task, desc);
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
   return GEMMEPI_OK;
@@ -11425,6 +11484,7 @@ static void gemmepi__list_tensors(const gemmepi_elementwise_desc *desc, const ge
   tensors[GEMMEPI__OUT_DA] = desc->da;
   tensors[GEMMEPI__OUT_DB] = desc->db;
   tensors[GEMMEPI__OUT_DW] = desc->dw;
+  tensors[GEMMEPI__OUT_Y_TRANSPOSED] = desc->y_transposed;
 }
 
 /* What the desc says of the operation, once it is checked; the shape is that of the result. */
@@ -11440,7 +11500,7 @@ static void gemmepi__fill_task(const gemmepi_elementwise_desc *desc, size_t alig
     desc->has_parameter ? desc->activation_parameter : gemmepi__default_parameter(desc->activation);
   task->flags = desc->flags;
   task->scale_mode = (int32_t)desc->scale_mode;
-  if (!task->scale_mode && (desc->flags & GEMMEPI__CAST_FLAGS))
+  if (!task->scale_mode && (desc->flags & GEMMEPI__CAST_FLAGS || desc->y_transposed))
     task->scale_mode = GEMMEPI_SCALE_TENSOR;
   task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
   task->used = task->given;
@@ -11475,6 +11535,8 @@ static gemmepi_status gemmepi__take_operand(gemmepi__task *task, const gemmepi_e
   operand->offset = (int64_t)tensor->offset;
   if (task->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
     return gemmepi__take_bias_grad(task, desc);
+  if (t == GEMMEPI__OUT_Y_TRANSPOSED)
+    return gemmepi__take_transposed(task, tensor);
   return gemmepi__broadcast(task, tensor, t, t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA ? halved : -1);
 }
 
@@ -11708,6 +11770,7 @@ static gemmepi_status gemmepi__check_beside_elementwise_formula(const gemmepi_el
         : desc->flags                               ? "flags"
         : desc->a || desc->b || desc->w || desc->dy ? "a, b, w or dy"
         : desc->da || desc->db || desc->dw          ? "da, db or dw"
+        : desc->y_transposed                        ? "y_transposed"
         : desc->activation_parameter < 0 || desc->activation_parameter > 0
         ? "activation_parameter"
         : NULL;
@@ -14709,7 +14772,8 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n"}},
 {"found_scale.cuh",
 {
-"#line 1 \"src/kernels/found_scale.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n\n#ifndef GEMMEPI_POWER_OF_TWO\n#define GEMMEPI_POWER_OF_TWO 0\n#endif\n\n\n\n\ntemplate<class T>DEVICE float scale_of_amax(u32 amax){\nconstexpr float largest=SAME<T,E5M2> ?57344.f:448.f,reciprocal=1/largest;\nconstexpr u32 infinity=0x7f800000,of_exponent=0x00800000;\nfloat size=__uint_as_float(amax),quotient=size*reciprocal;\nu32 scale=__float_as_uint(fmaf(fmaf(-quotient,largest,size),reciprocal,quotient));\nscale=scale<of_exponent?of_exponent:scale;\nif(GEMMEPI_POWER_OF_TWO)\nscale=(scale +of_exponent-1)&infinity;\nreturn amax==0||amax>=infinity?1.f:__uint_as_float(scale);\n}\n\n\nDEVICE float factor_of_scale(float scale){\nfloat first;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(first): \"f\"(scale));\nreturn fmaf(first,fmaf(-scale,first,1.f),first);\n}\n"}},
+"#line 1 \"src/kernels/found_scale.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n\n#ifndef GEMMEPI_POWER_OF_TWO\n#define GEMMEPI_POWER_OF_TWO 0\n#endif\n\n\n\n\ntemplate<class T>DEVICE float scale_of_amax(u32 amax){\nconstexpr float largest=SAME<T,E5M2> ?57344.f:448.f,reciprocal=1/largest;\nconstexpr u32 infinity=0x7f800000,of_exponent=0x00800000;\nfloat size=__uint_as_float(amax),quotient=size*reciprocal;\nu32 scale=__float_as_uint(fmaf(fmaf(-quotient,largest,size),reciprocal,quotient));\nscale=scale<of_exponent?of_exponent:scale;\nif(GEMMEPI_POWER_OF_TWO)\nscale=(scale +of_exponent-1)&infinity;\nreturn amax==0||amax>=infinity?1.f:__uint_as_float(scale);\n}\n\n\ntemplate<class T>DEVICE float scale_of_amax(u64 bits){\nconstexpr double largest=SAME<T,E5M2> ?57344. :448.;\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\ndouble amax=__longlong_as_double((long long)bits),scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n"
+"}\n\n\nDEVICE float factor_of_scale(float scale){\nfloat first;\nasm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(first): \"f\"(scale));\nreturn fmaf(first,fmaf(-scale,first,1.f),first);\n}\n"}},
 {"found_scales.cu",
 {
 "#line 1 \"src/kernels/found_scales.cu\"\n\n\n#include \"found_scale.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_D_TYPE\n#define GEMMEPI_D_TYPE E4M3\n#define GEMMEPI_MODE 3\n#define GEMMEPI_ALIGNED 0\n#define GEMMEPI_KEPT 1\n#endif\n\ntypedef GEMMEPI_D_TYPE D;\nconstexpr int THREADS=256,TAKEN=4;\nconstexpr int KEPT=GEMMEPI_KEPT;\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER;\nconstexpr int LANES=BY_ROWS?THREADS:32,SPANS_OF_BLOCK=THREADS/LANES;\n\nDEVICE Words<F32,TAKEN>read_four(const float*from,long long left){\nif(GEMMEPI_ALIGNED&&left>=TAKEN)\nreturn*reinterpret_cast<const Words<F32,TAKEN> *>(from);\nreturn words_of(read_elements<TAKEN>(from,left<TAKEN?(int)left:TAKEN));\n}\n\n\nDEVICE u32 largest_of_span(u32 largest){\nlargest=largest_of_warp(largest);\nif constexpr(BY_ROWS){\n__shared__ u32 of_warps[THREADS/32];\nif(threadIdx.x%32==0)\nof_warps[threadIdx.x/32]=largest;\n__syncthreads();\n"
@@ -14771,7 +14835,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n"
 "#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\n"
 "const void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
-"long long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y;\nconst float*scale;\nfloat*y_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"long long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES],stride_turned[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -14788,10 +14852,13 @@ static const gemmepi__source gemmepi__sources[] = {
 "sum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +row*p.x.ld,1,threadIdx.x,LINE_THREADS,p.columns,\nscale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LINE_THREADS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nshared[threadIdx.x]+=shared[threadIdx.x+half];\n}\nif(threadIdx.x==0)\nfinish(p,item,row,shared[0]*whole_scale(scale,row));\n}\n"}},
 {"transpose.cu",
 {
-"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gemmepi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\n#if GEMMEPI_ELEMENT == 4\n"
+"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"turn.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gemmepi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\n#if GEMMEPI_ELEMENT == 4\n"
 "constexpr int AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE][TILE +1];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nafter_launches_before();\nconst u32*x=(const u32*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column;\nu32*out=(u32*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line +i*AT_ONCE<of.rows_left&&lane<of.columns_left?x[(line +i*AT_ONCE)*p.x.ld+lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line +i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line +i*AT_ONCE<of.columns_left&&lane<of.rows_left)\nout[(line +i*AT_ONCE)*p.out.ld+lane]=square[lane][line +i*AT_ONCE];\n}\n#else\nconstexpr int WORDS=TILE/4,AT_ONCE=THREADS/WORDS,TIMES=WORDS/AT_ONCE;\n"
-"static_assert(WORDS==32,\"a warp has a line\");\n\n\nDEVICE u32 read_four(const u8*from,int left){\nu32 four=0;\nif(GEMMEPI_ALIGNED&&left>=4)\nreturn*reinterpret_cast<const u32*>(from);\n#pragma unroll\nfor(int i=0;i<4;i++)\nif(i<left)\nfour|=(u32)from[i]<<i*8;\nreturn four;\n}\n\nDEVICE void turn(u32(&four)[4]){\nu32 first=__byte_perm(four[0],four[1],0x5140),second=__byte_perm(four[2],four[3],0x5140);\nu32 third=__byte_perm(four[0],four[1],0x7362),fourth=__byte_perm(four[2],four[3],0x7362);\nfour[0]=__byte_perm(first,second,0x5410);\nfour[1]=__byte_perm(first,second,0x7632);\nfour[2]=__byte_perm(third,fourth,0x5410);\nfour[3]=__byte_perm(third,fourth,0x7632);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE*WORDS];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%WORDS,line=threadIdx.x/WORDS;\nafter_launches_before();\n"
-"const u8*x=(const u8*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column+lane*4;\nu8*out=(u8*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row+lane*4;\nu32 words[TIMES][4];\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=(line +i/4*AT_ONCE)*4+i%4;\nwords[i/4][i%4]=at<of.rows_left?read_four(x+at*p.x.ld,of.columns_left-lane*4):0;\n}\n#pragma unroll\nfor(int i=0;i<TIMES;i++){\nturn(words[i]);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsquare[(lane*4+j)*WORDS+((line +i*AT_ONCE)^ lane)]=words[i][j];\n}\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=line +i*AT_ONCE;\nif(at<of.columns_left&&lane*4<of.rows_left)\n*reinterpret_cast<u32*>(out+at*p.out.ld)=square[at*WORDS+(lane ^ at/4)];\n}\n}\n#endif\n"}},
+"static_assert(WORDS==32,\"a warp has a line\");\n\n\nDEVICE u32 read_four(const u8*from,int left){\nu32 four=0;\nif(GEMMEPI_ALIGNED&&left>=4)\nreturn*reinterpret_cast<const u32*>(from);\n#pragma unroll\nfor(int i=0;i<4;i++)\nif(i<left)\nfour|=(u32)from[i]<<i*8;\nreturn four;\n}\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p){\n__shared__ u32 square[TILE*WORDS];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%WORDS,line=threadIdx.x/WORDS;\nafter_launches_before();\nconst u8*x=(const u8*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column+lane*4;\nu8*out=(u8*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row+lane*4;\nu32 words[TIMES][4];\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=(line +i/4*AT_ONCE)*4+i%4;\nwords[i/4][i%4]=at<of.rows_left?read_four(x+at*p.x.ld,of.columns_left-lane*4):0;\n}\n#pragma unroll\nfor(int i=0;i<TIMES;i++){\nturn(words[i]);\n#pragma unroll\nfor(int j=0;j<4;j++)\n"
+"square[(lane*4+j)*WORDS+((line +i*AT_ONCE)^ lane)]=words[i][j];\n}\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=line +i*AT_ONCE;\nif(at<of.columns_left&&lane*4<of.rows_left)\n*reinterpret_cast<u32*>(out+at*p.out.ld)=square[at*WORDS+(lane ^ at/4)];\n}\n}\n#endif\n"}},
+{"turn.cuh",
+{
+"#line 1 \"src/kernels/turn.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\nDEVICE void turn(u32(&four)[4]){\nu32 first=__byte_perm(four[0],four[1],0x5140),second=__byte_perm(four[2],four[3],0x5140);\nu32 third=__byte_perm(four[0],four[1],0x7362),fourth=__byte_perm(four[2],four[3],0x7362);\nfour[0]=__byte_perm(first,second,0x5410);\nfour[1]=__byte_perm(first,second,0x7632);\nfour[2]=__byte_perm(third,fourth,0x5410);\nfour[3]=__byte_perm(third,fourth,0x7632);\n}\n"}},
 {"types.cuh",
 {
 "#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n#define DEVICE __device__ inline\n\n\n\nDEVICE void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\n"
@@ -14831,22 +14898,35 @@ static const gemmepi__source gemmepi__sources[] = {
 "template<int Tensor>DEVICE void store_vector(Type<Tensor> *to,int valid,const Vector<Tensor> &words){\nif(valid==VECTOR){\n*reinterpret_cast<Vector<Tensor> *>(to)=words;\n}else{\nRun<Type<Tensor>,VECTOR>run=run_of(words);\n#pragma unroll\nfor(int i=0;i<VECTOR;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 {"scaled.cu",
 {
-"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"scaled.cuh\"\n\n#ifndef GEMMEPI_MODE\n#define GEMMEPI_MODE 3\n#define GEMMEPI_K_FAST 1\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_SCALE 2\n#define GEMMEPI_STORES 1\n#define GEMMEPI_SLOW 64\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nDEVICE int index_of(int fast,int slow){\nreturn BY_ROWS?K_FAST?slow:fast:0;\n}\n\n\n"
-"DEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=K_FAST?slow:fast,k=K_FAST?fast:slow;\nlong long rows=p.extent[K_FAST?1:0],steps=(p.extent[K_FAST?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1024/THREADS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TILE];\n__shared__ Acc factor[TILE];\n\nu32 tile=GEMMEPI_SCALE==FROM_AMAX?gridDim.x-1-blockIdx.x:blockIdx.x;\nu32 rest=tile/p.tiles[0],item=rest/p.tiles[1],outer=item;\nlong long fast=(long long)(tile -rest*p.tiles[0])*TILE,slow=(long long)(rest-item*p.tiles[1])*SLOW;\n"
-"int extent_fast=p.extent[0]-fast<TILE?(int)(p.extent[0]-fast):TILE;\nint extent_slow=p.extent[1]-slow<SLOW?(int)(p.extent[1]-slow):SLOW;\nconst A*a=(const A*)p.a+fast*p.stride_a[0]+slow*p.stride_a[1];\nY*y=(Y*)p.y+fast*p.stride_y[0]+slow*p.stride_y[1];\nfor(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nint numbers=BY_ROWS?K_FAST?extent_slow:extent_fast:1,i=threadIdx.x%LANES*WIDE,j=threadIdx.x/LANES;\nint left=extent_fast-i,valid=left<WIDE?left:WIDE;\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<TILE){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&threadIdx.x<numbers)\nfactor[threadIdx.x]=p.scale[place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0))];\n}\nauto load=[&](int v)->Words<A,WIDE>{\nint row=j+v*ROWS;\nconst A*from=a+row*p.stride_a[1]+i*p.stride_a[0];\nif(row<extent_slow&&valid==WIDE)\n"
-"return*reinterpret_cast<const Words<A,WIDE> *>(from);\nreturn words_of(read_elements<WIDE>(from,row<extent_slow?valid:0));\n};\nif(KEEPS_VALUES)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load(v);\n__syncthreads();\nif(TAKES_AMAX){\nMagnitude columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nMagnitude row=0;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\nkeep_largest_of<Amax>(values,row);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\n{\nMagnitude size=magnitude((Amax)values[e]);\ncolumns[e]=size>columns[e]?size:columns[e];\n}\nif(BY_ROWS&&K_FAST){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,row,step);\nrow=other>row?other:row;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&largest[j+v*ROWS],row);\n}\n}\nif(!(BY_ROWS&&K_FAST)){\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\n"
-"atomicMax(&largest[i+e],columns[e]);\nall=columns[e]>all?columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&largest[0],all);\n}\n",
-"__syncthreads();\n}\nif(threadIdx.x<numbers){\nlong long at=place_of(p,item,fast+(K_FAST?0:threadIdx.x),slow+(K_FAST?threadIdx.x:0));\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=scale_from(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nif(GEMMEPI_SCALE==FROM_TILE||(GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?fast:slow)==0))\np.y_scale[at]=scale;\n}\nif(GEMMEPI_AMAX&&(GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER))\nraise_to((Magnitude*)p.amax+at,largest[threadIdx.x]);\nelse if(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(!GEMMEPI_STORES)\nreturn;\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nint row=j+v*ROWS;\nwords_to_acc(KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load(v),values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[index_of(i+e,row)];\n}\n"
-"Run<Y,WIDE>run=run_from_acc<Y>(values);\nY*to=y+row*p.stride_y[1]+i*p.stride_y[0];\nif(row<extent_slow&&valid==WIDE)\n*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(row<extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n}\n"}},
+"#line 1 \"src/kernels/scaled.cu\"\n\n\n\n#include \"scaled_tile.cuh\"\n\n#ifndef GEMMEPI_MODE\n#define GEMMEPI_MODE 3\n#define GEMMEPI_K_FAST 1\n#define GEMMEPI_SCALE 2\n#define GEMMEPI_STORES 1\n#endif\n\nenum{AS_IT_IS,GIVEN,FROM_TILE,FROM_AMAX};\n\nconstexpr bool K_FAST=GEMMEPI_K_FAST;\nconstexpr bool TAKES_AMAX=GEMMEPI_AMAX||GEMMEPI_SCALE==FROM_TILE;\nconstexpr bool KEEPS_VALUES=WORDS<=64&&WIDE>1;\n\n\nconstexpr bool BY_ROWS=GEMMEPI_MODE==SCALE_OUTER||GEMMEPI_MODE==SCALE_VECTOR_128;\nconstexpr bool IS_SHARED=GEMMEPI_MODE==SCALE_TENSOR||GEMMEPI_MODE==SCALE_OUTER;\nconstexpr bool TWO=TURNS&&GEMMEPI_STORES&&GEMMEPI_MODE==SCALE_VECTOR_128;\ntemplate<bool Fast_is_k>DEVICE int index_of(int fast,int slow){\nreturn BY_ROWS?Fast_is_k?slow:fast:0;\n}\n\n\ntemplate<bool Fast_is_k>\nDEVICE long long place_of(const gemmepi__scaled_params&p,long long item,long long fast,long long slow){\nlong long row=Fast_is_k?slow:fast,k=Fast_is_k?fast:slow;\n"
+"long long rows=p.extent[Fast_is_k?1:0],steps=(p.extent[Fast_is_k?0:1]+SCALE_STEPS-1)/SCALE_STEPS;\nif(GEMMEPI_MODE==SCALE_TENSOR)\nreturn 0;\nif(GEMMEPI_MODE==SCALE_OUTER)\nreturn item*rows+row;\nif(GEMMEPI_MODE==SCALE_VECTOR_128)\nreturn(item*steps+k/SCALE_STEPS)*rows+row;\nlong long line=(steps+3)/4*4;\nreturn(item*((rows+SCALE_STEPS-1)/SCALE_STEPS)+row/SCALE_STEPS)*line +k/SCALE_STEPS;\n}\n\ntemplate<bool Fast_is_k>DEVICE long long place_of_thread(const gemmepi__scaled_params&p,const Tile&tile){\nreturn place_of<Fast_is_k>(p,tile.item,tile.fast+(Fast_is_k?0:threadIdx.x),tile.slow+(Fast_is_k?threadIdx.x:0));\n}\ntemplate<bool Fast_is_k>DEVICE bool has_number(const Tile&tile){\nreturn(int)threadIdx.x<(BY_ROWS?Fast_is_k?tile.extent_slow:tile.extent_fast:1);\n}\n\n\ntemplate<class Take>DEVICE void take_amax(Magnitude*lines,Magnitude*columns,Take take){\nMagnitude of_columns[WIDE]={};\n#pragma unroll KEEPS_VALUES ? VECTORS : 8\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\n"
+"Magnitude of_line=0;\nwords_to_acc(take(v),values);\nkeep_largest_of<Amax>(values,of_line);\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nMagnitude size=magnitude((Amax)values[e]);\nof_columns[e]=size>of_columns[e]?size:of_columns[e];\n}\nif(BY_ROWS&&(K_FAST||TWO)){\n#pragma unroll\nfor(int step=(LANES<32?LANES:32)/2;step>0;step/=2){\nMagnitude other=__shfl_xor_sync(0xffffffff,of_line,step);\nof_line=other>of_line?other:of_line;\n}\nif(threadIdx.x%(LANES<32?LANES:32)==0)\natomicMax(&lines[line_of_vector(v)],of_line);\n}\n}\nif(BY_ROWS&&K_FAST&& !TWO)\nreturn;\nMagnitude all=0;\n#pragma unroll\nfor(int e=0;e<WIDE;e++){\nif(BY_ROWS)\natomicMax(&columns[column_of_thread()+e],of_columns[e]);\nall=of_columns[e]>all?of_columns[e]:all;\n}\nall=BY_ROWS?all:largest_of_warp(all);\nif(!BY_ROWS&&threadIdx.x%32==0)\natomicMax(&lines[0],all);\n}\n\n\nDEVICE void settle(const gemmepi__scaled_params&p,const Tile&tile,const Magnitude*largest,Acc*factor){\nif(has_number<K_FAST>(tile)){\n"
+"long long at=place_of_thread<K_FAST>(p,tile);\nif(GEMMEPI_SCALE==FROM_TILE||GEMMEPI_SCALE==FROM_AMAX){\nfloat scale=\nscale_of_amax<Y>(GEMMEPI_SCALE==FROM_TILE?largest[threadIdx.x]:((const Magnitude*)p.amax)[at]);\nfactor[threadIdx.x]=1/(Acc)scale;\nbool is_first=GEMMEPI_MODE==SCALE_TENSOR?blockIdx.x==0:(K_FAST?tile.fast:tile.slow)==0;\nif(GEMMEPI_SCALE==FROM_TILE||is_first)\np.y_scale[at]=scale;\nif(TURNS&&GEMMEPI_MODE==SCALE_BLOCK_128)\np.turned_scale[place_of_thread<!K_FAST>(p,tile)]=scale;\n}\nif(GEMMEPI_AMAX&& !IS_SHARED)\n((Magnitude*)p.amax)[at]=largest[threadIdx.x];\n}\nif(TWO&&has_number<!K_FAST>(tile)){\nfloat scale=scale_of_amax<Y>(largest[TILE +threadIdx.x]);\nfactor[TILE +threadIdx.x]=1/(Acc)scale;\np.turned_scale[place_of_thread<!K_FAST>(p,tile)]=scale;\n}\n}\n\n\nDEVICE void raise_amax(const gemmepi__scaled_params&p,const Tile&tile,const Magnitude*largest){\nif(GEMMEPI_AMAX&&IS_SHARED&&has_number<K_FAST>(tile))\n"
+"raise_to((Magnitude*)p.amax+place_of_thread<K_FAST>(p,tile),largest[threadIdx.x]);\n}\n\n",
+"template<bool Fast_is_k>DEVICE Run<Y,WIDE>rounded(const Words<A,WIDE> &words,const Acc*factor,int v){\nAcc values[WIDE];\nwords_to_acc(words,values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(GEMMEPI_SCALE!=AS_IT_IS)\nvalues[e]*=factor[index_of<Fast_is_k>(column_of_thread()+e,line_of_vector(v))];\nreturn run_from_acc<Y>(values);\n}\n\n\nconstexpr int BLOCKS=TWO&&(GEMMEPI_AMAX||sizeof(A)==8)?1:1024/THREADS;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p){\n__shared__ Magnitude largest[TWO?2*TILE:TILE];\n__shared__ Acc factor[TWO?2*TILE:TILE];\n__shared__ Square square;\n\nconst Tile tile=tile_at(p,GEMMEPI_SCALE==FROM_AMAX?gridDim.x-1-blockIdx.x:blockIdx.x);\nWords<A,WIDE>words[KEEPS_VALUES?VECTORS:1];\nif(threadIdx.x<(TWO?2*TILE:TILE)){\nlargest[threadIdx.x]=0;\nif(GEMMEPI_SCALE==GIVEN&&has_number<K_FAST>(tile))\nfactor[threadIdx.x]=p.scale[place_of_thread<K_FAST>(p,tile)];\n}\nif(KEEPS_VALUES)\n"
+"#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[KEEPS_VALUES?v:0]=load_vector(p,tile,v);\nauto take=[&](int v){return KEEPS_VALUES?words[KEEPS_VALUES?v:0]:load_vector(p,tile,v);};\n__syncthreads();\nif(TAKES_AMAX){\ntake_amax(&largest[TWO&& !K_FAST?TILE:0],&largest[TWO&&K_FAST?TILE:0],take);\n__syncthreads();\n}\nsettle(p,tile,largest,factor);\nif(!GEMMEPI_STORES){\nraise_amax(p,tile,largest);\nreturn;\n}\n__syncthreads();\n#pragma unroll KEEPS_VALUES ? VECTORS / AT_ONCE : 8 / AT_ONCE\nfor(int v=0;v<VECTORS;v+=AT_ONCE){\nRun<Y,WIDE>runs[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nruns[r]=rounded<K_FAST>(take(v+r),factor,v+r);\nstore_vector(p,tile,v+r,runs[r]);\n}\nif(TWO)\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nruns[r]=rounded<!K_FAST>(take(v+r),factor+TILE,v+r);\nkeep_turned(square,v,runs);\n}\nif(TURNS){\n__syncthreads();\nstore_turned(p,tile,square);\n}\nraise_amax(p,tile,largest);\n}\n"}},
 {"scaled.cuh",
 {
-"#line 1 \"src/kernels/scaled.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE E4M3\n#define GEMMEPI_ACC F32\n#define GEMMEPI_AMAX 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n\nDEVICE float number_of(u32 bits){\nreturn __uint_as_float(bits);\n}\nDEVICE double number_of(u64 bits){\nreturn __longlong_as_double((long long)bits);\n}\n\n\nDEVICE float scale_from(Magnitude bits){\nconstexpr float largest=SAME<Y,E5M2> ?57344.f:448.f;\nAcc amax=number_of(bits);\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\nAcc scale=amax/largest;\n"
-"return amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n}\n"}},
+"#line 1 \"src/kernels/scaled.cuh\"\n\n#pragma once\n#include \"found_scale.cuh\"\n#include \"params.h\"\n#include \"types.cuh\"\n\n#ifndef GEMMEPI_A_TYPE\n#define GEMMEPI_A_TYPE F32\n#define GEMMEPI_Y_TYPE E4M3\n#define GEMMEPI_ACC F32\n#define GEMMEPI_AMAX 0\n#endif\n\ntypedef GEMMEPI_ACC Acc;\ntypedef GEMMEPI_A_TYPE A;\ntypedef GEMMEPI_Y_TYPE Y;\ntypedef Amax_of<A>Amax;\ntypedef decltype(magnitude(Amax()))Magnitude;\n\nconstexpr int LARGEST_SIZE=sizeof(A)>sizeof(Y)?sizeof(A):sizeof(Y);\nconstexpr int VECTOR=16/LARGEST_SIZE<RUN?16/LARGEST_SIZE:RUN;\n"}},
 {"scaled_rows.cu",
 {
 "#line 1 \"src/kernels/scaled_rows.cu\"\n\n\n#include \"scaled.cuh\"\n\n#ifndef GEMMEPI_GROUP\n#define GEMMEPI_GROUP 128\n#define GEMMEPI_VECTORS 4\n#endif\n\nconstexpr int GROUP=GEMMEPI_GROUP,VECTORS=GEMMEPI_VECTORS,THREADS=GROUP<128?128:GROUP,ROWS=THREADS/GROUP;\n\n\nDEVICE Magnitude largest_of_row(Magnitude largest){\n__shared__ Magnitude warps[THREADS/32];\nlargest=largest_of_warp(largest);\nif(GROUP>32){\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<GROUP/32;i++){\nMagnitude other=warps[threadIdx.x/GROUP*(GROUP/32)+i];\nlargest=other>largest?other:largest;\n}\n}\nreturn largest;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_scaled_rows(GEMMEPI_PARAMS gemmepi__scaled_params p){\nu32 line=blockIdx.x*ROWS+threadIdx.x/GROUP,rows=(u32)p.extent[1],outer=line/rows,row=line -outer*rows;\nint lane=(int)threadIdx.x%GROUP;\nconst A*a=(const A*)p.a+row*p.stride_a[1];\nY*y=(Y*)p.y+row*p.stride_y[1];\n"
-"for(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nbool exists=outer==0;\nint extent=exists?(int)p.extent[0]:0;\nWords<A,VECTOR>words[VECTORS];\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nif(first+VECTOR<=extent)\nwords[v]= *reinterpret_cast<const Words<A,VECTOR> *>(a+first);\nelse\nwords[v]=words_of(read_elements<VECTOR>(a+first,extent-first));\n}\nMagnitude largest=0;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[VECTOR];\nwords_to_acc(words[v],values);\nkeep_largest_of<Amax>(values,largest);\n}\nlargest=largest_of_row(largest);\nfloat scale=scale_from(largest);\nif(exists&&lane==0){\np.y_scale[line]=scale;\nif(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[line]=largest;\n}\nAcc factor=1/(Acc)scale;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nAcc values[VECTOR];\nwords_to_acc(words[v],values);\n"
+"for(int d=2;d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,at=outer-next*extent;\na+=at*p.stride_a[d];\ny+=at*p.stride_y[d];\nouter=next;\n}\nbool exists=outer==0;\nint extent=exists?(int)p.extent[0]:0;\nWords<A,VECTOR>words[VECTORS];\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nif(first+VECTOR<=extent)\nwords[v]= *reinterpret_cast<const Words<A,VECTOR> *>(a+first);\nelse\nwords[v]=words_of(read_elements<VECTOR>(a+first,extent-first));\n}\nMagnitude largest=0;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[VECTOR];\nwords_to_acc(words[v],values);\nkeep_largest_of<Amax>(values,largest);\n}\nlargest=largest_of_row(largest);\nfloat scale=scale_of_amax<Y>(largest);\nif(exists&&lane==0){\np.y_scale[line]=scale;\nif(GEMMEPI_AMAX)\n((Magnitude*)p.amax)[line]=largest;\n}\nAcc factor=1/(Acc)scale;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nint first=(v*GROUP +lane)*VECTOR;\nAcc values[VECTOR];\nwords_to_acc(words[v],values);\n"
 "#pragma unroll\nfor(int e=0;e<VECTOR;e++)\nvalues[e]*=factor;\nRun<Y,VECTOR>run=run_from_acc<Y>(values);\nif(first+VECTOR<=extent)\n*reinterpret_cast<Words<Y,VECTOR> *>(y+first)=words_of(run);\nelse\n#pragma unroll\nfor(int e=0;e<VECTOR;e++)\nif(first+e<extent)\ny[first+e]=run.at[e];\n}\n}\n"}},
+{"scaled_tensor.cu",
+{
+"#line 1 \"src/kernels/scaled_tensor.cu\"\n\n\n\n\n#define GEMMEPI_WHOLE 1\n#ifndef GEMMEPI_ITEMS\n#define GEMMEPI_SLOW 64\n#define GEMMEPI_VECTORS 1\n#define GEMMEPI_TURNS 0\n#define GEMMEPI_ITEMS 1\n#define GEMMEPI_FLAT 0\n#endif\n#include \"scaled_tile.cuh\"\n\nconstexpr int KEPT=WORDS>16||TURNS?1:2;\n\nenum{FINDS_AMAX,STORES};\n\n\nDEVICE u32 tile_of_round(u32 round,int i){\nreturn blockIdx.x+gridDim.x*(round*KEPT+i);\n}\nDEVICE u32 rounds_of_block(const gemmepi__scaled_params&p){\nu32 step=gridDim.x*KEPT;\nreturn(p.tile_count-blockIdx.x+step -1)/step;\n}\n\nDEVICE void load_round(const gemmepi__scaled_params&p,u32 round,Words<A,WIDE>(&words)[KEPT][VECTORS]){\n#pragma unroll\nfor(int i=0;i<KEPT;i++){\nu32 number=tile_of_round(round,i);\nTile tile=tile_at(p,number<p.tile_count?number:0);\nif(number>=p.tile_count)\ntile.extent_slow=0;\n#pragma unroll\nfor(int v=0;v<VECTORS;v++)\nwords[i][v]=load_vector(p,tile,v);\n}\n}\n\n"
+"DEVICE void keep_largest_of_round(const Words<A,WIDE>(&words)[KEPT][VECTORS],Magnitude&largest){\n#pragma unroll\nfor(int i=0;i<KEPT;i++)\n#pragma unroll\nfor(int v=0;v<VECTORS;v++){\nAcc values[WIDE];\nwords_to_acc(words[i][v],values);\nkeep_largest_of<Amax>(values,largest);\n}\n}\n\nDEVICE void store_round(const gemmepi__scaled_params&p,u32 round,const Words<A,WIDE>(&words)[KEPT][VECTORS],\nAcc factor){\n__shared__ Square squares[KEPT];\n#pragma unroll\nfor(int i=0;i<KEPT;i++){\nu32 number=tile_of_round(round,i);\nif(number>=p.tile_count)\nbreak;\nconst Tile tile=tile_at(p,number);\n#pragma unroll\nfor(int v=0;v<VECTORS;v+=AT_ONCE){\nRun<Y,WIDE>runs[AT_ONCE];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++){\nAcc values[WIDE];\nwords_to_acc(words[i][v+r],values);\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nvalues[e]*=factor;\nruns[r]=run_from_acc<Y>(values);\nstore_vector(p,tile,v+r,runs[r]);\n}\nkeep_turned(squares[i],v,runs);\n}\nif(TURNS){\n__syncthreads();\n"
+"store_turned(p,tile,squares[i]);\n}\n}\nif(TURNS)\n__syncthreads();\n}\n\n\nDEVICE Magnitude largest_of_block(Magnitude largest){\n__shared__ Magnitude warps[THREADS/32];\nlargest=largest_of_warp(largest);\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=largest;\n__syncthreads();\nreturn largest_of_warp(warps[threadIdx.x%(THREADS/32)]);\n}\n\nDEVICE Magnitude largest_of_grid(const Magnitude*partials){\nMagnitude largest=0;\nfor(u32 i=threadIdx.x;i<gridDim.x;i+=THREADS){\nMagnitude other= *(const volatile Magnitude*)(partials+i);\nlargest=other>largest?other:largest;\n}\nreturn largest_of_block(largest);\n}\n\n\nconstexpr int BLOCKS=TURNS&&WORDS>16&&(GEMMEPI_ITEMS|| !GEMMEPI_FP8_INSTRUCTIONS)?1:1024/THREADS;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,BLOCKS)gemmepi_scaled_tensor(GEMMEPI_PARAMS gemmepi__scaled_params p){\nWords<A,WIDE>words[KEPT][VECTORS];\nMagnitude*partials=(Magnitude*)p.partials,largest=0;\nu32 rounds=rounds_of_block(p);\nif(p.phase==FINDS_AMAX){\n"
+"after_launches_before();\nfor(u32 round=0;round<rounds;round++){\nload_round(p,round,words);\nkeep_largest_of_round(words,largest);\n}\nlargest=largest_of_block(largest);\nif(threadIdx.x==0)\npartials[blockIdx.x]=largest;\nreturn;\n}\nu32 round=rounds-1;\nload_round(p,round,words);\nafter_launches_before();\nlargest=largest_of_grid(partials);\nfloat scale=scale_of_amax<Y>(largest);\nif(blockIdx.x==0&&threadIdx.x==0){\n*p.y_scale=scale;\nif(GEMMEPI_AMAX)\n*(Magnitude*)p.amax=largest;\n}\nAcc factor=1/(Acc)scale;\nfor(;;){\nstore_round(p,round,words,factor);\nif(round-- ==0)\nreturn;\nload_round(p,round,words);\n}\n}\n"}},
+{"scaled_tile.cuh",
+{
+"#line 1 \"src/kernels/scaled_tile.cuh\"\n\n\n#pragma once\n#include \"scaled.cuh\"\n#include \"turn.cuh\"\n\n#ifndef GEMMEPI_SLOW\n#define GEMMEPI_SLOW 64\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_TURNS 0\n#endif\n#ifndef GEMMEPI_WHOLE\n#define GEMMEPI_WHOLE 0\n#define GEMMEPI_ITEMS 1\n#define GEMMEPI_FLAT 0\n#endif\n\nconstexpr int TILE=SCALE_STEPS,SLOW=GEMMEPI_SLOW,THREADS=4*SLOW;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\nconstexpr int LANES=TILE/WIDE,ROWS=THREADS/LANES;\nconstexpr int VECTORS=SLOW/ROWS;\nconstexpr int WORDS=WIDE*sizeof(A)<4?VECTORS:VECTORS*WIDE*(int)sizeof(A)/4;\nconstexpr bool TURNS=GEMMEPI_TURNS!=0;\nconstexpr int AT_ONCE=TURNS?4:1;\n\nstruct Tile{\nconst A*a;\nY*y,*turned;\nu32 item;\nlong long fast,slow;\nint extent_fast,extent_slow;\n};\n\n\nDEVICE long long step_of_a(const gemmepi__scaled_params&p){\nreturn GEMMEPI_WHOLE?1:p.stride_a[0];\n}\nDEVICE long long step_of_y(const gemmepi__scaled_params&p){\nreturn GEMMEPI_WHOLE?1:p.stride_y[0];\n}\n"
+"DEVICE long long line_of_a(const gemmepi__scaled_params&p){\nreturn GEMMEPI_FLAT?TILE:p.stride_a[1];\n}\nDEVICE long long line_of_y(const gemmepi__scaled_params&p){\nreturn GEMMEPI_FLAT?TILE:p.stride_y[1];\n}\n\n\nDEVICE Tile tile_at(const gemmepi__scaled_params&p,u32 tile){\nu32 rest=GEMMEPI_FLAT?tile:tile/p.tiles[0],item=GEMMEPI_ITEMS?rest/p.tiles[1]:0,outer=item;\nlong long fast=GEMMEPI_FLAT?0:(long long)(tile -rest*p.tiles[0])*TILE;\nlong long slow=(long long)(GEMMEPI_ITEMS?rest-item*p.tiles[1]:rest)*SLOW;\nTile at={(const A*)p.a+fast*step_of_a(p)+slow*line_of_a(p),\n(Y*)p.y+fast*step_of_y(p)+slow*line_of_y(p),\nTURNS?(Y*)p.turned+fast*p.stride_turned[0]+slow*p.stride_turned[1]:0,\nitem,\nfast,\nslow,\n!GEMMEPI_FLAT&&p.extent[0]-fast<TILE?(int)(p.extent[0]-fast):TILE,\np.extent[1]-slow<SLOW?(int)(p.extent[1]-slow):SLOW};\nfor(int d=2;GEMMEPI_ITEMS&&d<p.rank;d++){\nu32 extent=(u32)p.extent[d],next=outer/extent,index=outer-next*extent;\nat.a+=index*p.stride_a[d];\n"
+"at.y+=index*p.stride_y[d];\nif(TURNS)\nat.turned+=index*p.stride_turned[d];\nouter=next;\n}\nreturn at;\n}\n\n\nDEVICE int column_of_thread(){\nreturn threadIdx.x%LANES*WIDE;\n}\nDEVICE int line_of_vector(int v){\nint j=threadIdx.x/LANES;\nreturn TURNS?(v/AT_ONCE*ROWS+j)*AT_ONCE +v%AT_ONCE:j+v*ROWS;\n}\n\nDEVICE Words<A,WIDE>load_vector(const gemmepi__scaled_params&p,const Tile&tile,int v){\nint i=column_of_thread(),line=line_of_vector(v),left=tile.extent_fast-i,valid=left<WIDE?left:WIDE;\nconst A*from=tile.a+line*line_of_a(p)+i*step_of_a(p);\nif(line<tile.extent_slow&&valid==WIDE)\nreturn*reinterpret_cast<const Words<A,WIDE> *>(from);\nif(GEMMEPI_WHOLE)\nreturn Words<A,WIDE>();\nreturn words_of(read_elements<WIDE>(from,line<tile.extent_slow?valid:0));\n}\n\nDEVICE void store_vector(const gemmepi__scaled_params&p,const Tile&tile,int v,const Run<Y,WIDE> &run){\nint i=column_of_thread(),line=line_of_vector(v),left=tile.extent_fast-i,valid=left<WIDE?left:WIDE;\n"
+"Y*to=tile.y+line*line_of_y(p)+i*step_of_y(p);\nif(line<tile.extent_slow&&valid==WIDE)\n*reinterpret_cast<Words<Y,WIDE> *>(to)=words_of(run);\nelse if(!GEMMEPI_WHOLE&&line<tile.extent_slow)\n#pragma unroll\nfor(int e=0;e<WIDE;e++)\nif(e<valid)\nto[e]=run.at[e];\n}\n\n\n\nconstexpr int COLUMN_WORDS=SLOW/4;\ntypedef u32 Square[TURNS?TILE*COLUMN_WORDS:1];\n\nDEVICE u32&word_of_square(Square&square,int column,int word){\nreturn square[column*COLUMN_WORDS+(word ^ column/WIDE%COLUMN_WORDS)];\n}\n\n\nDEVICE void keep_turned(Square&square,int v,const Run<Y,WIDE>(&runs)[AT_ONCE]){\nint i=column_of_thread(),word=line_of_vector(v)/AT_ONCE;\nif constexpr(TURNS&&WIDE%4==0){\nu32 lines[AT_ONCE][(WIDE +3)/4];\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nmemcpy(lines[r],&runs[r],WIDE);\n#pragma unroll\nfor(int h=0;h<WIDE/4;h++){\nu32 four[4]={lines[0][h],lines[1][h],lines[2][h],lines[3][h]};\nturn(four);\n#pragma unroll\nfor(int e=0;e<4;e++)\nword_of_square(square,i+h*4+e,word)=four[e];\n}\n"
+"}else if constexpr(TURNS){\n#pragma unroll\n",
+"for(int e=0;e<WIDE;e++){\nu32 four=0;\n#pragma unroll\nfor(int r=0;r<AT_ONCE;r++)\nfour|=(u32)*reinterpret_cast<const u8*>(&runs[r].at[e])<<r*8;\nword_of_square(square,i+e,word)=four;\n}\n}\n}\n\n\nDEVICE void store_turned(const gemmepi__scaled_params&p,const Tile&tile,Square&square){\nint lane=threadIdx.x%COLUMN_WORDS;\n#pragma unroll 4\nfor(int column=threadIdx.x/COLUMN_WORDS;column<tile.extent_fast;column+=THREADS/COLUMN_WORDS){\nu32 four=word_of_square(square,column,lane);\nY*to=tile.turned+column*p.stride_turned[0]+lane*4*p.stride_turned[1];\nint left=tile.extent_slow-lane*4;\nif(GEMMEPI_TURNS==2&&left>=4)\n*reinterpret_cast<u32*>(to)=four;\nelse\n#pragma unroll\nfor(int r=0;r<4;r++)\nif(r<left)\n*reinterpret_cast<u8*>(to+r*p.stride_turned[1])=(u8)(four>>r*8);\n}\n}\n"}},
 {"sum.cu",
 {
 "#line 1 \"src/kernels/sum.cu\"\n\n\n\n\n\n#include \"operations.cuh\"\n\n#ifndef GEMMEPI_OUTPUT\n#define GEMMEPI_OUTPUT OUT_Y\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_VECTORS 0\n#define GEMMEPI_REPEATS 0\n#define GEMMEPI_AT_ONCE 8\n#define GEMMEPI_KEPT 1\n#define GEMMEPI_ONE_AXIS 0\n#endif\n\nconstexpr int THREADS=256,AT_ONCE=GEMMEPI_AT_ONCE;\nconstexpr bool IN_F32=LARGEST_SIZE<=2;\nconstexpr int WIDE=GEMMEPI_VECTORS?VECTOR:1;\ntypedef GEMMEPI_OUT_TYPE Out;\n\ntemplate<int Tensor>constexpr bool REPEATS=(GEMMEPI_REPEATS>>Tensor&1)!=0;\n\n\ntemplate<int Tensor>struct Line{\nWords<Type<Tensor>,WIDE>words;\n};\ntemplate<int Tensor>DEVICE Line<Tensor>load_line(const gemmepi__sum_params&p,long long at,int valid){\nLine<Tensor>line={};\nif constexpr(USED<Tensor>){\nconst Type<Tensor> *from=(const Type<Tensor> *)p.data[Tensor]+at;\nif constexpr(REPEATS<Tensor> ||WIDE==1){\nRun<Type<Tensor>,WIDE>run={};\nif(valid>0)\nrun.at[0]= *from;\n"
@@ -15106,9 +15186,20 @@ static const gemmepi__source gemmepi__sources[] = {
 #endif
 {NULL, {NULL}}};
 
-#define GEMMEPI__MAX_SOURCES 64
+#define GEMMEPI__MAX_SOURCES 128
 
-typedef uint64_t gemmepi__source_set; /* bit i: the i-th of the sources */
+/* Bit i of all words: the i-th of the sources. */
+typedef struct gemmepi__source_set {
+  uint64_t words[GEMMEPI__MAX_SOURCES / 64];
+} gemmepi__source_set;
+
+static int gemmepi__has_source(const gemmepi__source_set *set, int i) {
+  return (int)(set->words[i / 64] >> i % 64 & 1);
+}
+
+static void gemmepi__add_source(gemmepi__source_set *set, int i) {
+  set->words[i / 64] |= (uint64_t)1 << i % 64;
+}
 
 static const gemmepi__source *gemmepi__find_source_in(const gemmepi__source *sources, const char *name) {
   while (sources->name && strcmp(sources->name, name) != 0)
@@ -15154,45 +15245,45 @@ static long gemmepi__source_claims[GEMMEPI__MAX_SOURCES];
 static gemmepi__atomic_pointer
   gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
 
-/* The source that a line of the embedded text includes, as a bit; 0: none. */
-static gemmepi__source_set gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
+/* The number of the source that a line of the embedded text includes; -1: none. */
+static int gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
   static const char directive[] = "#include \"";
   const char *end;
   char name[64];
   const gemmepi__source *source;
   if (strncmp(line, directive, strlen(directive)) != 0)
-    return 0;
+    return -1;
   line += strlen(directive);
   end = strchr(line, '"');
   if (!end || (size_t)(end - line) >= sizeof name)
-    return 0;
+    return -1;
   memcpy(name, line, (size_t)(end - line));
   name[end - line] = 0;
   source = gemmepi__find_source_in(sources, name);
-  return source ? (gemmepi__source_set)1 << (source - sources) : 0;
+  return source ? (int)(source - sources) : -1;
 }
 
-/* Those of all lines of a part, which begins at one. */
-static gemmepi__source_set gemmepi__included_by(const gemmepi__source *sources, const char *part) {
-  gemmepi__source_set bits = 0;
+/* Adds those of all lines of a part, which begins at one. */
+static void gemmepi__add_included(const gemmepi__source *sources, const char *part, gemmepi__source_set *set) {
   while (part) {
-    bits |= gemmepi__included_by_line(sources, part);
+    int included = gemmepi__included_by_line(sources, part);
+    if (included >= 0)
+      gemmepi__add_source(set, included);
     part = strchr(part, '\n');
     part = part ? part + 1 : NULL;
   }
-  return bits;
 }
 
 static void gemmepi__digest_source(const gemmepi__source *sources, int index, gemmepi__source_digest *digest) {
   const gemmepi__source *source = &sources[index];
   const char *const *part;
   gemmepi__sha256 sha;
-  digest->includes = 0;
+  memset(&digest->includes, 0, sizeof digest->includes);
   gemmepi__sha256_init(&sha);
   gemmepi__sha256_update(&sha, source->name, strlen(source->name) + 1);
   for (part = source->parts; *part; part++) {
     gemmepi__sha256_update(&sha, *part, strlen(*part));
-    digest->includes |= gemmepi__included_by(sources, *part);
+    gemmepi__add_included(sources, *part, &digest->includes);
   }
   gemmepi__sha256_final(&sha, digest->own);
 }
@@ -15210,25 +15301,37 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
   }
 }
 
+/* The first that is wanted and not done; -1: none. */
+static int gemmepi__first_left(const gemmepi__source_set *wanted, const gemmepi__source_set *done) {
+  int i;
+  for (i = 0; i < GEMMEPI__MAX_SOURCES; i++)
+    if (gemmepi__has_source(wanted, i) && !gemmepi__has_source(done, i))
+      return i;
+  return -1;
+}
+
 /* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
 static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file, char hex[GEMMEPI__SHA256_HEX_SIZE]) {
   const gemmepi__source *source = gemmepi__find_source_in(sources, file);
-  gemmepi__source_set wanted = source ? (gemmepi__source_set)1 << (source - sources) : 0, done = 0;
+  gemmepi__source_set wanted, done;
+  int index, i;
   unsigned char all[GEMMEPI__SHA256_SIZE];
   gemmepi__sha256 sha;
+  memset(&wanted, 0, sizeof wanted);
+  done = wanted;
+  if (source)
+    gemmepi__add_source(&wanted, (int)(source - sources));
   gemmepi__sha256_init(&sha);
-  while (wanted & ~done) {
+  while ((index = gemmepi__first_left(&wanted, &done)) >= 0) {
     gemmepi__source_digest digest;
-    int index = 0;
-    while (!((wanted & ~done) >> index & 1))
-      index++;
     if (sources == gemmepi__sources)
       gemmepi__know_source(index, &digest);
     else
       gemmepi__digest_source(sources, index, &digest);
     gemmepi__sha256_update(&sha, digest.own, sizeof digest.own);
-    wanted |= digest.includes;
-    done |= (gemmepi__source_set)1 << index;
+    for (i = 0; i < GEMMEPI__MAX_SOURCES / 64; i++)
+      wanted.words[i] |= digest.includes.words[i];
+    gemmepi__add_source(&done, index);
   }
   gemmepi__sha256_final(&sha, all);
   gemmepi__sha256_hex(all, hex);
@@ -15754,19 +15857,17 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
  that is given the whole. */
 static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source, gemmepi__source_set *seen) {
   const char *const *part;
-  *seen |= (gemmepi__source_set)1 << (source - gemmepi__sources);
+  gemmepi__add_source(seen, (int)(source - gemmepi__sources));
   for (part = source->parts; *part; part++) {
     const char *line = *part, *end;
     for (; *line; line = end) {
-      gemmepi__source_set included;
-      int i;
+      int included;
       end = strchr(line, '\n');
       end = end ? end + 1 : line + strlen(line);
       included = gemmepi__included_by_line(gemmepi__sources, line);
-      for (i = 0; i < GEMMEPI__MAX_SOURCES; i++)
-        if (included >> i & 1 && !(*seen >> i & 1))
-        gemmepi__append_source(text, &gemmepi__sources[i], seen);
-      if (!included && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
+      if (included >= 0 && !gemmepi__has_source(seen, included))
+        gemmepi__append_source(text, &gemmepi__sources[included], seen);
+      if (included < 0 && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
         gemmepi__append(text, "%.*s", (int)(end - line), line);
     }
   }
@@ -15779,7 +15880,8 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
   int pass;
   for (pass = 0; pass < 2; pass++) { /* the first measures */
     gemmepi__text text = gemmepi__text_in(data, size);
-    gemmepi__source_set seen = 0;
+    gemmepi__source_set seen;
+    memset(&seen, 0, sizeof seen);
     gemmepi__append(&text, "%s", prologue);
     gemmepi__append_source(&text, source, &seen);
     size = text.length + 1;
@@ -17798,6 +17900,7 @@ typedef struct gemmepi__scaled {
   const float *scale;
   float *y_scale;
   void *amax;
+  int output; /* y, or y_transposed, whose matrices have the axes exchanged */
   int rank, k, row; /* the two axes of the matrices */
   int64_t extent[GEMMEPI__MAX_RANK], a_stride[GEMMEPI__MAX_RANK], y_stride[GEMMEPI__MAX_RANK];
   int64_t begin[GEMMEPI__MAX_RANK], end[GEMMEPI__MAX_RANK];
@@ -17808,18 +17911,19 @@ static int64_t gemmepi__steps_of_128(int64_t extent) {
   return (extent + 127) / 128;
 }
 
-static void gemmepi__take_scaled(const gemmepi__task *task, gemmepi__scaled *scaled) {
+static void gemmepi__take_scaled(const gemmepi__task *task, int output, gemmepi__scaled *scaled) {
   int missing = task->rank < 2 ? 2 - task->rank : 0,
-    k_is_rows = (task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0, d;
+    k_is_rows = ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0) != (output != GEMMEPI__OUT_Y), d;
   memset(scaled, 0, sizeof *scaled);
   scaled->task = task;
+  scaled->output = output;
   scaled->rank = task->rank + missing;
   scaled->k = scaled->rank - 1 - k_is_rows;
   scaled->row = scaled->rank - 2 + k_is_rows;
   for (d = 0; d < scaled->rank; d++) {
     scaled->extent[d] = d < missing ? 1 : task->shape[d - missing];
     scaled->a_stride[d] = d < missing ? 0 : task->operands[GEMMEPI__IN_A].stride[d - missing];
-    scaled->y_stride[d] = d < missing ? 0 : task->operands[GEMMEPI__OUT_Y].stride[d - missing];
+    scaled->y_stride[d] = d < missing ? 0 : task->operands[output].stride[d - missing];
     scaled->end[d] = scaled->extent[d];
   }
 }
@@ -17881,7 +17985,7 @@ static void gemmepi__scaled_cast(const gemmepi__scaled *scaled, double factor, d
       gemmepi__scaled_load(scaled, index, count, values);
       for (j = 0; j < count; j++)
         values[j] = values[j] * factor / divisor;
-      gemmepi__store_strided(scaled->task->operands[GEMMEPI__OUT_Y].dtype, gemmepi__scaled_base(scaled, GEMMEPI__OUT_Y),
+      gemmepi__store_strided(scaled->task->operands[scaled->output].dtype, gemmepi__scaled_base(scaled, scaled->output),
         gemmepi__scaled_first(scaled, scaled->y_stride, index), scaled->y_stride[scaled->k], count, values);
     }
   } while (gemmepi__scaled_next(scaled, index));
@@ -17903,7 +18007,7 @@ static void gemmepi__scaled_run(const gemmepi__scaled *scaled) {
   double factor = 1, divisor = 1, amax;
   if (task->flags & (GEMMEPI_CAST_AMAX | GEMMEPI_CAST_Y_SCALE)) {
     amax = gemmepi__scaled_amax(scaled);
-    if (task->flags & GEMMEPI_CAST_AMAX)
+    if (scaled->amax)
       gemmepi__store_run(amax_dtype, scaled->amax, scaled->number, 1, &amax);
     if (task->flags & GEMMEPI_CAST_Y_SCALE) {
       scaled->y_scale[scaled->number] = gemmepi__scale_for(task->operands[GEMMEPI__OUT_Y].dtype, amax);
@@ -17974,21 +18078,34 @@ static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[
   gemmepi__take_nest(task, outputs, &loops->nest);
 }
 
+/* A cast with scales or to both layouts: y_transposed is another cast of the same numbers, with what it has of scales. */
+static void gemmepi__host_casts(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
+  const gemmepi_elementwise_args *args) {
+  gemmepi__scaled scaled;
+  gemmepi__take_scaled(task, GEMMEPI__OUT_Y, &scaled);
+  scaled.pointers = pointers;
+  scaled.scale = args->scale;
+  scaled.y_scale = args->y_scale;
+  scaled.amax = args->amax;
+  gemmepi__host_cast_scaled(&scaled);
+  if (!gemmepi__task_has(task, GEMMEPI__OUT_Y_TRANSPOSED))
+    return;
+  gemmepi__take_scaled(task, GEMMEPI__OUT_Y_TRANSPOSED, &scaled);
+  scaled.pointers = pointers;
+  scaled.scale = args->scale;
+  scaled.y_scale = args->y_transposed_scale ? args->y_transposed_scale : args->y_scale;
+  gemmepi__host_cast_scaled(&scaled);
+}
+
 /* Runs a task whose outputs are not empty. pointers[t]: the pointer that goes with tensor t (NULL where there is none); two
  halves go by the pointer of operand.pointer. Sums come first, since the other outputs may be in place with an input. */
 static void gemmepi__host_elementwise(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-  double weight, const float *scale, float *y_scale, void *amax) {
+  const gemmepi_elementwise_args *args) {
   uint32_t others = 0;
   gemmepi__loops loops;
-  gemmepi__scaled scaled;
   int t;
   if (task->scale_mode) {
-    gemmepi__take_scaled(task, &scaled);
-    scaled.pointers = pointers;
-    scaled.scale = scale;
-    scaled.y_scale = y_scale;
-    scaled.amax = amax;
-    gemmepi__host_cast_scaled(&scaled);
+    gemmepi__host_casts(task, pointers, args);
     return;
   }
   for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++) {
@@ -17999,11 +18116,11 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
       others |= GEMMEPI__BIT(t);
       continue;
     }
-    gemmepi__take_loops(task, pointers, weight, GEMMEPI__BIT(t), &loops);
+    gemmepi__take_loops(task, pointers, args->weight, GEMMEPI__BIT(t), &loops);
     gemmepi__host_sum(&loops, t);
   }
   if (others) {
-    gemmepi__take_loops(task, pointers, weight, others, &loops);
+    gemmepi__take_loops(task, pointers, args->weight, others, &loops);
     gemmepi__host_map(&loops);
   }
 }
@@ -19074,16 +19191,18 @@ static gemmepi_status gemmepi__check_regions_apart(const gemmepi__formula_task *
 
 /* Of args what a formula does not take. */
 static gemmepi_status gemmepi__check_args_beside_formula(const gemmepi_elementwise_args *args) {
-  const char *name = args->a         ? "a"
-        : args->b       ? "b"
-        : args->w       ? "w"
-        : args->dy      ? "dy"
-        : args->da      ? "da"
-        : args->db      ? "db"
-        : args->dw      ? "dw"
-        : args->scale   ? "scale"
-        : args->y_scale ? "y_scale"
-        : args->amax    ? "amax"
+  const char *name = args->a                    ? "a"
+        : args->b                  ? "b"
+        : args->w                  ? "w"
+        : args->dy                 ? "dy"
+        : args->da                 ? "da"
+        : args->db                 ? "db"
+        : args->dw                 ? "dw"
+        : args->scale              ? "scale"
+        : args->y_scale            ? "y_scale"
+        : args->amax               ? "amax"
+        : args->y_transposed       ? "y_transposed"
+        : args->y_transposed_scale ? "y_transposed_scale"
         : NULL;
   if (args->weight < 0 || args->weight > 0 || args->weight != args->weight)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, but a formula has none: leave it 0", args->weight);
@@ -19342,7 +19461,7 @@ static int gemmepi__task_is_exact(const gemmepi__task *task) {
 /* type_of_output: what operations.cuh takes an output for, 0 for its own. */
 static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *task, int operation,
   const gemmepi__nest *nest, int accumulator, int cast, int type_of_output) {
-  static const char *const names[GEMMEPI__TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
+  static const char *const names[GEMMEPI__PARAMS_TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
   int t;
   gemmepi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
   gemmepi__append(text, "#define GEMMEPI_ACTIVATION %d\n", (int)task->activation);
@@ -19350,7 +19469,7 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
   gemmepi__append(text, "#define GEMMEPI_USED 0x%x\n", (unsigned)nest->used);
   gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)accumulator)->name);
   gemmepi__append(text, "#define GEMMEPI_CAST %d\n", cast);
-  for (t = 0; t < GEMMEPI__TENSORS; t++) {
+  for (t = 0; t < GEMMEPI__PARAMS_TENSORS; t++) {
     int dtype = gemmepi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
     if (t >= GEMMEPI__OUT_Y && type_of_output)
       dtype = type_of_output;
@@ -19395,7 +19514,7 @@ static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi
 
 static void gemmepi__fill_pointers(const gemmepi__nest *nest, void *const *pointers, void **data) {
   int t;
-  for (t = 0; t < GEMMEPI__TENSORS; t++)
+  for (t = 0; t < GEMMEPI__PARAMS_TENSORS; t++)
     if (gemmepi__nest_has(nest, t))
       data[t] = (void *)((uintptr_t)pointers[nest->pointer[t]] + (uintptr_t)nest->offset[t]);
 }
@@ -19541,7 +19660,7 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
     per_thread /= 2; /* small matrices leave large tiles empty */
   if (second > 1)
     gemmepi__swap_axes(nest, 1, second);
-  for (t = 0; t < GEMMEPI__TENSORS; t++) {
+  for (t = 0; t < GEMMEPI__PARAMS_TENSORS; t++) {
     if (gemmepi__nest_has(nest, t))
       modes |= (unsigned)gemmepi__mode_of(task, loop, t, vector) << 4 * t;
     for (d = 0; d < nest->rank; d++)
@@ -19651,7 +19770,7 @@ static void gemmepi__take_axes(const gemmepi__nest *nest, int summed, gemmepi__a
     if (nest->summed[d] != summed)
       continue;
     axes->extent[axes->rank] = nest->extent[d];
-    for (t = 0; t < GEMMEPI__TENSORS; t++)
+    for (t = 0; t < GEMMEPI__PARAMS_TENSORS; t++)
       axes->stride[t][axes->rank] = nest->stride[t][d];
     axes->rank++;
   }
@@ -19833,7 +19952,7 @@ static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, cons
   params.data[GEMMEPI__OUT_Y] = (char *)out + sum->second.nest.offset[GEMMEPI__OUT_Y];
   return gemmepi__launch_kernel(context, &sum->second.launch, &params, what, stream);
 }
-/* Casts with a scale or amax for each row, 128 steps of k or block, and those whose scale is made of their amax. */
+/* Casts with a scale or amax for each row, 128 steps of k or block, those whose scale is made of their amax, and those to both layouts. */
 
 #define GEMMEPI__SCALED_TILE 128 /* scaled.cu: along its fast axis */
 
@@ -19847,20 +19966,31 @@ typedef struct gemmepi__scaled_step {
   gemmepi__scaled_params params;
   size_t amax_bytes; /* zeroed before the first launch; 0: each number is written by one block */
   size_t partial_bytes; /* of workspace, where args have no amax */
-  int64_t offset_a, offset_y;
+  int64_t offset_a, offset_y, offset_turned;
   int is_two;
   int tile_slow;
   int row_threads; /* of a row, where rows stay in registers; 0: tiles */
+  int is_tensor; /* scaled_tensor.cu has it */
 } gemmepi__scaled_step;
+
+static int gemmepi__turns(const gemmepi__task *task) {
+  return gemmepi__task_has(task, GEMMEPI__OUT_Y_TRANSPOSED);
+}
 
 /* Whether a task goes this way. */
 static int gemmepi__is_scaled(const gemmepi__task *task) {
-  return task->scale_mode > GEMMEPI_SCALE_TENSOR || (task->flags & GEMMEPI_CAST_Y_SCALE);
+  return task->scale_mode > GEMMEPI_SCALE_TENSOR || (task->flags & GEMMEPI_CAST_Y_SCALE) ||
+     gemmepi__turns(task);
 }
 
-/* The scales, or amax, of a task: how many numbers of memory they reach over. */
-static int64_t gemmepi__scale_count(const gemmepi__task *task) {
-  int k_is_rows = (task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0, d;
+/* Whether y_transposed has scales of its own. */
+static int gemmepi__turned_has_scales(const gemmepi__task *task) {
+  return gemmepi__turns(task) && task->scale_mode > GEMMEPI_SCALE_TENSOR;
+}
+
+/* The scales, or amax, of a task: how many numbers of memory they reach over. turned: those of y_transposed. */
+static int64_t gemmepi__scale_count(const gemmepi__task *task, int turned) {
+  int k_is_rows = ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0) != turned, d;
   int64_t last = task->rank ? task->shape[task->rank - 1] : 1,
       other = task->rank > 1 ? task->shape[task->rank - 2] : 1;
   int64_t rows = k_is_rows ? last : other,
@@ -19888,6 +20018,7 @@ static void gemmepi__take_scaled_axes(const gemmepi__task *task, int fast, gemme
     params->extent[d] = axis < 0 ? 1 : task->shape[axis];
     params->stride_a[d] = axis < 0 ? 0 : task->operands[GEMMEPI__IN_A].stride[axis];
     params->stride_y[d] = axis < 0 ? 0 : task->operands[GEMMEPI__OUT_Y].stride[axis];
+    params->stride_turned[d] = axis < 0 ? 0 : task->operands[GEMMEPI__OUT_Y_TRANSPOSED].stride[axis];
   }
 }
 
@@ -19905,9 +20036,21 @@ static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__
   return 1;
 }
 
+/* Whether y_transposed takes words of four elements along the slow axis. */
+static int gemmepi__turned_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params) {
+  int d;
+  if (params->stride_turned[1] != 1 || task->alignment % 4 || task->operands[GEMMEPI__OUT_Y_TRANSPOSED].offset % 4)
+    return 0;
+  for (d = 0; d < params->rank; d++)
+    if (d != 1 && params->stride_turned[d] % 4)
+      return 0;
+  return 1;
+}
+
 /* How one launch goes about it: the defines of scaled.cu. */
 typedef struct gemmepi__scaled_way {
   int k_is_fast, vectors, scale, amax, stores;
+  int turns; /* 1: y_transposed is stored, too, 2: by words */
   int slow; /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
@@ -19925,7 +20068,7 @@ static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *tas
   gemmepi__append(text, "#define GEMMEPI_SCALE %d\n", way->scale);
   gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", way->amax);
   gemmepi__append(text, "#define GEMMEPI_STORES %d\n", way->stores);
-  gemmepi__append(text, "#define GEMMEPI_SLOW %d\n", way->slow);
+  gemmepi__append(text, "#define GEMMEPI_SLOW %d\n#define GEMMEPI_TURNS %d\n", way->slow, way->turns);
 }
 
 static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, const gemmepi__task *task,
@@ -19962,7 +20105,7 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
      gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
   gemmepi__take_scaled_axes(task, fast, params);
   first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
-  first->slow = task->scale_mode == GEMMEPI_SCALE_BLOCK_128 ||
+  first->slow = gemmepi__turns(task) || task->scale_mode == GEMMEPI_SCALE_BLOCK_128 ||
         (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
         ? GEMMEPI__SCALED_TILE
         : GEMMEPI__SCALED_TILE / 2;
@@ -19979,16 +20122,17 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
   step->amax.blocks = step->cast.blocks = (unsigned)blocks;
   step->offset_a = task->operands[GEMMEPI__IN_A].offset;
   step->offset_y = task->operands[GEMMEPI__OUT_Y].offset;
+  step->offset_turned = task->operands[GEMMEPI__OUT_Y_TRANSPOSED].offset;
   step->is_two = makes_scale && is_whole;
   if (is_whole && (task->flags & (GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
-    step->amax_bytes = gemmepi__bytes_for(gemmepi__scale_count(task), gemmepi__amax_size(task));
+    step->amax_bytes = gemmepi__bytes_for(gemmepi__scale_count(task, 0), gemmepi__amax_size(task));
   if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
     step->partial_bytes = step->amax_bytes;
   first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&
         gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
   first->scale = GEMMEPI__AS_IT_IS;
   first->amax = 1;
-  first->stores = 0;
+  first->stores = first->turns = 0;
   *second = *first;
   second->scale = step->is_two                         ? GEMMEPI__FROM_AMAX
         : makes_scale                        ? GEMMEPI__FROM_TILE
@@ -19996,7 +20140,78 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
         : GEMMEPI__AS_IT_IS;
   second->amax = (task->flags & GEMMEPI_CAST_AMAX) && !step->is_two;
   second->stores = 1;
+  second->turns = gemmepi__turns(task) ? 1 + gemmepi__turned_is_aligned(task, params) : 0;
   return GEMMEPI_OK;
+}
+
+/* >>whole tensors whose scale is made of their amax, by two launches of one kernel: scaled_tensor.cu */
+
+#define GEMMEPI__TENSOR_THREADS 1024 /* of a multiprocessor, in blocks that have a tile each */
+
+enum { GEMMEPI__FINDS_AMAX, GEMMEPI__STORES }; /* a launch's phase: as in scaled_tensor.cu */
+
+/* Whether a task's scale is made so. way: of its cast, by tiles */
+static int gemmepi__is_of_tensor(const gemmepi__task *task, const gemmepi__scaled_step *step,
+  const gemmepi__scaled_way *way, int vector) {
+  return step->is_two && task->scale_mode == GEMMEPI_SCALE_TENSOR && way->vectors &&
+     step->params.extent[0] % vector == 0;
+}
+
+/* Tensors that are one line each are a matrix of lines as long as a tile, if their length allows it: so all tiles are full. */
+static int gemmepi__flatten_scaled(gemmepi__scaled_params *params) {
+  int64_t count = 1;
+  int d;
+  for (d = 0; d < params->rank; d++) {
+    if (params->extent[d] != 1 && (params->stride_a[d] != count || params->stride_y[d] != count))
+      return 0;
+    count *= params->extent[d];
+  }
+  if (count % GEMMEPI__SCALED_TILE)
+    return 0;
+  params->rank = 2;
+  params->extent[0] = params->stride_a[1] = params->stride_y[1] = GEMMEPI__SCALED_TILE;
+  params->extent[1] = count / GEMMEPI__SCALED_TILE;
+  return 1;
+}
+
+static void gemmepi__append_tensor_defines(gemmepi__text *text, const gemmepi__task *task, int turns,
+  int has_items, int is_flat) {
+  gemmepi__append_scaled_types(text, task);
+  gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
+  gemmepi__append(text, "#define GEMMEPI_SLOW %d\n#define GEMMEPI_VECTORS 1\n#define GEMMEPI_TURNS %d\n",
+    turns ? GEMMEPI__SCALED_TILE : GEMMEPI__SCALED_TILE / 2, turns);
+  gemmepi__append(text, "#define GEMMEPI_ITEMS %d\n#define GEMMEPI_FLAT %d\n", has_items, is_flat);
+}
+
+/* In the place of the others. */
+static gemmepi_status gemmepi__build_scaled_tensor(gemmepi_context *context, const gemmepi__task *task,
+  int turns, gemmepi__scaled_step *step) {
+  gemmepi__scaled_params *params = &step->params;
+  char prologue[512];
+  gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+  int slow = turns ? GEMMEPI__SCALED_TILE : GEMMEPI__SCALED_TILE / 2;
+  int64_t tiles = 1, most = (int64_t)context->multiprocessors * (GEMMEPI__TENSOR_THREADS / (4 * slow));
+  int d, is_flat = !turns && gemmepi__flatten_scaled(params);
+  for (d = 0; d < params->rank; d++) {
+    int64_t along = d < 2 ? gemmepi__divide_up(params->extent[d], d ? slow : GEMMEPI__SCALED_TILE)
+        : params->extent[d];
+    if (d < 2)
+      params->tiles[d] = (unsigned)along;
+    tiles *= along; /* no more than when they were counted before */
+  }
+  params->tile_count = (unsigned)tiles;
+  step->is_tensor = 1;
+  step->is_two = 0;
+  step->tile_slow = slow;
+  step->amax_bytes = 0;
+  step->cast.blocks = (unsigned)(tiles < most ? tiles : most);
+  step->cast.threads_x = (unsigned)(4 * slow);
+  step->cast.threads_y = 1;
+  step->partial_bytes = step->cast.blocks * gemmepi__amax_size(task);
+  gemmepi__append_tensor_defines(&text, task, turns, params->rank > 2, is_flat);
+  gemmepi__name_operation(task, task->operation, "gemmepi_scaled_tensor",
+    task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype, &step->cast);
+  return gemmepi__get_waiting_kernel(context, "scaled_tensor.cu", prologue, "gemmepi_scaled_tensor", &step->cast);
 }
 
 /* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
@@ -20066,6 +20281,8 @@ static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemm
   int vector = gemmepi__scaled_vector(task);
   if (!status && gemmepi__is_of_rows(task, step, &first, vector))
     return gemmepi__build_scaled_rows(context, task, vector, step);
+  if (!status && gemmepi__is_of_tensor(task, step, &first, vector))
+    return gemmepi__build_scaled_tensor(context, task, second.turns, step);
   if (!status && step->is_two)
     status = gemmepi__build_scaled_launch(context, task, &first, &step->amax);
   return status ? status : gemmepi__build_scaled_launch(context, task, &second, &step->cast);
@@ -20077,6 +20294,18 @@ static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, voi
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
+/* Two launches of one kernel, the second of which may begin before the first has ended. */
+static gemmepi_status gemmepi__run_scaled_tensor(const gemmepi_context *context, const gemmepi__scaled_step *cast,
+  gemmepi__scaled_params *params, void *workspace, gemmepi_stream stream) {
+  gemmepi_status status;
+  params->partials = workspace;
+  params->phase = GEMMEPI__FINDS_AMAX;
+  status = gemmepi__launch_kernel(context, &cast->cast, params, "amax of a cast", stream);
+  params->phase = GEMMEPI__STORES;
+  return status ? status
+        : gemmepi__launch_kernel(context, &cast->cast, params, "a cast with a scale of its amax", stream);
+}
+
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
   const gemmepi_elementwise_args *args, void *const *pointers, void *workspace, gemmepi_stream stream) {
   static const char what[] = "a cast with scales";
@@ -20084,8 +20313,14 @@ static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const 
   gemmepi_status status = GEMMEPI_OK;
   params.a = (char *)pointers[GEMMEPI__IN_A] + cast->offset_a;
   params.y = (char *)pointers[GEMMEPI__OUT_Y] + cast->offset_y;
+  if (pointers[GEMMEPI__OUT_Y_TRANSPOSED])
+    params.turned = (char *)pointers[GEMMEPI__OUT_Y_TRANSPOSED] + cast->offset_turned;
   params.scale = args->scale;
   params.y_scale = args->y_scale;
+  params.turned_scale = args->y_transposed_scale;
+  params.amax = args->amax;
+  if (cast->is_tensor)
+    return gemmepi__run_scaled_tensor(context, cast, &params, workspace, stream);
   params.amax = cast->partial_bytes ? workspace : args->amax;
   if (cast->amax_bytes)
     status = gemmepi__clear_numbers(context, params.amax, cast->amax_bytes, stream);
@@ -20297,10 +20532,42 @@ static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", 
         {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
         {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
+/* y_transposed_scale: where it is given, and nothing else lies. */
+static gemmepi_status gemmepi__check_turned_scale(const gemmepi__elementwise_plan *plan, const gemmepi_elementwise_args *args) {
+  const gemmepi__task *task = &plan->task;
+  const void *scale = args->y_transposed_scale, *tensors[3];
+  static const int which[] = {GEMMEPI__IN_A, GEMMEPI__OUT_Y, GEMMEPI__OUT_Y_TRANSPOSED};
+  uintptr_t begin = (uintptr_t)scale, end;
+  uintptr_t count = (uintptr_t)gemmepi__scale_count(task, 0);
+  int i;
+  if (gemmepi__turned_has_scales(task) != (scale != NULL))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s",
+      scale ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
+      : "NULL, but y_transposed has scales of its own, which go there");
+  if (!scale)
+    return GEMMEPI_OK;
+  end = begin + (uintptr_t)gemmepi__scale_count(task, 1) * sizeof(float);
+  if (begin % sizeof(float))
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "args.y_transposed_scale is %p; it must be a multiple of 4 bytes", scale);
+  tensors[0] = args->a, tensors[1] = args->y, tensors[2] = args->y_transposed;
+  for (i = 0; i < 3; i++) {
+    uintptr_t base = (uintptr_t)tensors[i];
+    if (begin < base + (uintptr_t)plan->reach[which[i]].high && base + (uintptr_t)plan->reach[which[i]].low < end)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p, %llu bytes) overlaps %s", scale,
+        (gemmepi__ull)(end - begin), gemmepi__tensor_names[which[i]]);
+  }
+  if (begin < (uintptr_t)args->y_scale + count * sizeof(float) && (uintptr_t)args->y_scale < end)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.y_scale (%p)", scale,
+      (void *)args->y_scale);
+  if (args->amax && begin < (uintptr_t)args->amax + count * gemmepi__amax_size(task) && (uintptr_t)args->amax < end)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.amax (%p)", scale, args->amax);
+  return GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan, const gemmepi_elementwise_args *args) {
   const gemmepi__task *task = &plan->task;
   const void *given[3];
-  int64_t count = gemmepi__scale_count(task);
+  int64_t count = gemmepi__scale_count(task, 0);
   size_t i;
   int t;
   given[0] = args->scale;
@@ -20316,9 +20583,10 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
     if (begin % size)
       return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
         row->name, given[i], (int)size);
+    /* a, y and y_transposed */
     for (t = GEMMEPI__IN_A; given[i] && t < GEMMEPI__TENSORS; t += GEMMEPI__OUT_Y - GEMMEPI__IN_A) {
-      uintptr_t base = (uintptr_t)(t == GEMMEPI__IN_A ? args->a : args->y);
-      if ((i > 0 || t == GEMMEPI__OUT_Y) && begin < base + (uintptr_t)plan->reach[t].high &&
+      uintptr_t base = (uintptr_t)(t == GEMMEPI__IN_A    ? args->a : t == GEMMEPI__OUT_Y ? args->y : args->y_transposed);
+      if ((i > 0 || t != GEMMEPI__IN_A) && begin < base + (uintptr_t)plan->reach[t].high &&
         base + (uintptr_t)plan->reach[t].low < end)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s",
           row->name, given[i], (gemmepi__ull)(end - begin), gemmepi__tensor_names[t]);
@@ -20327,7 +20595,7 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
       (uintptr_t)given[2] < end)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name, given[i], given[2]);
   }
-  return GEMMEPI_OK;
+  return gemmepi__check_turned_scale(plan, args);
 }
 
 /* In place: the very same elements in the same order. */
@@ -20353,7 +20621,7 @@ static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
     "%s (%p), which is written, overlaps %s (%p)%s; an output may only be exactly an input (the same "
-    "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks may",
+    "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks, or to both layouts, may",
     gemmepi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
     gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base, gemmepi__if_undecided(shares));
 }
@@ -20398,6 +20666,7 @@ static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args, void
   pointers[GEMMEPI__OUT_DA] = args->da;
   pointers[GEMMEPI__OUT_DB] = args->db;
   pointers[GEMMEPI__OUT_DW] = args->dw;
+  pointers[GEMMEPI__OUT_Y_TRANSPOSED] = args->y_transposed;
 }
 
 static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
@@ -20440,9 +20709,15 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s",
         args->workspace, (gemmepi__ull)plan->workspace_size, gemmepi__tensor_names[plan->task.operands[t].pointer]);
   }
-  if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) && (uintptr_t)args->y_scale < end)
+  if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task, 0)) &&
+    (uintptr_t)args->y_scale < end)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
       args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
+  if (args->amax && begin < (uintptr_t)args->amax +
+    (uintptr_t)gemmepi__scale_count(&plan->task, 0) * gemmepi__amax_size(&plan->task) && (uintptr_t)args->amax < end)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.workspace (%p, %llu bytes used) overlaps args.amax (%p)", args->workspace,
+      (gemmepi__ull)plan->workspace_size, args->amax);
   return GEMMEPI_OK;
 }
 
@@ -20475,6 +20750,8 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
     status = gemmepi__check_reachable(context, "scale", args->scale);
   if (!status)
     status = gemmepi__check_reachable(context, "y_scale", args->y_scale);
+  if (!status)
+    status = gemmepi__check_reachable(context, "y_transposed_scale", args->y_transposed_scale);
   return status ? status : gemmepi__check_reachable(context, "amax", args->amax);
 }
 
@@ -20529,13 +20806,14 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
       gemmepi__operation(plan->task.operation)->name);
   gemmepi__take_pointers_of(args, pointers);
   status = gemmepi__check_pointers(plan, one_shot, pointers);
-  if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax))
+  if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
+    args->y_transposed_scale))
     status = gemmepi__check_numbers(plan, args);
   if (status)
     return status;
 #ifndef GEMMEPI_NO_HOST
   if (plan->route == GEMMEPI_ROUTE_HOST) {
-    gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale, args->amax);
+    gemmepi__host_elementwise(&plan->task, pointers, args);
     return GEMMEPI_OK;
   }
 #endif
@@ -20594,6 +20872,7 @@ static gemmepi_elementwise_args gemmepi__filled_args(const gemmepi_elementwise_d
   args.da = gemmepi__output_of(desc->da, args.da);
   args.db = gemmepi__output_of(desc->db, args.db);
   args.dw = gemmepi__output_of(desc->dw, args.dw);
+  args.y_transposed = gemmepi__output_of(desc->y_transposed, args.y_transposed);
   return args;
 }
 
@@ -20788,7 +21067,7 @@ static int gemmepi__formula_launches(const gemmepi__elementwise_plan *plan) {
 static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
   int launches = gemmepi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
         (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
-        (plan->scaled.amax_bytes != 0),
+        (plan->scaled.amax_bytes != 0 || plan->scaled.is_tensor),
     i;
   if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
     launches++; /* clearing it */
@@ -20958,6 +21237,9 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
     gemmepi__explain_loop(text, plan);
   if (plan->scaled.cast.function && plan->scaled.row_threads)
     gemmepi__append(text, "  scaled: a row in the registers of %d threads, one pass\n", plan->scaled.row_threads);
+  else if (plan->scaled.cast.function && plan->scaled.is_tensor)
+    gemmepi__append(text, "  scaled: tiles of 128 by %d, %u blocks: amax, then the cast, which begins before that ends\n",
+      plan->scaled.tile_slow, plan->scaled.cast.blocks);
   else if (plan->scaled.cast.function)
     gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
       plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
@@ -29228,7 +29510,7 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
-/* The tensors of a layer, and the scales that go with the first five. */
+/* The tensors of a layer, the scales that go with the first five, and what forward finds for Y in its scale's place. */
 enum {
   GEMMEPI__L_A,
   GEMMEPI__L_B,
@@ -29244,6 +29526,8 @@ enum {
   GEMMEPI__L_SCALE_Y,
   GEMMEPI__L_SCALE_PREACT,
   GEMMEPI__L_SCALE_DY,
+  GEMMEPI__L_FOUND_SCALE_Y,
+  GEMMEPI__L_AMAX_HISTORY,
   GEMMEPI__L_COUNT
 };
 
@@ -29261,9 +29545,22 @@ enum {
 
 #define GEMMEPI__L_SCALE_OF(tensor) (GEMMEPI__L_SCALE_A + (tensor)) /* of A to DY */
 
-static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {
-  "a",  "b",     "y",       "preact",  "dy",      "bias",         "da",
-  "db", "dbias", "scale_a", "scale_b", "scale_y", "scale_preact", "scale_dy"};
+static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {"a",
+        "b",
+        "y",
+        "preact",
+        "dy",
+        "bias",
+        "da",
+        "db",
+        "dbias",
+        "scale_a",
+        "scale_b",
+        "scale_y",
+        "scale_preact",
+        "scale_dy",
+        "found_scale_y",
+        "amax_history"};
 
 #define GEMMEPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 
@@ -29278,6 +29575,8 @@ typedef struct gemmepi__layer_task {
   int32_t compute; /* as given */
   int32_t g_dtype;
   int32_t alignment;
+  int32_t found_scale; /* the gemmepi_scale_mode of the scales that forward finds for Y; 0: none are */
+  int32_t amax_history; /* with TENSOR */
   int32_t exchanged; /* column-major: a here is the caller's b */
   int32_t shares_b; /* in a batch B is the same for all items: dB and dbias are sums over them */
   int32_t shares_a; /* A and dA are: dA is a sum over them */
@@ -29503,6 +29802,10 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
   if (gemmepi__has_two(keeps))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
       "preact or computed anew");
+  if (!(desc->flags & GEMMEPI_FIND_SCALE_D) && (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s; it goes with FIND_SCALE_D%s",
+      desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
+      desc->amax_history ? GEMMEPI__UNINITIALISED : "");
   if (affine && keeps)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
@@ -29582,6 +29885,9 @@ static gemmepi_matrix gemmepi__dense_matrix(gemmepi_dtype dtype, int64_t lines, 
 /* What a layer and its product have in common. */
 #define GEMMEPI__LAYERS_PRODUCT_FLAGS (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT)
 
+/* Which only forward's has. */
+#define GEMMEPI__LAYERS_FOUND_FLAGS (GEMMEPI_FIND_SCALE_D | GEMMEPI_POWER_OF_TWO_SCALE)
+
 static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *layer) {
   gemmepi_matmul_desc desc;
   memset(&desc, 0, sizeof desc);
@@ -29618,6 +29924,25 @@ static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, cons
     task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
 }
 
+/* Y, and what is found for it. */
+static void gemmepi__take_y_view(gemmepi__layer_task *task, const gemmepi__problem *problem) {
+  gemmepi__take_layer_view(task, GEMMEPI__L_Y, problem, GEMMEPI__D);
+  task->found_scale = problem->found_scale;
+  task->amax_history = problem->amax_history;
+  if (!problem->found_scale)
+    return;
+  task->views[GEMMEPI__L_Y].scale = 0;
+  memset(&task->views[GEMMEPI__L_SCALE_Y], 0, sizeof task->views[GEMMEPI__L_SCALE_Y]);
+  gemmepi__take_layer_view(task, GEMMEPI__L_FOUND_SCALE_Y, problem, GEMMEPI__FOUND_SCALE_D);
+  gemmepi__take_layer_view(task, GEMMEPI__L_AMAX_HISTORY, problem, GEMMEPI__AMAX_HISTORY);
+}
+
+/* Of a layer's product, D being Y: whether its scales are found. */
+static void gemmepi__find_scale_of_y(const gemmepi_linear_desc *layer, gemmepi_matmul_desc *desc) {
+  desc->flags |= layer->flags & GEMMEPI__LAYERS_FOUND_FLAGS;
+  desc->amax_history = layer->amax_history;
+}
+
 /* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
 static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
   gemmepi__layer_task *task) {
@@ -29634,6 +29959,8 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
     int64_t columns = gemmepi__result_columns(layer->activation, layer->n);
     desc.d =
       gemmepi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
+  } else {
+    gemmepi__find_scale_of_y(layer, &desc);
   }
   status = gemmepi__normalise(&desc, alignment, &problem);
   if (status)
@@ -29642,7 +29969,7 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
   gemmepi__take_layer_view(task, GEMMEPI__L_B, &problem, GEMMEPI__B);
   gemmepi__take_layer_view(task, GEMMEPI__L_BIAS, &problem, GEMMEPI__BIAS);
   if (!backward && !layer->formula)
-    gemmepi__take_layer_view(task, GEMMEPI__L_Y, &problem, GEMMEPI__D);
+    gemmepi__take_y_view(task, &problem);
   if (layer->flags & GEMMEPI_LINEAR_SAVED)
     gemmepi__take_layer_view(task, GEMMEPI__L_PREACT, &problem, GEMMEPI__AUX);
   task->parameter = problem.parameter;
@@ -29848,6 +30175,10 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
     gemmepi__write_layer(task, GEMMEPI__L_PREACT);
   if (!backward) {
     gemmepi__write_layer(task, GEMMEPI__L_Y);
+    if (task->found_scale)
+      gemmepi__write_layer(task, GEMMEPI__L_FOUND_SCALE_Y);
+    if (task->found_scale == GEMMEPI_SCALE_TENSOR)
+      gemmepi__write_layer(task, GEMMEPI__L_AMAX_HISTORY);
     return;
   }
   gemmepi__use_layer(task, GEMMEPI__L_DY);
@@ -30269,6 +30600,8 @@ static gemmepi_status gemmepi__take_draft(gemmepi_context *context, const gemmep
   const gemmepi_matrix *d, const char *what, size_t alignment, gemmepi__problem *problem) {
   gemmepi_matmul_desc desc = gemmepi__product_of_layer(draft->layer);
   gemmepi_status status;
+  if (d == &draft->layer->y)
+    gemmepi__find_scale_of_y(draft->layer, &desc);
   desc.order = draft->layer->order;
   desc.epilogue = 0; /* a bias is an operand */
   memset(&desc.bias, 0, sizeof desc.bias);
@@ -30326,7 +30659,7 @@ static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context, co
   memcpy(task->beside, draft->beside, sizeof task->beside);
   gemmepi__delete(&context->allocator, draft);
   if (!status) {
-    gemmepi__take_layer_view(task, GEMMEPI__L_Y, problem, GEMMEPI__D);
+    gemmepi__take_y_view(task, problem);
     return GEMMEPI_OK;
   }
   memcpy(sentence, gemmepi__error_text, sizeof sentence);
@@ -30405,9 +30738,9 @@ static void gemmepi__start_layer_task(const gemmepi_linear_desc *layer, int back
   task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
   task->epilogue = layer->activation;
   task->compute = (int32_t)layer->compute;
-  task->flags = backward ? layer->flags
-        : layer->flags &
-        (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+  task->flags = backward ? layer->flags & ~GEMMEPI__LAYERS_FOUND_FLAGS
+        : layer->flags & (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI__LAYERS_FOUND_FLAGS |
+          GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
 }
 
 /* What a formula says before gradients are looked at: forward all, backward how wide dY is. */
@@ -30617,6 +30950,13 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
   return desc;
 }
 
+/* Of a step whose D is Y: its scale, or those that it finds. */
+static void gemmepi__point_to_scales_of_y(gemmepi__step *step) {
+  step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+  step->sources[GEMMEPI__FOUND_SCALE_D] = GEMMEPI__L_FOUND_SCALE_Y;
+  step->sources[GEMMEPI__AMAX_HISTORY] = GEMMEPI__L_AMAX_HISTORY;
+}
+
 /* A product with a formula, whose problem gemmepi__take_layer has made. d: where D goes. */
 static gemmepi_status gemmepi__add_formula_step(gemmepi__linear_plan *layer, const gemmepi__problem *formula,
   int d, const char *what) {
@@ -30628,7 +30968,7 @@ static gemmepi_status gemmepi__add_formula_step(gemmepi__linear_plan *layer, con
   step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
   step->sources[GEMMEPI__D] = (int8_t)d;
   if (d == GEMMEPI__L_Y)
-    step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+    gemmepi__point_to_scales_of_y(step);
   else
     problem.views[GEMMEPI__D].alignment = 256;
   return gemmepi__build_plan(layer->base.context, &problem, &step->product);
@@ -31057,7 +31397,13 @@ static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer, const 
   desc = gemmepi__layer_product(task, step);
   desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
   step->sources[GEMMEPI__D] = GEMMEPI__L_Y;
-  step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+  gemmepi__point_to_scales_of_y(step);
+  if (task->found_scale) {
+    desc.flags |= task->flags & GEMMEPI__LAYERS_FOUND_FLAGS;
+    desc.amax_history = task->amax_history;
+    desc.d.scale.mode = (gemmepi_scale_mode)task->found_scale;
+    desc.d.scale.batch_stride = task->views[GEMMEPI__L_FOUND_SCALE_Y].batch_stride;
+  }
   if (task->flags & GEMMEPI_LINEAR_SAVED) {
     desc.epilogue |= GEMMEPI_AUX;
     desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
@@ -31183,6 +31529,8 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
   inputs[GEMMEPI__L_SCALE_Y] = args->scale_y;
   inputs[GEMMEPI__L_SCALE_PREACT] = args->scale_preact;
   inputs[GEMMEPI__L_SCALE_DY] = args->scale_dy;
+  inputs[GEMMEPI__L_FOUND_SCALE_Y] = args->found_scale_y;
+  inputs[GEMMEPI__L_AMAX_HISTORY] = args->amax_history;
   memset(pointers, 0, GEMMEPI__L_ALL * sizeof(void *));
   memcpy(pointers, inputs, sizeof inputs);
   if (args->operands && task->operand_count)
@@ -31225,7 +31573,15 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
     if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags does not ask for it", name,
         pointers[t]);
-    if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] && gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
+    if (t >= GEMMEPI__L_FOUND_SCALE_Y && !used && pointers[t] && !gemmepi__is_backward(task))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name,
+        pointers[t], t == GEMMEPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
+    if (t == GEMMEPI__L_SCALE_Y && pointers[t] && task->found_scale)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are found, and go to args.found_scale_y",
+        pointers[t]);
+    if (t >= GEMMEPI__L_SCALE_A && t <= GEMMEPI__L_SCALE_DY && !used && pointers[t] &&
+      gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
         gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
   }
@@ -31445,7 +31801,7 @@ static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, 
   gemmepi__point_copy(step, run, &args, pointers);
 #ifndef GEMMEPI_NO_HOST
   if (layer->base.context->is_host) {
-    gemmepi__host_elementwise(&step->copy->task, pointers, 0, args.scale, NULL, NULL);
+    gemmepi__host_elementwise(&step->copy->task, pointers, &args);
     return GEMMEPI_OK;
   }
 #endif

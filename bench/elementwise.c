@@ -26,6 +26,7 @@ enum {
     MIDDLE_TWICE,
     LONG,
     LONG_TURNED,
+    LONG_EXCHANGED,
     INNER,
     INNER_TURNED,
     OUTER,
@@ -58,6 +59,7 @@ static const layout layouts[] = {
     [MIDDLE_TWICE] = {"012", {16, REST, 1024}, 2, 0, 0},
     [LONG] = {"01", {8192, REST}, 0, 0, 0},
     [LONG_TURNED] = {"10", {8192, REST}, 0, 0, 0},
+    [LONG_EXCHANGED] = {"01", {REST, 8192}, 0, 0, 0},
     [INNER] = {"012", {64, 1024, REST}, 0, 0, 0},
     [INNER_TURNED] = {"021", {64, 1024, REST}, 0, 0, 0},
     [OUTER] = {"012", {1024, 64, REST}, 0, 0, 0},
@@ -89,6 +91,7 @@ enum {
     T_DA,
     T_DB,
     T_DW,
+    T_Y_TRANSPOSED,
     T_Y_SCALE,
     T_AMAX,
     T_COUNT,
@@ -211,6 +214,15 @@ static const form speed_forms[] = {
     {"cast", "cast finding scales of blocks", GEMMEPI_OP_CAST, NO_ACTIVATION, .mode = GEMMEPI_SCALE_BLOCK_128,
      .flags = GEMMEPI_CAST_Y_SCALE, .from = GEMMEPI_BF16, .to = GEMMEPI_E4M3,
      .layouts = {[T_A] = LINES, [T_Y] = LINES, [T_Y_SCALE] = PER_BLOCK}},
+    {"cast", "cast finding a scale", GEMMEPI_OP_CAST, NO_ACTIVATION, .mode = GEMMEPI_SCALE_TENSOR,
+     .flags = GEMMEPI_CAST_Y_SCALE, .from = GEMMEPI_BF16, .to = GEMMEPI_E4M3,
+     .layouts = {[T_A] = LINES, [T_Y] = LINES, [T_Y_SCALE] = ONE}},
+    {"cast", "cast to both layouts", GEMMEPI_OP_CAST, NO_ACTIVATION, .mode = GEMMEPI_SCALE_TENSOR,
+     .flags = GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX, .from = GEMMEPI_BF16, .to = GEMMEPI_E4M3,
+     .layouts = {[T_A] = LONG, [T_SCALE] = ONE, [T_Y] = LONG, [T_Y_TRANSPOSED] = LONG_EXCHANGED, [T_AMAX] = ONE}},
+    {"cast", "cast to both layouts finding a scale", GEMMEPI_OP_CAST, NO_ACTIVATION, .mode = GEMMEPI_SCALE_TENSOR,
+     .flags = GEMMEPI_CAST_Y_SCALE, .from = GEMMEPI_BF16, .to = GEMMEPI_E4M3,
+     .layouts = {[T_A] = LONG, [T_Y] = LONG, [T_Y_TRANSPOSED] = LONG_EXCHANGED, [T_Y_SCALE] = ONE}},
     {"cast", "cast", GEMMEPI_OP_CAST, NO_ACTIVATION, .from = GEMMEPI_E4M3, .to = GEMMEPI_BF16,
      .layouts = {[T_A] = LINES, [T_Y] = LINES}},
 };
@@ -259,7 +271,7 @@ typedef struct work {
 static gemmepi_dtype dtype_of(const recipe *r, int t) {
     if (t == T_SCALE || t == T_Y_SCALE || t == T_AMAX)
         return GEMMEPI_F32;
-    return t == T_Y ? r->to : r->from;
+    return t == T_Y || t == T_Y_TRANSPOSED ? r->to : r->from;
 }
 
 static void set_shape(int64_t *shape, const layout *l, int64_t n) {
@@ -363,6 +375,7 @@ static gemmepi_elementwise_desc describe(const work *w) {
     desc.da = tensor_of(w, T_DA);
     desc.db = tensor_of(w, T_DB);
     desc.dw = tensor_of(w, T_DW);
+    desc.y_transposed = tensor_of(w, T_Y_TRANSPOSED);
     return desc;
 }
 
@@ -377,6 +390,7 @@ static void set_arguments(work *w) {
     args->da = data_of(w, T_DA);
     args->db = data_of(w, T_DB);
     args->dw = data_of(w, T_DW);
+    args->y_transposed = data_of(w, T_Y_TRANSPOSED);
     args->y_scale = data_of(w, T_Y_SCALE);
     args->amax = data_of(w, T_AMAX);
     args->weight = w->tensors[T_W].rank ? 0 : 0.3;

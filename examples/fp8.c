@@ -30,17 +30,19 @@ static void *to_device(const void *data, size_t bytes) {
     return *device;
 }
 
-/* Of fp8 its scale, and, where products find that, the largest magnitudes of earlier runs. All on the device. */
+/* Of fp8 its scale, where products find that the largest magnitudes of earlier runs, and where a product reads it along its rows, too,
+   what lies transposed. All on the device. */
 typedef struct matrix {
     void *data;
     gemmepi_dtype dtype;
     float *scale, *history;
+    void *transposed;
 } matrix;
 
 static const float zeros[MOST * PIXELS];
 
 static matrix new_matrix(const void *data, int elements, gemmepi_dtype dtype, int finds_scale) {
-    matrix made = {to_device(data, (size_t)elements * sizeof(float)), dtype, NULL, NULL};
+    matrix made = {to_device(data, (size_t)elements * sizeof(float)), dtype, NULL, NULL, NULL};
     if (dtype != GEMMEPI_F32)
         made.scale = to_device(zeros, sizeof(float));
     if (finds_scale && dtype != GEMMEPI_F32)
@@ -48,14 +50,19 @@ static matrix new_matrix(const void *data, int elements, gemmepi_dtype dtype, in
     return made;
 }
 
-/* y = x in y's type; an fp8 y has the scale of its own amax. */
-static void cast(matrix x, matrix y, int elements) {
-    const int64_t shape[1] = {elements};
-    const gemmepi_tensor from = {.dtype = x.dtype, .rank = 1, .shape = shape},
-                         to = {.dtype = y.dtype, .rank = 1, .shape = shape};
-    const gemmepi_elementwise_desc desc = {
-        .operation = GEMMEPI_OP_CAST, .a = &from, .y = &to, .flags = y.scale ? GEMMEPI_CAST_Y_SCALE : 0};
-    const gemmepi_elementwise_args args = {.a = x.data, .y = y.data, .y_scale = y.scale};
+/* y = x in y's type; an fp8 y has the scale of its own amax, and both layouts are made of one read. */
+static void cast(matrix x, matrix y, int rows, int columns) {
+    const int64_t shape[2] = {rows, columns}, exchanged[2] = {columns, rows};
+    const gemmepi_tensor from = {.dtype = x.dtype, .rank = 2, .shape = shape},
+                         to = {.dtype = y.dtype, .rank = 2, .shape = shape},
+                         turned = {.dtype = y.dtype, .rank = 2, .shape = exchanged};
+    const gemmepi_elementwise_desc desc = {.operation = GEMMEPI_OP_CAST,
+                                           .a = &from,
+                                           .y = &to,
+                                           .y_transposed = y.transposed ? &turned : NULL,
+                                           .flags = y.scale ? GEMMEPI_CAST_Y_SCALE : 0};
+    const gemmepi_elementwise_args args = {
+        .a = x.data, .y = y.data, .y_transposed = y.transposed, .y_scale = y.scale};
     check(gemmepi_elementwise(context, &desc, &args, NULL));
 }
 
@@ -91,6 +98,8 @@ static void read_rows(const network *net, matrix x, int32_t *labels, int32_t *be
     const gemmepi_operand class = {.name = "best", .kind = GEMMEPI_PER_ROW, .output = 1};
     const gemmepi_operand answers[] = {class}, sums[] = {lse}, gradients[] = {label, in_lse, loss};
     const double factor = -rate / rows;
+    matrix x_t = x;
+    x_t.data = x.transposed ? (char *)x.transposed + first : NULL; /* a row of it has all digits */
     x.data = (char *)x.data + (size_t)first * PIXELS * (x.dtype == GEMMEPI_F32 ? sizeof(float) : 1);
     multiply(
         (gemmepi_matmul_desc){.m = rows, .n = HIDDEN, .k = PIXELS, .epilogue = GEMMEPI_RELU | GEMMEPI_AUX}, x,
@@ -114,9 +123,10 @@ static void read_rows(const network *net, matrix x, int32_t *labels, int32_t *be
     learn.a.transposed = 1; /* w -= rate / rows * a^T gradient */
     multiply(learn, net->hidden, net->d_logits, &net->w2, (gemmepi_matmul_args){.alpha = &factor});
     learn.m = PIXELS, learn.n = HIDDEN;
-    multiply(learn, x, net->d_hidden, &net->w1, (gemmepi_matmul_args){.alpha = &factor});
-    cast(net->w1, net->narrow1, PIXELS * HIDDEN);
-    cast(net->w2, net->narrow2, HIDDEN * CLASSES);
+    learn.a.transposed = !x.transposed, learn.a.ld = x.transposed ? MOST : 0;
+    multiply(learn, x.transposed ? x_t : x, net->d_hidden, &net->w1, (gemmepi_matmul_args){.alpha = &factor});
+    cast(net->w1, net->narrow1, PIXELS, HIDDEN);
+    cast(net->w2, net->narrow2, HIDDEN, CLASSES);
 }
 
 typedef struct digits {
@@ -147,11 +157,13 @@ static double learn(const digits *all, int is_fp8, double losses[EPOCHS]) {
                          to_device(zeros, BATCH * 128 / 8), /* the mask's lines are of 128 bits */
                          to_device(zeros, BATCH * sizeof(float)),
                          to_device(zeros, sizeof(float))};
-    const matrix pixels = new_matrix(all->pixels, MOST * PIXELS, GEMMEPI_F32, 0),
-                 x = new_matrix(zeros, MOST * PIXELS, narrow, 0);
+    const matrix pixels = new_matrix(all->pixels, MOST * PIXELS, GEMMEPI_F32, 0);
+    matrix x = new_matrix(zeros, MOST * PIXELS, narrow, 0);
     int32_t *labels = to_device(all->classes, sizeof all->classes), *answers = to_device(zeros, sizeof best);
-    cast(pixels, x, MOST * PIXELS), cast(net.w1, net.narrow1, PIXELS * HIDDEN),
-        cast(net.w2, net.narrow2, HIDDEN * CLASSES);
+    if (is_fp8) /* forward reads the digits along their pixels, the gradient of w1 along the batch */
+        x.transposed = to_device(zeros, MOST * PIXELS);
+    cast(pixels, x, MOST, PIXELS), cast(net.w1, net.narrow1, PIXELS, HIDDEN),
+        cast(net.w2, net.narrow2, HIDDEN, CLASSES);
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
         float loss;
         check(gemmepi_upload(context, net.loss, zeros, sizeof loss, NULL));

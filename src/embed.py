@@ -27,7 +27,7 @@ OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_small.cu": "GEMMEPI_NO_SM80"
            "gemm_sm90.cu": "GEMMEPI_NO_SM90", "maps_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
            "operations.cuh": "GEMMEPI_NO_ELEMENTWISE", "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE",
            "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cuh": "GEMMEPI_NO_ELEMENTWISE",
-           "scaled_rows.cu": "GEMMEPI_NO_ELEMENTWISE",
+           "scaled_rows.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled_tensor.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled_tile.cuh": "GEMMEPI_NO_ELEMENTWISE",
            "formula.cuh": "GEMMEPI_NO_FORMULA", "formula_pass.cu": "GEMMEPI_NO_FORMULA", "formula_run.cuh": "GEMMEPI_NO_FORMULA", "trig.cuh": "GEMMEPI_NO_FORMULA",
            "formula_reduce.cu": "GEMMEPI_NO_FORMULA", "formula_reduce.cuh": "GEMMEPI_NO_FORMULA"}
 INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual

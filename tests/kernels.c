@@ -52,6 +52,8 @@ static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
 static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NULL,
                                      0}; /* clusters are Hopper's and later */
 static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
+static const family scaled_tensor = {"scaled_tensor", "scaled_tensor.cu", 0, NULL, 0};
+static const family scaled_turned = {"scaled_turned", "scaled.cu", 0, NULL, 0};
 static const family groups = {"groups", "groups.cu", 0, NULL, 0};
 static const family group_sums = {"group_sums", "group_sums.cu", 0, NULL, 0};
 static const family maps = {"maps", "maps_sm90.cu", 0, "sm_90a", 90};
@@ -606,6 +608,69 @@ static void add_scaled_rows(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags
     add(&scaled_rows, name, prologue);
 }
 
+static gemmepi_tensor turned_outputs;
+
+/* A cast to both layouts, or one of a whole tensor by blocks that meet. */
+static void add_both_layouts(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale_mode mode, uint64_t flags,
+                             int turns, int by_words) {
+    char name[96], prologue[1024];
+    int64_t exchanged[2], strides[2];
+    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__scaled_way ways[2];
+    gemmepi__scaled_step step;
+    request made;
+    int vector;
+    take_request(&made, GEMMEPI_OP_CAST, 0, from, &layouts[1]);
+    made.outputs.dtype = to;
+    made.desc.scale_mode = mode, made.desc.flags = flags;
+    made.desc.a = &made.inputs, made.desc.y = &made.outputs;
+    turned_outputs = made.outputs;
+    exchanged[0] = made.outputs.shape[1], exchanged[1] = made.outputs.shape[0];
+    strides[0] = made.outputs.shape[0] / 4 * 4 + (by_words ? 4 : 5), strides[1] = 1;
+    turned_outputs.shape = exchanged, turned_outputs.stride = strides;
+    made.desc.y_transposed = turns ? &turned_outputs : NULL;
+    finish_request(&made, "a cast to both layouts");
+    memset(&step, 0, sizeof step);
+    vector = gemmepi__scaled_vector(&made.task);
+    if (gemmepi__describe_scaled(&made.task, &step, &ways[0], &ways[1]) != GEMMEPI_OK)
+        exit(1);
+    append_dtype(&text, from);
+    gemmepi__append(&text, "_to_");
+    append_dtype(&text, to);
+    gemmepi__append(&text, "_mode_%d_%x_turns_%d", (int)mode, (unsigned)(flags >> 32), ways[1].turns);
+    if (gemmepi__is_of_tensor(&made.task, &step, &ways[0], vector)) {
+        gemmepi__append_tensor_defines(&defines, &made.task, ways[1].turns, turns && by_words, !turns);
+        add(&scaled_tensor, name, prologue);
+    } else {
+        gemmepi__append_scaled(&defines, &made.task, &ways[1]);
+        add(&scaled_turned, name, prologue);
+    }
+}
+
+static void list_both_layouts(void) {
+    static const gemmepi_dtype floats[] = {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_E5M2, GEMMEPI_F64};
+    size_t d;
+    int turns, words;
+    few_archs = 1;
+    for (d = 0; d < GEMMEPI__COUNT(floats); d++)
+        for (turns = 0; turns < 2; turns++)
+            for (words = 0; words <= turns; words++) {
+                gemmepi_dtype to = d % 2 ? GEMMEPI_E5M2 : GEMMEPI_E4M3;
+                add_both_layouts(floats[d], to, GEMMEPI_SCALE_TENSOR,
+                                 GEMMEPI_CAST_Y_SCALE | (d % 3 ? GEMMEPI_CAST_AMAX : 0), turns, words);
+                if (!turns)
+                    continue;
+                add_both_layouts(floats[d], to, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX,
+                                 1, words);
+                add_both_layouts(floats[d], to, GEMMEPI_SCALE_VECTOR_128,
+                                 GEMMEPI_CAST_Y_SCALE |
+                                     (d % 2 ? GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS : 0),
+                                 1, words);
+                add_both_layouts(floats[d], to, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_Y_SCALE, 1, words);
+            }
+}
+
 static void list_scaled_rows(void) {
     static const gemmepi_dtype floats[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F16};
     static const int ways[][2] = {{32, 1}, {32, 4}, {64, 3}, {128, 4}, {512, 4}, {1024, 3}, {1024, 8}};
@@ -658,6 +723,8 @@ static void list_elementwise(void) {
         }
         add_scaled(floats[d], GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX,
                    &layouts[1]);
+        add_scaled(GEMMEPI_E4M3, floats[d], GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_SCALE,
+                   &layouts[d % 2 ? 1 : 4]);
         add_cast(floats[d], GEMMEPI_E5M2, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX, &layouts[d % 2 ? 4 : 6]);
         add_cast(GEMMEPI_E4M3, floats[d], GEMMEPI_CAST_SCALE, d % 2 ? &dense : &layouts[2]);
         add_cast(floats[d], floats[(d + 1) % 4], 0, &dense);
@@ -1683,6 +1750,7 @@ static void list_kernels(void) {
     list_small();
     list_weights();
     list_scaled_rows();
+    list_both_layouts();
     list_groups();
     few_archs = 1;
     for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {

@@ -528,7 +528,7 @@ typedef enum gemmepi_operation {
 
    Tensors: ACTIVATION a, y. ACTIVATION_BACKWARD a, dy, da. GATED a, [b], y. GATED_BACKWARD a, [b], dy, and da, with b also
    db: one of them or both. LERP a, b, [w], y. LERP_BACKWARD dy, [w] and any of da, db, dw; a and b with dw alone, dw with w
-   alone. BIAS_GRAD and CAST a, y.
+   alone. BIAS_GRAD a, y. CAST a, y, [y_transposed].
    Dtypes: F32, F16, BF16 or F64, one for all tensors of an operation, computed in F32 (F64 in F64) and rounded once;
    y of BIAS_GRAD, and da, db and dw where they are sums, may be F32 in 16 bits. CAST: a and y any of F32, F64, F16, BF16,
    E4M3 and E5M2; stores to the last two saturate as a product's do.
@@ -538,6 +538,12 @@ typedef enum gemmepi_operation {
    steps of k of a row (SCALE_VECTOR_128), or block of 128 rows and 128 steps of k (SCALE_BLOCK_128) of the matrices that
    are the last two axes (of rank 1: one row), laid out as gemmepi_scale_mode draws the scales of products; those of further axes
    follow one another. Numbers beyond the last of a line are not written.
+
+   CAST's y_transposed: of one read of a both layouts of an operand in fp8, y of shape [.., m, k] and y_transposed of [.., k, m], such as
+   an activation forward and in the gradient of the weight, where its k is m. y_transposed has y's dtype, E4M3 or E5M2, and any strides,
+   and is what the same cast makes of a with its last two axes exchanged: with one number for all the scale is y's, with VECTOR_128 its
+   vectors run along the other axis and with BLOCK_128 its blocks stand transposed, so that it has scales of its own, which go to
+   args.y_transposed_scale. Not with OUTER (its rows are y's columns: cast twice), and VECTOR_128 and BLOCK_128 with CAST_Y_SCALE alone.
 
    A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are
    the last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or
@@ -556,6 +562,7 @@ typedef struct gemmepi_elementwise_desc {
     uint64_t flags;                         /* ACCUMULATE, CAST_SCALE and so on */
     const gemmepi_tensor *a, *b, *w, *dy;   /* inputs */
     const gemmepi_tensor *y, *da, *db, *dw; /* outputs */
+    const gemmepi_tensor *y_transposed;     /* CAST: y once more, its last two axes exchanged; NULL: none */
     size_t alignment;                       /* bytes, a power of two up to 256, that all pointers are multiples of; 0: 16 */
 
     /* In the operation's place: a formula, in the language that stands below, without v. operation, activation, axis, flags and all
@@ -568,16 +575,18 @@ typedef struct gemmepi_elementwise_desc {
 
 /* The tensors' data, as desc has tensors, and what a run may change. An output must not overlap anything, except that it
    may be exactly (pointer, dtype, strides) an input, or the half of one that is split: but no sum may, and no cast with
-   CAST_Y_SCALE or scales of rows or blocks. */
+   CAST_Y_SCALE, scales of rows or blocks, or y_transposed. */
 typedef struct gemmepi_elementwise_args {
     const void *a, *b, *w, *dy;
     void *y, *da, *db, *dw;
-    double weight;         /* LERP and LERP_BACKWARD without w */
-    const float *scale;    /* CAST_SCALE */
-    float *y_scale;        /* CAST_Y_SCALE */
-    void *amax;            /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
-    void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
-    size_t workspace_size; /* bytes; at least the plan's */
+    double weight;             /* LERP and LERP_BACKWARD without w */
+    const float *scale;        /* CAST_SCALE */
+    float *y_scale;            /* CAST_Y_SCALE */
+    void *amax;                /* CAST_AMAX: F32, or F64 where a is F64; NaN where any of its numbers is NaN */
+    void *y_transposed;        /* CAST */
+    float *y_transposed_scale; /* CAST_Y_SCALE with y_transposed and VECTOR_128 or BLOCK_128 */
+    void *workspace;           /* on the device, a multiple of 256; NULL: the context's own for that stream */
+    size_t workspace_size;     /* bytes; at least the plan's */
 
     /* Of a formula, as in gemmepi_matmul_args, and y. gemmepi_elementwise takes a pointer that is NULL from the operand's tensor. What no
        output depends on is not looked at. An output of the kind FULL, or y, may be exactly an input of the kind FULL (pointer, dtype,
@@ -589,8 +598,8 @@ typedef struct gemmepi_elementwise_args {
 
 /* >>layers */
 
-/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION and BATCH_INVARIANT, which is of y, preact and da (where a is not stored
-   transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
+/* Flags of a layer, beside RELAXED, FAST_ACCUMULATION, FIND_SCALE_D with POWER_OF_TWO_SCALE, which are of y, and BATCH_INVARIANT, which
+   is of y, preact and da (where a is not stored transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
 #define GEMMEPI_LINEAR_BIAS      0x0010000000000ull /* P has a bias */
 #define GEMMEPI_LINEAR_SAVED     0x0020000000000ull /* forward stores P in args.preact, backward reads it there */
 #define GEMMEPI_LINEAR_RECOMPUTE 0x0040000000000ull /* backward computes P anew, from a, b and bias */
@@ -627,7 +636,8 @@ typedef struct gemmepi_elementwise_args {
 
    Dtypes: a, b, y, bias and preact as a product's a, b, d, bias and aux. Backward takes a and b of F64 (with F64
    alone), F32, F16, BF16, E4M3 and E5M2; dy any of these or I8, da, db and dbias F32, F16 or BF16. Scales go with a, b, y,
-   preact and dy: any mode of a and b, TENSOR of the others.
+   preact and dy: any mode of a and b, TENSOR of the others. With FIND_SCALE_D forward finds y's scales, in the modes OUTER, VECTOR_128
+   and TENSOR, as a product finds its d's; backward takes no notice of it.
 
    A formula takes the activation's place: d = v * sigmoid(beta * v), say. v is P, with the bias, d is Y, and nothing else is assigned.
    Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P itself, whatever
@@ -645,7 +655,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_order order;         /* of all matrices; 0: row-major */
     gemmepi_compute compute;     /* of all products that it fits, as in gemmepi_matmul_desc */
     gemmepi_epilogue activation; /* RELU and so on, or-ed with GATED and GATE_FIRST or not */
-    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT */
+    uint64_t flags;              /* LINEAR_BIAS and so on, RELAXED, FAST_ACCUMULATION, BATCH_INVARIANT, FIND_SCALE_D */
     int has_parameter;           /* 1: activation_parameter counts; 0: it must be 0, and the default holds */
     double activation_parameter; /* p of LEAKY_RELU and ELU */
 
@@ -656,6 +666,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */
     gemmepi_vector bias;   /* dtype 0: as a product's */
     gemmepi_vector dbias;  /* dtype 0: bias's; without BIAS what a bias's would be */
+    int amax_history;      /* FIND_SCALE_D with TENSOR, as in gemmepi_matmul_desc */
 
     /* Of G between the passes: F32, F16 or BF16 (F64 in F64). 0: that of a and b, where they differ the one that holds both,
        BF16 for E4M3 and E5M2. A dy that has it already, and no activation, is G itself */
@@ -682,6 +693,7 @@ typedef struct gemmepi_linear_args {
     const void *dy;
     void *da, *db, *dbias;
     const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode */
+    float *found_scale_y, *amax_history;                                /* FIND_SCALE_D, in the place of scale_y: as found_scale_d and amax_history of a product */
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */

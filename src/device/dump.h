@@ -10,19 +10,17 @@
 static void gemmepi__append_source(gemmepi__text *text, const gemmepi__source *source,
                                    gemmepi__source_set *seen) {
     const char *const *part;
-    *seen |= (gemmepi__source_set)1 << (source - gemmepi__sources);
+    gemmepi__add_source(seen, (int)(source - gemmepi__sources));
     for (part = source->parts; *part; part++) {
         const char *line = *part, *end;
         for (; *line; line = end) {
-            gemmepi__source_set included;
-            int i;
+            int included;
             end = strchr(line, '\n');
             end = end ? end + 1 : line + strlen(line);
             included = gemmepi__included_by_line(gemmepi__sources, line);
-            for (i = 0; i < GEMMEPI__MAX_SOURCES; i++)
-                if (included >> i & 1 && !(*seen >> i & 1))
-                    gemmepi__append_source(text, &gemmepi__sources[i], seen);
-            if (!included && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
+            if (included >= 0 && !gemmepi__has_source(seen, included))
+                gemmepi__append_source(text, &gemmepi__sources[included], seen);
+            if (included < 0 && strncmp(line, "#line ", 6) != 0 && strncmp(line, "#pragma once", 12) != 0)
                 gemmepi__append(text, "%.*s", (int)(end - line), line);
         }
     }
@@ -36,7 +34,8 @@ static char *gemmepi__whole_source(const gemmepi_allocator *allocator, const gem
     int pass;
     for (pass = 0; pass < 2; pass++) { /* the first measures */
         gemmepi__text text = gemmepi__text_in(data, size);
-        gemmepi__source_set seen = 0;
+        gemmepi__source_set seen;
+        memset(&seen, 0, sizeof seen);
         gemmepi__append(&text, "%s", prologue);
         gemmepi__append_source(&text, source, &seen);
         size = text.length + 1;

@@ -7,9 +7,20 @@
 #include "../base/memory.h"
 #include "../base/thread.h"
 
-#define GEMMEPI__MAX_SOURCES 64
+#define GEMMEPI__MAX_SOURCES 128
 
-typedef uint64_t gemmepi__source_set; /* bit i: the i-th of the sources */
+/* Bit i of all words: the i-th of the sources. */
+typedef struct gemmepi__source_set {
+    uint64_t words[GEMMEPI__MAX_SOURCES / 64];
+} gemmepi__source_set;
+
+static int gemmepi__has_source(const gemmepi__source_set *set, int i) {
+    return (int)(set->words[i / 64] >> i % 64 & 1);
+}
+
+static void gemmepi__add_source(gemmepi__source_set *set, int i) {
+    set->words[i / 64] |= (uint64_t)1 << i % 64;
+}
 
 static const gemmepi__source *gemmepi__find_source_in(const gemmepi__source *sources, const char *name) {
     while (sources->name && strcmp(sources->name, name) != 0)
@@ -56,33 +67,34 @@ static long gemmepi__source_claims[GEMMEPI__MAX_SOURCES];
 static gemmepi__atomic_pointer
     gemmepi__source_known[GEMMEPI__MAX_SOURCES]; /* to the digest, once it is whole */
 
-/* The source that a line of the embedded text includes, as a bit; 0: none. */
-static gemmepi__source_set gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
+/* The number of the source that a line of the embedded text includes; -1: none. */
+static int gemmepi__included_by_line(const gemmepi__source *sources, const char *line) {
     static const char directive[] = "#include \"";
     const char *end;
     char name[64];
     const gemmepi__source *source;
     if (strncmp(line, directive, strlen(directive)) != 0)
-        return 0;
+        return -1;
     line += strlen(directive);
     end = strchr(line, '"');
     if (!end || (size_t)(end - line) >= sizeof name)
-        return 0;
+        return -1;
     memcpy(name, line, (size_t)(end - line));
     name[end - line] = 0;
     source = gemmepi__find_source_in(sources, name);
-    return source ? (gemmepi__source_set)1 << (source - sources) : 0;
+    return source ? (int)(source - sources) : -1;
 }
 
-/* Those of all lines of a part, which begins at one. */
-static gemmepi__source_set gemmepi__included_by(const gemmepi__source *sources, const char *part) {
-    gemmepi__source_set bits = 0;
+/* Adds those of all lines of a part, which begins at one. */
+static void gemmepi__add_included(const gemmepi__source *sources, const char *part,
+                                  gemmepi__source_set *set) {
     while (part) {
-        bits |= gemmepi__included_by_line(sources, part);
+        int included = gemmepi__included_by_line(sources, part);
+        if (included >= 0)
+            gemmepi__add_source(set, included);
         part = strchr(part, '\n');
         part = part ? part + 1 : NULL;
     }
-    return bits;
 }
 
 static void gemmepi__digest_source(const gemmepi__source *sources, int index,
@@ -90,12 +102,12 @@ static void gemmepi__digest_source(const gemmepi__source *sources, int index,
     const gemmepi__source *source = &sources[index];
     const char *const *part;
     gemmepi__sha256 sha;
-    digest->includes = 0;
+    memset(&digest->includes, 0, sizeof digest->includes);
     gemmepi__sha256_init(&sha);
     gemmepi__sha256_update(&sha, source->name, strlen(source->name) + 1);
     for (part = source->parts; *part; part++) {
         gemmepi__sha256_update(&sha, *part, strlen(*part));
-        digest->includes |= gemmepi__included_by(sources, *part);
+        gemmepi__add_included(sources, *part, &digest->includes);
     }
     gemmepi__sha256_final(&sha, digest->own);
 }
@@ -113,26 +125,38 @@ static void gemmepi__know_source(int index, gemmepi__source_digest *digest) {
     }
 }
 
+/* The first that is wanted and not done; -1: none. */
+static int gemmepi__first_left(const gemmepi__source_set *wanted, const gemmepi__source_set *done) {
+    int i;
+    for (i = 0; i < GEMMEPI__MAX_SOURCES; i++)
+        if (gemmepi__has_source(wanted, i) && !gemmepi__has_source(done, i))
+            return i;
+    return -1;
+}
+
 /* The digest of a file and of exactly those that it includes, directly or not. sources: gemmepi__sources, or a test's. */
 static void gemmepi__digest_closure(const gemmepi__source *sources, const char *file,
                                     char hex[GEMMEPI__SHA256_HEX_SIZE]) {
     const gemmepi__source *source = gemmepi__find_source_in(sources, file);
-    gemmepi__source_set wanted = source ? (gemmepi__source_set)1 << (source - sources) : 0, done = 0;
+    gemmepi__source_set wanted, done;
+    int index, i;
     unsigned char all[GEMMEPI__SHA256_SIZE];
     gemmepi__sha256 sha;
+    memset(&wanted, 0, sizeof wanted);
+    done = wanted;
+    if (source)
+        gemmepi__add_source(&wanted, (int)(source - sources));
     gemmepi__sha256_init(&sha);
-    while (wanted & ~done) {
+    while ((index = gemmepi__first_left(&wanted, &done)) >= 0) {
         gemmepi__source_digest digest;
-        int index = 0;
-        while (!((wanted & ~done) >> index & 1))
-            index++;
         if (sources == gemmepi__sources)
             gemmepi__know_source(index, &digest);
         else
             gemmepi__digest_source(sources, index, &digest);
         gemmepi__sha256_update(&sha, digest.own, sizeof digest.own);
-        wanted |= digest.includes;
-        done |= (gemmepi__source_set)1 << index;
+        for (i = 0; i < GEMMEPI__MAX_SOURCES / 64; i++)
+            wanted.words[i] |= digest.includes.words[i];
+        gemmepi__add_source(&done, index);
     }
     gemmepi__sha256_final(&sha, all);
     gemmepi__sha256_hex(all, hex);

@@ -24,7 +24,7 @@ static int gemmepi__formula_launches(const gemmepi__elementwise_plan *plan) {
 static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
     int launches = gemmepi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
                    (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
-                   (plan->scaled.amax_bytes != 0),
+                   (plan->scaled.amax_bytes != 0 || plan->scaled.is_tensor),
         i;
     if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
         launches++; /* clearing it */
@@ -204,6 +204,11 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
     if (plan->scaled.cast.function && plan->scaled.row_threads)
         gemmepi__append(text, "  scaled: a row in the registers of %d threads, one pass\n",
                         plan->scaled.row_threads);
+    else if (plan->scaled.cast.function && plan->scaled.is_tensor)
+        gemmepi__append(
+            text,
+            "  scaled: tiles of 128 by %d, %u blocks: amax, then the cast, which begins before that ends\n",
+            plan->scaled.tile_slow, plan->scaled.cast.blocks);
     else if (plan->scaled.cast.function)
         gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
                         plan->scaled.amax.function ? "amax first, then the cast" : "one pass");

@@ -173,17 +173,19 @@ static gemmepi_status gemmepi__check_regions_apart(const gemmepi__formula_task *
 
 /* Of args what a formula does not take. */
 static gemmepi_status gemmepi__check_args_beside_formula(const gemmepi_elementwise_args *args) {
-    const char *name = args->a         ? "a"
-                       : args->b       ? "b"
-                       : args->w       ? "w"
-                       : args->dy      ? "dy"
-                       : args->da      ? "da"
-                       : args->db      ? "db"
-                       : args->dw      ? "dw"
-                       : args->scale   ? "scale"
-                       : args->y_scale ? "y_scale"
-                       : args->amax    ? "amax"
-                                       : NULL;
+    const char *name = args->a                    ? "a"
+                       : args->b                  ? "b"
+                       : args->w                  ? "w"
+                       : args->dy                 ? "dy"
+                       : args->da                 ? "da"
+                       : args->db                 ? "db"
+                       : args->dw                 ? "dw"
+                       : args->scale              ? "scale"
+                       : args->y_scale            ? "y_scale"
+                       : args->amax               ? "amax"
+                       : args->y_transposed       ? "y_transposed"
+                       : args->y_transposed_scale ? "y_transposed_scale"
+                                                  : NULL;
     if (args->weight < 0 || args->weight > 0 || args->weight != args->weight)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "args.weight is %g, but a formula has none: leave it 0", args->weight);

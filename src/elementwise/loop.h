@@ -57,7 +57,7 @@ static int gemmepi__task_is_exact(const gemmepi__task *task) {
 static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *task, int operation,
                                       const gemmepi__nest *nest, int accumulator, int cast,
                                       int type_of_output) {
-    static const char *const names[GEMMEPI__TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
+    static const char *const names[GEMMEPI__PARAMS_TENSORS] = {"A", "B", "W", "DY", "Y", "DA", "DB", "DW"};
     int t;
     gemmepi__append(text, "#define GEMMEPI_OPERATION %d\n", operation);
     gemmepi__append(text, "#define GEMMEPI_ACTIVATION %d\n", (int)task->activation);
@@ -65,7 +65,7 @@ static void gemmepi__append_operation(gemmepi__text *text, const gemmepi__task *
     gemmepi__append(text, "#define GEMMEPI_USED 0x%x\n", (unsigned)nest->used);
     gemmepi__append(text, "#define GEMMEPI_ACC %s\n", gemmepi__dtype((gemmepi_dtype)accumulator)->name);
     gemmepi__append(text, "#define GEMMEPI_CAST %d\n", cast);
-    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+    for (t = 0; t < GEMMEPI__PARAMS_TENSORS; t++) {
         int dtype = gemmepi__nest_has(nest, t) ? nest->dtype[t] : GEMMEPI_F32;
         if (t >= GEMMEPI__OUT_Y && type_of_output)
             dtype = type_of_output;
@@ -114,7 +114,7 @@ static int gemmepi__vectors_are_aligned(const gemmepi__task *task, const gemmepi
 
 static void gemmepi__fill_pointers(const gemmepi__nest *nest, void *const *pointers, void **data) {
     int t;
-    for (t = 0; t < GEMMEPI__TENSORS; t++)
+    for (t = 0; t < GEMMEPI__PARAMS_TENSORS; t++)
         if (gemmepi__nest_has(nest, t))
             data[t] = (void *)((uintptr_t)pointers[nest->pointer[t]] + (uintptr_t)nest->offset[t]);
 }
@@ -264,7 +264,7 @@ static int64_t gemmepi__describe_tiles(const gemmepi__task *task, gemmepi__loop 
         per_thread /= 2; /* small matrices leave large tiles empty */
     if (second > 1)
         gemmepi__swap_axes(nest, 1, second);
-    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+    for (t = 0; t < GEMMEPI__PARAMS_TENSORS; t++) {
         if (gemmepi__nest_has(nest, t))
             modes |= (unsigned)gemmepi__mode_of(task, loop, t, vector) << 4 * t;
         for (d = 0; d < nest->rank; d++)

@@ -215,11 +215,50 @@ static const gemmepi__numbers_row gemmepi__numbers[] = {{"scale", "CAST_SCALE", 
                                                         {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
                                                         {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
+/* y_transposed_scale: where it is given, and nothing else lies. */
+static gemmepi_status gemmepi__check_turned_scale(const gemmepi__elementwise_plan *plan,
+                                                  const gemmepi_elementwise_args *args) {
+    const gemmepi__task *task = &plan->task;
+    const void *scale = args->y_transposed_scale, *tensors[3];
+    static const int which[] = {GEMMEPI__IN_A, GEMMEPI__OUT_Y, GEMMEPI__OUT_Y_TRANSPOSED};
+    uintptr_t begin = (uintptr_t)scale, end;
+    uintptr_t count = (uintptr_t)gemmepi__scale_count(task, 0);
+    int i;
+    if (gemmepi__turned_has_scales(task) != (scale != NULL))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s",
+                             scale ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
+                                   : "NULL, but y_transposed has scales of its own, which go there");
+    if (!scale)
+        return GEMMEPI_OK;
+    end = begin + (uintptr_t)gemmepi__scale_count(task, 1) * sizeof(float);
+    if (begin % sizeof(float))
+        return gemmepi__fail(GEMMEPI_MISALIGNED,
+                             "args.y_transposed_scale is %p; it must be a multiple of 4 bytes", scale);
+    tensors[0] = args->a, tensors[1] = args->y, tensors[2] = args->y_transposed;
+    for (i = 0; i < 3; i++) {
+        uintptr_t base = (uintptr_t)tensors[i];
+        if (begin < base + (uintptr_t)plan->reach[which[i]].high &&
+            base + (uintptr_t)plan->reach[which[i]].low < end)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.y_transposed_scale (%p, %llu bytes) overlaps %s", scale,
+                                 (gemmepi__ull)(end - begin), gemmepi__tensor_names[which[i]]);
+    }
+    if (begin < (uintptr_t)args->y_scale + count * sizeof(float) && (uintptr_t)args->y_scale < end)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.y_transposed_scale (%p) overlaps args.y_scale (%p)", scale,
+                             (void *)args->y_scale);
+    if (args->amax && begin < (uintptr_t)args->amax + count * gemmepi__amax_size(task) &&
+        (uintptr_t)args->amax < end)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.amax (%p)",
+                             scale, args->amax);
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *plan,
                                              const gemmepi_elementwise_args *args) {
     const gemmepi__task *task = &plan->task;
     const void *given[3];
-    int64_t count = gemmepi__scale_count(task);
+    int64_t count = gemmepi__scale_count(task, 0);
     size_t i;
     int t;
     given[0] = args->scale;
@@ -235,9 +274,12 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
         if (begin % size)
             return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
                                  row->name, given[i], (int)size);
+        /* a, y and y_transposed */
         for (t = GEMMEPI__IN_A; given[i] && t < GEMMEPI__TENSORS; t += GEMMEPI__OUT_Y - GEMMEPI__IN_A) {
-            uintptr_t base = (uintptr_t)(t == GEMMEPI__IN_A ? args->a : args->y);
-            if ((i > 0 || t == GEMMEPI__OUT_Y) && begin < base + (uintptr_t)plan->reach[t].high &&
+            uintptr_t base = (uintptr_t)(t == GEMMEPI__IN_A    ? args->a
+                                         : t == GEMMEPI__OUT_Y ? args->y
+                                                               : args->y_transposed);
+            if ((i > 0 || t != GEMMEPI__IN_A) && begin < base + (uintptr_t)plan->reach[t].high &&
                 base + (uintptr_t)plan->reach[t].low < end)
                 return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s",
                                      row->name, given[i], (gemmepi__ull)(end - begin),
@@ -249,7 +291,7 @@ static gemmepi_status gemmepi__check_numbers(const gemmepi__elementwise_plan *pl
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name,
                                  given[i], given[2]);
     }
-    return GEMMEPI_OK;
+    return gemmepi__check_turned_scale(plan, args);
 }
 
 /* In place: the very same elements in the same order. */
@@ -278,7 +320,7 @@ static gemmepi_status gemmepi__check_apart(const gemmepi__elementwise_plan *plan
     return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "%s (%p), which is written, overlaps %s (%p)%s; an output may only be exactly an input (the same "
-        "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks may",
+        "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks, or to both layouts, may",
         gemmepi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
         gemmepi__tensor_names[plan->task.operands[other].pointer], (void *)q_base,
         gemmepi__if_undecided(shares));
@@ -330,6 +372,7 @@ static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args,
     pointers[GEMMEPI__OUT_DA] = args->da;
     pointers[GEMMEPI__OUT_DB] = args->db;
     pointers[GEMMEPI__OUT_DW] = args->dw;
+    pointers[GEMMEPI__OUT_Y_TRANSPOSED] = args->y_transposed;
 }
 
 static gemmepi_status gemmepi__launch_all(const gemmepi__elementwise_plan *plan,
@@ -379,11 +422,18 @@ static gemmepi_status gemmepi__check_own_workspace(const gemmepi__elementwise_pl
                                  args->workspace, (gemmepi__ull)plan->workspace_size,
                                  gemmepi__tensor_names[plan->task.operands[t].pointer]);
     }
-    if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task)) &&
+    if (args->y_scale && begin < (uintptr_t)(args->y_scale + gemmepi__scale_count(&plan->task, 0)) &&
         (uintptr_t)args->y_scale < end)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)",
                              args->workspace, (gemmepi__ull)plan->workspace_size, (void *)args->y_scale);
+    if (args->amax &&
+        begin < (uintptr_t)args->amax +
+                    (uintptr_t)gemmepi__scale_count(&plan->task, 0) * gemmepi__amax_size(&plan->task) &&
+        (uintptr_t)args->amax < end)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.workspace (%p, %llu bytes used) overlaps args.amax (%p)", args->workspace,
+                             (gemmepi__ull)plan->workspace_size, args->amax);
     return GEMMEPI_OK;
 }
 
@@ -418,6 +468,8 @@ static gemmepi_status gemmepi__check_reach_of(const gemmepi__elementwise_plan *p
         status = gemmepi__check_reachable(context, "scale", args->scale);
     if (!status)
         status = gemmepi__check_reachable(context, "y_scale", args->y_scale);
+    if (!status)
+        status = gemmepi__check_reachable(context, "y_transposed_scale", args->y_transposed_scale);
     return status ? status : gemmepi__check_reachable(context, "amax", args->amax);
 }
 
@@ -478,14 +530,14 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
                              gemmepi__operation(plan->task.operation)->name);
     gemmepi__take_pointers_of(args, pointers);
     status = gemmepi__check_pointers(plan, one_shot, pointers);
-    if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax))
+    if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
+                    args->y_transposed_scale))
         status = gemmepi__check_numbers(plan, args);
     if (status)
         return status;
 #ifndef GEMMEPI_NO_HOST
     if (plan->route == GEMMEPI_ROUTE_HOST) {
-        gemmepi__host_elementwise(&plan->task, pointers, args->weight, args->scale, args->y_scale,
-                                  args->amax);
+        gemmepi__host_elementwise(&plan->task, pointers, args);
         return GEMMEPI_OK;
     }
 #endif
@@ -547,6 +599,7 @@ static gemmepi_elementwise_args gemmepi__filled_args(const gemmepi_elementwise_d
     args.da = gemmepi__output_of(desc->da, args.da);
     args.db = gemmepi__output_of(desc->db, args.db);
     args.dw = gemmepi__output_of(desc->dw, args.dw);
+    args.y_transposed = gemmepi__output_of(desc->y_transposed, args.y_transposed);
     return args;
 }
 

@@ -1,4 +1,4 @@
-/* Casts with a scale or amax for each row, 128 steps of k or block, and those whose scale is made of their amax. */
+/* Casts with a scale or amax for each row, 128 steps of k or block, those whose scale is made of their amax, and those to both layouts. */
 #ifndef GEMMEPI_ELEMENTWISE_SCALED_H
 #define GEMMEPI_ELEMENTWISE_SCALED_H
 
@@ -16,20 +16,31 @@ typedef struct gemmepi__scaled_step {
     gemmepi__scaled_params params;
     size_t amax_bytes;    /* zeroed before the first launch; 0: each number is written by one block */
     size_t partial_bytes; /* of workspace, where args have no amax */
-    int64_t offset_a, offset_y;
+    int64_t offset_a, offset_y, offset_turned;
     int is_two;
     int tile_slow;
     int row_threads; /* of a row, where rows stay in registers; 0: tiles */
+    int is_tensor;   /* scaled_tensor.cu has it */
 } gemmepi__scaled_step;
+
+static int gemmepi__turns(const gemmepi__task *task) {
+    return gemmepi__task_has(task, GEMMEPI__OUT_Y_TRANSPOSED);
+}
 
 /* Whether a task goes this way. */
 static int gemmepi__is_scaled(const gemmepi__task *task) {
-    return task->scale_mode > GEMMEPI_SCALE_TENSOR || (task->flags & GEMMEPI_CAST_Y_SCALE);
+    return task->scale_mode > GEMMEPI_SCALE_TENSOR || (task->flags & GEMMEPI_CAST_Y_SCALE) ||
+           gemmepi__turns(task);
 }
 
-/* The scales, or amax, of a task: how many numbers of memory they reach over. */
-static int64_t gemmepi__scale_count(const gemmepi__task *task) {
-    int k_is_rows = (task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0, d;
+/* Whether y_transposed has scales of its own. */
+static int gemmepi__turned_has_scales(const gemmepi__task *task) {
+    return gemmepi__turns(task) && task->scale_mode > GEMMEPI_SCALE_TENSOR;
+}
+
+/* The scales, or amax, of a task: how many numbers of memory they reach over. turned: those of y_transposed. */
+static int64_t gemmepi__scale_count(const gemmepi__task *task, int turned) {
+    int k_is_rows = ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0) != turned, d;
     int64_t last = task->rank ? task->shape[task->rank - 1] : 1,
             other = task->rank > 1 ? task->shape[task->rank - 2] : 1;
     int64_t rows = k_is_rows ? last : other,
@@ -58,6 +69,7 @@ static void gemmepi__take_scaled_axes(const gemmepi__task *task, int fast, gemme
         params->extent[d] = axis < 0 ? 1 : task->shape[axis];
         params->stride_a[d] = axis < 0 ? 0 : task->operands[GEMMEPI__IN_A].stride[axis];
         params->stride_y[d] = axis < 0 ? 0 : task->operands[GEMMEPI__OUT_Y].stride[axis];
+        params->stride_turned[d] = axis < 0 ? 0 : task->operands[GEMMEPI__OUT_Y_TRANSPOSED].stride[axis];
     }
 }
 
@@ -76,10 +88,23 @@ static int gemmepi__scaled_is_aligned(const gemmepi__task *task, const gemmepi__
     return 1;
 }
 
+/* Whether y_transposed takes words of four elements along the slow axis. */
+static int gemmepi__turned_is_aligned(const gemmepi__task *task, const gemmepi__scaled_params *params) {
+    int d;
+    if (params->stride_turned[1] != 1 || task->alignment % 4 ||
+        task->operands[GEMMEPI__OUT_Y_TRANSPOSED].offset % 4)
+        return 0;
+    for (d = 0; d < params->rank; d++)
+        if (d != 1 && params->stride_turned[d] % 4)
+            return 0;
+    return 1;
+}
+
 /* How one launch goes about it: the defines of scaled.cu. */
 typedef struct gemmepi__scaled_way {
     int k_is_fast, vectors, scale, amax, stores;
-    int slow; /* a tile's extent along the other axis */
+    int turns; /* 1: y_transposed is stored, too, 2: by words */
+    int slow;  /* a tile's extent along the other axis */
 } gemmepi__scaled_way;
 
 static void gemmepi__append_scaled_types(gemmepi__text *text, const gemmepi__task *task) {
@@ -99,7 +124,7 @@ static void gemmepi__append_scaled(gemmepi__text *text, const gemmepi__task *tas
     gemmepi__append(text, "#define GEMMEPI_SCALE %d\n", way->scale);
     gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", way->amax);
     gemmepi__append(text, "#define GEMMEPI_STORES %d\n", way->stores);
-    gemmepi__append(text, "#define GEMMEPI_SLOW %d\n", way->slow);
+    gemmepi__append(text, "#define GEMMEPI_SLOW %d\n#define GEMMEPI_TURNS %d\n", way->slow, way->turns);
 }
 
 static gemmepi_status gemmepi__build_scaled_launch(gemmepi_context *context, const gemmepi__task *task,
@@ -137,7 +162,7 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
            gemmepi__magnitude(params->stride_y[1]) < gemmepi__magnitude(params->stride_y[0]);
     gemmepi__take_scaled_axes(task, fast, params);
     first->k_is_fast = fast == ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0);
-    first->slow = task->scale_mode == GEMMEPI_SCALE_BLOCK_128 ||
+    first->slow = gemmepi__turns(task) || task->scale_mode == GEMMEPI_SCALE_BLOCK_128 ||
                           (task->scale_mode == GEMMEPI_SCALE_VECTOR_128 && !first->k_is_fast)
                       ? GEMMEPI__SCALED_TILE
                       : GEMMEPI__SCALED_TILE / 2;
@@ -154,16 +179,17 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
     step->amax.blocks = step->cast.blocks = (unsigned)blocks;
     step->offset_a = task->operands[GEMMEPI__IN_A].offset;
     step->offset_y = task->operands[GEMMEPI__OUT_Y].offset;
+    step->offset_turned = task->operands[GEMMEPI__OUT_Y_TRANSPOSED].offset;
     step->is_two = makes_scale && is_whole;
     if (is_whole && (task->flags & (GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
-        step->amax_bytes = gemmepi__bytes_for(gemmepi__scale_count(task), gemmepi__amax_size(task));
+        step->amax_bytes = gemmepi__bytes_for(gemmepi__scale_count(task, 0), gemmepi__amax_size(task));
     if (step->is_two && !(task->flags & GEMMEPI_CAST_AMAX))
         step->partial_bytes = step->amax_bytes;
     first->vectors = largest < 8 && gemmepi__scaled_is_aligned(task, params, GEMMEPI__IN_A, vector) &&
                      gemmepi__scaled_is_aligned(task, params, GEMMEPI__OUT_Y, vector);
     first->scale = GEMMEPI__AS_IT_IS;
     first->amax = 1;
-    first->stores = 0;
+    first->stores = first->turns = 0;
     *second = *first;
     second->scale = step->is_two                         ? GEMMEPI__FROM_AMAX
                     : makes_scale                        ? GEMMEPI__FROM_TILE
@@ -171,7 +197,80 @@ static gemmepi_status gemmepi__describe_scaled(const gemmepi__task *task, gemmep
                                                          : GEMMEPI__AS_IT_IS;
     second->amax = (task->flags & GEMMEPI_CAST_AMAX) && !step->is_two;
     second->stores = 1;
+    second->turns = gemmepi__turns(task) ? 1 + gemmepi__turned_is_aligned(task, params) : 0;
     return GEMMEPI_OK;
+}
+
+/* >>whole tensors whose scale is made of their amax, by two launches of one kernel: scaled_tensor.cu */
+
+#define GEMMEPI__TENSOR_THREADS 1024 /* of a multiprocessor, in blocks that have a tile each */
+
+enum { GEMMEPI__FINDS_AMAX, GEMMEPI__STORES }; /* a launch's phase: as in scaled_tensor.cu */
+
+/* Whether a task's scale is made so. way: of its cast, by tiles */
+static int gemmepi__is_of_tensor(const gemmepi__task *task, const gemmepi__scaled_step *step,
+                                 const gemmepi__scaled_way *way, int vector) {
+    return step->is_two && task->scale_mode == GEMMEPI_SCALE_TENSOR && way->vectors &&
+           step->params.extent[0] % vector == 0;
+}
+
+/* Tensors that are one line each are a matrix of lines as long as a tile, if their length allows it: so all tiles are full. */
+static int gemmepi__flatten_scaled(gemmepi__scaled_params *params) {
+    int64_t count = 1;
+    int d;
+    for (d = 0; d < params->rank; d++) {
+        if (params->extent[d] != 1 && (params->stride_a[d] != count || params->stride_y[d] != count))
+            return 0;
+        count *= params->extent[d];
+    }
+    if (count % GEMMEPI__SCALED_TILE)
+        return 0;
+    params->rank = 2;
+    params->extent[0] = params->stride_a[1] = params->stride_y[1] = GEMMEPI__SCALED_TILE;
+    params->extent[1] = count / GEMMEPI__SCALED_TILE;
+    return 1;
+}
+
+static void gemmepi__append_tensor_defines(gemmepi__text *text, const gemmepi__task *task, int turns,
+                                           int has_items, int is_flat) {
+    gemmepi__append_scaled_types(text, task);
+    gemmepi__append(text, "#define GEMMEPI_AMAX %d\n", (task->flags & GEMMEPI_CAST_AMAX) != 0);
+    gemmepi__append(text, "#define GEMMEPI_SLOW %d\n#define GEMMEPI_VECTORS 1\n#define GEMMEPI_TURNS %d\n",
+                    turns ? GEMMEPI__SCALED_TILE : GEMMEPI__SCALED_TILE / 2, turns);
+    gemmepi__append(text, "#define GEMMEPI_ITEMS %d\n#define GEMMEPI_FLAT %d\n", has_items, is_flat);
+}
+
+/* In the place of the others. */
+static gemmepi_status gemmepi__build_scaled_tensor(gemmepi_context *context, const gemmepi__task *task,
+                                                   int turns, gemmepi__scaled_step *step) {
+    gemmepi__scaled_params *params = &step->params;
+    char prologue[512];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    int slow = turns ? GEMMEPI__SCALED_TILE : GEMMEPI__SCALED_TILE / 2;
+    int64_t tiles = 1, most = (int64_t)context->multiprocessors * (GEMMEPI__TENSOR_THREADS / (4 * slow));
+    int d, is_flat = !turns && gemmepi__flatten_scaled(params);
+    for (d = 0; d < params->rank; d++) {
+        int64_t along = d < 2 ? gemmepi__divide_up(params->extent[d], d ? slow : GEMMEPI__SCALED_TILE)
+                              : params->extent[d];
+        if (d < 2)
+            params->tiles[d] = (unsigned)along;
+        tiles *= along; /* no more than when they were counted before */
+    }
+    params->tile_count = (unsigned)tiles;
+    step->is_tensor = 1;
+    step->is_two = 0;
+    step->tile_slow = slow;
+    step->amax_bytes = 0;
+    step->cast.blocks = (unsigned)(tiles < most ? tiles : most);
+    step->cast.threads_x = (unsigned)(4 * slow);
+    step->cast.threads_y = 1;
+    step->partial_bytes = step->cast.blocks * gemmepi__amax_size(task);
+    gemmepi__append_tensor_defines(&text, task, turns, params->rank > 2, is_flat);
+    gemmepi__name_operation(task, task->operation, "gemmepi_scaled_tensor",
+                            task->operands[GEMMEPI__IN_A].dtype, task->operands[GEMMEPI__OUT_Y].dtype,
+                            &step->cast);
+    return gemmepi__get_waiting_kernel(context, "scaled_tensor.cu", prologue, "gemmepi_scaled_tensor",
+                                       &step->cast);
 }
 
 /* >>rows, of which each is in registers between its amax and what is stored: scaled_rows.cu */
@@ -244,6 +343,8 @@ static gemmepi_status gemmepi__build_scaled(gemmepi_context *context, const gemm
     int vector = gemmepi__scaled_vector(task);
     if (!status && gemmepi__is_of_rows(task, step, &first, vector))
         return gemmepi__build_scaled_rows(context, task, vector, step);
+    if (!status && gemmepi__is_of_tensor(task, step, &first, vector))
+        return gemmepi__build_scaled_tensor(context, task, second.turns, step);
     if (!status && step->is_two)
         status = gemmepi__build_scaled_launch(context, task, &first, &step->amax);
     return status ? status : gemmepi__build_scaled_launch(context, task, &second, &step->cast);
@@ -256,6 +357,21 @@ static gemmepi_status gemmepi__clear_numbers(const gemmepi_context *context, voi
     return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
+/* Two launches of one kernel, the second of which may begin before the first has ended. */
+static gemmepi_status gemmepi__run_scaled_tensor(const gemmepi_context *context,
+                                                 const gemmepi__scaled_step *cast,
+                                                 gemmepi__scaled_params *params, void *workspace,
+                                                 gemmepi_stream stream) {
+    gemmepi_status status;
+    params->partials = workspace;
+    params->phase = GEMMEPI__FINDS_AMAX;
+    status = gemmepi__launch_kernel(context, &cast->cast, params, "amax of a cast", stream);
+    params->phase = GEMMEPI__STORES;
+    return status ? status
+                  : gemmepi__launch_kernel(context, &cast->cast, params, "a cast with a scale of its amax",
+                                           stream);
+}
+
 static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const gemmepi__scaled_step *cast,
                                           const gemmepi_elementwise_args *args, void *const *pointers,
                                           void *workspace, gemmepi_stream stream) {
@@ -264,8 +380,14 @@ static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const 
     gemmepi_status status = GEMMEPI_OK;
     params.a = (char *)pointers[GEMMEPI__IN_A] + cast->offset_a;
     params.y = (char *)pointers[GEMMEPI__OUT_Y] + cast->offset_y;
+    if (pointers[GEMMEPI__OUT_Y_TRANSPOSED])
+        params.turned = (char *)pointers[GEMMEPI__OUT_Y_TRANSPOSED] + cast->offset_turned;
     params.scale = args->scale;
     params.y_scale = args->y_scale;
+    params.turned_scale = args->y_transposed_scale;
+    params.amax = args->amax;
+    if (cast->is_tensor)
+        return gemmepi__run_scaled_tensor(context, cast, &params, workspace, stream);
     params.amax = cast->partial_bytes ? workspace : args->amax;
     if (cast->amax_bytes)
         status = gemmepi__clear_numbers(context, params.amax, cast->amax_bytes, stream);

@@ -30,7 +30,7 @@ static void gemmepi__take_axes(const gemmepi__nest *nest, int summed, gemmepi__a
         if (nest->summed[d] != summed)
             continue;
         axes->extent[axes->rank] = nest->extent[d];
-        for (t = 0; t < GEMMEPI__TENSORS; t++)
+        for (t = 0; t < GEMMEPI__PARAMS_TENSORS; t++)
             axes->stride[t][axes->rank] = nest->stride[t][d];
         axes->rank++;
     }

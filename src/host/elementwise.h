@@ -212,6 +212,7 @@ typedef struct gemmepi__scaled {
     const float *scale;
     float *y_scale;
     void *amax;
+    int output;       /* y, or y_transposed, whose matrices have the axes exchanged */
     int rank, k, row; /* the two axes of the matrices */
     int64_t extent[GEMMEPI__MAX_RANK], a_stride[GEMMEPI__MAX_RANK], y_stride[GEMMEPI__MAX_RANK];
     int64_t begin[GEMMEPI__MAX_RANK], end[GEMMEPI__MAX_RANK];
@@ -222,18 +223,19 @@ static int64_t gemmepi__steps_of_128(int64_t extent) {
     return (extent + 127) / 128;
 }
 
-static void gemmepi__take_scaled(const gemmepi__task *task, gemmepi__scaled *scaled) {
+static void gemmepi__take_scaled(const gemmepi__task *task, int output, gemmepi__scaled *scaled) {
     int missing = task->rank < 2 ? 2 - task->rank : 0,
-        k_is_rows = (task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0, d;
+        k_is_rows = ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0) != (output != GEMMEPI__OUT_Y), d;
     memset(scaled, 0, sizeof *scaled);
     scaled->task = task;
+    scaled->output = output;
     scaled->rank = task->rank + missing;
     scaled->k = scaled->rank - 1 - k_is_rows;
     scaled->row = scaled->rank - 2 + k_is_rows;
     for (d = 0; d < scaled->rank; d++) {
         scaled->extent[d] = d < missing ? 1 : task->shape[d - missing];
         scaled->a_stride[d] = d < missing ? 0 : task->operands[GEMMEPI__IN_A].stride[d - missing];
-        scaled->y_stride[d] = d < missing ? 0 : task->operands[GEMMEPI__OUT_Y].stride[d - missing];
+        scaled->y_stride[d] = d < missing ? 0 : task->operands[output].stride[d - missing];
         scaled->end[d] = scaled->extent[d];
     }
 }
@@ -298,8 +300,8 @@ static void gemmepi__scaled_cast(const gemmepi__scaled *scaled, double factor, d
             gemmepi__scaled_load(scaled, index, count, values);
             for (j = 0; j < count; j++)
                 values[j] = values[j] * factor / divisor;
-            gemmepi__store_strided(scaled->task->operands[GEMMEPI__OUT_Y].dtype,
-                                   gemmepi__scaled_base(scaled, GEMMEPI__OUT_Y),
+            gemmepi__store_strided(scaled->task->operands[scaled->output].dtype,
+                                   gemmepi__scaled_base(scaled, scaled->output),
                                    gemmepi__scaled_first(scaled, scaled->y_stride, index),
                                    scaled->y_stride[scaled->k], count, values);
         }
@@ -322,7 +324,7 @@ static void gemmepi__scaled_run(const gemmepi__scaled *scaled) {
     double factor = 1, divisor = 1, amax;
     if (task->flags & (GEMMEPI_CAST_AMAX | GEMMEPI_CAST_Y_SCALE)) {
         amax = gemmepi__scaled_amax(scaled);
-        if (task->flags & GEMMEPI_CAST_AMAX)
+        if (scaled->amax)
             gemmepi__store_run(amax_dtype, scaled->amax, scaled->number, 1, &amax);
         if (task->flags & GEMMEPI_CAST_Y_SCALE) {
             scaled->y_scale[scaled->number] = gemmepi__scale_for(task->operands[GEMMEPI__OUT_Y].dtype, amax);
@@ -395,21 +397,34 @@ static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[
     gemmepi__take_nest(task, outputs, &loops->nest);
 }
 
+/* A cast with scales or to both layouts: y_transposed is another cast of the same numbers, with what it has of scales. */
+static void gemmepi__host_casts(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
+                                const gemmepi_elementwise_args *args) {
+    gemmepi__scaled scaled;
+    gemmepi__take_scaled(task, GEMMEPI__OUT_Y, &scaled);
+    scaled.pointers = pointers;
+    scaled.scale = args->scale;
+    scaled.y_scale = args->y_scale;
+    scaled.amax = args->amax;
+    gemmepi__host_cast_scaled(&scaled);
+    if (!gemmepi__task_has(task, GEMMEPI__OUT_Y_TRANSPOSED))
+        return;
+    gemmepi__take_scaled(task, GEMMEPI__OUT_Y_TRANSPOSED, &scaled);
+    scaled.pointers = pointers;
+    scaled.scale = args->scale;
+    scaled.y_scale = args->y_transposed_scale ? args->y_transposed_scale : args->y_scale;
+    gemmepi__host_cast_scaled(&scaled);
+}
+
 /* Runs a task whose outputs are not empty. pointers[t]: the pointer that goes with tensor t (NULL where there is none); two
    halves go by the pointer of operand.pointer. Sums come first, since the other outputs may be in place with an input. */
 static void gemmepi__host_elementwise(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-                                      double weight, const float *scale, float *y_scale, void *amax) {
+                                      const gemmepi_elementwise_args *args) {
     uint32_t others = 0;
     gemmepi__loops loops;
-    gemmepi__scaled scaled;
     int t;
     if (task->scale_mode) {
-        gemmepi__take_scaled(task, &scaled);
-        scaled.pointers = pointers;
-        scaled.scale = scale;
-        scaled.y_scale = y_scale;
-        scaled.amax = amax;
-        gemmepi__host_cast_scaled(&scaled);
+        gemmepi__host_casts(task, pointers, args);
         return;
     }
     for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++) {
@@ -420,11 +435,11 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
             others |= GEMMEPI__BIT(t);
             continue;
         }
-        gemmepi__take_loops(task, pointers, weight, GEMMEPI__BIT(t), &loops);
+        gemmepi__take_loops(task, pointers, args->weight, GEMMEPI__BIT(t), &loops);
         gemmepi__host_sum(&loops, t);
     }
     if (others) {
-        gemmepi__take_loops(task, pointers, weight, others, &loops);
+        gemmepi__take_loops(task, pointers, args->weight, others, &loops);
         gemmepi__host_map(&loops);
     }
 }

@@ -277,7 +277,7 @@ typedef struct gemmepi__formula_reduce_params {
     gemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES - 1];
 } gemmepi__formula_reduce_params;
 
-/* The tensors of an element-wise operation, in the order of operations.cuh. */
+/* The tensors of an element-wise operation, in the order of operations.cuh, which has no y_transposed. */
 #define GEMMEPI__PARAMS_TENSORS 8
 #define GEMMEPI__PARAMS_AXES    8
 
@@ -323,16 +323,21 @@ typedef struct gemmepi__sum_params {
     unsigned kept_blocks; /* the grid is these times the parts */
 } gemmepi__sum_params;
 
-/* scaled.cu, scaled_rows.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its items' */
+/* scaled.cu, scaled_rows.cu, scaled_tensor.cu: axis 0 is the one along which tiles are fast, 1 the other of the matrix, the rest its
+   items' */
 typedef struct gemmepi__scaled_params {
-    void *a, *y;
-    const float *scale; /* read, or with Y_SCALE of whole tensors and rows */
-    float *y_scale;     /* written */
+    void *a, *y, *turned; /* turned: y transposed, by the same index */
+    const float *scale;   /* read, or with Y_SCALE of whole tensors and rows */
+    float *y_scale, *turned_scale; /* written */
     void *amax;
     long long extent[GEMMEPI__PARAMS_AXES];
-    long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES];
+    long long stride_a[GEMMEPI__PARAMS_AXES], stride_y[GEMMEPI__PARAMS_AXES], stride_turned[GEMMEPI__PARAMS_AXES];
     unsigned tiles[2];
     int rank; /* 2 at least */
+    /* scaled_tensor.cu */
+    int phase;
+    unsigned tile_count; /* of all items */
+    void *partials;      /* an amax of each block */
 } gemmepi__scaled_params;
 
 #endif

@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled_rows(GEMMEP
         keep_largest_of<Amax>(values, largest);
     }
     largest = largest_of_row(largest);
-    float scale = scale_from(largest);
+    float scale = scale_of_amax<Y>(largest);
     if (exists && lane == 0) {
         p.y_scale[line] = scale;
         if (GEMMEPI_AMAX)

@@ -1,6 +1,6 @@
 // A copy of an operand of 32-bit elements, or of bytes, whose lines lie along its other axis, for a kernel that reads elements side by side
 // along k alone. A block copies a square; what a line lacks up to out.ld is left as it is, or of bytes anything.
-#include "types.cuh"
+#include "turn.cuh"
 #include "params.h"
 
 #ifndef GEMMEPI_TILE
@@ -70,16 +70,6 @@ __device__ inline u32 read_four(const u8 *from, int left) {
             four |= (u32)from[i] << i * 8;
     return four;
 }
-// Of four lines four bytes each, to four columns of as many.
-__device__ inline void turn(u32 (&four)[4]) {
-    u32 first = __byte_perm(four[0], four[1], 0x5140), second = __byte_perm(four[2], four[3], 0x5140); // columns 0 and 1
-    u32 third = __byte_perm(four[0], four[1], 0x7362), fourth = __byte_perm(four[2], four[3], 0x7362); // 2 and 3
-    four[0] = __byte_perm(first, second, 0x5410);
-    four[1] = __byte_perm(first, second, 0x7632);
-    four[2] = __byte_perm(third, fourth, 0x5410);
-    four[3] = __byte_perm(third, fourth, 0x7632);
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p) {
     __shared__ u32 square[TILE * WORDS]; // of a column's words the i-th stands in place i ^ column / 4: all in banks of their own
     const Square of = square_of_block(p);

@@ -12,7 +12,7 @@
 #include "../problem/formula_arguments.h"
 #endif
 
-/* The tensors of a layer, and the scales that go with the first five. */
+/* The tensors of a layer, the scales that go with the first five, and what forward finds for Y in its scale's place. */
 enum {
     GEMMEPI__L_A,
     GEMMEPI__L_B,
@@ -28,6 +28,8 @@ enum {
     GEMMEPI__L_SCALE_Y,
     GEMMEPI__L_SCALE_PREACT,
     GEMMEPI__L_SCALE_DY,
+    GEMMEPI__L_FOUND_SCALE_Y,
+    GEMMEPI__L_AMAX_HISTORY,
     GEMMEPI__L_COUNT
 };
 
@@ -45,9 +47,22 @@ enum {
 
 #define GEMMEPI__L_SCALE_OF(tensor) (GEMMEPI__L_SCALE_A + (tensor)) /* of A to DY */
 
-static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {
-    "a",  "b",     "y",       "preact",  "dy",      "bias",         "da",
-    "db", "dbias", "scale_a", "scale_b", "scale_y", "scale_preact", "scale_dy"};
+static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {"a",
+                                                                   "b",
+                                                                   "y",
+                                                                   "preact",
+                                                                   "dy",
+                                                                   "bias",
+                                                                   "da",
+                                                                   "db",
+                                                                   "dbias",
+                                                                   "scale_a",
+                                                                   "scale_b",
+                                                                   "scale_y",
+                                                                   "scale_preact",
+                                                                   "scale_dy",
+                                                                   "found_scale_y",
+                                                                   "amax_history"};
 
 #define GEMMEPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 
@@ -62,6 +77,8 @@ typedef struct gemmepi__layer_task {
     int32_t compute; /* as given */
     int32_t g_dtype;
     int32_t alignment;
+    int32_t found_scale;  /* the gemmepi_scale_mode of the scales that forward finds for Y; 0: none are */
+    int32_t amax_history; /* with TENSOR */
     int32_t exchanged;    /* column-major: a here is the caller's b */
     int32_t shares_b;     /* in a batch B is the same for all items: dB and dbias are sums over them */
     int32_t shares_a;     /* A and dA are: dA is a sum over them */
@@ -288,6 +305,11 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
                              "preact or computed anew");
+    if (!(desc->flags & GEMMEPI_FIND_SCALE_D) &&
+        (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s; it goes with FIND_SCALE_D%s",
+                             desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
+                             desc->amax_history ? GEMMEPI__UNINITIALISED : "");
     if (affine && keeps)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
@@ -377,6 +399,9 @@ static gemmepi_matrix gemmepi__dense_matrix(gemmepi_dtype dtype, int64_t lines, 
 /* What a layer and its product have in common. */
 #define GEMMEPI__LAYERS_PRODUCT_FLAGS (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT)
 
+/* Which only forward's has. */
+#define GEMMEPI__LAYERS_FOUND_FLAGS (GEMMEPI_FIND_SCALE_D | GEMMEPI_POWER_OF_TWO_SCALE)
+
 static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *layer) {
     gemmepi_matmul_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -414,6 +439,25 @@ static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, cons
         task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
 }
 
+/* Y, and what is found for it. */
+static void gemmepi__take_y_view(gemmepi__layer_task *task, const gemmepi__problem *problem) {
+    gemmepi__take_layer_view(task, GEMMEPI__L_Y, problem, GEMMEPI__D);
+    task->found_scale = problem->found_scale;
+    task->amax_history = problem->amax_history;
+    if (!problem->found_scale)
+        return;
+    task->views[GEMMEPI__L_Y].scale = 0;
+    memset(&task->views[GEMMEPI__L_SCALE_Y], 0, sizeof task->views[GEMMEPI__L_SCALE_Y]);
+    gemmepi__take_layer_view(task, GEMMEPI__L_FOUND_SCALE_Y, problem, GEMMEPI__FOUND_SCALE_D);
+    gemmepi__take_layer_view(task, GEMMEPI__L_AMAX_HISTORY, problem, GEMMEPI__AMAX_HISTORY);
+}
+
+/* Of a layer's product, D being Y: whether its scales are found. */
+static void gemmepi__find_scale_of_y(const gemmepi_linear_desc *layer, gemmepi_matmul_desc *desc) {
+    desc->flags |= layer->flags & GEMMEPI__LAYERS_FOUND_FLAGS;
+    desc->amax_history = layer->amax_history;
+}
+
 /* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
 static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
                                             gemmepi__layer_task *task) {
@@ -430,6 +474,8 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
         int64_t columns = gemmepi__result_columns(layer->activation, layer->n);
         desc.d =
             gemmepi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
+    } else {
+        gemmepi__find_scale_of_y(layer, &desc);
     }
     status = gemmepi__normalise(&desc, alignment, &problem);
     if (status)
@@ -438,7 +484,7 @@ static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, in
     gemmepi__take_layer_view(task, GEMMEPI__L_B, &problem, GEMMEPI__B);
     gemmepi__take_layer_view(task, GEMMEPI__L_BIAS, &problem, GEMMEPI__BIAS);
     if (!backward && !layer->formula)
-        gemmepi__take_layer_view(task, GEMMEPI__L_Y, &problem, GEMMEPI__D);
+        gemmepi__take_y_view(task, &problem);
     if (layer->flags & GEMMEPI_LINEAR_SAVED)
         gemmepi__take_layer_view(task, GEMMEPI__L_PREACT, &problem, GEMMEPI__AUX);
     task->parameter = problem.parameter;
@@ -668,6 +714,10 @@ static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
         gemmepi__write_layer(task, GEMMEPI__L_PREACT);
     if (!backward) {
         gemmepi__write_layer(task, GEMMEPI__L_Y);
+        if (task->found_scale)
+            gemmepi__write_layer(task, GEMMEPI__L_FOUND_SCALE_Y);
+        if (task->found_scale == GEMMEPI_SCALE_TENSOR)
+            gemmepi__write_layer(task, GEMMEPI__L_AMAX_HISTORY);
         return;
     }
     gemmepi__use_layer(task, GEMMEPI__L_DY);

@@ -14,7 +14,13 @@ static gemmepi_status gemmepi__build_forward(gemmepi__linear_plan *layer, const 
     desc = gemmepi__layer_product(task, step);
     desc.d = gemmepi__layer_matrix(task, GEMMEPI__L_Y);
     step->sources[GEMMEPI__D] = GEMMEPI__L_Y;
-    step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+    gemmepi__point_to_scales_of_y(step);
+    if (task->found_scale) {
+        desc.flags |= task->flags & GEMMEPI__LAYERS_FOUND_FLAGS;
+        desc.amax_history = task->amax_history;
+        desc.d.scale.mode = (gemmepi_scale_mode)task->found_scale;
+        desc.d.scale.batch_stride = task->views[GEMMEPI__L_FOUND_SCALE_Y].batch_stride;
+    }
     if (task->flags & GEMMEPI_LINEAR_SAVED) {
         desc.epilogue |= GEMMEPI_AUX;
         desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);

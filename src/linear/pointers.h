@@ -22,6 +22,8 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
     inputs[GEMMEPI__L_SCALE_Y] = args->scale_y;
     inputs[GEMMEPI__L_SCALE_PREACT] = args->scale_preact;
     inputs[GEMMEPI__L_SCALE_DY] = args->scale_dy;
+    inputs[GEMMEPI__L_FOUND_SCALE_Y] = args->found_scale_y;
+    inputs[GEMMEPI__L_AMAX_HISTORY] = args->amax_history;
     memset(pointers, 0, GEMMEPI__L_ALL * sizeof(void *));
     memcpy(pointers, inputs, sizeof inputs);
     if (args->operands && task->operand_count)
@@ -72,7 +74,17 @@ static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *t
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                  "args.%s is given (%p), but desc.flags does not ask for it", name,
                                  pointers[t]);
-        if (t >= GEMMEPI__L_SCALE_A && !used && pointers[t] &&
+        if (t >= GEMMEPI__L_FOUND_SCALE_Y && !used && pointers[t] && !gemmepi__is_backward(task))
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name,
+                pointers[t], t == GEMMEPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
+        if (t == GEMMEPI__L_SCALE_Y && pointers[t] && task->found_scale)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are "
+                "found, and go to args.found_scale_y",
+                pointers[t]);
+        if (t >= GEMMEPI__L_SCALE_A && t <= GEMMEPI__L_SCALE_DY && !used && pointers[t] &&
             gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                  "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],

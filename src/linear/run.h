@@ -147,7 +147,7 @@ static gemmepi_status gemmepi__run_copy_step(const gemmepi__linear_plan *layer, 
     gemmepi__point_copy(step, run, &args, pointers);
 #ifndef GEMMEPI_NO_HOST
     if (layer->base.context->is_host) {
-        gemmepi__host_elementwise(&step->copy->task, pointers, 0, args.scale, NULL, NULL);
+        gemmepi__host_elementwise(&step->copy->task, pointers, &args);
         return GEMMEPI_OK;
     }
 #endif

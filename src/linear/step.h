@@ -158,6 +158,13 @@ static gemmepi_matmul_desc gemmepi__step_desc(const gemmepi__layer_task *task, i
     return desc;
 }
 
+/* Of a step whose D is Y: its scale, or those that it finds. */
+static void gemmepi__point_to_scales_of_y(gemmepi__step *step) {
+    step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+    step->sources[GEMMEPI__FOUND_SCALE_D] = GEMMEPI__L_FOUND_SCALE_Y;
+    step->sources[GEMMEPI__AMAX_HISTORY] = GEMMEPI__L_AMAX_HISTORY;
+}
+
 /* A product with a formula, whose problem gemmepi__take_layer has made. d: where D goes. */
 static gemmepi_status gemmepi__add_formula_step(gemmepi__linear_plan *layer, const gemmepi__problem *formula,
                                                 int d, const char *what) {
@@ -169,7 +176,7 @@ static gemmepi_status gemmepi__add_formula_step(gemmepi__linear_plan *layer, con
     step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
     step->sources[GEMMEPI__D] = (int8_t)d;
     if (d == GEMMEPI__L_Y)
-        step->sources[GEMMEPI__SCALE_D] = GEMMEPI__L_SCALE_Y;
+        gemmepi__point_to_scales_of_y(step);
     else
         problem.views[GEMMEPI__D].alignment = 256;
     return gemmepi__build_plan(layer->base.context, &problem, &step->product);

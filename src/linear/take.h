@@ -16,6 +16,8 @@ static gemmepi_status gemmepi__take_draft(gemmepi_context *context, const gemmep
                                           gemmepi__problem *problem) {
     gemmepi_matmul_desc desc = gemmepi__product_of_layer(draft->layer);
     gemmepi_status status;
+    if (d == &draft->layer->y)
+        gemmepi__find_scale_of_y(draft->layer, &desc);
     desc.order = draft->layer->order;
     desc.epilogue = 0; /* a bias is an operand */
     memset(&desc.bias, 0, sizeof desc.bias);
@@ -77,7 +79,7 @@ static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context,
     memcpy(task->beside, draft->beside, sizeof task->beside);
     gemmepi__delete(&context->allocator, draft);
     if (!status) {
-        gemmepi__take_layer_view(task, GEMMEPI__L_Y, problem, GEMMEPI__D);
+        gemmepi__take_y_view(task, problem);
         return GEMMEPI_OK;
     }
     memcpy(sentence, gemmepi__error_text, sizeof sentence);
@@ -162,9 +164,9 @@ static void gemmepi__start_layer_task(const gemmepi_linear_desc *layer, int back
     task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
     task->epilogue = layer->activation;
     task->compute = (int32_t)layer->compute;
-    task->flags = backward ? layer->flags
-                           : layer->flags &
-                                 (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+    task->flags = backward ? layer->flags & ~GEMMEPI__LAYERS_FOUND_FLAGS
+                           : layer->flags & (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI__LAYERS_FOUND_FLAGS |
+                                             GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
 }
 
 /* What a formula says before gradients are looked at: forward all, backward how wide dY is. */

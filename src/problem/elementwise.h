@@ -17,11 +17,12 @@ enum {
     GEMMEPI__OUT_DA,
     GEMMEPI__OUT_DB,
     GEMMEPI__OUT_DW,
+    GEMMEPI__OUT_Y_TRANSPOSED, /* of a cast by scaled.h: no nest has it */
     GEMMEPI__TENSORS
 };
 
-static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a", "b",  "w",  "dy",
-                                                                    "y", "da", "db", "dw"};
+static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a",  "b",  "w",  "dy",          "y",
+                                                                    "da", "db", "dw", "y_transposed"};
 
 #define GEMMEPI__BIT(tensor) (1u << (tensor))
 #define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
@@ -32,8 +33,9 @@ static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a", "b",  "
 #define GEMMEPI__BIT_DA      GEMMEPI__BIT(GEMMEPI__OUT_DA)
 #define GEMMEPI__BIT_DB      GEMMEPI__BIT(GEMMEPI__OUT_DB)
 #define GEMMEPI__BIT_DW      GEMMEPI__BIT(GEMMEPI__OUT_DW)
-#define GEMMEPI__INPUTS      0x0fu
-#define GEMMEPI__OUTPUTS     0xf0u
+#define GEMMEPI__BIT_TURNED  GEMMEPI__BIT(GEMMEPI__OUT_Y_TRANSPOSED)
+#define GEMMEPI__INPUTS      0x00fu
+#define GEMMEPI__OUTPUTS     0x1f0u
 
 #define GEMMEPI__CAST_FLAGS \
     (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS)
@@ -44,7 +46,7 @@ typedef struct gemmepi__operation_row {
     gemmepi_operation operation;
     const char *name; /* as in GEMMEPI_OP_GATED, and as kernels name it */
     uint32_t needs, may;
-    uint32_t reads[4]; /* for y, da, db, dw */
+    uint32_t reads[5]; /* for y, da, db, dw, y_transposed */
     int has_activation, has_halves;
     uint64_t flags; /* that go with it */
 } gemmepi__operation_row;
@@ -110,8 +112,8 @@ static const gemmepi__operation_row gemmepi__operations[] = {
     {GEMMEPI_OP_CAST,
      "CAST",
      GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
-     0,
-     {GEMMEPI__BIT_A, 0, 0, 0},
+     GEMMEPI__BIT_TURNED,
+     {GEMMEPI__BIT_A, 0, 0, 0, GEMMEPI__BIT_A},
      0,
      0,
      GEMMEPI__CAST_FLAGS},
@@ -132,7 +134,7 @@ typedef struct gemmepi__task {
     int64_t tag; /* -1, with which no product begins: both are keys of the same table */
     int32_t operation, activation;
     uint64_t flags;
-    int32_t scale_mode; /* CAST; TENSOR where it has a scale or amax and none is given */
+    int32_t scale_mode; /* CAST; TENSOR where it has a scale or amax, or y_transposed, and none is given */
     double parameter;   /* of the activation */
     int32_t accumulator;
     int32_t alignment; /* bytes that all pointers are multiples of */
@@ -270,6 +272,26 @@ static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gem
     gemmepi__append_shape(&wanted, task->rank, task->shape);
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s",
                          gemmepi__tensor_names[which], mine, its, rule);
+}
+
+/* y_transposed, whose strides go by y's axes. */
+static gemmepi_status gemmepi__take_transposed(gemmepi__task *task, const gemmepi_tensor *tensor) {
+    gemmepi__operand *operand = &task->operands[GEMMEPI__OUT_Y_TRANSPOSED];
+    int64_t stride[GEMMEPI__MAX_RANK];
+    int last = task->rank - 1, d;
+    if (task->rank < 2)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "y_transposed is given, but y has %d axes; it takes two", task->rank);
+    for (d = 0; d < task->rank; d++)
+        if (tensor->rank != task->rank ||
+            tensor->shape[d < last - 1 ? d : 2 * last - 1 - d] != task->shape[d])
+            return gemmepi__refuse_shape(task, tensor, GEMMEPI__OUT_Y_TRANSPOSED,
+                                         "it has the last two axes exchanged, and the others as they are");
+    gemmepi__take_strides(tensor, stride);
+    for (d = 0; d < task->rank; d++)
+        if (task->shape[d] != 1)
+            operand->stride[d] = stride[d < last - 1 ? d : 2 * last - 1 - d];
+    return GEMMEPI_OK;
 }
 
 /* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
@@ -436,6 +458,30 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
     return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
 }
 
+/* What y_transposed goes with. */
+static gemmepi_status gemmepi__check_transposed(const gemmepi__task *task,
+                                                const gemmepi_elementwise_desc *desc) {
+    int y = task->operands[GEMMEPI__OUT_Y].dtype, turned = task->operands[GEMMEPI__OUT_Y_TRANSPOSED].dtype;
+    if (!gemmepi__is_fp8(y))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
+                             gemmepi__dtype((gemmepi_dtype)y)->name);
+    if (turned != y)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "y_transposed has the dtype %s, y has %s; they must be the same",
+            gemmepi__dtype((gemmepi_dtype)turned)->name, gemmepi__dtype((gemmepi_dtype)y)->name);
+    if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
+            "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
+    if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
+                             "CAST_Y_SCALE: they are found, or one for all is given");
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
     int y = task->operands[GEMMEPI__OUT_Y].dtype;
     if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gemmepi__is_fp8(y))
@@ -443,6 +489,8 @@ static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gem
             GEMMEPI_INVALID_ARGUMENT,
             "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
             gemmepi__dtype((gemmepi_dtype)y)->name);
+    if (gemmepi__task_has(task, GEMMEPI__OUT_Y_TRANSPOSED))
+        return gemmepi__check_transposed(task, desc);
     if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
@@ -570,6 +618,7 @@ static void gemmepi__list_tensors(const gemmepi_elementwise_desc *desc,
     tensors[GEMMEPI__OUT_DA] = desc->da;
     tensors[GEMMEPI__OUT_DB] = desc->db;
     tensors[GEMMEPI__OUT_DW] = desc->dw;
+    tensors[GEMMEPI__OUT_Y_TRANSPOSED] = desc->y_transposed;
 }
 
 /* What the desc says of the operation, once it is checked; the shape is that of the result. */
@@ -585,7 +634,7 @@ static void gemmepi__fill_task(const gemmepi_elementwise_desc *desc, size_t alig
         desc->has_parameter ? desc->activation_parameter : gemmepi__default_parameter(desc->activation);
     task->flags = desc->flags;
     task->scale_mode = (int32_t)desc->scale_mode;
-    if (!task->scale_mode && (desc->flags & GEMMEPI__CAST_FLAGS))
+    if (!task->scale_mode && (desc->flags & GEMMEPI__CAST_FLAGS || desc->y_transposed))
         task->scale_mode = GEMMEPI_SCALE_TENSOR;
     task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     task->used = task->given;
@@ -622,6 +671,8 @@ static gemmepi_status gemmepi__take_operand(gemmepi__task *task, const gemmepi_e
     operand->offset = (int64_t)tensor->offset;
     if (task->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
         return gemmepi__take_bias_grad(task, desc);
+    if (t == GEMMEPI__OUT_Y_TRANSPOSED)
+        return gemmepi__take_transposed(task, tensor);
     return gemmepi__broadcast(task, tensor, t, t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA ? halved : -1);
 }
 

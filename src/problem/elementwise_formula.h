@@ -38,6 +38,7 @@ static gemmepi_status gemmepi__check_beside_elementwise_formula(const gemmepi_el
                         : desc->flags                               ? "flags"
                         : desc->a || desc->b || desc->w || desc->dy ? "a, b, w or dy"
                         : desc->da || desc->db || desc->dw          ? "da, db or dw"
+                        : desc->y_transposed                        ? "y_transposed"
                         : desc->activation_parameter < 0 || desc->activation_parameter > 0
                             ? "activation_parameter"
                             : NULL;

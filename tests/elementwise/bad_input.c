@@ -82,6 +82,16 @@ static void use_cast(gemmepi_dtype y, gemmepi_scale_mode mode, uint64_t flags) {
     use(c);
 }
 
+/* Both layouts. */
+static void use_turned(gemmepi_dtype y, gemmepi_scale_mode mode, uint64_t flags) {
+    call c = call_good(GEMMEPI_OP_CAST, GEMMEPI_F32);
+    c.o.t[E_Y].dtype = y;
+    c.o.mode = mode;
+    c.o.flags = flags;
+    call_turn(&c);
+    use(c);
+}
+
 /* dy of [M, N] and one weight: dw is a sum. */
 static void use_summed_weight(gemmepi_dtype dtype) {
     static const int64_t one[] = {1};
@@ -133,6 +143,7 @@ static void point_tensors(void) {
     g[E_DA].data = args.da;
     g[E_DB].data = args.db;
     g[E_DW].data = args.dw;
+    g[E_TURNED].data = args.y_transposed;
 }
 
 static gemmepi_status at_once(void) {
@@ -160,7 +171,7 @@ static gemmepi_status short_call(void) {
         return gemmepi_bias_grad(context, desc.a, desc.axis, (desc.flags & GEMMEPI_ACCUMULATE) != 0, desc.y,
                                  stream);
     default:
-        if (desc.operation == GEMMEPI_OP_CAST && !desc.flags && !desc.scale_mode)
+        if (desc.operation == GEMMEPI_OP_CAST && !desc.flags && !desc.scale_mode && !desc.y_transposed)
             return gemmepi_cast(context, desc.a, desc.y, stream);
         return gemmepi_elementwise(context, &desc, &args, stream);
     }
@@ -691,6 +702,51 @@ static void numbers_of_casts_are_given_as_flags_say(void) {
              args.amax = (char *)(uintptr_t)args.scale + 4 * M);
 }
 
+#define TURNED  use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE)
+#define VECTORS use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_Y_SCALE)
+
+static void both_layouts_are_looked_at(void) {
+    ACCEPTED(TURNED, (void)0);
+    ACCEPTED(VECTORS, (void)0);
+    REFUSED(TURNED, "y_transposed", "shape", SHAPE(TURNED)[0] = M; SHAPE(TURNED)[1] = N);
+    REFUSED(TURNED, "y_transposed", "shape", g[E_TURNED].rank = 1);
+    REFUSED(TURNED, "y_transposed", "1", g[E_A].rank = g[E_Y].rank = g[E_TURNED].rank = 1;
+            STRIDE(A)[0] = STRIDE(Y)[0] = 1);
+    REFUSED(TURNED, "y_transposed", "same place", STRIDE(TURNED)[0] = 0);
+    REFUSED((use_turned(GEMMEPI_BF16, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE)), "y_transposed", "BF16",
+            (void)0);
+    REFUSED(TURNED, "y_transposed", "E5M2", g[E_TURNED].dtype = GEMMEPI_E5M2);
+    REFUSED((use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_Y_SCALE)), "y_transposed", "OUTER",
+            (void)0);
+    REFUSED((use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_SCALE)), "y_transposed",
+            "CAST_Y_SCALE", (void)0);
+    REFUSED_STRUCT(ACTIVATION, "y_transposed", "ACTIVATION", desc.y_transposed = &g[E_Y]);
+    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y_transposed", "NULL", args.y_transposed = NULL);
+    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y", "overlaps", args.y_transposed = args.y);
+    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y_transposed", "overlaps",
+                 args.y_transposed = (void *)(uintptr_t)args.a);
+    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "scale", "overlaps",
+                 args.scale = (const float *)args.y_transposed);
+    REFUSED_ARGS(TURNED, INVALID_ARGUMENT, "y_transposed_scale", "given",
+                 args.y_transposed_scale = (float *)args.y);
+    REFUSED_STRUCT_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_NONE, 0)), INVALID_ARGUMENT, "y_transposed",
+                        "given", args.y_transposed = args.y);
+    REFUSED_STRUCT_ARGS(ACTIVATION, INVALID_ARGUMENT, "y_transposed_scale", "given",
+                        args.y_transposed_scale = (float *)(uintptr_t)args.a);
+    REFUSED_ARGS(VECTORS, INVALID_ARGUMENT, "y_transposed_scale", "NULL", args.y_transposed_scale = NULL);
+    REFUSED_ARGS(VECTORS, MISALIGNED, "y_transposed_scale", "4",
+                 args.y_transposed_scale = (float *)(void *)((char *)args.y_transposed_scale + 2));
+    REFUSED_ARGS(VECTORS, INVALID_ARGUMENT, "y_transposed_scale", "y_scale",
+                 args.y_transposed_scale = args.y_scale);
+    REFUSED_ARGS(VECTORS, INVALID_ARGUMENT, "y_transposed_scale", "overlaps",
+                 args.y_transposed_scale = (float *)args.y_transposed);
+    REFUSED_ARGS(VECTORS, INVALID_ARGUMENT, "y_transposed_scale", "overlaps",
+                 args.y_transposed_scale = (float *)(uintptr_t)args.a);
+    REFUSED_ARGS(
+        (use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
+        INVALID_ARGUMENT, "y_transposed_scale", "amax", args.y_transposed_scale = (float *)args.amax);
+}
+
 /* A desc that was never filled in, as debuggers and allocators leave memory, is refused before a pointer of it is followed. */
 static void a_desc_left_uninitialised_is_refused_by_the_call(void) {
     static const unsigned char fillings[] = {0xcd, 0xff, 0xaa, 0x55};
@@ -947,6 +1003,17 @@ static void workspace_of_a_cast_is_apart_from_its_numbers(void) {
         check_untouched("workspace");
     }
     gemmepi_plan_destroy(plan);
+    use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX);
+    CHECK(gemmepi_plan_elementwise(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    args.workspace = args.amax;
+    args.workspace_size = details.workspace_size;
+    if (details.workspace_size > 0) {
+        check_refused("run", gemmepi_run_elementwise(plan, &args, here->stream), GEMMEPI_INVALID_ARGUMENT,
+                      "args.workspace", "amax", "contains amax");
+        check_untouched("workspace");
+    }
+    gemmepi_plan_destroy(plan);
 }
 
 int main(void) {
@@ -976,6 +1043,7 @@ int main(void) {
         RUN(values_of_garbage_get_a_hint);
         RUN(scales_of_casts_are_looked_at);
         RUN(numbers_of_casts_are_given_as_flags_say);
+        RUN(both_layouts_are_looked_at);
         RUN(a_weight_without_lerp_is_refused);
         RUN(a_weight_beside_weights_is_refused);
         RUN(strides_that_nothing_uses_may_be_any);

@@ -6,7 +6,7 @@
 #include "oracle.h"
 
 /* What lies in memory: the tensors, and what casts read and write. */
-enum { E_SCALE = E_TENSORS, E_Y_SCALE, E_AMAX, E_REGIONS };
+enum { E_SCALE = E_TENSORS, E_Y_SCALE, E_AMAX, E_TURNED_SCALE, E_REGIONS };
 
 typedef enum values {
     MIXED,   /* uniform in [-4, 4], w in [-1/2, 3/2] and some 0, 1/2 and 1        */
@@ -128,6 +128,12 @@ static void call_split(call *c, int axis) {
         }
 }
 
+/* A cast to both layouts; y has its dtype. */
+static void call_turn(call *c) {
+    strided turned = strided_turned(&c->o.t[E_Y]);
+    strided_set(&c->o.t[E_TURNED], turned.dtype, turned.rank, turned.shape);
+}
+
 static void line_add_strided(sentence *l, const call *c, int t) {
     const strided *x = &c->o.t[t];
     int d;
@@ -169,13 +175,20 @@ static size_t round_up(size_t n) {
 
 static size_t call_scale_bytes(const call *c, int region) {
     scale_layout s;
+    operation turned;
     size_t size = region == E_AMAX && c->o.t[E_A].dtype == GEMMEPI_F64 ? 8 : 4;
-    uint64_t flag = region == E_SCALE     ? GEMMEPI_CAST_SCALE
-                    : region == E_Y_SCALE ? GEMMEPI_CAST_Y_SCALE
-                                          : GEMMEPI_CAST_AMAX;
+    uint64_t flag = region == E_SCALE  ? GEMMEPI_CAST_SCALE
+                    : region == E_AMAX ? GEMMEPI_CAST_AMAX
+                                       : GEMMEPI_CAST_Y_SCALE;
     if (c->o.kind != GEMMEPI_OP_CAST || !(c->o.flags & flag))
         return 0;
+    if (region == E_TURNED_SCALE && (!c->o.t[E_TURNED].used || c->o.mode <= GEMMEPI_SCALE_TENSOR))
+        return 0;
     s = scale_layout_of(&c->o);
+    if (region == E_TURNED_SCALE) {
+        turned = operation_turned(&c->o);
+        s = scale_layout_of(&turned);
+    }
     return (size_t)(scale_count(&s) + (scale_count(&s) == 0)) * size;
 }
 
@@ -321,6 +334,7 @@ static void call_desc(const call *c, const gemmepi_tensor *g, gemmepi_elementwis
     desc->da = strided_or_null(c, g, E_DA);
     desc->db = strided_or_null(c, g, E_DB);
     desc->dw = strided_or_null(c, g, E_DW);
+    desc->y_transposed = strided_or_null(c, g, E_TURNED);
 }
 
 static gemmepi_elementwise_args call_args(const call *c, const image *m, const test_device *device) {
@@ -334,6 +348,8 @@ static gemmepi_elementwise_args call_args(const call *c, const image *m, const t
     args.da = call_pointer(device, m, c, E_DA);
     args.db = call_pointer(device, m, c, E_DB);
     args.dw = call_pointer(device, m, c, E_DW);
+    args.y_transposed = call_pointer(device, m, c, E_TURNED);
+    args.y_transposed_scale = (float *)call_pointer(device, m, c, E_TURNED_SCALE);
     args.weight = c->o.weight;
     args.scale = (const float *)call_pointer(device, m, c, E_SCALE);
     args.y_scale = (float *)call_pointer(device, m, c, E_Y_SCALE);
@@ -358,7 +374,7 @@ static int call_has_but_a_struct(const call *c) {
     gemmepi_operation kind = c->o.kind;
     return kind == GEMMEPI_OP_GATED_BACKWARD || kind == GEMMEPI_OP_LERP_BACKWARD ||
            (kind == GEMMEPI_OP_GATED && c->o.has_parameter) ||
-           (kind == GEMMEPI_OP_CAST && (c->o.flags || c->o.mode));
+           (kind == GEMMEPI_OP_CAST && (c->o.flags || c->o.mode || c->o.t[E_TURNED].used));
 }
 
 /* Whether args say what is in no tensor. */
@@ -372,7 +388,7 @@ static gemmepi_status call_by_struct(const call *c, const image *m, test_device 
     gemmepi_elementwise_desc desc;
     gemmepi_elementwise_args args = call_args(c, m, device);
     const void **const inputs[] = {&args.a, &args.b, &args.w, &args.dy};
-    void **const outputs[] = {&args.y, &args.da, &args.db, &args.dw};
+    void **const outputs[] = {&args.y, &args.da, &args.db, &args.dw, &args.y_transposed};
     int t;
     call_tensors(c, m, device, 1, g);
     for (t = 0; t < E_TENSORS; t++) {
@@ -619,9 +635,8 @@ static int check_number(const call *c, const char *what, int64_t number, double 
     return 0;
 }
 
-/* amax and y_scale, and marks them as image_mark does. */
-static int check_numbers(const call *c, image *m) {
-    const operation *o = &m->o;
+/* amax and scales, which lie in region y_scale, and marks them as image_mark does. */
+static int check_numbers(const call *c, image *m, const operation *o, int y_scale) {
     const strided *a = &o->t[E_A];
     scale_layout s = scale_layout_of(o);
     int64_t index[8] = {0}, count = scale_count(&s), i;
@@ -645,8 +660,9 @@ static int check_numbers(const call *c, image *m) {
             memcpy(m->before + at, m->after + at, oracle_format(dtype).size);
         }
         if (o->flags & GEMMEPI_CAST_Y_SCALE) {
-            size_t at = m->data[E_Y_SCALE] + (size_t)i * 4;
-            good &= check_number(c, "y_scale", i, number_at(m, m->after, E_Y_SCALE, i, GEMMEPI_F32),
+            size_t at = m->data[y_scale] + (size_t)i * 4;
+            good &= check_number(c, y_scale == E_Y_SCALE ? "y_scale" : "y_transposed_scale", i,
+                                 number_at(m, m->after, y_scale, i, GEMMEPI_F32),
                                  oracle_y_scale(o->t[E_Y].dtype, amax[i]),
                                  dtype == GEMMEPI_F64 ? ldexp(1, -23) : 0);
             memcpy(m->before + at, m->after + at, 4);
@@ -656,12 +672,12 @@ static int check_numbers(const call *c, image *m) {
     return good;
 }
 
-static int check_scaled(const call *c, image *m) {
-    const operation *o = &m->o;
+/* A cast to y, which is tensor t of the call. */
+static int check_cast(const call *c, image *m, const operation *o, int t, int y_scale) {
     const strided *a = &o->t[E_A], *y = &o->t[E_Y];
     scale_layout s = scale_layout_of(o);
     int64_t index[8] = {0};
-    int good = check_numbers(c, m), divides = (o->flags & GEMMEPI_CAST_Y_SCALE) != 0;
+    int good = check_numbers(c, m, o, y_scale), divides = (o->flags & GEMMEPI_CAST_Y_SCALE) != 0;
     if (strided_count(a) == 0 || !good)
         return good;
     do {
@@ -670,12 +686,21 @@ static int check_scaled(const call *c, image *m) {
         term want = {0, 0, 1, 1, 0};
         want.value = from;
         if (divides)
-            want = term_scaled(o, from, number_at(m, m->after, E_Y_SCALE, number, GEMMEPI_F32), 1);
+            want = term_scaled(o, from, number_at(m, m->after, y_scale, number, GEMMEPI_F32), 1);
         if (o->flags & GEMMEPI_CAST_SCALE)
             want = term_scaled(o, from, number_at(m, m->before, E_SCALE, number, GEMMEPI_F32), 0);
-        good = check_element(c, y, E_Y, index, &want, image_take(m, y, index));
+        good = check_element(c, y, t, index, &want, image_take(m, y, index));
     } while (good && index_next(a->rank, a->shape, index));
     return good;
+}
+
+static int check_scaled(const call *c, image *m) {
+    operation turned;
+    int good = check_cast(c, m, &m->o, E_Y, E_Y_SCALE);
+    if (!good || !m->o.t[E_TURNED].used)
+        return good;
+    turned = operation_turned(&m->o);
+    return check_cast(c, m, &turned, E_TURNED, m->o.mode > GEMMEPI_SCALE_TENSOR ? E_TURNED_SCALE : E_Y_SCALE);
 }
 
 /* Every element of every output, and that nothing else has changed. */
@@ -823,6 +848,8 @@ static void random_cast(call *c, rng *kernel, rng *r) {
     c->o.t[E_A].dtype = any[rng_below(kernel, 6)];
     c->o.t[E_Y].dtype = y;
     c->values = rng_one_in(r, 2) ? SPREAD : rng_one_in(r, 3) ? SPECIAL : MIXED;
+    if (oracle_is_fp8(y) && c->o.t[E_A].rank >= 2 && rng_one_in(kernel, 3))
+        call_turn(c);
     if (rng_one_in(kernel, 3))
         return;
     c->o.flags = rng_one_in(kernel, 2) ? GEMMEPI_CAST_AMAX : 0;
@@ -833,6 +860,9 @@ static void random_cast(call *c, rng *kernel, rng *r) {
     c->o.mode = (gemmepi_scale_mode)rng_below(kernel, 5);
     if (c->o.mode > GEMMEPI_SCALE_TENSOR && c->o.t[E_A].rank >= 2 && rng_one_in(kernel, 2))
         c->o.flags |= GEMMEPI_CAST_K_IS_ROWS;
+    if (c->o.mode == GEMMEPI_SCALE_OUTER ||
+        (c->o.mode > GEMMEPI_SCALE_OUTER && !(c->o.flags & GEMMEPI_CAST_Y_SCALE)))
+        call_drop(c, E_TURNED);
 }
 
 static void random_layouts_of(call *c, rng *r) {
@@ -853,7 +883,7 @@ static void random_layouts_of(call *c, rng *r) {
 /* A cast whose scales go by rows or blocks, or are found on the way. It is not run in place. */
 static int call_is_scaled(const call *c) {
     return c->o.kind == GEMMEPI_OP_CAST &&
-           (c->o.mode > GEMMEPI_SCALE_TENSOR || (c->o.flags & GEMMEPI_CAST_Y_SCALE));
+           (c->o.mode > GEMMEPI_SCALE_TENSOR || (c->o.flags & GEMMEPI_CAST_Y_SCALE) || c->o.t[E_TURNED].used);
 }
 
 /* Some outputs exactly an input. */

@@ -784,6 +784,98 @@ static void rows_of_any_length_have_scales_of_their_own(void) {
         }
 }
 
+static const uint64_t one_scale_flags[] = {0,
+                                           GEMMEPI_CAST_SCALE,
+                                           GEMMEPI_CAST_Y_SCALE,
+                                           GEMMEPI_CAST_AMAX,
+                                           GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX,
+                                           GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX};
+
+/* kernel: which types, of which each may compile one */
+static call call_both_layouts(int rank, const int64_t *shape, gemmepi_scale_mode mode, uint64_t flags,
+                              int kernel, int turn) {
+    static const gemmepi_dtype from[] = {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_E5M2, GEMMEPI_F64};
+    call c = call_plain(GEMMEPI_OP_CAST, from[kernel % 5], rank, shape);
+    c.o.t[E_Y].dtype = kernel % 3 ? GEMMEPI_E4M3 : GEMMEPI_E5M2;
+    call_turn(&c);
+    c.o.mode = mode;
+    c.o.flags = flags;
+    c.seed = (uint64_t)turn;
+    c.values = turn % 7 == 6 ? SPECIAL : turn % 4 == 3 ? SPREAD : MIXED;
+    return c;
+}
+
+/* y_transposed is what a cast of the transposed matrix makes: with one scale it is y's, else it has scales of its own. */
+static void a_cast_may_make_both_layouts(void) {
+    static const int64_t shapes[][2] = {{1, 1},    {3, 5},     {128, 128}, {127, 129}, {130, 260},
+                                        {64, 520}, {257, 136}, {1, 300},   {300, 1},   {8, 1000},
+                                        {1000, 8}, {4, 4},     {132, 24},  {384, 640}, {256, 1160}};
+    int i, f, mode, turn = 0;
+    for (i = 0; i < COUNT(shapes); i++) {
+        for (f = 0; f < COUNT(one_scale_flags); f++, turn++)
+            hold(call_both_layouts(2, shapes[i],
+                                   one_scale_flags[f] && i % 2 ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE,
+                                   one_scale_flags[f], f == 2 ? i : f, turn));
+        for (mode = GEMMEPI_SCALE_VECTOR_128; mode <= GEMMEPI_SCALE_BLOCK_128; mode++)
+            for (f = 0; f < 4; f++, turn++)
+                hold(call_both_layouts(2, shapes[i], (gemmepi_scale_mode)mode,
+                                       GEMMEPI_CAST_Y_SCALE | (f & 1 ? GEMMEPI_CAST_AMAX : 0) |
+                                           (f & 2 ? GEMMEPI_CAST_K_IS_ROWS : 0),
+                                       f + mode, turn));
+    }
+}
+
+static void both_layouts_take_any_strides_and_items(void) {
+    static const int64_t three[] = {3, 130, 264}, four[] = {2, 2, 72, 40};
+    int way, mode, f, turn = 0;
+    for (way = 0; way < 5; way++)
+        for (mode = GEMMEPI_SCALE_TENSOR; mode <= GEMMEPI_SCALE_BLOCK_128; mode++)
+            for (f = 0; f < 2; f++, turn++) {
+                call c = way < 4 ? call_both_layouts(3, three, (gemmepi_scale_mode)mode, GEMMEPI_CAST_Y_SCALE,
+                                                     mode, turn)
+                                 : call_both_layouts(4, four, (gemmepi_scale_mode)mode, GEMMEPI_CAST_Y_SCALE,
+                                                     mode, turn);
+                strided *a = &c.o.t[E_A], *y = &c.o.t[E_Y], *turned = &c.o.t[E_TURNED];
+                if (mode == GEMMEPI_SCALE_OUTER)
+                    continue;
+                if (way == 1) { /* the lines of a and of y are its columns */
+                    a->stride[2] = y->stride[2] = 130;
+                    a->stride[1] = y->stride[1] = 1;
+                }
+                if (way == 2) { /* longer lines: aligned, or not */
+                    y->stride[1] = 272, y->stride[0] = 272 * 130;
+                    turned->stride[1] = f ? 132 : 131, turned->stride[0] = turned->stride[1] * 264;
+                }
+                if (way == 3) { /* of every second element, and backwards */
+                    turned->stride[2] = f ? 2 : -1, turned->stride[1] = 260, turned->stride[0] = 260 * 264;
+                }
+                if (f)
+                    c.o.flags |= GEMMEPI_CAST_AMAX;
+                hold(c);
+            }
+}
+
+/* Longer than what all blocks of an emulated GPU have at a time; and again, in a workspace that holds anything. */
+static void a_scale_of_a_whole_tensor_is_found_again_and_again(void) {
+    static const int64_t shapes[][2] = {{513, 1152}, {640, 1024}, {1, 128},  {2, 64},
+                                        {5, 8},      {300, 1000}, {70, 8200}};
+    static const gemmepi_dtype from[] = {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_E4M3, GEMMEPI_F16};
+    int i, again, turn = 0;
+    for (i = 0; i < COUNT(shapes); i++)
+        for (again = 0; again < 4; again++, turn++) {
+            call c = call_plain(GEMMEPI_OP_CAST, from[again], 2, shapes[i]);
+            c.o.t[E_Y].dtype = turn % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2;
+            if (turn % 3 == 2)
+                call_turn(&c);
+            if (i == 5) /* lines with gaps */
+                c.o.t[E_A].stride[0] = 1016, c.o.t[E_Y].stride[0] = 1008;
+            c.o.flags = GEMMEPI_CAST_Y_SCALE | (turn % 5 < 2 ? GEMMEPI_CAST_AMAX : 0);
+            c.seed = (uint64_t)turn;
+            c.values = turn % 11 == 10 ? SPECIAL : SPREAD;
+            hold(c);
+        }
+}
+
 /* amax is F64 where a is, whatever y is; and what is F64 on one side is multiplied in F64. */
 static void casts_from_and_to_f64_have_the_amax_of_a(void) {
     static const struct {
@@ -1286,6 +1378,9 @@ int main(void) {
         RUN(a_row_beyond_whole_blocks_has_numbers_of_its_own_before_the_next_matrix);
         RUN(scaled_casts_take_any_strides);
         RUN(rows_of_any_length_have_scales_of_their_own);
+        RUN(a_cast_may_make_both_layouts);
+        RUN(both_layouts_take_any_strides_and_items);
+        RUN(a_scale_of_a_whole_tensor_is_found_again_and_again);
         RUN(casts_from_and_to_f64_have_the_amax_of_a);
         RUN(an_empty_cast_leaves_its_numbers_as_they_were);
         RUN(the_scales_of_a_cast_are_1_where_there_is_no_amax);

@@ -19,9 +19,9 @@
 
 #include <float.h>
 
-enum { E_A, E_B, E_W, E_DY, E_Y, E_DA, E_DB, E_DW, E_TENSORS };
+enum { E_A, E_B, E_W, E_DY, E_Y, E_DA, E_DB, E_DW, E_TURNED, E_TENSORS };
 
-static const char *const element_names[] = {"a", "b", "w", "dy", "y", "da", "db", "dw"};
+static const char *const element_names[] = {"a", "b", "w", "dy", "y", "da", "db", "dw", "y_transposed"};
 
 typedef struct strided {
     int used;
@@ -86,6 +86,15 @@ static int index_next(int rank, const int64_t *shape, int64_t *index) {
         index[d] = 0;
     }
     return 0;
+}
+
+/* The last two axes exchanged. */
+static strided strided_turned(const strided *t) {
+    strided turned = *t;
+    int last = t->rank - 1;
+    turned.shape[last] = t->shape[last - 1], turned.shape[last - 1] = t->shape[last];
+    turned.stride[last] = t->stride[last - 1], turned.stride[last - 1] = t->stride[last];
+    return turned;
 }
 
 static const strided *operation_shaped(const operation *o) {
@@ -393,6 +402,16 @@ static double oracle_y_scale(gemmepi_dtype dtype, double amax) {
         return 1;
     scale = larger_of(scale, ldexp(1, -126));
     return scale < FLT_MAX ? oracle_round(GEMMEPI_F32, scale) : FLT_MAX;
+}
+
+/* The cast of the transposed a to y_transposed. */
+static operation operation_turned(const operation *o) {
+    operation turned = *o;
+    turned.t[E_A] = strided_turned(&o->t[E_A]);
+    turned.t[E_Y] = o->t[E_TURNED];
+    turned.t[E_TURNED].used = 0;
+    turned.flags &= ~GEMMEPI_CAST_AMAX;
+    return turned;
 }
 
 /* a times a scale, or over one; F64 rounds a product once */

@@ -32,6 +32,7 @@ sample() {
 90 gpu/grouped_shapes 0
 90 gpu/grouped_shapes 2
 90 gpu/operands
+90 gpu/casts small
 90 gpu/formula_pass 16 1
 90 gpu/formula_inside 0 3
 90 gpu/formula_inside 1 3

@@ -71,10 +71,10 @@ TensorDesc = struct("gemmepi_tensor", (c_pointer, "data"), (c_int, "dtype rank")
 c_tensor = ctypes.POINTER(TensorDesc)
 ElementDesc = struct("gemmepi_elementwise_desc", (c_int, "operation"), (ctypes.c_uint64, "activation"),
                      (c_int, "has_parameter"), (ctypes.c_double, "activation_parameter"), (c_int, "axis scale_mode"),
-                     (ctypes.c_uint64, "flags"), (c_tensor, "a b w dy y da db dw"), (c_size, "alignment"),
+                     (ctypes.c_uint64, "flags"), (c_tensor, "a b w dy y da db dw y_transposed"), (c_size, "alignment"),
                      (c_pointer, "formula operands"), (c_int, "operand_count"), (c_pointer, "formula_result"))
 ElementArgs = struct("gemmepi_elementwise_args", (c_pointer, "a b w dy y da db dw"), (ctypes.c_double, "weight"),
-                     (c_pointer, "scale y_scale amax workspace"), (c_size, "workspace_size"),
+                     (c_pointer, "scale y_scale amax y_transposed y_transposed_scale workspace"), (c_size, "workspace_size"),
                      (c_pointer, "operands operand_scales operand_amax"))
 
 

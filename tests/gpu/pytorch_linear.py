@@ -63,10 +63,10 @@ UNSUPPORTED = "GEMMEPI_UNSUPPORTED"
 LinearDesc = struct("gemmepi_linear_desc", (ctypes.c_int64, "m n k batch"), (c_int, "order compute"),
                     (ctypes.c_uint64, "activation flags"), (c_int, "has_parameter"),
                     (ctypes.c_double, "activation_parameter"), (Matrix, "a b y preact dy da db"), (Vector, "bias dbias"),
-                    (c_int, "g_dtype"), (c_size, "alignment"), (c_pointer, "formula operands"), (c_int, "operand_count"),
+                    (c_int, "amax_history g_dtype"), (c_size, "alignment"), (c_pointer, "formula operands"), (c_int, "operand_count"),
                     (c_pointer, "formula_value formula_result"))
 LinearArgs = struct("gemmepi_linear_args", (c_pointer, "a b bias y preact dy da db dbias"),
-                    (c_pointer, "scale_a scale_b scale_y scale_preact scale_dy workspace"), (c_size, "workspace_size"),
+                    (c_pointer, "scale_a scale_b scale_y scale_preact scale_dy found_scale_y amax_history workspace"), (c_size, "workspace_size"),
                     (c_pointer, "operands operand_scales"))
 
 

@@ -242,18 +242,20 @@ static void an_elementwise_launch_that_the_driver_refuses_is_an_error(void) {
         const char *name = element_calls[i].name;
         gemmepi_plan *plan;
         element_call c;
-        int all = element_calls[i].memsets + element_calls[i].kernels;
+        int all = element_calls[i].memsets + element_calls[i].kernels, is_extended;
         element_calls[i].make(&c);
         plan = plan_elementwise(context, &c);
+        is_extended = c.desc.formula ||
+                      ((gemmepi__elementwise_plan *)plan)->scaled.is_tensor; /* its launches may overlap */
         CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         for (nth = 0; nth < 2 * all; nth++) {
             int is_memset = nth / 2 < element_calls[i].memsets;
             long spared = is_memset ? 0 : nth / 2 - element_calls[i].memsets;
             gemmepi_status status;
             one_shot = nth % 2;
-            break_function(is_memset        ? "cuMemsetD8Async"
-                           : c.desc.formula ? "cuLaunchKernelEx" /* its launches may overlap */
-                                            : "cuLaunchKernel",
+            break_function(is_memset     ? "cuMemsetD8Async"
+                           : is_extended ? "cuLaunchKernelEx"
+                                         : "cuLaunchKernel",
                            719);
             gpu.spared = spared;
             status =

@@ -7,9 +7,9 @@
 enum { SUM_ROWS = 20000, SUM_COLUMNS = 8, CAST_ROWS = 40, CAST_COLUMNS = 300 };
 
 /* Stands for tensors and numbers on the device; of the host's too, so that it is as large as they are. */
-static double element_memory[8][SUM_ROWS * SUM_COLUMNS / 2], number_memory[3][2 * CAST_COLUMNS];
+static double element_memory[9][SUM_ROWS * SUM_COLUMNS / 2], number_memory[4][2 * CAST_COLUMNS];
 
-enum { A, B, W, DY, Y, DA, DB, DW, ELEMENT_TENSORS };
+enum { A, B, W, DY, Y, DA, DB, DW, TURNED, ELEMENT_TENSORS };
 
 /* An operation as both interfaces take it. Its parts point to one another: it is not copied. */
 typedef struct element_call {
@@ -148,6 +148,17 @@ static void cast_with_amax(element_call *c) {
 static void cast_of_new_scale(element_call *c) {
     cast_call(c, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_Y_SCALE);
 }
+/* of rows without vectors */
+static void cast_of_new_scale_of_odd_rows(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_Y_SCALE);
+    c->shape[A][1] = c->shape[Y][1] = CAST_COLUMNS + 1;
+}
+static void cast_to_both_layouts(element_call *c) {
+    cast_call(c, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_Y_SCALE);
+    give_tensor(c, TURNED, GEMMEPI_E4M3, CAST_COLUMNS, CAST_ROWS);
+    c->desc.y_transposed = &c->t[TURNED];
+    c->args.y_transposed = c->t[TURNED].data, c->args.y_transposed_scale = (float *)number_memory[3];
+}
 static void cast_of_rows(element_call *c) {
     cast_call(c, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE);
 }
@@ -233,7 +244,9 @@ static const struct {
     {"cast", plain_cast, GEMMEPI_ROUTE_CONTIGUOUS, 0, 1, 0},
     {"cast with scale", cast_with_scale, GEMMEPI_ROUTE_CONTIGUOUS, 0, 1, 0},
     {"cast with amax", cast_with_amax, GEMMEPI_ROUTE_CONTIGUOUS, 1, 1, 0},
-    {"cast of a new scale", cast_of_new_scale, GEMMEPI_ROUTE_SCALED, 1, 2, 1},
+    {"cast of a new scale", cast_of_new_scale, GEMMEPI_ROUTE_SCALED, 0, 2, 1},
+    {"cast of a new scale of odd rows", cast_of_new_scale_of_odd_rows, GEMMEPI_ROUTE_SCALED, 1, 2, 1},
+    {"cast to both layouts", cast_to_both_layouts, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
     {"cast of rows", cast_of_rows, GEMMEPI_ROUTE_SCALED, 0, 1, 0},
     {"cast of rows with amax", cast_of_rows_with_amax, GEMMEPI_ROUTE_SCALED, 1, 1, 0},
     {"cast of new rows", cast_of_new_rows, GEMMEPI_ROUTE_SCALED, 1, 2, 1},

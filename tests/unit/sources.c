@@ -34,10 +34,13 @@ static const char *const families[][MAX_INCLUDED] = {
     {"sum.cu", OPERATIONS},
     {"convert.cu", COPY},
     {"pack.cu", COPY},
-    {"transpose.cu", "types.cuh", "params.h"},
+    {"transpose.cu", "turn.cuh", "types.cuh", "params.h"},
     {"reduce.cu", "types.cuh", "params.h"},
-    {"scaled.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
-    {"scaled_rows.cu", "scaled.cuh", "amax.cuh", "types.cuh", "params.h"},
+    {"scaled.cu", "scaled_tile.cuh", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h",
+     "turn.cuh"},
+    {"scaled_rows.cu", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
+    {"scaled_tensor.cu", "scaled_tile.cuh", "scaled.cuh", "found_scale.cuh", "amax.cuh", "types.cuh",
+     "params.h", "turn.cuh"},
     {"found_scales.cu", "found_scale.cuh", "amax.cuh", "types.cuh", "params.h"},
     {"formula_pass.cu", "formula_run.cuh", FORMULA_REDUCE, "formula.cuh", "trig.cuh", "activation.cuh",
      "codes.h"},
@@ -77,7 +80,8 @@ static void a_kernels_digest_follows_its_file_and_what_that_includes_and_nothing
 
 static void all_kernel_files_are_in_the_list_of_this_test(void) {
     size_t file, family;
-    CHECK(GEMMEPI__COUNT(gemmepi__sources) - 1 <= GEMMEPI__MAX_SOURCES, "more sources than bits");
+    CHECK(GEMMEPI__COUNT(gemmepi__sources) - 1 <= GEMMEPI__MAX_SOURCES,
+          "more sources than there is room for");
     for (file = 0; gemmepi__sources[file].name; file++) {
         const char *end = strrchr(gemmepi__sources[file].name, '.');
         for (family = 0; family < GEMMEPI__COUNT(families); family++)
