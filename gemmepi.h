@@ -14789,28 +14789,37 @@ static const gemmepi__source gemmepi__sources[] = {
 "Acc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_weights.cu",
 {
-"#line 1 \"src/kernels/gemm_weights.cu\"\n#line 10\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr int SLICE=64,STEP=WARPS_K*SLICE;\nconstexpr int UNIT=16;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,STAGE_BYTES=A_BYTES+TILE_N*B_LINE;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n"
-"static_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&SCALE_STEPS%SLICE==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\nreturn unit ^(Size==2?line%2:STEP<128?0:line%2*4);\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\n"
-"static constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gemmepi__kernel_matrix&x;\nconst T*from;\nint exist;\n\nDEVICE Copies(const gemmepi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n:x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nfrom=(const T*)x.data+item*x.stride +(first+line)*x.ld+first_k+unit*ELEMENTS;\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nint valid=(k_left-unit*ELEMENTS)*(int)sizeof(T);\nu32 to=stage +(line*UNITS+place_of_unit<sizeof(T)>(line,unit))*UNIT;\nvalid=valid<0?0:valid<UNIT?valid:UNIT;\nconst T*at=from;\n"
-"if(Lines<LINES&&line>=Lines)\nreturn;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*UNITS*UNIT),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=(Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld;\n}\nfrom+=STEP;\n}\n};\n\n\n\n\n\nDEVICE void widen(BF16,u32 word,u32&first,u32&second){\nconstexpr u32 one=0x3f803f80;\n#pragma unroll\nfor(int i=0;i<2;i++){\nu32 two=__byte_perm(word,0x43434343,i?0x4342:0x4140),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff7fff7f),\"r\"(one),\"r\"((two&0xff80ff80)|0x80008000));\n(i?second:first)=wide;\n}\n}\nDEVICE void widen(F16,u32 word,u32&first,u32&second){\nword ^=0x80808080;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(first): \"r\"(__byte_perm(word,0x64646464,0x4140)),\"r\"(0x64806480));\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(second): \"r\"(__byte_perm(word,0x64646464,0x4342)),\"r\"(0x64806480));\n}\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\n",
-"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\n\n\nstruct Slice_scales{\nconst float*scale;\nint place[2*SIXTEENS];\nfloat now[2*SIXTEENS],next[2*SIXTEENS],last[2*SIXTEENS];\nint k,k_end;\n\nDEVICE Slice_scales(const gemmepi__epilogue_params&p,long long item,long long first,int column,int first_k,int end){\nif(!VARIES)\nreturn;\n"
-"scale=p.scale_b.data+item*p.scale_b.stride;\nk=first_k,k_end=end;\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++){\nint own=column+8*i;\nlong long outer=first+own%TILE_COLUMNS;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nplace[i]=(int)(scale_line<GEMMEPI_SCALE_B>(scale,outer,HALVES_IN*p.n,k_end).at-scale);\n}\nload(p,next);\nk+=STEP;\nload(p,last);\n}\nDEVICE void load(const gemmepi__epilogue_params&p,float(&to)[2*SIXTEENS])const{\nconst float*from=scale +k/SCALE_STEPS*scale_line<GEMMEPI_SCALE_B>(scale,0,HALVES_IN*p.n,0).step;\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nto[i]=k<k_end?from[place[i]]:0;\n}\nDEVICE void go_on(const gemmepi__epilogue_params&p){\nmemcpy(now,next,sizeof now);\nmemcpy(next,last,sizeof next);\nk+=STEP;\nload(p,last);\n}\n};\n\n\n\ntypedef float Octet[SIXTEENS][4];\n\n\nDEVICE void add_products(const u8*a,const u8*b,int eighth,Octet(&sums)[OCTETS]){\nFour bytes[SIXTEENS*2];\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\n"
-"bytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int half=0;half<2;half++){\nu32 weights[SIXTEENS][2][4];\nFour rows[OCTETS];\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(a+octet*8*A_LINE +(half?eighth%2? -UNIT:UNIT:0));\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++){\nint j=i/2%2;\nwiden(In(),bytes[i/4*2+i%2].at[half*2+j],weights[i/4][j][i%2],weights[i/4][j][i%2+2]);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n}\n\nDEVICE void multiply_slice(const u8*stage,const Slice_scales&scales,Octet(&totals)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\n"
-"const u8*a=stage +eighth*A_LINE,*b=stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\na+=place_of_unit<2>(eighth,warp_k*(SLICE*2/UNIT)+2*quarter)*UNIT;\nb+=place_of_unit<1>(eighth,warp_k*(SLICE/UNIT)+quarter)*UNIT;\nif constexpr(VARIES){\nOctet sums[OCTETS]={};\nadd_products(a,b,eighth,sums);\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scales.now[i/2],totals[octet][i/4][i%4]);\n}else{\nadd_products(a,b,eighth,totals);\n}\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\n"
-"struct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\n",
-"for(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\ntemplate<bool Releases>DEVICE void blocks_meet(){\n#if GEMMEPI_PARTS > 1\nif(Releases)\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\nelse\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n#else\n__syncthreads();\n#endif\n}\n\nDEVICE u32 rank_in_cluster(){\nu32 rank=0;\n#if GEMMEPI_PARTS > 1\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n#endif\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\n"
-"Four_sums sums;\n#if GEMMEPI_PARTS > 1\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\n#else\nsums= *reinterpret_cast<const Four_sums*>(at);\n#endif\nreturn sums;\n}\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\nconst float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums=sums_of_part(at,0);\n#pragma unroll\nfor(int part=1;part<PARTS;part++){\nFour_sums other=sums_of_part(at,part);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\n"
-"#else\n#define CLUSTER\n#endif\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gemmepi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gemmepi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\n"
-"Of_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nif(PARTS>1)\nblocks_meet<false>();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\nextern __shared__ u8 shared[];\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
-"const Place_of_tile at(p);\n",
-"int warp=(int)threadIdx.x/32,warp_n=warp%WARPS_N,warp_k=warp/WARPS_N;\nint k=(int)params.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nafter_launches_before();\nCopies<In,TILE_M,1>a(params.a,at.item,at.row(),p.m,first_k);\nCopies<I8,TILE_N,HALVES_IN>b(params.b,at.item,at.column(),p.n,first_k);\nSlice_scales scales(p,at.item,at.column(),warp_n*WARP_N+(int)threadIdx.x%32/4,first_k+warp_k*SLICE,k);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\nint k_left=k-first_k<part_k?k-first_k:part_k;\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0){\nb.fetch(stages+stage*STAGE_BYTES+A_BYTES,k_left,p.n);\na.fetch(stages+stage*STAGE_BYTES,k_left,p.m);\n}\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0){\nu32 next=stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES);\n"
-"b.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\n}\ncopies_commit();\nif(VARIES)\nscales.go_on(p);\nmultiply_slice(shared+now,scales,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\n__syncthreads();\nfloat*results=reinterpret_cast<float*>(shared);\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nblocks_meet<true>();\nfinish(params,at,results);\n}\n"}},
+"#line 1 \"src/kernels/gemm_weights.cu\"\n\n\n#define GEMMEPI_WGMMA 0\n#include \"weights.cuh\"\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]){\n"
+"int warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nconst u8*a=shared+stage +eighth*A_LINE,*b=shared+stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\nFour bytes[SIXTEENS*2];\na+=place_of_unit<2>(eighth,warp_k*(SLICE*2/UNIT)+2*quarter);\nb+=place_of_unit<1>(eighth,warp_k*(SLICE/UNIT)+quarter);\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\nbytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int half=0;half<2;half++){\nu32 weights[SIXTEENS][2][4];\nFour rows[OCTETS];\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(a+octet*8*A_LINE +(half?eighth%2? -UNIT:UNIT:0));\n#pragma unroll\nfor(int i=0;i<SIXTEENS*8;i++){\nint j=i/2%2,second=i/4%2,of=i/8;\nweights[of][j][i%2+second*2]=\nwiden_two(In(),bytes[of*2+i%2].at[half*2+j],second?0x4342:0x4140);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\n"
+"for(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n}\n"}},
+{"weights.cuh",
+{
+"#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?128:64,STEP=WARPS_K*SLICE;\nconstexpr int UNIT=16;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\n"
+"constexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE,SCALE_BYTES=VARIES?1024:0;\nconstexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nstatic_assert(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024,\"a thread copies one scale at most\");\nstatic_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&SCALE_STEPS%SLICE==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\n"
+"asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\ntemplate<int Size>constexpr int LINE_BYTES=WGMMA&&Size==2?128:STEP*Size;\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\nif(WGMMA&&Size==2)\nreturn unit/8*(TILE_M*128)+(unit%8 ^ line%8)*UNIT;\nreturn(unit ^(WGMMA?line%8:Size==2?line%2:STEP<128?0:line%2*4))*UNIT;\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\nstatic constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%(WGMMA?8:2)==0,\"a thread's lines have their units in one place\");\nconst gemmepi__kernel_matrix&x;\nconst T*from;\nint exist;\n\nDEVICE Copies(const gemmepi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n"
+":x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nfrom=(const T*)x.data+item*x.stride +(first+line)*x.ld+first_k+unit*ELEMENTS;\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nint valid=(k_left-unit*ELEMENTS)*(int)sizeof(T);\nu32 to=stage +line*LINE_BYTES<sizeof(T)> +place_of_unit<sizeof(T)>(line,unit);\nvalid=valid<0?0:valid<UNIT?valid:UNIT;\nconst T*at=from;\nif(Lines<LINES&&line>=Lines)\nreturn;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*LINE_BYTES<sizeof(T)>),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=(Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld;\n}\nfrom+=STEP;\n}\n};\n\n\nstruct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\n\nDEVICE Scale_copies(const gemmepi__epilogue_params&p,long long item,long long first,int first_k,int end){\n"
+"int own=(int)threadIdx.x%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\nif(!VARIES)\nreturn;\n",
+"outer=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nScale_line line=scale_line<GEMMEPI_SCALE_B>(p.scale_b.data+item*p.scale_b.stride,outer,HALVES_IN*p.n,end);\nfrom=line.at,step=line.step;\nk=first_k+(int)threadIdx.x/TILE_N*SCALE_STEPS,k_end=end;\n}\nDEVICE void fetch(u32 stage){\nif(VARIES&&threadIdx.x<STEP_SCALES*TILE_N){\nu32 to=stage +A_BYTES+B_BYTES+threadIdx.x*4;\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to),\"l\"(k<k_end?from+k/SCALE_STEPS*step:from),\n\"r\"(k<k_end?4:0)\n: \"memory\");\nk+=STEP;\n}\n}\n};\n\n\n\n\n\nDEVICE u32 widen_two(BF16,u32 word,u32 which){\nu32 two=__byte_perm(word,0x43434343,which),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff7fff7f),\"r\"(0x3f803f80),\"r\"((two&0xff80ff80)|0x80008000));\nreturn wide;\n}\nDEVICE u32 widen_two(F16,u32 word,u32 which){\nu32 wide;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(wide): \"r\"(__byte_perm(word ^ 0x80808080,0x64646464,which)),\"r\"(0x64806480));\n"
+"return wide;\n}\n\n\n\nextern __shared__ __align__(1024)u8 shared[];\n\ntypedef float Octet[SIXTEENS][4];\n\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]);\n\nDEVICE void multiply_slice(int stage,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N,eighth=(int)threadIdx.x%32/4;\nconst float*scales=reinterpret_cast<const float*>(shared+stage +A_BYTES+B_BYTES);\nfloat scale[2*SIXTEENS];\nOctet sums[OCTETS]={};\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nscale[i]=scales[warp_k*SLICE/SCALE_STEPS*TILE_N+warp_n*WARP_N+eighth+8*i];\nadd_products(stage,sums);\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scale[i/2],totals[octet][i/4][i%4]);\n}else{\nadd_products(stage,totals);\n}\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\n"
+"int warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\nstruct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\nfor(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\ntemplate<bool Releases>DEVICE void blocks_meet(){\n#if GEMMEPI_PARTS > 1\nif(Releases)\n"
+"asm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\nelse\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n#else\n__syncthreads();\n#endif\n}\n\nDEVICE u32 rank_in_cluster(){\nu32 rank=0;\n#if GEMMEPI_PARTS > 1\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n#endif\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\nFour_sums sums;\n#if GEMMEPI_PARTS > 1\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\n#else\nsums= *reinterpret_cast<const Four_sums*>(at);\n#endif\nreturn sums;\n}\n\n\n"
+"DEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\n",
+"const float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums=sums_of_part(at,0);\n#pragma unroll\nfor(int part=1;part<PARTS;part++){\nFour_sums other=sums_of_part(at,part);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\n#else\n#define CLUSTER\n#endif\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gemmepi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\n"
+"DEVICE void finish(const gemmepi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\n"
+"column_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nif(PARTS>1)\nblocks_meet<false>();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nconst Place_of_tile at(p);\nint k=(int)params.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nafter_launches_before();\nCopies<In,TILE_M,1>a(params.a,at.item,at.row(),p.m,first_k);\nCopies<I8,TILE_N,HALVES_IN>b(params.b,at.item,at.column(),p.n,first_k);\nScale_copies scales(p,at.item,at.column(),first_k,k);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\nint k_left=k-first_k<part_k?k-first_k:part_k;\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0){\n"
+"b.fetch(stages+stage*STAGE_BYTES+A_BYTES,k_left,p.n);\na.fetch(stages+stage*STAGE_BYTES,k_left,p.m);\nscales.fetch(stages+stage*STAGE_BYTES);\n}\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\nif(WGMMA)\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n__syncthreads();\nif(k_left>0){\nu32 next=stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES);\nb.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\nscales.fetch(next);\n}\ncopies_commit();\nmultiply_slice(now,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\n__syncthreads();\nfloat*results=reinterpret_cast<float*>(shared);\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nblocks_meet<true>();\nfinish(params,at,results);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
 {
 "#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 31\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\nif(HAS_SCALES&&threadIdx.x>=WARPGROUP -32)\nbring_scales(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\n"
 "cluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(GROUPED||threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
+{"gemm_weights_sm90.cu",
+{
+"#line 1 \"src/kernels/gemm_weights_sm90.cu\"\n\n\n\n#define GEMMEPI_WGMMA 1\n#include \"weights.cuh\"\n\n\n\n#define GEMMEPI_OCTET(o) \"+f\"(sums[o][i][0]), \"+f\"(sums[o][i][1]), \"+f\"(sums[o][i][2]), \"+f\"(sums[o][i][3])\n#if GEMMEPI_TILE_M == 8\n#define GEMMEPI_NAMES  \"m64n8k16\", \"%0, %1, %2, %3\", \"%4, %5, %6, %7\", \"%8\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTET(0)\n#elif GEMMEPI_TILE_M == 16\n#define GEMMEPI_NAMES  \"m64n16k16\", \"%0, %1, %2, %3, %4, %5, %6, %7\", \"%8, %9, %10, %11\", \"%12\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTET(0), GEMMEPI_OCTET(1)\n#elif GEMMEPI_TILE_M == 32\n#define GEMMEPI_NAMES \\\n\"m64n32k16\",\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15\",\"%16, %17, %18, %19\",\"%20\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTET(0), GEMMEPI_OCTET(1), GEMMEPI_OCTET(2), GEMMEPI_OCTET(3)\n#else\n#define GEMMEPI_NAMES \\\n\"m64n64k16\",\\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
+"\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\",\\\n\"%32, %33, %34, %35\",\"%36\"\n#define GEMMEPI_OCTETS \\\nGEMMEPI_OCTET(0),GEMMEPI_OCTET(1),GEMMEPI_OCTET(2),GEMMEPI_OCTET(3),GEMMEPI_OCTET(4),GEMMEPI_OCTET(5),GEMMEPI_OCTET(6),\\\nGEMMEPI_OCTET(7)\n#endif\n#define GEMMEPI_TEXT(type, shape, sums, weights, rows) \\\n\"{\\n.reg .pred adds;\\nsetp.ne.b32 adds, 1, 0;\\n\" \\\n\"wgmma.mma_async.sync.aligned.\" shape \".f32.\" type \".\" type \" {\" sums \"}, {\" weights \"}, \" rows \", adds, 1, 1, 0;\\n}\"\n#define GEMMEPI_APPLY(macro, ...) macro(__VA_ARGS__)\n\n\nDEVICE void multiply_64(BF16,Octet(&sums)[OCTETS],int i,const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"bf16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\nDEVICE void multiply_64(F16,Octet(&sums)[OCTETS],int i,const u32(&weights)[4],u64 rows){\n"
+"asm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"f16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\n\n\n\n\nDEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEPS=SLICE/16,FOURS=SIXTEENS*4;\n\n\nDEVICE void load_pairs(int stage,u32(&pairs)[STEPS][FOURS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nint line=stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE +quarter*2;\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nconst u8*unit=shared+(line +place_of_unit<1>(eighth,warp_k*STEPS+step));\n#pragma unroll\nfor(int i=0;i<FOURS;i++)\npairs[step][i]= *reinterpret_cast<const unsigned short*>(unit+(i/4*2+i%2)*8*B_LINE +i%4/2*8);\n}\n}\n\n\nDEVICE void pin(Octet(&sums)[OCTETS]){\n#pragma unroll\nfor(int i=0;i<OCTETS*SIXTEENS*4;i++)\n"
+"asm volatile(\"\" : \"+f\"(sums[i/(SIXTEENS*4)][i/4%SIXTEENS][i%4])::\"memory\");\n}\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]){\nint warp_k=(int)threadIdx.x/32/WARPS_N;\nu64 rows=descriptor((u32)__cvta_generic_to_shared(shared)+stage +warp_k*(SLICE/64*TILE_M*128));\nu32 pairs[STEPS][FOURS];\nload_pairs(stage,pairs);\npin(sums);\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nu32 weights[SIXTEENS][4];\n#pragma unroll\nfor(int i=0;i<FOURS;i++)\nweights[i/4][i%4]=widen_two(In(),pairs[step][i],0x4140);\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_64(In(),sums,i,weights[i],rows+(step/4*(TILE_M*128)+step%4*32)/16);\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\nasm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\npin(sums);\n}\n"}},
 {"maps_sm90.cu",
 {
 "#line 1 \"src/kernels/maps_sm90.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 128\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\nconstexpr int WORDS=16;\n\n\nDEVICE void end_lines_at(gemmepi__tensor_map*map,int end){\nasm volatile(\"tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;\" ::\"l\"(map),\"r\"(end>0?end:1): \"memory\");\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_maps(GEMMEPI_PARAMS gemmepi__maps_params p){\nafter_launches_before();\nint group=(int)(blockIdx.x*THREADS+threadIdx.x);\nif(group>= *p.count)\nreturn;\nunsigned long long*to=(unsigned long long*)p.maps+group*2*WORDS;\n#pragma unroll\nfor(int i=0;i<WORDS;i++){\nto[i]=p.a.words[i];\nto[WORDS+i]=p.b.words[i];\n}\nend_lines_at((gemmepi__tensor_map*)to,p.parts[group].end);\nend_lines_at((gemmepi__tensor_map*)(to+WORDS),p.parts[group].end);\n"
@@ -24134,24 +24143,78 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
  memory gives half of what it would of 16 bits. It takes weights that lie along k, as nn.Linear has them, and A's rows likewise. */
 
 #define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
-#define GEMMEPI__WEIGHTS_SLICE   64 /* of k: a warp's, of a stage */
+#define GEMMEPI__WEIGHTS_SLICE   64 /* of k: a warp's, of a stage; twice that with wgmma */
+#define GEMMEPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
 #define GEMMEPI__WEIGHTS_STAGES  12 /* at most */
 
-/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 or 32 KiB of weights, and a
  multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
  leave other multiprocessors without. */
 typedef struct gemmepi__weights_shape {
   short tile_m, tile_n,
-    warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
+    warps_n; /* of the eight warps those that divide the columns, 16 or 32 each; the others divide k */
   short parts; /* blocks of a cluster, which divide k */
+  short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
 } gemmepi__weights_shape;
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
-  {8, 32, 1, 1},   {8, 32, 1, 2},   {8, 64, 2, 1},   {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},
-  {16, 32, 1, 1},  {16, 64, 2, 1},  {16, 64, 2, 2},  {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},
-  {32, 64, 2, 2},  {32, 128, 4, 1}, {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2},  {64, 128, 4, 1},
-  {64, 128, 4, 2}, {64, 128, 4, 4}, {64, 256, 8, 1}, {64, 256, 8, 2}, {64, 256, 8, 4},
+  {8, 32, 1, 1, 0},
+  {8, 32, 1, 2, 0},
+  {8, 64, 2, 1, 0},
+  {8, 64, 2, 2, 0},
+  {8, 128, 4, 1, 0},
+  {8, 128, 4, 4, 0},
+  {16, 32, 1, 1, 0},
+  {16, 64, 2, 1, 0},
+  {16, 64, 2, 2, 0},
+  {16, 128, 4, 1, 0},
+  {16, 128, 4, 4, 0},
+  {32, 64, 2, 1, 0},
+  {32, 64, 2, 2, 0},
+  {32, 128, 4, 1, 0},
+  {32, 128, 4, 2, 0},
+  {32, 128, 4, 4, 0},
+  {64, 64, 2, 2, 0},
+  {64, 128, 4, 1, 0},
+  {64, 128, 4, 2, 0},
+  {64, 128, 4, 4, 0},
+  {64, 256, 8, 1, 0},
+  {64, 256, 8, 2, 0},
+  {64, 256, 8, 4, 0},
+  {8, 64, 4, 1, 1},
+  {8, 64, 4, 2, 1},
+  {8, 64, 4, 4, 1},
+  {8, 128, 8, 1, 1},
+  {8, 128, 8, 2, 1},
+  {8, 128, 8, 4, 1},
+  {8, 128, 8, 8, 1},
+  {8, 256, 8, 1, 1},
+  {8, 256, 8, 2, 1},
+  {8, 256, 8, 4, 1},
+  {8, 256, 8, 8, 1},
+  {32, 64, 4, 1, 1},
+  {32, 64, 4, 2, 1},
+  {32, 64, 4, 4, 1},
+  {32, 128, 8, 1, 1},
+  {32, 128, 8, 2, 1},
+  {32, 128, 8, 4, 1},
+  {32, 128, 8, 8, 1},
+  {32, 256, 8, 1, 1},
+  {32, 256, 8, 2, 1},
+  {32, 256, 8, 4, 1},
+  {32, 256, 8, 8, 1},
+  {64, 64, 4, 1, 1},
+  {64, 64, 4, 2, 1},
+  {64, 64, 4, 4, 1},
+  {64, 128, 8, 1, 1},
+  {64, 128, 8, 2, 1},
+  {64, 128, 8, 4, 1},
+  {64, 128, 8, 8, 1},
+  {64, 256, 8, 1, 1},
+  {64, 256, 8, 2, 1},
+  {64, 256, 8, 4, 1},
+  {64, 256, 8, 8, 1},
 };
 
 typedef struct gemmepi__weights {
@@ -24168,7 +24231,7 @@ typedef struct gemmepi__weights {
 
 /* Of k, that a stage has. */
 static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
-  return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
+  return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE * (shape->wgmma ? 2 : 1);
 }
 
 /* Bytes of A in a stage, and of a stage. */
@@ -24176,16 +24239,17 @@ static unsigned gemmepi__weights_bytes_of_a(const gemmepi__weights_shape *shape)
   return (unsigned)(2 * shape->tile_m * gemmepi__weights_step(shape));
 }
 
-static unsigned gemmepi__weights_stage(const gemmepi__weights_shape *shape) {
-  return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape));
+static unsigned gemmepi__weights_stage(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
+  return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape)) +
+     (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALES : 0);
 }
 
 #define GEMMEPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
 #define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
-static int gemmepi__weights_stages(const gemmepi__weights_shape *shape, int arch) {
+static int gemmepi__weights_stages(const gemmepi__problem *problem, const gemmepi__weights_shape *shape, int arch) {
   unsigned room = gemmepi__chip_of(arch)->most_shared - GEMMEPI__WEIGHTS_BESIDE;
-  unsigned stages = room / gemmepi__weights_stage(shape);
+  unsigned stages = room / gemmepi__weights_stage(problem, shape);
   return stages < GEMMEPI__WEIGHTS_STAGES ? (int)stages : GEMMEPI__WEIGHTS_STAGES;
 }
 
@@ -24210,6 +24274,8 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
 
 /* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape, int arch) {
+  if (shape->wgmma && (arch != 90 || !GEMMEPI__HAS_SM90))
+    return 0;
   if (shape->parts == 1)
     return 1;
   return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
@@ -24239,7 +24305,7 @@ static double gemmepi__weights_microseconds(const gemmepi_context *context, cons
   int row = GEMMEPI__WEIGHTS_ROW +
        (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALED : 0);
   double stage = GEMMEPI__WEIGHTS_FIXED + row * shape->tile_m;
-  double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
+  double load = (double)gemmepi__weights_stage(problem, shape) / GEMMEPI__WEIGHTS_RATE;
   double cycles =
     GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
   cycles += waves * (double)steps * (stage > load ? stage : load);
@@ -24278,10 +24344,12 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
-  gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%dx%d%s%s",
+  gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s",
     gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
-    shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "", gemmepi__name_of_epilogue(problem, problem->common, words));
-  return gemmepi__get_product_kernel(context, problem, "gemm_weights.cu", prologue, "gemmepi_weights", &weights->launch);
+    shape->wgmma ? "wgmma_" : "", shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
+    gemmepi__name_of_epilogue(problem, problem->common, words));
+  return gemmepi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
+    "gemmepi_weights", &weights->launch);
 }
 
 static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -24291,7 +24359,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
   gemmepi_status status;
   memset(weights, 0, sizeof *weights);
   weights->shape = *shape;
-  weights->stages = gemmepi__weights_stages(shape, context->arch);
+  weights->stages = gemmepi__weights_stages(problem, shape, context->arch);
   weights->applied = candidate->applied;
   status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
     &weights->launch, &weights->params);
@@ -24300,7 +24368,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
   if (status)
     return status;
   weights->launch.blocks *= (unsigned)shape->parts;
-  weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(shape);
+  weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(problem, shape);
   weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
   status = gemmepi__get_weights_kernel(context, problem, weights);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))

@@ -51,6 +51,7 @@ static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
 static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
 static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NULL,
                                      0}; /* clusters are Hopper's and later */
+static const family weights_wgmma = {"weights_wgmma", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
 static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
 static const family groups = {"groups", "groups.cu", 0, NULL, 0};
 static const family group_sums = {"group_sums", "group_sums.cu", 0, NULL, 0};
@@ -61,6 +62,7 @@ static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a",
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
 static const family small_inside = {"small_inside", "gemm_small.cu", 80, NULL, 0};
 static const family weights_inside = {"weights_inside", "gemm_weights.cu", 90, NULL, 0};
+static const family weights_wgmma_inside = {"weights_wgmma_inside", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
 
 /* One cubin. */
 typedef struct kernel {
@@ -1032,8 +1034,9 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     if (!gemmepi__weights_shape_takes(&problem, cut, 90))
         return;
     gemmepi__append_weights_defines(&defines, &problem, cut,
-                                    gemmepi__weights_stages(cut, cut->parts > 1 ? 90 : 80), applied);
-    add(cut->parts > 1 ? &weights_parts : &weights, name, prologue);
+                                    gemmepi__weights_stages(&problem, cut, cut->parts > 1 ? 90 : 80),
+                                    applied);
+    add(cut->wgmma ? &weights_wgmma : cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
 
 /* Every other shape (--all: every one) with every sort of scale, and every activation in some shape. Clusters are Hopper's and later. */
@@ -1558,7 +1561,7 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
             !gemmepi__weights_shape_takes(&problem, &gemmepi__weights_shapes[shape], 90))
             return;
         gemmepi__append_weights_defines(&defines, &problem, &gemmepi__weights_shapes[shape],
-                                        gemmepi__weights_stages(&gemmepi__weights_shapes[shape], 80),
+                                        gemmepi__weights_stages(&problem, &gemmepi__weights_shapes[shape], 80),
                                         applied);
     } else {
         if (gemmepi__leaves_states(&problem) ||
@@ -1569,6 +1572,8 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
     gemmepi__append_inside_code(&defines, &problem);
     snprintf(name, sizeof name, "%s_%s_shape_%d%s%s", row->name, gemmepi__dtype(d)->name, shape,
              odd ? "_odd" : "", applied ? "" : "_scaled");
+    if (of == &weights_inside && gemmepi__weights_shapes[shape].wgmma)
+        of = &weights_wgmma_inside;
     add(of, name, prologue);
 }
 

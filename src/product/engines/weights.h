@@ -6,24 +6,78 @@
 #include "small.h"
 
 #define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
-#define GEMMEPI__WEIGHTS_SLICE   64  /* of k: a warp's, of a stage */
+#define GEMMEPI__WEIGHTS_SLICE   64  /* of k: a warp's, of a stage; twice that with wgmma */
+#define GEMMEPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
 #define GEMMEPI__WEIGHTS_STAGES  12  /* at most */
 
-/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 or 32 KiB of weights, and a
    multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
    leave other multiprocessors without. */
 typedef struct gemmepi__weights_shape {
     short tile_m, tile_n,
-        warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
+        warps_n; /* of the eight warps those that divide the columns, 16 or 32 each; the others divide k */
     short parts; /* blocks of a cluster, which divide k */
+    short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
 } gemmepi__weights_shape;
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
-    {8, 32, 1, 1},   {8, 32, 1, 2},   {8, 64, 2, 1},   {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},
-    {16, 32, 1, 1},  {16, 64, 2, 1},  {16, 64, 2, 2},  {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},
-    {32, 64, 2, 2},  {32, 128, 4, 1}, {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2},  {64, 128, 4, 1},
-    {64, 128, 4, 2}, {64, 128, 4, 4}, {64, 256, 8, 1}, {64, 256, 8, 2}, {64, 256, 8, 4},
+    {8, 32, 1, 1, 0},
+    {8, 32, 1, 2, 0},
+    {8, 64, 2, 1, 0},
+    {8, 64, 2, 2, 0},
+    {8, 128, 4, 1, 0},
+    {8, 128, 4, 4, 0},
+    {16, 32, 1, 1, 0},
+    {16, 64, 2, 1, 0},
+    {16, 64, 2, 2, 0},
+    {16, 128, 4, 1, 0},
+    {16, 128, 4, 4, 0},
+    {32, 64, 2, 1, 0},
+    {32, 64, 2, 2, 0},
+    {32, 128, 4, 1, 0},
+    {32, 128, 4, 2, 0},
+    {32, 128, 4, 4, 0},
+    {64, 64, 2, 2, 0},
+    {64, 128, 4, 1, 0},
+    {64, 128, 4, 2, 0},
+    {64, 128, 4, 4, 0},
+    {64, 256, 8, 1, 0},
+    {64, 256, 8, 2, 0},
+    {64, 256, 8, 4, 0},
+    {8, 64, 4, 1, 1},
+    {8, 64, 4, 2, 1},
+    {8, 64, 4, 4, 1},
+    {8, 128, 8, 1, 1},
+    {8, 128, 8, 2, 1},
+    {8, 128, 8, 4, 1},
+    {8, 128, 8, 8, 1},
+    {8, 256, 8, 1, 1},
+    {8, 256, 8, 2, 1},
+    {8, 256, 8, 4, 1},
+    {8, 256, 8, 8, 1},
+    {32, 64, 4, 1, 1},
+    {32, 64, 4, 2, 1},
+    {32, 64, 4, 4, 1},
+    {32, 128, 8, 1, 1},
+    {32, 128, 8, 2, 1},
+    {32, 128, 8, 4, 1},
+    {32, 128, 8, 8, 1},
+    {32, 256, 8, 1, 1},
+    {32, 256, 8, 2, 1},
+    {32, 256, 8, 4, 1},
+    {32, 256, 8, 8, 1},
+    {64, 64, 4, 1, 1},
+    {64, 64, 4, 2, 1},
+    {64, 64, 4, 4, 1},
+    {64, 128, 8, 1, 1},
+    {64, 128, 8, 2, 1},
+    {64, 128, 8, 4, 1},
+    {64, 128, 8, 8, 1},
+    {64, 256, 8, 1, 1},
+    {64, 256, 8, 2, 1},
+    {64, 256, 8, 4, 1},
+    {64, 256, 8, 8, 1},
 };
 
 typedef struct gemmepi__weights {
@@ -40,7 +94,7 @@ typedef struct gemmepi__weights {
 
 /* Of k, that a stage has. */
 static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
-    return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
+    return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE * (shape->wgmma ? 2 : 1);
 }
 
 /* Bytes of A in a stage, and of a stage. */
@@ -48,16 +102,18 @@ static unsigned gemmepi__weights_bytes_of_a(const gemmepi__weights_shape *shape)
     return (unsigned)(2 * shape->tile_m * gemmepi__weights_step(shape));
 }
 
-static unsigned gemmepi__weights_stage(const gemmepi__weights_shape *shape) {
-    return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape));
+static unsigned gemmepi__weights_stage(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
+    return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape)) +
+           (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALES : 0);
 }
 
 #define GEMMEPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
 #define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
-static int gemmepi__weights_stages(const gemmepi__weights_shape *shape, int arch) {
+static int gemmepi__weights_stages(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
+                                   int arch) {
     unsigned room = gemmepi__chip_of(arch)->most_shared - GEMMEPI__WEIGHTS_BESIDE;
-    unsigned stages = room / gemmepi__weights_stage(shape);
+    unsigned stages = room / gemmepi__weights_stage(problem, shape);
     return stages < GEMMEPI__WEIGHTS_STAGES ? (int)stages : GEMMEPI__WEIGHTS_STAGES;
 }
 
@@ -83,6 +139,8 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
 /* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
                                         int arch) {
+    if (shape->wgmma && (arch != 90 || !GEMMEPI__HAS_SM90))
+        return 0;
     if (shape->parts == 1)
         return 1;
     return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
@@ -113,7 +171,7 @@ static double gemmepi__weights_microseconds(const gemmepi_context *context, cons
     int row = GEMMEPI__WEIGHTS_ROW +
               (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALED : 0);
     double stage = GEMMEPI__WEIGHTS_FIXED + row * shape->tile_m;
-    double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
+    double load = (double)gemmepi__weights_stage(problem, shape) / GEMMEPI__WEIGHTS_RATE;
     double cycles =
         GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
     cycles += waves * (double)steps * (stage > load ? stage : load);
@@ -155,12 +213,14 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
-    gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%dx%d%s%s",
+    gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s",
                          gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
-                         shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
+                         shape->wgmma ? "wgmma_" : "", shape->tile_m, shape->tile_n,
+                         shape->parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, problem->common, words));
-    return gemmepi__get_product_kernel(context, problem, "gemm_weights.cu", prologue, "gemmepi_weights",
-                                       &weights->launch);
+    return gemmepi__get_product_kernel(context, problem,
+                                       shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
+                                       "gemmepi_weights", &weights->launch);
 }
 
 static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -170,7 +230,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
     gemmepi_status status;
     memset(weights, 0, sizeof *weights);
     weights->shape = *shape;
-    weights->stages = gemmepi__weights_stages(shape, context->arch);
+    weights->stages = gemmepi__weights_stages(problem, shape, context->arch);
     weights->applied = candidate->applied;
     status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
                                     &weights->launch, &weights->params);
@@ -179,7 +239,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
     if (status)
         return status;
     weights->launch.blocks *= (unsigned)shape->parts;
-    weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(shape);
+    weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(problem, shape);
     weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
     status = gemmepi__get_weights_kernel(context, problem, weights);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))

@@ -1,0 +1,366 @@
+// Product and epilogue of few rows in BF16 or F16 and weights in I8: D = epilogue(alpha A op(B) + beta C). Kernels that differ in what
+// multiplies include this: gemm_weights.cu by mma.sync, gemm_weights_sm90.cu by wgmma (GEMMEPI_WGMMA).
+//
+// Weights are read as bytes and become 16 bits in registers, without loss. A block has a tile; its warps divide the tile's columns and
+// k among them, and with PARTS the blocks of a cluster divide k, too. cp.async brings slices of k to a ring of stages in shared
+// memory. To mma and wgmma weights are the left operand and A's rows the right one. Warps, then blocks add up what they have, always in
+// the same order, and a thread finishes runs of eight.
+//
+// Scales that change along k come with the stages: the sums of a slice are multiplied by them. What lies beyond m, n and k is zero, and
+// only what exists is stored.
+#pragma once
+#include "epilogue.cuh"
+
+#ifndef GEMMEPI_WARPS_N
+#define GEMMEPI_INPUT   BF16 // of A: that or F16
+#define GEMMEPI_TILE_M  8
+#define GEMMEPI_TILE_N  32 // of both halves together
+#define GEMMEPI_WARPS_N 1  // that divide the tile's columns; the others divide k
+#define GEMMEPI_PARTS   1  // blocks that divide k
+#define GEMMEPI_STAGES  8
+#endif
+
+typedef GEMMEPI_INPUT In;
+constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_COLUMNS = TILE_N / HALVES_IN; // of either half
+constexpr int WARPS = 8, THREADS = 32 * WARPS, WARPS_N = GEMMEPI_WARPS_N, WARPS_K = WARPS / WARPS_N;
+constexpr int PARTS = GEMMEPI_PARTS, STAGES = GEMMEPI_STAGES;
+constexpr int WARP_N = TILE_N / WARPS_N, SIXTEENS = WARP_N / 16, OCTETS = TILE_M / 8; // mma's rows and columns
+constexpr bool WGMMA = GEMMEPI_WGMMA;
+constexpr int SLICE = WGMMA ? 128 : 64, STEP = WARPS_K * SLICE;                       // of k: a warp's, a stage's
+constexpr int UNIT = 16;                                                              // bytes of a copy
+constexpr bool VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128; // along k
+constexpr int STEP_SCALES = STEP > SCALE_STEPS ? STEP / SCALE_STEPS : 1;                           // of a column, in a stage
+constexpr int A_LINE = STEP * 2, B_LINE = STEP, A_BYTES = TILE_M * A_LINE, B_BYTES = TILE_N * B_LINE, SCALE_BYTES = VARIES ? 1024 : 0;
+constexpr int STAGE_BYTES = A_BYTES + B_BYTES + SCALE_BYTES;
+constexpr int RESULT_LINE = TILE_N + 4; // F32: so that lanes meet no bank twice
+constexpr int PART_COLUMNS = TILE_COLUMNS / PARTS, WIDTH = PART_COLUMNS / RUN, HEIGHT = THREADS / WIDTH; // of what a block finishes
+static_assert(STEP_SCALES * TILE_N <= THREADS && STEP_SCALES * TILE_N * 4 <= 1024, "a thread copies one scale at most");
+static_assert(PART_COLUMNS % RUN == 0 && WARP_N % 16 == 0 && SCALE_STEPS % SLICE == 0, "runs, fragments and scales are whole");
+static_assert(WARPS_K * TILE_M * RESULT_LINE * 4 <= STAGES * STAGE_BYTES, "sums lie where the stages were");
+
+struct alignas(16) Four {
+    u32 at[4];
+};
+
+// >>copies
+
+// Zeros follow so many bytes. L2 fetches whole lines: of narrow stages the next one's part, too.
+__device__ inline void copy_unit(u32 to, const void *from, int bytes) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+__device__ inline void copies_commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int Left> __device__ inline void copies_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
+}
+
+// Where a line's unit is, in bytes: turned so that the lanes that load at a time, of two lines, meet no bank twice. wgmma takes lines of
+// 128 bytes, turned by their number, and of A those of the same 64 of k together.
+template <int Size> constexpr int LINE_BYTES = WGMMA && Size == 2 ? 128 : STEP * Size; // from a line to the next
+template <int Size> __device__ inline int place_of_unit(int line, int unit) {
+    if (WGMMA && Size == 2)
+        return unit / 8 * (TILE_M * 128) + (unit % 8 ^ line % 8) * UNIT;
+    return (unit ^ (WGMMA ? line % 8 : Size == 2 ? line % 2 : STEP < 128 ? 0 : line % 2 * 4)) * UNIT;
+}
+
+// An operand's lines along k, of elements of so many bytes; a thread copies its unit of every so many lines. Of weights the second
+// half is so many elements behind the first.
+template <class T, int Lines, int Halves> struct Copies {
+    static constexpr int UNITS = STEP * (int)sizeof(T) / UNIT, LINES = THREADS / UNITS, COUNT = Lines < LINES ? 1 : Lines / LINES;
+    static constexpr int OF_HALF = Lines / Halves, ELEMENTS = UNIT / (int)sizeof(T);
+    static_assert(OF_HALF % LINES == 0 || (Halves == 1 && Lines < LINES), "all threads copy as much of either half, or some one unit");
+    static_assert(LINES % (WGMMA ? 8 : 2) == 0, "a thread's lines have their units in one place");
+    const gemmepi__kernel_matrix &x;
+    const T *from;
+    int exist; // lines of either half
+
+    __device__ inline Copies(const gemmepi__kernel_matrix &matrix, long long item, long long first, long long extent, long long first_k)
+        : x(matrix) {
+        int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
+        exist = extent - first < OF_HALF ? (int)(extent - first) : OF_HALF;
+        from = (const T *)x.data + item * x.stride + (first + line) * x.ld + first_k + unit * ELEMENTS;
+    }
+    // The next stage's, of which so much of k exists. extent: as before
+    __device__ inline void fetch(u32 stage, int k_left, long long extent) {
+        int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
+        int valid = (k_left - unit * ELEMENTS) * (int)sizeof(T);
+        u32 to = stage + line * LINE_BYTES<sizeof(T)> + place_of_unit<sizeof(T)>(line, unit);
+        valid = valid < 0 ? 0 : valid < UNIT ? valid : UNIT;
+        const T *at = from;
+        if (Lines < LINES && line >= Lines)
+            return;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            copy_unit(to + i * (LINES * LINE_BYTES<sizeof(T)>), at, i * LINES % OF_HALF + line < exist ? valid : 0);
+            at += (Halves > 1 && (i + 1) * LINES == OF_HALF ? extent - OF_HALF + LINES : LINES) * x.ld;
+        }
+        from += STEP;
+    }
+};
+
+// Scales that change along k: a thread has a column's, of each stage one; of what is beyond n the last column's, beyond k zeros.
+struct Scale_copies {
+    const float *from;
+    long long step; // between the scales of a column
+    int k, k_end;   // k: where the next one begins
+
+    __device__ inline Scale_copies(const gemmepi__epilogue_params &p, long long item, long long first, int first_k, int end) {
+        int own = (int)threadIdx.x % TILE_N;
+        long long outer = first + own % TILE_COLUMNS;
+        if (!VARIES)
+            return;
+        outer = (outer < p.n ? outer : p.n - 1) + own / TILE_COLUMNS * p.n;
+        Scale_line line = scale_line<GEMMEPI_SCALE_B>(p.scale_b.data + item * p.scale_b.stride, outer, HALVES_IN * p.n, end);
+        from = line.at, step = line.step;
+        k = first_k + (int)threadIdx.x / TILE_N * SCALE_STEPS, k_end = end;
+    }
+    __device__ inline void fetch(u32 stage) {
+        if (VARIES && threadIdx.x < STEP_SCALES * TILE_N) {
+            u32 to = stage + A_BYTES + B_BYTES + threadIdx.x * 4;
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(k < k_end ? from + k / SCALE_STEPS * step : from),
+                         "r"(k < k_end ? 4 : 0)
+                         : "memory");
+            k += STEP;
+        }
+    }
+};
+
+// >>weights in 16 bits
+
+// Two of I8, bytes of a word that `which` picks beside those of the constant, as 16 bits. BF16: 128 + the lower seven bits, less 128 or,
+// where the eighth is set, 256; F16: 1152 + x, less 1152. All of these are exact.
+__device__ inline u32 widen_two(BF16, u32 word, u32 which) {
+    u32 two = __byte_perm(word, 0x43434343, which), wide;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(wide) : "r"(two & 0xff7fff7f), "r"(0x3f803f80), "r"((two & 0xff80ff80) | 0x80008000));
+    return wide;
+}
+__device__ inline u32 widen_two(F16, u32 word, u32 which) {
+    u32 wide;
+    asm("sub.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(__byte_perm(word ^ 0x80808080, 0x64646464, which)), "r"(0x64806480));
+    return wide;
+}
+
+// >>a warp's slice of a stage
+
+extern __shared__ __align__(1024) u8 shared[];
+
+typedef float Octet[SIXTEENS][4]; // of a lane: columns `eighth` and eight further of each 16, rows 2 quarter and the next
+
+// The products of the slice of the stage that begins there: what the kernels differ in.
+__device__ inline void add_products(int stage, Octet (&sums)[OCTETS]);
+
+__device__ inline void multiply_slice(int stage, Octet (&totals)[OCTETS]) {
+    if constexpr (VARIES) {
+        int warp_n = (int)threadIdx.x / 32 % WARPS_N, warp_k = (int)threadIdx.x / 32 / WARPS_N, eighth = (int)threadIdx.x % 32 / 4;
+        const float *scales = reinterpret_cast<const float *>(shared + stage + A_BYTES + B_BYTES);
+        float scale[2 * SIXTEENS];
+        Octet sums[OCTETS] = {};
+#pragma unroll
+        for (int i = 0; i < 2 * SIXTEENS; i++)
+            scale[i] = scales[warp_k * SLICE / SCALE_STEPS * TILE_N + warp_n * WARP_N + eighth + 8 * i];
+        add_products(stage, sums);
+#pragma unroll
+        for (int octet = 0; octet < OCTETS; octet++)
+#pragma unroll
+            for (int i = 0; i < SIXTEENS * 4; i++)
+                totals[octet][i / 4][i % 4] = fmaf(sums[octet][i / 4][i % 4], scale[i / 2], totals[octet][i / 4][i % 4]);
+    } else {
+        add_products(stage, totals);
+    }
+}
+
+// >>adding up, in shared memory: [warp of k][row][column of both halves]
+
+__device__ inline void store_sums(float *results, const Octet (&sums)[OCTETS]) {
+    int warp_n = (int)threadIdx.x / 32 % WARPS_N, warp_k = (int)threadIdx.x / 32 / WARPS_N;
+    int eighth = (int)threadIdx.x % 32 / 4, quarter = (int)threadIdx.x % 4;
+    results += (warp_k * TILE_M + 2 * quarter) * RESULT_LINE + warp_n * WARP_N + eighth;
+#pragma unroll
+    for (int octet = 0; octet < OCTETS; octet++)
+#pragma unroll
+        for (int i = 0; i < SIXTEENS * 4; i++)
+            results[(octet * 8 + i % 2) * RESULT_LINE + i / 2 * 8] = sums[octet][i / 4][i % 4];
+}
+
+struct alignas(16) Four_sums {
+    float at[4];
+};
+
+__device__ inline void add_warps(float *results) {
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < TILE_M * TILE_N / 4; i += THREADS) {
+        float *at = results + i / (TILE_N / 4) * RESULT_LINE + i % (TILE_N / 4) * 4;
+        Four_sums sums = *reinterpret_cast<Four_sums *>(at);
+#pragma unroll
+        for (int warp = 1; warp < WARPS_K; warp++) {
+            Four_sums other = *reinterpret_cast<Four_sums *>(at + warp * TILE_M * RESULT_LINE);
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                sums.at[j] += other.at[j];
+        }
+        *reinterpret_cast<Four_sums *>(at) = sums;
+    }
+}
+
+// Releases: what every block of the cluster has written is seen by all behind it.
+template <bool Releases> __device__ inline void blocks_meet() {
+#if GEMMEPI_PARTS > 1
+    if (Releases)
+        asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    else
+        asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+
+__device__ inline u32 rank_in_cluster() {
+    u32 rank = 0;
+#if GEMMEPI_PARTS > 1
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+    return rank;
+}
+
+// Four sums of the block of that rank.
+__device__ inline Four_sums sums_of_part(const float *at, u32 rank) {
+    Four_sums sums;
+#if GEMMEPI_PARTS > 1
+    u32 there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((u32)__cvta_generic_to_shared(at)), "r"(rank));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(sums.at[0]), "=f"(sums.at[1]), "=f"(sums.at[2]), "=f"(sums.at[3])
+                 : "r"(there)
+                 : "memory");
+#else
+    sums = *reinterpret_cast<const Four_sums *>(at);
+#endif
+    return sums;
+}
+
+// A run of the result, of both halves of the product.
+__device__ inline void take_run(const float *results, int row, int column, Acc (&v)[HALVES][RUN]) {
+#pragma unroll
+    for (int i = 0; i < HALVES_IN * RUN; i += 4) {
+        const float *at = results + row * RESULT_LINE + i / RUN * TILE_COLUMNS + column + i % RUN;
+        Four_sums sums = sums_of_part(at, 0);
+#pragma unroll
+        for (int part = 1; part < PARTS; part++) {
+            Four_sums other = sums_of_part(at, part);
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                sums.at[j] += other.at[j];
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            v[i / RUN][i % RUN + j] = sums.at[j];
+    }
+}
+
+// >>the kernel
+
+#if GEMMEPI_PARTS > 1
+#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)
+#else
+#define CLUSTER
+#endif
+
+// Which tile this block has, or a part of.
+struct Place_of_tile {
+    u32 item, row_tile, column_tile;
+
+    __device__ inline Place_of_tile(const gemmepi__epilogue_params &p) {
+        u32 tile = blockIdx.x / PARTS, columns = tile / p.row_tiles;
+        row_tile = tile - columns * p.row_tiles;
+        item = columns / p.column_tiles;
+        column_tile = columns - item * p.column_tiles;
+    }
+    __device__ inline long long row() const {
+        return (long long)row_tile * TILE_M;
+    }
+    __device__ inline long long column() const {
+        return (long long)column_tile * TILE_COLUMNS;
+    }
+};
+
+// The epilogue on this block's columns of the tile.
+__device__ inline void finish(const gemmepi__plain_params &params, const Place_of_tile &at, const float *results) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    int x = (int)threadIdx.x % WIDTH, y = (int)threadIdx.x / WIDTH, own_column = (int)rank_in_cluster() * PART_COLUMNS + x * RUN;
+    int rows = p.m - at.row() < TILE_M ? (int)(p.m - at.row()) : TILE_M;
+    long long first = at.column() + own_column;
+    int valid = p.n - first < RUN ? (p.n > first ? (int)(p.n - first) : 0) : RUN;
+    Epilogue_state state = begin_epilogue(p, params.BESIDE, at.item, first, valid);
+    Of_columns of = load_columns(p, at.item, first, valid);
+    Acc column_sums[HALVES_OUT][RUN] = {};
+#pragma unroll 1
+    for (int y_row = y; y_row < rows && valid > 0; y_row += HEIGHT) {
+        long long row = at.row() + y_row;
+        Acc v[HALVES][RUN] = {};
+        Saved saved;
+        load_saved(p, state, at.item, row, first, valid, saved);
+        take_run(results, y_row, own_column, v);
+        epilogue(p, state, of, saved, at.item, row, first, valid, v);
+        store_result(p, state, at.item, row, first, valid, v);
+        if (HAS_BGRAD)
+#pragma unroll
+            for (int i = 0; i < HALVES_OUT * RUN; i++)
+                column_sums[i / RUN][i % RUN] = sum(column_sums[i / RUN][i % RUN], v[i / RUN][i % RUN]);
+    }
+    if (PARTS > 1)
+        blocks_meet<false>(); // no block ends before the others have read its sums
+    if constexpr (HAS_BGRAD)
+        store_partials<THREADS>(p, at.item * p.row_tiles + at.row_tile, first, valid, x, y, WIDTH, column_sums);
+    end_epilogue(p, state);
+}
+
+// Blocks: items * column tiles * row tiles * parts, these side by side.
+extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
+    gemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    const Place_of_tile at(p);
+    int k = (int)params.k, part_k = ((k + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP, first_k = (int)rank_in_cluster() * part_k;
+
+    after_launches_before();
+    Copies<In, TILE_M, 1> a(params.a, at.item, at.row(), p.m, first_k);
+    Copies<I8, TILE_N, HALVES_IN> b(params.b, at.item, at.column(), p.n, first_k);
+    Scale_copies scales(p, at.item, at.column(), first_k, k);
+    u32 stages = (u32)__cvta_generic_to_shared(shared);
+    int k_left = k - first_k < part_k ? k - first_k : part_k; // of this block's part, from the next stage to be fetched on
+#pragma unroll
+    for (int stage = 0; stage < STAGES - 1; stage++, k_left -= STEP) {
+        if (k_left > 0) {
+            b.fetch(stages + stage * STAGE_BYTES + A_BYTES, k_left, p.n);
+            a.fetch(stages + stage * STAGE_BYTES, k_left, p.m);
+            scales.fetch(stages + stage * STAGE_BYTES);
+        }
+        copies_commit();
+    }
+    Octet totals[OCTETS] = {};
+    int now = 0; // the stage's place
+#pragma unroll 1
+    for (; k_left > -(STAGES - 1) * STEP; k_left -= STEP) {
+        copies_wait<STAGES - 2>();
+        if (WGMMA)
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // copies before it, wgmma behind it
+        __syncthreads(); // this stage has come for all, and all are through with the one before it
+        if (k_left > 0) {
+            u32 next = stages + (now ? now - STAGE_BYTES : (STAGES - 1) * STAGE_BYTES);
+            b.fetch(next + A_BYTES, k_left, p.n);
+            a.fetch(next, k_left, p.m);
+            scales.fetch(next);
+        }
+        copies_commit();
+        multiply_slice(now, totals);
+        now = now < (STAGES - 1) * STAGE_BYTES ? now + STAGE_BYTES : 0;
+    }
+    copies_wait<0>();
+    __syncthreads();
+    float *results = reinterpret_cast<float *>(shared);
+    store_sums(results, totals);
+    __syncthreads();
+    add_warps(results);
+    blocks_meet<true>();
+    finish(params, at, results);
+}
