@@ -90,8 +90,8 @@ __device__ inline void add_products(int stage, Octet (&sums)[OCTETS]) {
 #pragma unroll
         for (int i = 0; i < SIXTEENS; i++)
             multiply_64(In(), sums, i, weights[i], rows + (step / 4 * (TILE_M * 128) + step % 4 * 32) / 16);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     }
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     pin(sums);
 }

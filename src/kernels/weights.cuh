@@ -128,16 +128,19 @@ struct Scale_copies {
 
 // >>weights in 16 bits
 
-// Two of I8, bytes of a word that `which` picks beside those of the constant, as 16 bits. BF16: 128 + the lower seven bits, less 128 or,
+// Two of I8, bytes of a word that `which` picks beside those of a constant, as 16 bits. BF16: 128 + the lower seven bits, less 128 or,
 // where the eighth is set, 256; F16: 1152 + x, less 1152. All of these are exact.
 __device__ inline u32 widen_two(BF16, u32 word, u32 which) {
-    u32 two = __byte_perm(word, 0x43434343, which), wide;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(wide) : "r"(two & 0xff7fff7f), "r"(0x3f803f80), "r"((two & 0xff80ff80) | 0x80008000));
+    u32 high, wide;
+    asm("mov.u32 %0, 0x43434343;" : "=r"(high)); // in a register, so that `which` is in the instruction
+    u32 two = __byte_perm(word, high, which);
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(wide) : "r"(two & 0xff80ff80), "r"(0xbf80bf80), "r"(two & 0xff7fff7f)); // times -1
     return wide;
 }
 __device__ inline u32 widen_two(F16, u32 word, u32 which) {
-    u32 wide;
-    asm("sub.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(__byte_perm(word ^ 0x80808080, 0x64646464, which)), "r"(0x64806480));
+    u32 high, wide;
+    asm("mov.u32 %0, 0x64646464;" : "=r"(high));
+    asm("sub.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(__byte_perm(word ^ 0x80808080, high, which)), "r"(0x64806480));
     return wide;
 }
 
