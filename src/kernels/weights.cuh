@@ -206,68 +206,83 @@ __device__ inline void add_warps(float *results) {
     }
 }
 
-// Releases: what every block of the cluster has written is seen by all behind it.
-template <bool Releases> __device__ inline void blocks_meet() {
-#if GEMMEPI_PARTS > 1
-    if (Releases)
-        asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-    else
-        asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
-#else
-    __syncthreads();
-#endif
-}
+// >>parts: the blocks of a cluster
 
-__device__ inline u32 rank_in_cluster() {
-    u32 rank = 0;
 #if GEMMEPI_PARTS > 1
+#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)
+__device__ inline u32 rank_in_cluster() {
+    u32 rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-#endif
     return rank;
 }
 
 // Four sums of the block of that rank.
 __device__ inline Four_sums sums_of_part(const float *at, u32 rank) {
     Four_sums sums;
-#if GEMMEPI_PARTS > 1
     u32 there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((u32)__cvta_generic_to_shared(at)), "r"(rank));
     asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(sums.at[0]), "=f"(sums.at[1]), "=f"(sums.at[2]), "=f"(sums.at[3])
                  : "r"(there)
                  : "memory");
-#else
-    sums = *reinterpret_cast<const Four_sums *>(at);
-#endif
     return sums;
 }
+
+// The i-th four of the columns that this block finishes, which no other reads.
+__device__ inline float *own_four(float *results, int i) {
+    constexpr int FOURS = PART_COLUMNS / 4, LINE_FOURS = HALVES_IN * FOURS;
+    int four = i % LINE_FOURS;
+    return results + i / LINE_FOURS * RESULT_LINE + four / FOURS * TILE_COLUMNS + rank_in_cluster() * PART_COLUMNS + four % FOURS * 4;
+}
+
+// What is on its way from other blocks at a time is eight loads.
+__device__ inline void add_parts(float *results) {
+    constexpr int ALL = TILE_M * HALVES_IN * PART_COLUMNS / 4, AT_ONCE = 8 / PARTS;
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#pragma unroll 1
+    for (int first = (int)threadIdx.x; first < ALL; first += AT_ONCE * THREADS) {
+        Four_sums sums[AT_ONCE][PARTS];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE * PARTS; i++)
+            if (first + i / PARTS * THREADS < ALL)
+                sums[i / PARTS][i % PARTS] = sums_of_part(own_four(results, first + i / PARTS * THREADS), i % PARTS);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+#pragma unroll
+            for (int j = 0; j < (PARTS - 1) * 4; j++)
+                sums[i][0].at[j % 4] += sums[i][j / 4 + 1].at[j % 4];
+            if (first + i * THREADS < ALL)
+                *reinterpret_cast<Four_sums *>(own_four(results, first + i * THREADS)) = sums[i][0];
+        }
+    }
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+// Before a block ends.
+__device__ inline void others_have_read() {
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+#else
+#define CLUSTER
+__device__ inline u32 rank_in_cluster() {
+    return 0;
+}
+__device__ inline void add_parts(float *) {}
+__device__ inline void others_have_read() {}
+#endif
+
+// >>the kernel
 
 // A run of the result, of both halves of the product.
 __device__ inline void take_run(const float *results, int row, int column, Acc (&v)[HALVES][RUN]) {
 #pragma unroll
     for (int i = 0; i < HALVES_IN * RUN; i += 4) {
         const float *at = results + row * RESULT_LINE + i / RUN * TILE_COLUMNS + column + i % RUN;
-        Four_sums sums = sums_of_part(at, 0);
-#pragma unroll
-        for (int part = 1; part < PARTS; part++) {
-            Four_sums other = sums_of_part(at, part);
-#pragma unroll
-            for (int j = 0; j < 4; j++)
-                sums.at[j] += other.at[j];
-        }
+        Four_sums sums = *reinterpret_cast<const Four_sums *>(at);
 #pragma unroll
         for (int j = 0; j < 4; j++)
             v[i / RUN][i % RUN + j] = sums.at[j];
     }
 }
-
-// >>the kernel
-
-#if GEMMEPI_PARTS > 1
-#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)
-#else
-#define CLUSTER
-#endif
 
 // Which tile this block has, or a part of.
 struct Place_of_tile {
@@ -311,8 +326,7 @@ __device__ inline void finish(const gemmepi__plain_params &params, const Place_o
             for (int i = 0; i < HALVES_OUT * RUN; i++)
                 column_sums[i / RUN][i % RUN] = sum(column_sums[i / RUN][i % RUN], v[i / RUN][i % RUN]);
     }
-    if (PARTS > 1)
-        blocks_meet<false>(); // no block ends before the others have read its sums
+    others_have_read();
     if constexpr (HAS_BGRAD)
         store_partials<THREADS>(p, at.item * p.row_tiles + at.row_tile, first, valid, x, y, WIDTH, column_sums);
     end_epilogue(p, state);
@@ -364,6 +378,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     store_sums(results, totals);
     __syncthreads();
     add_warps(results);
-    blocks_meet<true>();
+    add_parts(results);
+    __syncthreads();
     finish(params, at, results);
 }
