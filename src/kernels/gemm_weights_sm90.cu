@@ -1,8 +1,46 @@
-// Few rows in BF16 or F16 and weights in I8 by wgmma, on Hopper; weights.cuh has all but the multiplication. A warpgroup has 64 of a
-// tile's columns, or twice that, and all of its rows: weights come from registers, and the tensor cores read A's rows in shared memory.
-// Of each eight of k that an instruction takes, a lane has a quarter.
+// Few rows in BF16 or F16 and weights in I8 by wgmma, on Hopper: weights.cuh has what stands around it. TMA brings the stages: boxes of
+// 128 bytes along k, whose units of 16 bytes are turned by their line's number. A warpgroup has 64 of a tile's columns, or twice that, and
+// all of its rows: weights come from registers, and the tensor cores read A's rows in shared memory. Of each eight of k that an
+// instruction takes, a lane has a quarter.
 #define GEMMEPI_WGMMA 1
 #include "weights.cuh"
+
+constexpr int LINE = 128, A_BOX = TILE_M * LINE, B_BOX = TILE_N * LINE; // bytes of 64 of A's k, of 128 of the weights'
+
+// >>stages
+
+__device__ inline void wait_for_stage(u32 barrier, u32 parity) {
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n"
+                 "}" ::"r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
+
+__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int k, int line, int item) {
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
+                 "l"(&map), "r"(barrier), "r"(k), "r"(line), "r"(item)
+                 : "memory");
+}
+
+// One thread: a stage's operands, from k on. What of it lies beyond m, n or k is zeros, and of a gate's first half the second.
+__device__ inline void load_stage(const gemmepi__weights_params &p, const Place_of_tile &at, u32 stage, u32 barrier, int k) {
+    int a_item = p.a_items ? (int)at.item : 0, b_item = p.b_items ? (int)at.item : 0;
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(A_BYTES + B_BYTES) : "memory");
+#pragma unroll
+    for (int i = 0; i < WARPS_K * HALVES_IN; i++) {
+        int half = i % HALVES_IN, nth = i / HALVES_IN;
+        load_box(p.b, stage + A_BYTES + nth * B_BOX + half * (TILE_COLUMNS * LINE), barrier, k + nth * 128,
+                 (int)(at.column() + half * p.plain.epilogue.n), b_item);
+    }
+#pragma unroll
+    for (int i = 0; i < STEP / 64; i++)
+        load_box(p.a, stage + i * A_BOX, barrier, k + i * 64, (int)at.row(), a_item);
+}
 
 // >>the instruction: its sums are as many registers as half of A's rows, each named in the text and in the list
 
@@ -53,17 +91,21 @@ __device__ inline u64 descriptor(u32 address) {
 
 constexpr int STEPS = SLICE / 16, FOURS = SIXTEENS * 4; // instructions along k; a lane's pairs of weights for each
 
+// Which of the warpgroups that divide k this one is, the same in all lanes as far as the compiler knows.
+__device__ inline int warpgroup_of_k() {
+    return WARPS_K > 1 ? __shfl_sync(0xffffffff, (int)threadIdx.x / 32 / WARPS_N, 0) : 0;
+}
+
 // Pairs are all loaded first: wgmma's fences let none pass.
 __device__ inline void load_pairs(int stage, u32 (&pairs)[STEPS][FOURS]) {
-    int warp_n = (int)threadIdx.x / 32 % WARPS_N, warp_k = (int)threadIdx.x / 32 / WARPS_N;
-    int eighth = (int)threadIdx.x % 32 / 4, quarter = (int)threadIdx.x % 4;
-    int line = stage + A_BYTES + (warp_n * WARP_N + eighth) * B_LINE + quarter * 2;
+    int warp_n = (int)threadIdx.x / 32 % WARPS_N, eighth = (int)threadIdx.x % 32 / 4, quarter = (int)threadIdx.x % 4;
+    const u8 *line = shared + (stage + A_BYTES + warpgroup_of_k() * B_BOX + (warp_n * WARP_N + eighth) * LINE + quarter * 2);
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
-        const u8 *unit = shared + (line + place_of_unit<1>(eighth, warp_k * STEPS + step));
+        const u8 *unit = line + (step ^ eighth) * 16;
 #pragma unroll
         for (int i = 0; i < FOURS; i++) // mma's order: a line, the eighth behind it, and both again eight of k further
-            pairs[step][i] = *reinterpret_cast<const unsigned short *>(unit + (i / 4 * 2 + i % 2) * 8 * B_LINE + i % 4 / 2 * 8);
+            pairs[step][i] = *reinterpret_cast<const unsigned short *>(unit + (i / 4 * 2 + i % 2) * 8 * LINE + i % 4 / 2 * 8);
     }
 }
 
@@ -75,8 +117,7 @@ __device__ inline void pin(Octet (&sums)[OCTETS]) {
 }
 
 __device__ inline void add_products(int stage, Octet (&sums)[OCTETS]) {
-    int warp_k = (int)threadIdx.x / 32 / WARPS_N;
-    u64 rows = descriptor((u32)__cvta_generic_to_shared(shared) + stage + warp_k * (SLICE / 64 * TILE_M * 128));
+    u64 rows = descriptor((u32)__cvta_generic_to_shared(shared) + stage + warpgroup_of_k() * (SLICE / 64 * A_BOX));
     u32 pairs[STEPS][FOURS];
     load_pairs(stage, pairs);
     pin(sums);
@@ -89,9 +130,71 @@ __device__ inline void add_products(int stage, Octet (&sums)[OCTETS]) {
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (int i = 0; i < SIXTEENS; i++)
-            multiply_64(In(), sums, i, weights[i], rows + (step / 4 * (TILE_M * 128) + step % 4 * 32) / 16);
+            multiply_64(In(), sums, i, weights[i], rows + (step / 4 * A_BOX + step % 4 * 32) / 16);
     }
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     pin(sums);
+}
+
+// >>the kernel
+
+// One thread: every stage's barrier.
+__device__ inline void set_up_barriers(u32 barriers) {
+#pragma unroll 1
+    for (int i = 0; i < STAGES; i++)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + i * 8) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Blocks: items * column tiles * row tiles * parts, these side by side.
+extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
+    gemmepi_weights(GEMMEPI_PARAMS gemmepi__weights_params params) {
+    __shared__ u64 full[STAGES];
+    const Place_of_tile at(params.plain.epilogue);
+    int k_end = (int)params.plain.k, part_k = ((k_end + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP;
+    int k = (int)rank_in_cluster() * part_k, next = k; // what is multiplied and what is loaded next
+    u32 stages = (u32)__cvta_generic_to_shared(shared), barriers = (u32)__cvta_generic_to_shared(full), parity = 0;
+    k_end = k_end - k < part_k ? k_end : k + part_k;
+    if (stages % 1024)
+        __trap();
+    if (threadIdx.x == 0)
+        set_up_barriers(barriers);
+    __syncthreads();
+
+    after_launches_before();
+    Scale_copies scales(params.plain.epilogue, at.item, at.column(), k, (int)params.plain.k);
+#pragma unroll 1
+    for (int i = 0; i < STAGES - 1; i++, next += STEP) {
+        if (next < k_end) {
+            if (threadIdx.x == 0)
+                load_stage(params, at, stages + i * STAGE_BYTES, barriers + i * 8, next);
+            scales.fetch(stages + i * STAGE_BYTES);
+        }
+        if (VARIES)
+            copies_commit();
+    }
+    Octet totals[OCTETS] = {};
+    int now = 0; // the stage's number
+#pragma unroll 1
+    for (; k < k_end; k += STEP, next += STEP) {
+        int before = now ? now - 1 : STAGES - 1;
+        if (VARIES)
+            copies_wait<STAGES - 2>();
+        __syncthreads(); // scales of this stage have come for all, and all are through with the one before it
+        if (next < k_end) {
+            if (threadIdx.x == 0)
+                load_stage(params, at, stages + before * STAGE_BYTES, barriers + before * 8, next);
+            scales.fetch(stages + before * STAGE_BYTES);
+        }
+        if (VARIES)
+            copies_commit();
+        wait_for_stage(barriers + now * 8, parity);
+        multiply_slice(now * STAGE_BYTES, totals);
+        now = now < STAGES - 1 ? now + 1 : 0;
+        parity ^= now == 0;
+    }
+    if (VARIES)
+        copies_wait<0>();
+    add_up_and_finish(params.plain, at, totals);
 }

@@ -182,6 +182,14 @@ typedef struct gemmepi__tensor_map {
 } gemmepi__tensor_map;
 #endif
 
+/* gemm_weights_sm90.cu: product and epilogue, a and b as TMA loads them; those of `plain` are not used. a_items, b_items: whether the
+   batch has its own */
+typedef struct gemmepi__weights_params {
+    gemmepi__tensor_map a, b;
+    gemmepi__plain_params plain;
+    int a_items, b_items;
+} gemmepi__weights_params;
+
 /* maps_sm90.cu: a and b as they lie, for all groups */
 typedef struct gemmepi__maps_params {
     gemmepi__tensor_map a, b;

@@ -1,10 +1,10 @@
-// Product and epilogue of few rows in BF16 or F16 and weights in I8: D = epilogue(alpha A op(B) + beta C). Kernels that differ in what
-// multiplies include this: gemm_weights.cu by mma.sync, gemm_weights_sm90.cu by wgmma (GEMMEPI_WGMMA).
+// Product and epilogue of few rows in BF16 or F16 and weights in I8: D = epilogue(alpha A op(B) + beta C). Two kernels
+// include this, which differ in what copies and multiplies: gemm_weights.cu, and on Hopper gemm_weights_sm90.cu (GEMMEPI_WGMMA).
 //
 // Weights are read as bytes and become 16 bits in registers, without loss. A block has a tile; its warps divide the tile's columns and
-// k among them, and with PARTS the blocks of a cluster divide k, too. cp.async brings slices of k to a ring of stages in shared
-// memory. To mma and wgmma weights are the left operand and A's rows the right one. Warps, then blocks add up what they have, always in
-// the same order, and a thread finishes runs of eight.
+// k among them, and with PARTS the blocks of a cluster divide k, too. Slices of k come to a ring of stages in shared memory. To mma and
+// wgmma weights are the left operand and A's rows the right one. Warps, then blocks add up what they have, always in the same order, and
+// a thread finishes runs of eight.
 //
 // Scales that change along k come with the stages: the sums of a slice are multiplied by them. What lies beyond m, n and k is zero, and
 // only what exists is stored.
@@ -27,7 +27,6 @@ constexpr int PARTS = GEMMEPI_PARTS, STAGES = GEMMEPI_STAGES;
 constexpr int WARP_N = TILE_N / WARPS_N, SIXTEENS = WARP_N / 16, OCTETS = TILE_M / 8; // mma's rows and columns
 constexpr bool WGMMA = GEMMEPI_WGMMA;
 constexpr int SLICE = WGMMA ? 128 : 64, STEP = WARPS_K * SLICE;                       // of k: a warp's, a stage's
-constexpr int UNIT = 16;                                                              // bytes of a copy
 constexpr bool VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128; // along k
 constexpr int STEP_SCALES = STEP > SCALE_STEPS ? STEP / SCALE_STEPS : 1;                           // of a column, in a stage
 constexpr int A_LINE = STEP * 2, B_LINE = STEP, A_BYTES = TILE_M * A_LINE, B_BYTES = TILE_N * B_LINE, SCALE_BYTES = VARIES ? 1024 : 0;
@@ -38,66 +37,14 @@ static_assert(STEP_SCALES * TILE_N <= THREADS && STEP_SCALES * TILE_N * 4 <= 102
 static_assert(PART_COLUMNS % RUN == 0 && WARP_N % 16 == 0 && SCALE_STEPS % SLICE == 0, "runs, fragments and scales are whole");
 static_assert(WARPS_K * TILE_M * RESULT_LINE * 4 <= STAGES * STAGE_BYTES, "sums lie where the stages were");
 
-struct alignas(16) Four {
-    u32 at[4];
-};
+// >>scales along k
 
-// >>copies
-
-// Zeros follow so many bytes. L2 fetches whole lines: of narrow stages the next one's part, too.
-__device__ inline void copy_unit(u32 to, const void *from, int bytes) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
 __device__ inline void copies_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 template <int Left> __device__ inline void copies_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
 }
-
-// Where a line's unit is, in bytes: turned so that the lanes that load at a time, of two lines, meet no bank twice. wgmma takes lines of
-// 128 bytes, turned by their number, and of A those of the same 64 of k together.
-template <int Size> constexpr int LINE_BYTES = WGMMA && Size == 2 ? 128 : STEP * Size; // from a line to the next
-template <int Size> __device__ inline int place_of_unit(int line, int unit) {
-    if (WGMMA && Size == 2)
-        return unit / 8 * (TILE_M * 128) + (unit % 8 ^ line % 8) * UNIT;
-    return (unit ^ (WGMMA ? line % 8 : Size == 2 ? line % 2 : STEP < 128 ? 0 : line % 2 * 4)) * UNIT;
-}
-
-// An operand's lines along k, of elements of so many bytes; a thread copies its unit of every so many lines. Of weights the second
-// half is so many elements behind the first.
-template <class T, int Lines, int Halves> struct Copies {
-    static constexpr int UNITS = STEP * (int)sizeof(T) / UNIT, LINES = THREADS / UNITS, COUNT = Lines < LINES ? 1 : Lines / LINES;
-    static constexpr int OF_HALF = Lines / Halves, ELEMENTS = UNIT / (int)sizeof(T);
-    static_assert(OF_HALF % LINES == 0 || (Halves == 1 && Lines < LINES), "all threads copy as much of either half, or some one unit");
-    static_assert(LINES % (WGMMA ? 8 : 2) == 0, "a thread's lines have their units in one place");
-    const gemmepi__kernel_matrix &x;
-    const T *from;
-    int exist; // lines of either half
-
-    __device__ inline Copies(const gemmepi__kernel_matrix &matrix, long long item, long long first, long long extent, long long first_k)
-        : x(matrix) {
-        int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
-        exist = extent - first < OF_HALF ? (int)(extent - first) : OF_HALF;
-        from = (const T *)x.data + item * x.stride + (first + line) * x.ld + first_k + unit * ELEMENTS;
-    }
-    // The next stage's, of which so much of k exists. extent: as before
-    __device__ inline void fetch(u32 stage, int k_left, long long extent) {
-        int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
-        int valid = (k_left - unit * ELEMENTS) * (int)sizeof(T);
-        u32 to = stage + line * LINE_BYTES<sizeof(T)> + place_of_unit<sizeof(T)>(line, unit);
-        valid = valid < 0 ? 0 : valid < UNIT ? valid : UNIT;
-        const T *at = from;
-        if (Lines < LINES && line >= Lines)
-            return;
-#pragma unroll
-        for (int i = 0; i < COUNT; i++) {
-            copy_unit(to + i * (LINES * LINE_BYTES<sizeof(T)>), at, i * LINES % OF_HALF + line < exist ? valid : 0);
-            at += (Halves > 1 && (i + 1) * LINES == OF_HALF ? extent - OF_HALF + LINES : LINES) * x.ld;
-        }
-        from += STEP;
-    }
-};
 
 // Scales that change along k: a thread has a column's, of each stage one; of what is beyond n the last column's, beyond k zeros.
 struct Scale_copies {
@@ -131,16 +78,13 @@ struct Scale_copies {
 // Two of I8, bytes of a word that `which` picks beside those of a constant, as 16 bits. BF16: 128 + the lower seven bits, less 128 or,
 // where the eighth is set, 256; F16: 1152 + x, less 1152. All of these are exact.
 __device__ inline u32 widen_two(BF16, u32 word, u32 which) {
-    u32 high, wide;
-    asm("mov.u32 %0, 0x43434343;" : "=r"(high)); // in a register, so that `which` is in the instruction
-    u32 two = __byte_perm(word, high, which);
+    u32 two = __byte_perm(word, 0x43434343, which), wide;
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(wide) : "r"(two & 0xff80ff80), "r"(0xbf80bf80), "r"(two & 0xff7fff7f)); // times -1
     return wide;
 }
 __device__ inline u32 widen_two(F16, u32 word, u32 which) {
-    u32 high, wide;
-    asm("mov.u32 %0, 0x64646464;" : "=r"(high));
-    asm("sub.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(__byte_perm(word ^ 0x80808080, high, which)), "r"(0x64806480));
+    u32 wide;
+    asm("sub.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(__byte_perm(word ^ 0x80808080, 0x64646464, which)), "r"(0x64806480));
     return wide;
 }
 
@@ -270,7 +214,7 @@ __device__ inline void add_parts(float *) {}
 __device__ inline void others_have_read() {}
 #endif
 
-// >>the kernel
+// >>finishing
 
 // A run of the result, of both halves of the product.
 __device__ inline void take_run(const float *results, int row, int column, Acc (&v)[HALVES][RUN]) {
@@ -332,49 +276,10 @@ __device__ inline void finish(const gemmepi__plain_params &params, const Place_o
     end_epilogue(p, state);
 }
 
-// Blocks: items * column tiles * row tiles * parts, these side by side.
-extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
-    gemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params) {
-    const gemmepi__epilogue_params &p = params.epilogue;
-    const Place_of_tile at(p);
-    int k = (int)params.k, part_k = ((k + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP, first_k = (int)rank_in_cluster() * part_k;
-
-    after_launches_before();
-    Copies<In, TILE_M, 1> a(params.a, at.item, at.row(), p.m, first_k);
-    Copies<I8, TILE_N, HALVES_IN> b(params.b, at.item, at.column(), p.n, first_k);
-    Scale_copies scales(p, at.item, at.column(), first_k, k);
-    u32 stages = (u32)__cvta_generic_to_shared(shared);
-    int k_left = k - first_k < part_k ? k - first_k : part_k; // of this block's part, from the next stage to be fetched on
-#pragma unroll
-    for (int stage = 0; stage < STAGES - 1; stage++, k_left -= STEP) {
-        if (k_left > 0) {
-            b.fetch(stages + stage * STAGE_BYTES + A_BYTES, k_left, p.n);
-            a.fetch(stages + stage * STAGE_BYTES, k_left, p.m);
-            scales.fetch(stages + stage * STAGE_BYTES);
-        }
-        copies_commit();
-    }
-    Octet totals[OCTETS] = {};
-    int now = 0; // the stage's place
-#pragma unroll 1
-    for (; k_left > -(STAGES - 1) * STEP; k_left -= STEP) {
-        copies_wait<STAGES - 2>();
-        if (WGMMA)
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // copies before it, wgmma behind it
-        __syncthreads(); // this stage has come for all, and all are through with the one before it
-        if (k_left > 0) {
-            u32 next = stages + (now ? now - STAGE_BYTES : (STAGES - 1) * STAGE_BYTES);
-            b.fetch(next + A_BYTES, k_left, p.n);
-            a.fetch(next, k_left, p.m);
-            scales.fetch(next);
-        }
-        copies_commit();
-        multiply_slice(now, totals);
-        now = now < (STAGES - 1) * STAGE_BYTES ? now + STAGE_BYTES : 0;
-    }
-    copies_wait<0>();
-    __syncthreads();
+// What stands behind the multiplication: all that has been copied has come, and been read by this warp.
+__device__ inline void add_up_and_finish(const gemmepi__plain_params &params, const Place_of_tile &at, const Octet (&totals)[OCTETS]) {
     float *results = reinterpret_cast<float *>(shared);
+    __syncthreads();
     store_sums(results, totals);
     __syncthreads();
     add_warps(results);

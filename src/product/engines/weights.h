@@ -4,6 +4,7 @@
 #define GEMMEPI_PRODUCT_ENGINES_WEIGHTS_H
 
 #include "small.h"
+#include "sm90.h"
 
 #define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
 #define GEMMEPI__WEIGHTS_SLICE   64  /* of k: a warp's, of a stage; twice that with wgmma */
@@ -96,7 +97,7 @@ typedef struct gemmepi__weights {
     int stages;
     int applied; /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
-    gemmepi__plain_params params; /* all but pointers and scalars */
+    gemmepi__weights_params params; /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
     size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
     gemmepi__sums sums;
 } gemmepi__weights;
@@ -234,6 +235,20 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
                                        "gemmepi_weights", &weights->launch);
 }
 
+/* What TMA loads. */
+static gemmepi_status gemmepi__weights_maps(const gemmepi_context *context, const gemmepi__problem *problem,
+                                            gemmepi__weights *weights) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    int columns = weights->shape.tile_n / gemmepi__halves_in(problem), result;
+    weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
+    weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
+    result =
+        gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
+    if (!result)
+        result = gemmepi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
+}
+
 static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gemmepi__problem *problem,
                                              const gemmepi__candidate *candidate, void *built) {
     gemmepi__weights *weights = (gemmepi__weights *)built;
@@ -244,17 +259,19 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
     weights->stages = gemmepi__weights_stages(problem, shape, context->arch);
     weights->applied = candidate->applied;
     status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
-                                    &weights->launch, &weights->params);
+                                    &weights->launch, &weights->params.plain);
     if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
         status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    if (!status && shape->wgmma)
+        status = gemmepi__weights_maps(context, problem, weights);
     if (status)
         return status;
     weights->launch.blocks *= (unsigned)shape->parts;
     weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(problem, shape);
-    weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
+    weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
     status = gemmepi__get_weights_kernel(context, problem, weights);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, weights->params.epilogue.row_tiles, &weights->sums);
+        status = gemmepi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
     return status;
 }
 
@@ -275,14 +292,25 @@ static gemmepi_status gemmepi__weights_run(const gemmepi_context *context, const
                                            const void *built, const gemmepi__arguments *arguments,
                                            char *workspace, gemmepi_stream stream) {
     const gemmepi__weights *weights = (const gemmepi__weights *)built;
-    gemmepi__plain_params params = weights->params;
+    uint64_t space[(sizeof(gemmepi__weights_params) + 128) / sizeof(uint64_t)];
+    gemmepi__weights_params *params = (gemmepi__weights_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-    gemmepi__point_epilogue(arguments, weights->applied, workspace, &params.epilogue, params.extras,
-                            params.places);
-    params.a.data = arguments->pointers[GEMMEPI__A];
-    params.b.data = arguments->pointers[GEMMEPI__B];
+    int result = 0;
+    memcpy(params, &weights->params, sizeof *params);
+    gemmepi__point_epilogue(arguments, weights->applied, workspace, &params->plain.epilogue,
+                            params->plain.extras, params->plain.places);
+    params->plain.a.data = arguments->pointers[GEMMEPI__A];
+    params->plain.b.data = arguments->pointers[GEMMEPI__B];
+    if (!status && weights->shape.wgmma)
+        result = gemmepi__point_map(&context->driver, &params->a, params->plain.a.data);
+    if (!status && weights->shape.wgmma && !result)
+        result = gemmepi__point_map(&context->driver, &params->b, params->plain.b.data);
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
     if (!status)
-        status = gemmepi__launch_kernel(context, &weights->launch, &params, "the product", stream);
+        status = gemmepi__launch_kernel(context, &weights->launch,
+                                        weights->shape.wgmma ? (void *)params : (void *)&params->plain,
+                                        "the product", stream);
     if (!status)
         status = gemmepi__run_sums(context, &weights->sums, arguments, workspace,
                                    gemmepi__past(workspace, weights->partial_bytes), stream);
