@@ -14806,17 +14806,16 @@ static const gemmepi__source gemmepi__sources[] = {
 {"weights.cuh",
 {
 "#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?128:64,STEP=WARPS_K*SLICE;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE,SCALE_BYTES=VARIES?1024:0;\n"
-"constexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nstatic_assert(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024,\"a thread copies one scale at most\");\nstatic_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&SCALE_STEPS%SLICE==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\n\n\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\nstruct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\n\nDEVICE Scale_copies(const gemmepi__epilogue_params&p,long long item,long long first,int first_k,int end){\nint own=(int)threadIdx.x%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\n"
-"if(!VARIES)\nreturn;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nScale_line line=scale_line<GEMMEPI_SCALE_B>(p.scale_b.data+item*p.scale_b.stride,outer,HALVES_IN*p.n,end);\nfrom=line.at,step=line.step;\nk=first_k+(int)threadIdx.x/TILE_N*SCALE_STEPS,k_end=end;\n}\nDEVICE void fetch(u32 stage){\nif(VARIES&&threadIdx.x<STEP_SCALES*TILE_N){\nu32 to=stage +A_BYTES+B_BYTES+threadIdx.x*4;\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to),\"l\"(k<k_end?from+k/SCALE_STEPS*step:from),\n\"r\"(k<k_end?4:0)\n: \"memory\");\nk+=STEP;\n}\n}\n};\n\n\n\n\n\nDEVICE u32 widen_two(BF16,u32 word,u32 which){\nu32 two=__byte_perm(word,0x43434343,which),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff80ff80),\"r\"(0xbf80bf80),\"r\"(two&0xff7fff7f));\nreturn wide;\n}\nDEVICE u32 widen_two(F16,u32 word,u32 which){\nu32 wide;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(wide): \"r\"(__byte_perm(word ^ 0x80808080,0x64646464,which)),\"r\"(0x64806480));\n"
-"return wide;\n}\n\n\n\nextern __shared__ __align__(1024)u8 shared[];\n\ntypedef float Octet[SIXTEENS][4];\n\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]);\n\nDEVICE void multiply_slice(int stage,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N,eighth=(int)threadIdx.x%32/4;\nconst float*scales=reinterpret_cast<const float*>(shared+stage +A_BYTES+B_BYTES);\nfloat scale[2*SIXTEENS];\nOctet sums[OCTETS]={};\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nscale[i]=scales[warp_k*SLICE/SCALE_STEPS*TILE_N+warp_n*WARP_N+eighth+8*i];\nadd_products(stage,sums);\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scale[i/2],totals[octet][i/4][i%4]);\n}else{\nadd_products(stage,totals);\n}\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\n"
-"int warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\n",
-"int eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\nstruct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\nfor(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\nDEVICE u32 rank_in_cluster(){\nu32 rank;\n"
-"asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\nFour_sums sums;\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\nreturn sums;\n}\n\n\nDEVICE float*own_four(float*results,int i){\nconstexpr int FOURS=PART_COLUMNS/4,LINE_FOURS=HALVES_IN*FOURS;\nint four=i%LINE_FOURS;\nreturn results+i/LINE_FOURS*RESULT_LINE +four/FOURS*TILE_COLUMNS+rank_in_cluster()*PART_COLUMNS+four%FOURS*4;\n}\n\n\nDEVICE void add_parts(float*results){\nconstexpr int ALL=TILE_M*HALVES_IN*PART_COLUMNS/4,AT_ONCE=8/PARTS;\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n#pragma unroll 1\n"
-"for(int first=(int)threadIdx.x;first<ALL;first+=AT_ONCE*THREADS){\nFour_sums sums[AT_ONCE][PARTS];\n#pragma unroll\nfor(int i=0;i<AT_ONCE*PARTS;i++)\nif(first+i/PARTS*THREADS<ALL)\nsums[i/PARTS][i%PARTS]=sums_of_part(own_four(results,first+i/PARTS*THREADS),i%PARTS);\n#pragma unroll\nfor(int i=0;i<AT_ONCE;i++){\n#pragma unroll\nfor(int j=0;j<(PARTS-1)*4;j++)\nsums[i][0].at[j%4]+=sums[i][j/4+1].at[j%4];\nif(first+i*THREADS<ALL)\n*reinterpret_cast<Four_sums*>(own_four(results,first+i*THREADS))=sums[i][0];\n}\n}\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\" ::: \"memory\");\n}\n\nDEVICE void others_have_read(){\nasm volatile(\"barrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n#else\n#define CLUSTER\nDEVICE u32 rank_in_cluster(){\nreturn 0;\n}\nDEVICE void add_parts(float*){}\nDEVICE void others_have_read(){}\n#endif\n\n\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\n"
-"const float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums= *reinterpret_cast<const Four_sums*>(at);\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gemmepi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gemmepi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\n"
-"long long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\n",
-"Epilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nothers_have_read();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\n\nDEVICE void add_up_and_finish(const gemmepi__plain_params&params,const Place_of_tile&at,const Octet(&totals)[OCTETS]){\nfloat*results=reinterpret_cast<float*>(shared);\n"
-"__syncthreads();\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nadd_parts(results);\n__syncthreads();\nfinish(params,at,results);\n}\n"}},
+"constexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\n\nconstexpr int PART_RUNS=(TILE_COLUMNS/RUN+PARTS-1)/PARTS,PART_COLUMNS=PART_RUNS*RUN;\nconstexpr int WIDTH=PART_RUNS>16?32:PART_RUNS>8?16:PART_RUNS>4?8:PART_RUNS>2?4:PART_RUNS;\nconstexpr int HEIGHT=THREADS/WIDTH;\nstatic_assert(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024,\"a thread copies one scale at most\");\nstatic_assert(TILE_COLUMNS%RUN==0&&PART_RUNS<=WIDTH&&WARP_N%16==0&&SCALE_STEPS%SLICE==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\n\n\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\nstruct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\n\n"
+"DEVICE Scale_copies(const gemmepi__epilogue_params&p,long long item,long long first,int first_k,int end){\nint own=(int)threadIdx.x%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\nif(!VARIES)\nreturn;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nScale_line line=scale_line<GEMMEPI_SCALE_B>(p.scale_b.data+item*p.scale_b.stride,outer,HALVES_IN*p.n,end);\nfrom=line.at,step=line.step;\nk=first_k+(int)threadIdx.x/TILE_N*SCALE_STEPS,k_end=end;\n}\nDEVICE void fetch(u32 stage){\nif(VARIES&&threadIdx.x<STEP_SCALES*TILE_N){\nu32 to=stage +A_BYTES+B_BYTES+threadIdx.x*4;\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to),\"l\"(k<k_end?from+k/SCALE_STEPS*step:from),\n\"r\"(k<k_end?4:0)\n: \"memory\");\nk+=STEP;\n}\n}\n};\n\n\n\n\n\nDEVICE u32 widen_two(BF16,u32 word,u32 which){\nu32 two=__byte_perm(word,0x43434343,which),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff80ff80),\"r\"(0xbf80bf80),\"r\"(two&0xff7fff7f));\nreturn wide;\n"
+"}\nDEVICE u32 widen_two(F16,u32 word,u32 which){\nu32 wide;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(wide): \"r\"(__byte_perm(word ^ 0x80808080,0x64646464,which)),\"r\"(0x64806480));\nreturn wide;\n}\n\n\n\nextern __shared__ __align__(1024)u8 shared[];\n\ntypedef float Octet[SIXTEENS][4];\n\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]);\n\nDEVICE void multiply_slice(int stage,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N,eighth=(int)threadIdx.x%32/4;\nconst float*scales=reinterpret_cast<const float*>(shared+stage +A_BYTES+B_BYTES);\nfloat scale[2*SIXTEENS];\nOctet sums[OCTETS]={};\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nscale[i]=scales[warp_k*SLICE/SCALE_STEPS*TILE_N+warp_n*WARP_N+eighth+8*i];\nadd_products(stage,sums);\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\n"
+"totals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scale[i/2],totals[octet][i/4][i%4]);\n}else{\nadd_products(stage,totals);\n}\n}\n\n\n\n",
+"DEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\nstruct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\nfor(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\n\n"
+"#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\nDEVICE u32 rank_in_cluster(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\nFour_sums sums;\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\nreturn sums;\n}\n\n\nDEVICE float*own_four(float*results,int i){\nconstexpr int FOURS=PART_COLUMNS/4,LINE_FOURS=HALVES_IN*FOURS;\nint four=i%LINE_FOURS,column=(int)rank_in_cluster()*PART_COLUMNS+four%FOURS*4;\nif(i>=TILE_M*LINE_FOURS||column>=TILE_COLUMNS)\nreturn NULL;\nreturn results+i/LINE_FOURS*RESULT_LINE +four/FOURS*TILE_COLUMNS+column;\n}\n\n\nDEVICE void add_parts(float*results){\n"
+"constexpr int ALL=TILE_M*HALVES_IN*PART_COLUMNS/4,AT_ONCE=8/PARTS;\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n#pragma unroll 1\nfor(int first=(int)threadIdx.x;first<ALL;first+=AT_ONCE*THREADS){\nFour_sums sums[AT_ONCE][PARTS];\n#pragma unroll\nfor(int i=0;i<AT_ONCE*PARTS;i++){\nconst float*at=own_four(results,first+i/PARTS*THREADS);\nif(at)\nsums[i/PARTS][i%PARTS]=sums_of_part(at,i%PARTS);\n}\n#pragma unroll\nfor(int i=0;i<AT_ONCE;i++){\nfloat*at=own_four(results,first+i*THREADS);\n#pragma unroll\nfor(int j=0;j<(PARTS-1)*4;j++)\nsums[i][0].at[j%4]+=sums[i][j/4+1].at[j%4];\nif(at)\n*reinterpret_cast<Four_sums*>(at)=sums[i][0];\n}\n}\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\" ::: \"memory\");\n}\n\nDEVICE void others_have_read(){\nasm volatile(\"barrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n#else\n#define CLUSTER\nDEVICE u32 rank_in_cluster(){\nreturn 0;\n}\nDEVICE void add_parts(float*){}\n"
+"DEVICE void others_have_read(){}\n#endif\n\n\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\nconst float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums= *reinterpret_cast<const Four_sums*>(at);\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gemmepi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gemmepi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gemmepi__epilogue_params&p=params.epilogue;\n",
+"int x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nif(x>=PART_RUNS||own_column>=TILE_COLUMNS)\nvalid=0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nothers_have_read();\n"
+"if constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\n\nDEVICE void add_up_and_finish(const gemmepi__plain_params&params,const Place_of_tile&at,const Octet(&totals)[OCTETS]){\nfloat*results=reinterpret_cast<float*>(shared);\n__syncthreads();\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nadd_parts(results);\n__syncthreads();\nfinish(params,at,results);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
@@ -24178,68 +24177,48 @@ static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
   {8, 64, 2, 1, 0},
   {8, 64, 2, 2, 0},
   {8, 128, 4, 1, 0},
-  {8, 128, 4, 4, 0},
   {16, 32, 1, 1, 0},
   {16, 64, 2, 1, 0},
   {16, 64, 2, 2, 0},
   {16, 128, 4, 1, 0},
-  {16, 128, 4, 4, 0},
   {32, 64, 2, 1, 0},
   {32, 64, 2, 2, 0},
   {32, 128, 4, 1, 0},
-  {32, 128, 4, 2, 0},
-  {32, 128, 4, 4, 0},
+  {32, 128, 4, 3, 0},
   {64, 64, 2, 2, 0},
   {64, 128, 4, 1, 0},
   {64, 128, 4, 2, 0},
-  {64, 128, 4, 4, 0},
-  {64, 256, 8, 1, 0},
-  {64, 256, 8, 2, 0},
-  {64, 256, 8, 4, 0},
+  {64, 128, 4, 3, 0},
   {8, 64, 4, 1, 1},
   {8, 64, 4, 2, 1},
-  {8, 64, 4, 4, 1},
   {8, 128, 8, 1, 1},
-  {8, 128, 8, 2, 1},
-  {8, 128, 8, 4, 1},
-  {8, 128, 8, 8, 1},
-  {8, 256, 8, 1, 1},
-  {8, 256, 8, 2, 1},
-  {8, 256, 8, 4, 1},
-  {8, 256, 8, 8, 1},
   {16, 64, 4, 1, 1},
   {16, 64, 4, 2, 1},
   {16, 64, 4, 4, 1},
   {16, 128, 8, 1, 1},
-  {16, 128, 8, 2, 1},
-  {16, 128, 8, 4, 1},
-  {16, 128, 8, 8, 1},
-  {16, 256, 8, 1, 1},
-  {16, 256, 8, 2, 1},
-  {16, 256, 8, 4, 1},
-  {16, 256, 8, 8, 1},
+  {16, 128, 8, 3, 1},
   {32, 64, 4, 1, 1},
   {32, 64, 4, 2, 1},
   {32, 64, 4, 4, 1},
   {32, 128, 8, 1, 1},
   {32, 128, 8, 2, 1},
-  {32, 128, 8, 4, 1},
-  {32, 128, 8, 8, 1},
-  {32, 256, 8, 1, 1},
+  {32, 128, 8, 3, 1},
   {32, 256, 8, 2, 1},
-  {32, 256, 8, 4, 1},
-  {32, 256, 8, 8, 1},
+  {32, 256, 8, 3, 1},
+  {32, 256, 8, 5, 1},
+  {32, 256, 8, 6, 1},
+  {32, 256, 8, 7, 1},
   {64, 64, 4, 1, 1},
   {64, 64, 4, 2, 1},
   {64, 64, 4, 4, 1},
   {64, 128, 8, 1, 1},
   {64, 128, 8, 2, 1},
-  {64, 128, 8, 4, 1},
-  {64, 128, 8, 8, 1},
-  {64, 256, 8, 1, 1},
+  {64, 128, 8, 3, 1},
   {64, 256, 8, 2, 1},
-  {64, 256, 8, 4, 1},
-  {64, 256, 8, 8, 1},
+  {64, 256, 8, 3, 1},
+  {64, 256, 8, 5, 1},
+  {64, 256, 8, 6, 1},
+  {64, 256, 8, 7, 1},
 };
 
 typedef struct gemmepi__weights {
