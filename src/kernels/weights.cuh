@@ -175,13 +175,13 @@ __device__ inline Four_sums sums_of_part(const float *at, u32 rank) {
     return sums;
 }
 
-// The i-th four of the columns that this block finishes, which no other reads; NULL: they are not the tile's.
-__device__ inline float *own_four(float *results, int i) {
+// Where the i-th four of the columns are that this block finishes, which no other reads; -1: they are not the tile's.
+__device__ inline int own_four(int i) {
     constexpr int FOURS = PART_COLUMNS / 4, LINE_FOURS = HALVES_IN * FOURS;
     int four = i % LINE_FOURS, column = (int)rank_in_cluster() * PART_COLUMNS + four % FOURS * 4;
     if (i >= TILE_M * LINE_FOURS || column >= TILE_COLUMNS)
-        return NULL;
-    return results + i / LINE_FOURS * RESULT_LINE + four / FOURS * TILE_COLUMNS + column;
+        return -1;
+    return i / LINE_FOURS * RESULT_LINE + four / FOURS * TILE_COLUMNS + column;
 }
 
 // What is on its way from other blocks at a time is up to eight loads of each thread.
@@ -193,18 +193,18 @@ __device__ inline void add_parts(float *results) {
         Four_sums sums[AT_ONCE][PARTS];
 #pragma unroll
         for (int i = 0; i < AT_ONCE * PARTS; i++) {
-            const float *at = own_four(results, first + i / PARTS * THREADS);
-            if (at)
-                sums[i / PARTS][i % PARTS] = sums_of_part(at, i % PARTS);
+            int at = own_four(first + i / PARTS * THREADS);
+            if (at >= 0)
+                sums[i / PARTS][i % PARTS] = sums_of_part(results + at, i % PARTS);
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
-            float *at = own_four(results, first + i * THREADS);
+            int at = own_four(first + i * THREADS);
 #pragma unroll
             for (int j = 0; j < (PARTS - 1) * 4; j++)
                 sums[i][0].at[j % 4] += sums[i][j / 4 + 1].at[j % 4];
-            if (at)
-                *reinterpret_cast<Four_sums *>(at) = sums[i][0];
+            if (at >= 0)
+                *reinterpret_cast<Four_sums *>(results + at) = sums[i][0];
         }
     }
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
