@@ -28,14 +28,25 @@ template <class T, int Lines, int Halves> struct Copies {
     static_assert(OF_HALF % LINES == 0 || (Halves == 1 && Lines < LINES), "all threads copy as much of either half, or some one unit");
     static_assert(LINES % 2 == 0, "a thread's lines have their units in one place");
     const gemmepi__kernel_matrix &x;
-    const T *from;
+    const T *from, *start;
     int exist; // lines of either half
 
     __device__ inline Copies(const gemmepi__kernel_matrix &matrix, long long item, long long first, long long extent, long long first_k)
         : x(matrix) {
         int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
         exist = extent - first < OF_HALF ? (int)(extent - first) : OF_HALF;
-        from = (const T *)x.data + item * x.stride + (first + line) * x.ld + first_k + unit * ELEMENTS;
+        start = (const T *)x.data + item * x.stride + first * x.ld + first_k;
+        from = start + line * x.ld + unit * ELEMENTS;
+    }
+    // To L2 what of these lines lies in the first stages. A thread has every so many pieces of 128 bytes.
+    __device__ inline void prefetch(int k_left, long long extent) const {
+        constexpr int PIECE = 128 / (int)sizeof(T), PIECES = (STAGES - 1) * STEP / PIECE;
+        for (int i = (int)threadIdx.x; i < Lines * PIECES; i += THREADS) {
+            int line = i / PIECES, k = i % PIECES * PIECE, half = line / OF_HALF;
+            const T *at = start + (line % OF_HALF + half * extent) * x.ld + k;
+            if (line % OF_HALF < exist && k < k_left)
+                asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+        }
     }
     // The next stage's, of which so much of k exists. extent: as before
     __device__ inline void fetch(u32 stage, int k_left, long long extent) {
@@ -111,9 +122,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     const Place_of_tile at(p);
     int k = (int)params.k, part_k = ((k + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP, first_k = (int)rank_in_cluster() * part_k;
 
-    after_launches_before();
     Copies<In, TILE_M, 1> a(params.a, at.item, at.row(), p.m, first_k);
     Copies<I8, TILE_N, HALVES_IN> b(params.b, at.item, at.column(), p.n, first_k);
+    if (GEMMEPI_AHEAD && __CUDA_ARCH__ >= 900)
+        b.prefetch(k - first_k < part_k ? k - first_k : part_k, p.n); // whoever writes them: L2 is where that is
+    after_launches_before();
     Scale_copies scales(p, at.item, at.column(), first_k, k);
     u32 stages = (u32)__cvta_generic_to_shared(shared);
     int k_left = k - first_k < part_k ? k - first_k : part_k; // of this block's part, from the next stage to be fetched on

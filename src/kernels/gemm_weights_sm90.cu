@@ -27,6 +27,17 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
                  : "memory");
 }
 
+// One thread: to L2 what the first stages have of the weights.
+__device__ inline void prefetch_stages(const gemmepi__weights_params &p, const Place_of_tile &at, int k, int k_end) {
+    int item = p.b_items ? (int)at.item : 0, end = k_end - k < (STAGES - 1) * STEP ? k_end : k + (STAGES - 1) * STEP;
+#pragma unroll 1
+    for (; k < end; k += 128)
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(&p.b), "r"(k),
+                         "r"((int)(at.column() + half * p.plain.epilogue.n)), "r"(item));
+}
+
 // One thread: a stage's operands, from k on. What of it lies beyond m, n or k is zeros, and of a gate's first half the second.
 __device__ inline void load_stage(const gemmepi__weights_params &p, const Place_of_tile &at, u32 stage, u32 barrier, int k) {
     int a_item = p.a_items ? (int)at.item : 0, b_item = p.b_items ? (int)at.item : 0;
@@ -162,6 +173,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
         set_up_barriers(barriers);
     __syncthreads();
 
+    if (GEMMEPI_AHEAD && threadIdx.x == 0)
+        prefetch_stages(params, at, k, k_end); // whoever writes them: L2 is where that is
     after_launches_before();
     Scale_copies scales(params.plain.epilogue, at.item, at.column(), k, (int)params.plain.k);
 #pragma unroll 1

@@ -20,6 +20,9 @@
 #define GEMMEPI_STAGES  8
 #endif
 
+#ifndef GEMMEPI_AHEAD
+#define GEMMEPI_AHEAD 1
+#endif
 typedef GEMMEPI_INPUT In;
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_COLUMNS = TILE_N / HALVES_IN; // of either half
 constexpr int WARPS = 8, THREADS = 32 * WARPS, WARPS_N = GEMMEPI_WARPS_N, WARPS_K = WARPS / WARPS_N;
