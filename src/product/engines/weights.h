@@ -141,15 +141,31 @@ static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const g
 
 /* >>how long it takes */
 
-/* Cycles, fitted to 144 times of these shapes in CUDA graphs on an H100, which are a quarter off in the mean: of a launch with its first
-   stages and its end, of a stage, and of each row in it, with scales that change along k more; and of each part that is added up in a
-   cluster, of which not as many are under way as there are multiprocessors. And bytes that a multiprocessor gets in a cycle. */
-#define GEMMEPI__WEIGHTS_LAUNCH 7500
-#define GEMMEPI__WEIGHTS_FIXED  810
-#define GEMMEPI__WEIGHTS_ROW    16
-#define GEMMEPI__WEIGHTS_SCALED 8
-#define GEMMEPI__WEIGHTS_MEET   2600
-#define GEMMEPI__WEIGHTS_RATE   24
+/* Cycles, fitted to times of these shapes in CUDA graphs on an H100, of which they are 8 percent off in the mean: of a launch with its
+   first stages and its end; by mma.sync of a stage, and of each row in it, with scales that change along k more; by wgmma of 16 KiB of
+   weights, likewise; and of each part that is added up in a cluster. And bytes that come to a multiprocessor in a cycle, alone and where
+   all ask. */
+#define GEMMEPI__WEIGHTS_LAUNCH       4000
+#define GEMMEPI__WEIGHTS_FIXED        745
+#define GEMMEPI__WEIGHTS_ROW          11
+#define GEMMEPI__WEIGHTS_SCALED       3
+#define GEMMEPI__WEIGHTS_WGMMA_FIXED  1200
+#define GEMMEPI__WEIGHTS_WGMMA_ROW    3
+#define GEMMEPI__WEIGHTS_WGMMA_SCALED 1.7
+#define GEMMEPI__WEIGHTS_MEET         1000
+#define GEMMEPI__WEIGHTS_RATE         48
+#define GEMMEPI__WEIGHTS_SHARE        21
+
+/* Cycles of a stage's multiplications. */
+static double gemmepi__weights_work(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
+    int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+    double units = shape->tile_n * gemmepi__weights_step(shape) / 16384.0;
+    if (shape->wgmma)
+        return units * (GEMMEPI__WEIGHTS_WGMMA_FIXED +
+                        (GEMMEPI__WEIGHTS_WGMMA_ROW + (varies ? GEMMEPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m);
+    return GEMMEPI__WEIGHTS_FIXED +
+           (GEMMEPI__WEIGHTS_ROW + (varies ? GEMMEPI__WEIGHTS_SCALED : 0)) * shape->tile_m;
+}
 
 /* Microseconds with a shape, roughly. */
 static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -157,16 +173,19 @@ static double gemmepi__weights_microseconds(const gemmepi_context *context, cons
     int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
                                                   gemmepi__divide_up(problem->n, shape->tile_n)),
                                    problem->batch);
-    int64_t steps =
-        gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
-    double waves = (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
-    int row = GEMMEPI__WEIGHTS_ROW +
-              (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALED : 0);
-    double stage = GEMMEPI__WEIGHTS_FIXED + row * shape->tile_m;
-    double load = (double)gemmepi__weights_stage(problem, shape) / GEMMEPI__WEIGHTS_RATE;
-    double cycles =
-        GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
-    cycles += waves * (double)steps * (stage > load ? stage : load);
+    int64_t blocks = gemmepi__times(tiles, shape->parts);
+    int64_t resident = gemmepi__resident_blocks(context, shape->parts);
+    double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)),
+                                              shape->parts);
+    double waves = (double)gemmepi__divide_up(blocks, resident);
+    double at_once = (double)(blocks < resident ? blocks : resident);
+    double share = GEMMEPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
+    double rate = share < GEMMEPI__WEIGHTS_RATE ? share : GEMMEPI__WEIGHTS_RATE;
+    double load = gemmepi__weights_stage(problem, shape) / rate;
+    double work = gemmepi__weights_work(problem, shape);
+    double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * steps * (work > load ? work : load);
+    if (shape->parts > 1)
+        cycles += waves * GEMMEPI__WEIGHTS_MEET * shape->parts;
     return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
 }
 
