@@ -24154,8 +24154,9 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
         gemmepi__small_describe,
         gemmepi__small_explain,
         GEMMEPI__HAS_SM80 ? gemmepi__small_run : NULL};
-/* The kernel of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu: it reads the weights as bytes, so that
- memory gives half of what it would of 16 bits. It takes weights that lie along k, as nn.Linear has them, and A's rows likewise. */
+/* The kernels of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu and on Hopper gemm_weights_sm90.cu: they
+ read the weights as bytes, so that memory gives half of what it would of 16 bits. They take weights that lie along k, as nn.Linear has
+ them, and A's rows likewise. */
 
 #define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
 #define GEMMEPI__WEIGHTS_SLICE   64 /* of k: a warp's, of a stage; twice that with wgmma */
@@ -24278,9 +24279,9 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
   return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
 }
 
-/* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
+/* Blocks of a cluster have a run of a tile's columns each, and something to add up. Clusters are Hopper's and later, wgmma is Hopper's. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape, int arch) {
-  if (shape->wgmma && (arch != 90 || !GEMMEPI__HAS_SM90))
+  if (shape->wgmma && (arch != 90 || !GEMMEPI__HAS_SM90 || gemmepi__loads_rule(problem)))
     return 0;
   if (shape->parts == 1)
     return 1;
