@@ -8493,6 +8493,13 @@ typedef struct gemmepi__tensor_map {
 } gemmepi__tensor_map;
 #endif
 
+/* gemm_weights_sm90.cu: product and epilogue, a and b as TMA loads them; those of `plain` are not used. */
+typedef struct gemmepi__weights_params {
+  gemmepi__tensor_map a, b;
+  int a_items, b_items; /* whether the batch has its own */
+  gemmepi__plain_params plain; /* last: kernels have as much of it as they use */
+} gemmepi__weights_params;
+
 /* maps_sm90.cu: a and b as they lie, for all groups */
 typedef struct gemmepi__maps_params {
   gemmepi__tensor_map a, b;
@@ -14832,10 +14839,12 @@ static const gemmepi__source gemmepi__sources[] = {
 "}gemmepi__fault;\nenum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__group_sums_params{\ngemmepi__kernel_matrix x;\nconst float*scale;\nvoid*out;\nlong long out_stride;\nconst int*index,*count;\nconst gemmepi__group_part*parts;\nint columns;\nunsigned column_tiles;\n}gemmepi__group_sums_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\n"
 "gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__plain_params;\n\n\ntypedef struct gemmepi__quantise_params{\ngemmepi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gemmepi__quantise_params;\n\n\ntypedef struct gemmepi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gemmepi__history_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n#ifdef __CUDACC_RTC__\n"
 "struct alignas(64)gemmepi__tensor_map{\nunsigned long long words[16];\n",
-"};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n"
-"#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\n"
-"const void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\n"
-"long long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES],stride_turned[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__weights_params{\ngemmepi__tensor_map a,b;\nint a_items,b_items;\ngemmepi__plain_params plain;\n}gemmepi__weights_params;\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nunsigned tile_rows;\n"
+"unsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\n"
+"gemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\n"
+"typedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
+"long long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES],stride_turned[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\nint phase;\nunsigned tile_count;\n",
+"void*partials;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n\n\n#if __CUDA_ARCH__ < 800\nconstexpr int MOST_AT_ONCE=BACKWARD?2:4;\n#else\nconstexpr int MOST_AT_ONCE=2;\n#endif\nconstexpr int AT_ONCE=\nsizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:MOST_AT_ONCE;\n\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr bool IS_LEAN=PARTS==1&&WHOLE&&GEMMEPI_APPLIED&&ALIGNED&&sizeof(Acc)==4;\nconstexpr bool KEEPS_MORE=GATED?UPSTREAM||sizeof(GEMMEPI_PRODUCT_TYPE)==4\n:UPSTREAM&&HAS_BGRAD&&__CUDA_ARCH__>=1000;\nconstexpr int BLOCKS= !IS_LEAN?1:KEEPS_MORE?2:3;\n#else\nconstexpr int BLOCKS=1;\n#endif\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nWords<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\n"
@@ -15033,28 +15042,44 @@ static const gemmepi__source gemmepi__sources[] = {
 "Acc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_weights.cu",
 {
-"#line 1 \"src/kernels/gemm_weights.cu\"\n#line 10\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr int SLICE=64,STEP=WARPS_K*SLICE;\nconstexpr int UNIT=16;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,STAGE_BYTES=A_BYTES+TILE_N*B_LINE;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n"
-"static_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&SCALE_STEPS%SLICE==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\nreturn unit ^(Size==2?line%2:STEP<128?0:line%2*4);\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\n"
-"static constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gemmepi__kernel_matrix&x;\nconst T*from;\nint exist;\n\nDEVICE Copies(const gemmepi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n:x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nfrom=(const T*)x.data+item*x.stride +(first+line)*x.ld+first_k+unit*ELEMENTS;\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nint valid=(k_left-unit*ELEMENTS)*(int)sizeof(T);\nu32 to=stage +(line*UNITS+place_of_unit<sizeof(T)>(line,unit))*UNIT;\nvalid=valid<0?0:valid<UNIT?valid:UNIT;\nconst T*at=from;\n"
-"if(Lines<LINES&&line>=Lines)\nreturn;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*UNITS*UNIT),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=(Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld;\n}\nfrom+=STEP;\n}\n};\n\n\n\n\n\nDEVICE void widen(BF16,u32 word,u32&first,u32&second){\nconstexpr u32 one=0x3f803f80;\n#pragma unroll\nfor(int i=0;i<2;i++){\nu32 two=__byte_perm(word,0x43434343,i?0x4342:0x4140),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff7fff7f),\"r\"(one),\"r\"((two&0xff80ff80)|0x80008000));\n(i?second:first)=wide;\n}\n}\nDEVICE void widen(F16,u32 word,u32&first,u32&second){\nword ^=0x80808080;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(first): \"r\"(__byte_perm(word,0x64646464,0x4140)),\"r\"(0x64806480));\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(second): \"r\"(__byte_perm(word,0x64646464,0x4342)),\"r\"(0x64806480));\n}\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\n",
-"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\n\n\nstruct Slice_scales{\nconst float*scale;\nint place[2*SIXTEENS];\nfloat now[2*SIXTEENS],next[2*SIXTEENS],last[2*SIXTEENS];\nint k,k_end;\n\nDEVICE Slice_scales(const gemmepi__epilogue_params&p,long long item,long long first,int column,int first_k,int end){\nif(!VARIES)\nreturn;\n"
-"scale=p.scale_b.data+item*p.scale_b.stride;\nk=first_k,k_end=end;\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++){\nint own=column+8*i;\nlong long outer=first+own%TILE_COLUMNS;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nplace[i]=(int)(scale_line<GEMMEPI_SCALE_B>(scale,outer,HALVES_IN*p.n,k_end).at-scale);\n}\nload(p,next);\nk+=STEP;\nload(p,last);\n}\nDEVICE void load(const gemmepi__epilogue_params&p,float(&to)[2*SIXTEENS])const{\nconst float*from=scale +k/SCALE_STEPS*scale_line<GEMMEPI_SCALE_B>(scale,0,HALVES_IN*p.n,0).step;\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nto[i]=k<k_end?from[place[i]]:0;\n}\nDEVICE void go_on(const gemmepi__epilogue_params&p){\nmemcpy(now,next,sizeof now);\nmemcpy(next,last,sizeof next);\nk+=STEP;\nload(p,last);\n}\n};\n\n\n\ntypedef float Octet[SIXTEENS][4];\n\n\nDEVICE void add_products(const u8*a,const u8*b,int eighth,Octet(&sums)[OCTETS]){\nFour bytes[SIXTEENS*2];\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\n"
-"bytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int half=0;half<2;half++){\nu32 weights[SIXTEENS][2][4];\nFour rows[OCTETS];\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(a+octet*8*A_LINE +(half?eighth%2? -UNIT:UNIT:0));\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++){\nint j=i/2%2;\nwiden(In(),bytes[i/4*2+i%2].at[half*2+j],weights[i/4][j][i%2],weights[i/4][j][i%2+2]);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n}\n\nDEVICE void multiply_slice(const u8*stage,const Slice_scales&scales,Octet(&totals)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\n"
-"const u8*a=stage +eighth*A_LINE,*b=stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\na+=place_of_unit<2>(eighth,warp_k*(SLICE*2/UNIT)+2*quarter)*UNIT;\nb+=place_of_unit<1>(eighth,warp_k*(SLICE/UNIT)+quarter)*UNIT;\nif constexpr(VARIES){\nOctet sums[OCTETS]={};\nadd_products(a,b,eighth,sums);\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scales.now[i/2],totals[octet][i/4][i%4]);\n}else{\nadd_products(a,b,eighth,totals);\n}\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\n"
-"struct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\n",
-"for(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\ntemplate<bool Releases>DEVICE void blocks_meet(){\n#if GEMMEPI_PARTS > 1\nif(Releases)\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\nelse\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n#else\n__syncthreads();\n#endif\n}\n\nDEVICE u32 rank_in_cluster(){\nu32 rank=0;\n#if GEMMEPI_PARTS > 1\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\n#endif\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\n"
-"Four_sums sums;\n#if GEMMEPI_PARTS > 1\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\n#else\nsums= *reinterpret_cast<const Four_sums*>(at);\n#endif\nreturn sums;\n}\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\nconst float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums=sums_of_part(at,0);\n#pragma unroll\nfor(int part=1;part<PARTS;part++){\nFour_sums other=sums_of_part(at,part);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\n"
-"#else\n#define CLUSTER\n#endif\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gemmepi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gemmepi__plain_params&params,const Place_of_tile&at,const float*results){\nconst gemmepi__epilogue_params&p=params.epilogue;\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\n"
-"Of_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nif(PARTS>1)\nblocks_meet<false>();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\nextern __shared__ u8 shared[];\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\n"
-"const Place_of_tile at(p);\n",
-"int warp=(int)threadIdx.x/32,warp_n=warp%WARPS_N,warp_k=warp/WARPS_N;\nint k=(int)params.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nafter_launches_before();\nCopies<In,TILE_M,1>a(params.a,at.item,at.row(),p.m,first_k);\nCopies<I8,TILE_N,HALVES_IN>b(params.b,at.item,at.column(),p.n,first_k);\nSlice_scales scales(p,at.item,at.column(),warp_n*WARP_N+(int)threadIdx.x%32/4,first_k+warp_k*SLICE,k);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\nint k_left=k-first_k<part_k?k-first_k:part_k;\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0){\nb.fetch(stages+stage*STAGE_BYTES+A_BYTES,k_left,p.n);\na.fetch(stages+stage*STAGE_BYTES,k_left,p.m);\n}\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0){\nu32 next=stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES);\n"
-"b.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\n}\ncopies_commit();\nif(VARIES)\nscales.go_on(p);\nmultiply_slice(shared+now,scales,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\n__syncthreads();\nfloat*results=reinterpret_cast<float*>(shared);\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nblocks_meet<true>();\nfinish(params,at,results);\n}\n"}},
+"#line 1 \"src/kernels/gemm_weights.cu\"\n\n\n#define GEMMEPI_WGMMA 0\n#include \"weights.cuh\"\n\nconstexpr int UNIT=16;\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\n\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\nreturn unit ^(Size==2?line%2:STEP<128?0:line%2*4);\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\nstatic constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gemmepi__kernel_matrix&x;\nconst T*from,*start;\nint exist;\n\n"
+"DEVICE Copies(const gemmepi__kernel_matrix&matrix,long long item,long long first,long long extent,long long first_k)\n:x(matrix){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nexist=extent-first<OF_HALF?(int)(extent-first):OF_HALF;\nstart=(const T*)x.data+item*x.stride +first*x.ld+first_k;\nfrom=start+line*x.ld+unit*ELEMENTS;\n}\n\nDEVICE void prefetch(int k_left,long long extent)const{\nconstexpr int PIECE=128/(int)sizeof(T),PIECES=(STAGES-1)*STEP/PIECE;\nfor(int i=(int)threadIdx.x;i<Lines*PIECES;i+=THREADS){\nint line=i/PIECES,k=i%PIECES*PIECE,half=line/OF_HALF;\nconst T*at=start+(line%OF_HALF+half*extent)*x.ld+k;\nif(line%OF_HALF<exist&&k<k_left)\nasm volatile(\"prefetch.global.L2 [%0];\" ::\"l\"(at));\n}\n}\n\nDEVICE void fetch(u32 stage,int k_left,long long extent){\nint line=(int)threadIdx.x/UNITS,unit=(int)threadIdx.x%UNITS;\nint valid=(k_left-unit*ELEMENTS)*(int)sizeof(T);\nu32 to=stage +(line*UNITS+place_of_unit<sizeof(T)>(line,unit))*UNIT;\n"
+"valid=valid<0?0:valid<UNIT?valid:UNIT;\nconst T*at=from;\nif(Lines<LINES&&line>=Lines)\nreturn;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*UNITS*UNIT),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=(Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld;\n}\nfrom+=STEP;\n}\n};\n\n\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n"
+": \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nconst u8*a=shared+stage +eighth*A_LINE,*b=shared+stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\nFour bytes[SIXTEENS*2];\na+=place_of_unit<2>(eighth,warp_k*(SLICE*2/UNIT)+2*quarter)*UNIT;\nb+=place_of_unit<1>(eighth,warp_k*(SLICE/UNIT)+quarter)*UNIT;\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\nbytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int half=0;half<2;half++){\nu32 weights[SIXTEENS][2][4];\nFour rows[OCTETS];\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(a+octet*8*A_LINE +(half?eighth%2? -UNIT:UNIT:0));\n#pragma unroll\nfor(int i=0;i<SIXTEENS*8;i++){\nint j=i/2%2,second=i/4%2,of=i/8;\n"
+"weights[of][j][i%2+second*2]=\n",
+"widen_two(In(),bytes[of*2+i%2].at[half*2+j],second?0x4342:0x4140);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n}\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nconst Place_of_tile at(p);\nint k=(int)params.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nCopies<In,TILE_M,1>a(params.a,at.item,at.row(),p.m,first_k);\nCopies<I8,TILE_N,HALVES_IN>b(params.b,at.item,at.column(),p.n,first_k);\nif(GEMMEPI_AHEAD&&__CUDA_ARCH__>=900)\nb.prefetch(k-first_k<part_k?k-first_k:part_k,p.n);\nafter_launches_before();\nScale_copies scales(p,at.item,at.column(),first_k,k);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\n"
+"int k_left=k-first_k<part_k?k-first_k:part_k;\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0){\nb.fetch(stages+stage*STAGE_BYTES+A_BYTES,k_left,p.n);\na.fetch(stages+stage*STAGE_BYTES,k_left,p.m);\nscales.fetch(stages+stage*STAGE_BYTES);\n}\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0){\nu32 next=stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES);\nb.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\nscales.fetch(next);\n}\ncopies_commit();\nmultiply_slice(now,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\nadd_up_and_finish(params,at,totals);\n}\n"}},
+{"weights.cuh",
+{
+"#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\n#ifndef GEMMEPI_AHEAD\n#define GEMMEPI_AHEAD 1\n#endif\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?128:64,STEP=WARPS_K*SLICE;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\n"
+"constexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE,SCALE_BYTES=VARIES?1024:0;\nconstexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\n\nconstexpr int PART_RUNS=(TILE_COLUMNS/RUN+PARTS-1)/PARTS,PART_COLUMNS=PART_RUNS*RUN;\nconstexpr int WIDTH=PART_RUNS>16?32:PART_RUNS>8?16:PART_RUNS>4?8:PART_RUNS>2?4:PART_RUNS;\nconstexpr int HEIGHT=THREADS/WIDTH;\nstatic_assert(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024,\"a thread copies one scale at most\");\nstatic_assert(TILE_COLUMNS%RUN==0&&PART_RUNS<=WIDTH&&WARP_N%16==0&&SCALE_STEPS%SLICE==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\n\n\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n"
+"struct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\n\nDEVICE Scale_copies(const gemmepi__epilogue_params&p,long long item,long long first,int first_k,int end){\nint own=(int)threadIdx.x%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\nif(!VARIES)\nreturn;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nScale_line line=scale_line<GEMMEPI_SCALE_B>(p.scale_b.data+item*p.scale_b.stride,outer,HALVES_IN*p.n,end);\nfrom=line.at,step=line.step;\nk=first_k+(int)threadIdx.x/TILE_N*SCALE_STEPS,k_end=end;\n}\nDEVICE void fetch(u32 stage){\nif(VARIES&&threadIdx.x<STEP_SCALES*TILE_N){\nu32 to=stage +A_BYTES+B_BYTES+threadIdx.x*4;\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to),\"l\"(k<k_end?from+k/SCALE_STEPS*step:from),\n\"r\"(k<k_end?4:0)\n: \"memory\");\nk+=STEP;\n}\n}\n};\n\n\n\n\n\nDEVICE u32 widen_two(BF16,u32 word,u32 which){\nu32 two=__byte_perm(word,0x43434343,which),wide;\n"
+"asm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff80ff80),\"r\"(0xbf80bf80),\"r\"(two&0xff7fff7f));\nreturn wide;\n}\nDEVICE u32 widen_two(F16,u32 word,u32 which){\nu32 wide;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(wide): \"r\"(__byte_perm(word ^ 0x80808080,0x64646464,which)),\"r\"(0x64806480));\nreturn wide;\n}\n\n\n\nextern __shared__ __align__(1024)u8 shared[];\n\ntypedef float Octet[SIXTEENS][4];\n\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]);\n\nDEVICE void multiply_slice(int stage,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N,eighth=(int)threadIdx.x%32/4;\nconst float*scales=reinterpret_cast<const float*>(shared+stage +A_BYTES+B_BYTES);\nfloat scale[2*SIXTEENS];\nOctet sums[OCTETS]={};\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nscale[i]=scales[warp_k*SLICE/SCALE_STEPS*TILE_N+warp_n*WARP_N+eighth+8*i];\nadd_products(stage,sums);\n#pragma unroll\n"
+"for(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scale[i/2],totals[octet][i/4][i%4]);\n",
+"}else{\nadd_products(stage,totals);\n}\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\nstruct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\nfor(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n"
+"*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\nDEVICE u32 rank_in_cluster(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\nFour_sums sums;\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\nreturn sums;\n}\n\n\nDEVICE int own_four(int i){\nconstexpr int FOURS=PART_COLUMNS/4,LINE_FOURS=HALVES_IN*FOURS;\nint four=i%LINE_FOURS,column=(int)rank_in_cluster()*PART_COLUMNS+four%FOURS*4;\nif(i>=TILE_M*LINE_FOURS||column>=TILE_COLUMNS)\nreturn-1;\nreturn i/LINE_FOURS*RESULT_LINE +four/FOURS*TILE_COLUMNS+column;\n}\n\n\n"
+"DEVICE void add_parts(float*results){\nconstexpr int ALL=TILE_M*HALVES_IN*PART_COLUMNS/4,AT_ONCE=8/PARTS;\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n#pragma unroll 1\nfor(int first=(int)threadIdx.x;first<ALL;first+=AT_ONCE*THREADS){\nFour_sums sums[AT_ONCE][PARTS];\n#pragma unroll\nfor(int i=0;i<AT_ONCE*PARTS;i++){\nint at=own_four(first+i/PARTS*THREADS);\nif(at>=0)\nsums[i/PARTS][i%PARTS]=sums_of_part(results+at,i%PARTS);\n}\n#pragma unroll\nfor(int i=0;i<AT_ONCE;i++){\nint at=own_four(first+i*THREADS);\n#pragma unroll\nfor(int j=0;j<(PARTS-1)*4;j++)\nsums[i][0].at[j%4]+=sums[i][j/4+1].at[j%4];\nif(at>=0)\n*reinterpret_cast<Four_sums*>(results+at)=sums[i][0];\n}\n}\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\" ::: \"memory\");\n}\n\nDEVICE void others_have_read(){\nasm volatile(\"barrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n#else\n#define CLUSTER\nDEVICE u32 rank_in_cluster(){\nreturn 0;\n"
+"}\nDEVICE void add_parts(float*){}\nDEVICE void others_have_read(){}\n#endif\n\n\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\nconst float*at=results+row*RESULT_LINE +i/RUN*TILE_COLUMNS+column+i%RUN;\nFour_sums sums= *reinterpret_cast<const Four_sums*>(at);\n#pragma unroll\nfor(int j=0;j<4;j++)\nv[i/RUN][i%RUN+j]=sums.at[j];\n}\n}\n\n\nstruct Place_of_tile{\nu32 item,row_tile,column_tile;\n\nDEVICE Place_of_tile(const gemmepi__epilogue_params&p){\nu32 tile=blockIdx.x/PARTS,columns=tile/p.row_tiles;\nrow_tile=tile -columns*p.row_tiles;\nitem=columns/p.column_tiles;\ncolumn_tile=columns-item*p.column_tiles;\n}\nDEVICE long long row()const{\nreturn(long long)row_tile*TILE_M;\n}\nDEVICE long long column()const{\nreturn(long long)column_tile*TILE_COLUMNS;\n}\n};\n\n\nDEVICE void finish(const gemmepi__plain_params&params,const Place_of_tile&at,const float*results){\n"
+"const gemmepi__epilogue_params&p=params.epilogue;\n",
+"int x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH,own_column=(int)rank_in_cluster()*PART_COLUMNS+x*RUN;\nint rows=p.m-at.row()<TILE_M?(int)(p.m-at.row()):TILE_M;\nlong long first=at.column()+own_column;\nint valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\nif(x>=PART_RUNS||own_column>=TILE_COLUMNS)\nvalid=0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nothers_have_read();\n"
+"if constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\n\nDEVICE void add_up_and_finish(const gemmepi__plain_params&params,const Place_of_tile&at,const Octet(&totals)[OCTETS]){\nfloat*results=reinterpret_cast<float*>(shared);\n__syncthreads();\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nadd_parts(results);\n__syncthreads();\nfinish(params,at,results);\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
 {
 "#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 31\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gemmepi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gemmepi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\nif(HAS_SCALES&&threadIdx.x>=WARPGROUP -32)\nbring_scales(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\n"
 "cluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(GROUPED||threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
+{"gemm_weights_sm90.cu",
+{
+"#line 1 \"src/kernels/gemm_weights_sm90.cu\"\n\n\n\n\n#define GEMMEPI_WGMMA 1\n#include \"weights.cuh\"\n\nconstexpr int LINE=128,A_BOX=TILE_M*LINE,B_BOX=TILE_N*LINE;\n\n\n\nDEVICE void wait_for_stage(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\nDEVICE void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int k,int line,int item){\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(k),\"r\"(line),\"r\"(item)\n: \"memory\");\n}\n\n\nDEVICE void prefetch_stages(const gemmepi__weights_params&p,const Place_of_tile&at,int k,int k_end){\nint item=p.b_items?(int)at.item:0,end=k_end-k<(STAGES-1)*STEP?k_end:k+(STAGES-1)*STEP;\n#pragma unroll 1\nfor(;k<end;k+=128)\n"
+"#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nasm volatile(\"cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];\" ::\"l\"(&p.b),\"r\"(k),\n\"r\"((int)(at.column()+half*p.plain.epilogue.n)),\"r\"(item));\n}\n\n\nDEVICE void load_stage(const gemmepi__weights_params&p,const Place_of_tile&at,u32 stage,u32 barrier,int k){\nint a_item=p.a_items?(int)at.item:0,b_item=p.b_items?(int)at.item:0;\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(A_BYTES+B_BYTES): \"memory\");\n#pragma unroll\nfor(int i=0;i<WARPS_K*HALVES_IN;i++){\nint half=i%HALVES_IN,nth=i/HALVES_IN;\nload_box(p.b,stage +A_BYTES+nth*B_BOX+half*(TILE_COLUMNS*LINE),barrier,k+nth*128,\n(int)(at.column()+half*p.plain.epilogue.n),b_item);\n}\n#pragma unroll\nfor(int i=0;i<STEP/64;i++)\nload_box(p.a,stage +i*A_BOX,barrier,k+i*64,(int)at.row(),a_item);\n}\n\n\n\n"
+"#define GEMMEPI_OCTET(o) \"+f\"(sums[o][i][0]), \"+f\"(sums[o][i][1]), \"+f\"(sums[o][i][2]), \"+f\"(sums[o][i][3])\n#if GEMMEPI_TILE_M == 8\n#define GEMMEPI_NAMES  \"m64n8k16\", \"%0, %1, %2, %3\", \"%4, %5, %6, %7\", \"%8\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTET(0)\n#elif GEMMEPI_TILE_M == 16\n#define GEMMEPI_NAMES  \"m64n16k16\", \"%0, %1, %2, %3, %4, %5, %6, %7\", \"%8, %9, %10, %11\", \"%12\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTET(0), GEMMEPI_OCTET(1)\n#elif GEMMEPI_TILE_M == 32\n#define GEMMEPI_NAMES \\\n\"m64n32k16\",\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15\",\"%16, %17, %18, %19\",\"%20\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTET(0), GEMMEPI_OCTET(1), GEMMEPI_OCTET(2), GEMMEPI_OCTET(3)\n#else\n#define GEMMEPI_NAMES \\\n\"m64n64k16\",\\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\",\\\n\"%32, %33, %34, %35\",\"%36\"\n"
+"#define GEMMEPI_OCTETS \\\nGEMMEPI_OCTET(0),GEMMEPI_OCTET(1),GEMMEPI_OCTET(2),GEMMEPI_OCTET(3),GEMMEPI_OCTET(4),GEMMEPI_OCTET(5),GEMMEPI_OCTET(6),\\\nGEMMEPI_OCTET(7)\n#endif\n#define GEMMEPI_TEXT(type, shape, sums, weights, rows) \\\n\"{\\n.reg .pred adds;\\nsetp.ne.b32 adds, 1, 0;\\n\" \\\n\"wgmma.mma_async.sync.aligned.\" shape \".f32.\" type \".\" type \" {\" sums \"}, {\" weights \"}, \" rows \", adds, 1, 1, 0;\\n}\"\n#define GEMMEPI_APPLY(macro, ...) macro(__VA_ARGS__)\n\n\nDEVICE void multiply_64(BF16,Octet(&sums)[OCTETS],int i,const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"bf16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\nDEVICE void multiply_64(F16,Octet(&sums)[OCTETS],int i,const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"f16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n"
+": \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\n\n\n\n\nDEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(address>>4&0x3fff);\n}\n\n",
+"constexpr int STEPS=SLICE/16,FOURS=SIXTEENS*4;\n\n\nDEVICE int warpgroup_of_k(){\nreturn WARPS_K>1?__shfl_sync(0xffffffff,(int)threadIdx.x/32/WARPS_N,0):0;\n}\n\n\nDEVICE void load_pairs(int stage,u32(&pairs)[STEPS][FOURS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nconst u8*line=shared+(stage +A_BYTES+warpgroup_of_k()*B_BOX+(warp_n*WARP_N+eighth)*LINE +quarter*2);\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nconst u8*unit=line +(step ^ eighth)*16;\n#pragma unroll\nfor(int i=0;i<FOURS;i++)\npairs[step][i]= *reinterpret_cast<const unsigned short*>(unit+(i/4*2+i%2)*8*LINE +i%4/2*8);\n}\n}\n\n\nDEVICE void pin(Octet(&sums)[OCTETS]){\n#pragma unroll\nfor(int i=0;i<OCTETS*SIXTEENS*4;i++)\nasm volatile(\"\" : \"+f\"(sums[i/(SIXTEENS*4)][i/4%SIXTEENS][i%4])::\"memory\");\n}\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]){\n"
+"u64 rows=descriptor((u32)__cvta_generic_to_shared(shared)+stage +warpgroup_of_k()*(SLICE/64*A_BOX));\nu32 pairs[STEPS][FOURS];\nload_pairs(stage,pairs);\npin(sums);\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nu32 weights[SIXTEENS][4];\n#pragma unroll\nfor(int i=0;i<FOURS;i++)\nweights[i/4][i%4]=widen_two(In(),pairs[step][i],0x4140);\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_64(In(),sums,i,weights[i],rows+(step/4*A_BOX+step%4*32)/16);\n}\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\nasm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\npin(sums);\n}\n\n\n\n\nDEVICE void set_up_barriers(u32 barriers){\n#pragma unroll 1\nfor(int i=0;i<STAGES;i++)\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], 1;\" ::\"r\"(barriers+i*8): \"memory\");\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__weights_params params){\n__shared__ u64 full[STAGES];\nconst Place_of_tile at(params.plain.epilogue);\nint k_end=(int)params.plain.k,part_k=((k_end+STEP -1)/STEP +PARTS-1)/PARTS*STEP;\nint k=(int)rank_in_cluster()*part_k,next=k;\nu32 stages=(u32)__cvta_generic_to_shared(shared),barriers=(u32)__cvta_generic_to_shared(full),parity=0;\nk_end=k_end-k<part_k?k_end:k+part_k;\nif(stages%1024)\n__trap();\nif(threadIdx.x==0)\nset_up_barriers(barriers);\n__syncthreads();\n\nif(GEMMEPI_AHEAD&&threadIdx.x==0)\nprefetch_stages(params,at,k,k_end);\nafter_launches_before();\nScale_copies scales(params.plain.epilogue,at.item,at.column(),k,(int)params.plain.k);\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++,next+=STEP){\nif(next<k_end){\nif(threadIdx.x==0)\nload_stage(params,at,stages+i*STAGE_BYTES,barriers+i*8,next);\nscales.fetch(stages+i*STAGE_BYTES);\n}\nif(VARIES)\ncopies_commit();\n}\n"
+"Octet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k<k_end;k+=STEP,next+=STEP){\nint before=now?now-1:STAGES-1;\nif(VARIES)\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(next<k_end){\nif(threadIdx.x==0)\nload_stage(params,at,stages+before*STAGE_BYTES,barriers+before*8,next);\nscales.fetch(stages+before*STAGE_BYTES);\n}\nif(VARIES)\ncopies_commit();\nwait_for_stage(barriers+now*8,parity);\nmultiply_slice(now*STAGE_BYTES,totals);\nnow=now<STAGES-1?now+1:0;\nparity ^=now==0;\n}\nif(VARIES)\ncopies_wait<0>();\nadd_up_and_finish(params.plain,at,totals);\n}\n"}},
 {"maps_sm90.cu",
 {
 "#line 1 \"src/kernels/maps_sm90.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 128\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\nconstexpr int WORDS=16;\n\n\nDEVICE void end_lines_at(gemmepi__tensor_map*map,int end){\nasm volatile(\"tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;\" ::\"l\"(map),\"r\"(end>0?end:1): \"memory\");\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_maps(GEMMEPI_PARAMS gemmepi__maps_params p){\nafter_launches_before();\nint group=(int)(blockIdx.x*THREADS+threadIdx.x);\nif(group>= *p.count)\nreturn;\nunsigned long long*to=(unsigned long long*)p.maps+group*2*WORDS;\n#pragma unroll\nfor(int i=0;i<WORDS;i++){\nto[i]=p.a.words[i];\nto[WORDS+i]=p.b.words[i];\n}\nend_lines_at((gemmepi__tensor_map*)to,p.parts[group].end);\nend_lines_at((gemmepi__tensor_map*)(to+WORDS),p.parts[group].end);\n"
@@ -23640,6 +23665,7 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
     int dtype, type;
   } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
         {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+        {GEMMEPI_I8, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
         {GEMMEPI_E4M3, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
         {GEMMEPI_E5M2, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
         {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
@@ -24751,28 +24777,74 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
         gemmepi__small_describe,
         gemmepi__small_explain,
         GEMMEPI__HAS_SM80 ? gemmepi__small_run : NULL};
-/* The kernel of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu: it reads the weights as bytes, so that
- memory gives half of what it would of 16 bits. It takes weights that lie along k, as nn.Linear has them, and A's rows likewise. */
+/* The kernels of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu and on Hopper gemm_weights_sm90.cu: they
+ read the weights as bytes, so that memory gives half of what it would of 16 bits. They take weights that lie along k, as nn.Linear has
+ them, and A's rows likewise. */
 
 #define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
-#define GEMMEPI__WEIGHTS_SLICE   64 /* of k: a warp's, of a stage */
+#define GEMMEPI__WEIGHTS_SLICE   64 /* of k: a warp's, of a stage; twice that with wgmma */
+#define GEMMEPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
 #define GEMMEPI__WEIGHTS_STAGES  12 /* at most */
 
-/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 or 32 KiB of weights, and a
  multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
  leave other multiprocessors without. */
 typedef struct gemmepi__weights_shape {
   short tile_m, tile_n,
-    warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
+    warps_n; /* of the eight warps those that divide the columns, 16 or 32 each; the others divide k */
   short parts; /* blocks of a cluster, which divide k */
+  short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
 } gemmepi__weights_shape;
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
-  {8, 32, 1, 1},   {8, 32, 1, 2},   {8, 64, 2, 1},   {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},
-  {16, 32, 1, 1},  {16, 64, 2, 1},  {16, 64, 2, 2},  {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},
-  {32, 64, 2, 2},  {32, 128, 4, 1}, {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2},  {64, 128, 4, 1},
-  {64, 128, 4, 2}, {64, 128, 4, 4}, {64, 256, 8, 1}, {64, 256, 8, 2}, {64, 256, 8, 4},
+  {8, 32, 1, 1, 0},
+  {8, 32, 1, 2, 0},
+  {8, 64, 2, 1, 0},
+  {8, 64, 2, 2, 0},
+  {8, 128, 4, 1, 0},
+  {16, 32, 1, 1, 0},
+  {16, 64, 2, 1, 0},
+  {16, 64, 2, 2, 0},
+  {16, 128, 4, 1, 0},
+  {32, 64, 2, 1, 0},
+  {32, 64, 2, 2, 0},
+  {32, 128, 4, 1, 0},
+  {32, 128, 4, 3, 0},
+  {64, 64, 2, 2, 0},
+  {64, 128, 4, 1, 0},
+  {64, 128, 4, 2, 0},
+  {64, 128, 4, 3, 0},
+  {8, 64, 4, 1, 1},
+  {8, 64, 4, 2, 1},
+  {8, 128, 8, 1, 1},
+  {16, 64, 4, 1, 1},
+  {16, 64, 4, 2, 1},
+  {16, 64, 4, 4, 1},
+  {16, 128, 8, 1, 1},
+  {16, 128, 8, 3, 1},
+  {32, 64, 4, 1, 1},
+  {32, 64, 4, 2, 1},
+  {32, 64, 4, 4, 1},
+  {32, 128, 8, 1, 1},
+  {32, 128, 8, 2, 1},
+  {32, 128, 8, 3, 1},
+  {32, 256, 8, 2, 1},
+  {32, 256, 8, 3, 1},
+  {32, 256, 8, 5, 1},
+  {32, 256, 8, 6, 1},
+  {32, 256, 8, 7, 1},
+  {64, 64, 4, 1, 1},
+  {64, 64, 4, 2, 1},
+  {64, 64, 4, 4, 1},
+  {64, 128, 8, 1, 1},
+  {64, 128, 8, 2, 1},
+  {64, 128, 8, 3, 1},
+  {64, 256, 8, 2, 1},
+  {64, 256, 8, 3, 1},
+  {64, 256, 8, 5, 1},
+  {64, 256, 8, 6, 1},
+  {64, 256, 8, 7, 1},
 };
 
 typedef struct gemmepi__weights {
@@ -24780,7 +24852,7 @@ typedef struct gemmepi__weights {
   int stages;
   int applied; /* alpha is 1 and there is no C: compiled in */
   gemmepi__launch launch;
-  gemmepi__plain_params params; /* all but pointers and scalars */
+  gemmepi__weights_params params; /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
   size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
   gemmepi__sums sums;
 } gemmepi__weights;
@@ -24789,7 +24861,7 @@ typedef struct gemmepi__weights {
 
 /* Of k, that a stage has. */
 static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
-  return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
+  return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE * (shape->wgmma ? 2 : 1);
 }
 
 /* Bytes of A in a stage, and of a stage. */
@@ -24797,16 +24869,17 @@ static unsigned gemmepi__weights_bytes_of_a(const gemmepi__weights_shape *shape)
   return (unsigned)(2 * shape->tile_m * gemmepi__weights_step(shape));
 }
 
-static unsigned gemmepi__weights_stage(const gemmepi__weights_shape *shape) {
-  return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape));
+static unsigned gemmepi__weights_stage(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
+  return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape)) +
+     (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALES : 0);
 }
 
 #define GEMMEPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
 #define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
-static int gemmepi__weights_stages(const gemmepi__weights_shape *shape, int arch) {
+static int gemmepi__weights_stages(const gemmepi__problem *problem, const gemmepi__weights_shape *shape, int arch) {
   unsigned room = gemmepi__chip_of(arch)->most_shared - GEMMEPI__WEIGHTS_BESIDE;
-  unsigned stages = room / gemmepi__weights_stage(shape);
+  unsigned stages = room / gemmepi__weights_stage(problem, shape);
   return stages < GEMMEPI__WEIGHTS_STAGES ? (int)stages : GEMMEPI__WEIGHTS_STAGES;
 }
 
@@ -24829,8 +24902,10 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
   return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
 }
 
-/* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
+/* Blocks of a cluster have a run of a tile's columns each, and something to add up. Clusters are Hopper's and later, wgmma is Hopper's. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape, int arch) {
+  if (shape->wgmma && (arch != 90 || !GEMMEPI__HAS_SM90 || gemmepi__loads_rule(problem)))
+    return 0;
   if (shape->parts == 1)
     return 1;
   return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
@@ -24839,31 +24914,49 @@ static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const g
 
 /* >>how long it takes */
 
-/* Cycles, fitted to 144 times of these shapes in CUDA graphs on an H100, which are a quarter off in the mean: of a launch with its first
- stages and its end, of a stage, and of each row in it, with scales that change along k more; and of each part that is added up in a
- cluster, of which not as many are under way as there are multiprocessors. And bytes that a multiprocessor gets in a cycle. */
-#define GEMMEPI__WEIGHTS_LAUNCH 7500
-#define GEMMEPI__WEIGHTS_FIXED  810
-#define GEMMEPI__WEIGHTS_ROW    16
-#define GEMMEPI__WEIGHTS_SCALED 8
-#define GEMMEPI__WEIGHTS_MEET   2600
-#define GEMMEPI__WEIGHTS_RATE   24
+/* Cycles, fitted to times of these shapes in CUDA graphs on an H100, of which they are 8 percent off in the mean: of a launch with its
+ first stages and its end; by mma.sync of a stage, and of each row in it, with scales that change along k more; by wgmma of 16 KiB of
+ weights, likewise; and of each part that is added up in a cluster. And bytes that come to a multiprocessor in a cycle, alone and where
+ all ask. */
+#define GEMMEPI__WEIGHTS_LAUNCH       4000
+#define GEMMEPI__WEIGHTS_FIXED        745
+#define GEMMEPI__WEIGHTS_ROW          11
+#define GEMMEPI__WEIGHTS_SCALED       3
+#define GEMMEPI__WEIGHTS_WGMMA_FIXED  1200
+#define GEMMEPI__WEIGHTS_WGMMA_ROW    3
+#define GEMMEPI__WEIGHTS_WGMMA_SCALED 1.7
+#define GEMMEPI__WEIGHTS_MEET         1000
+#define GEMMEPI__WEIGHTS_RATE         48
+#define GEMMEPI__WEIGHTS_SHARE        21
+
+/* Cycles of a stage's multiplications. */
+static double gemmepi__weights_work(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
+  int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+  double units = shape->tile_n * gemmepi__weights_step(shape) / 16384.0;
+  if (shape->wgmma)
+    return units * (GEMMEPI__WEIGHTS_WGMMA_FIXED +
+      (GEMMEPI__WEIGHTS_WGMMA_ROW + (varies ? GEMMEPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m);
+  return GEMMEPI__WEIGHTS_FIXED +
+     (GEMMEPI__WEIGHTS_ROW + (varies ? GEMMEPI__WEIGHTS_SCALED : 0)) * shape->tile_m;
+}
 
 /* Microseconds with a shape, roughly. */
 static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__weights_shape *shape) {
   int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
     gemmepi__divide_up(problem->n, shape->tile_n)), problem->batch);
-  int64_t steps =
-    gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
-  double waves = (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
-  int row = GEMMEPI__WEIGHTS_ROW +
-       (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALED : 0);
-  double stage = GEMMEPI__WEIGHTS_FIXED + row * shape->tile_m;
-  double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
-  double cycles =
-    GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
-  cycles += waves * (double)steps * (stage > load ? stage : load);
+  int64_t blocks = gemmepi__times(tiles, shape->parts);
+  int64_t resident = gemmepi__resident_blocks(context, shape->parts);
+  double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
+  double waves = (double)gemmepi__divide_up(blocks, resident);
+  double at_once = (double)(blocks < resident ? blocks : resident);
+  double share = GEMMEPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
+  double rate = share < GEMMEPI__WEIGHTS_RATE ? share : GEMMEPI__WEIGHTS_RATE;
+  double load = gemmepi__weights_stage(problem, shape) / rate;
+  double work = gemmepi__weights_work(problem, shape);
+  double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * steps * (work > load ? work : load);
+  if (shape->parts > 1)
+    cycles += waves * GEMMEPI__WEIGHTS_MEET * shape->parts;
   return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
 }
 
@@ -24899,10 +24992,26 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
-  gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%dx%d%s%s",
+  gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s",
     gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
-    shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "", gemmepi__name_of_epilogue(problem, problem->common, words));
-  return gemmepi__get_product_kernel(context, problem, "gemm_weights.cu", prologue, "gemmepi_weights", &weights->launch);
+    shape->wgmma ? "wgmma_" : "", shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
+    gemmepi__name_of_epilogue(problem, problem->common, words));
+  return gemmepi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
+    "gemmepi_weights", &weights->launch);
+}
+
+/* What TMA loads. */
+static gemmepi_status gemmepi__weights_maps(const gemmepi_context *context, const gemmepi__problem *problem,
+  gemmepi__weights *weights) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  int columns = weights->shape.tile_n / gemmepi__halves_in(problem), result;
+  weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
+  weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
+  result =
+    gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
+  if (!result)
+    result = gemmepi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
+  return result ? gemmepi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -24912,20 +25021,22 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
   gemmepi_status status;
   memset(weights, 0, sizeof *weights);
   weights->shape = *shape;
-  weights->stages = gemmepi__weights_stages(shape, context->arch);
+  weights->stages = gemmepi__weights_stages(problem, shape, context->arch);
   weights->applied = candidate->applied;
   status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
-    &weights->launch, &weights->params);
+    &weights->launch, &weights->params.plain);
   if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
     status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+  if (!status && shape->wgmma)
+    status = gemmepi__weights_maps(context, problem, weights);
   if (status)
     return status;
   weights->launch.blocks *= (unsigned)shape->parts;
-  weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(shape);
-  weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
+  weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(problem, shape);
+  weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
   status = gemmepi__get_weights_kernel(context, problem, weights);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-    status = gemmepi__build_sums(context, problem, weights->params.epilogue.row_tiles, &weights->sums);
+    status = gemmepi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
   return status;
 }
 
@@ -24945,13 +25056,24 @@ static void gemmepi__weights_describe(const void *built, gemmepi__built_details 
 static gemmepi_status gemmepi__weights_run(const gemmepi_context *context, const gemmepi__problem *problem,
   const void *built, const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
   const gemmepi__weights *weights = (const gemmepi__weights *)built;
-  gemmepi__plain_params params = weights->params;
+  uint64_t space[(sizeof(gemmepi__weights_params) + 128) / sizeof(uint64_t)];
+  gemmepi__weights_params *params = (gemmepi__weights_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
   gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-  gemmepi__point_epilogue(arguments, weights->applied, workspace, &params.epilogue, params.extras, params.places);
-  params.a.data = arguments->pointers[GEMMEPI__A];
-  params.b.data = arguments->pointers[GEMMEPI__B];
+  int result = 0;
+  memcpy(params, &weights->params, sizeof *params);
+  gemmepi__point_epilogue(arguments, weights->applied, workspace, &params->plain.epilogue,
+    params->plain.extras, params->plain.places);
+  params->plain.a.data = arguments->pointers[GEMMEPI__A];
+  params->plain.b.data = arguments->pointers[GEMMEPI__B];
+  if (!status && weights->shape.wgmma)
+    result = gemmepi__point_map(&context->driver, &params->a, params->plain.a.data);
+  if (!status && weights->shape.wgmma && !result)
+    result = gemmepi__point_map(&context->driver, &params->b, params->plain.b.data);
+  if (result)
+    return gemmepi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
   if (!status)
-    status = gemmepi__launch_kernel(context, &weights->launch, &params, "the product", stream);
+    status = gemmepi__launch_kernel(context, &weights->launch, weights->shape.wgmma ? (void *)params : (void *)&params->plain,
+      "the product", stream);
   if (!status)
     status = gemmepi__run_sums(context, &weights->sums, arguments, workspace,
       gemmepi__past(workspace, weights->partial_bytes), stream);

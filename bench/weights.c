@@ -1,5 +1,5 @@
-/* The rows of products by weights in I8: few rows of BF16 against a copy of as many bytes as the weights and their scales are, which a
-   decoding step cannot do without. Part of bench.c. */
+/* The rows of products by weights in I8: few rows of BF16 or F16 against a copy of as many bytes as the weights and their scales are,
+   which a decoding step cannot do without. Part of bench.c. */
 #include "bench.h"
 
 enum {
@@ -10,14 +10,26 @@ enum {
 typedef struct weights_form {
     int64_t m, n, k;
     gemmepi_scale_mode scale;
+    gemmepi_dtype a;
 } weights_form;
 
 static const weights_form weights_forms[] = {
-    {1, 4096, 4096, GEMMEPI_SCALE_OUTER},   {8, 4096, 4096, GEMMEPI_SCALE_OUTER},
-    {64, 4096, 4096, GEMMEPI_SCALE_OUTER},  {1, 14336, 4096, GEMMEPI_SCALE_VECTOR_128},
-    {16, 14336, 4096, GEMMEPI_SCALE_OUTER}, {64, 14336, 4096, GEMMEPI_SCALE_VECTOR_128},
-    {1, 4096, 14336, GEMMEPI_SCALE_OUTER},  {16, 4096, 14336, GEMMEPI_SCALE_VECTOR_128},
-    {64, 4096, 14336, GEMMEPI_SCALE_OUTER},
+    {1, 4096, 4096, GEMMEPI_SCALE_OUTER, GEMMEPI_BF16},
+    {8, 4096, 4096, GEMMEPI_SCALE_OUTER, GEMMEPI_BF16},
+    {64, 4096, 4096, GEMMEPI_SCALE_OUTER, GEMMEPI_BF16},
+    {1, 14336, 4096, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_BF16},
+    {8, 14336, 4096, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_BF16},
+    {16, 14336, 4096, GEMMEPI_SCALE_OUTER, GEMMEPI_BF16},
+    {64, 14336, 4096, GEMMEPI_SCALE_OUTER, GEMMEPI_BF16},
+    {64, 14336, 4096, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_BF16},
+    {1, 4096, 14336, GEMMEPI_SCALE_OUTER, GEMMEPI_BF16},
+    {16, 4096, 14336, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_BF16},
+    {32, 4096, 14336, GEMMEPI_SCALE_OUTER, GEMMEPI_F16},
+    {64, 4096, 14336, GEMMEPI_SCALE_OUTER, GEMMEPI_BF16},
+    {64, 8192, 28672, GEMMEPI_SCALE_OUTER, GEMMEPI_BF16},
+    {7, 5003, 4112, GEMMEPI_SCALE_OUTER, GEMMEPI_F16},
+    {23, 11009, 3344, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_BF16},
+    {61, 9111, 6000, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_F16},
 };
 
 typedef struct weights_work {
@@ -82,7 +94,7 @@ static int weights_fill(bench *b, const weights_work *w) {
             !bench_set_floats(b, to + w->weights, 0.01f, w->scales / sizeof(float)))
             return 0;
     }
-    return bench_fill(b, beside, GEMMEPI_BF16, w->a, 0) && bench_set_bytes(b, beside + w->a, 0xff, w->d);
+    return bench_fill(b, beside, w->form->a, w->a, 0) && bench_set_bytes(b, beside + w->a, 0xff, w->d);
 }
 
 /* The last element is written. */
@@ -110,7 +122,7 @@ static int weights_plan(bench *b, weights_work *w, bench_job *job) {
     int made;
     memset(&desc, 0, sizeof desc);
     desc.m = w->form->m, desc.n = w->form->n, desc.k = w->form->k;
-    desc.a.dtype = GEMMEPI_BF16, desc.b.dtype = GEMMEPI_I8;
+    desc.a.dtype = w->form->a, desc.b.dtype = GEMMEPI_I8;
     desc.b.transposed = 1, desc.b.scale.mode = w->form->scale;
     made = bench_ok(b, gemmepi_plan_matmul(b->context, &desc, &w->plan)) &&
            bench_ok(b, gemmepi_plan_prepare(w->plan, b->stream)) &&
@@ -147,7 +159,7 @@ static void weights_rows(bench_list *list) {
         row->group = "weights";
         snprintf(row->name, sizeof row->name, "weights by %s %d x %d x %d",
                  f->scale == GEMMEPI_SCALE_OUTER ? "rows" : "groups of 128", (int)f->m, (int)f->n, (int)f->k);
-        snprintf(row->dtype, sizeof row->dtype, "BF16 by I8");
+        snprintf(row->dtype, sizeof row->dtype, "%s by I8", f->a == GEMMEPI_F16 ? "F16" : "BF16");
         row->bound = 1.25;
         row->recipe = f;
         row->memory = weights_memory;

@@ -51,6 +51,7 @@ static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
 static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
 static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NULL,
                                      0}; /* clusters are Hopper's and later */
+static const family weights_wgmma = {"weights_wgmma", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
 static const family scaled_rows = {"scaled_rows", "scaled_rows.cu", 0, NULL, 0};
 static const family scaled_tensor = {"scaled_tensor", "scaled_tensor.cu", 0, NULL, 0};
 static const family scaled_turned = {"scaled_turned", "scaled.cu", 0, NULL, 0};
@@ -63,6 +64,7 @@ static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a",
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
 static const family small_inside = {"small_inside", "gemm_small.cu", 80, NULL, 0};
 static const family weights_inside = {"weights_inside", "gemm_weights.cu", 90, NULL, 0};
+static const family weights_wgmma_inside = {"weights_wgmma_inside", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
 
 /* One cubin. */
 typedef struct kernel {
@@ -1099,8 +1101,9 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     if (!gemmepi__weights_shape_takes(&problem, cut, 90))
         return;
     gemmepi__append_weights_defines(&defines, &problem, cut,
-                                    gemmepi__weights_stages(cut, cut->parts > 1 ? 90 : 80), applied);
-    add(cut->parts > 1 ? &weights_parts : &weights, name, prologue);
+                                    gemmepi__weights_stages(&problem, cut, cut->parts > 1 ? 90 : 80),
+                                    applied);
+    add(cut->wgmma ? &weights_wgmma : cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
 
 /* Every other shape (--all: every one) with every sort of scale, and every activation in some shape. Clusters are Hopper's and later. */
@@ -1674,7 +1677,7 @@ static void add_inside_groups(const family *of, const struct formula_row *row, g
             !gemmepi__weights_shape_takes(&problem, &gemmepi__weights_shapes[shape], 90))
             return;
         gemmepi__append_weights_defines(&defines, &problem, &gemmepi__weights_shapes[shape],
-                                        gemmepi__weights_stages(&gemmepi__weights_shapes[shape], 80),
+                                        gemmepi__weights_stages(&problem, &gemmepi__weights_shapes[shape], 80),
                                         applied);
     } else {
         if (gemmepi__leaves_states(&problem) ||
@@ -1685,6 +1688,8 @@ static void add_inside_groups(const family *of, const struct formula_row *row, g
     gemmepi__append_inside_code(&defines, &problem);
     snprintf(name, sizeof name, "%s_%s_shape_%d%s%s%s", row->name, gemmepi__dtype(d)->name, shape,
              odd ? "_odd" : "", applied ? "" : "_scaled", groups ? "_of_rows" : "");
+    if (of == &weights_inside && gemmepi__weights_shapes[shape].wgmma)
+        of = &weights_wgmma_inside;
     add(of, name, prologue);
 }
 

@@ -185,6 +185,13 @@ typedef struct gemmepi__tensor_map {
 } gemmepi__tensor_map;
 #endif
 
+/* gemm_weights_sm90.cu: product and epilogue, a and b as TMA loads them; those of `plain` are not used. */
+typedef struct gemmepi__weights_params {
+    gemmepi__tensor_map a, b;
+    int a_items, b_items;        /* whether the batch has its own */
+    gemmepi__plain_params plain; /* last: kernels have as much of it as they use */
+} gemmepi__weights_params;
+
 /* maps_sm90.cu: a and b as they lie, for all groups */
 typedef struct gemmepi__maps_params {
     gemmepi__tensor_map a, b;

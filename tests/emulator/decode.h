@@ -195,7 +195,8 @@ static table make_table() {
 
     // hints, and the order of launches, which run one after the other here
     t["griddepcontrol.launch_dependents"] = t["griddepcontrol.wait"] = {"", nothing};
-    t["prefetch.tensormap"] = t["prefetch.global.L1"] = {"_", nothing};
+    t["prefetch.tensormap"] = t["prefetch.global.L1"] = t["prefetch.global.L2"] = {"_", nothing};
+    t["cp.async.bulk.prefetch.tensor.3d.L2.global.tile"] = {"_", nothing};
     t["setmaxnreg.dec.sync.aligned.u32"] = t["setmaxnreg.inc.sync.aligned.u32"] = {"n", nothing, TOGETHER};
 
     t["vote.sync.all.pred"] = {"00m", vote_all, TOGETHER};
@@ -308,31 +309,42 @@ static void decode_shuffle(parser &p, const statement &s, op &o) {
         o.x.push_back(p.take_exact(s.operands[1], 0));
 }
 
-// {sums}, descriptor of A, of B, adds, sign of A, of B, and in 16 bits transposed A, B
+// {sums}, descriptor of A, of B, adds, sign of A, of B, and in 16 bits transposed A, B; or, in 16 bits, A as {four registers}, which is
+// never transposed
 static void decode_group_product(parser &p, const statement &s, op &o) {
     static const struct {
         const char *form;
+        bool in_registers;
         void (*run)(warp &w, const op &o, u32 lanes);
         size_t numbers;
-    } forms[] = {{"k16.f32.bf16.bf16", multiply_group<bf16_kind>, 4},
-                 {"k16.f32.f16.f16", multiply_group<f16_kind>, 4},
-                 {"k8.f32.tf32.tf32", multiply_group<tf32_kind>, 2},
-                 {"k32.f32.e4m3.e4m3", multiply_group<e4m3_kind>, 2},
-                 {"k32.f32.e4m3.e5m2", multiply_group<e4m3_kind, e5m2_kind>, 2},
-                 {"k32.f32.e5m2.e4m3", multiply_group<e5m2_kind, e4m3_kind>, 2},
-                 {"k32.f32.e5m2.e5m2", multiply_group<e5m2_kind>, 2}};
+    } forms[] = {{"k16.f32.bf16.bf16", false, multiply_group<bf16_kind>, 4},
+                 {"k16.f32.f16.f16", false, multiply_group<f16_kind>, 4},
+                 {"k8.f32.tf32.tf32", false, multiply_group<tf32_kind>, 2},
+                 {"k32.f32.e4m3.e4m3", false, multiply_group<e4m3_kind>, 2},
+                 {"k32.f32.e4m3.e5m2", false, multiply_group<e4m3_kind, e5m2_kind>, 2},
+                 {"k32.f32.e5m2.e4m3", false, multiply_group<e5m2_kind, e4m3_kind>, 2},
+                 {"k32.f32.e5m2.e5m2", false, multiply_group<e5m2_kind>, 2},
+                 {"k16.f32.bf16.bf16", true, multiply_group<bf16_kind, bf16_kind, true>, 3},
+                 {"k16.f32.f16.f16", true, multiply_group<f16_kind, f16_kind, true>, 3}};
     const size_t count = sizeof forms / sizeof *forms;
     size_t at = s.name.find(".m64n") + 5, form = 0;
+    bool in_registers = s.operands.at(1).bracket == '{';
     int n = atoi(s.name.c_str() + at);
     at = s.name.find('k', at);
-    while (form < count && (at == std::string::npos || s.name.substr(at) != forms[form].form))
+    while (form < count && (at == std::string::npos || s.name.substr(at) != forms[form].form ||
+                            forms[form].in_registers != in_registers))
         form++;
     take_list(p, o, s.operands.at(0), 4);
     if (form == count || o.count != n / 2 || s.operands.size() != 4 + forms[form].numbers)
         fail("this form of wgmma is not known");
     o.kind = TOGETHER;
     o.run = forms[form].run;
-    o.x.push_back(p.take_exact(s.operands[1], 8));
+    if (in_registers && s.operands[1].list.size() != 4)
+        fail("this form of wgmma is not known");
+    for (const operand &one : s.operands[1].list)
+        o.x.push_back(p.take_exact(one, 4));
+    if (!in_registers)
+        o.x.push_back(p.take_exact(s.operands[1], 8));
     o.x.push_back(p.take_exact(s.operands[2], 8));
     o.x.push_back(p.take_exact(s.operands[3], 0));
     for (size_t i = 0; i < forms[form].numbers; i++)

@@ -220,13 +220,25 @@ static void load_operand(block &of, u64 descriptor, bool is_k_major, u32 first, 
         }
 }
 
-// x: n / 2 sums, the descriptors, whether sums are added to. numbers: A's and B's sign, whether they are transposed
-template <class Kind, class Of_b = Kind> static void multiply_group(warp &w, const op &o, u32) {
-    u32 sums = o.count, lane = 0;
-    u64 a_descriptor = w.at<u64>(o.x[sums])[lane], b_descriptor = w.at<u64>(o.x[sums + 1])[lane];
-    bool adds = w.bits(o.x[sums + 2]) & 1;
+// 16 of k by 8 rows of A from a register of each lane and the one two further, as mma has them: to[k][8]
+template <class Kind> static void load_registers(warp &w, const op &o, u32 first, double to[][8]) {
+    for (u32 lane = 0; lane < LANES; lane++)
+        for (u32 i = 0; i < 4; i++) {
+            u32 word = w.at<u32>(o.x[first + i / 2 * 2])[lane];
+            to[i / 2 * 8 + lane % 4 * 2 + i % 2][lane / 4] = Kind::of(word, i % 2);
+        }
+}
+
+// x: n / 2 sums, A's descriptor or its four registers, B's descriptor, whether sums are added to. numbers: A's and B's sign, whether they
+// are transposed, but A not where it is in registers. Those are read when it runs.
+template <class Kind, class Of_b = Kind, bool In_registers = false>
+static void multiply_group(warp &w, const op &o, u32) {
+    u32 sums = o.count, b_at = sums + (In_registers ? 4 : 1), lane = 0;
+    u64 a_descriptor = In_registers ? 0 : w.at<u64>(o.x[sums])[lane], b_descriptor = w.at<u64>(o.x[b_at])[lane];
+    bool adds = w.bits(o.x[b_at + 1]) & 1;
     for_lanes(w.live, [&](u32 i) {
-        if (w.at<u64>(o.x[sums])[i] != a_descriptor || w.at<u64>(o.x[sums + 1])[i] != b_descriptor)
+        if ((!In_registers && w.at<u64>(o.x[sums])[i] != a_descriptor) ||
+            w.at<u64>(o.x[b_at])[i] != b_descriptor)
             fail("lanes have different descriptors");
     });
     warp *by = &w;
@@ -234,10 +246,13 @@ template <class Kind, class Of_b = Kind> static void multiply_group(warp &w, con
     w.products.open.push_back([=] {
         double a[2][WGMMA_K][8], b[WGMMA_K][8], sign = (double)(of->numbers[0] * of->numbers[1]);
         for (u32 i = 0; i < 2; i++)
-            load_operand<Kind>(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8, a[i]);
+            if constexpr (In_registers)
+                load_registers<Kind>(*by, *of, of->count + i, a[i]);
+            else
+                load_operand<Kind>(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8, a[i]);
         for (u32 columns = 0; columns < 2 * sums; columns += 8) {
             double made[2][8][8] = {};
-            load_operand<Of_b>(*by->in, b_descriptor, of->numbers[3] == 0, columns, b);
+            load_operand<Of_b>(*by->in, b_descriptor, of->numbers[In_registers ? 2 : 3] == 0, columns, b);
             for (u32 half = 0; half < 2; half++)
                 for (u32 k = 0; k < Kind::K; k++)
                     for (u32 row = 0; row < 8; row++)

@@ -22,6 +22,7 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
         int dtype, type;
     } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
                  {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+                 {GEMMEPI_I8, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
                  {GEMMEPI_E4M3, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
                  {GEMMEPI_E5M2, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
                  {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};

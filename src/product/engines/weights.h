@@ -1,29 +1,76 @@
-/* The kernel of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu: it reads the weights as bytes, so that
-   memory gives half of what it would of 16 bits. It takes weights that lie along k, as nn.Linear has them, and A's rows likewise. */
+/* The kernels of the route fused for few rows of BF16 or F16 and weights in I8, gemm_weights.cu and on Hopper gemm_weights_sm90.cu: they
+   read the weights as bytes, so that memory gives half of what it would of 16 bits. They take weights that lie along k, as nn.Linear has
+   them, and A's rows likewise. */
 #ifndef GEMMEPI_PRODUCT_ENGINES_WEIGHTS_H
 #define GEMMEPI_PRODUCT_ENGINES_WEIGHTS_H
 
 #include "small.h"
+#include "sm90.h"
 
 #define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
-#define GEMMEPI__WEIGHTS_SLICE   64  /* of k: a warp's, of a stage */
+#define GEMMEPI__WEIGHTS_SLICE   64  /* of k: a warp's, of a stage; twice that with wgmma */
+#define GEMMEPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
 #define GEMMEPI__WEIGHTS_STAGES  12  /* at most */
 
-/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
+/* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 or 32 KiB of weights, and a
    multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
    leave other multiprocessors without. */
 typedef struct gemmepi__weights_shape {
     short tile_m, tile_n,
-        warps_n; /* of the eight warps those that divide the columns, 32 each; the others divide k */
+        warps_n; /* of the eight warps those that divide the columns, 16 or 32 each; the others divide k */
     short parts; /* blocks of a cluster, which divide k */
+    short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
 } gemmepi__weights_shape;
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
-    {8, 32, 1, 1},   {8, 32, 1, 2},   {8, 64, 2, 1},   {8, 64, 2, 2},   {8, 128, 4, 1},  {8, 128, 4, 4},
-    {16, 32, 1, 1},  {16, 64, 2, 1},  {16, 64, 2, 2},  {16, 128, 4, 1}, {16, 128, 4, 4}, {32, 64, 2, 1},
-    {32, 64, 2, 2},  {32, 128, 4, 1}, {32, 128, 4, 2}, {32, 128, 4, 4}, {64, 64, 2, 2},  {64, 128, 4, 1},
-    {64, 128, 4, 2}, {64, 128, 4, 4}, {64, 256, 8, 1}, {64, 256, 8, 2}, {64, 256, 8, 4},
+    {8, 32, 1, 1, 0},
+    {8, 32, 1, 2, 0},
+    {8, 64, 2, 1, 0},
+    {8, 64, 2, 2, 0},
+    {8, 128, 4, 1, 0},
+    {16, 32, 1, 1, 0},
+    {16, 64, 2, 1, 0},
+    {16, 64, 2, 2, 0},
+    {16, 128, 4, 1, 0},
+    {32, 64, 2, 1, 0},
+    {32, 64, 2, 2, 0},
+    {32, 128, 4, 1, 0},
+    {32, 128, 4, 3, 0},
+    {64, 64, 2, 2, 0},
+    {64, 128, 4, 1, 0},
+    {64, 128, 4, 2, 0},
+    {64, 128, 4, 3, 0},
+    {8, 64, 4, 1, 1},
+    {8, 64, 4, 2, 1},
+    {8, 128, 8, 1, 1},
+    {16, 64, 4, 1, 1},
+    {16, 64, 4, 2, 1},
+    {16, 64, 4, 4, 1},
+    {16, 128, 8, 1, 1},
+    {16, 128, 8, 3, 1},
+    {32, 64, 4, 1, 1},
+    {32, 64, 4, 2, 1},
+    {32, 64, 4, 4, 1},
+    {32, 128, 8, 1, 1},
+    {32, 128, 8, 2, 1},
+    {32, 128, 8, 3, 1},
+    {32, 256, 8, 2, 1},
+    {32, 256, 8, 3, 1},
+    {32, 256, 8, 5, 1},
+    {32, 256, 8, 6, 1},
+    {32, 256, 8, 7, 1},
+    {64, 64, 4, 1, 1},
+    {64, 64, 4, 2, 1},
+    {64, 64, 4, 4, 1},
+    {64, 128, 8, 1, 1},
+    {64, 128, 8, 2, 1},
+    {64, 128, 8, 3, 1},
+    {64, 256, 8, 2, 1},
+    {64, 256, 8, 3, 1},
+    {64, 256, 8, 5, 1},
+    {64, 256, 8, 6, 1},
+    {64, 256, 8, 7, 1},
 };
 
 typedef struct gemmepi__weights {
@@ -31,7 +78,7 @@ typedef struct gemmepi__weights {
     int stages;
     int applied; /* alpha is 1 and there is no C: compiled in */
     gemmepi__launch launch;
-    gemmepi__plain_params params; /* all but pointers and scalars */
+    gemmepi__weights_params params; /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
     size_t partial_bytes;         /* BGRAD: of the kernel's sums of a tile's rows */
     gemmepi__sums sums;
 } gemmepi__weights;
@@ -40,7 +87,7 @@ typedef struct gemmepi__weights {
 
 /* Of k, that a stage has. */
 static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
-    return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE;
+    return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE * (shape->wgmma ? 2 : 1);
 }
 
 /* Bytes of A in a stage, and of a stage. */
@@ -48,16 +95,18 @@ static unsigned gemmepi__weights_bytes_of_a(const gemmepi__weights_shape *shape)
     return (unsigned)(2 * shape->tile_m * gemmepi__weights_step(shape));
 }
 
-static unsigned gemmepi__weights_stage(const gemmepi__weights_shape *shape) {
-    return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape));
+static unsigned gemmepi__weights_stage(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
+    return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape)) +
+           (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALES : 0);
 }
 
 #define GEMMEPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
 #define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
-static int gemmepi__weights_stages(const gemmepi__weights_shape *shape, int arch) {
+static int gemmepi__weights_stages(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
+                                   int arch) {
     unsigned room = gemmepi__chip_of(arch)->most_shared - GEMMEPI__WEIGHTS_BESIDE;
-    unsigned stages = room / gemmepi__weights_stage(shape);
+    unsigned stages = room / gemmepi__weights_stage(problem, shape);
     return stages < GEMMEPI__WEIGHTS_STAGES ? (int)stages : GEMMEPI__WEIGHTS_STAGES;
 }
 
@@ -80,9 +129,11 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
     return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
 }
 
-/* Blocks of a cluster have whole runs of a tile's columns, and something to add up. Clusters are Hopper's and later. */
+/* Blocks of a cluster have a run of a tile's columns each, and something to add up. Clusters are Hopper's and later, wgmma is Hopper's. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
                                         int arch) {
+    if (shape->wgmma && (arch != 90 || !GEMMEPI__HAS_SM90 || gemmepi__loads_rule(problem)))
+        return 0;
     if (shape->parts == 1)
         return 1;
     return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
@@ -91,15 +142,31 @@ static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const g
 
 /* >>how long it takes */
 
-/* Cycles, fitted to 144 times of these shapes in CUDA graphs on an H100, which are a quarter off in the mean: of a launch with its first
-   stages and its end, of a stage, and of each row in it, with scales that change along k more; and of each part that is added up in a
-   cluster, of which not as many are under way as there are multiprocessors. And bytes that a multiprocessor gets in a cycle. */
-#define GEMMEPI__WEIGHTS_LAUNCH 7500
-#define GEMMEPI__WEIGHTS_FIXED  810
-#define GEMMEPI__WEIGHTS_ROW    16
-#define GEMMEPI__WEIGHTS_SCALED 8
-#define GEMMEPI__WEIGHTS_MEET   2600
-#define GEMMEPI__WEIGHTS_RATE   24
+/* Cycles, fitted to times of these shapes in CUDA graphs on an H100, of which they are 8 percent off in the mean: of a launch with its
+   first stages and its end; by mma.sync of a stage, and of each row in it, with scales that change along k more; by wgmma of 16 KiB of
+   weights, likewise; and of each part that is added up in a cluster. And bytes that come to a multiprocessor in a cycle, alone and where
+   all ask. */
+#define GEMMEPI__WEIGHTS_LAUNCH       4000
+#define GEMMEPI__WEIGHTS_FIXED        745
+#define GEMMEPI__WEIGHTS_ROW          11
+#define GEMMEPI__WEIGHTS_SCALED       3
+#define GEMMEPI__WEIGHTS_WGMMA_FIXED  1200
+#define GEMMEPI__WEIGHTS_WGMMA_ROW    3
+#define GEMMEPI__WEIGHTS_WGMMA_SCALED 1.7
+#define GEMMEPI__WEIGHTS_MEET         1000
+#define GEMMEPI__WEIGHTS_RATE         48
+#define GEMMEPI__WEIGHTS_SHARE        21
+
+/* Cycles of a stage's multiplications. */
+static double gemmepi__weights_work(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
+    int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+    double units = shape->tile_n * gemmepi__weights_step(shape) / 16384.0;
+    if (shape->wgmma)
+        return units * (GEMMEPI__WEIGHTS_WGMMA_FIXED +
+                        (GEMMEPI__WEIGHTS_WGMMA_ROW + (varies ? GEMMEPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m);
+    return GEMMEPI__WEIGHTS_FIXED +
+           (GEMMEPI__WEIGHTS_ROW + (varies ? GEMMEPI__WEIGHTS_SCALED : 0)) * shape->tile_m;
+}
 
 /* Microseconds with a shape, roughly. */
 static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -107,16 +174,19 @@ static double gemmepi__weights_microseconds(const gemmepi_context *context, cons
     int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
                                                   gemmepi__divide_up(problem->n, shape->tile_n)),
                                    problem->batch);
-    int64_t steps =
-        gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
-    double waves = (double)gemmepi__divide_up(gemmepi__times(tiles, shape->parts), context->multiprocessors);
-    int row = GEMMEPI__WEIGHTS_ROW +
-              (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALED : 0);
-    double stage = GEMMEPI__WEIGHTS_FIXED + row * shape->tile_m;
-    double load = (double)gemmepi__weights_stage(shape) / GEMMEPI__WEIGHTS_RATE;
-    double cycles =
-        GEMMEPI__WEIGHTS_LAUNCH + waves * (shape->parts > 1 ? GEMMEPI__WEIGHTS_MEET * shape->parts : 0);
-    cycles += waves * (double)steps * (stage > load ? stage : load);
+    int64_t blocks = gemmepi__times(tiles, shape->parts);
+    int64_t resident = gemmepi__resident_blocks(context, shape->parts);
+    double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)),
+                                              shape->parts);
+    double waves = (double)gemmepi__divide_up(blocks, resident);
+    double at_once = (double)(blocks < resident ? blocks : resident);
+    double share = GEMMEPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
+    double rate = share < GEMMEPI__WEIGHTS_RATE ? share : GEMMEPI__WEIGHTS_RATE;
+    double load = gemmepi__weights_stage(problem, shape) / rate;
+    double work = gemmepi__weights_work(problem, shape);
+    double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * steps * (work > load ? work : load);
+    if (shape->parts > 1)
+        cycles += waves * GEMMEPI__WEIGHTS_MEET * shape->parts;
     return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
 }
 
@@ -155,12 +225,28 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
     char prologue[1536], words[160];
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
-    gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%dx%d%s%s",
+    gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s",
                          gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
-                         shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
+                         shape->wgmma ? "wgmma_" : "", shape->tile_m, shape->tile_n,
+                         shape->parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, problem->common, words));
-    return gemmepi__get_product_kernel(context, problem, "gemm_weights.cu", prologue, "gemmepi_weights",
-                                       &weights->launch);
+    return gemmepi__get_product_kernel(context, problem,
+                                       shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
+                                       "gemmepi_weights", &weights->launch);
+}
+
+/* What TMA loads. */
+static gemmepi_status gemmepi__weights_maps(const gemmepi_context *context, const gemmepi__problem *problem,
+                                            gemmepi__weights *weights) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    int columns = weights->shape.tile_n / gemmepi__halves_in(problem), result;
+    weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
+    weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
+    result =
+        gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
+    if (!result)
+        result = gemmepi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
+    return result ? gemmepi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
 static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gemmepi__problem *problem,
@@ -170,20 +256,22 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
     gemmepi_status status;
     memset(weights, 0, sizeof *weights);
     weights->shape = *shape;
-    weights->stages = gemmepi__weights_stages(shape, context->arch);
+    weights->stages = gemmepi__weights_stages(problem, shape, context->arch);
     weights->applied = candidate->applied;
     status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
-                                    &weights->launch, &weights->params);
+                                    &weights->launch, &weights->params.plain);
     if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
         status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+    if (!status && shape->wgmma)
+        status = gemmepi__weights_maps(context, problem, weights);
     if (status)
         return status;
     weights->launch.blocks *= (unsigned)shape->parts;
-    weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(shape);
-    weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.epilogue.row_tiles);
+    weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(problem, shape);
+    weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
     status = gemmepi__get_weights_kernel(context, problem, weights);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__build_sums(context, problem, weights->params.epilogue.row_tiles, &weights->sums);
+        status = gemmepi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
     return status;
 }
 
@@ -204,14 +292,25 @@ static gemmepi_status gemmepi__weights_run(const gemmepi_context *context, const
                                            const void *built, const gemmepi__arguments *arguments,
                                            char *workspace, gemmepi_stream stream) {
     const gemmepi__weights *weights = (const gemmepi__weights *)built;
-    gemmepi__plain_params params = weights->params;
+    uint64_t space[(sizeof(gemmepi__weights_params) + 128) / sizeof(uint64_t)];
+    gemmepi__weights_params *params = (gemmepi__weights_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
     gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
-    gemmepi__point_epilogue(arguments, weights->applied, workspace, &params.epilogue, params.extras,
-                            params.places);
-    params.a.data = arguments->pointers[GEMMEPI__A];
-    params.b.data = arguments->pointers[GEMMEPI__B];
+    int result = 0;
+    memcpy(params, &weights->params, sizeof *params);
+    gemmepi__point_epilogue(arguments, weights->applied, workspace, &params->plain.epilogue,
+                            params->plain.extras, params->plain.places);
+    params->plain.a.data = arguments->pointers[GEMMEPI__A];
+    params->plain.b.data = arguments->pointers[GEMMEPI__B];
+    if (!status && weights->shape.wgmma)
+        result = gemmepi__point_map(&context->driver, &params->a, params->plain.a.data);
+    if (!status && weights->shape.wgmma && !result)
+        result = gemmepi__point_map(&context->driver, &params->b, params->plain.b.data);
+    if (result)
+        return gemmepi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
     if (!status)
-        status = gemmepi__launch_kernel(context, &weights->launch, &params, "the product", stream);
+        status = gemmepi__launch_kernel(context, &weights->launch,
+                                        weights->shape.wgmma ? (void *)params : (void *)&params->plain,
+                                        "the product", stream);
     if (!status)
         status = gemmepi__run_sums(context, &weights->sums, arguments, workspace,
                                    gemmepi__past(workspace, weights->partial_bytes), stream);

@@ -1,0 +1,302 @@
+// Product and epilogue of few rows in BF16 or F16 and weights in I8: D = epilogue(alpha A op(B) + beta C). Two kernels
+// include this, which differ in what copies and multiplies: gemm_weights.cu, and on Hopper gemm_weights_sm90.cu (GEMMEPI_WGMMA).
+//
+// Weights are read as bytes and become 16 bits in registers, without loss. A block has a tile; its warps divide the tile's columns and
+// k among them, and with PARTS the blocks of a cluster divide k, too. Slices of k come to a ring of stages in shared memory. To mma and
+// wgmma weights are the left operand and A's rows the right one. Warps, then blocks add up what they have, always in the same order, and
+// a thread finishes runs of eight.
+//
+// Scales that change along k come with the stages: the sums of a slice are multiplied by them. What lies beyond m, n and k is zero, and
+// only what exists is stored.
+#pragma once
+#include "epilogue.cuh"
+
+#ifndef GEMMEPI_WARPS_N
+#define GEMMEPI_INPUT   BF16 // of A: that or F16
+#define GEMMEPI_TILE_M  8
+#define GEMMEPI_TILE_N  32 // of both halves together
+#define GEMMEPI_WARPS_N 1  // that divide the tile's columns; the others divide k
+#define GEMMEPI_PARTS   1  // blocks that divide k
+#define GEMMEPI_STAGES  8
+#endif
+
+#ifndef GEMMEPI_AHEAD
+#define GEMMEPI_AHEAD 1
+#endif
+typedef GEMMEPI_INPUT In;
+constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_COLUMNS = TILE_N / HALVES_IN; // of either half
+constexpr int WARPS = 8, THREADS = 32 * WARPS, WARPS_N = GEMMEPI_WARPS_N, WARPS_K = WARPS / WARPS_N;
+constexpr int PARTS = GEMMEPI_PARTS, STAGES = GEMMEPI_STAGES;
+constexpr int WARP_N = TILE_N / WARPS_N, SIXTEENS = WARP_N / 16, OCTETS = TILE_M / 8; // mma's rows and columns
+constexpr bool WGMMA = GEMMEPI_WGMMA;
+constexpr int SLICE = WGMMA ? 128 : 64, STEP = WARPS_K * SLICE;                       // of k: a warp's, a stage's
+constexpr bool VARIES = GEMMEPI_SCALE_B == SCALE_VECTOR_128 || GEMMEPI_SCALE_B == SCALE_BLOCK_128; // along k
+constexpr int STEP_SCALES = STEP > SCALE_STEPS ? STEP / SCALE_STEPS : 1;                           // of a column, in a stage
+constexpr int A_LINE = STEP * 2, B_LINE = STEP, A_BYTES = TILE_M * A_LINE, B_BYTES = TILE_N * B_LINE, SCALE_BYTES = VARIES ? 1024 : 0;
+constexpr int STAGE_BYTES = A_BYTES + B_BYTES + SCALE_BYTES;
+constexpr int RESULT_LINE = TILE_N + 4; // F32: so that lanes meet no bank twice
+// What a block finishes, the last ones less or nothing; and the threads' columns and rows in that, some columns of which may be idle.
+constexpr int PART_RUNS = (TILE_COLUMNS / RUN + PARTS - 1) / PARTS, PART_COLUMNS = PART_RUNS * RUN;
+constexpr int WIDTH = PART_RUNS > 16 ? 32 : PART_RUNS > 8 ? 16 : PART_RUNS > 4 ? 8 : PART_RUNS > 2 ? 4 : PART_RUNS;
+constexpr int HEIGHT = THREADS / WIDTH;
+static_assert(STEP_SCALES * TILE_N <= THREADS && STEP_SCALES * TILE_N * 4 <= 1024, "a thread copies one scale at most");
+static_assert(TILE_COLUMNS % RUN == 0 && PART_RUNS <= WIDTH && WARP_N % 16 == 0 && SCALE_STEPS % SLICE == 0, "runs, fragments and scales are whole");
+static_assert(WARPS_K * TILE_M * RESULT_LINE * 4 <= STAGES * STAGE_BYTES, "sums lie where the stages were");
+
+// >>scales along k
+
+__device__ inline void copies_commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int Left> __device__ inline void copies_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
+}
+
+// Scales that change along k: a thread has a column's, of each stage one; of what is beyond n the last column's, beyond k zeros.
+struct Scale_copies {
+    const float *from;
+    long long step; // between the scales of a column
+    int k, k_end;   // k: where the next one begins
+
+    __device__ inline Scale_copies(const gemmepi__epilogue_params &p, long long item, long long first, int first_k, int end) {
+        int own = (int)threadIdx.x % TILE_N;
+        long long outer = first + own % TILE_COLUMNS;
+        if (!VARIES)
+            return;
+        outer = (outer < p.n ? outer : p.n - 1) + own / TILE_COLUMNS * p.n;
+        Scale_line line = scale_line<GEMMEPI_SCALE_B>(p.scale_b.data + item * p.scale_b.stride, outer, HALVES_IN * p.n, end);
+        from = line.at, step = line.step;
+        k = first_k + (int)threadIdx.x / TILE_N * SCALE_STEPS, k_end = end;
+    }
+    __device__ inline void fetch(u32 stage) {
+        if (VARIES && threadIdx.x < STEP_SCALES * TILE_N) {
+            u32 to = stage + A_BYTES + B_BYTES + threadIdx.x * 4;
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(k < k_end ? from + k / SCALE_STEPS * step : from),
+                         "r"(k < k_end ? 4 : 0)
+                         : "memory");
+            k += STEP;
+        }
+    }
+};
+
+// >>weights in 16 bits
+
+// Two of I8, bytes of a word that `which` picks beside those of a constant, as 16 bits. BF16: 128 + the lower seven bits, less 128 or,
+// where the eighth is set, 256; F16: 1152 + x, less 1152. All of these are exact.
+__device__ inline u32 widen_two(BF16, u32 word, u32 which) {
+    u32 two = __byte_perm(word, 0x43434343, which), wide;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(wide) : "r"(two & 0xff80ff80), "r"(0xbf80bf80), "r"(two & 0xff7fff7f)); // times -1
+    return wide;
+}
+__device__ inline u32 widen_two(F16, u32 word, u32 which) {
+    u32 wide;
+    asm("sub.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(__byte_perm(word ^ 0x80808080, 0x64646464, which)), "r"(0x64806480));
+    return wide;
+}
+
+// >>a warp's slice of a stage
+
+extern __shared__ __align__(1024) u8 shared[];
+
+typedef float Octet[SIXTEENS][4]; // of a lane: columns `eighth` and eight further of each 16, rows 2 quarter and the next
+
+// The products of the slice of the stage that begins there: what the kernels differ in.
+__device__ inline void add_products(int stage, Octet (&sums)[OCTETS]);
+
+__device__ inline void multiply_slice(int stage, Octet (&totals)[OCTETS]) {
+    if constexpr (VARIES) {
+        int warp_n = (int)threadIdx.x / 32 % WARPS_N, warp_k = (int)threadIdx.x / 32 / WARPS_N, eighth = (int)threadIdx.x % 32 / 4;
+        const float *scales = reinterpret_cast<const float *>(shared + stage + A_BYTES + B_BYTES);
+        float scale[2 * SIXTEENS];
+        Octet sums[OCTETS] = {};
+#pragma unroll
+        for (int i = 0; i < 2 * SIXTEENS; i++)
+            scale[i] = scales[warp_k * SLICE / SCALE_STEPS * TILE_N + warp_n * WARP_N + eighth + 8 * i];
+        add_products(stage, sums);
+#pragma unroll
+        for (int octet = 0; octet < OCTETS; octet++)
+#pragma unroll
+            for (int i = 0; i < SIXTEENS * 4; i++)
+                totals[octet][i / 4][i % 4] = fmaf(sums[octet][i / 4][i % 4], scale[i / 2], totals[octet][i / 4][i % 4]);
+    } else {
+        add_products(stage, totals);
+    }
+}
+
+// >>adding up, in shared memory: [warp of k][row][column of both halves]
+
+__device__ inline void store_sums(float *results, const Octet (&sums)[OCTETS]) {
+    int warp_n = (int)threadIdx.x / 32 % WARPS_N, warp_k = (int)threadIdx.x / 32 / WARPS_N;
+    int eighth = (int)threadIdx.x % 32 / 4, quarter = (int)threadIdx.x % 4;
+    results += (warp_k * TILE_M + 2 * quarter) * RESULT_LINE + warp_n * WARP_N + eighth;
+#pragma unroll
+    for (int octet = 0; octet < OCTETS; octet++)
+#pragma unroll
+        for (int i = 0; i < SIXTEENS * 4; i++)
+            results[(octet * 8 + i % 2) * RESULT_LINE + i / 2 * 8] = sums[octet][i / 4][i % 4];
+}
+
+struct alignas(16) Four_sums {
+    float at[4];
+};
+
+__device__ inline void add_warps(float *results) {
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < TILE_M * TILE_N / 4; i += THREADS) {
+        float *at = results + i / (TILE_N / 4) * RESULT_LINE + i % (TILE_N / 4) * 4;
+        Four_sums sums = *reinterpret_cast<Four_sums *>(at);
+#pragma unroll
+        for (int warp = 1; warp < WARPS_K; warp++) {
+            Four_sums other = *reinterpret_cast<Four_sums *>(at + warp * TILE_M * RESULT_LINE);
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                sums.at[j] += other.at[j];
+        }
+        *reinterpret_cast<Four_sums *>(at) = sums;
+    }
+}
+
+// >>parts: the blocks of a cluster
+
+#if GEMMEPI_PARTS > 1
+#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)
+__device__ inline u32 rank_in_cluster() {
+    u32 rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// Four sums of the block of that rank.
+__device__ inline Four_sums sums_of_part(const float *at, u32 rank) {
+    Four_sums sums;
+    u32 there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((u32)__cvta_generic_to_shared(at)), "r"(rank));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(sums.at[0]), "=f"(sums.at[1]), "=f"(sums.at[2]), "=f"(sums.at[3])
+                 : "r"(there)
+                 : "memory");
+    return sums;
+}
+
+// Where the i-th four of the columns are that this block finishes, which no other reads; -1: they are not the tile's.
+__device__ inline int own_four(int i) {
+    constexpr int FOURS = PART_COLUMNS / 4, LINE_FOURS = HALVES_IN * FOURS;
+    int four = i % LINE_FOURS, column = (int)rank_in_cluster() * PART_COLUMNS + four % FOURS * 4;
+    if (i >= TILE_M * LINE_FOURS || column >= TILE_COLUMNS)
+        return -1;
+    return i / LINE_FOURS * RESULT_LINE + four / FOURS * TILE_COLUMNS + column;
+}
+
+// What is on its way from other blocks at a time is up to eight loads of each thread.
+__device__ inline void add_parts(float *results) {
+    constexpr int ALL = TILE_M * HALVES_IN * PART_COLUMNS / 4, AT_ONCE = 8 / PARTS;
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#pragma unroll 1
+    for (int first = (int)threadIdx.x; first < ALL; first += AT_ONCE * THREADS) {
+        Four_sums sums[AT_ONCE][PARTS];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE * PARTS; i++) {
+            int at = own_four(first + i / PARTS * THREADS);
+            if (at >= 0)
+                sums[i / PARTS][i % PARTS] = sums_of_part(results + at, i % PARTS);
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            int at = own_four(first + i * THREADS);
+#pragma unroll
+            for (int j = 0; j < (PARTS - 1) * 4; j++)
+                sums[i][0].at[j % 4] += sums[i][j / 4 + 1].at[j % 4];
+            if (at >= 0)
+                *reinterpret_cast<Four_sums *>(results + at) = sums[i][0];
+        }
+    }
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+// Before a block ends.
+__device__ inline void others_have_read() {
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+#else
+#define CLUSTER
+__device__ inline u32 rank_in_cluster() {
+    return 0;
+}
+__device__ inline void add_parts(float *) {}
+__device__ inline void others_have_read() {}
+#endif
+
+// >>finishing
+
+// A run of the result, of both halves of the product.
+__device__ inline void take_run(const float *results, int row, int column, Acc (&v)[HALVES][RUN]) {
+#pragma unroll
+    for (int i = 0; i < HALVES_IN * RUN; i += 4) {
+        const float *at = results + row * RESULT_LINE + i / RUN * TILE_COLUMNS + column + i % RUN;
+        Four_sums sums = *reinterpret_cast<const Four_sums *>(at);
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            v[i / RUN][i % RUN + j] = sums.at[j];
+    }
+}
+
+// Which tile this block has, or a part of.
+struct Place_of_tile {
+    u32 item, row_tile, column_tile;
+
+    __device__ inline Place_of_tile(const gemmepi__epilogue_params &p) {
+        u32 tile = blockIdx.x / PARTS, columns = tile / p.row_tiles;
+        row_tile = tile - columns * p.row_tiles;
+        item = columns / p.column_tiles;
+        column_tile = columns - item * p.column_tiles;
+    }
+    __device__ inline long long row() const {
+        return (long long)row_tile * TILE_M;
+    }
+    __device__ inline long long column() const {
+        return (long long)column_tile * TILE_COLUMNS;
+    }
+};
+
+// The epilogue on this block's columns of the tile.
+__device__ inline void finish(const gemmepi__plain_params &params, const Place_of_tile &at, const float *results) {
+    const gemmepi__epilogue_params &p = params.epilogue;
+    int x = (int)threadIdx.x % WIDTH, y = (int)threadIdx.x / WIDTH, own_column = (int)rank_in_cluster() * PART_COLUMNS + x * RUN;
+    int rows = p.m - at.row() < TILE_M ? (int)(p.m - at.row()) : TILE_M;
+    long long first = at.column() + own_column;
+    int valid = p.n - first < RUN ? (p.n > first ? (int)(p.n - first) : 0) : RUN;
+    if (x >= PART_RUNS || own_column >= TILE_COLUMNS)
+        valid = 0;
+    Epilogue_state state = begin_epilogue(p, params.BESIDE, at.item, first, valid);
+    Of_columns of = load_columns(p, at.item, first, valid);
+    Acc column_sums[HALVES_OUT][RUN] = {};
+#pragma unroll 1
+    for (int y_row = y; y_row < rows && valid > 0; y_row += HEIGHT) {
+        long long row = at.row() + y_row;
+        Acc v[HALVES][RUN] = {};
+        Saved saved;
+        load_saved(p, state, at.item, row, first, valid, saved);
+        take_run(results, y_row, own_column, v);
+        epilogue(p, state, of, saved, at.item, row, first, valid, v);
+        store_result(p, state, at.item, row, first, valid, v);
+        if (HAS_BGRAD)
+#pragma unroll
+            for (int i = 0; i < HALVES_OUT * RUN; i++)
+                column_sums[i / RUN][i % RUN] = sum(column_sums[i / RUN][i % RUN], v[i / RUN][i % RUN]);
+    }
+    others_have_read();
+    if constexpr (HAS_BGRAD)
+        store_partials<THREADS>(p, at.item * p.row_tiles + at.row_tile, first, valid, x, y, WIDTH, column_sums);
+    end_epilogue(p, state);
+}
+
+// What stands behind the multiplication: all that has been copied has come, and been read by this warp.
+__device__ inline void add_up_and_finish(const gemmepi__plain_params &params, const Place_of_tile &at, const Octet (&totals)[OCTETS]) {
+    float *results = reinterpret_cast<float *>(shared);
+    __syncthreads();
+    store_sums(results, totals);
+    __syncthreads();
+    add_warps(results);
+    add_parts(results);
+    __syncthreads();
+    finish(params, at, results);
+}
