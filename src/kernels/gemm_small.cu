@@ -77,6 +77,24 @@ template <bool Rows, int Lines, int Unit> struct Part {
     }
 };
 
+// Before what is ahead in the stream has ended: a block's part of the longer operand, or its beginning, comes to L2. Weights take
+// longest to come, and are seldom what the launch before has written.
+constexpr int AHEAD_BYTES = 32768;
+template <bool Rows, int Lines> __device__ inline void fetch_ahead(const gemmepi__kernel_matrix &x, long long item, long long first,
+                                                                   long long extent, long long further, int k) {
+    constexpr int MOST = AHEAD_BYTES / Lines / (int)sizeof(In); // of k
+    const In *from = (const In *)x.data + item * x.stride;
+    int steps = k < MOST ? k : MOST, there = extent - first < Lines ? (int)(extent - first) : Lines;
+    first += further;
+    if (Rows) {
+        if ((int)threadIdx.x < there)
+            fetch_run(from + (first + (int)threadIdx.x) * x.ld, (u32)(steps * sizeof(In)));
+    } else {
+        for (int i = (int)threadIdx.x; i < steps; i += THREADS)
+            fetch_line(from + i * x.ld + first);
+    }
+}
+
 // What lanes along k have each of all SUMS becomes LEFT of them in each, summed, from the one on whose number it returns.
 __device__ inline int sum_of_lanes(int lane_k, float (&sums)[SUMS]) {
     int first = 0;
@@ -111,6 +129,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
         b[half].begin(params.b, item, tile_column + column, p.n, first_k, half * p.n);
+
+    begin_launch_behind();
+    if (p.m < p.n)
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            fetch_ahead<GEMMEPI_B_ROWS, TILE_N>(params.b, item, tile_column, p.n, half * p.n, (int)params.k);
+    else
+        fetch_ahead<GEMMEPI_A_ROWS, TILE_M>(params.a, item, tile_row, p.m, 0, (int)params.k);
 
     after_launches_before();
     // what the run that this thread finishes needs beside its sums
