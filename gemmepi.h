@@ -14785,13 +14785,18 @@ static const gemmepi__source gemmepi__sources[] = {
 "a.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
-"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\n"
-"static constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE]={};\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const In*)x.data+item*x.stride +(Rows?first*ld+first_k:first_k*ld+first);\n}\ntemplate<bool Whole>DEVICE void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE)\nif(Whole||(i<across&&j+AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from+i*ld+j);\nelse\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from+i*ld+j,i<across?along-j:0));\n}\n\nDEVICE void load(int k_left){\n"
-"if(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\n\nconstexpr int AHEAD_BYTES=32768;\ntemplate<bool Rows,int Lines>DEVICE void fetch_ahead(const gemmepi__kernel_matrix&x,long long item,long long first,\nlong long extent,long long further,int k){\nconstexpr int MOST=AHEAD_BYTES/Lines/(int)sizeof(In);\nconst In*from=(const In*)x.data+item*x.stride;\nint steps=k<MOST?k:MOST,there=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nif(Rows){\nif((int)threadIdx.x<there)\nfetch_run(from+(first+(int)threadIdx.x)*x.ld,(u32)(steps*sizeof(In)));\n}else{\nfor(int i=(int)threadIdx.x;i<steps;i+=THREADS)\n"
-"fetch_line(from+i*x.ld+first);\n}\n}\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\n",
-"int lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nint first_k=(warp*LANES_K+lane_k)*DEPTH,k_left=(int)params.k-first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row+row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,p.n,first_k,half*p.n);\n\nbegin_launch_behind();\nif(p.m<p.n)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,(int)params.k);\nelse\nfetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\n"
-"Epilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(k_left+=STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\n"
-"for(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
+"#line 1 \"src/kernels/gemm_small.cu\"\n#line 11\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_MMA 0\n#define GEMMEPI_AHEAD 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=GEMMEPI_MMA?8:TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,AHEAD=GEMMEPI_AHEAD;\nconstexpr int SLICE=WARPS*LANES_K*DEPTH,STEP=AHEAD*SLICE;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=GEMMEPI_MMA?true:LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
+"static_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\nstatic constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE]={};\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const In*)x.data+item*x.stride +(Rows?first*ld+first_k:first_k*ld+first);\n}\ntemplate<bool Whole>DEVICE void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE)\nif(Whole||(i<across&&j+AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from+i*ld+j);\n"
+"else\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from+i*ld+j,i<across?along-j:0));\n}\n\nDEVICE void load(int k_left){\nif(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\n\nconstexpr int AHEAD_BYTES=32768;\ntemplate<bool Rows,int Lines>DEVICE void fetch_ahead(const gemmepi__kernel_matrix&x,long long item,long long first,\nlong long extent,long long further,int k){\nconstexpr int MOST=AHEAD_BYTES/Lines/(int)sizeof(In);\nconst In*from=(const In*)x.data+item*x.stride;\nint steps=k<MOST?k:MOST,there=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nif(Rows){\nif((int)threadIdx.x<there)\n"
+"fetch_run(from+(first+(int)threadIdx.x)*x.ld,(u32)(steps*sizeof(In)));\n}else{\nfor(int i=(int)threadIdx.x;i<steps;i+=THREADS)\nfetch_line(from+i*x.ld+first);\n}\n}\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\ntypedef Part<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>Part_a;\ntypedef Part<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>Part_b;\n\nstruct Operands{\nint row,column,lane_k,first_k;\nPart_a a[AHEAD];\nPart_b b[AHEAD][HALVES_IN];\n\nDEVICE Operands(const gemmepi__plain_params&params,long long item,long long tile_row,long long tile_column){\n"
+"int warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\n",
+"lane_k=K_FIRST?lane%LANES_K:lane/OTHERS;\nint other=K_FIRST?lane/LANES_K:lane%OTHERS;\nrow=(GEMMEPI_MMA?other:other/LANES_N)*ROWS,column=(GEMMEPI_MMA?other:other%LANES_N)*COLUMNS;\nfirst_k=(warp*LANES_K+lane_k)*DEPTH;\n#pragma unroll\nfor(int i=0;i<AHEAD;i++){\na[i].begin(params.a,item,tile_row+row,params.epilogue.m,first_k+i*SLICE,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[i][half].begin(params.b,item,tile_column+column,params.epilogue.n,first_k+i*SLICE,half*params.epilogue.n);\n}\n}\n\nDEVICE void load(int i,int k_left){\na[i].load(k_left-i*SLICE);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[i][half].load(k_left-i*SLICE);\n}\n};\ntypedef float Results[WARPS][HALVES_IN][TILE_M][TILE_N];\n\n#if GEMMEPI_MMA\nstatic_assert(GEMMEPI_A_ROWS&&GEMMEPI_B_ROWS&&sizeof(In)==2,\"mma.sync takes what lies along k\");\nstatic_assert(ROWS%2==0&&ROWS*8==TILE_M&&COLUMNS*8==TILE_N,\"fragments of 16 rows and 8 columns, by eight lanes each\");\n\nstruct Four{\n"
+"u32 at[4];\n};\ntemplate<class T>DEVICE Four four_of(const T&words){\nFour four;\nstatic_assert(sizeof words==sizeof four,\"16 bytes along k\");\nmemcpy(&four,&words,sizeof four);\nreturn four;\n}\nDEVICE void multiply_16(BF16,float(&sums)[4],u32 row,u32 next_row,u32 row_further,u32 next_further,u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(row),\"r\"(next_row),\"r\"(row_further),\"r\"(next_further),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],u32 row,u32 next_row,u32 row_further,u32 next_further,u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n"
+": \"r\"(row),\"r\"(next_row),\"r\"(row_further),\"r\"(next_further),\"r\"(first),\"r\"(second));\n}\n\n\ntypedef float Fragments[ROWS/2][HALVES_IN*COLUMNS][4];\nDEVICE void multiply_slice(const Part_a&a,const Part_b(&b)[HALVES_IN],Fragments&sums){\nFour rows[ROWS];\n#pragma unroll\nfor(int i=0;i<ROWS;i++)\nrows[i]=four_of(a.words[i]);\n#pragma unroll\nfor(int j=0;j<HALVES_IN*COLUMNS;j++){\nFour column=four_of(b[j/COLUMNS].words[j%COLUMNS]);\n#pragma unroll\nfor(int k=0;k<4;k+=2)\n#pragma unroll\nfor(int i=0;i<ROWS/2;i++)\nmultiply_16(In(),sums[i][j],rows[2*i].at[k],rows[2*i+1].at[k],rows[2*i].at[k+1],rows[2*i+1].at[k+1],\ncolumn.at[k],column.at[k+1]);\n}\n}\n\nDEVICE void multiply(Operands&operands,int k,Results&results){\nint warp=(int)threadIdx.x/32,quarter=operands.lane_k;\nFragments sums={};\n#pragma unroll\nfor(int i=0;i<AHEAD;i++)\noperands.load(i,k-operands.first_k);\n#pragma unroll 1\nfor(;k>0;k-=STEP){\n#pragma unroll\nfor(int i=0;i<AHEAD;i++){\n__syncwarp();\n"
+"multiply_slice(operands.a[i],operands.b[i],sums);\noperands.load(i,k-STEP -operands.first_k);\n}\n}\n#pragma unroll\nfor(int i=0;i<ROWS/2*HALVES_IN*COLUMNS*4;i++){\nint l=i%4,j=i/4%(HALVES_IN*COLUMNS),pair=i/4/(HALVES_IN*COLUMNS);\nint row=operands.row+2*pair+l/2,column=(2*quarter+l%2)*COLUMNS+j%COLUMNS;\nresults[warp][j/COLUMNS][row][column]=sums[pair][j][l];\n}\n}\n#else\nstatic_assert(AHEAD==1,\"a step is one slice\");\nDEVICE void multiply(Operands&operands,int k,Results&results){\nPart_a&a=operands.a[0];\nPart_b(&b)[HALVES_IN]=operands.b[0];\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(int k_left=k-operands.first_k+STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\noperands.load(0,k_left-STEP);\n#pragma unroll\nfor(int j=0;j<DEPTH;j++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\n"
+"sums[i]=fmaf(rows[i/COLUMNS%ROWS][j],columns[i/(COLUMNS*ROWS)][i%COLUMNS][j],sums[i]);\n}\nint from=sum_of_lanes(operands.lane_k,sums),warp=(int)threadIdx.x/32;\n",
+"#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][operands.row+at/COLUMNS%ROWS][operands.column+at%COLUMNS]=sums[i];\n}\n}\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)Results results;\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nOperands operands(params,item,tile_row,tile_column);\nbegin_launch_behind();\nif(p.m<p.n)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,(int)params.k);\nelse\nfetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\n"
+"long long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nmultiply(operands,(int)params.k,results);\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_weights.cu",
 {
 "#line 1 \"src/kernels/gemm_weights.cu\"\n#line 10\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr int SLICE=64,STEP=WARPS_K*SLICE;\nconstexpr int UNIT=16;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,STAGE_BYTES=A_BYTES+TILE_N*B_LINE;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n"
@@ -23908,19 +23913,22 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
 
 #define GEMMEPI__SMALL_THREADS 256 /* gemm_small.cu, of a block */
 #define GEMMEPI__SMALL_EDGE    16 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_MMA     64 /* so many rows where mma.sync multiplies them, */
 #define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
   short tile_m, tile_n; /* of a block, and of each of its warps */
   short rows, columns; /* of a lane; lanes that are left divide k */
+  short ahead; /* 0: they multiply and add in F32; else mma.sync does, and so many steps of k are loaded at a time */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-  {16, 16, 4, 4}, /* first the one for everything */
-  {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
-  {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
+  {16, 16, 4, 4, 0}, /* first the one for everything */
+  {1, 8, 1, 2, 0},   {1, 32, 1, 8, 0}, {2, 16, 2, 4, 0}, {4, 16, 4, 4, 0}, {8, 16, 4, 4, 0},
+  {8, 1, 2, 1, 0},   {32, 1, 8, 1, 0}, {16, 4, 4, 4, 0}, {16, 8, 4, 4, 0}, {16, 8, 2, 1, 4},
+  {16, 16, 2, 2, 4}, {32, 8, 4, 1, 4}, {32, 16, 4, 2, 3}, {64, 8, 8, 1, 2}, {64, 16, 8, 2, 2},
 };
 
 typedef struct gemmepi__small {
@@ -23934,16 +23942,24 @@ typedef struct gemmepi__small {
 
 /* >>what may go there */
 
+/* 16 bits that lie along k, both. */
+static int gemmepi__small_may_use_mma(const gemmepi__problem *problem) {
+  return problem->views[GEMMEPI__A].bits == 16 && problem->views[GEMMEPI__B].bits == 16 &&
+     !problem->views[GEMMEPI__A].transposed && problem->views[GEMMEPI__B].transposed;
+}
+
 static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   int64_t columns = gemmepi__half_columns(problem);
+  int64_t edge = gemmepi__small_may_use_mma(problem) ? GEMMEPI__SMALL_MMA : GEMMEPI__SMALL_EDGE;
   (void)context;
   if (gemmepi__is_of_weights(problem))
     return "a and b differ in dtype";
   if (gemmepi__is_fp8_product(problem))
     return "it does not multiply fp8";
-  if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
+  if (problem->m > edge && columns > GEMMEPI__SMALL_EDGE &&
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
-    return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
+    return "it is for products of 16 rows or columns at most, of 64 rows of 16 bits where both operands lie along k, or of "
+       "at most 2^22 multiplications";
   if (gemmepi__leaves_states(problem))
     return "it leaves no states of rows for a formula's reductions";
   return problem->found_scale ? "it finds no scales of d" : gemmepi__half_group_rule(problem);
@@ -23956,6 +23972,8 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
 
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
   int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
+  if (shape->ahead && !gemmepi__small_may_use_mma(problem))
+    return 0;
   return shape->columns % halves == 0 &&
      (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
@@ -23995,6 +24013,30 @@ static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, in
   return lines * depth / (at_once < along ? at_once : along);
 }
 
+/* With mma.sync, likewise: of a step, of each of its loads, of a tile's end, and of each sum of a lane there; and bytes that L2 gives all
+ multiprocessors in a microsecond, as each tile reads its rows anew. */
+#define GEMMEPI__SMALL_MMA_STEP 1100
+#define GEMMEPI__SMALL_MMA_LOAD 10
+#define GEMMEPI__SMALL_MMA_END  1600
+#define GEMMEPI__SMALL_MMA_SUM  30
+#define GEMMEPI__SMALL_L2       4500e3
+
+static double gemmepi__small_mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__small_shape *shape, int64_t tiles) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  double lines = shape->rows + shape->columns, sums = shape->rows / 2 * shape->columns * 4;
+  double steps = ceil((double)problem->k / (256.0 * shape->ahead));
+  double waves = (double)gemmepi__divide_up(tiles, context->multiprocessors);
+  double megahertz = gemmepi__chip_of(context->arch)->megahertz;
+  double own = steps * (GEMMEPI__SMALL_MMA_STEP + GEMMEPI__SMALL_MMA_LOAD * lines * shape->ahead);
+  double read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
+  double again = (double)tiles * 16 * lines * (double)problem->k / GEMMEPI__SMALL_L2;
+  double took = waves * (own + GEMMEPI__SMALL_MMA_END + GEMMEPI__SMALL_MMA_SUM * sums) / megahertz;
+  took = took > read ? took : read;
+  return GEMMEPI__SMALL_LAUNCH / megahertz + (took > again ? took : again) +
+     gemmepi__sums_microseconds(problem);
+}
+
 /* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__small_shape *shape) {
@@ -24009,6 +24051,8 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
         gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
   double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
   double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
+  if (shape->ahead)
+    return gemmepi__small_mma_microseconds(context, problem, shape, tiles);
   cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
   if (shape->rows == 8 || shape->columns == 8)
     cycles *= 1.4; /* so many registers */
@@ -24041,6 +24085,7 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__type_name(problem, GEMMEPI__A), applied);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows, shape->columns);
+  gemmepi__append(text, "#define GEMMEPI_MMA %d\n#define GEMMEPI_AHEAD %d\n", shape->ahead > 0, shape->ahead ? shape->ahead : 1);
   gemmepi__append_lines(text, problem);
 }
 
@@ -24060,8 +24105,8 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
     return status;
   small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
   gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
-  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-    shape->tile_m, shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
+  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
+    shape->ahead ? "_mma" : "", shape->tile_m, shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
   status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
