@@ -23913,7 +23913,7 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
 
 #define GEMMEPI__SMALL_THREADS 256 /* gemm_small.cu, of a block */
 #define GEMMEPI__SMALL_EDGE    16 /* of so many rows or columns it takes any product, */
-#define GEMMEPI__SMALL_MMA     64 /* so many rows where mma.sync multiplies them, */
+#define GEMMEPI__SMALL_MMA     64 /* or so many where mma.sync multiplies them, */
 #define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
@@ -23929,6 +23929,7 @@ static const gemmepi__small_shape gemmepi__small_shapes[] = {
   {1, 8, 1, 2, 0},   {1, 32, 1, 8, 0}, {2, 16, 2, 4, 0}, {4, 16, 4, 4, 0}, {8, 16, 4, 4, 0},
   {8, 1, 2, 1, 0},   {32, 1, 8, 1, 0}, {16, 4, 4, 4, 0}, {16, 8, 4, 4, 0}, {16, 8, 2, 1, 4},
   {16, 16, 2, 2, 4}, {32, 8, 4, 1, 4}, {32, 16, 4, 2, 3}, {64, 8, 8, 1, 2}, {64, 16, 8, 2, 2},
+  {16, 32, 2, 4, 3}, {16, 64, 2, 8, 2},
 };
 
 typedef struct gemmepi__small {
@@ -23956,10 +23957,10 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
     return "a and b differ in dtype";
   if (gemmepi__is_fp8_product(problem))
     return "it does not multiply fp8";
-  if (problem->m > edge && columns > GEMMEPI__SMALL_EDGE &&
+  if (problem->m > edge && columns > edge &&
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
-    return "it is for products of 16 rows or columns at most, of 64 rows of 16 bits where both operands lie along k, or of "
-       "at most 2^22 multiplications";
+    return "it is for products of 16 rows or columns at most, of 64 in 16 bits where both operands lie along k, or of at most "
+       "2^22 multiplications";
   if (gemmepi__leaves_states(problem))
     return "it leaves no states of rows for a formula's reductions";
   return problem->found_scale ? "it finds no scales of d" : gemmepi__half_group_rule(problem);

@@ -6,7 +6,7 @@
 //
 // What lies beyond m, n and k is zero, and only what exists is stored.
 //
-// With MMA 16 to 64 rows of 16 bits that lie along k, as B does, are multiplied by mma.sync. A lane has 16 bytes along k of its rows and
+// With MMA operands of 16 bits that both lie along k, with 16 to 64 rows or columns in a tile, are multiplied by mma.sync. A lane has 16 bytes along k of its rows and
 // columns then, in whatever order mma.sync takes them, for both have the same. Lanes add up nothing, warps as before.
 #include "epilogue.cuh"
 
