@@ -37,10 +37,11 @@ typedef struct gemmepi__small {
 
 /* >>what may go there */
 
-/* 16 bits that lie along k, both. */
+/* 16 bits that lie along k at multiples of 16 bytes, both: else registers would not do. */
 static int gemmepi__small_may_use_mma(const gemmepi__problem *problem) {
     return problem->views[GEMMEPI__A].bits == 16 && problem->views[GEMMEPI__B].bits == 16 &&
-           !problem->views[GEMMEPI__A].transposed && problem->views[GEMMEPI__B].transposed;
+           !problem->views[GEMMEPI__A].transposed && problem->views[GEMMEPI__B].transposed &&
+           gemmepi__copy_unit(problem, GEMMEPI__A) == 16 && gemmepi__copy_unit(problem, GEMMEPI__B) == 16;
 }
 
 static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
@@ -53,7 +54,7 @@ static const char *gemmepi__small_rule(const gemmepi_context *context, const gem
         return "it does not multiply fp8";
     if (problem->m > edge && columns > edge &&
         (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
-        return "it is for products of 16 rows or columns at most, of 64 in 16 bits where both operands lie along k, or of at most "
+        return "it is for products of 16 rows or columns at most, of 64 in 16 bits where both operands lie along k at multiples of 16 bytes, or of at most "
                "2^22 multiplications";
     if (gemmepi__leaves_states(problem))
         return "it leaves no states of rows for a formula's reductions";
