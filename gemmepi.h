@@ -14785,18 +14785,13 @@ static const gemmepi__source gemmepi__sources[] = {
 "a.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
-"#line 1 \"src/kernels/gemm_small.cu\"\n#line 11\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_MMA 0\n#define GEMMEPI_AHEAD 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=GEMMEPI_MMA?8:TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,AHEAD=GEMMEPI_AHEAD;\nconstexpr int SLICE=WARPS*LANES_K*DEPTH,STEP=AHEAD*SLICE;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=GEMMEPI_MMA?true:LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
-"static_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\nstatic constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE]={};\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const In*)x.data+item*x.stride +(Rows?first*ld+first_k:first_k*ld+first);\n}\ntemplate<bool Whole>DEVICE void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE)\nif(Whole||(i<across&&j+AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from+i*ld+j);\n"
-"else\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from+i*ld+j,i<across?along-j:0));\n}\n\nDEVICE void load(int k_left){\nif(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\n\nconstexpr int AHEAD_BYTES=32768;\ntemplate<bool Rows,int Lines>DEVICE void fetch_ahead(const gemmepi__kernel_matrix&x,long long item,long long first,\nlong long extent,long long further,int k){\nconstexpr int MOST=AHEAD_BYTES/Lines/(int)sizeof(In);\nconst In*from=(const In*)x.data+item*x.stride;\nint steps=k<MOST?k:MOST,there=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nif(Rows){\nif((int)threadIdx.x<there)\n"
-"fetch_run(from+(first+(int)threadIdx.x)*x.ld,(u32)(steps*sizeof(In)));\n}else{\nfor(int i=(int)threadIdx.x;i<steps;i+=THREADS)\nfetch_line(from+i*x.ld+first);\n}\n}\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\ntypedef Part<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>Part_a;\ntypedef Part<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>Part_b;\n\nstruct Operands{\nint row,column,lane_k,first_k;\nPart_a a[AHEAD];\nPart_b b[AHEAD][HALVES_IN];\n\nDEVICE Operands(const gemmepi__plain_params&params,long long item,long long tile_row,long long tile_column){\n"
-"int warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\n",
-"lane_k=K_FIRST?lane%LANES_K:lane/OTHERS;\nint other=K_FIRST?lane/LANES_K:lane%OTHERS;\nrow=(GEMMEPI_MMA?other:other/LANES_N)*ROWS,column=(GEMMEPI_MMA?other:other%LANES_N)*COLUMNS;\nfirst_k=(warp*LANES_K+lane_k)*DEPTH;\n#pragma unroll\nfor(int i=0;i<AHEAD;i++){\na[i].begin(params.a,item,tile_row+row,params.epilogue.m,first_k+i*SLICE,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[i][half].begin(params.b,item,tile_column+column,params.epilogue.n,first_k+i*SLICE,half*params.epilogue.n);\n}\n}\n\nDEVICE void load(int i,int k_left){\na[i].load(k_left-i*SLICE);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[i][half].load(k_left-i*SLICE);\n}\n};\ntypedef float Results[WARPS][HALVES_IN][TILE_M][TILE_N];\n\n#if GEMMEPI_MMA\nstatic_assert(GEMMEPI_A_ROWS&&GEMMEPI_B_ROWS&&sizeof(In)==2,\"mma.sync takes what lies along k\");\nstatic_assert(ROWS%2==0&&ROWS*8==TILE_M&&COLUMNS*8==TILE_N,\"fragments of 16 rows and 8 columns, by eight lanes each\");\n\nstruct Four{\n"
-"u32 at[4];\n};\ntemplate<class T>DEVICE Four four_of(const T&words){\nFour four;\nstatic_assert(sizeof words==sizeof four,\"16 bytes along k\");\nmemcpy(&four,&words,sizeof four);\nreturn four;\n}\nDEVICE void multiply_16(BF16,float(&sums)[4],u32 row,u32 next_row,u32 row_further,u32 next_further,u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(row),\"r\"(next_row),\"r\"(row_further),\"r\"(next_further),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],u32 row,u32 next_row,u32 row_further,u32 next_further,u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n"
-": \"r\"(row),\"r\"(next_row),\"r\"(row_further),\"r\"(next_further),\"r\"(first),\"r\"(second));\n}\n\n\ntypedef float Fragments[ROWS/2][HALVES_IN*COLUMNS][4];\nDEVICE void multiply_slice(const Part_a&a,const Part_b(&b)[HALVES_IN],Fragments&sums){\nFour rows[ROWS];\n#pragma unroll\nfor(int i=0;i<ROWS;i++)\nrows[i]=four_of(a.words[i]);\n#pragma unroll\nfor(int j=0;j<HALVES_IN*COLUMNS;j++){\nFour column=four_of(b[j/COLUMNS].words[j%COLUMNS]);\n#pragma unroll\nfor(int k=0;k<4;k+=2)\n#pragma unroll\nfor(int i=0;i<ROWS/2;i++)\nmultiply_16(In(),sums[i][j],rows[2*i].at[k],rows[2*i+1].at[k],rows[2*i].at[k+1],rows[2*i+1].at[k+1],\ncolumn.at[k],column.at[k+1]);\n}\n}\n\nDEVICE void multiply(Operands&operands,int k,Results&results){\nint warp=(int)threadIdx.x/32,quarter=operands.lane_k;\nFragments sums={};\n#pragma unroll\nfor(int i=0;i<AHEAD;i++)\noperands.load(i,k-operands.first_k);\n#pragma unroll 1\nfor(;k>0;k-=STEP){\n#pragma unroll\nfor(int i=0;i<AHEAD;i++){\n__syncwarp();\n"
-"multiply_slice(operands.a[i],operands.b[i],sums);\noperands.load(i,k-STEP -operands.first_k);\n}\n}\n#pragma unroll\nfor(int i=0;i<ROWS/2*HALVES_IN*COLUMNS*4;i++){\nint l=i%4,j=i/4%(HALVES_IN*COLUMNS),pair=i/4/(HALVES_IN*COLUMNS);\nint row=operands.row+2*pair+l/2,column=(2*quarter+l%2)*COLUMNS+j%COLUMNS;\nresults[warp][j/COLUMNS][row][column]=sums[pair][j][l];\n}\n}\n#else\nstatic_assert(AHEAD==1,\"a step is one slice\");\nDEVICE void multiply(Operands&operands,int k,Results&results){\nPart_a&a=operands.a[0];\nPart_b(&b)[HALVES_IN]=operands.b[0];\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(int k_left=k-operands.first_k+STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\noperands.load(0,k_left-STEP);\n#pragma unroll\nfor(int j=0;j<DEPTH;j++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\n"
-"sums[i]=fmaf(rows[i/COLUMNS%ROWS][j],columns[i/(COLUMNS*ROWS)][i%COLUMNS][j],sums[i]);\n}\nint from=sum_of_lanes(operands.lane_k,sums),warp=(int)threadIdx.x/32;\n",
-"#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][operands.row+at/COLUMNS%ROWS][operands.column+at%COLUMNS]=sums[i];\n}\n}\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)Results results;\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nOperands operands(params,item,tile_row,tile_column);\nbegin_launch_behind();\nif(p.m<p.n)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,(int)params.k);\nelse\nfetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\n"
-"long long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nmultiply(operands,(int)params.k,results);\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
+"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\n"
+"static constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE]={};\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const In*)x.data+item*x.stride +(Rows?first*ld+first_k:first_k*ld+first);\n}\ntemplate<bool Whole>DEVICE void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE)\nif(Whole||(i<across&&j+AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from+i*ld+j);\nelse\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from+i*ld+j,i<across?along-j:0));\n}\n\nDEVICE void load(int k_left){\n"
+"if(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\n\nconstexpr int AHEAD_BYTES=32768;\ntemplate<bool Rows,int Lines>DEVICE void fetch_ahead(const gemmepi__kernel_matrix&x,long long item,long long first,\nlong long extent,long long further,int k){\nconstexpr int MOST=AHEAD_BYTES/Lines/(int)sizeof(In);\nconst In*from=(const In*)x.data+item*x.stride;\nint steps=k<MOST?k:MOST,there=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nif(Rows){\nif((int)threadIdx.x<there)\nfetch_run(from+(first+(int)threadIdx.x)*x.ld,(u32)(steps*sizeof(In)));\n}else{\nfor(int i=(int)threadIdx.x;i<steps;i+=THREADS)\n"
+"fetch_line(from+i*x.ld+first);\n}\n}\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\n",
+"int lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nint first_k=(warp*LANES_K+lane_k)*DEPTH,k_left=(int)params.k-first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row+row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,p.n,first_k,half*p.n);\n\nbegin_launch_behind();\nif(p.m<p.n)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,(int)params.k);\nelse\nfetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\n"
+"Epilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(k_left+=STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\n"
+"for(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_weights.cu",
 {
 "#line 1 \"src/kernels/gemm_weights.cu\"\n#line 10\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr int SLICE=64,STEP=WARPS_K*SLICE;\nconstexpr int UNIT=16;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,STAGE_BYTES=A_BYTES+TILE_N*B_LINE;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n"
@@ -14866,9 +14861,9 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS&& !GROUPED_ROWS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
 "DEVICE void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\ntemplate<int Operand>DEVICE const gemmepi__tensor_map&map_of(const gemmepi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nreturn((const gemmepi__tensor_map*)p.groups.maps)[tile.item*2+Operand];\n#else\nreturn Operand?p.b:p.a;\n#endif\n}\nDEVICE void take_maps(const gemmepi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nacquire_map(map_of<0>(p,tile));\nacquire_map(map_of<1>(p,tile));\n#endif\n}\n\n\nDEVICE void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int m,int item){\nconst gemmepi__tensor_map&map=map_of<0>(p,tile);\nif(A_ROWS){\n"
-"load_lines<A_LINES,(CLUSTER_N>1)>(map,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(map,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nconst gemmepi__tensor_map&map=map_of<1>(p,tile);\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\nload_lines<B_BOX,(CLUSTER_M>1)>(map,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(map,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\n\n\nconstexpr bool FETCHES= !GROUPED;\n"
-"constexpr int FEW_ROWS=64;\nDEVICE void fetch_b(const gemmepi__sm90_params&p,const Sharers&with,const Tile&tile,u32 rank){\nint item=p.b_items?(int)tile.item:0,begin=begin_of_k(p,rank),end=end_of_k(p,rank);\nend=end<begin+STAGES?end:begin+STAGES;\n#pragma unroll 1\nfor(int k=begin*TILE_K;k<end*TILE_K;k+=TILE_K)\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX)\nfetch_box(p.b,k,column_of(p,tile,(int)with.row*B_LINES+i),item);\n}else{\n#pragma unroll 1\nfor(int i=(int)with.row*64;i<TILE_N;i+=CLUSTER_M*64)\nfetch_box(p.b,column_of(p,tile,i),k,item);\n}\n}\n\n\n\nDEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\n"
-"for(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\n",
+"load_lines<A_LINES,(CLUSTER_N>1)>(map,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(map,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nconst gemmepi__tensor_map&map=map_of<1>(p,tile);\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\nload_lines<B_BOX,(CLUSTER_M>1)>(map,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(map,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\n\n\n"
+"constexpr bool FETCHES= !GROUPED&& !BACKWARD&& !HAS_BGRAD;\nconstexpr int FEW_ROWS=64;\nDEVICE void fetch_b(const gemmepi__sm90_params&p,const Sharers&with,const Tile&tile,u32 rank){\nint item=p.b_items?(int)tile.item:0,begin=begin_of_k(p,rank),end=end_of_k(p,rank);\nend=end<begin+STAGES?end:begin+STAGES;\n#pragma unroll 1\nfor(int k=begin*TILE_K;k<end*TILE_K;k+=TILE_K)\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX)\nfetch_box(p.b,k,column_of(p,tile,(int)with.row*B_LINES+i),item);\n}else{\n#pragma unroll 1\nfor(int i=(int)with.row*64;i<TILE_N;i+=CLUSTER_M*64)\nfetch_box(p.b,column_of(p,tile,i),k,item);\n}\n}\n\n\n\nDEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\n"
+"const Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\n",
 "if(FETCHES&&t==work.first&&p.epilogue.m<=FEW_ROWS)\nfetch_b(p,with,tile,work.rank);\nif(t==work.first)\nafter_launches_before();\nint m=first_row(tile)+(int)with.column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\ntake_maps(p,tile);\nfor(int block=begin_of_k(p,work.rank);block<(GROUPED_K?blocks_of_tile(p,tile,work.rank):end_of_k(p,work.rank));block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nfirst_k(tile)+block*TILE_K,\nGROUPED_ROWS?TILE_M:(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,tile,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
 {"sm90/mask.cuh",
 {
@@ -21725,17 +21720,35 @@ static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand)
   return bytes * (beyond % 16 ? 2 : beyond ? 1.4 : 1);
 }
 
-/* What a kernel takes that takes so many microseconds where memory does not hold it up: all operands are read and written once, at three
- quarters of what memory gives at best. Of two that wait for it the shorter is still the better. */
-static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi__problem *problem, double microseconds) {
-  double bytes = 0, memory;
+/* Those of some operands, one after another. */
+static double gemmepi__bytes_of_operands(const gemmepi__problem *problem, int first, int last) {
+  double bytes = 0;
   int operand;
-  for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++)
+  for (operand = first; operand <= last; operand++)
     if (gemmepi__has_operand(problem, operand) && (operand != GEMMEPI__C ||
       (problem->flags & GEMMEPI_ACCUMULATE && !gemmepi__has(problem, GEMMEPI_RESIDUAL))))
       bytes += gemmepi__bytes_moved(problem, operand);
-  memory = 1.5 + bytes / (0.75 * gemmepi__memory_rate(context));
+  return bytes;
+}
+
+/* What memory takes: all operands are read and written once, at three quarters of what it gives at best. */
+static double gemmepi__memory_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+  return 1.5 + gemmepi__bytes_of_operands(problem, GEMMEPI__A, GEMMEPI__RESIDUAL) /
+        (0.75 * gemmepi__memory_rate(context));
+}
+
+/* What a kernel takes that takes so many microseconds where memory does not hold it up. Of two that wait for it the shorter is still
+ the better. */
+static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi__problem *problem, double microseconds) {
+  double memory = gemmepi__memory_microseconds(context, problem);
   return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
+}
+
+/* Whether it waits for memory, and for A and B more than for all else. */
+static int gemmepi__waits_for_operands(const gemmepi_context *context, const gemmepi__problem *problem, double microseconds) {
+  return microseconds < gemmepi__memory_microseconds(context, problem) &&
+     gemmepi__bytes_of_operands(problem, GEMMEPI__A, GEMMEPI__B) >
+       gemmepi__bytes_of_operands(problem, GEMMEPI__B + 1, GEMMEPI__RESIDUAL);
 }
 
 /* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
@@ -23913,23 +23926,19 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
 
 #define GEMMEPI__SMALL_THREADS 256 /* gemm_small.cu, of a block */
 #define GEMMEPI__SMALL_EDGE    16 /* of so many rows or columns it takes any product, */
-#define GEMMEPI__SMALL_MMA     64 /* or so many where mma.sync multiplies them, */
 #define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
   short tile_m, tile_n; /* of a block, and of each of its warps */
   short rows, columns; /* of a lane; lanes that are left divide k */
-  short ahead; /* 0: they multiply and add in F32; else mma.sync does, and so many steps of k are loaded at a time */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-  {16, 16, 4, 4, 0}, /* first the one for everything */
-  {1, 8, 1, 2, 0},   {1, 32, 1, 8, 0}, {2, 16, 2, 4, 0}, {4, 16, 4, 4, 0}, {8, 16, 4, 4, 0},
-  {8, 1, 2, 1, 0},   {32, 1, 8, 1, 0}, {16, 4, 4, 4, 0}, {16, 8, 4, 4, 0}, {16, 8, 2, 1, 4},
-  {16, 16, 2, 2, 4}, {32, 8, 4, 1, 4}, {32, 16, 4, 2, 3}, {64, 8, 8, 1, 2}, {64, 16, 8, 2, 2},
-  {16, 32, 2, 4, 3}, {16, 64, 2, 8, 2},
+  {16, 16, 4, 4}, /* first the one for everything */
+  {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
+  {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
 };
 
 typedef struct gemmepi__small {
@@ -23943,25 +23952,16 @@ typedef struct gemmepi__small {
 
 /* >>what may go there */
 
-/* 16 bits that lie along k at multiples of 16 bytes, both: else registers would not do. */
-static int gemmepi__small_may_use_mma(const gemmepi__problem *problem) {
-  return problem->views[GEMMEPI__A].bits == 16 && problem->views[GEMMEPI__B].bits == 16 &&
-     !problem->views[GEMMEPI__A].transposed && problem->views[GEMMEPI__B].transposed &&
-     gemmepi__copy_unit(problem, GEMMEPI__A) == 16 && gemmepi__copy_unit(problem, GEMMEPI__B) == 16;
-}
-
 static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   int64_t columns = gemmepi__half_columns(problem);
-  int64_t edge = gemmepi__small_may_use_mma(problem) ? GEMMEPI__SMALL_MMA : GEMMEPI__SMALL_EDGE;
   (void)context;
   if (gemmepi__is_of_weights(problem))
     return "a and b differ in dtype";
   if (gemmepi__is_fp8_product(problem))
     return "it does not multiply fp8";
-  if (problem->m > edge && columns > edge &&
+  if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
-    return "it is for products of 16 rows or columns at most, of 64 in 16 bits where both operands lie along k at multiples of 16 bytes, or of at most "
-       "2^22 multiplications";
+    return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
   if (gemmepi__leaves_states(problem))
     return "it leaves no states of rows for a formula's reductions";
   return problem->found_scale ? "it finds no scales of d" : gemmepi__half_group_rule(problem);
@@ -23974,8 +23974,6 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
 
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
   int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
-  if (shape->ahead && !gemmepi__small_may_use_mma(problem))
-    return 0;
   return shape->columns % halves == 0 &&
      (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
@@ -24015,30 +24013,6 @@ static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, in
   return lines * depth / (at_once < along ? at_once : along);
 }
 
-/* With mma.sync, likewise: of a step, of each of its loads, of a tile's end, and of each sum of a lane there; and bytes that L2 gives all
- multiprocessors in a microsecond, as each tile reads its rows anew. */
-#define GEMMEPI__SMALL_MMA_STEP 1100
-#define GEMMEPI__SMALL_MMA_LOAD 10
-#define GEMMEPI__SMALL_MMA_END  1600
-#define GEMMEPI__SMALL_MMA_SUM  30
-#define GEMMEPI__SMALL_L2       4500e3
-
-static double gemmepi__small_mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__small_shape *shape, int64_t tiles) {
-  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  double lines = shape->rows + shape->columns, sums = shape->rows / 2 * shape->columns * 4;
-  double steps = ceil((double)problem->k / (256.0 * shape->ahead));
-  double waves = (double)gemmepi__divide_up(tiles, context->multiprocessors);
-  double megahertz = gemmepi__chip_of(context->arch)->megahertz;
-  double own = steps * (GEMMEPI__SMALL_MMA_STEP + GEMMEPI__SMALL_MMA_LOAD * lines * shape->ahead);
-  double read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
-  double again = (double)tiles * 16 * lines * (double)problem->k / GEMMEPI__SMALL_L2;
-  double took = waves * (own + GEMMEPI__SMALL_MMA_END + GEMMEPI__SMALL_MMA_SUM * sums) / megahertz;
-  took = took > read ? took : read;
-  return GEMMEPI__SMALL_LAUNCH / megahertz + (took > again ? took : again) +
-     gemmepi__sums_microseconds(problem);
-}
-
 /* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__small_shape *shape) {
@@ -24053,8 +24027,6 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
         gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
   double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
   double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
-  if (shape->ahead)
-    return gemmepi__small_mma_microseconds(context, problem, shape, tiles);
   cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
   if (shape->rows == 8 || shape->columns == 8)
     cycles *= 1.4; /* so many registers */
@@ -24087,7 +24059,6 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__type_name(problem, GEMMEPI__A), applied);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows, shape->columns);
-  gemmepi__append(text, "#define GEMMEPI_MMA %d\n#define GEMMEPI_AHEAD %d\n", shape->ahead > 0, shape->ahead ? shape->ahead : 1);
   gemmepi__append_lines(text, problem);
 }
 
@@ -24107,8 +24078,8 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
     return status;
   small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
   gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
-  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-    shape->ahead ? "_mma" : "", shape->tile_m, shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
+  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
+    shape->tile_m, shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
   status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
@@ -26117,13 +26088,26 @@ static double gemmepi__lt_rank(double microseconds) {
   return microseconds > 0 && microseconds < GEMMEPI__LT_HOST ? microseconds + 0.5 : microseconds;
 }
 
+/* Where products wait for A and B, cuBLASLt takes so much longer than the kernel for Hopper: 158 and 167 us against 154 for heads of
+ attention (192 of 64 x 1024 x 1024), 20.5 against 19.0 for a row by weights of 6144 x 4096; in CUDA graphs and on a stream, on an
+ H100. */
+#define GEMMEPI__LT_READS 1.05
+
+static double gemmepi__lt_microseconds(const gemmepi__wanted *wanted) {
+  const gemmepi_context *context = wanted->context;
+  double own = wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(wanted->problem) +
+        gemmepi__lt_sum_microseconds(wanted->problem);
+  double all = gemmepi__with_memory(context, wanted->problem, own);
+  int waits = context->arch == 90 && gemmepi__waits_for_operands(context, wanted->problem, own);
+  return waits ? GEMMEPI__LT_READS * all : all;
+}
+
 /* It goes before FUSED where less than a hundredth is to be gained, for it has nothing to compile. */
 static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
   gemmepi__candidate *lt = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_LT);
   lt->otherwise = "its estimate is not less";
   if (wanted->bare_microseconds > 0)
-    lt->microseconds = gemmepi__with_memory(wanted->context, wanted->problem, wanted->bare_microseconds +
-      gemmepi__lt_epilogue_microseconds(wanted->problem) + gemmepi__lt_sum_microseconds(wanted->problem));
+    lt->microseconds = gemmepi__lt_microseconds(wanted);
   lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
 }
 

@@ -5,9 +5,6 @@
 // warps add up what they have, always in the same order, and a thread finishes a run of eight. Any ld and any alignment.
 //
 // What lies beyond m, n and k is zero, and only what exists is stored.
-//
-// With MMA operands of 16 bits that both lie along k, with 16 to 64 rows or columns in a tile, are multiplied by mma.sync. A lane has 16 bytes along k of its rows and
-// columns then, in whatever order mma.sync takes them, for both have the same. Lanes add up nothing, warps as before.
 #include "epilogue.cuh"
 
 #ifndef GEMMEPI_ROWS
@@ -16,8 +13,6 @@
 #define GEMMEPI_TILE_N  32 // of both halves together
 #define GEMMEPI_ROWS    1  // of a lane
 #define GEMMEPI_COLUMNS 8
-#define GEMMEPI_MMA     0
-#define GEMMEPI_AHEAD   1  // steps of k that are loaded at a time
 #define GEMMEPI_A_ROWS  1  // A's elements along k lie side by side; else those along m
 #define GEMMEPI_B_ROWS  1  // likewise B's along k, else those along n
 #define GEMMEPI_A_UNIT  16 // bytes at whose multiples all lines of A begin: 16, 8, 4 or 2
@@ -27,11 +22,10 @@
 typedef GEMMEPI_INPUT In;
 constexpr int ROWS = GEMMEPI_ROWS, COLUMNS = GEMMEPI_COLUMNS / HALVES_IN, DEPTH = 16 / sizeof(In);
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N / HALVES_IN, WIDTH = TILE_N < RUN ? 1 : TILE_N / RUN; // runs of a row
-constexpr int LANES_N = TILE_N / COLUMNS, OTHERS = GEMMEPI_MMA ? 8 : TILE_M / ROWS * LANES_N, LANES_K = 32 / OTHERS;
-constexpr int WARPS = 8, THREADS = 32 * WARPS, AHEAD = GEMMEPI_AHEAD;
-constexpr int SLICE = WARPS * LANES_K * DEPTH, STEP = AHEAD * SLICE;                               // of k: in one go, and of a step
+constexpr int LANES_N = TILE_N / COLUMNS, OTHERS = TILE_M / ROWS * LANES_N, LANES_K = 32 / OTHERS;
+constexpr int WARPS = 8, THREADS = 32 * WARPS, STEP = WARPS * LANES_K * DEPTH; // STEP: of k
 constexpr int SUMS = HALVES_IN * ROWS * COLUMNS, LEFT = SUMS > LANES_K ? SUMS / LANES_K : 1; // of a lane, at first and at last
-constexpr bool K_FIRST = GEMMEPI_MMA ? true : LANES_N > 1 ? GEMMEPI_B_ROWS : GEMMEPI_A_ROWS; // lanes side by side read what lies so
+constexpr bool K_FIRST = LANES_N > 1 ? GEMMEPI_B_ROWS : GEMMEPI_A_ROWS; // lanes side by side read what lies so
 static_assert(TILE_M * WIDTH <= THREADS, "a thread has a run at most");
 
 // A lane's part of an operand: Lines along m or n, DEPTH elements along k. Rows: these lie side by side.
@@ -117,141 +111,25 @@ __device__ inline int sum_of_lanes(int lane_k, float (&sums)[SUMS]) {
     return first;
 }
 
-typedef Part<GEMMEPI_A_ROWS, ROWS, GEMMEPI_A_UNIT> Part_a;
-typedef Part<GEMMEPI_B_ROWS, COLUMNS, GEMMEPI_B_UNIT> Part_b;
-// A lane's part of both, in each of the slices that it loads at a time.
-struct Operands {
-    int row, column, lane_k, first_k; // in the tile, among those that divide k, and in k
-    Part_a a[AHEAD];
-    Part_b b[AHEAD][HALVES_IN];
-
-    __device__ inline Operands(const gemmepi__plain_params &params, long long item, long long tile_row, long long tile_column) {
-        int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-        lane_k = K_FIRST ? lane % LANES_K : lane / OTHERS;
-        int other = K_FIRST ? lane / LANES_K : lane % OTHERS;
-        row = (GEMMEPI_MMA ? other : other / LANES_N) * ROWS, column = (GEMMEPI_MMA ? other : other % LANES_N) * COLUMNS;
-        first_k = (warp * LANES_K + lane_k) * DEPTH;
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++) {
-            a[i].begin(params.a, item, tile_row + row, params.epilogue.m, first_k + i * SLICE, 0);
-#pragma unroll
-            for (int half = 0; half < HALVES_IN; half++)
-                b[i][half].begin(params.b, item, tile_column + column, params.epilogue.n, first_k + i * SLICE, half * params.epilogue.n);
-        }
-    }
-    // The i-th slice of the next step; k_left: from this lane's first step on
-    __device__ inline void load(int i, int k_left) {
-        a[i].load(k_left - i * SLICE);
-#pragma unroll
-        for (int half = 0; half < HALVES_IN; half++)
-            b[i][half].load(k_left - i * SLICE);
-    }
-};
-typedef float Results[WARPS][HALVES_IN][TILE_M][TILE_N];
-
-#if GEMMEPI_MMA
-static_assert(GEMMEPI_A_ROWS && GEMMEPI_B_ROWS && sizeof(In) == 2, "mma.sync takes what lies along k");
-static_assert(ROWS % 2 == 0 && ROWS * 8 == TILE_M && COLUMNS * 8 == TILE_N, "fragments of 16 rows and 8 columns, by eight lanes each");
-
-struct Four {
-    u32 at[4];
-};
-template <class T> __device__ inline Four four_of(const T &words) {
-    Four four;
-    static_assert(sizeof words == sizeof four, "16 bytes along k");
-    memcpy(&four, &words, sizeof four);
-    return four;
-}
-__device__ inline void multiply_16(BF16, float (&sums)[4], u32 row, u32 next_row, u32 row_further, u32 next_further, u32 first, u32 second) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(row), "r"(next_row), "r"(row_further), "r"(next_further), "r"(first), "r"(second));
-}
-__device__ inline void multiply_16(F16, float (&sums)[4], u32 row, u32 next_row, u32 row_further, u32 next_further, u32 first, u32 second) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(row), "r"(next_row), "r"(row_further), "r"(next_further), "r"(first), "r"(second));
-}
-
-// Eight lanes have ROWS rows and COLUMNS columns each. Of mma.sync's 16 rows they have two each, and of its eight columns one.
-typedef float Fragments[ROWS / 2][HALVES_IN * COLUMNS][4];
-__device__ inline void multiply_slice(const Part_a &a, const Part_b (&b)[HALVES_IN], Fragments &sums) {
-    Four rows[ROWS];
-#pragma unroll
-    for (int i = 0; i < ROWS; i++)
-        rows[i] = four_of(a.words[i]);
-#pragma unroll
-    for (int j = 0; j < HALVES_IN * COLUMNS; j++) {
-        Four column = four_of(b[j / COLUMNS].words[j % COLUMNS]);
-#pragma unroll
-        for (int k = 0; k < 4; k += 2)
-#pragma unroll
-            for (int i = 0; i < ROWS / 2; i++)
-                multiply_16(In(), sums[i][j], rows[2 * i].at[k], rows[2 * i + 1].at[k], rows[2 * i].at[k + 1], rows[2 * i + 1].at[k + 1],
-                            column.at[k], column.at[k + 1]);
-    }
-}
-
-__device__ inline void multiply(Operands &operands, int k, Results &results) {
-    int warp = (int)threadIdx.x / 32, quarter = operands.lane_k;
-    Fragments sums = {};
-#pragma unroll
-    for (int i = 0; i < AHEAD; i++)
-        operands.load(i, k - operands.first_k);
-#pragma unroll 1
-    for (; k > 0; k -= STEP) {
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++) {
-            __syncwarp();
-            multiply_slice(operands.a[i], operands.b[i], sums);
-            operands.load(i, k - STEP - operands.first_k);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < ROWS / 2 * HALVES_IN * COLUMNS * 4; i++) {
-        int l = i % 4, j = i / 4 % (HALVES_IN * COLUMNS), pair = i / 4 / (HALVES_IN * COLUMNS);
-        int row = operands.row + 2 * pair + l / 2, column = (2 * quarter + l % 2) * COLUMNS + j % COLUMNS;
-        results[warp][j / COLUMNS][row][column] = sums[pair][j][l];
-    }
-}
-#else
-static_assert(AHEAD == 1, "a step is one slice");
-__device__ inline void multiply(Operands &operands, int k, Results &results) {
-    Part_a &a = operands.a[0];
-    Part_b(&b)[HALVES_IN] = operands.b[0];
-    float sums[SUMS] = {};
-#pragma unroll 1
-    for (int k_left = k - operands.first_k + STEP; k_left > 0; k_left -= STEP) { // at first zeros are multiplied, while operands are loaded
-        float rows[ROWS][DEPTH], columns[HALVES_IN][COLUMNS][DEPTH];
-        a.take(rows);
-#pragma unroll
-        for (int half = 0; half < HALVES_IN; half++)
-            b[half].take(columns[half]);
-        operands.load(0, k_left - STEP);
-#pragma unroll
-        for (int j = 0; j < DEPTH; j++)
-#pragma unroll
-            for (int i = 0; i < SUMS; i++)
-                sums[i] = fmaf(rows[i / COLUMNS % ROWS][j], columns[i / (COLUMNS * ROWS)][i % COLUMNS][j], sums[i]);
-    }
-    int from = sum_of_lanes(operands.lane_k, sums), warp = (int)threadIdx.x / 32;
-#pragma unroll
-    for (int i = 0; i < LEFT; i++) {
-        int at = from + i;
-        results[warp][at / (COLUMNS * ROWS)][operands.row + at / COLUMNS % ROWS][operands.column + at % COLUMNS] = sums[i];
-    }
-}
-#endif
-
 // Blocks: items * row tiles * column tiles.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params) {
-    __shared__ alignas(16) Results results;
+    __shared__ alignas(16) float results[WARPS][HALVES_IN][TILE_M][TILE_N];
     const gemmepi__epilogue_params &p = params.epilogue;
     u32 part = blockIdx.x / p.column_tiles, item = part / p.row_tiles; // part: item * row tiles + row tile
     long long tile_row = (long long)(part - item * p.row_tiles) * TILE_M;
     long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE_N;
-    Operands operands(params, item, tile_row, tile_column);
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    int lane_k = K_FIRST ? lane % LANES_K : lane / OTHERS, other = K_FIRST ? lane / LANES_K : lane % OTHERS;
+    int row = other / LANES_N * ROWS, column = other % LANES_N * COLUMNS;
+    int first_k = (warp * LANES_K + lane_k) * DEPTH, k_left = (int)params.k - first_k;
+    Part<GEMMEPI_A_ROWS, ROWS, GEMMEPI_A_UNIT> a;
+    Part<GEMMEPI_B_ROWS, COLUMNS, GEMMEPI_B_UNIT> b[HALVES_IN];
+    a.begin(params.a, item, tile_row + row, p.m, first_k, 0);
+#pragma unroll
+    for (int half = 0; half < HALVES_IN; half++)
+        b[half].begin(params.b, item, tile_column + column, p.n, first_k, half * p.n);
+
     begin_launch_behind();
     if (p.m < p.n)
 #pragma unroll
@@ -270,7 +148,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     Saved saved;
     load_saved(p, state, item, own_row, first, valid, saved);
 
-    multiply(operands, (int)params.k, results);
+    float sums[SUMS] = {};
+#pragma unroll 1
+    for (k_left += STEP; k_left > 0; k_left -= STEP) { // at first zeros are multiplied, while operands are loaded
+        float rows[ROWS][DEPTH], columns[HALVES_IN][COLUMNS][DEPTH];
+        a.take(rows);
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            b[half].take(columns[half]);
+        a.load(k_left - STEP);
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            b[half].load(k_left - STEP);
+#pragma unroll
+        for (int k = 0; k < DEPTH; k++)
+#pragma unroll
+            for (int i = 0; i < SUMS; i++)
+                sums[i] = fmaf(rows[i / COLUMNS % ROWS][k], columns[i / (COLUMNS * ROWS)][i % COLUMNS][k], sums[i]);
+    }
+    int from = sum_of_lanes(lane_k, sums);
+#pragma unroll
+    for (int i = 0; i < LEFT; i++) {
+        int at = from + i;
+        results[warp][at / (COLUMNS * ROWS)][row + at / COLUMNS % ROWS][column + at % COLUMNS] = sums[i];
+    }
     __syncthreads();
 
     Acc v[HALVES][RUN] = {};
