@@ -27,6 +27,8 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
         return gemmepi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
     }
     shape = gemmepi__choose_sm90(context, &side_by_side, 1, &microseconds);
+    microseconds += (GEMMEPI__SM90_LAUNCH - gemmepi__launch_cycles(&side_by_side)) /
+                    gemmepi__chip_of(context->arch)->megahertz; /* it brings nothing to L2 ahead */
     if (gemmepi__is_tf32(bare))
         return microseconds * by_transposes[transposes] + 2.5;
     if ((double)bare->m * (double)bare->n * (double)bare->batch >
