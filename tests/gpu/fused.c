@@ -318,8 +318,8 @@ static void special_values_stay_in_their_rows_and_columns(void) {
             cut c = cut_at(which);
             int n = c.small->tile_n % GEMMEPI__RUN ? c.small->tile_n : MOST_N, uses_mma = c.small->mma;
             int k = uses_mma ? MOST_K : 37; /* whole units */
-            problem p = problem_plain(layout % 2 || uses_mma ? GEMMEPI_BF16 : GEMMEPI_F32, M, n, k,
-                                      GEMMEPI_NONE);
+            problem p =
+                problem_plain(layout % 2 || uses_mma ? GEMMEPI_BF16 : GEMMEPI_F32, M, n, k, GEMMEPI_NONE);
             gemmepi_plan *plan;
             run r;
             if (uses_mma && layout != 2)

@@ -20,8 +20,8 @@ typedef struct gemmepi__small_shape {
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
     {16, 16, 4, 4, 0}, /* first the one for everything */
-    {1, 8, 1, 2, 0},   {1, 32, 1, 8, 0}, {2, 16, 2, 4, 0}, {4, 16, 4, 4, 0}, {8, 16, 4, 4, 0},
-    {8, 1, 2, 1, 0},   {32, 1, 8, 1, 0}, {16, 4, 4, 4, 0}, {16, 8, 4, 4, 0}, {16, 8, 2, 1, 1},
+    {1, 8, 1, 2, 0},   {1, 32, 1, 8, 0}, {2, 16, 2, 4, 0}, {4, 16, 4, 4, 0},  {8, 16, 4, 4, 0},
+    {8, 1, 2, 1, 0},   {32, 1, 8, 1, 0}, {16, 4, 4, 4, 0}, {16, 8, 4, 4, 0},  {16, 8, 2, 1, 1},
     {16, 16, 2, 2, 1}, {32, 8, 4, 1, 1}, {64, 8, 8, 1, 1}, {16, 64, 2, 8, 1},
 };
 
@@ -206,9 +206,9 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
         return status;
     small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
     gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
-    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-                         shape->mma ? "_mma" : "", shape->tile_m, shape->tile_n,
-                         gemmepi__name_of_epilogue(problem, problem->common, words));
+    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s%s_%dx%d%s",
+                         gemmepi__type_name(problem, GEMMEPI__A), shape->mma ? "_mma" : "", shape->tile_m,
+                         shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
     status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small",
                                          &small->launch);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
