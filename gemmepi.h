@@ -7999,25 +7999,29 @@ static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilo
     field, (gemmepi__ull)epilogue, (unsigned)gemmepi__activation(epilogue), GEMMEPI__UNINITIALISED);
 }
 
-static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
+/* In words, which only a refusal needs: one-shot calls come by here. */
+static gemmepi_status gemmepi__refuse_epilogue(gemmepi_epilogue epilogue, gemmepi_status status, const char *sentence) {
   char name[256];
   gemmepi__text text = gemmepi__text_in(name, sizeof name);
+  gemmepi__append_epilogue(&text, epilogue);
+  return gemmepi__fail(status, "desc.epilogue is %s: %s", name, sentence);
+}
+
+static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
   gemmepi_status status = gemmepi__check_activation("epilogue", epilogue);
   size_t i;
   if (!status)
     status = gemmepi__check_flags_of(GEMMEPI__OF_EPILOGUE, epilogue, GEMMEPI_ACTIVATION_MASK);
   if (status)
     return status;
-  gemmepi__append_epilogue(&text, epilogue);
   for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_rules); i++) {
     const gemmepi__epilogue_rule *rule = &gemmepi__epilogue_rules[i];
     if ((epilogue & rule->all) == rule->all && !(epilogue & rule->none) &&
       (!rule->two_of || gemmepi__has_two(epilogue & rule->two_of)))
-      return gemmepi__fail(rule->status, "desc.epilogue is %s: %s", name, rule->sentence);
+      return gemmepi__refuse_epilogue(epilogue, rule->status, rule->sentence);
   }
   if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) && gemmepi__activation(epilogue) != GEMMEPI_NONE)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
-      name);
+    return gemmepi__refuse_epilogue(epilogue, GEMMEPI_INVALID_ARGUMENT, "BGRAD goes with BACKWARD or with the activation NONE");
   return GEMMEPI_OK;
 }
 /* How a tensor of a product lies in memory, and the rules for one that say nothing about others. */
@@ -14870,17 +14874,18 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/turn.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\nDEVICE void turn(u32(&four)[4]){\nu32 first=__byte_perm(four[0],four[1],0x5140),second=__byte_perm(four[2],four[3],0x5140);\nu32 third=__byte_perm(four[0],four[1],0x7362),fourth=__byte_perm(four[2],four[3],0x7362);\nfour[0]=__byte_perm(first,second,0x5410);\nfour[1]=__byte_perm(first,second,0x7632);\nfour[2]=__byte_perm(third,fourth,0x5410);\nfour[3]=__byte_perm(third,fourth,0x7632);\n}\n"}},
 {"types.cuh",
 {
-"#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n#define DEVICE __device__ inline\n\n\n\nDEVICE void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\n"
-"template<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\nDEVICE Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale +outer,extent};\nreturn{scale +outer/SCALE_STEPS*((k+4*SCALE_STEPS-1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\nDEVICE float to_f32(F32 x){\nreturn x;\n}\nDEVICE float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\nDEVICE float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\nDEVICE float to_f32(I8 x){\nreturn(float)x;\n}\n"
-"DEVICE float to_f32(I32 x){\nreturn(float)x;\n}\nDEVICE void from_f32(float x,F32&y){\ny=x;\n}\nDEVICE void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\nDEVICE void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits+0x7fff+(bits>>16&1))>>16);\n#endif\n}\nDEVICE void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\nasm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>DEVICE u32 unpack_fp8(u16 two){\nu32 wide;\nif constexpr(SAME<T,E4M3>)\n"
-"asm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>DEVICE u32 encode_fp8(float x){\nconstexpr int shift=23-T::MANTISSA;\n\nconstexpr u32 rounder=(u32)(127+23+1-T::BIAS-T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128-T::BIAS)<<23)\ncode=__float_as_uint(__uint_as_float(size)+__uint_as_float(rounder))-rounder;\nelse\ncode=((size +(1u<<(shift-1))-1+(size>>shift&1))>>shift)-\n((u32)(127-T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nreturn(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>DEVICE u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\nreturn code<<8;\nfloat size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127+120)<<23);\nF16 y;\nfrom_f32(size,y);\n"
-"return(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\n",
-"template<class T>DEVICE u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n#endif\n\ntemplate<class T>DEVICE F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\nDEVICE float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\nDEVICE void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\nDEVICE I32 wrap(double x){\nreturn x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>DEVICE A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\nreturn to_f32(x);\n}\ntemplate<class T,class A>DEVICE T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n"
-"}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\nfloat cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>DEVICE To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\nelse if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\ny.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\nDEVICE int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\ntemplate<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\ntypedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\ntemplate<class T,int N=RUN>struct alignas(alignof(Run<T,N>))Words{\ntypedef typename Word_of<sizeof(Run<T,N>)>::type Word;\n"
-"Word at[sizeof(Run<T,N>)/sizeof(Word)];\n};\ntemplate<class T,int N>DEVICE Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\nmemcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>DEVICE Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nmemcpy(&words,&run,sizeof words);\nreturn words;\n}\n\n\ntemplate<class To,class T>DEVICE Words<To>convert_run(const Words<T> &x){\nif constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\nto.at[i]=convert<To>(F16{(u16)two});\nto.at[i+1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i+1]=convert<To>(from.at[i+1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\n"
-"template<class A,class T,int N>DEVICE void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i+1].bits<<8));\nvalues[i]=to_acc<A>(F16{(u16)two});\nvalues[i+1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i+1]=to_acc<A>(x.at[i+1]);\n}\n}\n}\n\ntemplate<class A,class T,int N>DEVICE void words_to_acc(const Words<T,N> &words,A(&values)[N]){\nif constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i+1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\nrun_to_acc(run_of(words),values);\n}\n}\ntemplate<class T,class A,int N>DEVICE Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n"
-"}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\nu16 two=pack_fp8<T>(values[i],values[i+1]);\ny.at[i].bits=(u8)two;\ny.at[i+1].bits=(u8)(two>>8);\n}else{\n",
-"y.at[i]=from_acc<T>(values[i]);\ny.at[i+1]=from_acc<T>(values[i+1]);\n}\n}\nreturn y;\n}\n\n\ntemplate<int N=RUN,class T>DEVICE Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>DEVICE Words<T>read_run(const T*from,int valid){\nif(Aligned&&valid==RUN)\nreturn*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\nDEVICE void store_run(T*to,int valid,const A(&values)[RUN]){\nRun<T>run=run_from_acc<T>(values);\nif(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
+"#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n#define DEVICE __device__ inline\n\n\n\nDEVICE void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\n\nDEVICE void begin_launch_behind(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\n\nDEVICE void fetch_line(const void*from){\nasm volatile(\"prefetch.global.L2 [%0];\" ::\"l\"(from));\n}\nDEVICE void fetch_run(const void*from,u32 bytes){\n#if __CUDA_ARCH__ >= 900\n"
+"u64 begin=((u64)from+15)/16*16,end=((u64)from+bytes)/16*16;\nif(begin<end)\nasm volatile(\"cp.async.bulk.prefetch.L2.global [%0], %1;\" ::\"l\"(begin),\"r\"((u32)(end-begin)): \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\ntemplate<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\nDEVICE Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale +outer,extent};\n"
+"return{scale +outer/SCALE_STEPS*((k+4*SCALE_STEPS-1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\nDEVICE float to_f32(F32 x){\nreturn x;\n}\nDEVICE float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\nDEVICE float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\nDEVICE float to_f32(I8 x){\nreturn(float)x;\n}\nDEVICE float to_f32(I32 x){\nreturn(float)x;\n}\nDEVICE void from_f32(float x,F32&y){\ny=x;\n}\nDEVICE void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\nDEVICE void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits+0x7fff+(bits>>16&1))>>16);\n#endif\n"
+"}\nDEVICE void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\nasm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>DEVICE u32 unpack_fp8(u16 two){\nu32 wide;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>DEVICE u32 encode_fp8(float x){\nconstexpr int shift=23-T::MANTISSA;\n\nconstexpr u32 rounder=(u32)(127+23+1-T::BIAS-T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128-T::BIAS)<<23)\n"
+"code=__float_as_uint(__uint_as_float(size)+__uint_as_float(rounder))-rounder;\nelse\n",
+"code=((size +(1u<<(shift-1))-1+(size>>shift&1))>>shift)-\n((u32)(127-T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nreturn(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>DEVICE u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\nreturn code<<8;\nfloat size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127+120)<<23);\nF16 y;\nfrom_f32(size,y);\nreturn(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\ntemplate<class T>DEVICE u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n#endif\n\ntemplate<class T>DEVICE F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\nDEVICE float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\n"
+"DEVICE void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\nDEVICE I32 wrap(double x){\nreturn x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>DEVICE A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\nreturn to_f32(x);\n}\ntemplate<class T,class A>DEVICE T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\nfloat cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>DEVICE To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\nelse if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\n"
+"y.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\nDEVICE int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\ntemplate<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\ntypedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\ntemplate<class T,int N=RUN>struct alignas(alignof(Run<T,N>))Words{\ntypedef typename Word_of<sizeof(Run<T,N>)>::type Word;\nWord at[sizeof(Run<T,N>)/sizeof(Word)];\n};\ntemplate<class T,int N>DEVICE Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\nmemcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>DEVICE Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nmemcpy(&words,&run,sizeof words);\nreturn words;\n}\n\n\ntemplate<class To,class T>DEVICE Words<To>convert_run(const Words<T> &x){\n"
+"if constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\nto.at[i]=convert<To>(F16{(u16)two});\nto.at[i+1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i+1]=convert<To>(from.at[i+1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\ntemplate<class A,class T,int N>DEVICE void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i+1].bits<<8));\nvalues[i]=to_acc<A>(F16{(u16)two});\nvalues[i+1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i+1]=to_acc<A>(x.at[i+1]);\n}\n}\n}\n\n"
+"template<class A,class T,int N>DEVICE void words_to_acc(const Words<T,N> &words,A(&values)[N]){\n",
+"if constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i+1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\nrun_to_acc(run_of(words),values);\n}\n}\ntemplate<class T,class A,int N>DEVICE Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\nu16 two=pack_fp8<T>(values[i],values[i+1]);\ny.at[i].bits=(u8)two;\ny.at[i+1].bits=(u8)(two>>8);\n}else{\ny.at[i]=from_acc<T>(values[i]);\ny.at[i+1]=from_acc<T>(values[i+1]);\n}\n}\nreturn y;\n}\n\n\ntemplate<int N=RUN,class T>DEVICE Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>DEVICE Words<T>read_run(const T*from,int valid){\nif(Aligned&&valid==RUN)\n"
+"return*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\nDEVICE void store_run(T*to,int valid,const A(&values)[RUN]){\nRun<T>run=run_from_acc<T>(values);\nif(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 #ifndef GEMMEPI_NO_ELEMENTWISE
 {"elementwise.cu",
 {
@@ -15033,13 +15038,19 @@ static const gemmepi__source gemmepi__sources[] = {
 "multiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
-"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\n"
-"static constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE]={};\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const In*)x.data+item*x.stride +(Rows?first*ld+first_k:first_k*ld+first);\n}\ntemplate<bool Whole>DEVICE void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE)\nif(Whole||(i<across&&j+AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from+i*ld+j);\nelse\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from+i*ld+j,i<across?along-j:0));\n}\n\nDEVICE void load(int k_left){\n"
-"if(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\n"
-"gemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nint first_k=(warp*LANES_K+lane_k)*DEPTH,k_left=(int)params.k-first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row+row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,p.n,first_k,half*p.n);\n\nafter_launches_before();\n\n"
-"int x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\n",
-"int valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(k_left+=STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\n"
-"Acc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
+"#line 1 \"src/kernels/gemm_small.cu\"\n#line 12\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_MMA 0\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=GEMMEPI_MMA?8:TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\n"
+"template<bool Rows,int Lines,int Unit>struct Part{\nstatic constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE]={};\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const In*)x.data+item*x.stride +(Rows?first*ld+first_k:first_k*ld+first);\n}\ntemplate<bool Whole>DEVICE void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE)\nif(Whole||(i<across&&j+AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from+i*ld+j);\nelse\n"
+"words[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from+i*ld+j,i<across?along-j:0));\n}\n\nDEVICE void load(int k_left){\nif(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\n\nconstexpr int AHEAD_BYTES=32768;\ntemplate<bool Rows,int Lines>DEVICE void fetch_ahead(const gemmepi__kernel_matrix&x,long long item,long long first,\nlong long extent,long long further,int k){\nconstexpr int MOST=AHEAD_BYTES/Lines/(int)sizeof(In);\nconst In*from=(const In*)x.data+item*x.stride;\nint steps=k<MOST?k:MOST,there=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nif(Rows){\nif((int)threadIdx.x<there)\n"
+"fetch_run(from+(first+(int)threadIdx.x)*x.ld,(u32)(steps*sizeof(In)));\n}else{\nfor(int i=(int)threadIdx.x;i<steps;i+=THREADS)\nfetch_line(from+i*x.ld+first);\n}\n}\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\ntypedef float Results[WARPS][HALVES_IN][TILE_M][TILE_N];\n#if GEMMEPI_MMA\n\n\nstatic_assert(GEMMEPI_A_ROWS&&GEMMEPI_B_ROWS&&GEMMEPI_A_UNIT==16&&GEMMEPI_B_UNIT==16&&sizeof(In)==2,\"units lie along k\");\nstatic_assert(ROWS%2==0&&ROWS*8==TILE_M&&COLUMNS*8==TILE_N,\"fragments of 16 rows and 8 columns, by eight lanes each\");\nconstexpr int AHEAD=4;\n\n"
+"struct alignas(16)Four{\nu32 at[4];\n};\n\ntemplate<int Lines>struct Part_of_lines{\nconst In*from;\nlong long ld;\nint exist;\n\n",
+"DEVICE Part_of_lines(const gemmepi__kernel_matrix&x,u32 item,long long first,long long extent)\n:from((const In*)x.data+item*x.stride +first*x.ld),ld(x.ld),\nexist(extent-first<Lines?(int)(extent-first):Lines){\n}\n\nDEVICE void load(int k,int end,Four(&units)[Lines],long long further=0)const{\n#pragma unroll\nfor(int i=0;i<Lines;i++){\nunits[i]={};\nif(i<exist&&k<end)\nunits[i]= *reinterpret_cast<const Four*>(from+further+i*ld+k);\n}\n}\n};\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const Four&row,const Four&next_row,const Four&column,int k){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(row.at[k]),\"r\"(next_row.at[k]),\"r\"(row.at[k+1]),\"r\"(next_row.at[k+1]),\"r\"(column.at[k]),\"r\"(column.at[k+1]));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const Four&row,const Four&next_row,const Four&column,int k){\n"
+"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(row.at[k]),\"r\"(next_row.at[k]),\"r\"(row.at[k+1]),\"r\"(next_row.at[k+1]),\"r\"(column.at[k]),\"r\"(column.at[k+1]));\n}\n\n\nstruct Multiplier{\nint first_k,row,column;\nPart_of_lines<ROWS>a;\nPart_of_lines<COLUMNS>b;\nlong long to_half;\n\nDEVICE Multiplier(const gemmepi__plain_params&params,u32 item,long long tile_row,long long tile_column)\n:first_k(((int)threadIdx.x/32*LANES_K+(int)threadIdx.x%LANES_K)*DEPTH),row((int)threadIdx.x%32/LANES_K*ROWS),\ncolumn((int)threadIdx.x%32/LANES_K*COLUMNS),a(params.a,item,tile_row+row,params.epilogue.m),\nb(params.b,item,tile_column+column,params.epilogue.n),to_half(params.epilogue.n*params.b.ld){\n}\nDEVICE void multiply(int end,Results&results)const{\nfloat sums[ROWS/2][HALVES_IN*COLUMNS][4]={};\n#pragma unroll 1\n"
+"for(int k=first_k;k-first_k<end;k+=AHEAD*STEP){\nFour rows[AHEAD][ROWS],columns[AHEAD][HALVES_IN][COLUMNS];\n#pragma unroll\nfor(int i=0;i<AHEAD;i++){\na.load(k+i*STEP,end,rows[i]);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb.load(k+i*STEP,end,columns[i][half],half*to_half);\n}\n__syncwarp();\n#pragma unroll\nfor(int i=0;i<AHEAD*2;i++)\n#pragma unroll\nfor(int j=0;j<HALVES_IN*COLUMNS;j++)\n#pragma unroll\nfor(int pair=0;pair<ROWS/2;pair++)\nmultiply_16(In(),sums[pair][j],rows[i/2][2*pair],rows[i/2][2*pair+1],\ncolumns[i/2][j/COLUMNS][j%COLUMNS],i%2*2);\n}\nint quarter=(int)threadIdx.x%LANES_K;\n#pragma unroll\nfor(int i=0;i<ROWS*HALVES_IN*COLUMNS*2;i++){\nint l=i%4,j=i/4%(HALVES_IN*COLUMNS),pair=i/4/(HALVES_IN*COLUMNS);\nresults[threadIdx.x/32][j/COLUMNS][row+2*pair+l/2][(2*quarter+l%2)*COLUMNS+j%COLUMNS]=sums[pair][j][l];\n}\n}\n};\n#else\n\n\nstruct Multiplier{\nint lane_k,row,column,first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\n"
+"Part<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\n\nDEVICE Multiplier(const gemmepi__plain_params&params,u32 item,long long tile_row,long long tile_column){\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint other=K_FIRST?lane/LANES_K:lane%OTHERS;\nlane_k=K_FIRST?lane%LANES_K:lane/OTHERS;\nrow=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nfirst_k=(warp*LANES_K+lane_k)*DEPTH;\na.begin(params.a,item,tile_row+row,params.epilogue.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,params.epilogue.n,first_k,half*params.epilogue.n);\n}\nDEVICE void multiply(int end,Results&results){\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(int k_left=end-first_k+STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\n"
+"for(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n",
+"#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[threadIdx.x/32][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n}\n};\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)Results results;\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nMultiplier multiplier(params,item,tile_row,tile_column);\nbegin_launch_behind();\nif(p.m<p.n)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,(int)params.k);\nelse\n"
+"fetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nmultiplier.multiply((int)params.k,results);\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\n"
+"store_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_weights.cu",
 {
 "#line 1 \"src/kernels/gemm_weights.cu\"\n\n\n#define GEMMEPI_WGMMA 0\n#include \"weights.cuh\"\n\nconstexpr int UNIT=16;\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\n\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\nreturn unit ^(Size==2?line%2:STEP<128?0:line%2*4);\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\nstatic constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gemmepi__kernel_matrix&x;\nconst T*from,*start;\nint exist;\n\n"
@@ -15130,9 +15141,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gemmepi__sm90_params&p,const Tile&tile){\nu32 a=TAILS&& !GROUPED_ROWS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
 "DEVICE void load_lines(const gemmepi__tensor_map&map,const gemmepi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\ntemplate<int Operand>DEVICE const gemmepi__tensor_map&map_of(const gemmepi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nreturn((const gemmepi__tensor_map*)p.groups.maps)[tile.item*2+Operand];\n#else\nreturn Operand?p.b:p.a;\n#endif\n}\nDEVICE void take_maps(const gemmepi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nacquire_map(map_of<0>(p,tile));\nacquire_map(map_of<1>(p,tile));\n#endif\n}\n\n\nDEVICE void load_a(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int m,int item){\nconst gemmepi__tensor_map&map=map_of<0>(p,tile);\nif(A_ROWS){\n"
 "load_lines<A_LINES,(CLUSTER_N>1)>(map,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(map,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\n\nDEVICE void load_own_b(const gemmepi__sm90_params&p,const Step&step,const Tile&tile,int item){\nconstexpr int box=B_ROWS?B_BOX:64;\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=box){\nint left=step.columns_left-i%SPAN;\nif(B_ROWS)\nload_lines<box,false>(p.b,p.b_tail,left,step.b+i*LINE,step.full,step.k,column_of(p,tile,i),item,0);\nelse if(!TAILS||left>0)\nload_box<false>(p.b,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,0);\n}\n}\n\nDEVICE void load_b(const gemmepi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nconst gemmepi__tensor_map&map=map_of<1>(p,tile);\nif(MAY_LIE_BESIDE&&tile.m){\nload_own_b(p,step,tile,item);\nreturn;\n}\nif(B_ROWS){\n#pragma unroll\n"
-"for(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\nload_lines<B_BOX,(CLUSTER_M>1)>(map,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(map,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\nDEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\n"
-"asm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(t==work.first)\nafter_launches_before();\nint m=first_row(tile)+(int)with.column*A_LINES;\n",
-"int a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\ntake_maps(p,tile);\nfor(int block=begin_of_k(p,work.rank);block<(GROUPED_K?blocks_of_tile(p,tile,work.rank):end_of_k(p,work.rank));block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nfirst_k(tile)+block*TILE_K,\nGROUPED_ROWS?TILE_M:(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,tile,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
+"for(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\nload_lines<B_BOX,(CLUSTER_M>1)>(map,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(map,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\n\n\nconstexpr bool FETCHES= !GROUPED&& !BACKWARD&& !HAS_BGRAD;\nconstexpr int FEW_ROWS=64;\nDEVICE void fetch_b(const gemmepi__sm90_params&p,const Sharers&with,const Tile&tile,u32 rank){\nint item=p.b_items?(int)tile.item:0,begin=begin_of_k(p,rank),end=end_of_k(p,rank);\nend=end<begin+STAGES?end:begin+STAGES;\n#pragma unroll 1\nfor(int k=begin*TILE_K;k<end*TILE_K;k+=TILE_K)\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX)\nfetch_box(p.b,k,column_of(p,tile,(int)with.row*B_LINES+i),item);\n}else{\n"
+"#pragma unroll 1\nfor(int i=(int)with.row*64;i<TILE_N;i+=CLUSTER_M*64)\nfetch_box(p.b,column_of(p,tile,i),k,item);\n}\n}\n\n\n\n",
+"DEVICE void produce(const gemmepi__sm90_params&p,const Shared&shared,const Work&work){\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(FETCHES&&t==work.first&&p.epilogue.m<=FEW_ROWS)\nfetch_b(p,with,tile,work.rank);\nif(t==work.first)\nafter_launches_before();\nint m=first_row(tile)+(int)with.column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\ntake_maps(p,tile);\nfor(int block=begin_of_k(p,work.rank);block<(GROUPED_K?blocks_of_tile(p,tile,work.rank):end_of_k(p,work.rank));block++){\nif(TAILS)\n"
+"asm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nfirst_k(tile)+block*TILE_K,\nGROUPED_ROWS?TILE_M:(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,tile,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
 {"sm90/mask.cuh",
 {
 "#line 1 \"src/kernels/sm90/mask.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\nDEVICE Masks load_masks(const gemmepi__sm90_params&params,const Tile&tile,int row){\nconst gemmepi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow+=(int)threadIdx.x%32/16*64+threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data+offset(p.aux,tile.item,row,column)/8;\nif(column+TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column+i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\nDEVICE u32 mask_of(const Masks&masks,int strip,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\n"
@@ -15166,9 +15178,9 @@ static const gemmepi__source gemmepi__sources[] = {
 "#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\nDEVICE u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\nDEVICE u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\nDEVICE bool is_elected(){\nu32 is;\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\nDEVICE void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\nDEVICE void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\n"
 "template<int Registers>DEVICE void keep_registers(){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\ntemplate<int Registers>DEVICE void take_registers(){\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\n\n\n\nDEVICE void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\nDEVICE void barriers_are_set(){\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\nDEVICE void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\nDEVICE void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n"
 "DEVICE void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\nDEVICE void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\n\n\nDEVICE void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n\ntemplate<bool Multicast>\nDEVICE void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\nif(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
-"\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nstruct Box_place{\nint column,half;\n};\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void acquire_map(const gemmepi__tensor_map&map){\nasm volatile(\"fence.proxy.tensormap::generic.acquire.gpu [%0], 128;\" ::\"l\"(&map): \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n\"r\"(from),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\n"
-"asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\nDEVICE void commit_stores(){\n",
-"asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>DEVICE void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
+"\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void fetch_box(const gemmepi__tensor_map&map,int x,int y,int item){\nasm volatile(\"cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];\" ::\"l\"(&map),\"r\"(x),\"r\"(y),\"r\"(item): \"memory\");\n}\n\nstruct Box_place{\nint column,half;\n};\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void acquire_map(const gemmepi__tensor_map&map){\nasm volatile(\"fence.proxy.tensormap::generic.acquire.gpu [%0], 128;\" ::\"l\"(&map): \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,Box_place at,int row,int item){\n"
+"asm volatile(\"cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];\" ::\"l\"(&map),\n",
+"\"r\"(from),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\nDEVICE void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>DEVICE void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
 {"sm90/scales.cuh",
 {
 "#line 1 \"src/kernels/sm90/scales.cuh\"\n\n\n\n\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n#include \"sm90/wgmma.cuh\"\n\n\n\nDEVICE int scale_rows(const gemmepi__sm90_params&params){\n#if GEMMEPI_SCALES_GATHERED\nreturn(int)params.groups.rows_a;\n#else\nreturn(int)params.epilogue.m;\n#endif\n}\nDEVICE int scale_row(const gemmepi__sm90_params&params,const Tile&tile,int row){\n#if GEMMEPI_SCALES_GATHERED\nreturn row<tile.end?params.groups.index_a[row]:0;\n#else\nreturn row;\n#endif\n}\n\n\n\n\n\nDEVICE u32 place_of_b(int column){\nif(IS_UNIFORM)\nreturn(u32)column;\nu32 within=(u32)column%COLUMNS;\nreturn(u32)column/COLUMNS*(4*LANE_SCALES)+within%8/2*LANE_SCALES+within/8*2+within%2;\n}\n\n\nstruct Scale_block{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\nDEVICE Scale_block scale_block(const gemmepi__kernel_scale&scale,u32 item,int extent,int k,int block){\nScale_line line=scale_line<Mode>(scale.data+item*scale.stride,0,extent,k);\n"
@@ -22349,17 +22361,35 @@ static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand)
   return bytes * (beyond % 16 ? 2 : beyond ? 1.4 : 1);
 }
 
-/* What a kernel takes that takes so many microseconds where memory does not hold it up: all operands are read and written once, at three
- quarters of what memory gives at best. Of two that wait for it the shorter is still the better. */
-static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi__problem *problem, double microseconds) {
-  double bytes = 0, memory;
+/* Those of some operands, one after another. */
+static double gemmepi__bytes_of_operands(const gemmepi__problem *problem, int first, int last) {
+  double bytes = 0;
   int operand;
-  for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++)
+  for (operand = first; operand <= last; operand++)
     if (gemmepi__has_operand(problem, operand) && (operand != GEMMEPI__C ||
       (problem->flags & GEMMEPI_ACCUMULATE && !gemmepi__has(problem, GEMMEPI_RESIDUAL))))
       bytes += gemmepi__bytes_moved(problem, operand);
-  memory = 1.5 + bytes / (0.75 * gemmepi__memory_rate(context));
+  return bytes;
+}
+
+/* What memory takes: all operands are read and written once, at three quarters of what it gives at best. */
+static double gemmepi__memory_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+  return 1.5 + gemmepi__bytes_of_operands(problem, GEMMEPI__A, GEMMEPI__RESIDUAL) /
+        (0.75 * gemmepi__memory_rate(context));
+}
+
+/* What a kernel takes that takes so many microseconds where memory does not hold it up. Of two that wait for it the shorter is still
+ the better. */
+static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi__problem *problem, double microseconds) {
+  double memory = gemmepi__memory_microseconds(context, problem);
   return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
+}
+
+/* Whether it waits for memory, and for A and B more than for all else. */
+static int gemmepi__waits_for_operands(const gemmepi_context *context, const gemmepi__problem *problem, double microseconds) {
+  return microseconds < gemmepi__memory_microseconds(context, problem) &&
+     gemmepi__bytes_of_operands(problem, GEMMEPI__A, GEMMEPI__B) >
+       gemmepi__bytes_of_operands(problem, GEMMEPI__B + 1, GEMMEPI__RESIDUAL);
 }
 
 /* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
@@ -23574,11 +23604,23 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
  4096^3 and 4096 x 7168 x 2048 between other products. */
 #define GEMMEPI__FP8_RATE 3500
 
+/* Cycles to begin and to end a launch; and where rows are so few that B's beginning comes to L2 before it: fitted to decoding by weights of
+ 768 x 768, 896 x 896 and 2304 x 768, of 1 to 64 rows, in CUDA graphs on an H100. */
+#define GEMMEPI__SM90_LAUNCH   3200
+#define GEMMEPI__SM90_FEW      1400
+#define GEMMEPI__SM90_FEW_ROWS 64 /* FEW_ROWS in sm90/load.cuh */
+
+static double gemmepi__launch_cycles(const gemmepi__problem *problem) {
+  int fetches = problem->m <= GEMMEPI__SM90_FEW_ROWS && !problem->grouping.groups &&
+        !gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_BGRAD);
+  return fetches ? GEMMEPI__SM90_FEW : GEMMEPI__SM90_LAUNCH;
+}
+
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
- TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
- begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
+ TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
+ less to begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
  beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
- wait for each other); of the last one half counts. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
+ wait for each other); of the last one half counts. Blocks that divide k take 900 to add their sums up, and 800 for each doubling of their
  number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__sm90_shape *shape, int applied) {
@@ -23595,14 +23637,14 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
   double finish = area / 128 * (storing + beside) / shape->parts;
   double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
-  double cycles = 3200, tile = steps * multiply + 550;
+  double cycles = gemmepi__launch_cycles(problem), tile = steps * multiply + 550;
   if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) && !gemmepi__gains_side_by_side(problem, shape))
     slowed *= 1.15;
   tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
   if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
     cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
   else
-    cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
+    cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 800 * log2((double)shape->parts) : 0));
   if (gemmepi__gains_side_by_side(problem, shape))
     cycles *= 0.995; /* enough to decide */
   if (gemmepi__sm90_summed(problem, shape, applied))
@@ -24550,19 +24592,22 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
 
 #define GEMMEPI__SMALL_THREADS 256 /* gemm_small.cu, of a block */
 #define GEMMEPI__SMALL_EDGE    16 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_MMA     64 /* or so many where mma.sync multiplies them, */
 #define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
   short tile_m, tile_n; /* of a block, and of each of its warps */
   short rows, columns; /* of a lane; lanes that are left divide k */
+  short mma; /* by mma.sync, else in F32 */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-  {16, 16, 4, 4}, /* first the one for everything */
-  {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
-  {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
+  {16, 16, 4, 4, 0}, /* first the one for everything */
+  {1, 8, 1, 2, 0},   {1, 32, 1, 8, 0}, {2, 16, 2, 4, 0}, {4, 16, 4, 4, 0},  {8, 16, 4, 4, 0},
+  {8, 1, 2, 1, 0},   {32, 1, 8, 1, 0}, {16, 4, 4, 4, 0}, {16, 8, 4, 4, 0},  {16, 8, 2, 1, 1},
+  {16, 16, 2, 2, 1}, {32, 8, 4, 1, 1}, {64, 8, 8, 1, 1}, {16, 64, 2, 8, 1},
 };
 
 typedef struct gemmepi__small {
@@ -24576,16 +24621,26 @@ typedef struct gemmepi__small {
 
 /* >>what may go there */
 
+/* 16 bits that lie along k in units of 16 bytes, both. */
+static int gemmepi__small_may_use_mma(const gemmepi__problem *problem) {
+  return problem->views[GEMMEPI__A].bits == 16 && problem->views[GEMMEPI__B].bits == 16 &&
+     !problem->views[GEMMEPI__A].transposed && problem->views[GEMMEPI__B].transposed &&
+     problem->k % 8 == 0 && gemmepi__copy_unit(problem, GEMMEPI__A) == 16 &&
+     gemmepi__copy_unit(problem, GEMMEPI__B) == 16;
+}
+
 static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   int64_t columns = gemmepi__half_columns(problem);
+  int64_t edge = gemmepi__small_may_use_mma(problem) ? GEMMEPI__SMALL_MMA : GEMMEPI__SMALL_EDGE;
   (void)context;
   if (gemmepi__is_of_weights(problem))
     return "a and b differ in dtype";
   if (gemmepi__is_fp8_product(problem))
     return "it does not multiply fp8";
-  if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
+  if (problem->m > edge && columns > edge &&
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
-    return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
+    return "it is for products of 16 rows or columns at most, of 64 in 16 bits where both operands lie along k in units of 16 "
+       "bytes, or of at most 2^22 multiplications";
   if (gemmepi__leaves_states(problem))
     return "it leaves no states of rows for a formula's reductions";
   return problem->found_scale ? "it finds no scales of d" : gemmepi__half_group_rule(problem);
@@ -24598,6 +24653,8 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
 
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
   int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
+  if (shape->mma && !gemmepi__small_may_use_mma(problem))
+    return 0;
   return shape->columns % halves == 0 &&
      (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
@@ -24637,6 +24694,30 @@ static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, in
   return lines * depth / (at_once < along ? at_once : along);
 }
 
+/* With mma.sync, likewise: of a step of 1024 of k, of each load of a lane in it, of a tile's end, and of each sum of a lane there; and bytes
+ that L2 gives all multiprocessors in a microsecond, as each tile reads its rows anew. */
+#define GEMMEPI__SMALL_MMA_STEP 1300
+#define GEMMEPI__SMALL_MMA_LOAD 20
+#define GEMMEPI__SMALL_MMA_END  1500
+#define GEMMEPI__SMALL_MMA_SUM  30
+#define GEMMEPI__SMALL_L2       4500e3
+
+static double gemmepi__small_mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__small_shape *shape, int64_t tiles) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  double lines = shape->rows + shape->columns, sums = shape->rows * shape->columns * 2;
+  double steps = (double)gemmepi__divide_up(problem->k, 1024);
+  double waves = (double)gemmepi__divide_up(tiles, context->multiprocessors);
+  double megahertz = gemmepi__chip_of(context->arch)->megahertz;
+  double own = steps * (GEMMEPI__SMALL_MMA_STEP + GEMMEPI__SMALL_MMA_LOAD * lines * 4);
+  double read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
+  double again = (double)tiles * 16 * lines * (double)problem->k / GEMMEPI__SMALL_L2;
+  double took = waves * (own + GEMMEPI__SMALL_MMA_END + GEMMEPI__SMALL_MMA_SUM * sums) / megahertz;
+  took = took > read ? took : read;
+  return GEMMEPI__SMALL_LAUNCH / megahertz + (took > again ? took : again) +
+     gemmepi__sums_microseconds(problem);
+}
+
 /* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__small_shape *shape) {
@@ -24651,6 +24732,8 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
         gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
   double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
   double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
+  if (shape->mma)
+    return gemmepi__small_mma_microseconds(context, problem, shape, tiles);
   cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
   if (shape->rows == 8 || shape->columns == 8)
     cycles *= 1.4; /* so many registers */
@@ -24683,6 +24766,7 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__type_name(problem, GEMMEPI__A), applied);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows, shape->columns);
+  gemmepi__append(text, "#define GEMMEPI_MMA %d\n", shape->mma);
   gemmepi__append_lines(text, problem);
 }
 
@@ -24702,8 +24786,9 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
     return status;
   small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
   gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
-  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-    shape->tile_m, shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
+  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s%s_%dx%d%s",
+    gemmepi__type_name(problem, GEMMEPI__A), shape->mma ? "_mma" : "", shape->tile_m,
+    shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
   status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
@@ -24798,53 +24883,16 @@ typedef struct gemmepi__weights_shape {
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
-  {8, 32, 1, 1, 0},
-  {8, 32, 1, 2, 0},
-  {8, 64, 2, 1, 0},
-  {8, 64, 2, 2, 0},
-  {8, 128, 4, 1, 0},
-  {16, 32, 1, 1, 0},
-  {16, 64, 2, 1, 0},
-  {16, 64, 2, 2, 0},
-  {16, 128, 4, 1, 0},
-  {32, 64, 2, 1, 0},
-  {32, 64, 2, 2, 0},
-  {32, 128, 4, 1, 0},
-  {32, 128, 4, 3, 0},
-  {64, 64, 2, 2, 0},
-  {64, 128, 4, 1, 0},
-  {64, 128, 4, 2, 0},
-  {64, 128, 4, 3, 0},
-  {8, 64, 4, 1, 1},
-  {8, 64, 4, 2, 1},
-  {8, 128, 8, 1, 1},
-  {16, 64, 4, 1, 1},
-  {16, 64, 4, 2, 1},
-  {16, 64, 4, 4, 1},
-  {16, 128, 8, 1, 1},
-  {16, 128, 8, 3, 1},
-  {32, 64, 4, 1, 1},
-  {32, 64, 4, 2, 1},
-  {32, 64, 4, 4, 1},
-  {32, 128, 8, 1, 1},
-  {32, 128, 8, 2, 1},
-  {32, 128, 8, 3, 1},
-  {32, 256, 8, 2, 1},
-  {32, 256, 8, 3, 1},
-  {32, 256, 8, 5, 1},
-  {32, 256, 8, 6, 1},
-  {32, 256, 8, 7, 1},
-  {64, 64, 4, 1, 1},
-  {64, 64, 4, 2, 1},
-  {64, 64, 4, 4, 1},
-  {64, 128, 8, 1, 1},
-  {64, 128, 8, 2, 1},
-  {64, 128, 8, 3, 1},
-  {64, 256, 8, 2, 1},
-  {64, 256, 8, 3, 1},
-  {64, 256, 8, 5, 1},
-  {64, 256, 8, 6, 1},
-  {64, 256, 8, 7, 1},
+  {8, 32, 1, 1, 0},   {8, 32, 1, 2, 0},   {8, 64, 2, 1, 0},   {8, 64, 2, 2, 0},   {8, 128, 4, 1, 0},
+  {16, 32, 1, 1, 0},  {16, 64, 2, 1, 0},  {16, 64, 2, 2, 0},  {16, 128, 4, 1, 0}, {32, 64, 2, 1, 0},
+  {32, 64, 2, 2, 0},  {32, 128, 4, 1, 0}, {32, 128, 4, 3, 0}, {64, 64, 2, 2, 0},  {64, 128, 4, 1, 0},
+  {64, 128, 4, 2, 0}, {64, 128, 4, 3, 0}, {8, 64, 4, 1, 1},   {8, 64, 4, 2, 1},   {8, 128, 8, 1, 1},
+  {16, 64, 4, 1, 1},  {16, 64, 4, 2, 1},  {16, 64, 4, 4, 1},  {16, 128, 8, 1, 1}, {16, 128, 8, 3, 1},
+  {32, 64, 4, 1, 1},  {32, 64, 4, 2, 1},  {32, 64, 4, 4, 1},  {32, 128, 8, 1, 1}, {32, 128, 8, 2, 1},
+  {32, 128, 8, 3, 1}, {32, 256, 8, 2, 1}, {32, 256, 8, 3, 1}, {32, 256, 8, 5, 1}, {32, 256, 8, 6, 1},
+  {32, 256, 8, 7, 1}, {64, 64, 4, 1, 1},  {64, 64, 4, 2, 1},  {64, 64, 4, 4, 1},  {64, 128, 8, 1, 1},
+  {64, 128, 8, 2, 1}, {64, 128, 8, 3, 1}, {64, 256, 8, 2, 1}, {64, 256, 8, 3, 1}, {64, 256, 8, 5, 1},
+  {64, 256, 8, 6, 1}, {64, 256, 8, 7, 1},
 };
 
 typedef struct gemmepi__weights {
@@ -24852,7 +24900,8 @@ typedef struct gemmepi__weights {
   int stages;
   int applied; /* alpha is 1 and there is no C: compiled in */
   gemmepi__launch launch;
-  gemmepi__weights_params params; /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
+  gemmepi__weights_params
+    params; /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
   size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
   gemmepi__sums sums;
 } gemmepi__weights;
@@ -24934,8 +24983,9 @@ static double gemmepi__weights_work(const gemmepi__problem *problem, const gemme
   int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
   double units = shape->tile_n * gemmepi__weights_step(shape) / 16384.0;
   if (shape->wgmma)
-    return units * (GEMMEPI__WEIGHTS_WGMMA_FIXED +
-      (GEMMEPI__WEIGHTS_WGMMA_ROW + (varies ? GEMMEPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m);
+    return units *
+       (GEMMEPI__WEIGHTS_WGMMA_FIXED +
+         (GEMMEPI__WEIGHTS_WGMMA_ROW + (varies ? GEMMEPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m);
   return GEMMEPI__WEIGHTS_FIXED +
      (GEMMEPI__WEIGHTS_ROW + (varies ? GEMMEPI__WEIGHTS_SCALED : 0)) * shape->tile_m;
 }
@@ -24992,10 +25042,9 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
-  gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s",
-    gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
-    shape->wgmma ? "wgmma_" : "", shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
-    gemmepi__name_of_epilogue(problem, problem->common, words));
+  gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s", gemmepi__type_name(problem, GEMMEPI__A),
+    scales[problem->views[GEMMEPI__B].scale], shape->wgmma ? "wgmma_" : "", shape->tile_m, shape->tile_n,
+    shape->parts > 1 ? "_parts" : "", gemmepi__name_of_epilogue(problem, problem->common, words));
   return gemmepi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
     "gemmepi_weights", &weights->launch);
 }
@@ -25007,8 +25056,7 @@ static gemmepi_status gemmepi__weights_maps(const gemmepi_context *context, cons
   int columns = weights->shape.tile_n / gemmepi__halves_in(problem), result;
   weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
   weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
-  result =
-    gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
+  result = gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
   if (!result)
     result = gemmepi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
   return result ? gemmepi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
@@ -25036,7 +25084,8 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
   weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
   status = gemmepi__get_weights_kernel(context, problem, weights);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-    status = gemmepi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
+    status =
+      gemmepi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
   return status;
 }
 
@@ -26613,8 +26662,9 @@ static void gemmepi__fused_explain(const gemmepi__matmul_plan *plan, const char 
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us,
- mostly 0.9 to 1.2 of it, large or small, but where tiles are many its first answer takes 1.03 to 1.09 of its best, and where they
- are fewer than multiprocessors it divides a long k among all of these (5 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
+ mostly 0.9 to 1.2 of it, large or small; where tiles are many as long: 16384 x 50304 x 768 takes 1759 us within a step of GPT-2 on an H100
+ where ours takes 1998, 8192 x 50304 x 1024 1128 and 1118. Where they are fewer than multiprocessors it divides a long k among all of these
+ (5 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
  where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of ours and 3 us. All measured on
  an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
@@ -26632,10 +26682,12 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     return gemmepi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
   }
   shape = gemmepi__choose_sm90(context, &side_by_side, 1, &microseconds);
+  microseconds += (GEMMEPI__SM90_LAUNCH - gemmepi__launch_cycles(&side_by_side)) /
+        gemmepi__chip_of(context->arch)->megahertz; /* it brings nothing to L2 ahead */
   if (gemmepi__is_tf32(bare))
     return microseconds * by_transposes[transposes] + 2.5;
   if ((double)bare->m * (double)bare->n * (double)bare->batch > 128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
-    return microseconds * 1.03;
+    return microseconds;
   divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 5;
   return divided < microseconds + 0.7 ? divided : microseconds + 0.7;
 }
@@ -26807,13 +26859,26 @@ static double gemmepi__lt_rank(double microseconds) {
   return microseconds > 0 && microseconds < GEMMEPI__LT_HOST ? microseconds + 0.5 : microseconds;
 }
 
+/* Where products wait for A and B, cuBLASLt takes so much longer than the kernel for Hopper: 158 and 167 us against 154 for heads of
+ attention (192 of 64 x 1024 x 1024), 20.5 against 19.0 for a row by weights of 6144 x 4096; in CUDA graphs and on a stream, on an
+ H100. */
+#define GEMMEPI__LT_READS 1.05
+
+static double gemmepi__lt_microseconds(const gemmepi__wanted *wanted) {
+  const gemmepi_context *context = wanted->context;
+  double own = wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(wanted->problem) +
+        gemmepi__lt_sum_microseconds(wanted->problem);
+  double all = gemmepi__with_memory(context, wanted->problem, own);
+  int waits = context->arch == 90 && gemmepi__waits_for_operands(context, wanted->problem, own);
+  return waits ? GEMMEPI__LT_READS * all : all;
+}
+
 /* It goes before FUSED where less than a hundredth is to be gained, for it has nothing to compile. */
 static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candidates *candidates) {
   gemmepi__candidate *lt = gemmepi__add_candidate(candidates, GEMMEPI_ROUTE_LT);
   lt->otherwise = "its estimate is not less";
   if (wanted->bare_microseconds > 0)
-    lt->microseconds = gemmepi__with_memory(wanted->context, wanted->problem, wanted->bare_microseconds +
-      gemmepi__lt_epilogue_microseconds(wanted->problem) + gemmepi__lt_sum_microseconds(wanted->problem));
+    lt->microseconds = gemmepi__lt_microseconds(wanted);
   lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
 }
 

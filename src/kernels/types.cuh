@@ -27,6 +27,25 @@ __device__ inline void after_launches_before() {
 #endif
 }
 
+// The next launch may begin already: what it does before it waits for this one costs nothing.
+__device__ inline void begin_launch_behind() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Asks for bytes to come to L2, which is right whatever is written there meanwhile. Of a run whole units of 16 bytes.
+__device__ inline void fetch_line(const void *from) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+__device__ inline void fetch_run(const void *from, u32 bytes) {
+#if __CUDA_ARCH__ >= 900
+    u64 begin = ((u64)from + 15) / 16 * 16, end = ((u64)from + bytes) / 16 * 16;
+    if (begin < end)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin), "r"((u32)(end - begin)) : "memory");
+#endif
+}
+
 typedef float F32;
 typedef double F64;
 typedef signed char I8;

@@ -128,27 +128,32 @@ static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilo
         field, (gemmepi__ull)epilogue, (unsigned)gemmepi__activation(epilogue), GEMMEPI__UNINITIALISED);
 }
 
-static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
+/* In words, which only a refusal needs: one-shot calls come by here. */
+static gemmepi_status gemmepi__refuse_epilogue(gemmepi_epilogue epilogue, gemmepi_status status,
+                                               const char *sentence) {
     char name[256];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gemmepi__append_epilogue(&text, epilogue);
+    return gemmepi__fail(status, "desc.epilogue is %s: %s", name, sentence);
+}
+
+static gemmepi_status gemmepi__check_epilogue(gemmepi_epilogue epilogue) {
     gemmepi_status status = gemmepi__check_activation("epilogue", epilogue);
     size_t i;
     if (!status)
         status = gemmepi__check_flags_of(GEMMEPI__OF_EPILOGUE, epilogue, GEMMEPI_ACTIVATION_MASK);
     if (status)
         return status;
-    gemmepi__append_epilogue(&text, epilogue);
     for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_rules); i++) {
         const gemmepi__epilogue_rule *rule = &gemmepi__epilogue_rules[i];
         if ((epilogue & rule->all) == rule->all && !(epilogue & rule->none) &&
             (!rule->two_of || gemmepi__has_two(epilogue & rule->two_of)))
-            return gemmepi__fail(rule->status, "desc.epilogue is %s: %s", name, rule->sentence);
+            return gemmepi__refuse_epilogue(epilogue, rule->status, rule->sentence);
     }
     if ((epilogue & GEMMEPI_BGRAD) && !(epilogue & GEMMEPI_BACKWARD) &&
         gemmepi__activation(epilogue) != GEMMEPI_NONE)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.epilogue is %s: BGRAD goes with BACKWARD or with the activation NONE",
-                             name);
+        return gemmepi__refuse_epilogue(epilogue, GEMMEPI_INVALID_ARGUMENT,
+                                        "BGRAD goes with BACKWARD or with the activation NONE");
     return GEMMEPI_OK;
 }
 

@@ -109,6 +109,28 @@ __device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, c
     }
 }
 
+// >>ahead of launches before this one
+
+// Of few rows, what takes longest is to read B, mostly weights, which the launch before has seldom written. So the first stages of it come
+// to L2 while that one ends. Lines beyond the end are read as they come. Gradients are of many rows, and lack a register for it.
+constexpr bool FETCHES = !GROUPED && !BACKWARD && !HAS_BGRAD;
+constexpr int FEW_ROWS = 64;
+__device__ inline void fetch_b(const gemmepi__sm90_params &p, const Sharers &with, const Tile &tile, u32 rank) {
+    int item = p.b_items ? (int)tile.item : 0, begin = begin_of_k(p, rank), end = end_of_k(p, rank);
+    end = end < begin + STAGES ? end : begin + STAGES;
+#pragma unroll 1
+    for (int k = begin * TILE_K; k < end * TILE_K; k += TILE_K)
+        if (B_ROWS) {
+#pragma unroll
+            for (int i = 0; i < B_LINES; i += B_BOX)
+                fetch_box(p.b, k, column_of(p, tile, (int)with.row * B_LINES + i), item);
+        } else {
+#pragma unroll 1
+            for (int i = (int)with.row * 64; i < TILE_N; i += CLUSTER_M * 64)
+                fetch_box(p.b, column_of(p, tile, i), k, item);
+        }
+}
+
 // >>all tiles
 
 __device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
@@ -123,6 +145,8 @@ __device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shar
     for (u32 t = work.first; t < count_tiles(p); t += work.step) {
         Tile tile = tile_of(p, t, work.rank);
         asm volatile("" : "+r"(tile.m), "+r"(tile.n), "+r"(tile.item)); // now, not where it is used
+        if (FETCHES && t == work.first && p.epilogue.m <= FEW_ROWS)
+            fetch_b(p, with, tile, work.rank);
         if (t == work.first)
             after_launches_before(); // no sooner: most of the instructions up to the first load have come by now
         int m = first_row(tile) + (int)with.column * A_LINES;

@@ -97,6 +97,10 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
                      "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(item)
                      : "memory");
 }
+// Asks for such a box to come to L2, which is right whatever is written there meanwhile.
+__device__ inline void fetch_box(const gemmepi__tensor_map &map, int x, int y, int item) {
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x), "r"(y), "r"(item) : "memory");
+}
 // Where a box of such begins; halves of the whole are an axis of their own.
 struct Box_place {
     int column, half;

@@ -245,11 +245,23 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
    4096^3 and 4096 x 7168 x 2048 between other products. */
 #define GEMMEPI__FP8_RATE 3500
 
+/* Cycles to begin and to end a launch; and where rows are so few that B's beginning comes to L2 before it: fitted to decoding by weights of
+   768 x 768, 896 x 896 and 2304 x 768, of 1 to 64 rows, in CUDA graphs on an H100. */
+#define GEMMEPI__SM90_LAUNCH   3200
+#define GEMMEPI__SM90_FEW      1400
+#define GEMMEPI__SM90_FEW_ROWS 64 /* FEW_ROWS in sm90/load.cuh */
+
+static double gemmepi__launch_cycles(const gemmepi__problem *problem) {
+    int fetches = problem->m <= GEMMEPI__SM90_FEW_ROWS && !problem->grouping.groups &&
+                  !gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_BGRAD);
+    return fetches ? GEMMEPI__SM90_FEW : GEMMEPI__SM90_LAUNCH;
+}
+
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
-   TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
-   begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
+   TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
+   less to begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
    beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
-   wait for each other); of the last one half counts. Blocks that divide k take 1000 to add their sums up, and 800 for each doubling of their
+   wait for each other); of the last one half counts. Blocks that divide k take 900 to add their sums up, and 800 for each doubling of their
    number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__sm90_shape *shape, int applied) {
@@ -266,7 +278,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
     double finish = area / 128 * (storing + beside) / shape->parts;
     double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
-    double cycles = 3200, tile = steps * multiply + 550;
+    double cycles = gemmepi__launch_cycles(problem), tile = steps * multiply + 550;
     if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
         !gemmepi__gains_side_by_side(problem, shape))
         slowed *= 1.15;
@@ -274,7 +286,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + finish + (shape->parts > 1 ? 1000 + 800 * log2((double)shape->parts) : 0));
+        cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 800 * log2((double)shape->parts) : 0));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__sm90_summed(problem, shape, applied))

@@ -459,19 +459,38 @@ static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand)
     return bytes * (beyond % 16 ? 2 : beyond ? 1.4 : 1);
 }
 
-/* What a kernel takes that takes so many microseconds where memory does not hold it up: all operands are read and written once, at three
-   quarters of what memory gives at best. Of two that wait for it the shorter is still the better. */
-static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   double microseconds) {
-    double bytes = 0, memory;
+/* Those of some operands, one after another. */
+static double gemmepi__bytes_of_operands(const gemmepi__problem *problem, int first, int last) {
+    double bytes = 0;
     int operand;
-    for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++)
+    for (operand = first; operand <= last; operand++)
         if (gemmepi__has_operand(problem, operand) &&
             (operand != GEMMEPI__C ||
              (problem->flags & GEMMEPI_ACCUMULATE && !gemmepi__has(problem, GEMMEPI_RESIDUAL))))
             bytes += gemmepi__bytes_moved(problem, operand);
-    memory = 1.5 + bytes / (0.75 * gemmepi__memory_rate(context));
+    return bytes;
+}
+
+/* What memory takes: all operands are read and written once, at three quarters of what it gives at best. */
+static double gemmepi__memory_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
+    return 1.5 + gemmepi__bytes_of_operands(problem, GEMMEPI__A, GEMMEPI__RESIDUAL) /
+                     (0.75 * gemmepi__memory_rate(context));
+}
+
+/* What a kernel takes that takes so many microseconds where memory does not hold it up. Of two that wait for it the shorter is still
+   the better. */
+static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi__problem *problem,
+                                   double microseconds) {
+    double memory = gemmepi__memory_microseconds(context, problem);
     return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
+}
+
+/* Whether it waits for memory, and for A and B more than for all else. */
+static int gemmepi__waits_for_operands(const gemmepi_context *context, const gemmepi__problem *problem,
+                                       double microseconds) {
+    return microseconds < gemmepi__memory_microseconds(context, problem) &&
+           gemmepi__bytes_of_operands(problem, GEMMEPI__A, GEMMEPI__B) >
+               gemmepi__bytes_of_operands(problem, GEMMEPI__B + 1, GEMMEPI__RESIDUAL);
 }
 
 /* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
