@@ -8042,9 +8042,8 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
     "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps them apart",
     name, (long long)view->batch_stride, (long long)batch, (long long)item);
 }
-
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* The formula of a product: parsed for its row-major problem, its operands placed and checked. */
 
 /* What a problem points to. Immutable once made, but for what the context that keeps it counts. It is of two blocks of memory: this, and
@@ -8241,6 +8240,7 @@ static int gemmepi__same_formula(const gemmepi__kept_formula *x, const gemmepi__
      memcmp(f->nodes, g->nodes, gemmepi__rest_of_formula(f)) == 0 &&
      memcmp((const char *)&x->placed + head, (const char *)&y->placed + head, sizeof x->placed - head) == 0;
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 #endif
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
 
@@ -9507,7 +9507,6 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     gemmepi__free_formula(&problem, &allocator);
   return status;
 }
-GEMMEPI__OPTIMIZE_LITTLE_END
 /* The pointers of one run, checked against the problem. On the way of every run: no allocation, no division. */
 
 /* Whether strided tensors share a byte. The quick answers come first, since this is asked at every run of tensors whose
@@ -11400,6 +11399,7 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
       task->accumulator = GEMMEPI_F64;
   return status;
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* The loops of one launch: the axes of an element-wise task in the best order, as few as its strides allow. */
 
 /* Axes from the innermost on. Those of a sum are kept or summed. */
@@ -11543,6 +11543,7 @@ static int64_t gemmepi__nest_count(const gemmepi__nest *nest, int summed) {
       count *= nest->extent[d];
   return count;
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 /* An element-wise formula as every launch sees it: parsed, and its operands placed by their tensors' strides. */
 

@@ -53,13 +53,12 @@ GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/view.h"
-
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/formula.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #endif
 #include "problem/problem.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/arguments.h"
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/overlap.h"
@@ -69,7 +68,9 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "problem/elementwise.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/nest.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 #include "problem/elementwise_formula.h"
 #endif
