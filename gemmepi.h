@@ -8110,9 +8110,8 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
     "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps them apart",
     name, (long long)view->batch_stride, (long long)batch, (long long)item);
 }
-
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* The formula of a product: parsed for its row-major problem, its operands placed and checked. */
 
 /* What a problem points to. Immutable once made, but for what the context that keeps it counts. It is of two blocks of memory: this, and
@@ -8309,6 +8308,7 @@ static int gemmepi__same_formula(const gemmepi__kept_formula *x, const gemmepi__
      memcmp(f->nodes, g->nodes, gemmepi__rest_of_formula(f)) == 0 &&
      memcmp((const char *)&x->placed + head, (const char *)&y->placed + head, sizeof x->placed - head) == 0;
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 #endif
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
 
@@ -8906,6 +8906,7 @@ static void gemmepi__free_formula(gemmepi__problem *problem, const gemmepi_alloc
 #endif
   problem->formula = NULL;
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 /* The scales and largest magnitudes that a desc asks for. */
 
 /* Numbers beside the matrices, whose extents and strides are set; their pointer needs `alignment` bytes. */
@@ -11602,6 +11603,7 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
       task->accumulator = GEMMEPI_F64;
   return status;
 }
+GEMMEPI__OPTIMIZE_LITTLE_END
 /* The loops of one launch: the axes of an element-wise task in the best order, as few as its strides allow. */
 
 /* Axes from the innermost on. Those of a sum are kept or summed. */
@@ -11745,6 +11747,7 @@ static int64_t gemmepi__nest_count(const gemmepi__nest *nest, int summed) {
       count *= nest->extent[d];
   return count;
 }
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 /* An element-wise formula as every launch sees it: parsed, and its operands placed by their tensors' strides. */
 
@@ -31671,9 +31674,9 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
   inputs[GEMMEPI__L_AMAX_HISTORY] = args->amax_history;
   memset(pointers, 0, GEMMEPI__L_ALL * sizeof(void *));
   memcpy(pointers, inputs, sizeof inputs);
-  if (args->operands && task->operand_count)
+  if (GEMMEPI__LAYER_OPERANDS && args->operands && task->operand_count)
     memcpy(&pointers[GEMMEPI__L_OPERANDS], args->operands, (size_t)task->operand_count * sizeof(void *));
-  if (args->operand_scales && task->operand_count)
+  if (GEMMEPI__LAYER_OPERANDS && args->operand_scales && task->operand_count)
     memcpy(&pointers[GEMMEPI__L_OPERAND_SCALES], args->operand_scales, (size_t)task->operand_count * sizeof(void *));
 }
 

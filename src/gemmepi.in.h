@@ -53,12 +53,13 @@ GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/view.h"
-
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/formula.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #endif
 #include "problem/problem.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/scales.h"
 #include "problem/normalise.h"
 GEMMEPI__OPTIMIZE_LITTLE_END
@@ -71,7 +72,9 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "problem/elementwise.h"
+GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/nest.h"
+GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 #include "problem/elementwise_formula.h"
 #endif

@@ -26,9 +26,9 @@ static void gemmepi__take_layer_pointers(const gemmepi__layer_task *task, const 
     inputs[GEMMEPI__L_AMAX_HISTORY] = args->amax_history;
     memset(pointers, 0, GEMMEPI__L_ALL * sizeof(void *));
     memcpy(pointers, inputs, sizeof inputs);
-    if (args->operands && task->operand_count)
+    if (GEMMEPI__LAYER_OPERANDS && args->operands && task->operand_count)
         memcpy(&pointers[GEMMEPI__L_OPERANDS], args->operands, (size_t)task->operand_count * sizeof(void *));
-    if (args->operand_scales && task->operand_count)
+    if (GEMMEPI__LAYER_OPERANDS && args->operand_scales && task->operand_count)
         memcpy(&pointers[GEMMEPI__L_OPERAND_SCALES], args->operand_scales,
                (size_t)task->operand_count * sizeof(void *));
 }
