@@ -132,7 +132,7 @@ list() {
         */grid) of=$pieces ;;
         */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
         unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
-        */fuzz | products/composed | products/found_scales | products/grouped | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/formula_inside) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
+        */fuzz | products/composed | products/found_scales | products/grouped | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/grouped_shapes | gpu/weights | gpu/formula_inside) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
         esac
         while [ $piece -lt "$of" ]; do
             echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$every $program $options"

@@ -443,11 +443,15 @@ typedef enum gemmepi_grouping {
      epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
 
    Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is
-   no BATCH_INVARIANT. A formula goes with GROUPS_OF_ROWS, neither scattered nor weighted: D is its one output, it reads neither row, item and rows nor
-   uniform, FULL and PER_ROW operands have the rows of D, and those of columns or of one number have batch_stride from one group's to the next, 0:
-   the same for all. FIND_SCALE_D goes with GROUPS_OF_ROWS and VECTOR_128 alone, on the host and where the kernel for Hopper takes the product:
-   args.found_scale_d[column / 128 * rows of D + row of D], written where D is; else it is refused. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
-   does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K. */
+   no BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
+   does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K.
+
+   A formula goes with GROUPS_OF_ROWS, neither scattered nor weighted: D is its one output, and it reads neither row, item and rows nor
+   uniform. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
+   next, 0: the same for all.
+
+   FIND_SCALE_D goes with GROUPS_OF_ROWS and VECTOR_128, on the host and where the kernel for Hopper takes the product, else it is
+   refused: args.found_scale_d[column / 128 * rows of D + row of D], written where D is. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
     int groups; /* 1 to 4,096 */
