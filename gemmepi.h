@@ -14782,7 +14782,7 @@ static const gemmepi__source gemmepi__sources[] = {
 {
 "#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S&state,u32 lane,u32 lanes){\n__shared__ S warps[THREADS/32];\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gemmepi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n"
 "*out=state.column()== ~0ull?0:(I32)state.low;\n}else{\ndouble result=state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void finish_reduction(const gemmepi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\nif(group<p.groups)\n#pragma unroll 4\nfor(long long line=lane;line<p.lines;line +=p.lanes)\nstate.join(states[line*p.line_step]);\nif(p.is_along_lines)\n"
-"join_side_by_side(state,lane,p.lanes);\nelse\njoin_apart(state,lane,p.lanes,results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
+"join_side_by_side(state,lane,p.lanes);\nelse\njoin_apart(state,lane,p.lanes,results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,3)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_reduce.cuh",
 {
 "#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class A>DEVICE A larger_or_nan(A x,A y){\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<A,float>){\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(x): \"f\"(y));\nreturn x;\n}else\n#endif\nreturn x!=x||x>y?x:y;\n}\n\n\nDEVICE float exponential_below(float x){\nx*=1.44269502f;\nasm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));\nreturn x;\n}\nDEVICE double exponential_below(double x){\nreturn exp(x);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\n"
@@ -18239,13 +18239,14 @@ static void gemmepi__lay_out_reduction(const gemmepi__placed_formula *placed, in
   reduction->group_step = gemmepi__times(reduction->lines, reduction->line_step);
 }
 
-/* Threads of a result: one for each four states, a block's at most; where results lie side by side eight, so that a warp reads whole
- sectors. */
+/* Threads of a result: where its states lie side by side one for each 16, a block's at most; where results do one for each four, 16 at
+ most, so that a warp reads whole sectors. */
 static gemmepi_status gemmepi__share_out_reduction(gemmepi__formula_reduction *reduction, int64_t *blocks) {
   unsigned most = reduction->is_along_lines ? GEMMEPI__FORMULA_THREADS : 16;
+  int64_t each = reduction->is_along_lines ? 16 : 4;
   int64_t results = gemmepi__times(reduction->groups, reduction->count), mine;
   reduction->lanes = 1;
-  while (reduction->lanes < most && 4 * (int64_t)reduction->lanes < reduction->lines)
+  while (reduction->lanes < most && each * (int64_t)reduction->lanes < reduction->lines)
     reduction->lanes *= 2;
   mine = gemmepi__divide_up(results, GEMMEPI__FORMULA_THREADS / (int64_t)reduction->lanes);
   if (*blocks + mine > INT_MAX)
@@ -21162,7 +21163,7 @@ static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
       &f->operands[i])) /* fewer than they take: on an H100 wide tiles gain more, 1.07 for 1.41 */
       cycles += gemmepi__op_of(&f->operands[i]) == GEMMEPI__REDUCE_LOGSUMEXP ? 2 : 1;
     else if (gemmepi__is_direct(problem, &slots, i))
-      cycles += 20 * f->operands[i].members;
+      cycles += 10 * f->operands[i].members;
   return cycles;
 }
 
@@ -23066,6 +23067,17 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
  4096^3 and 4096 x 7168 x 2048 between other products. */
 #define GEMMEPI__FP8_RATE 3500
 
+/* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. Measured on an H100 at
+ 4096^3: a gate with squares takes 231 us, in tiles of 128 x 256 207, RoPE 201 and 187. */
+static double gemmepi__stages_slowness(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
+  gemmepi__sm90 sm90;
+  if (!problem->formula || !shape->ping_pong)
+    return 1;
+  memset(&sm90, 0, sizeof sm90);
+  gemmepi__cut_up(problem, shape, applied, &sm90);
+  return sm90.stages > 4 ? 1 : 1.1;
+}
+
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
  TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles to
  begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
@@ -23082,12 +23094,15 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double multiply =
     area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
   double load = gemmepi__load_cycles(context, problem, shape);
-  double sums = steps * (multiply > load ? multiply : load) + 550;
-  double storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
-  double beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
-  double finish = area / 128 * (storing + beside) / shape->parts;
-  double slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
-  double cycles = 3200, tile = steps * multiply + 550;
+  double slowness = gemmepi__stages_slowness(problem, shape, applied);
+  double sums, storing, beside, finish, slowed, cycles = 3200, tile;
+  multiply *= slowness, load *= slowness;
+  sums = steps * (multiply > load ? multiply : load) + 550;
+  storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
+  beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
+  finish = area / 128 * (storing + beside) / shape->parts;
+  slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
+  tile = steps * multiply + 550;
   if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) && !gemmepi__gains_side_by_side(problem, shape))
     slowed *= 1.15;
   tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
