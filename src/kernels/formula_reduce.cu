@@ -73,7 +73,7 @@ __device__ inline void finish_reduction(const gemmepi__formula_reduction &p) {
         finish_reduction<State_of<GEMMEPI_T, reduction::reduction_>, type, accumulates != 0, (GEMMEPI_SCALED >> place & 1) != 0, \
                          (GEMMEPI_AMAX >> place & 1) != 0>(params.reductions[place]);
 
-extern "C" __global__ void __launch_bounds__(THREADS, 3)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params) {
     after_launches_before();
     FORMULA_OUTPUTS(FINISH)
