@@ -433,13 +433,14 @@ static void gemmepi__lay_out_reduction(const gemmepi__placed_formula *placed, in
     reduction->group_step = gemmepi__times(reduction->lines, reduction->line_step);
 }
 
-/* Threads of a result: one for each four states, a block's at most; where results lie side by side eight, so that a warp reads whole
-   sectors. */
+/* Threads of a result: where its states lie side by side one for each 16, a block's at most; where results do one for each four, 16 at
+   most, so that a warp reads whole sectors. */
 static gemmepi_status gemmepi__share_out_reduction(gemmepi__formula_reduction *reduction, int64_t *blocks) {
     unsigned most = reduction->is_along_lines ? GEMMEPI__FORMULA_THREADS : 16;
+    int64_t each = reduction->is_along_lines ? 16 : 4;
     int64_t results = gemmepi__times(reduction->groups, reduction->count), mine;
     reduction->lanes = 1;
-    while (reduction->lanes < most && 4 * (int64_t)reduction->lanes < reduction->lines)
+    while (reduction->lanes < most && each * (int64_t)reduction->lanes < reduction->lines)
         reduction->lanes *= 2;
     mine = gemmepi__divide_up(results, GEMMEPI__FORMULA_THREADS / (int64_t)reduction->lanes);
     if (*blocks + mine > INT_MAX)
