@@ -108,10 +108,16 @@ __device__ inline void settle(const gemmepi__scaled_params &p, const Tile &tile,
     }
 }
 
-// Numbers that other tiles have a part in, at the end: nothing waits for them.
-__device__ inline void raise_amax(const gemmepi__scaled_params &p, const Tile &tile, const Magnitude *largest) {
-    if (GEMMEPI_AMAX && IS_SHARED && has_number<K_FAST>(tile))
-        raise_to((Magnitude *)p.amax + place_of_thread<K_FAST>(p, tile), largest[threadIdx.x]);
+// Numbers that other tiles have a part in: what memory holds is looked at early, as raise_to does, and raised at the end; nothing waits.
+constexpr bool RAISES = GEMMEPI_AMAX && IS_SHARED;
+__device__ inline Magnitude known_amax(const gemmepi__scaled_params &p, const Tile &tile) {
+    if (RAISES && has_number<K_FAST>(tile))
+        return *((const volatile Magnitude *)p.amax + place_of_thread<K_FAST>(p, tile));
+    return 0;
+}
+__device__ inline void raise_amax(const gemmepi__scaled_params &p, const Tile &tile, const Magnitude *largest, Magnitude known) {
+    if (RAISES && has_number<K_FAST>(tile) && largest[threadIdx.x] > known)
+        atomicMax((Magnitude *)p.amax + place_of_thread<K_FAST>(p, tile), largest[threadIdx.x]);
 }
 
 template <bool Fast_is_k> __device__ inline Run<Y, WIDE> rounded(const Words<A, WIDE> &words, const Acc *factor, int v) {
@@ -143,6 +149,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEM
 #pragma unroll
         for (int v = 0; v < VECTORS; v++)
             words[KEEPS_VALUES ? v : 0] = load_vector(p, tile, v);
+    const Magnitude known = known_amax(p, tile);
     auto take = [&](int v) { return KEEPS_VALUES ? words[KEEPS_VALUES ? v : 0] : load_vector(p, tile, v); };
     __syncthreads();
     if (TAKES_AMAX) {
@@ -151,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEM
     }
     settle(p, tile, largest, factor); // the rest of largest is 0, and of factor not looked at
     if (!GEMMEPI_STORES) {
-        raise_amax(p, tile, largest);
+        raise_amax(p, tile, largest, known);
         return;
     }
     __syncthreads();
@@ -173,5 +180,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEM
         __syncthreads();
         store_turned(p, tile, square);
     }
-    raise_amax(p, tile, largest);
+    raise_amax(p, tile, largest, known);
 }
