@@ -24175,9 +24175,10 @@ typedef struct gemmepi__weights_shape {
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
 static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
-  {8, 32, 1, 1, 0}, {8, 32, 1, 2, 0}, {8, 64, 2, 1, 0}, {8, 128, 4, 1, 0}, {16, 32, 1, 1, 0}, {16, 64, 2, 1, 0},
-  {16, 128, 4, 1, 0}, {32, 64, 2, 1, 0}, {32, 64, 2, 2, 0}, {32, 128, 4, 1, 0}, {64, 128, 4, 1, 0}, {32, 64, 4, 4, 1},
-  {64, 64, 4, 1, 1}, {64, 64, 4, 2, 1}, {64, 64, 4, 4, 1}, {64, 128, 8, 1, 1}, {64, 128, 8, 2, 1},
+  {8, 32, 1, 1, 0},   {8, 32, 1, 2, 0},   {8, 64, 2, 1, 0},  {8, 128, 4, 1, 0}, {16, 32, 1, 1, 0},
+  {16, 64, 2, 1, 0},  {16, 128, 4, 1, 0}, {32, 64, 2, 1, 0}, {32, 64, 2, 2, 0}, {32, 128, 4, 1, 0},
+  {64, 128, 4, 1, 0}, {32, 64, 4, 4, 1},  {64, 64, 4, 1, 1}, {64, 64, 4, 2, 1}, {64, 64, 4, 4, 1},
+  {64, 128, 8, 1, 1}, {64, 128, 8, 2, 1},
 };
 
 typedef struct gemmepi__weights {
@@ -24185,7 +24186,8 @@ typedef struct gemmepi__weights {
   int stages;
   int applied; /* alpha is 1 and there is no C: compiled in */
   gemmepi__launch launch;
-  gemmepi__weights_params params; /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
+  gemmepi__weights_params
+    params; /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
   size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
   gemmepi__sums sums;
 } gemmepi__weights;
@@ -24321,10 +24323,9 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
   char prologue[1536], words[160];
   gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
   gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
-  gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s",
-    gemmepi__type_name(problem, GEMMEPI__A), scales[problem->views[GEMMEPI__B].scale],
-    shape->wgmma ? "wgmma_" : "", shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
-    gemmepi__name_of_epilogue(problem, problem->common, words));
+  gemmepi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s", gemmepi__type_name(problem, GEMMEPI__A),
+    scales[problem->views[GEMMEPI__B].scale], shape->wgmma ? "wgmma_" : "", shape->tile_m, shape->tile_n,
+    shape->parts > 1 ? "_parts" : "", gemmepi__name_of_epilogue(problem, problem->common, words));
   return gemmepi__get_product_kernel(context, problem, shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
     "gemmepi_weights", &weights->launch);
 }
@@ -24346,8 +24347,7 @@ static gemmepi_status gemmepi__weights_maps(const gemmepi_context *context, cons
   int columns = weights->shape.tile_n / gemmepi__halves_in(problem), result;
   weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
   weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
-  result =
-    gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
+  result = gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
   if (!result)
     result = gemmepi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
   return result ? gemmepi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
@@ -24376,7 +24376,8 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
   weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
   status = gemmepi__get_weights_kernel(context, problem, weights);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-    status = gemmepi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
+    status =
+      gemmepi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
   return status;
 }
 

@@ -1033,9 +1033,8 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
     normalise(&desc, name, &problem);
     if (!gemmepi__weights_shape_takes(&problem, cut, 90))
         return;
-    gemmepi__append_weights_defines(&defines, &problem, cut,
-                                    gemmepi__weights_stages(&problem, cut, cut->parts > 1 ? 90 : 80),
-                                    applied);
+    gemmepi__append_weights_defines(
+        &defines, &problem, cut, gemmepi__weights_stages(&problem, cut, cut->parts > 1 ? 90 : 80), applied);
     add(cut->wgmma ? &weights_wgmma : cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
 
@@ -1560,9 +1559,9 @@ static void add_inside(const family *of, const struct formula_row *row, gemmepi_
         if (gemmepi__leaves_states(&problem) ||
             !gemmepi__weights_shape_takes(&problem, &gemmepi__weights_shapes[shape], 90))
             return;
-        gemmepi__append_weights_defines(&defines, &problem, &gemmepi__weights_shapes[shape],
-                                        gemmepi__weights_stages(&problem, &gemmepi__weights_shapes[shape], 80),
-                                        applied);
+        gemmepi__append_weights_defines(
+            &defines, &problem, &gemmepi__weights_shapes[shape],
+            gemmepi__weights_stages(&problem, &gemmepi__weights_shapes[shape], 80), applied);
     } else {
         if (gemmepi__leaves_states(&problem) ||
             !gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape]))

@@ -234,7 +234,8 @@ template <class Kind> static void load_registers(warp &w, const op &o, u32 first
 template <class Kind, class Of_b = Kind, bool In_registers = false>
 static void multiply_group(warp &w, const op &o, u32) {
     u32 sums = o.count, b_at = sums + (In_registers ? 4 : 1), lane = 0;
-    u64 a_descriptor = In_registers ? 0 : w.at<u64>(o.x[sums])[lane], b_descriptor = w.at<u64>(o.x[b_at])[lane];
+    u64 a_descriptor = In_registers ? 0 : w.at<u64>(o.x[sums])[lane],
+        b_descriptor = w.at<u64>(o.x[b_at])[lane];
     bool adds = w.bits(o.x[b_at + 1]) & 1;
     for_lanes(w.live, [&](u32 i) {
         if ((!In_registers && w.at<u64>(o.x[sums])[i] != a_descriptor) ||
@@ -249,7 +250,8 @@ static void multiply_group(warp &w, const op &o, u32) {
             if constexpr (In_registers)
                 load_registers<Kind>(*by, *of, of->count + i, a[i]);
             else
-                load_operand<Kind>(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8, a[i]);
+                load_operand<Kind>(*by->in, a_descriptor, of->numbers[2] == 0, by->index % 4 * 16 + i * 8,
+                                   a[i]);
         for (u32 columns = 0; columns < 2 * sums; columns += 8) {
             double made[2][8][8] = {};
             load_operand<Of_b>(*by->in, b_descriptor, of->numbers[In_registers ? 2 : 3] == 0, columns, b);
