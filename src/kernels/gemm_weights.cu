@@ -124,8 +124,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
 
     Copies<In, TILE_M, 1> a(params.a, at.item, at.row(), p.m, first_k);
     Copies<I8, TILE_N, HALVES_IN> b(params.b, at.item, at.column(), p.n, first_k);
-    if (GEMMEPI_AHEAD && __CUDA_ARCH__ >= 900)
-        b.prefetch(k - first_k < part_k ? k - first_k : part_k, p.n); // whoever writes them: L2 is where that is
+    if (params.ahead)
+        b.prefetch(k - first_k < part_k ? k - first_k : part_k, p.n); // before they are written, too: L2 is where that is seen
     after_launches_before();
     Scale_copies scales(p, at.item, at.column(), first_k, k);
     u32 stages = (u32)__cvta_generic_to_shared(shared);

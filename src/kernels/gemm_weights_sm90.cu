@@ -1,5 +1,5 @@
 // Few rows in BF16 or F16 and weights in I8 by wgmma, on Hopper: weights.cuh has what stands around it. TMA brings the stages: boxes of
-// 128 bytes along k, whose units of 16 bytes are turned by their line's number. A warpgroup has 64 of a tile's columns, or twice that, and
+// 128 bytes along k, whose units of 16 bytes are turned by their line's number. A warpgroup has 64 of a tile's columns, and
 // all of its rows: weights come from registers, and the tensor cores read A's rows in shared memory. Of each eight of k that an
 // instruction takes, a lane has a quarter.
 #define GEMMEPI_WGMMA 1
@@ -27,17 +27,6 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
                  : "memory");
 }
 
-// One thread: to L2 what the first stages have of the weights.
-__device__ inline void prefetch_stages(const gemmepi__weights_params &p, const Place_of_tile &at, int k, int k_end) {
-    int item = p.b_items ? (int)at.item : 0, end = k_end - k < (STAGES - 1) * STEP ? k_end : k + (STAGES - 1) * STEP;
-#pragma unroll 1
-    for (; k < end; k += 128)
-#pragma unroll
-        for (int half = 0; half < HALVES_IN; half++)
-            asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(&p.b), "r"(k),
-                         "r"((int)(at.column() + half * p.plain.epilogue.n)), "r"(item));
-}
-
 // One thread: a stage's operands, from k on. What of it lies beyond m, n or k is zeros, and of a gate's first half the second.
 __device__ inline void load_stage(const gemmepi__weights_params &p, const Place_of_tile &at, u32 stage, u32 barrier, int k) {
     int a_item = p.a_items ? (int)at.item : 0, b_item = p.b_items ? (int)at.item : 0;
@@ -55,14 +44,8 @@ __device__ inline void load_stage(const gemmepi__weights_params &p, const Place_
 
 // >>the instruction: its sums are as many registers as half of A's rows, each named in the text and in the list
 
-#define GEMMEPI_OCTET(o) "+f"(sums[o][i][0]), "+f"(sums[o][i][1]), "+f"(sums[o][i][2]), "+f"(sums[o][i][3])
-#if GEMMEPI_TILE_M == 8
-#define GEMMEPI_NAMES  "m64n8k16", "%0, %1, %2, %3", "%4, %5, %6, %7", "%8"
-#define GEMMEPI_OCTETS GEMMEPI_OCTET(0)
-#elif GEMMEPI_TILE_M == 16
-#define GEMMEPI_NAMES  "m64n16k16", "%0, %1, %2, %3, %4, %5, %6, %7", "%8, %9, %10, %11", "%12"
-#define GEMMEPI_OCTETS GEMMEPI_OCTET(0), GEMMEPI_OCTET(1)
-#elif GEMMEPI_TILE_M == 32
+#define GEMMEPI_OCTET(o) "+f"(sums[o][0][0]), "+f"(sums[o][0][1]), "+f"(sums[o][0][2]), "+f"(sums[o][0][3])
+#if GEMMEPI_TILE_M == 32
 #define GEMMEPI_NAMES \
     "m64n32k16", "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15", "%16, %17, %18, %19", "%20"
 #define GEMMEPI_OCTETS GEMMEPI_OCTET(0), GEMMEPI_OCTET(1), GEMMEPI_OCTET(2), GEMMEPI_OCTET(3)
@@ -81,13 +64,13 @@ __device__ inline void load_stage(const gemmepi__weights_params &p, const Place_
     "wgmma.mma_async.sync.aligned." shape ".f32." type "." type " {" sums "}, {" weights "}, " rows ", adds, 1, 1, 0;\n}"
 #define GEMMEPI_APPLY(macro, ...) macro(__VA_ARGS__)
 
-// Of the i-th 16 columns of each warp.
-__device__ inline void multiply_64(BF16, Octet (&sums)[OCTETS], int i, const u32 (&weights)[4], u64 rows) {
+static_assert(SIXTEENS == 1 && (TILE_M == 32 || TILE_M == 64), "a warpgroup has 64 columns, and all rows");
+__device__ inline void multiply_64(BF16, Octet (&sums)[OCTETS], const u32 (&weights)[4], u64 rows) {
     asm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT, "bf16", GEMMEPI_NAMES)
                  : GEMMEPI_OCTETS
                  : "r"(weights[0]), "r"(weights[1]), "r"(weights[2]), "r"(weights[3]), "l"(rows));
 }
-__device__ inline void multiply_64(F16, Octet (&sums)[OCTETS], int i, const u32 (&weights)[4], u64 rows) {
+__device__ inline void multiply_64(F16, Octet (&sums)[OCTETS], const u32 (&weights)[4], u64 rows) {
     asm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT, "f16", GEMMEPI_NAMES)
                  : GEMMEPI_OCTETS
                  : "r"(weights[0]), "r"(weights[1]), "r"(weights[2]), "r"(weights[3]), "l"(rows));
@@ -100,7 +83,7 @@ __device__ inline u64 descriptor(u32 address) {
     return (u64)1 << 62 | (u64)(1024 >> 4) << 32 | (u64)(address >> 4 & 0x3fff);
 }
 
-constexpr int STEPS = SLICE / 16, FOURS = SIXTEENS * 4; // instructions along k; a lane's pairs of weights for each
+constexpr int STEPS = SLICE / 16; // instructions along k
 
 // Which of the warpgroups that divide k this one is, the same in all lanes as far as the compiler knows.
 __device__ inline int warpgroup_of_k() {
@@ -108,40 +91,38 @@ __device__ inline int warpgroup_of_k() {
 }
 
 // Pairs are all loaded first: wgmma's fences let none pass.
-__device__ inline void load_pairs(int stage, u32 (&pairs)[STEPS][FOURS]) {
+__device__ inline void load_pairs(int stage, u32 (&pairs)[STEPS][4]) {
     int warp_n = (int)threadIdx.x / 32 % WARPS_N, eighth = (int)threadIdx.x % 32 / 4, quarter = (int)threadIdx.x % 4;
     const u8 *line = shared + (stage + A_BYTES + warpgroup_of_k() * B_BOX + (warp_n * WARP_N + eighth) * LINE + quarter * 2);
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
         const u8 *unit = line + (step ^ eighth) * 16;
 #pragma unroll
-        for (int i = 0; i < FOURS; i++) // mma's order: a line, the eighth behind it, and both again eight of k further
-            pairs[step][i] = *reinterpret_cast<const unsigned short *>(unit + (i / 4 * 2 + i % 2) * 8 * LINE + i % 4 / 2 * 8);
+        for (int i = 0; i < 4; i++) // wgmma's order: a line, the eighth behind it, and both again eight of k further
+            pairs[step][i] = *reinterpret_cast<const unsigned short *>(unit + i % 2 * 8 * LINE + i / 2 * 8);
     }
 }
 
 // What the sums are stands between what comes before and what comes behind.
 __device__ inline void pin(Octet (&sums)[OCTETS]) {
 #pragma unroll
-    for (int i = 0; i < OCTETS * SIXTEENS * 4; i++)
-        asm volatile("" : "+f"(sums[i / (SIXTEENS * 4)][i / 4 % SIXTEENS][i % 4])::"memory");
+    for (int i = 0; i < OCTETS * 4; i++)
+        asm volatile("" : "+f"(sums[i / 4][0][i % 4])::"memory");
 }
 
 __device__ inline void add_products(int stage, Octet (&sums)[OCTETS]) {
     u64 rows = descriptor((u32)__cvta_generic_to_shared(shared) + stage + warpgroup_of_k() * (SLICE / 64 * A_BOX));
-    u32 pairs[STEPS][FOURS];
+    u32 pairs[STEPS][4];
     load_pairs(stage, pairs);
     pin(sums);
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
-        u32 weights[SIXTEENS][4];
+        u32 weights[4];
 #pragma unroll
-        for (int i = 0; i < FOURS; i++)
-            weights[i / 4][i % 4] = widen_two(In(), pairs[step][i], 0x4140);
+        for (int i = 0; i < 4; i++)
+            weights[i] = widen_two(In(), pairs[step][i], 0x4140);
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#pragma unroll
-        for (int i = 0; i < SIXTEENS; i++)
-            multiply_64(In(), sums, i, weights[i], rows + (step / 4 * A_BOX + step % 4 * 32) / 16);
+        multiply_64(In(), sums, weights, rows + (step / 4 * A_BOX + step % 4 * 32) / 16);
     }
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -173,8 +154,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
         set_up_barriers(barriers);
     __syncthreads();
 
-    if (GEMMEPI_AHEAD && threadIdx.x == 0)
-        prefetch_stages(params, at, k, k_end); // whoever writes them: L2 is where that is
     after_launches_before();
     Scale_copies scales(params.plain.epilogue, at.item, at.column(), k, (int)params.plain.k);
 #pragma unroll 1

@@ -138,6 +138,7 @@ typedef struct gemmepi__plain_params {
     gemmepi__epilogue_params epilogue;
     gemmepi__kernel_matrix a, b;
     long long k;
+    int ahead; /* gemm_weights.cu: 1 where it brings weights to L2 before launches ahead of it have ended */
     gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];
     GEMMEPI__PLACES
     GEMMEPI__GROUPS

@@ -20,9 +20,6 @@
 #define GEMMEPI_STAGES  8
 #endif
 
-#ifndef GEMMEPI_AHEAD
-#define GEMMEPI_AHEAD 1
-#endif
 typedef GEMMEPI_INPUT In;
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_COLUMNS = TILE_N / HALVES_IN; // of either half
 constexpr int WARPS = 8, THREADS = 32 * WARPS, WARPS_N = GEMMEPI_WARPS_N, WARPS_K = WARPS / WARPS_N;
@@ -35,12 +32,9 @@ constexpr int STEP_SCALES = STEP > SCALE_STEPS ? STEP / SCALE_STEPS : 1;        
 constexpr int A_LINE = STEP * 2, B_LINE = STEP, A_BYTES = TILE_M * A_LINE, B_BYTES = TILE_N * B_LINE, SCALE_BYTES = VARIES ? 1024 : 0;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES + SCALE_BYTES;
 constexpr int RESULT_LINE = TILE_N + 4; // F32: so that lanes meet no bank twice
-// What a block finishes, the last ones less or nothing; and the threads' columns and rows in that, some columns of which may be idle.
-constexpr int PART_RUNS = (TILE_COLUMNS / RUN + PARTS - 1) / PARTS, PART_COLUMNS = PART_RUNS * RUN;
-constexpr int WIDTH = PART_RUNS > 16 ? 32 : PART_RUNS > 8 ? 16 : PART_RUNS > 4 ? 8 : PART_RUNS > 2 ? 4 : PART_RUNS;
-constexpr int HEIGHT = THREADS / WIDTH;
+constexpr int PART_COLUMNS = TILE_COLUMNS / PARTS, WIDTH = PART_COLUMNS / RUN, HEIGHT = THREADS / WIDTH; // of what a block finishes
 static_assert(STEP_SCALES * TILE_N <= THREADS && STEP_SCALES * TILE_N * 4 <= 1024, "a thread copies one scale at most");
-static_assert(TILE_COLUMNS % RUN == 0 && PART_RUNS <= WIDTH && WARP_N % 16 == 0 && SCALE_STEPS % SLICE == 0, "runs, fragments and scales are whole");
+static_assert(PART_COLUMNS % RUN == 0 && WARP_N % 16 == 0 && SCALE_STEPS % SLICE == 0, "runs, fragments and scales are whole");
 static_assert(WARPS_K * TILE_M * RESULT_LINE * 4 <= STAGES * STAGE_BYTES, "sums lie where the stages were");
 
 // >>scales along k
@@ -178,16 +172,14 @@ __device__ inline Four_sums sums_of_part(const float *at, u32 rank) {
     return sums;
 }
 
-// Where the i-th four of the columns are that this block finishes, which no other reads; -1: they are not the tile's.
+// Where the i-th four of the columns are that this block finishes, which no other reads.
 __device__ inline int own_four(int i) {
     constexpr int FOURS = PART_COLUMNS / 4, LINE_FOURS = HALVES_IN * FOURS;
     int four = i % LINE_FOURS, column = (int)rank_in_cluster() * PART_COLUMNS + four % FOURS * 4;
-    if (i >= TILE_M * LINE_FOURS || column >= TILE_COLUMNS)
-        return -1;
     return i / LINE_FOURS * RESULT_LINE + four / FOURS * TILE_COLUMNS + column;
 }
 
-// What is on its way from other blocks at a time is up to eight loads of each thread.
+// What is on its way from other blocks at a time is eight loads of each thread.
 __device__ inline void add_parts(float *results) {
     constexpr int ALL = TILE_M * HALVES_IN * PART_COLUMNS / 4, AT_ONCE = 8 / PARTS;
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -195,19 +187,16 @@ __device__ inline void add_parts(float *results) {
     for (int first = (int)threadIdx.x; first < ALL; first += AT_ONCE * THREADS) {
         Four_sums sums[AT_ONCE][PARTS];
 #pragma unroll
-        for (int i = 0; i < AT_ONCE * PARTS; i++) {
-            int at = own_four(first + i / PARTS * THREADS);
-            if (at >= 0)
-                sums[i / PARTS][i % PARTS] = sums_of_part(results + at, i % PARTS);
-        }
+        for (int i = 0; i < AT_ONCE * PARTS; i++)
+            if (first + i / PARTS * THREADS < ALL)
+                sums[i / PARTS][i % PARTS] = sums_of_part(results + own_four(first + i / PARTS * THREADS), i % PARTS);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
-            int at = own_four(first + i * THREADS);
 #pragma unroll
             for (int j = 0; j < (PARTS - 1) * 4; j++)
                 sums[i][0].at[j % 4] += sums[i][j / 4 + 1].at[j % 4];
-            if (at >= 0)
-                *reinterpret_cast<Four_sums *>(results + at) = sums[i][0];
+            if (first + i * THREADS < ALL)
+                *reinterpret_cast<Four_sums *>(results + own_four(first + i * THREADS)) = sums[i][0];
         }
     }
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -264,8 +253,6 @@ __device__ inline void finish(const gemmepi__plain_params &params, const Place_o
     int rows = p.m - at.row() < TILE_M ? (int)(p.m - at.row()) : TILE_M;
     long long first = at.column() + own_column;
     int valid = p.n - first < RUN ? (p.n > first ? (int)(p.n - first) : 0) : RUN;
-    if (x >= PART_RUNS || own_column >= TILE_COLUMNS)
-        valid = 0;
     Epilogue_state state = begin_epilogue(p, params.BESIDE, at.item, first, valid);
     Of_columns of = load_columns(p, at.item, first, valid);
     Acc column_sums[HALVES_OUT][RUN] = {};

@@ -196,7 +196,6 @@ static table make_table() {
     // hints, and the order of launches, which run one after the other here
     t["griddepcontrol.launch_dependents"] = t["griddepcontrol.wait"] = {"", nothing};
     t["prefetch.tensormap"] = t["prefetch.global.L1"] = t["prefetch.global.L2"] = {"_", nothing};
-    t["cp.async.bulk.prefetch.tensor.3d.L2.global.tile"] = t["prefetch.global.L2"] = {"_", nothing};
     t["cp.async.bulk.prefetch.L2.global"] = {"__", nothing};
     t["cp.async.bulk.prefetch.tensor.3d.L2.global"] = {"_", nothing};
     t["setmaxnreg.dec.sync.aligned.u32"] = t["setmaxnreg.inc.sync.aligned.u32"] = {"n", nothing, TOGETHER};

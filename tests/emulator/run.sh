@@ -22,9 +22,10 @@ sample() {
     cat <<'LIST'
 90 gpu/weights 1 0 3
 90 gpu/weights 1 8 3
-90 gpu/weights 1 12 3
-90 gpu/weights 1 19 3
-80 gpu/weights 1 17 2
+90 gpu/weights 1 11 2
+90 gpu/weights 1 13 3
+90 gpu/weights 1 16 3
+80 gpu/weights 1 10 2
 90 gpu/fp8_shapes 1 0 27
 90 gpu/fp8_shapes 1 2 6
 90 gpu/fp8_shapes 1 5 5

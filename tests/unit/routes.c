@@ -444,14 +444,16 @@ static void weights_of_8_bits_have_a_kernel_of_their_own(void) {
         const char *kernel; /* how its name begins; NULL: another */
     } cases[] = {
         {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_8x32_silu"},
-        {8, 14336, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_8x64_silu"},
-        {64, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_64x"},
+        {8, 14336, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_8x128_silu"},
+        {64, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, "gemmepi_weights_bf16_i8_wgmma_64x64_parts_silu"},
         {17, 4096, 4096, GEMMEPI_SCALE_NONE, 1, 0, 80, "gemmepi_weights_bf16_i8_16x"},
+        {64, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 80, "gemmepi_weights_bf16_i8_32x64_silu"},
+        {64, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 100, "gemmepi_weights_bf16_i8_32x64_silu"},
         {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 0, 0, 90, NULL},
         {1, 4096, 4100, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL},
         {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 89, NULL},
         {1, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 1, 90, NULL},
-        {300, 4096, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_64x"},
+        {300, 4096, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_wgmma_64x"},
         {4096, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL}};
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(cases); i++) {

@@ -286,7 +286,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
         area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
     double load = gemmepi__load_cycles(context, problem, shape);
     double slowness = gemmepi__stages_slowness(problem, shape, applied);
-    double sums, storing, beside, finish, slowed, cycles = 3200, tile;
+    double sums, storing, beside, finish, slowed, cycles = gemmepi__launch_cycles(problem), tile;
     multiply *= slowness, load *= slowness;
     sums = steps * (multiply > load ? multiply : load) + 550;
     storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
