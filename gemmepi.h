@@ -23684,7 +23684,7 @@ static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *c
   for (i = 0; i < count; i++) {
     const gemmepi__sm90_shape *shape = &shapes[i];
     double time;
-    if ((i != any || problem->grouping.groups) && (!gemmepi__shape_takes(problem, shape, applied) ||
+    if ((i != any || problem->grouping.is_of_k) && (!gemmepi__shape_takes(problem, shape, applied) ||
       gemmepi__cluster_blocks(shape) > context->multiprocessors))
       continue;
     time = gemmepi__sm90_microseconds(context, problem, shape, applied);
@@ -28900,6 +28900,8 @@ static const gemmepi__engine *gemmepi__engine_of_groups(const gemmepi__problem *
 static int gemmepi__groups_have_shape(const gemmepi__problem *inner, int applied) {
   const gemmepi__sm90_shape *shapes = gemmepi__sm90_shapes;
   size_t count = GEMMEPI__COUNT(gemmepi__sm90_shapes), i;
+  if (!inner->grouping.is_of_k)
+    return 1; /* the first takes everything */
   if (gemmepi__is_fp8_product(inner)) {
     shapes = gemmepi__sm90_fp8_shapes;
     count = GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);

@@ -92,6 +92,8 @@ static const gemmepi__engine *gemmepi__engine_of_groups(const gemmepi__problem *
 static int gemmepi__groups_have_shape(const gemmepi__problem *inner, int applied) {
     const gemmepi__sm90_shape *shapes = gemmepi__sm90_shapes;
     size_t count = GEMMEPI__COUNT(gemmepi__sm90_shapes), i;
+    if (!inner->grouping.is_of_k)
+        return 1; /* the first takes everything */
     if (gemmepi__is_fp8_product(inner)) {
         shapes = gemmepi__sm90_fp8_shapes;
         count = GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);

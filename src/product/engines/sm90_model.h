@@ -321,7 +321,7 @@ static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *c
     for (i = 0; i < count; i++) {
         const gemmepi__sm90_shape *shape = &shapes[i];
         double time;
-        if ((i != any || problem->grouping.groups) &&
+        if ((i != any || problem->grouping.is_of_k) &&
             (!gemmepi__shape_takes(problem, shape, applied) ||
              gemmepi__cluster_blocks(shape) > context->multiprocessors))
             continue;
