@@ -1,7 +1,7 @@
 // Few rows in BF16 or F16 and weights in I8 by wgmma, on Hopper: weights.cuh has what stands around it. TMA brings the stages: boxes of
-// 128 bytes along k, whose units of 16 bytes are turned by their line's number. A warpgroup has 64 of a tile's columns, and
-// all of its rows: weights come from registers, and the tensor cores read A's rows in shared memory. Of each eight of k that an
-// instruction takes, a lane has a quarter.
+// 128 bytes along k, whose units of 16 bytes are turned by their line's number. A warpgroup has 64 of a tile's columns and all of its
+// rows: weights come from registers, and the tensor cores read A's rows in shared memory. Of each eight of k that an instruction takes,
+// a lane has a quarter. A is not copied by cp.async: fence.proxy.async, which wgmma would need behind it, waits for all copies under way.
 #define GEMMEPI_WGMMA 1
 #include "weights.cuh"
 
