@@ -14785,19 +14785,13 @@ static const gemmepi__source gemmepi__sources[] = {
 "a.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
-"#line 1 \"src/kernels/gemm_small.cu\"\n#line 12\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_MMA 0\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=GEMMEPI_MMA?8:TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\n"
-"template<bool Rows,int Lines,int Unit>struct Part{\nstatic constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE]={};\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const In*)x.data+item*x.stride +(Rows?first*ld+first_k:first_k*ld+first);\n}\ntemplate<bool Whole>DEVICE void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE)\nif(Whole||(i<across&&j+AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from+i*ld+j);\nelse\n"
-"words[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from+i*ld+j,i<across?along-j:0));\n}\n\nDEVICE void load(int k_left){\nif(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\n\nconstexpr int AHEAD_BYTES=32768;\ntemplate<bool Rows,int Lines>DEVICE void fetch_ahead(const gemmepi__kernel_matrix&x,long long item,long long first,\nlong long extent,long long further,int k){\nconstexpr int MOST=AHEAD_BYTES/Lines/(int)sizeof(In);\nconst In*from=(const In*)x.data+item*x.stride;\nint steps=k<MOST?k:MOST,there=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nif(Rows){\nif((int)threadIdx.x<there)\n"
-"fetch_run(from+(first+(int)threadIdx.x)*x.ld,(u32)(steps*sizeof(In)));\n}else{\nfor(int i=(int)threadIdx.x;i<steps;i+=THREADS)\nfetch_line(from+i*x.ld+first);\n}\n}\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\ntypedef float Results[WARPS][HALVES_IN][TILE_M][TILE_N];\n#if GEMMEPI_MMA\n\n\nstatic_assert(GEMMEPI_A_ROWS&&GEMMEPI_B_ROWS&&GEMMEPI_A_UNIT==16&&GEMMEPI_B_UNIT==16&&sizeof(In)==2,\"units lie along k\");\nstatic_assert(ROWS%2==0&&ROWS*8==TILE_M&&COLUMNS*8==TILE_N,\"fragments of 16 rows and 8 columns, by eight lanes each\");\nconstexpr int AHEAD=4;\n\n"
-"struct alignas(16)Four{\nu32 at[4];\n};\n\ntemplate<int Lines>struct Part_of_lines{\nconst In*from;\nlong long ld;\nint exist;\n\n",
-"DEVICE Part_of_lines(const gemmepi__kernel_matrix&x,u32 item,long long first,long long extent)\n:from((const In*)x.data+item*x.stride +first*x.ld),ld(x.ld),\nexist(extent-first<Lines?(int)(extent-first):Lines){\n}\n\nDEVICE void load(int k,int end,Four(&units)[Lines],long long further=0)const{\n#pragma unroll\nfor(int i=0;i<Lines;i++){\nunits[i]={};\nif(i<exist&&k<end)\nunits[i]= *reinterpret_cast<const Four*>(from+further+i*ld+k);\n}\n}\n};\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const Four&row,const Four&next_row,const Four&column,int k){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(row.at[k]),\"r\"(next_row.at[k]),\"r\"(row.at[k+1]),\"r\"(next_row.at[k+1]),\"r\"(column.at[k]),\"r\"(column.at[k+1]));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const Four&row,const Four&next_row,const Four&column,int k){\n"
-"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(row.at[k]),\"r\"(next_row.at[k]),\"r\"(row.at[k+1]),\"r\"(next_row.at[k+1]),\"r\"(column.at[k]),\"r\"(column.at[k+1]));\n}\n\n\nstruct Multiplier{\nint first_k,row,column;\nPart_of_lines<ROWS>a;\nPart_of_lines<COLUMNS>b;\nlong long to_half;\n\nDEVICE Multiplier(const gemmepi__plain_params&params,u32 item,long long tile_row,long long tile_column)\n:first_k(((int)threadIdx.x/32*LANES_K+(int)threadIdx.x%LANES_K)*DEPTH),row((int)threadIdx.x%32/LANES_K*ROWS),\ncolumn((int)threadIdx.x%32/LANES_K*COLUMNS),a(params.a,item,tile_row+row,params.epilogue.m),\nb(params.b,item,tile_column+column,params.epilogue.n),to_half(params.epilogue.n*params.b.ld){\n}\nDEVICE void multiply(int end,Results&results)const{\nfloat sums[ROWS/2][HALVES_IN*COLUMNS][4]={};\n#pragma unroll 1\n"
-"for(int k=first_k;k-first_k<end;k+=AHEAD*STEP){\nFour rows[AHEAD][ROWS],columns[AHEAD][HALVES_IN][COLUMNS];\n#pragma unroll\nfor(int i=0;i<AHEAD;i++){\na.load(k+i*STEP,end,rows[i]);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb.load(k+i*STEP,end,columns[i][half],half*to_half);\n}\n__syncwarp();\n#pragma unroll\nfor(int i=0;i<AHEAD*2;i++)\n#pragma unroll\nfor(int j=0;j<HALVES_IN*COLUMNS;j++)\n#pragma unroll\nfor(int pair=0;pair<ROWS/2;pair++)\nmultiply_16(In(),sums[pair][j],rows[i/2][2*pair],rows[i/2][2*pair+1],\ncolumns[i/2][j/COLUMNS][j%COLUMNS],i%2*2);\n}\nint quarter=(int)threadIdx.x%LANES_K;\n#pragma unroll\nfor(int i=0;i<ROWS*HALVES_IN*COLUMNS*2;i++){\nint l=i%4,j=i/4%(HALVES_IN*COLUMNS),pair=i/4/(HALVES_IN*COLUMNS);\nresults[threadIdx.x/32][j/COLUMNS][row+2*pair+l/2][(2*quarter+l%2)*COLUMNS+j%COLUMNS]=sums[pair][j][l];\n}\n}\n};\n#else\n\n\nstruct Multiplier{\nint lane_k,row,column,first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\n"
-"Part<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\n\nDEVICE Multiplier(const gemmepi__plain_params&params,u32 item,long long tile_row,long long tile_column){\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint other=K_FIRST?lane/LANES_K:lane%OTHERS;\nlane_k=K_FIRST?lane%LANES_K:lane/OTHERS;\nrow=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nfirst_k=(warp*LANES_K+lane_k)*DEPTH;\na.begin(params.a,item,tile_row+row,params.epilogue.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,params.epilogue.n,first_k,half*params.epilogue.n);\n}\nDEVICE void multiply(int end,Results&results){\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(int k_left=end-first_k+STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\n"
-"for(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n",
-"#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[threadIdx.x/32][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n}\n};\n#endif\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)Results results;\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nMultiplier multiplier(params,item,tile_row,tile_column);\nbegin_launch_behind();\nif(p.m<p.n)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,(int)params.k);\nelse\n"
-"fetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nmultiplier.multiply((int)params.k,results);\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\n"
-"store_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
+"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\n"
+"static constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE]={};\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const In*)x.data+item*x.stride +(Rows?first*ld+first_k:first_k*ld+first);\n}\ntemplate<bool Whole>DEVICE void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE)\nif(Whole||(i<across&&j+AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from+i*ld+j);\nelse\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from+i*ld+j,i<across?along-j:0));\n}\n\nDEVICE void load(int k_left){\n"
+"if(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\n\nconstexpr int AHEAD_BYTES=32768;\ntemplate<bool Rows,int Lines>DEVICE void fetch_ahead(const gemmepi__kernel_matrix&x,long long item,long long first,\nlong long extent,long long further,int k){\nconstexpr int MOST=AHEAD_BYTES/Lines/(int)sizeof(In);\nconst In*from=(const In*)x.data+item*x.stride;\nint steps=k<MOST?k:MOST,there=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nif(Rows){\nif((int)threadIdx.x<there)\nfetch_run(from+(first+(int)threadIdx.x)*x.ld,(u32)(steps*sizeof(In)));\n}else{\nfor(int i=(int)threadIdx.x;i<steps;i+=THREADS)\n"
+"fetch_line(from+i*x.ld+first);\n}\n}\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\n",
+"int lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nint first_k=(warp*LANES_K+lane_k)*DEPTH,k_left=(int)params.k-first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row+row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,p.n,first_k,half*p.n);\n\nbegin_launch_behind();\nif(p.m<p.n)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,(int)params.k);\nelse\nfetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\n"
+"Epilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(k_left+=STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\n"
+"for(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_weights.cu",
 {
 "#line 1 \"src/kernels/gemm_weights.cu\"\n#line 10\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr int SLICE=64,STEP=WARPS_K*SLICE;\nconstexpr int UNIT=16;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,STAGE_BYTES=A_BYTES+TILE_N*B_LINE;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n"
@@ -23944,22 +23938,19 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
 
 #define GEMMEPI__SMALL_THREADS 256 /* gemm_small.cu, of a block */
 #define GEMMEPI__SMALL_EDGE    16 /* of so many rows or columns it takes any product, */
-#define GEMMEPI__SMALL_MMA     64 /* or so many where mma.sync multiplies them, */
 #define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
   short tile_m, tile_n; /* of a block, and of each of its warps */
   short rows, columns; /* of a lane; lanes that are left divide k */
-  short mma; /* by mma.sync, else in F32 */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-  {16, 16, 4, 4, 0}, /* first the one for everything */
-  {1, 8, 1, 2, 0},   {1, 32, 1, 8, 0}, {2, 16, 2, 4, 0}, {4, 16, 4, 4, 0},  {8, 16, 4, 4, 0},
-  {8, 1, 2, 1, 0},   {32, 1, 8, 1, 0}, {16, 4, 4, 4, 0}, {16, 8, 4, 4, 0},  {16, 8, 2, 1, 1},
-  {16, 16, 2, 2, 1}, {32, 8, 4, 1, 1}, {64, 8, 8, 1, 1}, {16, 64, 2, 8, 1},
+  {16, 16, 4, 4}, /* first the one for everything */
+  {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
+  {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
 };
 
 typedef struct gemmepi__small {
@@ -23973,26 +23964,16 @@ typedef struct gemmepi__small {
 
 /* >>what may go there */
 
-/* 16 bits that lie along k in units of 16 bytes, both. */
-static int gemmepi__small_may_use_mma(const gemmepi__problem *problem) {
-  return problem->views[GEMMEPI__A].bits == 16 && problem->views[GEMMEPI__B].bits == 16 &&
-     !problem->views[GEMMEPI__A].transposed && problem->views[GEMMEPI__B].transposed &&
-     problem->k % 8 == 0 && gemmepi__copy_unit(problem, GEMMEPI__A) == 16 &&
-     gemmepi__copy_unit(problem, GEMMEPI__B) == 16;
-}
-
 static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   int64_t columns = gemmepi__half_columns(problem);
-  int64_t edge = gemmepi__small_may_use_mma(problem) ? GEMMEPI__SMALL_MMA : GEMMEPI__SMALL_EDGE;
   (void)context;
   if (gemmepi__is_of_weights(problem))
     return "a and b differ in dtype";
   if (gemmepi__is_fp8_product(problem))
     return "it does not multiply fp8";
-  if (problem->m > edge && columns > edge &&
+  if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
     (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
-    return "it is for products of 16 rows or columns at most, of 64 in 16 bits where both operands lie along k in units of 16 "
-       "bytes, or of at most 2^22 multiplications";
+    return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
   if (gemmepi__leaves_states(problem))
     return "it leaves no states of rows for a formula's reductions";
   return problem->found_scale ? "it finds no scales of d" : gemmepi__half_group_rule(problem);
@@ -24005,8 +23986,6 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
 
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
   int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
-  if (shape->mma && !gemmepi__small_may_use_mma(problem))
-    return 0;
   return shape->columns % halves == 0 &&
      (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
@@ -24046,30 +24025,6 @@ static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, in
   return lines * depth / (at_once < along ? at_once : along);
 }
 
-/* With mma.sync, likewise: of a step of 1024 of k, of each load of a lane in it, of a tile's end, and of each sum of a lane there; and bytes
- that L2 gives all multiprocessors in a microsecond, as each tile reads its rows anew. */
-#define GEMMEPI__SMALL_MMA_STEP 1300
-#define GEMMEPI__SMALL_MMA_LOAD 20
-#define GEMMEPI__SMALL_MMA_END  1500
-#define GEMMEPI__SMALL_MMA_SUM  30
-#define GEMMEPI__SMALL_L2       4500e3
-
-static double gemmepi__small_mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__small_shape *shape, int64_t tiles) {
-  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  double lines = shape->rows + shape->columns, sums = shape->rows * shape->columns * 2;
-  double steps = (double)gemmepi__divide_up(problem->k, 1024);
-  double waves = (double)gemmepi__divide_up(tiles, context->multiprocessors);
-  double megahertz = gemmepi__chip_of(context->arch)->megahertz;
-  double own = steps * (GEMMEPI__SMALL_MMA_STEP + GEMMEPI__SMALL_MMA_LOAD * lines * 4);
-  double read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
-  double again = (double)tiles * 16 * lines * (double)problem->k / GEMMEPI__SMALL_L2;
-  double took = waves * (own + GEMMEPI__SMALL_MMA_END + GEMMEPI__SMALL_MMA_SUM * sums) / megahertz;
-  took = took > read ? took : read;
-  return GEMMEPI__SMALL_LAUNCH / megahertz + (took > again ? took : again) +
-     gemmepi__sums_microseconds(problem);
-}
-
 /* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__small_shape *shape) {
@@ -24084,8 +24039,6 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
         gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
   double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
   double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
-  if (shape->mma)
-    return gemmepi__small_mma_microseconds(context, problem, shape, tiles);
   cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
   if (shape->rows == 8 || shape->columns == 8)
     cycles *= 1.4; /* so many registers */
@@ -24118,7 +24071,6 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__type_name(problem, GEMMEPI__A), applied);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows, shape->columns);
-  gemmepi__append(text, "#define GEMMEPI_MMA %d\n", shape->mma);
   gemmepi__append_lines(text, problem);
 }
 
@@ -24138,9 +24090,8 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
     return status;
   small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
   gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
-  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s%s_%dx%d%s",
-    gemmepi__type_name(problem, GEMMEPI__A), shape->mma ? "_mma" : "", shape->tile_m,
-    shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
+  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
+    shape->tile_m, shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
   status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);

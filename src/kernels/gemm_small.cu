@@ -5,10 +5,6 @@
 // warps add up what they have, always in the same order, and a thread finishes a run of eight. Any ld and any alignment.
 //
 // What lies beyond m, n and k is zero, and only what exists is stored.
-//
-// With MMA operands of 16 bits that both lie along k, in units of 16 bytes, are multiplied by mma.sync. A lane has a unit of its rows and
-// columns then, in whatever order mma.sync takes them, for both have the same. Warps add up as before. Such a kernel is over before its
-// instructions have all come from memory, so it has few.
 #include "epilogue.cuh"
 
 #ifndef GEMMEPI_ROWS
@@ -17,7 +13,6 @@
 #define GEMMEPI_TILE_N  32 // of both halves together
 #define GEMMEPI_ROWS    1  // of a lane
 #define GEMMEPI_COLUMNS 8
-#define GEMMEPI_MMA     0
 #define GEMMEPI_A_ROWS  1  // A's elements along k lie side by side; else those along m
 #define GEMMEPI_B_ROWS  1  // likewise B's along k, else those along n
 #define GEMMEPI_A_UNIT  16 // bytes at whose multiples all lines of A begin: 16, 8, 4 or 2
@@ -27,7 +22,7 @@
 typedef GEMMEPI_INPUT In;
 constexpr int ROWS = GEMMEPI_ROWS, COLUMNS = GEMMEPI_COLUMNS / HALVES_IN, DEPTH = 16 / sizeof(In);
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N / HALVES_IN, WIDTH = TILE_N < RUN ? 1 : TILE_N / RUN; // runs of a row
-constexpr int LANES_N = TILE_N / COLUMNS, OTHERS = GEMMEPI_MMA ? 8 : TILE_M / ROWS * LANES_N, LANES_K = 32 / OTHERS;
+constexpr int LANES_N = TILE_N / COLUMNS, OTHERS = TILE_M / ROWS * LANES_N, LANES_K = 32 / OTHERS;
 constexpr int WARPS = 8, THREADS = 32 * WARPS, STEP = WARPS * LANES_K * DEPTH; // STEP: of k
 constexpr int SUMS = HALVES_IN * ROWS * COLUMNS, LEFT = SUMS > LANES_K ? SUMS / LANES_K : 1; // of a lane, at first and at last
 constexpr bool K_FIRST = LANES_N > 1 ? GEMMEPI_B_ROWS : GEMMEPI_A_ROWS; // lanes side by side read what lies so
@@ -116,148 +111,25 @@ __device__ inline int sum_of_lanes(int lane_k, float (&sums)[SUMS]) {
     return first;
 }
 
-typedef float Results[WARPS][HALVES_IN][TILE_M][TILE_N];
-#if GEMMEPI_MMA
-// >>by mma.sync
-
-static_assert(GEMMEPI_A_ROWS && GEMMEPI_B_ROWS && GEMMEPI_A_UNIT == 16 && GEMMEPI_B_UNIT == 16 && sizeof(In) == 2, "units lie along k");
-static_assert(ROWS % 2 == 0 && ROWS * 8 == TILE_M && COLUMNS * 8 == TILE_N, "fragments of 16 rows and 8 columns, by eight lanes each");
-constexpr int AHEAD = 4; // slices of k that are loaded at a time
-
-struct alignas(16) Four {
-    u32 at[4];
-};
-// A lane's lines of an operand.
-template <int Lines> struct Part_of_lines {
-    const In *from;
-    long long ld;
-    int exist;
-
-    __device__ inline Part_of_lines(const gemmepi__kernel_matrix &x, u32 item, long long first, long long extent)
-        : from((const In *)x.data + item * x.stride + first * x.ld), ld(x.ld),
-          exist(extent - first < Lines ? (int)(extent - first) : Lines) {
-    }
-    // Their units at this k, zeros from the end on.
-    __device__ inline void load(int k, int end, Four (&units)[Lines], long long further = 0) const {
-#pragma unroll
-        for (int i = 0; i < Lines; i++) {
-            units[i] = {};
-            if (i < exist && k < end)
-                units[i] = *reinterpret_cast<const Four *>(from + further + i * ld + k);
-        }
-    }
-};
-
-__device__ inline void multiply_16(BF16, float (&sums)[4], const Four &row, const Four &next_row, const Four &column, int k) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(row.at[k]), "r"(next_row.at[k]), "r"(row.at[k + 1]), "r"(next_row.at[k + 1]), "r"(column.at[k]), "r"(column.at[k + 1]));
-}
-__device__ inline void multiply_16(F16, float (&sums)[4], const Four &row, const Four &next_row, const Four &column, int k) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(row.at[k]), "r"(next_row.at[k]), "r"(row.at[k + 1]), "r"(next_row.at[k + 1]), "r"(column.at[k]), "r"(column.at[k + 1]));
-}
-
-// Eight lanes have ROWS rows and COLUMNS columns each. Of mma.sync's 16 rows they have two each, and of its eight columns one.
-struct Multiplier {
-    int first_k, row, column;
-    Part_of_lines<ROWS> a;
-    Part_of_lines<COLUMNS> b;
-    long long to_half; // of b, from the first half
-
-    __device__ inline Multiplier(const gemmepi__plain_params &params, u32 item, long long tile_row, long long tile_column)
-        : first_k(((int)threadIdx.x / 32 * LANES_K + (int)threadIdx.x % LANES_K) * DEPTH), row((int)threadIdx.x % 32 / LANES_K * ROWS),
-          column((int)threadIdx.x % 32 / LANES_K * COLUMNS), a(params.a, item, tile_row + row, params.epilogue.m),
-          b(params.b, item, tile_column + column, params.epilogue.n), to_half(params.epilogue.n * params.b.ld) {
-    }
-    __device__ inline void multiply(int end, Results &results) const {
-        float sums[ROWS / 2][HALVES_IN * COLUMNS][4] = {};
-#pragma unroll 1
-        for (int k = first_k; k - first_k < end; k += AHEAD * STEP) { // as often in all lanes
-            Four rows[AHEAD][ROWS], columns[AHEAD][HALVES_IN][COLUMNS];
-#pragma unroll
-            for (int i = 0; i < AHEAD; i++) {
-                a.load(k + i * STEP, end, rows[i]);
-#pragma unroll
-                for (int half = 0; half < HALVES_IN; half++)
-                    b.load(k + i * STEP, end, columns[i][half], half * to_half);
-            }
-            __syncwarp();
-#pragma unroll
-            for (int i = 0; i < AHEAD * 2; i++)
-#pragma unroll
-                for (int j = 0; j < HALVES_IN * COLUMNS; j++)
-#pragma unroll
-                    for (int pair = 0; pair < ROWS / 2; pair++)
-                        multiply_16(In(), sums[pair][j], rows[i / 2][2 * pair], rows[i / 2][2 * pair + 1],
-                                    columns[i / 2][j / COLUMNS][j % COLUMNS], i % 2 * 2);
-        }
-        int quarter = (int)threadIdx.x % LANES_K;
-#pragma unroll
-        for (int i = 0; i < ROWS * HALVES_IN * COLUMNS * 2; i++) {
-            int l = i % 4, j = i / 4 % (HALVES_IN * COLUMNS), pair = i / 4 / (HALVES_IN * COLUMNS);
-            results[threadIdx.x / 32][j / COLUMNS][row + 2 * pair + l / 2][(2 * quarter + l % 2) * COLUMNS + j % COLUMNS] = sums[pair][j][l];
-        }
-    }
-};
-#else
-// >>in F32
-
-struct Multiplier {
-    int lane_k, row, column, first_k;
-    Part<GEMMEPI_A_ROWS, ROWS, GEMMEPI_A_UNIT> a;
-    Part<GEMMEPI_B_ROWS, COLUMNS, GEMMEPI_B_UNIT> b[HALVES_IN];
-
-    __device__ inline Multiplier(const gemmepi__plain_params &params, u32 item, long long tile_row, long long tile_column) {
-        int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-        int other = K_FIRST ? lane / LANES_K : lane % OTHERS;
-        lane_k = K_FIRST ? lane % LANES_K : lane / OTHERS;
-        row = other / LANES_N * ROWS, column = other % LANES_N * COLUMNS;
-        first_k = (warp * LANES_K + lane_k) * DEPTH;
-        a.begin(params.a, item, tile_row + row, params.epilogue.m, first_k, 0);
-#pragma unroll
-        for (int half = 0; half < HALVES_IN; half++)
-            b[half].begin(params.b, item, tile_column + column, params.epilogue.n, first_k, half * params.epilogue.n);
-    }
-    __device__ inline void multiply(int end, Results &results) {
-        float sums[SUMS] = {};
-#pragma unroll 1
-        for (int k_left = end - first_k + STEP; k_left > 0; k_left -= STEP) { // at first zeros are multiplied, while operands are loaded
-            float rows[ROWS][DEPTH], columns[HALVES_IN][COLUMNS][DEPTH];
-            a.take(rows);
-#pragma unroll
-            for (int half = 0; half < HALVES_IN; half++)
-                b[half].take(columns[half]);
-            a.load(k_left - STEP);
-#pragma unroll
-            for (int half = 0; half < HALVES_IN; half++)
-                b[half].load(k_left - STEP);
-#pragma unroll
-            for (int k = 0; k < DEPTH; k++)
-#pragma unroll
-                for (int i = 0; i < SUMS; i++)
-                    sums[i] = fmaf(rows[i / COLUMNS % ROWS][k], columns[i / (COLUMNS * ROWS)][i % COLUMNS][k], sums[i]);
-        }
-        int from = sum_of_lanes(lane_k, sums);
-#pragma unroll
-        for (int i = 0; i < LEFT; i++) {
-            int at = from + i;
-            results[threadIdx.x / 32][at / (COLUMNS * ROWS)][row + at / COLUMNS % ROWS][column + at % COLUMNS] = sums[i];
-        }
-    }
-};
-#endif
-
 // Blocks: items * row tiles * column tiles.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params) {
-    __shared__ alignas(16) Results results;
+    __shared__ alignas(16) float results[WARPS][HALVES_IN][TILE_M][TILE_N];
     const gemmepi__epilogue_params &p = params.epilogue;
     u32 part = blockIdx.x / p.column_tiles, item = part / p.row_tiles; // part: item * row tiles + row tile
     long long tile_row = (long long)(part - item * p.row_tiles) * TILE_M;
     long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE_N;
-    Multiplier multiplier(params, item, tile_row, tile_column);
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    int lane_k = K_FIRST ? lane % LANES_K : lane / OTHERS, other = K_FIRST ? lane / LANES_K : lane % OTHERS;
+    int row = other / LANES_N * ROWS, column = other % LANES_N * COLUMNS;
+    int first_k = (warp * LANES_K + lane_k) * DEPTH, k_left = (int)params.k - first_k;
+    Part<GEMMEPI_A_ROWS, ROWS, GEMMEPI_A_UNIT> a;
+    Part<GEMMEPI_B_ROWS, COLUMNS, GEMMEPI_B_UNIT> b[HALVES_IN];
+    a.begin(params.a, item, tile_row + row, p.m, first_k, 0);
+#pragma unroll
+    for (int half = 0; half < HALVES_IN; half++)
+        b[half].begin(params.b, item, tile_column + column, p.n, first_k, half * p.n);
+
     begin_launch_behind();
     if (p.m < p.n)
 #pragma unroll
@@ -276,7 +148,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     Saved saved;
     load_saved(p, state, item, own_row, first, valid, saved);
 
-    multiplier.multiply((int)params.k, results);
+    float sums[SUMS] = {};
+#pragma unroll 1
+    for (k_left += STEP; k_left > 0; k_left -= STEP) { // at first zeros are multiplied, while operands are loaded
+        float rows[ROWS][DEPTH], columns[HALVES_IN][COLUMNS][DEPTH];
+        a.take(rows);
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            b[half].take(columns[half]);
+        a.load(k_left - STEP);
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            b[half].load(k_left - STEP);
+#pragma unroll
+        for (int k = 0; k < DEPTH; k++)
+#pragma unroll
+            for (int i = 0; i < SUMS; i++)
+                sums[i] = fmaf(rows[i / COLUMNS % ROWS][k], columns[i / (COLUMNS * ROWS)][i % COLUMNS][k], sums[i]);
+    }
+    int from = sum_of_lanes(lane_k, sums);
+#pragma unroll
+    for (int i = 0; i < LEFT; i++) {
+        int at = from + i;
+        results[warp][at / (COLUMNS * ROWS)][row + at / COLUMNS % ROWS][column + at % COLUMNS] = sums[i];
+    }
     __syncthreads();
 
     Acc v[HALVES][RUN] = {};

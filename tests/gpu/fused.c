@@ -258,8 +258,6 @@ static void draw_small(problem *p, const gemmepi__small_shape *shape, rng *r) {
     p->desc.n = 1 + rng_below(r, p->desc.m > 17 || rng_one_in(r, 2) ? 40 : 200);
     if (shape->tile_n % GEMMEPI__RUN)
         p->desc.n = 1 + rng_below(r, shape->tile_n);
-    if (shape->mma)
-        p->desc.k = (p->desc.k + 7) / 8 * 8;
 }
 
 static problem draw(const kernel *k, uint64_t seed, const cut *c) {
@@ -310,28 +308,24 @@ static void the_shape_is_within_the_bound(void) {
 
 /* Beyond m, n and k lies anything, and what a lane has there is multiplied, too. */
 static void special_values_stay_in_their_rows_and_columns(void) {
-    enum { M = 19, MOST_N = 21, MOST_K = 40 };
-    static double a[M * MOST_K], b[MOST_K * MOST_N];
+    enum { M = 19, MOST_N = 21, K = 37 };
+    static double a[M * K], b[K * MOST_N];
     int which, layout, i;
     for (which = FIRST_SMALL; which < CUTS; which++)
         for (layout = 0; layout < 4; layout++) {
             cut c = cut_at(which);
-            int n = c.small->tile_n % GEMMEPI__RUN ? c.small->tile_n : MOST_N, uses_mma = c.small->mma;
-            int k = uses_mma ? MOST_K : 37; /* whole units */
-            problem p =
-                problem_plain(layout % 2 || uses_mma ? GEMMEPI_BF16 : GEMMEPI_F32, M, n, k, GEMMEPI_NONE);
+            int n = c.small->tile_n % GEMMEPI__RUN ? c.small->tile_n : MOST_N;
+            problem p = problem_plain(layout % 2 ? GEMMEPI_BF16 : GEMMEPI_F32, M, n, K, GEMMEPI_NONE);
             gemmepi_plan *plan;
             run r;
-            if (uses_mma && layout != 2)
-                continue; /* it takes what lies along k */
-            for (i = 0; i < M * k; i++)
+            for (i = 0; i < M * K; i++)
                 a[i] = 1 + i % 7;
-            for (i = 0; i < k * n; i++)
+            for (i = 0; i < K * n; i++)
                 b[i] = i % 5 - 2;
-            a[2 * k + k - 1] = INFINITY, a[(M - 1) * k] = NAN, b[5 * n + n - 1] = -INFINITY;
+            a[2 * K + K - 1] = INFINITY, a[(M - 1) * K] = NAN, b[5 * n + n - 1] = -INFINITY;
             p.given[T_A] = a, p.given[T_B] = b;
             p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
-            p.desc.a.ld = p.desc.b.ld = uses_mma ? 48 : 41;
+            p.desc.a.ld = p.desc.b.ld = 41;
             plan = plan_as(&p.desc, &c, 1, 0);
             CHECK(plan && problem_holds_run(here, &p, plan, &r), "shape %d, layout %d", which, layout);
             if (plan)

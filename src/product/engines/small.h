@@ -7,22 +7,19 @@
 
 #define GEMMEPI__SMALL_THREADS 256                /* gemm_small.cu, of a block */
 #define GEMMEPI__SMALL_EDGE    16                 /* of so many rows or columns it takes any product, */
-#define GEMMEPI__SMALL_MMA     64                 /* or so many where mma.sync multiplies them, */
 #define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
     short tile_m, tile_n; /* of a block, and of each of its warps */
     short rows, columns;  /* of a lane; lanes that are left divide k */
-    short mma;            /* by mma.sync, else in F32 */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-    {16, 16, 4, 4, 0}, /* first the one for everything */
-    {1, 8, 1, 2, 0},   {1, 32, 1, 8, 0}, {2, 16, 2, 4, 0}, {4, 16, 4, 4, 0},  {8, 16, 4, 4, 0},
-    {8, 1, 2, 1, 0},   {32, 1, 8, 1, 0}, {16, 4, 4, 4, 0}, {16, 8, 4, 4, 0},  {16, 8, 2, 1, 1},
-    {16, 16, 2, 2, 1}, {32, 8, 4, 1, 1}, {64, 8, 8, 1, 1}, {16, 64, 2, 8, 1},
+    {16, 16, 4, 4}, /* first the one for everything */
+    {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
+    {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
 };
 
 typedef struct gemmepi__small {
@@ -36,26 +33,16 @@ typedef struct gemmepi__small {
 
 /* >>what may go there */
 
-/* 16 bits that lie along k in units of 16 bytes, both. */
-static int gemmepi__small_may_use_mma(const gemmepi__problem *problem) {
-    return problem->views[GEMMEPI__A].bits == 16 && problem->views[GEMMEPI__B].bits == 16 &&
-           !problem->views[GEMMEPI__A].transposed && problem->views[GEMMEPI__B].transposed &&
-           problem->k % 8 == 0 && gemmepi__copy_unit(problem, GEMMEPI__A) == 16 &&
-           gemmepi__copy_unit(problem, GEMMEPI__B) == 16;
-}
-
 static const char *gemmepi__small_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     int64_t columns = gemmepi__half_columns(problem);
-    int64_t edge = gemmepi__small_may_use_mma(problem) ? GEMMEPI__SMALL_MMA : GEMMEPI__SMALL_EDGE;
     (void)context;
     if (gemmepi__is_of_weights(problem))
         return "a and b differ in dtype";
     if (gemmepi__is_fp8_product(problem))
         return "it does not multiply fp8";
-    if (problem->m > edge && columns > edge &&
+    if (problem->m > GEMMEPI__SMALL_EDGE && columns > GEMMEPI__SMALL_EDGE &&
         (double)problem->m * (double)problem->n * (double)problem->k > (double)GEMMEPI__SMALL_PAIRS)
-        return "it is for products of 16 rows or columns at most, of 64 in 16 bits where both operands lie along k in units of 16 "
-               "bytes, or of at most 2^22 multiplications";
+        return "it is for products of 16 rows or columns at most, or of at most 2^22 multiplications";
     if (gemmepi__leaves_states(problem))
         return "it leaves no states of rows for a formula's reductions";
     return problem->found_scale ? "it finds no scales of d" : gemmepi__half_group_rule(problem);
@@ -68,8 +55,6 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
 
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
     int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
-    if (shape->mma && !gemmepi__small_may_use_mma(problem))
-        return 0;
     return shape->columns % halves == 0 &&
            (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
@@ -109,30 +94,6 @@ static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, in
     return lines * depth / (at_once < along ? at_once : along);
 }
 
-/* With mma.sync, likewise: of a step of 1024 of k, of each load of a lane in it, of a tile's end, and of each sum of a lane there; and bytes
-   that L2 gives all multiprocessors in a microsecond, as each tile reads its rows anew. */
-#define GEMMEPI__SMALL_MMA_STEP 1300
-#define GEMMEPI__SMALL_MMA_LOAD 20
-#define GEMMEPI__SMALL_MMA_END  1500
-#define GEMMEPI__SMALL_MMA_SUM  30
-#define GEMMEPI__SMALL_L2       4500e3
-
-static double gemmepi__small_mma_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                              const gemmepi__small_shape *shape, int64_t tiles) {
-    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    double lines = shape->rows + shape->columns, sums = shape->rows * shape->columns * 2;
-    double steps = (double)gemmepi__divide_up(problem->k, 1024);
-    double waves = (double)gemmepi__divide_up(tiles, context->multiprocessors);
-    double megahertz = gemmepi__chip_of(context->arch)->megahertz;
-    double own = steps * (GEMMEPI__SMALL_MMA_STEP + GEMMEPI__SMALL_MMA_LOAD * lines * 4);
-    double read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
-    double again = (double)tiles * 16 * lines * (double)problem->k / GEMMEPI__SMALL_L2;
-    double took = waves * (own + GEMMEPI__SMALL_MMA_END + GEMMEPI__SMALL_MMA_SUM * sums) / megahertz;
-    took = took > read ? took : read;
-    return GEMMEPI__SMALL_LAUNCH / megahertz + (took > again ? took : again) +
-           gemmepi__sums_microseconds(problem);
-}
-
 /* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__small_shape *shape) {
@@ -148,8 +109,6 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
                 gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
     double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
     double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
-    if (shape->mma)
-        return gemmepi__small_mma_microseconds(context, problem, shape, tiles);
     cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
     if (shape->rows == 8 || shape->columns == 8)
         cycles *= 1.4; /* so many registers */
@@ -185,7 +144,6 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
                     shape->tile_n);
     gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows,
                     shape->columns);
-    gemmepi__append(text, "#define GEMMEPI_MMA %d\n", shape->mma);
     gemmepi__append_lines(text, problem);
 }
 
@@ -206,9 +164,9 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
         return status;
     small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
     gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
-    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s%s_%dx%d%s",
-                         gemmepi__type_name(problem, GEMMEPI__A), shape->mma ? "_mma" : "", shape->tile_m,
-                         shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
+    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
+                         shape->tile_m, shape->tile_n,
+                         gemmepi__name_of_epilogue(problem, problem->common, words));
     status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small",
                                          &small->launch);
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
