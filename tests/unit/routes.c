@@ -478,6 +478,31 @@ static void weights_of_8_bits_have_a_kernel_of_their_own(void) {
     }
 }
 
+/* Those that wait for their result do not, nor do many rows. */
+static void products_that_wait_for_their_operands_go_to_the_kernel_for_hopper(void) {
+    static const struct {
+        int64_t m, n, k, batch;
+        gemmepi_route route;
+    } cases[] = {{1, 6144, 4096, 1, GEMMEPI_ROUTE_FUSED},
+                 {16, 6144, 4096, 1, GEMMEPI_ROUTE_FUSED},
+                 {1024, 64, 1024, 192, GEMMEPI_ROUTE_FUSED},
+                 {1024, 1024, 64, 192, GEMMEPI_ROUTE_LT},
+                 {16384, 50304, 768, 1, GEMMEPI_ROUTE_LT}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(90, 0);
+        p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k, p.desc.batch = cases[i].batch;
+        p.desc.a.batch_stride = cases[i].m * cases[i].k, p.desc.b.batch_stride = cases[i].k * cases[i].n;
+        p.desc.d.batch_stride = cases[i].m * cases[i].n;
+        p.desc.b.transposed = 1;
+        p.desc.epilogue = GEMMEPI_NONE;
+        p.args.bias = NULL;
+        if (planned_plan(&p))
+            CHECK(p.details.route == cases[i].route, "%d: %s", (int)i, p.details.route_name);
+        planned_end(&p);
+    }
+}
+
 static void small_products_have_a_kernel_of_their_own(void) {
     static const gemmepi_epilogue gate = GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD;
     static const struct {
@@ -627,6 +652,7 @@ int main(void) {
     RUN(a_chip_that_is_not_known_is_counted_as_the_nearest_older_one);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
     RUN(weights_of_8_bits_have_a_kernel_of_their_own);
+    RUN(products_that_wait_for_their_operands_go_to_the_kernel_for_hopper);
     RUN(small_products_have_a_kernel_of_their_own);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);

@@ -112,8 +112,9 @@ __device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, c
 // >>ahead of launches before this one
 
 // Of few rows, what takes longest is to read B, mostly weights, which the launch before has seldom written. So the first stages of it come
-// to L2 while that one ends. Lines beyond the end are read as they come. Gradients are of many rows, and lack a register for it.
-constexpr bool FETCHES = !GROUPED && !BACKWARD && !HAS_BGRAD;
+// to L2 while that one ends. Lines beyond the end are read as they come. Gradients are of many rows, and lack a register for it, as do
+// scales that are found.
+constexpr bool FETCHES = !GROUPED && !BACKWARD && !HAS_BGRAD && !FINDS;
 constexpr int FEW_ROWS = 64;
 __device__ inline void fetch_b(const gemmepi__sm90_params &p, const Sharers &with, const Tile &tile, u32 rank) {
     int item = p.b_items ? (int)tile.item : 0, begin = begin_of_k(p, rank), end = end_of_k(p, rank);

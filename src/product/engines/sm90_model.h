@@ -253,7 +253,8 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
 
 static double gemmepi__launch_cycles(const gemmepi__problem *problem) {
     int fetches = problem->m <= GEMMEPI__SM90_FEW_ROWS && !problem->grouping.groups &&
-                  !gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_BGRAD);
+                  !problem->found_scale && !gemmepi__has(problem, GEMMEPI_BACKWARD) &&
+                  !gemmepi__has(problem, GEMMEPI_BGRAD);
     return fetches ? GEMMEPI__SM90_FEW : GEMMEPI__SM90_LAUNCH;
 }
 
