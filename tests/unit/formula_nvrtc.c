@@ -23,7 +23,7 @@ static void append_kernel(gemmepi__text *out, const gemmepi__formula *f, int num
         number);
     for (i = 0; i < 10; i++) {
         static const char *const names[] = {"MEMBERS", "HALVES",  "GROUP", "VALUE",  "RESULT",
-                                            "INDICES", "UNIFORM", "EXACT", "INPUTS", "OUTPUTS"};
+                                            "INDICES", "UNIFORMS", "EXACT", "INPUTS", "OUTPUTS"};
         gemmepi__append(out, "#undef FORMULA_%s\n", names[i]);
     }
 }
