@@ -29072,11 +29072,29 @@ static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context, cons
   return status;
 }
 
+/* Parts of the groups at most, whichever shape a kernel for alpha and C has beside that for runs without: both take the plan's workspace. */
+static int64_t gemmepi__most_listed(const gemmepi__grouped_plan *plan, int64_t parts) {
+  int is_fp8 = gemmepi__is_fp8_product(&plan->problem);
+  const gemmepi__sm90_shape *shapes = is_fp8 ? gemmepi__sm90_fp8_shapes : gemmepi__sm90_shapes;
+  size_t count = is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes);
+  int64_t plain = gemmepi__most_parts(&plan->problem, GEMMEPI__PLAIN_TILE), rows, columns;
+  size_t i;
+  if (plan->route != GEMMEPI_ROUTE_FUSED || plan->problem.grouping.is_of_k)
+    return parts;
+  for (i = 0; i < count; i++) {
+    int64_t listed = gemmepi__sm90_tiles(&plan->inner, &shapes[i], &rows, &columns);
+    int takes = i == 0 || gemmepi__shape_takes(&plan->inner, &shapes[i], 0) ||
+        gemmepi__shape_takes(&plan->inner, &shapes[i], 1);
+    parts = takes && listed > parts ? listed : parts;
+  }
+  return plain > parts ? plain : parts;
+}
+
 /* How many parts there are at most, and the blocks that list them. */
 static void gemmepi__count_parts(gemmepi__grouped_plan *plan) {
   int64_t parts = gemmepi__most_parts(&plan->problem, plan->tile ? plan->tile : 1) * (int64_t)plan->columns;
   int64_t blocks = gemmepi__divide_up(parts + 1, GEMMEPI__GROUPS_PARTS);
-  plan->parts_size = (size_t)parts * sizeof(gemmepi__group_part);
+  plan->parts_size = (size_t)gemmepi__most_listed(plan, parts) * sizeof(gemmepi__group_part);
   plan->groups.blocks = (unsigned)(blocks < GEMMEPI__GROUPS_BLOCKS ? blocks : GEMMEPI__GROUPS_BLOCKS);
 }
 

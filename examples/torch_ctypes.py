@@ -47,9 +47,9 @@ Matrix = struct((INT, "dtype transposed"), (INT64, "ld batch_stride"), (Scale, "
 Vector = struct((INT, "dtype"), (INT64, "batch_stride"))
 LinearDesc = struct((INT64, "m n k batch"), (INT, "order compute"), (UINT64, "activation flags"), (INT, "has_parameter"),
                     (DOUBLE, "activation_parameter"), (Matrix, "a b y preact dy da db"), (Vector, "bias dbias"),
-                    (INT, "g_dtype"), (SIZE, "alignment"), (POINTER, "formula operands"), (INT, "operand_count"),
+                    (INT, "amax_history g_dtype"), (SIZE, "alignment"), (POINTER, "formula operands"), (INT, "operand_count"),
                     (POINTER, "formula_value formula_result"))
-LinearArgs = struct((POINTER, "a b bias y preact dy da db dbias scale_a scale_b scale_y scale_preact scale_dy workspace"),
+LinearArgs = struct((POINTER, "a b bias y preact dy da db dbias scale_a scale_b scale_y scale_preact scale_dy found_scale_y amax_history workspace"),
                     (SIZE, "workspace_size"), (POINTER, "operands operand_scales"))
 
 

@@ -294,10 +294,10 @@ static void prepare_sequence(sequence *s, gates *on_device) {
                    half = tensor(NULL, GEMMEPI_BF16, 2, half_shape),
                    bias = tensor(NULL, GEMMEPI_F32, 1, bias_shape),
                    narrow = tensor(NULL, GEMMEPI_E4M3, 2, both_shape);
-    gemmepi_elementwise_desc activation, backward, sum, with_amax, by_rows;
+    gemmepi_elementwise_desc activation, backward, sum, with_amax, whole;
     memset(s, 0, sizeof *s);
     memset(&activation, 0, sizeof activation);
-    backward = sum = with_amax = by_rows = activation;
+    backward = sum = with_amax = whole = activation;
 
     activation.operation = GEMMEPI_OP_ACTIVATION;
     activation.activation = GEMMEPI_GELU_TANH;
@@ -315,22 +315,22 @@ static void prepare_sequence(sequence *s, gates *on_device) {
     sum.a = &both, sum.y = &bias;
     s->args[2].a = on_device->dh, s->args[2].y = on_device->dbias;
 
-    with_amax.operation = by_rows.operation = GEMMEPI_OP_CAST;
+    with_amax.operation = whole.operation = GEMMEPI_OP_CAST;
     with_amax.flags = GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX;
     with_amax.a = &both, with_amax.y = &narrow;
     s->args[3].a = on_device->dh, s->args[3].y = on_device->dh8;
     s->args[3].scale = on_device->scale, s->args[3].amax = &on_device->amax;
 
-    by_rows.flags = GEMMEPI_CAST_Y_SCALE;
-    by_rows.scale_mode = GEMMEPI_SCALE_OUTER;
-    by_rows.a = &both, by_rows.y = &narrow;
+    whole.flags = GEMMEPI_CAST_Y_SCALE;
+    whole.scale_mode = GEMMEPI_SCALE_TENSOR;
+    whole.a = &both, whole.y = &narrow;
     s->args[4].a = on_device->y, s->args[4].y = on_device->y8, s->args[4].y_scale = on_device->y_scale;
 
     prepare_step(s, 0, &activation);
     prepare_step(s, 1, &backward);
     prepare_step(s, 2, &sum);
     prepare_step(s, 3, &with_amax);
-    prepare_step(s, 4, &by_rows);
+    prepare_step(s, 4, &whole);
 }
 
 static void run_sequence(const sequence *s) {
@@ -361,7 +361,7 @@ static int results_differ(const gates *p, const gates *q) {
 
 static void captured_elementwise_operations_replay_with_the_same_bits_on_other_inputs(void) {
     static gates direct[2], replayed;
-    gemmepi_plan_details sum, rows;
+    gemmepi_plan_details sum, whole;
     gemmepi_tensor dh, dbias;
     sequence s;
     gates *on_device;
@@ -371,7 +371,7 @@ static void captured_elementwise_operations_replay_with_the_same_bits_on_other_i
     on_device = (gates *)block;
     prepare_sequence(&s, on_device);
     CHECK(gemmepi_plan_info(s.plans[2], &sum) == GEMMEPI_OK && sum.workspace_size &&
-              gemmepi_plan_info(s.plans[4], &rows) == GEMMEPI_OK && rows.workspace_size,
+              gemmepi_plan_info(s.plans[4], &whole) == GEMMEPI_OK && whole.workspace_size,
           "the sum and the cast are to share workspace");
     for (i = 0; i < 2; i++) {
         fill_gates(on_device, 1 + i, 5);

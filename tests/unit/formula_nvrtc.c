@@ -22,7 +22,7 @@ static void append_kernel(gemmepi__text *out, const gemmepi__formula *f, int num
         "    Formula_out here;\n    formula(in[threadIdx.x], here);\n    out[threadIdx.x] = here;\n}\n}\n",
         number);
     for (i = 0; i < 10; i++) {
-        static const char *const names[] = {"MEMBERS", "HALVES",  "GROUP", "VALUE",  "RESULT",
+        static const char *const names[] = {"MEMBERS", "HALVES",   "GROUP", "VALUE",  "RESULT",
                                             "INDICES", "UNIFORMS", "EXACT", "INPUTS", "OUTPUTS"};
         gemmepi__append(out, "#undef FORMULA_%s\n", names[i]);
     }
