@@ -437,6 +437,51 @@ static void a_one_shot_elementwise_call_does_not_allocate_while_capturing(void) 
     }
 }
 
+/* A run with C takes another kernel in the same workspace, whose tiles may be others. */
+static void the_workspace_of_groups_is_enough_for_runs_with_c(void) {
+    static const int64_t sizes[][4] = {{8, 700, 784, 72},     {64, 16384, 4096, 2048},
+                                       {64, 512, 4096, 2048}, {128, 32768, 2048, 768},
+                                       {4, 640, 528, 64},     {4096, 700, 656, 64}};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_RESIDUAL, GEMMEPI_SILU | GEMMEPI_GATED,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX};
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    size_t i, j;
+    gpu.other_arch = 90;
+    context = open_fake(&config);
+    context->multiprocessors = 132;
+    for (i = 0; i < GEMMEPI__COUNT(sizes); i++)
+        for (j = 0; j <= GEMMEPI__COUNT(epilogues); j++) { /* last with scales that are found */
+            gemmepi_grouped_desc desc;
+            gemmepi_plan *made = NULL;
+            const gemmepi__grouped_plan *plan, *general = NULL;
+            memset(&desc, 0, sizeof desc);
+            desc.grouping = GEMMEPI_GROUPS_OF_ROWS, desc.groups = (int)sizes[i][0];
+            desc.product.m = sizes[i][1], desc.product.n = sizes[i][2], desc.product.k = sizes[i][3];
+            desc.product.a.dtype = desc.product.b.dtype = desc.product.d.dtype = GEMMEPI_BF16;
+            desc.product.b.transposed = 1;
+            if (j < GEMMEPI__COUNT(epilogues)) {
+                desc.product.epilogue = epilogues[j];
+            } else {
+                desc.product.flags = GEMMEPI_FIND_SCALE_D, desc.product.d.dtype = GEMMEPI_E4M3;
+                desc.product.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
+            }
+            CHECK(gemmepi_plan_grouped(context, &desc, &made) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            if (!made)
+                continue;
+            plan = (const gemmepi__grouped_plan *)made;
+            CHECK(plan->applied && gemmepi__general_groups(plan, &general) == GEMMEPI_OK, "%s: %s",
+                  plan->not_fused ? plan->not_fused : "fused", gemmepi_last_error());
+            CHECK(general && gemmepi__grouped_workspace(general) <= gemmepi__grouped_workspace(plan),
+                  "%d groups of %d x %d: %d bytes, with C %d", (int)sizes[i][0], (int)sizes[i][1],
+                  (int)sizes[i][2], (int)gemmepi__grouped_workspace(plan),
+                  general ? (int)gemmepi__grouped_workspace(general) : 0);
+            gemmepi_plan_destroy(made);
+        }
+    gemmepi_destroy(context);
+    gpu.other_arch = 0;
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(a_run_after_prepare_allocates_nothing_and_has_workspace);
@@ -444,6 +489,7 @@ int main(void) {
     RUN(a_run_without_prepare_has_no_workspace_and_launches_nothing);
     RUN(a_one_shot_call_does_not_allocate_while_capturing);
     RUN(the_workspace_of_runs_with_alpha_is_counted_from_the_beginning);
+    RUN(the_workspace_of_groups_is_enough_for_runs_with_c);
     RUN(runs_with_alpha_reserve_nothing_themselves);
     RUN(scalars_on_the_device_do_not_lie_in_the_workspace);
     RUN(device_memory_that_runs_out_is_reported);
