@@ -76,11 +76,11 @@ fi
 
 # how many of the cases run, in how many pieces a grid goes, and what all takes of one processor
 if [ "$mode" = test-all ]; then
-    share=1 pieces=32 problems=300 fused= inside= random= seconds=900
+    share=1 pieces=32 problems=300 fused= inside= weights= random= seconds=900
     has_gpu && seconds=14000
 else
-    share=4 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs)) problems=40 fused= inside= random= seconds=400
-    has_gpu && share=16 pieces=32 fused='1 -1 1' inside='-1 1' random=60 seconds=3000
+    share=4 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs)) problems=40 fused= inside= weights= random= seconds=400
+    has_gpu && share=24 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=3000
 fi
 
 if [ -n "$say" ]; then
@@ -97,7 +97,7 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/pytorch* | products/formula_drawn* | compile* | windows) return 0 ;;
+    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | products/formula_drawn* | compile* | windows) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -114,7 +114,7 @@ scripts() {
 # list PROGRAMS...: a line for each test, a name and a command
 list() {
     # these take the longest, a compiler at a time: first, beside all others
-    scripts compile 4 "sh tests/compile/run.sh $mode"
+    scripts compile $((pieces < 16 ? 4 : 8)) "sh tests/compile/run.sh $mode"
     echo "windows sh tests/compile/windows.sh $mode"
     [ -n "$REST" ] || scripts docs 8 'sh tests/docs/run.sh'
     for program in "$@"; do
@@ -124,6 +124,7 @@ list() {
         case $name in
         gpu/fused | gpu/fp8_shapes) options=$fused ;;
         gpu/formula_inside) options=$inside ;;
+        gpu/weights) options=$weights ;;
         */fuzz | products/composed) options=$random ;;
         esac
         of=1 every=$share
