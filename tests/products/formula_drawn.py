@@ -50,31 +50,12 @@ Args = mirror("gemmepi_matmul_args", (c_pointer, "a b c d bias aux bias_grad res
 Operand = mirror("gemmepi_operand", (c_text, "name"), (c_int, "kind width dtype output accumulate"),
                  (c_i64, "ld batch_stride row_period column_period"), (Scale, "scale"), (c_int, "amax"), (c_pointer, "tensor"))
 Derive = mirror("gemmepi_derive_desc", (c_text, "formula"), (c_pointer, "operands"), (c_int, "operand_count"), (c_text, "value wrt saved"))
-MIRRORS = [Scale, Matrix, Vector, Desc, Args, Operand, Derive]
 
 F32, F64, F16, BF16, E4M3, E5M2, I8, I32, I64 = range(1, 10)
 NUMBER, SCALAR, PER_ROW, PER_COLUMN, FULL = range(1, 6)
 KIND_NAMES = ["", "number", "scalar", "per row", "per column", "full"]
 DTYPE_NAMES = ["", "F32", "F64", "F16", "BF16", "E4M3", "E5M2", "I8", "I32", "I64"]
 HOST_DEVICE, ROW_MAJOR, COLUMN_MAJOR = -1, 0, 1
-
-
-def check_mirrors(folder):
-    """Compares the mirrors with what the C compiler makes of gemmepi.h."""
-    ours, prints = [], []
-    for each in MIRRORS:
-        ours.append("%s %d" % (each.__name__, ctypes.sizeof(each)))
-        prints.append('printf("%s %%d\\n", (int)sizeof(%s));' % ((each.__name__,) * 2))
-        for field, _ in each._fields_:
-            ours.append("%s %d" % (field, getattr(each, field).offset))
-            prints.append('printf("%s %%d\\n", (int)offsetof(%s, %s));' % (field, each.__name__, field))
-    source, program = os.path.join(folder, "layout.c"), os.path.join(folder, "layout")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write('#include <stdio.h>\n#include "gemmepi.h"\nint main(void) {\n%s\nreturn 0;\n}\n' % "\n".join(prints))
-    subprocess.run(["cc", "-I", ROOT, "-o", program, source], check=True)
-    theirs = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
-    if ours != theirs:
-        sys.exit("a mirror is wrong: " + ", ".join("%s here, %s in C" % pair for pair in zip(ours, theirs) if pair[0] != pair[1]))
 
 
 class Library:
@@ -718,7 +699,6 @@ def main():
         parser.add_argument("--" + name, action="store_true")
     options, tally = parser.parse_args(), [0, 0]
     with tempfile.TemporaryDirectory() as folder:
-        check_mirrors(folder)
         library = Library(folder, options.host or os.environ.get("GEMMEPI_TEST_DEVICE") == "host")
         print("on %s:" % ("the host" if library.on_host else "a GPU"))
         wrong = try_all("formulas", options, options.count, lambda index: try_product(library, options, index))
