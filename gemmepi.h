@@ -59,7 +59,7 @@
 
    IT DOES NOT
    - print, exit or abort; the one exception is the environment variable GEMMEPI_LOG, which asks for a log on stderr
-   - tune by itself: without gemmepi_tune routes are chosen by a model fitted on an H100, and the choice is not always the fastest
+   - tune by itself: without gemmepi_tune routes are chosen by a model fitted on Hopper, and the choice is not always the fastest
    - use several GPUs in one context (docs/several-gpus.md: one each), convolve, or multiply sparse matrices
    - fuse the epilogue of F64 and I8 operands, and but on Hopper of fp8, beyond what cuBLASLt does: there it is one pass more
    - order anything across streams, or keep a destroyed stream's runs from one with the same handle
@@ -80,7 +80,7 @@
           desc.b.transposed = 1;                           // w is stored [n, k], as nn.Linear stores it
           args.a = x, args.b = w, args.d = y;
           check(gemmepi_matmul(gpu, &desc, &args, stream));
-   4. An epilogue is one activation or-ed with flags, in the order that gemmepi_epilogue has; on the host also text: docs/formulas.md.
+   4. An epilogue is one activation or-ed with flags, in the order that gemmepi_epilogue has; or text, desc.formula: docs/formulas.md.
           desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX; // y = silu(p), p = x w^T + bias
           args.bias = bias, args.aux = p; // with desc.flags = GEMMEPI_BATCH_INVARIANT a row of y has the same bits whatever m is
    5. A plan does the work of planning once. Running it costs its launches.
@@ -1343,7 +1343,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
    plain is left out and told at level WARNING. A problem's answer stays in the context and goes to the cache folder (config.cache_path),
    where other processes with the same config.routes find it: a problem that has an answer is not timed again, in whatever mode or time
    that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way,
-   as have grouped products so far, and so has a product whose formula is inside a kernel: one that says an epilogue is timed as that, of others the product that makes v.
+   and so have grouped products, and products whose formula is inside a kernel. Where a pass runs the formula the product that makes v is
+   timed; a formula that says an epilogue is timed as that.
    options may be NULL, and so may progress, which is told of each problem that is done.
    A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
    answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
@@ -24828,7 +24829,7 @@ static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m
   *tile_n = gemmepi__small_shapes[candidate->shape].tile_n;
 }
 
-/* GEMMEPI_NO_SM80 leaves out both kernels that are for 8.0 and later. */
+/* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
 static const gemmepi__engine gemmepi__small_engine = {"small",
         GEMMEPI__HAS_SM80,
         1,

@@ -323,7 +323,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
    plain is left out and told at level WARNING. A problem's answer stays in the context and goes to the cache folder (config.cache_path),
    where other processes with the same config.routes find it: a problem that has an answer is not timed again, in whatever mode or time
    that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way,
-   as have grouped products so far, and so has a product whose formula is inside a kernel: one that says an epilogue is timed as that, of others the product that makes v.
+   and so have grouped products, and products whose formula is inside a kernel. Where a pass runs the formula the product that makes v is
+   timed; a formula that says an epilogue is timed as that.
    options may be NULL, and so may progress, which is told of each problem that is done.
    A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
    answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are

@@ -56,7 +56,7 @@
 
    IT DOES NOT
    - print, exit or abort; the one exception is the environment variable GEMMEPI_LOG, which asks for a log on stderr
-   - tune by itself: without gemmepi_tune routes are chosen by a model fitted on an H100, and the choice is not always the fastest
+   - tune by itself: without gemmepi_tune routes are chosen by a model fitted on Hopper, and the choice is not always the fastest
    - use several GPUs in one context (docs/several-gpus.md: one each), convolve, or multiply sparse matrices
    - fuse the epilogue of F64 and I8 operands, and but on Hopper of fp8, beyond what cuBLASLt does: there it is one pass more
    - order anything across streams, or keep a destroyed stream's runs from one with the same handle
@@ -77,7 +77,7 @@
           desc.b.transposed = 1;                           // w is stored [n, k], as nn.Linear stores it
           args.a = x, args.b = w, args.d = y;
           check(gemmepi_matmul(gpu, &desc, &args, stream));
-   4. An epilogue is one activation or-ed with flags, in the order that gemmepi_epilogue has; on the host also text: docs/formulas.md.
+   4. An epilogue is one activation or-ed with flags, in the order that gemmepi_epilogue has; or text, desc.formula: docs/formulas.md.
           desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX; // y = silu(p), p = x w^T + bias
           args.bias = bias, args.aux = p; // with desc.flags = GEMMEPI_BATCH_INVARIANT a row of y has the same bits whatever m is
    5. A plan does the work of planning once. Running it costs its launches.

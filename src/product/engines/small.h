@@ -231,7 +231,7 @@ static void gemmepi__small_tile(const gemmepi__candidate *candidate, int *tile_m
     *tile_n = gemmepi__small_shapes[candidate->shape].tile_n;
 }
 
-/* GEMMEPI_NO_SM80 leaves out both kernels that are for 8.0 and later. */
+/* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
 static const gemmepi__engine gemmepi__small_engine = {"small",
                                                       GEMMEPI__HAS_SM80,
                                                       1,
