@@ -571,7 +571,7 @@ typedef enum gemmepi_grouping {
    uniform. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
    next, 0: the same for all.
 
-   FIND_SCALE_D goes with GROUPS_OF_ROWS and VECTOR_128, on the host and where the kernel for Hopper takes the product, else it is
+   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 and no formula, on the host and where the kernel for Hopper takes the product, else it is
    refused: args.found_scale_d[column / 128 * rows of D + row of D], written where D is. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
@@ -10332,6 +10332,9 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
       "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) and GROUPS_OF_ROWS", (int)product->d.scale.mode,
       desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+  if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
+      "grouped products are found behind an epilogue alone");
   return GEMMEPI_OK;
 }
 
@@ -29157,7 +29160,8 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
   } else if (!status && !gemmepi__is_empty(&plan->problem)) {
     status = gemmepi__build_plain_groups(context, plan);
   }
-  gemmepi__count_parts(plan);
+  if (!status)
+    gemmepi__count_parts(plan);
   return status;
 }
 

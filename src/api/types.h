@@ -450,7 +450,7 @@ typedef enum gemmepi_grouping {
    uniform. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
    next, 0: the same for all.
 
-   FIND_SCALE_D goes with GROUPS_OF_ROWS and VECTOR_128, on the host and where the kernel for Hopper takes the product, else it is
+   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 and no formula, on the host and where the kernel for Hopper takes the product, else it is
    refused: args.found_scale_d[column / 128 * rows of D + row of D], written where D is. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;

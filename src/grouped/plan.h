@@ -361,7 +361,8 @@ static gemmepi_status gemmepi__build_groups(gemmepi__grouped_plan *plan) {
     } else if (!status && !gemmepi__is_empty(&plan->problem)) {
         status = gemmepi__build_plain_groups(context, plan);
     }
-    gemmepi__count_parts(plan);
+    if (!status)
+        gemmepi__count_parts(plan);
     return status;
 }
 

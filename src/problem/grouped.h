@@ -63,6 +63,11 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
                              "GROUPS_OF_ROWS",
                              (int)product->d.scale.mode,
                              desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+    if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
+            "grouped products are found behind an epilogue alone");
     return GEMMEPI_OK;
 }
 

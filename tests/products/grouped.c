@@ -361,6 +361,9 @@ static void descs_without_a_meaning_are_refused_in_words(void) {
     REFUSED((desc.grouping = GEMMEPI_GROUPS_OF_K, product->epilogue = GEMMEPI_BGRAD_A), "stored [k, m]");
     REFUSED(product->flags = GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT");
     REFUSED(product->flags = GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D with desc.product.d.scale.mode 0");
+    REFUSED((product->flags = GEMMEPI_FIND_SCALE_D, product->d.scale.mode = GEMMEPI_SCALE_VECTOR_128,
+             product->d.dtype = GEMMEPI_E4M3, product->formula = "d = v * 2"),
+            "FIND_SCALE_D, and desc.product.formula is given");
     REFUSED(desc.gather_a = -1, "desc.gather_a is -1");
     REFUSED(desc.gather_b = 8, "desc.gather_b is 8 with GROUPS_OF_ROWS");
     REFUSED((desc.gather_a = 8, product->a.transposed = 1), "desc.product.a.transposed is 1");
