@@ -144,7 +144,7 @@ list() {
         for name in pytorch pytorch_elementwise pytorch_linear; do
             echo "gpu/$name python3 tests/gpu/$name.py --count ${PYTORCH_COUNT:-$problems}"
         done
-        scripts products/formula_drawn 6 "python3 tests/products/formula_drawn.py --count $((problems / 2 + 20)) --gradients $((problems / 2 + 20))"
+        scripts products/formula_drawn 6 "python3 tests/products/formula_drawn.py --count $((problems > 80 ? 80 : problems)) --gradients $((problems > 80 ? 80 : problems))"
     fi
     [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
