@@ -32,7 +32,7 @@ help:
 	@echo 'make coverage  which lines of src/ the tests of the host run, by file'
 	@echo 'make emulate   tests of the kernels without a GPU, their PTX run on the host: a sample, or EMULATE="ARCH TEST ARGUMENTS"'
 	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
-	@echo '               --only FAMILY, --all (every specialisation for each of them: half an hour)'
+	@echo '               --only FAMILY, --share N (one in N), --all (every specialisation for each of them: half an hour)'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
 	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (products drawn at random),"
 	@echo '               --famous (those of well-known models), --svg, --help'

@@ -126,11 +126,12 @@ static int takes_arch(const family *of, const char *prologue, int i) {
 
 /* The specialisation for what its family is for. */
 static const char *only = ""; /* a family's name; "": all of them */
+static int share = 1, asked;  /* --share: one in so many of what is asked for */
 
 static void add(const family *of, const char *name, const char *prologue) {
     char target[16];
     int i;
-    if (only[0] && strcmp(only, of->name) != 0)
+    if ((only[0] && strcmp(only, of->name) != 0) || asked++ % share)
         return;
     for (i = 0; i < arch_count; i++) {
         if (archs[i] < of->oldest || !takes_arch(of, prologue, i))
@@ -2029,6 +2030,8 @@ int main(int argc, char **argv) {
             jobs = atoi(argv[++i]);
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
+        else if (strcmp(argv[i], "--share") == 0 && i + 1 < argc)
+            share = atoi(argv[++i]);
         else if (strcmp(argv[i], "--all") == 0)
             takes_all = 1;
         else if (folder || argv[i][0] == '-')
@@ -2036,8 +2039,8 @@ int main(int argc, char **argv) {
         else
             folder = argv[i];
     }
-    if (!folder || jobs < 1) {
-        printf("usage: kernels [--jobs N] [--only FAMILY] [--all] FOLDER\n");
+    if (!folder || jobs < 1 || share < 1) {
+        printf("usage: kernels [--jobs N] [--only FAMILY] [--share N] [--all] FOLDER\n");
         return 1;
     }
     memset(&loader, 0, sizeof loader);

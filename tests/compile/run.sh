@@ -2,7 +2,7 @@
 # What a user's compiler makes of gemmepi.h: copied alone into an empty folder and compiled as every language, with
 # every option and after every header that programs use it with. Called by tests/run.sh in the repository's root; CC
 # and CXX are tried beside whichever of gcc, g++, clang and clang++ there are; with the argument `test` they alone, and neither
-# every option nor every standard at -O2, -O3 and -Os. With TEST_PART=I/N every N-th group of tests, from the I-th on.
+# every option nor every standard at -O2 and -O3. With TEST_PART=I/N every N-th group of tests, from the I-th on.
 . tests/compile/lines.sh
 WARNINGS='-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror'
 LIBS='-lm -ldl -lpthread'
@@ -553,10 +553,7 @@ options_of() { # COMPILER STANDARD
 # all is compiled anyway.
 optimised() { # COMPILER STANDARD
     [ -n "$brief" ] && return
-    for options in -O3 -Os; do
-        attempt "$1 -std=$2: GEMMEPI_STATIC $options, receivers that have no value" \
-            runs_static "$1" "$2" "$options" receivers.c
-    done
+    attempt "$1 -std=$2: GEMMEPI_STATIC -O3, receivers that have no value" runs_static "$1" "$2" -O3 receivers.c
 }
 
 tests_of() { # COMPILER STANDARD
@@ -612,7 +609,6 @@ long_tests_of() { # COMPILER STANDARD
     fi
     attempt "$n: included twice" compile "$c" "$s" -O0 twice.c t.o
     attempt "$n: GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
-    attempt "$n: GEMMEPI_NO_HOST, -O2" compile "$c" "$s" -O2 implementation.c i.o -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_API hidden" two_files "$c" "$s" -O0 "$hidden"
     attempt "$n: GEMMEPI_API exported, GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 "$exported" -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_STATIC in two files" two_static_files "$c" "$s" -O0
