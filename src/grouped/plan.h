@@ -89,15 +89,18 @@ static const gemmepi__engine *gemmepi__engine_of_groups(const gemmepi__problem *
     return gemmepi__is_fp8_product(problem) ? &gemmepi__sm90_fp8_engine : &gemmepi__sm90_engine;
 }
 
+/* And its shapes. */
+static const gemmepi__sm90_shape *gemmepi__shapes_of_groups(const gemmepi__problem *problem, size_t *count) {
+    int is_fp8 = gemmepi__is_fp8_product(problem);
+    *count = is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes);
+    return is_fp8 ? gemmepi__sm90_fp8_shapes : gemmepi__sm90_shapes;
+}
+
 static int gemmepi__groups_have_shape(const gemmepi__problem *inner, int applied) {
-    const gemmepi__sm90_shape *shapes = gemmepi__sm90_shapes;
-    size_t count = GEMMEPI__COUNT(gemmepi__sm90_shapes), i;
+    size_t count, i;
+    const gemmepi__sm90_shape *shapes = gemmepi__shapes_of_groups(inner, &count);
     if (!inner->grouping.is_of_k)
         return 1; /* the first takes everything */
-    if (gemmepi__is_fp8_product(inner)) {
-        shapes = gemmepi__sm90_fp8_shapes;
-        count = GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);
-    }
     for (i = 0; i < count; i++)
         if (gemmepi__shape_takes(inner, &shapes[i], applied))
             return 1;
@@ -273,11 +276,9 @@ static gemmepi_status gemmepi__build_fused_groups(gemmepi_context *context,
 
 /* Parts of the groups at most, whichever shape a kernel for alpha and C has beside that for runs without: both take the plan's workspace. */
 static int64_t gemmepi__most_listed(const gemmepi__grouped_plan *plan, int64_t parts) {
-    int is_fp8 = gemmepi__is_fp8_product(&plan->problem);
-    const gemmepi__sm90_shape *shapes = is_fp8 ? gemmepi__sm90_fp8_shapes : gemmepi__sm90_shapes;
-    size_t count = is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes);
+    size_t count, i;
+    const gemmepi__sm90_shape *shapes = gemmepi__shapes_of_groups(&plan->problem, &count);
     int64_t plain = gemmepi__most_parts(&plan->problem, GEMMEPI__PLAIN_TILE), rows, columns;
-    size_t i;
     if (plan->route != GEMMEPI_ROUTE_FUSED || plan->problem.grouping.is_of_k)
         return parts;
     for (i = 0; i < count; i++) {

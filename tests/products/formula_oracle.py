@@ -257,7 +257,7 @@ class Arithmetic:
         moved = max(abs(points[1] - points[0]), abs(points[2] - points[0])) + slope * max(1, abs(p)) * x[1]
         if not self.unit:
             return points[0], 0.0
-        form = max(2.0 ** -15.5, 0.0) if self.short else 2.0 ** -21 if self.unit > 2.0 ** -50 else 2.0 ** -49
+        form = 2.0 ** -15.5 if self.short else 2.0 ** -21 if self.unit > 2.0 ** -50 else 2.0 ** -49
         size = abs(points[0]) if row[0] in (ACTIVATIONS["relu"][0], ACTIVATIONS["leaky_relu"][0], ACTIVATIONS["squared_relu"][0]) else \
             max(1, abs(x[0]), abs(p))
         return points[0], moved + form * size
