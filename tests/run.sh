@@ -114,7 +114,7 @@ scripts() {
 # list PROGRAMS...: a line for each test, a name and a command
 list() {
     # these take the longest, a compiler at a time: first, beside all others
-    scripts compile $((pieces < 16 ? 4 : 8)) "sh tests/compile/run.sh $mode"
+    scripts compile $((pieces < 16 ? 4 : 16)) "sh tests/compile/run.sh $mode"
     echo "windows sh tests/compile/windows.sh $mode"
     [ -n "$REST" ] || scripts docs 8 'sh tests/docs/run.sh'
     for program in "$@"; do
@@ -172,8 +172,8 @@ fi
 list "$@" >"$results/all"
 # What takes longest begins first, so that nothing long is left for the end: kinds of tests in that order, by the longest of each.
 longest='compile windows gpu/fused gpu/fp8_shapes linear/grid products/found_scales gpu/pytorch docs products/grouped gpu/weights gpu/formula products/formula linear/formula
-products/grid_edges products/bad_input programs products/grid
-unit/library_calls unit/activations linear/ elementwise/grid'
+products/grid_edges products/bad_input programs unit/activations products/grid
+unit/library_calls linear/ elementwise/grid'
 awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
 {
     for (i = 1; i <= kinds && index($1, kind[i]) != 1; i++) {

@@ -95,8 +95,9 @@ static void gemmepi__make_block(gemmepi__trial *trial, int operand) {
     int is_factor =
         operand >= GEMMEPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GEMMEPI__BIAS_GRAD;
     uint32_t state = 1u + (uint32_t)operand;
+    int64_t elements = view->bits < 8 ? (int64_t)GEMMEPI__TRIAL_BLOCK : view->bytes / (view->bits / 8);
     int i, j;
-    for (i = 0; i < GEMMEPI__TRIAL_BLOCK; i += 256) {
+    for (i = 0; i < GEMMEPI__TRIAL_BLOCK && i < elements; i += 256) {
         double values[256];
         for (j = 0; j < 256; j++) {
             double size = 0.5 + (double)(gemmepi__next_random(&state) & 255) / 256;

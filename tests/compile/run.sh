@@ -593,8 +593,8 @@ time_of_the_interface() { # COMPILER STANDARD
     echo "$1 -std=$2: the interface costs $((some - none)) ms of compilation"
 }
 
-# In one standard for each compiler.
-long_tests_of() { # COMPILER STANDARD
+# In one standard for each compiler, these four.
+exports_of() { # COMPILER STANDARD
     c=$1 s=$2 n="$1 -std=$2"
     begin=$(date +%s)
     attempt "$n: the implementation, -O2" compile "$c" "$s" -O2 implementation.c i.o
@@ -607,15 +607,27 @@ long_tests_of() { # COMPILER STANDARD
     else
         skip "$n: exported names: there is no nm"
     fi
+}
+
+files_of() { # COMPILER STANDARD
+    c=$1 s=$2 n="$1 -std=$2"
     attempt "$n: included twice" compile "$c" "$s" -O0 twice.c t.o
     attempt "$n: GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_API hidden" two_files "$c" "$s" -O0 "$hidden"
     attempt "$n: GEMMEPI_API exported, GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 "$exported" -DGEMMEPI_NO_HOST
+    options_of "$c" "$s"
+}
+
+static_files_of() { # COMPILER STANDARD
+    c=$1 s=$2 n="$1 -std=$2"
     attempt "$n: GEMMEPI_STATIC in two files" two_static_files "$c" "$s" -O0
     attempt "$n: GEMMEPI_STATIC, GEMMEPI_NO_HOST in two files" two_static_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_STATIC, default streams of threads in two files" streams_of_two_static_files "$c" "$s"
-    options_of "$c" "$s"
     attempt "$n: what a failed call would have filled in is NULL" runs_static "$c" "$s" -O1 failed.c
+}
+
+headers_of() { # COMPILER STANDARD
+    c=$1 s=$2 n="$1 -std=$2"
     attempt "$n: after every C99 and POSIX header" compile "$c" "$s" -O0 system.c s.o
     attempt "$n: the same with _GNU_SOURCE" compile "$c" "$s" -O0 system.c s.o -D_GNU_SOURCE
     attempt "$n: the same with _POSIX_C_SOURCE=200809L" compile "$c" "$s" -O0 system.c s.o -D_POSIX_C_SOURCE=200809L
@@ -646,7 +658,10 @@ for compiler in "${CC:-cc}" $others; do
     mine tests_of "$compiler" c99
     mine tests_of "$compiler" c11
     mine optimised "$compiler" c99
-    mine long_tests_of "$compiler" c99
+    mine exports_of "$compiler" c99
+    mine files_of "$compiler" c99
+    mine static_files_of "$compiler" c99
+    mine headers_of "$compiler" c99
 done
 others='g++ clang++'
 [ -n "$brief" ] && others=
@@ -664,7 +679,10 @@ for compiler in "${CXX:-g++}" $others; do
     mine tests_of "$compiler" c++17
     mine attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
     mine optimised "$compiler" c++17
-    mine long_tests_of "$compiler" c++11
+    mine exports_of "$compiler" c++11
+    mine files_of "$compiler" c++11
+    mine static_files_of "$compiler" c++11
+    mine headers_of "$compiler" c++11
 done
 
 # >>the rest

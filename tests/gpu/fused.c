@@ -366,6 +366,8 @@ static void gradients_hold_wherever_aux_lies(void) {
                                                   (sums ? GEMMEPI_BGRAD : GEMMEPI_NONE));
                     gemmepi_plan *plan;
                     run r;
+                    if (kernels_taken && (which + activation + half + sums) % 4)
+                        continue;
                     for (i = 0; i < M; i++)
                         a[i * K] = factors[half][random_hash((uint64_t)i) % (sums ? 3 : 6)];
                     p.given[T_A] = a, p.given[T_B] = b, p.given[T_AUX] = aux;
@@ -379,7 +381,8 @@ static void gradients_hold_wherever_aux_lies(void) {
                     gemmepi_plan_destroy(plan);
                     runs++;
                 }
-    CHECK(runs >= 32 && looked == runs, "%d runs, of which TMA loads aux in %d", runs, looked);
+    CHECK(runs >= (kernels_taken ? 8 : 32) && looked == runs, "%d runs, of which TMA loads aux in %d", runs,
+          looked);
 }
 
 /* One row of fewer than eight columns: parts of k lie as close as they ever do. */

@@ -258,7 +258,7 @@ typedef struct gates {
     float scale[4];
     unsigned short y[ROWS][2 * COLUMNS], dh[ROWS][2 * COLUMNS];
     unsigned char y8[ROWS][2 * COLUMNS], dh8[ROWS][2 * COLUMNS];
-    float dbias[2 * COLUMNS], y_scale[ROWS], amax;
+    float dbias[2 * COLUMNS], y_scale, amax;
 } gates;
 
 #define RESULTS offsetof(gates, y) /* from there on everything is written */
@@ -324,7 +324,7 @@ static void prepare_sequence(sequence *s, gates *on_device) {
     whole.flags = GEMMEPI_CAST_Y_SCALE;
     whole.scale_mode = GEMMEPI_SCALE_TENSOR;
     whole.a = &both, whole.y = &narrow;
-    s->args[4].a = on_device->y, s->args[4].y = on_device->y8, s->args[4].y_scale = on_device->y_scale;
+    s->args[4].a = on_device->y, s->args[4].y = on_device->y8, s->args[4].y_scale = &on_device->y_scale;
 
     prepare_step(s, 0, &activation);
     prepare_step(s, 1, &backward);
