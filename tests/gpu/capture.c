@@ -14,25 +14,15 @@ int main(void) {
 }
 #else
 
-#include "gemmepi.h"
+#include "driver.h"
 
-#include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
 #include <math.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    M = 96,
-    N = 80,
-    K = 512,
-    BATCH = 2,
-    PIECE = BATCH * M * K * 8,
-    CAPTURE_GLOBAL = 0,
-    NO_GPU = 77,
-    TOO_NEW = 78
-};
+enum { M = 96, N = 80, K = 512, BATCH = 2, PIECE = BATCH * M * K * 8, NO_GPU = 77, TOO_NEW = 78 };
 
 /* >>libraries */
 
@@ -126,41 +116,6 @@ static int version_of(const char *file) {
     close(ends[0]);
     waitpid(child, NULL, 0);
     return version;
-}
-
-/* >>the driver's graphs */
-
-typedef struct driver {
-    int (*get_device)(int *device, int ordinal);
-    int (*retain)(void **primary, int device);
-    int (*set_current)(void *current);
-    int (*begin_capture)(gemmepi_stream stream, int mode);
-    int (*end_capture)(gemmepi_stream stream, void **graph);
-    int (*instantiate)(void **executable, void *graph, unsigned long long flags);
-    int (*launch)(void *executable, gemmepi_stream stream);
-    int (*destroy_executable)(void *executable);
-    int (*destroy_graph)(void *graph);
-} driver;
-
-static driver cuda;
-
-static int find(void *from, const char *name, void *function) {
-    void *symbol = dlsym(from, name);
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
-static int find_driver(void) {
-    void *from = dlopen("libcuda.so.1", RTLD_NOW);
-    return from && find(from, "cuDeviceGet", &cuda.get_device) &&
-           find(from, "cuDevicePrimaryCtxRetain", &cuda.retain) &&
-           find(from, "cuCtxSetCurrent", &cuda.set_current) &&
-           find(from, "cuStreamBeginCapture_v2", &cuda.begin_capture) &&
-           find(from, "cuStreamEndCapture", &cuda.end_capture) &&
-           find(from, "cuGraphInstantiateWithFlags", &cuda.instantiate) &&
-           find(from, "cuGraphLaunch", &cuda.launch) &&
-           find(from, "cuGraphExecDestroy", &cuda.destroy_executable) &&
-           find(from, "cuGraphDestroy", &cuda.destroy_graph);
 }
 
 /* >>numbers: -1, -1/2, 0, 1/2 and 1, which every type holds */
@@ -387,22 +342,13 @@ static void plan_and_replay(gemmepi_context *context, gemmepi_context *host, con
 static const library *tried; /* of the running test */
 
 static gemmepi_context *context_with(gemmepi_route route) {
-    const char *name = getenv("GEMMEPI_TEST_DEVICE");
     gemmepi_context *context = NULL;
     gemmepi_config config;
     memset(&config, 0, sizeof config);
-    config.device = GEMMEPI_DEVICE(name ? atoi(name) : 0);
+    config.device = GEMMEPI_DEVICE(device_number());
     config.library_path = tried->folder;
     config.routes = 1u << route;
     return gemmepi_create(&config, &context) == GEMMEPI_OK ? context : NULL;
-}
-
-static int make_current(void) {
-    const char *name = getenv("GEMMEPI_TEST_DEVICE");
-    void *primary = NULL;
-    int device;
-    return find_driver() && !cuda.get_device(&device, name ? atoi(name) : 0) &&
-           !cuda.retain(&primary, device) && !cuda.set_current(primary);
 }
 
 /* Every case of a route, in a context whose libraries nothing has loaded before its first plan. */

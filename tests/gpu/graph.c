@@ -1,5 +1,4 @@
-/* CUDA graphs and the caller's context, on a GPU. The driver's own functions are taken by name, as a program of the
-   driver API has them. */
+/* CUDA graphs and the caller's context, on the GPU that GEMMEPI_TEST_DEVICE numbers. */
 #include "gemmepi.h"
 #include "test.h"
 
@@ -10,60 +9,18 @@ int main(void) {
 }
 #else
 
+#include "driver.h"
+
 #include <math.h>
-#include <dlfcn.h>
 #include <stddef.h>
-#include <stdlib.h>
 
-typedef struct driver {
-    int (*get_device)(int *device, int ordinal);
-    int (*get_attribute)(int *value, int attribute, int device);
-    int (*retain)(void **primary, int device);
-    int (*set_current)(void *current);
-    int (*get_current)(void **current);
-    int (*begin_capture)(gemmepi_stream stream, int mode);
-    int (*end_capture)(gemmepi_stream stream, void **graph);
-    int (*instantiate)(void **executable, void *graph, unsigned long long flags);
-    int (*launch)(void *executable, gemmepi_stream stream);
-    int (*destroy_executable)(void *executable);
-    int (*destroy_graph)(void *graph);
-} driver;
+enum { M = 192, N = 160, K = 640, PAGEABLE_MEMORY_ACCESS = 88 }; /* k enough for packing to pay */
 
-enum {
-    M = 192,
-    N = 160,
-    K = 640,
-    CAPTURE_GLOBAL = 0,
-    PAGEABLE_MEMORY_ACCESS = 88
-}; /* k enough for packing to pay */
-
-static driver cuda;
 static gemmepi_context *context;
 static gemmepi_stream stream;
 static char *memory; /* A, B, D and bias_grad, a quarter of SIZE each */
 
 #define SIZE ((size_t)1 << 20)
-
-static int find(void *library, const char *name, void *function) {
-    void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
-static int find_driver(void) {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
-    return library && find(library, "cuDeviceGet", &cuda.get_device) &&
-           find(library, "cuDeviceGetAttribute", &cuda.get_attribute) &&
-           find(library, "cuDevicePrimaryCtxRetain", &cuda.retain) &&
-           find(library, "cuCtxSetCurrent", &cuda.set_current) &&
-           find(library, "cuCtxGetCurrent", &cuda.get_current) &&
-           find(library, "cuStreamBeginCapture_v2", &cuda.begin_capture) &&
-           find(library, "cuStreamEndCapture", &cuda.end_capture) &&
-           find(library, "cuGraphInstantiateWithFlags", &cuda.instantiate) &&
-           find(library, "cuGraphLaunch", &cuda.launch) &&
-           find(library, "cuGraphExecDestroy", &cuda.destroy_executable) &&
-           find(library, "cuGraphDestroy", &cuda.destroy_graph);
-}
 
 static gemmepi_matmul_desc description(gemmepi_epilogue epilogue) {
     gemmepi_matmul_desc desc;
@@ -553,11 +510,10 @@ static void a_captured_training_step_replays_with_the_same_bits(void) {
 
 int main(void) {
     gemmepi_config config;
-    void *block = NULL, *primary = NULL;
-    int device;
+    void *block = NULL;
     memset(&config, 0, sizeof config);
-    config.device = GEMMEPI_DEVICE(0);
-    if (gemmepi_create(&config, &context) != GEMMEPI_OK || !find_driver()) {
+    config.device = GEMMEPI_DEVICE(device_number());
+    if (gemmepi_create(&config, &context) != GEMMEPI_OK) {
         printf("skip graphs: %s\n0 passed, 0 failed, 1 skipped\n", gemmepi_last_error());
         return 0;
     }
@@ -567,7 +523,7 @@ int main(void) {
     }
     memory = (char *)block;
     /* the program's own use of graphs needs a current context, as with the runtime API */
-    if (cuda.get_device(&device, 0) || cuda.retain(&primary, device) || cuda.set_current(primary)) {
+    if (!make_current()) {
         printf("FAIL graphs: the primary context cannot be made current\n0 passed, 1 failed, 0 skipped\n");
         return 1;
     }
