@@ -111,14 +111,14 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
    their largest term for |v| < 5 and 2^-16.5 for |v| < 10; forward GELU_ERF by up to 2^-21 of |v|, from k = 768 on by 2^-18.2.
    Kernels add up to 128 terms of a bias_grad in the accumulator's type, the rest in F64: a term or such a sum out of its range is
    infinite, and where both signs are, bias_grad is NaN. docs/numerics.md says how these were measured.
-   A run repeated on the same GPU gives the same bits; with GEMMEPI_BATCH_INVARIANT a row has them whatever m is. Where cuBLASLt's own epilogue is looser than this, another route is taken,
-   unless GEMMEPI_RELAXED is set.
-   Activations and their derivatives stand at GEMMEPI_NONE. */
+   A run repeated on the same GPU gives the same bits; with GEMMEPI_BATCH_INVARIANT a row has them whatever m is. Where
+   cuBLASLt's own epilogue is looser than this, another route is taken, unless GEMMEPI_RELAXED is set. Activations and their
+   derivatives stand at GEMMEPI_NONE. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
-/* Products of groups whose sizes the device knows: gemmepi_grouped_desc has shapes and formula. As right as gemmepi_matmul, and the same bits
-   in every run of the same ends. */
+/* Products of groups whose sizes the device knows: gemmepi_grouped_desc has shapes and formula. As right as gemmepi_matmul, and
+   the same bits in every run of the same ends. */
 GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                            const gemmepi_grouped_args *args, gemmepi_stream stream);
 
@@ -129,8 +129,8 @@ GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemme
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                           const gemmepi_linear_args *args, gemmepi_stream stream);
 
-/* A layer's dA, dB and dbias, those that desc asks for; y is not looked at. A pass over dY and P (or a product, with RECOMPUTE), then a product for
-   each of dA and dB. G and what else lies between them is in workspace. */
+/* A layer's dA, dB and dbias, those that desc asks for; y is not looked at. A pass over dY and P (or a product, with
+   RECOMPUTE), then a product for each of dA and dB. G and what else lies between them is in workspace. */
 GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                    const gemmepi_linear_args *args, gemmepi_stream stream);
 #endif
@@ -222,8 +222,8 @@ GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan);
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details);
 
 /* In words: the problem, the route taken, why each other route was not, and, where estimates are known, all that it was chosen from with
-   theirs; of a layer's backward the steps in their order. Writes at most size bytes with the final zero (text may be NULL if size is 0), returns the length of the whole
-   text without it, 0 for a NULL plan. */
+   theirs; of a layer's backward the steps in their order. Writes at most size bytes with the final zero (text may be NULL if
+   size is 0), returns the length of the whole text without it, 0 for a NULL plan. */
 GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size);
 
 /* What the epilogue of desc reads and writes and how large that is; needs no context. The desc is validated as by
@@ -282,20 +282,21 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    snprintf does; 0: an error, and gemmepi_last_error() has the sentence.
 
    What desc->saved names is read, all else is computed anew from it; refused, where that cannot be. Operands of the kind NUMBER may
-   always be read. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over all; those of
-   FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result. row_max, row_argmax and their
-   kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its kin, inputs with periods, and whole
-   numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says; rounded has 1. Inputs
-   of min and max that are equal share the gradient, clamp passes it at its bounds, and that of abs at 0 is 0.
-   Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+   always be read. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over
+   all; those of FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
+   row_max, row_argmax and their kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its
+   kin, inputs with periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a
+   comment in the text says; rounded has 1. Inputs of min and max that are equal share the gradient, clamp passes it at its
+   bounds, and that of abs at 0 is 0. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size);
 
 /* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
    Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
-   formula are as desc has them. Results that are read have become inputs. What is new has the kind and width of what it belongs to, dtype 0
-   but for gradients of FULL inputs without a tensor, which have the input's, no tensor, and strides that are 0. Widths count from the n of the formula that was derived:
-   where the gradient is the epilogue of the product that makes dy, dy is that product's n, and is left out like the value otherwise.
-   The names of what is new belong to the library and hold until this thread's next call. */
+   formula are as desc has them. Results that are read have become inputs. What is new has the kind and width of what it belongs
+   to, dtype 0 but for gradients of FULL inputs without a tensor, which have the input's, no tensor, and strides that are 0.
+   Widths count from the n of the formula that was derived: where the gradient is the epilogue of the product that makes dy, dy
+   is that product's n, and is left out like the value otherwise. The names of what is new belong to the library and hold until
+   this thread's next call. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 
 #endif

@@ -110,8 +110,8 @@ typedef struct gemmepi_config {
     unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
     int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */
 
-    /* The most multiprocessors that a product takes, by the kernel for Hopper or by cuBLASLt. The rest are for kernels that run beside it,
-       such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
+    /* The most multiprocessors that a product takes, by the kernel for Hopper or by cuBLASLt. The rest are for kernels that run
+       beside it, such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
     int multiprocessors;
 } gemmepi_config;
 
@@ -303,10 +303,11 @@ typedef uint64_t gemmepi_epilogue;
    left out, and explain says how much that costs. Pointers are multiples of desc.alignment, 16 unless given, in gemmepi_matmul too. */
 #define GEMMEPI_BATCH_INVARIANT 0x40000000ull
 
-/* A d of E4M3 or E5M2 whose scales are found. desc.d.scale.mode says which: they go to args.found_scale_d, laid out as a product has those
-   of its a, with d's columns as k (column-major: of its b, with d's rows), and d = round(v / scale), so that the next product takes both.
-   They are this run's amax over the largest number of d's type, held between 2^-126 and the largest F32, and 1 where amax is 0 or not
-   finite, as CAST_Y_SCALE makes them; what an activation's short form leaves out (2^-12) they may lack, too.
+/* A d of E4M3 or E5M2 whose scales are found. desc.d.scale.mode says which: they go to args.found_scale_d, laid out as a
+   product has those of its a, with d's columns as k (column-major: of its b, with d's rows), and d = round(v / scale), so that
+   the next product takes both. They are this run's amax over the largest number of d's type, held between 2^-126 and the
+   largest F32, and 1 where amax is 0 or not finite, as CAST_Y_SCALE makes them; what an activation's short form leaves out
+   (2^-12) they may lack, too.
 
        OUTER        one for each row (column-major: each column)
        VECTOR_128   one for each row and 128 columns: 1 x 128 vectors, the last of which may be shorter
@@ -376,8 +377,9 @@ typedef struct gemmepi_matmul_desc {
        plans, what the pointers have for gemmepi_matmul (16 with BATCH_INVARIANT). An element's size in any case */
     size_t alignment;
 
-    /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue, aux, residual,
-       bias and bias_grad are 0 then, and ACCUMULATE is refused. What says the same as an epilogue is run as that on a GPU. NULL: none */
+    /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue,
+       aux, residual, bias and bias_grad are 0 then, and ACCUMULATE is refused. What says the same as an epilogue is run as that
+       on a GPU. NULL: none */
     const char *formula;
     const struct gemmepi_operand *operands; /* what it reads and assigns beside v and d */
     int operand_count;
@@ -432,15 +434,15 @@ typedef enum gemmepi_grouping {
 } gemmepi_grouping;
 
 /* Many products of one n, types and epilogue, whose sizes only the device knows: experts of a mixture. args.ends says there where
-   each group ends, as torch._grouped_mm's offs do: group e has the positions ends[e - 1] (0 for the first) to ends[e] - 1. So there are as
-   many numbers as groups, and a running sum of counts is what is wanted. Groups may be empty. A position is
+   each group ends, as torch._grouped_mm's offs do: group e has the positions ends[e - 1] (0 for the first) to ends[e] - 1. So
+   there are as many numbers as groups, and a running sum of counts is what is wanted. Groups may be empty. A position is
 
-   - GROUPS_OF_ROWS: a row. D[i, :] = epilogue(alpha op(A)[i, :] op(B[e]) + beta C[i, :]) for the positions i of each group e. product.m is how
-     many positions there are at most; rows from ends[groups - 1] on are not
-     written, and what they hold has no effect. B has groups items, and so have
-     bias and the scales of b; all else is one matrix.
+   - GROUPS_OF_ROWS: a row. D[i, :] = epilogue(alpha op(A)[i, :] op(B[e]) + beta C[i, :]) for the positions i of each group e.
+     product.m is how many positions there are at most; rows from ends[groups - 1] on are not written, and what they hold has no
+     effect. B has groups items, and so have bias and the scales of b; all else is one matrix.
    - GROUPS_OF_K: a step of k. D[e] = epilogue(alpha op(A)[:, those of e] op(B)[those of e, :] + beta C[e]), of an empty group
-     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have groups items; A and B are one.
+     epilogue(beta C[e]). product.k is how many there are at most. C, D, aux and residual, with their scales, and bias have
+     groups items; A and B are one.
 
    Items lie as batch_stride says, 0: one after another. product.batch is 0 or 1, product.order row-major, and there is
    no BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
@@ -450,15 +452,16 @@ typedef enum gemmepi_grouping {
    uniform. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
    next, 0: the same for all.
 
-   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 and no formula, on the host and where the kernel for Hopper takes the product, else it is
-   refused: args.found_scale_d[column / 128 * rows of D + row of D], written where D is. */
+   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 and no formula, on the host and where the kernel for Hopper takes the
+   product, else it is refused: args.found_scale_d[column / 128 * rows of D + row of D], written where D is. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
     int groups; /* 1 to 4,096 */
     gemmepi_grouping grouping;
 
-    /* More than 0: position i reads row index_a[i] of a matrix a that has so many rows (as stored, so a.transposed is 1 with GROUPS_OF_K and
-       0 else), with its scale; with GROUPS_OF_K likewise b, stored [k, n]. Rows may be read by many positions. 0: row i */
+    /* More than 0: position i reads row index_a[i] of a matrix a that has so many rows (as stored, so a.transposed is 1 with
+       GROUPS_OF_K and 0 else), with its scale; with GROUPS_OF_K likewise b, stored [k, n]. Rows may be read by many positions.
+       0: row i */
     int64_t gather_a, gather_b;
 
     /* GROUPS_OF_ROWS. More than 0: C, D, aux and residual have so many rows, and position i has row index_d[i] of each. No row may be
@@ -467,10 +470,10 @@ typedef struct gemmepi_grouped_desc {
     int weighted; /* 1, GROUPS_OF_ROWS: D = weights[row of D] (what comes before the residual) + residual */
 } gemmepi_grouped_desc;
 
-/* Pointers on the device, ends and indices at multiples of 4 bytes. What they say is checked there when the product runs: ends that are not
-   ascending or pass the last position, or an index that is out of range. Then nothing is written, and the next run of any plan of the context,
-   the next upload or download, or gemmepi_synchronize, returns INVALID_ARGUMENT with the sentence, also after a graph's replay: once. On the
-   host the call itself does. */
+/* Pointers on the device, ends and indices at multiples of 4 bytes. What they say is checked there when the product runs: ends
+   that are not ascending or pass the last position, or an index that is out of range. Then nothing is written, and the next run
+   of any plan of the context, the next upload or download, or gemmepi_synchronize, returns INVALID_ARGUMENT with the sentence,
+   also after a graph's replay: once. On the host the call itself does. */
 typedef struct gemmepi_grouped_args {
     gemmepi_matmul_args product;
     const int32_t *ends;    /* [groups], ascending */
@@ -603,7 +606,8 @@ typedef struct gemmepi_elementwise_args {
 /* >>layers */
 
 /* Flags of a layer, beside RELAXED, FAST_ACCUMULATION, FIND_SCALE_D with POWER_OF_TWO_SCALE, which are of y, and BATCH_INVARIANT, which
-   is of y, preact and da (where a is not stored transposed), not of db and dbias. Those of gradients say what gemmepi_linear_backward makes. */
+   is of y, preact and da (where a is not stored transposed), not of db and dbias. Those of gradients say what
+   gemmepi_linear_backward makes. */
 #define GEMMEPI_LINEAR_BIAS      0x0010000000000ull /* P has a bias */
 #define GEMMEPI_LINEAR_SAVED     0x0020000000000ull /* forward stores P in args.preact, backward reads it there */
 #define GEMMEPI_LINEAR_RECOMPUTE 0x0040000000000ull /* backward computes P anew, from a, b and bias */
@@ -644,15 +648,15 @@ typedef struct gemmepi_elementwise_args {
    and TENSOR, as a product finds its d's; backward takes no notice of it.
 
    A formula takes the activation's place: d = v * sigmoid(beta * v), say. v is P, with the bias, d is Y, and nothing else is assigned.
-   Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P itself, whatever
-   the formula is, and where it and dy have a scale, that is one for the batch. Backward runs the formula's gradient, as gemmepi_derive gives
-   it; what has no derivative is refused. Where that gradient reads P it needs SAVED or RECOMPUTE, else neither, and then preact is not read.
-   uniform gives both directions the same numbers.
-   The gradient of an input operand NAME is an output operand d_NAME, of its kind and width, in F32, F16 or BF16 (F64 in F64; dtype 0: of FULL
-   the input's, BF16 where that has 8 bits, of others F32 or F64). One that is listed is asked for: backward writes it, or, with accumulate
-   and but for FULL, adds to it, and forward takes no notice of it. It has no scale and no amax. There are none of NUMBERs, of whole numbers, and of
-   inputs with periods. In a batch d_NAME has a batch_stride for items, or 0, PER_COLUMN (column-major: PER_ROW) and SCALAR alone,
-   where NAME has 0, too: the sum over the batch. */
+   Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P
+   itself, whatever the formula is, and where it and dy have a scale, that is one for the batch. Backward runs the formula's
+   gradient, as gemmepi_derive gives it; what has no derivative is refused. Where that gradient reads P it needs SAVED or
+   RECOMPUTE, else neither, and then preact is not read. uniform gives both directions the same numbers. The gradient of an
+   input operand NAME is an output operand d_NAME, of its kind and width, in F32, F16 or BF16 (F64 in F64; dtype 0: of FULL the
+   input's, BF16 where that has 8 bits, of others F32 or F64). One that is listed is asked for: backward writes it, or, with
+   accumulate and but for FULL, adds to it, and forward takes no notice of it. It has no scale and no amax. There are none of
+   NUMBERs, of whole numbers, and of inputs with periods. In a batch d_NAME has a batch_stride for items, or 0, PER_COLUMN
+   (column-major: PER_ROW) and SCALAR alone, where NAME has 0, too: the sum over the batch. */
 typedef struct gemmepi_linear_desc {
     int64_t m, n, k;             /* as in gemmepi_matmul_desc */
     int64_t batch;               /* the number of items; 0: 1 */
@@ -697,14 +701,14 @@ typedef struct gemmepi_linear_args {
     const void *dy;
     void *da, *db, *dbias;
     const float *scale_a, *scale_b, *scale_y, *scale_preact, *scale_dy; /* where desc has a mode */
-    float *found_scale_y, *amax_history;                                /* FIND_SCALE_D, in the place of scale_y: as found_scale_d and amax_history of a product */
+    float *found_scale_y, *amax_history;                                /* FIND_SCALE_D, in the place of scale_y: as those of a product */
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's; all of it may be used */
 
-    /* Of a formula, a pointer for each of desc's operands, in their order: of a NUMBER to a double on the host, of those that have more than
-       one element at a multiple of desc.alignment. The array is needed, and may be the same, in both directions; each takes those that it
-       needs. The caller's memory, which is read while the call is made */
+    /* Of a formula, a pointer for each of desc's operands, in their order: of a NUMBER to a double on the host, of those that
+       have more than one element at a multiple of desc.alignment. The array is needed, and may be the same, in both directions;
+       each takes those that it needs. The caller's memory, which is read while the call is made */
     void *const *operands;
     const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */
 } gemmepi_linear_args;
@@ -744,8 +748,9 @@ typedef struct gemmepi_linear_args {
    uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
    (column / 4, row, item, i), word column % 4, of which the upper 24 bits count.
 
-   Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's contiguous axis.
-   So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the batch.
+   Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's
+   contiguous axis. So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the
+   batch.
 
    Products run formulas (gemmepi_matmul_desc.formula), and so do layers (gemmepi_linear_desc.formula) and element-wise operations
    (gemmepi_elementwise_desc.formula), these without v. gemmepi_derive derives them.
@@ -831,9 +836,9 @@ typedef struct gemmepi_tune_options {
 
 /* >>answers */
 
-/* A plan takes the route of the least estimate that can run the problem; PLAIN is the last resort where its time is not known. Fastest are
-   operands at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment down to the
-   element's, or copies such an operand to workspace first. docs/routes.md has what each takes. */
+/* A plan takes the route of the least estimate that can run the problem; PLAIN is the last resort where its time is not known.
+   Fastest are operands at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment down
+   to the element's, or copies such an operand to workspace first. docs/routes.md has what each takes. */
 typedef enum gemmepi_route {
     GEMMEPI_ROUTE_EMPTY = 0,      /* m or n is 0, or a tensor is empty: nothing is written but sums of bias_grad */
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel */
