@@ -63,8 +63,31 @@ def names(code):
     return found if len(found) <= 6 else found[:1] + ["..."] + found[-1:]
 
 
+def whole_guards(code, around):
+    """The code with whole guards alone, and those that are open behind it. around: those open before it."""
+    out, opened, around = [], [], list(around)
+    for line in code.split("\n"):
+        if line.startswith("#if"):
+            opened.append(len(out))
+        elif line.startswith("#endif"):
+            if not opened:  # of what stands around
+                around.pop()
+                continue
+            opened.pop()
+        out.append(line)
+    for start in reversed(opened):  # closed by code that comes later
+        around.append(out[start].split()[1])
+        if any(line.strip() for line in out[start + 1 :]):
+            while not out[-1].strip():
+                out.pop()
+            out.append("#endif")
+        else:
+            out = out[:start]
+    return "\n".join(out), around
+
+
 def page():
-    out = [INTRODUCTION]
+    out, guards = [INTRODUCTION], []
     for name in ("functions.h", "types.h"):
         for comment, code in items((SOURCE / "api" / name).read_text(encoding="utf-8")):
             text = comment.strip()
@@ -74,6 +97,7 @@ def page():
                 out.append("## " + title[:1].upper() + title[1:])
                 text = (more[:1].upper() + more[1:] + "\n" + text).strip("\n") if more else text
                 comment = text
+            around, (code, guards) = guards, whole_guards(code, guards)
             code = code.strip("\n").rstrip()
             if code:
                 titles = names(code)
@@ -81,6 +105,8 @@ def page():
                     out.append("### " + ", ".join(titles))
             if text.strip():
                 out.append(prose(comment if comment is not text else "   " + text.lstrip()))
+            if code and around:
+                out.append("Left out with " + " and ".join(around) + ".")
             if code:
                 out.append("```c\n" + code + "\n```")
     return re.sub(r"\n{3,}", "\n\n", "\n\n".join(out)) + "\n"
