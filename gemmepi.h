@@ -9354,26 +9354,32 @@ static int gemmepi__is_given_matrix(const gemmepi_matrix *matrix) {
      matrix->scale.batch_stride;
 }
 
-/* What a desc without a formula leaves 0, and one with a formula. */
-static gemmepi_status gemmepi__check_beside_formula(const gemmepi_matmul_desc *desc) {
-  const char *other = desc->operands         ? "operands"
-        : desc->operand_count  ? "operand_count"
-        : desc->formula_value  ? "formula_value"
-        : desc->formula_result ? "formula_result"
+/* What a desc without a formula leaves 0. */
+static gemmepi_status gemmepi__check_without_formula(const gemmepi_operand *operands, int operand_count,
+  const char *value, const char *result) {
+  const char *other = operands        ? "operands"
+        : operand_count ? "operand_count"
+        : value         ? "formula_value"
+        : result        ? "formula_result"
         : NULL;
-  if (!desc->formula && other)
+  if (other)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other, GEMMEPI__UNINITIALISED);
+  return GEMMEPI_OK;
+}
+
+/* Likewise, and what one with a formula leaves 0. */
+static gemmepi_status gemmepi__check_beside_formula(const gemmepi_matmul_desc *desc) {
+  const char *other = gemmepi__is_given_matrix(&desc->aux)                    ? "aux"
+        : gemmepi__is_given_matrix(&desc->residual)             ? "residual"
+        : desc->bias.dtype || desc->bias.batch_stride           ? "bias"
+        : desc->bias_grad.dtype || desc->bias_grad.batch_stride ? "bias_grad"
+        : NULL;
   if (!desc->formula)
-    return GEMMEPI_OK;
+    return gemmepi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value, desc->formula_result);
   if (desc->epilogue)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.epilogue is 0x%llx beside desc.formula, which says all that an epilogue does: leave it 0",
       (gemmepi__ull)desc->epilogue);
-  other = gemmepi__is_given_matrix(&desc->aux)                    ? "aux"
-      : gemmepi__is_given_matrix(&desc->residual)             ? "residual"
-      : desc->bias.dtype || desc->bias.batch_stride           ? "bias"
-      : desc->bias_grad.dtype || desc->bias_grad.batch_stride ? "bias_grad"
-        : NULL;
   if (other)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 beside desc.formula, which has operands instead: leave it 0",
       other);
@@ -30026,15 +30032,8 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
 
 /* What a desc without a formula leaves 0, and one with a formula. */
 static gemmepi_status gemmepi__check_beside_layers_formula(const gemmepi_linear_desc *desc) {
-  const char *other = desc->operands         ? "operands"
-        : desc->operand_count  ? "operand_count"
-        : desc->formula_value  ? "formula_value"
-        : desc->formula_result ? "formula_result"
-        : NULL;
-  if (!desc->formula && other)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other, GEMMEPI__UNINITIALISED);
   if (!desc->formula)
-    return GEMMEPI_OK;
+    return gemmepi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value, desc->formula_result);
 #ifdef GEMMEPI_NO_FORMULA
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build "
     "(GEMMEPI_NO_FORMULA)");

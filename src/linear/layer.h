@@ -334,16 +334,9 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
 
 /* What a desc without a formula leaves 0, and one with a formula. */
 static gemmepi_status gemmepi__check_beside_layers_formula(const gemmepi_linear_desc *desc) {
-    const char *other = desc->operands         ? "operands"
-                        : desc->operand_count  ? "operand_count"
-                        : desc->formula_value  ? "formula_value"
-                        : desc->formula_result ? "formula_result"
-                                               : NULL;
-    if (!desc->formula && other)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other,
-                             GEMMEPI__UNINITIALISED);
     if (!desc->formula)
-        return GEMMEPI_OK;
+        return gemmepi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value,
+                                              desc->formula_result);
 #ifdef GEMMEPI_NO_FORMULA
     return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                          "desc.formula is given, but formulas are left out of this build "
