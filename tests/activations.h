@@ -22,12 +22,12 @@ typedef long double wide;
     X(GELU_ERF,     0,    1.13, 0)                                                              \
     X(SILU,         0,    1.1,  0)                                                              \
     X(SIGMOID,      0,    1,    0)                                                              \
-    X(TANH,         0,    1,    ACTIVATION_IS_COARSE)                                           \
+    X(TANH,         0,    1,    0)                                                              \
     X(LEAKY_RELU,   0.01, 1,    ACTIVATION_IS_RATIONAL)                                         \
-    X(ELU,          1,    1,    ACTIVATION_IS_COARSE)                                           \
+    X(ELU,          1,    1,    0)                                                              \
     X(SQUARED_RELU, 0,    1,    ACTIVATION_IS_RATIONAL | ACTIVATION_SELECTS)                    \
     X(QUICK_GELU,   0,    1.1,  0)                                                              \
-    X(SOFTPLUS,     0,    1,    ACTIVATION_IS_COARSE)                                           \
+    X(SOFTPLUS,     0,    1,    0)                                                              \
     X(HARDSWISH,    0,    1.5,  ACTIVATION_IS_RATIONAL | ACTIVATION_JUMPS)                      \
     X(MISH,         0,    1.1,  0)                                                              \
     X(HARDSIGMOID,  0,    1,    ACTIVATION_IS_RATIONAL | ACTIVATION_SELECTS | ACTIVATION_JUMPS)
@@ -36,8 +36,7 @@ typedef long double wide;
 enum {
     ACTIVATION_IS_RATIONAL = 1, /* no exponential */
     ACTIVATION_SELECTS = 2,     /* the derivative has one term, which is 0 by selection where it is 0 */
-    ACTIVATION_JUMPS = 4,       /* the derivative does, elsewhere than at 0 */
-    ACTIVATION_IS_COARSE = 8    /* the short form of the value is off by up to 2^-14 of it */
+    ACTIVATION_JUMPS = 4        /* the derivative does, elsewhere than at 0 */
 };
 
 #define ACTIVATION_INDEX_OF(name, parameter, slope, traits)     ACTIVATION_INDEX_##name,

@@ -148,8 +148,6 @@ static double gemmepi__derivative_there(uint32_t activation, double parameter, d
 
 /* Relative, of the short forms. */
 static double gemmepi__short_units(uint32_t code, int is_derivative, double size) {
-    if (!is_derivative && gemmepi__activation_has(code, GEMMEPI__SHORT_IS_COARSE))
-        return 1024; /* 2^-14 */
     if (!is_derivative && code == GEMMEPI_GELU_ERF)
         return 2048;
     return size < 2 ? 18 : size < 5 ? 100 : size < 10 ? 170 : 4096;

@@ -9,8 +9,8 @@
 //   EXACT 1  f(x (1 + d)) (1 + e) with |d| <= 2 u, |e| <= 3.9 u of the largest term added, also with a factor v and
 //            where the result is subnormal, where e may be one smallest subnormal. In f64 so with CUDA's exp and erf.
 //   EXACT 0  relative, of a derivative's largest term: 18 u for |x| < 2, 100 u for |x| < 5 and 170 u for |x| < 10 (3, 18 and
-//            25 u in the square mean), but for TANH, ELU and SOFTPLUS themselves 2^-14, and for GELU_ERF itself 2^-21 of x and,
-//            where that is more, 2^-13 of the result (of LONG_SUMS see sum_times_own_normal()). Results below 1.2e-38 may be 0,
+//            25 u in the square mean), but for GELU_ERF itself 2^-21 of x and, where that is more, 2^-13 of the result (of
+//            LONG_SUMS see sum_times_own_normal()). Results below 1.2e-38 may be 0,
 //            and so may those of |v| > 5e35 where exp(x) < 2^-252. Nearly subnormal are x s(w) of |x| < 2^-118, to 2^-17, and
 //            v times MISH's derivative of |v| < 2^-112 above 0, to 2^-10.
 #pragma once
@@ -174,15 +174,19 @@ __device__ inline Exponential<double> exponential_of_product(double x, double y,
     return {e.part == 1 ? 1 : fma(e.part, -rounded, e.part), e.root};
 }
 
-// exp(x) - 1 without cancellation near 0, of x <= 0; of -0 it may be 0
+// exp(x) - 1 without cancellation near 0, of x <= 0; of -0 it may be 0 at EXACT 1
 __device__ inline float exponential_less_1(float x) {
 #if GEMMEPI_EXACT
     Reduced_exponential e = reduced_exponential(x);
     float square = e.root * e.root;
     return fmaf(e.less_1, square, square - 1);
 #else
-    // near 0 two terms of the series: 2^-14.5
-    return x > -0.015625f ? x * fmaf(x, 0.5f, 1) : exponential(x).value() - 1;
+    // near 0 a polynomial of least largest error: 2^-27
+    float q = fmaf(x, 0.00112163485f, 0.00818738621f);
+    q = fmaf(x, q, 0.0416290909f);
+    q = fmaf(x, q, 0.166662246f);
+    q = fmaf(x, q, 0.499999821f);
+    return x > -0.5f ? x * fmaf(x, q, 1) : fast_power_of_2(x * 1.4426950f) - 1;
 #endif
 }
 __device__ inline double exponential_less_1(double x) {
@@ -190,8 +194,18 @@ __device__ inline double exponential_less_1(double x) {
 }
 
 __device__ inline float hyperbolic_tangent(float x) {
+#if GEMMEPI_EXACT
     float m = exponential_less_1(-2 * fabsf(x));
     return copysignf(ratio(m, 2 + m), x);
+#else
+    // near 0 an odd polynomial of least largest error, 2^-24.6; elsewhere 1 - 2 / (1 + exp(2 |x|)), of a half at least
+    float size = fabsf(x), square = x * x;
+    float q = fmaf(square, 0.0164375808f, -0.0526718125f);
+    q = fmaf(square, q, 0.133207247f);
+    q = fmaf(square, q, -0.333329469f);
+    float far = fmaf(fast_reciprocal(1 + fast_power_of_2(size * 2.8853900f)), -2, 1);
+    return size < 0.55f ? fmaf(x * square, q, x) : copysignf(far, x);
+#endif
 }
 __device__ inline double hyperbolic_tangent(double x) {
     return tanh(x);
@@ -212,11 +226,14 @@ __device__ inline float logarithm_of_1_plus(Exponential<float> exponential) {
     q = fmaf(e, q, -0.499999315f);
     return fmaf(exponential.part * e, q, exponential.part);
 #else
-    // log(1 + e) / e, of least largest error: 2^-14
-    q = fmaf(e, 0.0413442105f, -0.157421246f);
-    q = fmaf(e, q, 0.306297272f);
-    q = fmaf(e, q, -0.496977061f);
-    return fmaf(e, q, 0.999943256f);
+    // log(1 + e) / e, of least largest error: 2^-22.1
+    q = fmaf(e, -0.00853921007f, 0.044089634f);
+    q = fmaf(e, q, -0.107681714f);
+    q = fmaf(e, q, 0.177452415f);
+    q = fmaf(e, q, -0.244954631f);
+    q = fmaf(e, q, 0.332754791f);
+    q = fmaf(e, q, -0.499974042f);
+    return fmaf(e, q, 0.999999821f);
 #endif
 }
 __device__ inline double logarithm_of_1_plus(Exponential<double> e) {
@@ -516,7 +533,7 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
     else if constexpr (Activation == LEAKY_RELU)
         return x > 0 || x != x ? x : parameter * x;
     else if constexpr (Activation == ELU) {
-        A below = parameter * copysign(exponential_less_1(x), x);
+        A less = exponential_less_1(x), below = parameter * (is_short ? less : copysign(less, x));
         return x > 0 || x != x ? x : below;
     } else if constexpr (Activation == SQUARED_RELU)
         return x > 0 || x != x ? x * x : A(0);
@@ -615,7 +632,10 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return times_logistic(v, x, quick_gelu_gate(x).s);
     else if constexpr (Activation == LEAKY_RELU)
         return x > 0 ? v * x : product_in_range(x, parameter, v);
-    else if constexpr (Activation == ELU)
+    else if constexpr (Activation == ELU && !GEMMEPI_EXACT && sizeof(A) == 4) { // what is below 1 comes first
+        A first = fabs(parameter) <= 1 ? v : parameter, last = fabs(parameter) <= 1 ? parameter : v;
+        return x > 0 ? v * x : exponential_less_1(x) * first * last;
+    } else if constexpr (Activation == ELU)
         return x > 0 ? v * x : product_in_range(copysign(exponential_less_1(x), x), parameter, v);
     else if constexpr (Activation == SQUARED_RELU)
         return x > 0 || x != x ? product_in_range(x, x, v) : v * A(0);
@@ -652,16 +672,32 @@ __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)
             if (leaves_range(dy[i] * value[i]) && !(SELECTS<Activation> && out[i] == 0)) // 0 by selection
                 out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
 }
-// Where it may be any number, all three factors meet at once; ELU's meets dy value, or where that leaves the range the larger factor
-// first and the smaller one last.
-template <int Activation, class A> __device__ inline A gate_gradient(A dy, A value, A gate, A parameter) {
+// Whether the product of two factors may go first: it is a normal number, or one of them is 0.
+template <class A> __device__ inline bool is_plain(A x, A y) {
+    A both = fabs(x * y);
+    return both <= LARGEST<A> && (both >= LEAST<A> || x == 0 || y == 0);
+}
+// Where it may be any number, all three factors meet at once, where those two are not plain: of f32 in f64, which has their range.
+// ELU's in f64 meets dy value, or where that leaves the range the larger factor first and the smaller one last.
+template <int Activation> __device__ inline float gate_gradient(float dy, float value, float gate, float parameter) {
+    double both = (double)dy * value;
     if constexpr (Activation == SQUARED_RELU)
-        return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : A(0);
+        return gate > 0 || gate != gate ? (float)(both * gate * 2) : 0;
+    double below = both * parameter;
+    if constexpr (Activation == ELU) {
+        Exponential<float> e = exponential(gate);
+        below = below * e.part * e.root * e.root;
+    }
+    return (float)(gate > 0 ? both : below);
+}
+template <int Activation> __device__ inline double gate_gradient(double dy, double value, double gate, double parameter) {
+    if constexpr (Activation == SQUARED_RELU)
+        return gate > 0 || gate != gate ? product_in_range(dy, value, gate) * 2 : 0;
     else if constexpr (Activation == LEAKY_RELU)
         return gate > 0 ? dy * value : product_in_range(dy, value, parameter);
     bool value_first = fabs(value) > fabs(dy);
-    A both = dy * value, first = value_first ? value : dy, last = value_first ? dy : value;
-    if (fabs(both) <= LARGEST<A> && (fabs(both) >= LEAST<A> || last == 0)) {
+    double both = dy * value, first = value_first ? value : dy, last = value_first ? dy : value;
+    if (is_plain(dy, value) || last == 0) {
         first = both;
         last = 1;
     }
@@ -674,9 +710,17 @@ __device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], con
         for (int i = 0; i < N; i++)
             out[i] = gate[i] > 0 ? dy[i] * value[i] : A(0);
     } else if constexpr (HAS_ANY_SIZE<Activation>) {
+        bool apart = false;
 #pragma unroll
-        for (int i = 0; i < N; i++)
-            out[i] = gate_gradient<Activation>(dy[i], value[i], gate[i], parameter);
+        for (int i = 0; i < N; i++) {
+            apart |= !is_plain(dy[i], value[i]);
+            out[i] = times_derivative<Activation>(dy[i] * value[i], gate[i], parameter);
+        }
+        if (apart)
+#pragma unroll
+            for (int i = 0; i < N; i++)
+                if (!is_plain(dy[i], value[i]))
+                    out[i] = gate_gradient<Activation>(dy[i], value[i], gate[i], parameter);
     } else {
         bounded_gate_gradients<Activation>(dy, value, gate, parameter, out);
     }

@@ -11,11 +11,10 @@
 /* >>the table */
 
 enum {
-    GEMMEPI__OF_INTEGERS = 1,     /* whole numbers stay whole, so that a result in I32 may have it */
-    GEMMEPI__SAVES_MASK = 2,      /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
-    GEMMEPI__SHORT_IS_COARSE = 4, /* the short form is off by more than a few units of F32 */
-    GEMMEPI__HAS_FORM_OF_LONG_SUMS = 8, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
-    GEMMEPI__IS_WIDE_IN_SUMS = 16       /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
+    GEMMEPI__OF_INTEGERS = 1, /* whole numbers stay whole, so that a result in I32 may have it */
+    GEMMEPI__SAVES_MASK = 2,  /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
+    GEMMEPI__HAS_FORM_OF_LONG_SUMS = 4, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
+    GEMMEPI__IS_WIDE_IN_SUMS = 8        /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
@@ -37,12 +36,12 @@ static const gemmepi__activation_row gemmepi__activations[] = {
     {GEMMEPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GEMMEPI__HAS_FORM_OF_LONG_SUMS},
     {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(TANH),         0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
+    {GEMMEPI__ACTIVATION(TANH),         0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(ELU),          1,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
+    {GEMMEPI__ACTIVATION(ELU),          1,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, GEMMEPI__SHORT_IS_COARSE},
+    {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, 0},
     {GEMMEPI__ACTIVATION(HARDSIGMOID),  0,    14, 14, 14, 0},

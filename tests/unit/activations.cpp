@@ -138,8 +138,6 @@ template <int Activation> static Want want_of(double x) {
     Want w = want([](double at) { return oracle_activation(Activation, parameter_of<Activation>(), at); }, x,
                   fabs(oracle_activation(Activation, parameter_of<Activation>(), x)));
 #if !GEMMEPI_EXACT
-    if (activation_has(Activation, ACTIVATION_IS_COARSE))
-        w.bound = fmax(w.bound, 0x1p-14 * fabs(w.value));
     if (Activation == GELU_ERF)
         w.bound = fmax(w.bound, fmax(0x1p-21 * fabs(x), 0x1p-13 * fabs(w.value)));
 #endif

@@ -42,13 +42,6 @@ static const size_t gemmepi__epilogue_scales[] = {/* of A to RESIDUAL */
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
-/* Whether the short form of the activation is off by more than a few units of F32: a product's bound leaves no room for
-   that. The derivatives' are not. */
-static int gemmepi__is_approximate(const gemmepi__problem *problem) {
-    int differentiates = gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_GATED);
-    return !differentiates && gemmepi__activation_has(problem->epilogue, GEMMEPI__SHORT_IS_COARSE);
-}
-
 /* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
    units of F32 in the square mean, and one in the mean, where a sum's bound has room for 4. */
 #define GEMMEPI__SHORT_SUM_ROWS 64
@@ -61,7 +54,7 @@ static int gemmepi__wants_exact(const gemmepi__problem *problem) {
     if (problem->formula)
         return !problem->formula->placed.formula->is_short;
 #endif
-    return gemmepi__is_approximate(problem) || problem->views[GEMMEPI__D].bits > 16 ||
+    return problem->views[GEMMEPI__D].bits > 16 ||
            (gemmepi__has_operand(problem, GEMMEPI__AMAX_D) && !(problem->flags & GEMMEPI__AMAX_TO_HISTORY)) ||
            (gemmepi__has(problem, GEMMEPI_BGRAD) &&
             (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
