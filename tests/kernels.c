@@ -226,7 +226,9 @@ static void add_pass_in_parts(const gemmepi_matmul_desc *desc, gemmepi_dtype pro
     gemmepi__append(
         &defines, "#define GEMMEPI_PRODUCT_TYPE %s\n",
         gemmepi__dtype(product ? product : (gemmepi_dtype)gemmepi__product_dtype(&problem))->name);
-    gemmepi__append_pass_defines(&defines, &problem, parts, applied);
+    gemmepi__append_pass_defines(&defines, &problem, parts, applied,
+                                 gemmepi__pass_blocks(&problem, parts, aligned),
+                                 aligned || !gemmepi__pass_may_cut(&problem) ? GEMMEPI__RUN : 1, 32);
     add(&pass, name, prologue);
 }
 

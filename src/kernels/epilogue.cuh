@@ -52,7 +52,7 @@ __device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &
             const float *scale = p.scale_b.data + item * p.scale_b.stride + column_of_half<HALVES_IN>(p, column, half);
 #pragma unroll
             for (int i = 0; i < RUN; i++)
-                state.column_factors[half][i] = i < valid ? product(state.alpha, (Acc)scale[i]) : Acc(0);
+                state.column_factors[half][i] = place(i) < valid ? product(state.alpha, (Acc)scale[place(i)]) : Acc(0);
         }
     }
     state.scale_c = takes_c(p, state) ? tensor_scale<SCALES_C>(p.scale_c, item) : Acc(1); // else it may be missing
@@ -83,6 +83,18 @@ __device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilo
         }
     }
 }
+
+#if GEMMEPI_BRINGS
+__device__ inline void load_residual(const gemmepi__epilogue_params &p, long long item, long long row, long long column, int valid,
+                                     Saved &saved) {
+    if constexpr (HAS_RESIDUAL)
+#pragma unroll
+        for (int half = 0; half < HALVES_OUT; half++)
+            saved.residual[half] = read((const GEMMEPI_RESIDUAL_TYPE *)p.residual.data +
+                                            offset(p.residual, item, row, column_of_half<HALVES_OUT>(p, column, half)),
+                                        valid);
+}
+#endif
 
 // Of an extra operand that runs along the rows; 0 where the run does not exist.
 template <int Number, class State>
@@ -195,10 +207,14 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
 #pragma unroll
         for (int half = 0; half < HALVES_OUT; half++) {
             Acc other[RUN];
+#if GEMMEPI_BRINGS
+            to_accs(saved.residual[half], other);
+#else
             if constexpr (LOADS_RESIDUAL)
                 to_accs(unstage_run<GEMMEPI_RESIDUAL_TYPE>(state.loaded_residual[half]), other);
             else
                 load<GEMMEPI_RESIDUAL_TYPE>(p.residual, item, row, column_of_half<HALVES_OUT>(p, column, half), valid, other);
+#endif
             add_residual(state.scale_residual, other, v[half]);
         }
 #endif

@@ -22,8 +22,8 @@ __device__ inline void store_partials(const gemmepi__epilogue_params &p, long lo
     }
     if (y == 0)
         for (int half = 0; half < HALVES_OUT; half++)
-            for (int i = 0; i < valid; i++)
-                ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + i] = shared[half * RUN + i][thread];
+            for (int i = 0; i < RUN && place(i) < valid; i++)
+                ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + place(i)] = shared[half * RUN + i][thread];
 }
 
 // SPREAD: the sums of a run over eight rows, one of the run's to each lane. Lanes halve what they have

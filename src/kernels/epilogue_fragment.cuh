@@ -16,7 +16,7 @@ template <int Halves> __device__ inline long long column_of_half(const gemmepi__
 
 // Columns from a run's first to its i-th, which exists if these are fewer than `valid`.
 __device__ constexpr int place(int i) {
-    return SPREAD ? i / 2 * 8 + i % 2 : i;
+    return SPREAD ? i / 2 * 8 + i % 2 : i / STRETCH * (ABREAST * STRETCH) + i % STRETCH;
 }
 // Which four lanes have a row, of eight, and which row that is: as wgmma and mma.sync leave sums, or APART.
 constexpr int IN_ROW = APART ? 16 : 2, OF_ROWS = APART ? 2 : 4; // the second bit of the first, the first of the second
@@ -29,7 +29,7 @@ __device__ inline int row_of_lane() {
 
 // A run as it lies in memory.
 template <class T> struct Read {
-    Words<T, SPREAD ? 2 : RUN> at[SPREAD ? RUN / 2 : 1];
+    Words<T, STRETCH> at[RUN / STRETCH];
 };
 template <class T> __device__ inline Read<T> read(const T *from, int valid) {
     Read<T> read = {};
@@ -40,6 +40,11 @@ template <class T> __device__ inline Read<T> read(const T *from, int valid) {
                 read.at[i / 2] = *reinterpret_cast<const Words<T, 2> *>(from + place(i));
             else if (!(ALIGNED && WHOLE))
                 read.at[i / 2] = words_of(read_elements<2>(from + place(i), valid - place(i)));
+    } else if constexpr (IN_STRETCHES) {
+#pragma unroll
+        for (int i = 0; i < RUN; i += STRETCH)
+            if (valid > place(i))
+                read.at[i / STRETCH] = *reinterpret_cast<const Words<T, STRETCH> *>(from + place(i));
     } else {
         read.at[0] = read_run<ALIGNED>(from, valid);
     }
@@ -53,6 +58,15 @@ template <class T> __device__ inline void to_accs(const Read<T> &read, Acc (&val
             words_to_acc(read.at[i / 2], two);
             values[i] = two[0];
             values[i + 1] = two[1];
+        }
+    } else if constexpr (IN_STRETCHES) {
+#pragma unroll
+        for (int i = 0; i < RUN; i += STRETCH) {
+            Acc stretch[STRETCH];
+            run_to_acc(run_of(read.at[i / STRETCH]), stretch);
+#pragma unroll
+            for (int j = 0; j < STRETCH; j++)
+                values[i + j] = stretch[j];
         }
     } else {
         run_to_acc(run_of(read.at[0]), values);
@@ -94,6 +108,17 @@ template <class T> __device__ inline void store_at(T *to, int valid, const Acc (
                     to[place(i + 1)] = pair.at[1];
             }
         }
+    } else if constexpr (IN_STRETCHES) {
+        Run<T> run = run_from_acc<T>(values);
+#pragma unroll
+        for (int i = 0; i < RUN; i += STRETCH) {
+            Run<T, STRETCH> stretch;
+#pragma unroll
+            for (int j = 0; j < STRETCH; j++)
+                stretch.at[j] = run.at[i + j];
+            if (valid > place(i))
+                *reinterpret_cast<Words<T, STRETCH> *>(to + place(i)) = words_of(stretch);
+        }
     } else {
         store_run<ALIGNED>(to, valid, values);
     }
@@ -128,6 +153,9 @@ __device__ inline void keep_largest_of_run(const Acc (&v)[RUN], int valid, Magni
 struct Saved {
     Read<GEMMEPI_AUX_TYPE> runs[HALVES_SAVED];
     u32 mask;
+#if GEMMEPI_BRINGS
+    Read<GEMMEPI_RESIDUAL_TYPE> residual[HALVES_OUT];
+#endif
 };
 
 // What is the same for all rows: the bias of a run's columns.

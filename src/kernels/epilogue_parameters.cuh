@@ -51,6 +51,13 @@
 #ifndef GEMMEPI_SPREAD
 #define GEMMEPI_SPREAD 0
 #endif
+#ifndef GEMMEPI_STRETCH
+#define GEMMEPI_STRETCH 8 // columns of a run that lie side by side; fewer: each such stretch may be accessed at once, and exists or not
+#define GEMMEPI_ABREAST 1 // threads whose stretches lie side by side, before the next of each
+#endif
+#ifndef GEMMEPI_BRINGS
+#define GEMMEPI_BRINGS 0 // 1: the kernel loads a run's residual ahead, with the aux
+#endif
 #ifndef GEMMEPI_APART
 #define GEMMEPI_APART 0 // SPREAD: 1: of a row's lanes, numbered 0 to 3, the third is 16 behind the first, and rows are two lanes apart
 #endif
@@ -91,6 +98,8 @@ constexpr bool AUX_IS_MASK = SAVES_MASK<ACTIVATION> && !GATED && !UPSTREAM;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;
 constexpr bool WHOLE = GEMMEPI_WHOLE;
 constexpr bool SPREAD = GEMMEPI_SPREAD, APART = GEMMEPI_APART;
+constexpr int STRETCH = SPREAD ? 2 : GEMMEPI_STRETCH, ABREAST = GEMMEPI_ABREAST;
+constexpr bool IN_STRETCHES = !SPREAD && STRETCH < RUN;
 // Scales of A's rows and B's columns, where they are the epilogue's: runs of a SPREAD one are of many columns, and its kernel's sums have them.
 constexpr bool ROWS_SCALED = GEMMEPI_SCALE_A == SCALE_OUTER && !SPREAD, COLUMNS_SCALED = GEMMEPI_SCALE_B == SCALE_OUTER && !SPREAD;
 constexpr bool STAGES_D = (GEMMEPI_STAGED & 1) != 0;

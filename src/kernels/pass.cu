@@ -1,32 +1,27 @@
 // One pass over a finished product, behind the launch or launches that leave it. A thread takes the same eight columns of
-// row_steps rows; with BGRAD a block also leaves the sums of its columns, for sum_columns of reduce.cu to finish.
+// row_steps rows: side by side, or in stretches where lines begin anywhere, so that what a warp asks for at a time is side by side.
+// With BGRAD a block also leaves the sums of its columns, for sum_columns of reduce.cu to finish.
+#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)
 #include "epilogue.cuh"
 
 #ifndef GEMMEPI_PRODUCT_TYPE
 #define GEMMEPI_PRODUCT_TYPE F32 // of the product in memory; of an upstream gradient any
 #define GEMMEPI_HAS_PRODUCT  1   // 0: k is 0
 #define GEMMEPI_PARTS        1   // of the product, params.part elements apart, that are added up
+#define GEMMEPI_BLOCKS       1   // that a multiprocessor is to hold: as many as leave registers enough
 #endif
 
 constexpr int THREADS = 256, PARTS = GEMMEPI_PARTS;
-// Rows that a thread has under way: as one of them is taken, the one as many rows on is loaded in its place. Elements that
-// are loaded one by one take a predicate each, of which a thread has seven; so do the masks of older chips.
-#if __CUDA_ARCH__ < 800
-constexpr int MOST_AT_ONCE = BACKWARD ? 2 : 4;
-#else
-constexpr int MOST_AT_ONCE = 2;
-#endif
-constexpr int AT_ONCE =
-    sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : MOST_AT_ONCE;
-// Blocks that a multiprocessor is to hold where little is kept between rows: as many as leave registers enough.
 #if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200
-constexpr bool IS_LEAN = PARTS == 1 && WHOLE && GEMMEPI_APPLIED && ALIGNED && sizeof(Acc) == 4;
-constexpr bool KEEPS_MORE = GATED ? UPSTREAM || sizeof(GEMMEPI_PRODUCT_TYPE) == 4
-                                  : UPSTREAM && HAS_BGRAD && __CUDA_ARCH__ >= 1000; // which takes a register more there
-constexpr int BLOCKS = !IS_LEAN ? 1 : KEEPS_MORE ? 2 : 3;
+constexpr int BLOCKS = GEMMEPI_BLOCKS;
 #else
-constexpr int BLOCKS = 1;
+constexpr int BLOCKS = GEMMEPI_BLOCKS < 2 ? 1 : 2; // some take a register more here than a third leaves
 #endif
+// Rows that a thread has under way, and whether as one of them is taken the one as many rows on is loaded in its place: not where
+// a row is two runs of the product, whose registers hold as much.
+constexpr int AT_ONCE = sizeof(Acc) == 8 || GATED || sizeof(GEMMEPI_PRODUCT_TYPE) == 4 ? 1 : 2;
+constexpr bool AHEAD = HALVES_IN == 1;
+constexpr bool KEEPS_BIAS = !GATED && !HAS_BGRAD; // from row to row
 
 // A thread's rows: `count` of them, blockDim.y apart.
 struct Rows {
@@ -36,7 +31,7 @@ struct Rows {
 
 // What a row takes from memory before it is computed.
 struct Fetched {
-    Words<GEMMEPI_PRODUCT_TYPE> products[HALVES_IN];
+    Read<GEMMEPI_PRODUCT_TYPE> products[HALVES_IN];
     Saved saved;
 };
 
@@ -45,11 +40,14 @@ __device__ inline void fetch(const gemmepi__pass_params &params, const Epilogue_
     int exists = r < rows.count ? rows.run : 0;
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
-        fetched.products[half] = read_run<ALIGNED>(
+        fetched.products[half] = read(
             (const GEMMEPI_PRODUCT_TYPE *)params.product.data +
                 offset(params.product, rows.item, row, rows.column + half * params.epilogue.n),
             GEMMEPI_HAS_PRODUCT ? exists : 0);
     load_saved(params.epilogue, state, rows.item, row, rows.column, exists, fetched.saved);
+#if GEMMEPI_BRINGS
+    load_residual(params.epilogue, rows.item, row, rows.column, exists, fetched.saved);
+#endif
 }
 
 // The other parts of the product, some of which are loaded at a time.
@@ -62,7 +60,7 @@ __device__ inline void add_parts(const gemmepi__pass_params &params, const Rows 
 #pragma unroll 4
         for (int part = 1; part < PARTS; part++) {
             Acc more[RUN];
-            run_to_acc(run_of(read_run<ALIGNED>(from + part * params.part, rows.run)), more);
+            to_accs(read(from + part * params.part, rows.run), more);
 #pragma unroll
             for (int i = 0; i < RUN; i++)
                 v[half][i] = sum(v[half][i], more[i]);
@@ -72,38 +70,49 @@ __device__ inline void add_parts(const gemmepi__pass_params &params, const Rows 
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {
     const gemmepi__epilogue_params &p = params.epilogue;
-    after_launches_before();
     u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile
     u32 item = part / p.row_tiles;
-    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * RUN;
+    long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * STRETCH;
     long long row = (long long)(part - item * p.row_tiles) * params.row_steps * blockDim.y + threadIdx.y;
-    int valid = column >= p.n ? 0 : WHOLE || p.n - column >= RUN ? RUN : (int)(p.n - column);
     int most = row >= p.m ? 0 : p.m - row > (long long)params.row_steps * blockDim.y ? params.row_steps : (int)((p.m - row + blockDim.y - 1) / blockDim.y);
-    Rows rows = {item, row, column, valid ? most : 0, WHOLE ? RUN : valid};
+    constexpr bool whole = WHOLE && !IN_STRETCHES;
+    constexpr int reach = ABREAST * RUN; // no run ends behind so many columns
+    int valid = column >= p.n ? 0 : whole || p.n - column >= reach ? reach : (int)(p.n - column);
+    Rows rows = {item, row, column, valid ? most : 0, whole ? RUN : valid};
+    after_launches_before();
     Epilogue_state state = begin_epilogue(p, params.BESIDE, item, column, valid);
     Acc sums[HALVES_OUT][RUN] = {};
+    Of_columns of;
+    if (KEEPS_BIAS)
+        of = load_columns(p, item, column, valid);
     Fetched ahead[AT_ONCE];
+    if (AHEAD)
 #pragma unroll
-    for (int r = 0; r < AT_ONCE; r++)
-        fetch(params, state, rows, r, ahead[r]);
+        for (int r = 0; r < AT_ONCE; r++)
+            fetch(params, state, rows, r, ahead[r]);
     for (int first = 0; first < (FINDS ? params.row_steps : rows.count); first += AT_ONCE) { // FINDS: all of a warp look for a scale
+        if (!AHEAD)
+#pragma unroll
+            for (int r = 0; r < AT_ONCE; r++)
+                fetch(params, state, rows, first + r, ahead[r]);
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
             Fetched now = ahead[r];
             Acc v[HALVES][RUN];
-            fetch(params, state, rows, first + r + AT_ONCE, ahead[r]);
+            if (AHEAD)
+                fetch(params, state, rows, first + r + AT_ONCE, ahead[r]);
             bool exists = first + r < rows.count;
             if (!FINDS && !exists)
                 continue;
 #pragma unroll
             for (int half = 0; half < HALVES_IN; half++)
-                run_to_acc(run_of(now.products[half]), v[half]);
+                to_accs(now.products[half], v[half]);
             long long at = row + (long long)(first + r) * blockDim.y;
             int run = FINDS && !exists ? 0 : rows.run;
             if (FINDS && at >= p.m)
                 at = p.m - 1;
             add_parts(params, rows, at, v);
-            epilogue(p, state, load_columns(p, item, column, run), now.saved, item, at, column, run, v);
+            epilogue(p, state, KEEPS_BIAS ? of : load_columns(p, item, column, run), now.saved, item, at, column, run, v);
             if constexpr (FINDS)
                 store_found_result(p, state, item, at, column, run, v);
             else

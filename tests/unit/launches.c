@@ -341,6 +341,40 @@ static void parts_of_a_narrow_product_are_aligned(void) {
     }
 }
 
+/* >>the pass */
+
+/* As many columns side by side as every tensor has at a multiple of their size, and as exist all or none. */
+static void passes_cut_runs_where_lines_begin_anywhere(void) {
+    static const struct {
+        int n, d_ld; /* 0: no longer than it is */
+        gemmepi_epilogue epilogue;
+        int stretch;
+    } cases[] = {{128, 0, GEMMEPI_SILU | GEMMEPI_AUX, 8},
+                 {127, 0, GEMMEPI_SILU | GEMMEPI_AUX, 1},
+                 {126, 0, GEMMEPI_SILU | GEMMEPI_AUX, 2},
+                 {124, 0, GEMMEPI_SILU | GEMMEPI_AUX, 4},
+                 {127, 128, GEMMEPI_SILU, 8},
+                 {128, 132, GEMMEPI_SILU, 4},
+                 {126, 132, GEMMEPI_SILU, 2},
+                 {127, 0, GEMMEPI_RELU | GEMMEPI_AUX, 8},
+                 {252, 128, GEMMEPI_SILU | GEMMEPI_GATED, 2},
+                 {256, 0, GEMMEPI_SILU | GEMMEPI_GATED, 8},
+                 {126, 0, GEMMEPI_SILU | GEMMEPI_GATED, 1}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi__problem problem;
+        gemmepi__view product;
+        int aligned, stretch;
+        desc.m = 64, desc.n = cases[i].n, desc.d.ld = cases[i].d_ld, desc.epilogue = cases[i].epilogue;
+        CHECK(gemmepi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        product = gemmepi__product_in_workspace(&problem, GEMMEPI_F32);
+        aligned = gemmepi__epilogue_is_aligned(&problem) && gemmepi__runs_are_aligned(&problem, &product);
+        stretch = gemmepi__pass_stretch(&problem, &product, aligned);
+        CHECK(stretch == cases[i].stretch, "%d: stretches of %d", i, stretch);
+    }
+}
+
 /* >>sums */
 
 /* The kernel leaves a line of sums for each warpgroup's rows of a tile in workspace, 128 of one in turns, 64 of one that they share, and of
@@ -464,6 +498,7 @@ int main(void) {
     RUN(hopper_kernel_is_cut_as_fitted);
     RUN(the_second_kernel_divides_k_among_blocks);
     RUN(parts_of_a_narrow_product_are_aligned);
+    RUN(passes_cut_runs_where_lines_begin_anywhere);
     RUN(a_fused_gradient_leaves_its_sums);
     RUN(sums_of_an_operand_are_the_fused_kernels_own);
     RUN(plans_of_one_kernel_keep_their_shared_memory);

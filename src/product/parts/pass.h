@@ -7,7 +7,6 @@
 #include "inside.h"
 
 #define GEMMEPI__PASS_THREADS    256 /* pass.cu */
-#define GEMMEPI__PASS_BLOCKS     3   /* that a multiprocessor holds, as a rule */
 #define GEMMEPI__PASS_MOST_STEPS 64  /* rows that a thread adds up in the accumulator's type */
 #define GEMMEPI__RUN             8   /* types.cuh: columns of one thread */
 
@@ -162,29 +161,42 @@ static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi_
 #endif
 }
 
-/* Whether runs of eight along the lines of a view may be loaded whole: a run of bf16 is 16 bytes, of fp8 8, and more
+/* Whether stretches of so many columns along the lines of a view may be loaded at once: eight of bf16 are 16 bytes, of fp8 8, and more
    are loaded 16 at a time. */
-static int gemmepi__runs_are_aligned(const gemmepi__problem *problem, const gemmepi__view *view) {
-    int64_t unit = view->bits < 16 ? view->bits : 16, line = view->ld * view->bits / 8;
+static int gemmepi__stretches_are_aligned(const gemmepi__problem *problem, const gemmepi__view *view,
+                                          int stretch) {
+    int64_t bytes = (int64_t)view->bits * stretch / 8, unit = bytes < 16 ? bytes : 16,
+            line = view->ld * view->bits / 8;
     int64_t item = view->batch_stride * view->bits / 8;
     return view->alignment % unit == 0 && (view->lines <= 1 || line % unit == 0) &&
            (problem->batch <= 1 || item % unit == 0);
 }
 
-/* Whether that holds for every tensor that the epilogue reads or writes. */
-static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
+static int gemmepi__runs_are_aligned(const gemmepi__problem *problem, const gemmepi__view *view) {
+    return gemmepi__stretches_are_aligned(problem, view, GEMMEPI__RUN);
+}
+
+/* Whether that holds for stretches of so many columns of every tensor that the epilogue reads or writes. */
+static int gemmepi__epilogue_stretches_are_aligned(const gemmepi__problem *problem, int stretch) {
     int operand;
-    if (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__half_columns(problem) % GEMMEPI__RUN)
-        return 0; /* the second halves begin between runs */
+    if (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__half_columns(problem) % stretch)
+        return 0; /* the second halves begin between stretches */
     for (operand = GEMMEPI__C; operand <= GEMMEPI__BIAS; operand++)
         if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
-            !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
+            !gemmepi__stretches_are_aligned(problem, &problem->views[operand], stretch))
             return 0;
     for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
         if (gemmepi__has_operand(problem, operand) &&
             gemmepi__extra_along[operand - GEMMEPI__FIRST_EXTRA] != GEMMEPI__ALONG_ROWS &&
-            !gemmepi__runs_are_aligned(problem, &problem->views[operand]))
+            !gemmepi__stretches_are_aligned(problem, &problem->views[operand], stretch))
             return 0;
+    return 1;
+}
+
+/* Whether it holds for whole runs, and for a formula's operands. */
+static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
+    if (!gemmepi__epilogue_stretches_are_aligned(problem, GEMMEPI__RUN))
+        return 0;
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
         return gemmepi__inside_is_aligned(problem, gemmepi__runs_are_aligned);
@@ -340,13 +352,21 @@ typedef struct gemmepi__pass {
     size_t partial_bytes;
 } gemmepi__pass;
 
+/* Blocks that a multiprocessor is to hold: fewer where a thread keeps more in registers. */
+static int gemmepi__pass_blocks(const gemmepi__problem *problem, int parts, int aligned) {
+    int sums = gemmepi__has(problem, GEMMEPI_BGRAD);
+    if (problem->accumulator == GEMMEPI_F64)
+        return sums ? 1 : 2;
+    return parts > 1 || (sums && (!aligned || gemmepi__has(problem, GEMMEPI_GATED))) ? 2 : 3;
+}
+
 /* The rows of a thread: four, or fewer where blocks would be fewer than two for each multiprocessor. With BGRAD, where each
    block leaves partial sums, as many as it takes to have all blocks run at once, up to a bound. */
-static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem,
+static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem, int blocks,
                                int64_t column_tiles, unsigned threads_y) {
     int64_t columns = gemmepi__times(column_tiles, problem->batch), steps = 4;
     if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
-        int64_t tiles = GEMMEPI__PASS_BLOCKS * (int64_t)context->multiprocessors / columns;
+        int64_t tiles = blocks * (int64_t)context->multiprocessors / columns;
         steps = gemmepi__divide_up(problem->m, threads_y * (tiles ? tiles : 1));
         return steps < GEMMEPI__PASS_MOST_STEPS ? (int)steps : GEMMEPI__PASS_MOST_STEPS;
     }
@@ -373,8 +393,28 @@ static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi
     return rows;
 }
 
+/* Whether runs may be in stretches: not where a byte of a mask, a scale or a formula is of whole ones. */
+static int gemmepi__pass_may_cut(const gemmepi__problem *problem) {
+    return !problem->found_scale && !problem->formula &&
+           !(gemmepi__has_operand(problem, GEMMEPI__AUX) && problem->views[GEMMEPI__AUX].bits == 1);
+}
+
+/* Columns of a thread's run that lie side by side: all where whole runs may be accessed at once; else as many as may be, and
+   exist all or none. */
+static int gemmepi__pass_stretch(const gemmepi__problem *problem, const gemmepi__view *product, int aligned) {
+    int stretch = GEMMEPI__RUN;
+    if (aligned || !gemmepi__pass_may_cut(problem))
+        return stretch;
+    while ((stretch /= 2) > 1)
+        if (gemmepi__half_columns(problem) % stretch == 0 &&
+            gemmepi__epilogue_stretches_are_aligned(problem, stretch) &&
+            gemmepi__stretches_are_aligned(problem, product, stretch))
+            break;
+    return stretch;
+}
+
 static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
-                                          gemmepi__pass *pass) {
+                                          int blocks, gemmepi__pass *pass) {
     int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
             row_tiles, tiles;
     unsigned threads_x = 1, threads_y;
@@ -383,7 +423,7 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
         threads_x *= 2;
     column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
     threads_y = gemmepi__pass_rows(context, problem, column_tiles, threads_x);
-    steps = gemmepi__pass_steps(context, problem, column_tiles, threads_y);
+    steps = gemmepi__pass_steps(context, problem, blocks, column_tiles, threads_y);
     for (;; steps *= 2) { /* a grid has only so many blocks */
         row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
         tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
@@ -401,12 +441,16 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
     return GEMMEPI_OK;
 }
 
+/* abreast: threads side by side, which matters where runs are in stretches */
 static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts,
-                                         int applied) {
+                                         int applied, int blocks, int stretch, unsigned abreast) {
     int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
     gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0,
                     parts);
+    gemmepi__append(text, "#define GEMMEPI_BLOCKS %d\n", blocks);
     gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
+    if (stretch < GEMMEPI__RUN)
+        gemmepi__append(text, "#define GEMMEPI_STRETCH %d\n#define GEMMEPI_ABREAST %u\n", stretch, abreast);
 }
 
 /* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
@@ -418,7 +462,8 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
     int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
     int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
-    gemmepi_status status = gemmepi__shape_pass(context, problem, pass);
+    int blocks = gemmepi__pass_blocks(problem, parts, aligned);
+    gemmepi_status status = gemmepi__shape_pass(context, problem, blocks, pass);
     if (status)
         return status;
     pass->applied = applied;
@@ -432,7 +477,8 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
                                      scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
     gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
-    gemmepi__append_pass_defines(&text, problem, parts, applied);
+    gemmepi__append_pass_defines(&text, problem, parts, applied, blocks,
+                                 gemmepi__pass_stretch(problem, product, aligned), pass->launch.threads_x);
     gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
                          gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
                          gemmepi__name_of_epilogue(problem, product->dtype, words));
@@ -486,8 +532,8 @@ static int gemmepi__waits_for_operands(const gemmepi_context *context, const gem
                gemmepi__bytes_of_operands(problem, GEMMEPI__B + 1, GEMMEPI__RESIDUAL);
 }
 
-/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes 1.8 times
-   as long, on an H100. */
+/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes a tenth
+   more, on an H200, and 1.8 times as long where runs are whole ones, on an H100. */
 static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          int parts) {
     double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
@@ -497,7 +543,7 @@ static double gemmepi__pass_microseconds(const gemmepi_context *context, const g
             bytes += (double)problem->m * (double)problem->views[operand].length *
                      problem->views[operand].bits / 8;
     if (!gemmepi__epilogue_is_aligned(problem))
-        bytes *= 1.8;
+        bytes *= gemmepi__pass_may_cut(problem) ? 1.1 : 1.8;
     return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gemmepi__memory_rate(context) +
            gemmepi__sums_microseconds(problem);
 }
