@@ -75,6 +75,20 @@ __device__ inline float fast_reciprocal(float x) {
 }
 #endif
 
+// is ? x : y, both of which are made: where the compiler has a branch for each of many, each waits for the one before.
+__device__ inline float choice(bool is, float x, float y) {
+#ifdef __CUDA_ARCH__
+    float chosen;
+    asm("{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nselp.f32 %0, %1, %2, p;\n}" : "=f"(chosen) : "f"(x), "f"(y), "r"((int)is));
+    return chosen;
+#else
+    return is ? x : y;
+#endif
+}
+__device__ inline double choice(bool is, double x, double y) {
+    return is ? x : y;
+}
+
 // x y + z with one rounding, whatever the compiler joins
 __device__ inline float fused(float x, float y, float z) {
     return fmaf(x, y, z);
@@ -186,7 +200,7 @@ __device__ inline float exponential_less_1(float x) {
     q = fmaf(x, q, 0.0416290909f);
     q = fmaf(x, q, 0.166662246f);
     q = fmaf(x, q, 0.499999821f);
-    return x > -0.5f ? x * fmaf(x, q, 1) : fast_power_of_2(x * 1.4426950f) - 1;
+    return choice(x > -0.5f, x * fmaf(x, q, 1), fast_power_of_2(x * 1.4426950f) - 1);
 #endif
 }
 __device__ inline double exponential_less_1(double x) {
@@ -204,7 +218,7 @@ __device__ inline float hyperbolic_tangent(float x) {
     q = fmaf(square, q, 0.133207247f);
     q = fmaf(square, q, -0.333329469f);
     float far = fmaf(fast_reciprocal(1 + fast_power_of_2(size * 2.8853900f)), -2, 1);
-    return size < 0.55f ? fmaf(x * square, q, x) : copysignf(far, x);
+    return choice(size < 0.55f, fmaf(x * square, q, x), copysignf(far, x));
 #endif
 }
 __device__ inline double hyperbolic_tangent(double x) {
@@ -534,7 +548,7 @@ template <int Activation, class A> __device__ inline A activate(A x, A parameter
         return x > 0 || x != x ? x : parameter * x;
     else if constexpr (Activation == ELU) {
         A less = exponential_less_1(x), below = parameter * (is_short ? less : copysign(less, x));
-        return x > 0 || x != x ? x : below;
+        return choice(x > 0 || x != x, x, below);
     } else if constexpr (Activation == SQUARED_RELU)
         return x > 0 || x != x ? x * x : A(0);
     else if constexpr (Activation == QUICK_GELU)
@@ -601,7 +615,7 @@ template <int Activation, class A> __device__ inline A times_derivative(A v, A x
         // v and a parameter above 1 take a root each, or the parameter both: nothing leaves the range that comes back
         A large = fabs(parameter) > 1 ? parameter : A(1), small = fabs(parameter) > 1 ? A(1) : parameter;
         A size = large * e.root * e.part, below = (fabs(v) >= 1 ? v : size) * e.root * (fabs(v) >= 1 ? size : v) * small;
-        return x > 0 ? v : below;
+        return choice(x > 0, v, below);
     } else if constexpr (Activation == SQUARED_RELU) {
         return x > 0 || x != x ? v * x * 2 : A(0); // 2 x may overflow
     } else if constexpr (Activation == QUICK_GELU) {
@@ -634,7 +648,7 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return x > 0 ? v * x : product_in_range(x, parameter, v);
     else if constexpr (Activation == ELU && !GEMMEPI_EXACT && sizeof(A) == 4) { // what is below 1 comes first
         A first = fabs(parameter) <= 1 ? v : parameter, last = fabs(parameter) <= 1 ? parameter : v;
-        return x > 0 ? v * x : exponential_less_1(x) * first * last;
+        return choice(x > 0, v * x, exponential_less_1(x) * first * last);
     } else if constexpr (Activation == ELU)
         return x > 0 ? v * x : product_in_range(copysign(exponential_less_1(x), x), parameter, v);
     else if constexpr (Activation == SQUARED_RELU)
@@ -671,6 +685,14 @@ __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)
         for (int i = 0; i < N; i++)
             if (leaves_range(dy[i] * value[i]) && !(SELECTS<Activation> && out[i] == 0)) // 0 by selection
                 out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
+}
+// The compiler does not know what it is.
+__device__ inline bool not_seen_through(bool is) {
+    int value = is;
+#ifdef __CUDA_ARCH__
+    asm volatile("mov.b32 %0, %0;" : "+r"(value));
+#endif
+    return value != 0;
 }
 // Whether the product of two factors may go first: it is a normal number, or one of them is 0.
 template <class A> __device__ inline bool is_plain(A x, A y) {
@@ -716,7 +738,7 @@ __device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], con
             apart |= !is_plain(dy[i], value[i]);
             out[i] = times_derivative<Activation>(dy[i] * value[i], gate[i], parameter);
         }
-        if (apart)
+        if (not_seen_through(apart)) // else there is a branch for each, and each waits for the one before
 #pragma unroll
             for (int i = 0; i < N; i++)
                 if (!is_plain(dy[i], value[i]))
