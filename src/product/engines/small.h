@@ -5,7 +5,6 @@
 
 #include "sm80.h"
 
-#define GEMMEPI__SMALL_THREADS 256                /* gemm_small.cu, of a block */
 #define GEMMEPI__SMALL_EDGE    16                 /* of so many rows or columns it takes any product, */
 #define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
@@ -13,13 +12,19 @@
 typedef struct gemmepi__small_shape {
     short tile_m, tile_n; /* of a block, and of each of its warps */
     short rows, columns;  /* of a lane; lanes that are left divide k */
+    short warps;          /* of a block, which divide k, too */
+    short parts;          /* blocks of a cluster, likewise */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-    {16, 16, 4, 4}, /* first the one for everything */
-    {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
-    {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
+    {16, 16, 4, 4, 8, 1}, /* first the one for everything */
+    {1, 8, 1, 2, 8, 1},  {1, 32, 1, 8, 8, 1}, {2, 16, 2, 4, 8, 1}, {4, 16, 4, 4, 8, 1}, {8, 16, 4, 4, 8, 1},
+    {8, 1, 2, 1, 8, 1},  {32, 1, 8, 1, 8, 1}, {16, 4, 4, 4, 8, 1}, {16, 8, 4, 4, 8, 1},
+    {1, 64, 1, 8, 4, 1}, {1, 64, 1, 8, 4, 2}, {1, 64, 1, 8, 4, 4}, {1, 64, 1, 8, 4, 8},
+    {1, 8, 1, 8, 4, 1},  {1, 8, 1, 8, 4, 2},  {1, 8, 1, 8, 4, 4}, {1, 8, 1, 8, 4, 8},
+    {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 2}, {64, 1, 8, 1, 4, 4}, {64, 1, 8, 1, 4, 8},
+    {8, 1, 8, 1, 4, 1},  {8, 1, 8, 1, 4, 2},  {8, 1, 8, 1, 4, 4}, {8, 1, 8, 1, 4, 8},
 };
 
 typedef struct gemmepi__small {
@@ -53,9 +58,11 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
     return "BATCH_INVARIANT: its shapes divide k among more threads or fewer";
 }
 
-static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
+/* Clusters are Hopper's and later. */
+static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape,
+                                      int arch) {
     int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
-    return shape->columns % halves == 0 &&
+    return (shape->parts == 1 || arch >= 90) && shape->columns % halves == 0 &&
            (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
 
@@ -103,7 +110,7 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
                                                   gemmepi__divide_up(problem->n, shape->tile_n)),
                                    problem->batch);
     double lanes = (double)shape->tile_m / shape->rows * shape->tile_n / shape->columns;
-    double of_step = GEMMEPI__SMALL_THREADS / lanes * 128 / a->bits;
+    double of_step = 32 * shape->warps * shape->parts / lanes * 128 / a->bits;
     int sums = shape->rows * shape->columns, blocks = sums <= 2 ? 2 : 1; /* at a time, of a multiprocessor */
     int loads = gemmepi__small_loads(problem, GEMMEPI__A, shape->rows) +
                 gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
@@ -125,7 +132,7 @@ static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi_
     for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__small_shapes); i++) {
         double time = gemmepi__small_microseconds(context, &own, &gemmepi__small_shapes[i]);
         if (i && (time >= candidate->microseconds ||
-                  !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i])))
+                  !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i], context->arch)))
             continue;
         candidate->shape = i;
         candidate->microseconds = time;
@@ -144,6 +151,7 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
                     shape->tile_n);
     gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows,
                     shape->columns);
+    gemmepi__append(text, "#define GEMMEPI_WARPS %d\n#define GEMMEPI_PARTS %d\n", shape->warps, shape->parts);
     gemmepi__append_lines(text, problem);
 }
 
@@ -158,14 +166,18 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
     memset(small, 0, sizeof *small);
     small->shape = *shape;
     small->applied = candidate->applied;
-    status = gemmepi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, GEMMEPI__SMALL_THREADS,
-                                    &small->launch, &small->params);
+    status = gemmepi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, 32 * shape->warps, &small->launch,
+                                    &small->params);
+    if (!status && small->launch.blocks > (unsigned)(INT_MAX / shape->parts))
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     if (status)
         return status;
+    small->launch.blocks *= (unsigned)shape->parts;
     small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
     gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
-    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-                         shape->tile_m, shape->tile_n,
+    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s%s",
+                         gemmepi__type_name(problem, GEMMEPI__A), shape->tile_m, shape->tile_n,
+                         shape->parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, problem->common, words));
     status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small",
                                          &small->launch);
@@ -221,7 +233,7 @@ static double gemmepi__small_estimate(const gemmepi_context *context, const gemm
                                       const gemmepi__candidate *candidate) {
     const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
     gemmepi__problem own = gemmepi__small_problem(problem);
-    return candidate->parts == 1 && gemmepi__small_shape_takes(problem, shape)
+    return candidate->parts == 1 && gemmepi__small_shape_takes(problem, shape, context->arch)
                ? gemmepi__small_microseconds(context, &own, shape)
                : GEMMEPI__NEVER;
 }
