@@ -24624,8 +24624,8 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
 /* The kernel of the route fused for small products, gemm_small.cu: where rows or columns are few, or all is. Its warps read A and B
  from memory themselves, each a part of k. TF32 is multiplied as F32. */
 
-#define GEMMEPI__SMALL_EDGE    16 /* of so many rows or columns it takes any product, */
-#define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
+#define GEMMEPI__SMALL_EDGE  16 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_PAIRS ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
@@ -24638,12 +24638,10 @@ typedef struct gemmepi__small_shape {
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
   {16, 16, 4, 4, 8, 1}, /* first the one for everything */
-  {1, 8, 1, 2, 8, 1},  {1, 32, 1, 8, 8, 1}, {2, 16, 2, 4, 8, 1}, {4, 16, 4, 4, 8, 1}, {8, 16, 4, 4, 8, 1},
-  {8, 1, 2, 1, 8, 1},  {32, 1, 8, 1, 8, 1}, {16, 4, 4, 4, 8, 1}, {16, 8, 4, 4, 8, 1},
-  {1, 64, 1, 8, 4, 1}, {1, 64, 1, 8, 4, 2}, {1, 64, 1, 8, 4, 4}, {1, 64, 1, 8, 4, 8},
-  {1, 8, 1, 8, 4, 1},  {1, 8, 1, 8, 4, 2},  {1, 8, 1, 8, 4, 4}, {1, 8, 1, 8, 4, 8},
-  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 2}, {64, 1, 8, 1, 4, 4}, {64, 1, 8, 1, 4, 8},
-  {8, 1, 8, 1, 4, 1},  {8, 1, 8, 1, 4, 2},  {8, 1, 8, 1, 4, 4}, {8, 1, 8, 1, 4, 8},
+  {1, 8, 1, 2, 8, 1},   {1, 32, 1, 8, 8, 1}, {2, 16, 2, 4, 8, 1}, {4, 16, 4, 4, 8, 1}, {8, 16, 4, 4, 8, 1},
+  {8, 1, 2, 1, 8, 1},   {32, 1, 8, 1, 8, 1}, {16, 4, 4, 4, 8, 1}, {16, 8, 4, 4, 8, 1}, {1, 64, 1, 8, 4, 1},
+  {1, 64, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
+  {8, 1, 8, 1, 4, 2},   {8, 1, 8, 1, 4, 4},
 };
 
 typedef struct gemmepi__small {
@@ -24702,44 +24700,80 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles, fitted to 182 times of these shapes in CUDA graphs on an H100, which are a fifth off in the mean: of a launch; of a step of
- k, of each load of a lane in it, and of each product that a lane sums; and of a tile's end, and of each of these there. */
-#define GEMMEPI__SMALL_LAUNCH  1000
-#define GEMMEPI__SMALL_STEP    1100
-#define GEMMEPI__SMALL_LOAD    14
-#define GEMMEPI__SMALL_SUM     5
-#define GEMMEPI__SMALL_END     1500
-#define GEMMEPI__SMALL_END_SUM 140
+/* Cycles, fitted to times of these shapes in CUDA graphs, 240 on an H200 and 141 on an H100: of a launch; of a block, of each sum of a
+ lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, of each sum, and of each word
+ that is shifted. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
+#define GEMMEPI__SMALL_LAUNCH    310
+#define GEMMEPI__SMALL_BLOCK     2070
+#define GEMMEPI__SMALL_BLOCK_SUM 90
+#define GEMMEPI__SMALL_CLUSTER   1330
+#define GEMMEPI__SMALL_STEP      610
+#define GEMMEPI__SMALL_LOAD      18
+#define GEMMEPI__SMALL_SUM       14
+#define GEMMEPI__SMALL_SHIFT     10
+#define GEMMEPI__SMALL_WARP      140
+#define GEMMEPI__SMALL_WARP_LOAD 5.5
 
-/* Loads that a lane makes of an operand in a step, `lines` of it along m or n, 16 bytes along k. */
-static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, int lines) {
+/* Clusters leave some multiprocessors' room empty. */
+#define GEMMEPI__SMALL_CLUSTERED 0.97
+
+/* Of the time that memory takes to give the operands, which is not all behind the rest; and how much more of it for each time that what a
+ warp reads of a line goes into 64 bytes after the first. */
+#define GEMMEPI__SMALL_READ  0.47
+#define GEMMEPI__SMALL_APART 0.57
+
+/* What a lane does with an operand in a step. */
+typedef struct gemmepi__small_loads {
+  double loads, shifted; /* the latter in words of 4 bytes */
+  int width; /* bytes that a warp reads of a line */
+} gemmepi__small_loads;
+
+/* lines: of a lane, along m or n; tile: of the warp, which has so many lanes along k. Runs that begin anywhere are read as the two words
+ that cover them. */
+static gemmepi__small_loads gemmepi__small_loads_of(const gemmepi__problem *problem, int operand, int lines,
+  int tile, int lanes) {
   const gemmepi__view *view = &problem->views[operand];
-  int element = view->bits / 8, depth = 16 / element, along_k = (operand == GEMMEPI__B) == view->transposed;
-  int along = along_k ? depth : lines, at_once = gemmepi__copy_unit(problem, operand) / element;
-  return lines * depth / (at_once < along ? at_once : along);
+  int element = view->bits / 8, unit = gemmepi__copy_unit(problem, operand), depth = 16 / element;
+  int along_k = (operand == GEMMEPI__B) == view->transposed, bytes = along_k ? 16 : lines * element;
+  int runs = along_k ? lines : depth;
+  gemmepi__small_loads of = {0, 0, 0};
+  of.loads = runs * (bytes > 2 * unit ? 2 : bytes > unit ? bytes / unit : 1);
+  of.shifted = bytes > 2 * unit ? runs * bytes / 4 : 0;
+  of.width = along_k ? 16 * lanes : tile * element;
+  return of;
 }
 
-/* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
+/* Microseconds with a shape, roughly. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__small_shape *shape) {
-  const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
-  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  const gemmepi__view *views = problem->views;
   int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
     gemmepi__divide_up(problem->n, shape->tile_n)), problem->batch);
-  double lanes = (double)shape->tile_m / shape->rows * shape->tile_n / shape->columns;
-  double of_step = 32 * shape->warps * shape->parts / lanes * 128 / a->bits;
-  int sums = shape->rows * shape->columns, blocks = sums <= 2 ? 2 : 1; /* at a time, of a multiprocessor */
-  int loads = gemmepi__small_loads(problem, GEMMEPI__A, shape->rows) +
-        gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
-  double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
-  double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
-  cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
-  if (shape->rows == 8 || shape->columns == 8)
-    cycles *= 1.4; /* so many registers */
-  cycles *= (double)gemmepi__divide_up(tiles, (int64_t)blocks * context->multiprocessors);
-  cycles /= chip->megahertz;
-  return GEMMEPI__SMALL_LAUNCH / chip->megahertz + (cycles > read ? cycles : read) +
-     gemmepi__sums_microseconds(problem);
+  int halves = gemmepi__halves_in(problem), sums = shape->rows * shape->columns;
+  int lanes = 32 / (shape->tile_m / shape->rows * (shape->tile_n / shape->columns)); /* along k */
+  int depth = 128 / views[GEMMEPI__A].bits, at_once = shape->warps == 4 || sums <= 2 ? 3 : 1; /* blocks */
+  gemmepi__small_loads a = gemmepi__small_loads_of(problem, GEMMEPI__A, shape->rows, shape->tile_m, lanes);
+  gemmepi__small_loads b =
+    gemmepi__small_loads_of(problem, GEMMEPI__B, shape->columns / halves, shape->tile_n / halves, lanes);
+  double steps = ceil((double)problem->k / (lanes * shape->warps * shape->parts * depth));
+  double blocks = (double)tiles * shape->parts / context->multiprocessors; /* of each */
+  double loads = a.loads + halves * b.loads, shifted = a.shifted + halves * b.shifted;
+  double block = GEMMEPI__SMALL_BLOCK + GEMMEPI__SMALL_BLOCK_SUM * sums;
+  double read = GEMMEPI__SMALL_READ * (double)(views[GEMMEPI__A].bytes + views[GEMMEPI__B].bytes) /
+        gemmepi__memory_rate(context);
+  int width = problem->m > problem->n ? a.width : b.width; /* of the larger operand */
+  double alone, beside;
+  if (width < 64)
+    read *= 1 + GEMMEPI__SMALL_APART * (64.0 / width - 1);
+  block += steps * (GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads +
+    GEMMEPI__SMALL_SUM * sums * depth / 8.0 + GEMMEPI__SMALL_SHIFT * shifted);
+  if (shape->parts > 1)
+    block += GEMMEPI__SMALL_CLUSTER;
+  alone = ceil(blocks / (shape->parts > 1 ? GEMMEPI__SMALL_CLUSTERED * at_once : at_once)) * block;
+  beside = ceil(blocks) * shape->warps * (GEMMEPI__SMALL_WARP + steps * GEMMEPI__SMALL_WARP_LOAD * loads);
+  return (GEMMEPI__SMALL_LAUNCH + (alone > beside ? alone : beside)) /
+       gemmepi__chip_of(context->arch)->megahertz +
+     read + gemmepi__sums_microseconds(problem);
 }
 
 static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi__problem *problem,
