@@ -15063,13 +15063,20 @@ static const gemmepi__source gemmepi__sources[] = {
 "multiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
-"#line 1 \"src/kernels/gemm_small.cu\"\n#line 8\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=8,THREADS=32*WARPS,STEP=WARPS*LANES_K*DEPTH;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\nstatic_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\n"
-"static constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH;\nstatic constexpr int AT_ONCE=Unit/(int)sizeof(In)<ALONG?Unit/(int)sizeof(In):ALONG;\nconst In*from;\nlong long ld;\nint exist;\nWords<In,AT_ONCE>words[ACROSS][ALONG/AT_ONCE]={};\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further){\nld=x.ld;\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const In*)x.data+item*x.stride +(Rows?first*ld+first_k:first_k*ld+first);\n}\ntemplate<bool Whole>DEVICE void load(int k_left){\nint along=Rows?k_left:exist,across=Rows?exist:k_left;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE)\nif(Whole||(i<across&&j+AT_ONCE<=along))\nwords[i][j/AT_ONCE]= *reinterpret_cast<const Words<In,AT_ONCE> *>(from+i*ld+j);\nelse\nwords[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(from+i*ld+j,i<across?along-j:0));\n}\n\nDEVICE void load(int k_left){\n"
-"if(exist==Lines&&k_left>=DEPTH)\nload<true>(k_left);\nelse\nload<false>(k_left);\nfrom+=Rows?STEP:STEP*ld;\n}\nDEVICE void take(float(&values)[Lines][DEPTH])const{\n#pragma unroll\nfor(int i=0;i<ACROSS;i++)\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nfloat some[AT_ONCE];\nwords_to_acc(words[i][j/AT_ONCE],some);\n#pragma unroll\nfor(int l=0;l<AT_ONCE;l++)\nvalues[Rows?i:j+l][Rows?j+l:i]=some[l];\n}\n}\n};\n\n\n\nconstexpr int AHEAD_BYTES=32768;\ntemplate<bool Rows,int Lines>DEVICE void fetch_ahead(const gemmepi__kernel_matrix&x,long long item,long long first,\nlong long extent,long long further,int k){\nconstexpr int MOST=AHEAD_BYTES/Lines/(int)sizeof(In);\nconst In*from=(const In*)x.data+item*x.stride;\nint steps=k<MOST?k:MOST,there=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nif(Rows){\nif((int)threadIdx.x<there)\nfetch_run(from+(first+(int)threadIdx.x)*x.ld,(u32)(steps*sizeof(In)));\n}else{\nfor(int i=(int)threadIdx.x;i<steps;i+=THREADS)\n"
-"fetch_line(from+i*x.ld+first);\n}\n}\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\nsums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)float results[WARPS][HALVES_IN][TILE_M][TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 part=blockIdx.x/p.column_tiles,item=part/p.row_tiles;\nlong long tile_row=(long long)(part-item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(blockIdx.x-part*p.column_tiles)*TILE_N;\nint warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\n",
-"int lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nint first_k=(warp*LANES_K+lane_k)*DEPTH,k_left=(int)params.k-first_k;\nPart<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>a;\nPart<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>b[HALVES_IN];\na.begin(params.a,item,tile_row+row,p.m,first_k,0);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,p.n,first_k,half*p.n);\n\nbegin_launch_behind();\nif(p.m<p.n)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,(int)params.k);\nelse\nfetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\nlong long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\n"
-"Epilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\n#pragma unroll 1\nfor(k_left+=STEP;k_left>0;k_left-=STEP){\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\na.take(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take(columns[half]);\na.load(k_left-STEP);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].load(k_left-STEP);\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int i=0;i<SUMS;i++)\nsums[i]=fmaf(rows[i/COLUMNS%ROWS][k],columns[i/(COLUMNS*ROWS)][i%COLUMNS][k],sums[i]);\n}\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\nresults[warp][at/(COLUMNS*ROWS)][row+at/COLUMNS%ROWS][column+at%COLUMNS]=sums[i];\n}\n__syncthreads();\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\n"
-"for(int i=0;i<WARPS*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][half][y][x*RUN+j];\n}\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,part,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
+"#line 1 \"src/kernels/gemm_small.cu\"\n#line 9\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_WARPS 8\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,PARTS=GEMMEPI_PARTS;\nconstexpr int PART=WARPS*LANES_K*DEPTH,STEP=PARTS*PART;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
+"static_assert(TILE_M*WIDTH<=THREADS,\"a thread has a run at most\");\n\n\n\n\ntemplate<bool Rows,int Lines,int Unit>struct Part{\nstatic constexpr int ALONG=Rows?DEPTH:Lines,ACROSS=Rows?Lines:DEPTH,BYTES=ALONG*(int)sizeof(In);\nstatic constexpr bool SHIFTED=BYTES>2*Unit;\nstatic constexpr int AT_ONCE=SHIFTED||Unit>BYTES?ALONG:Unit/(int)sizeof(In),PIECES=SHIFTED?2:ALONG/AT_ONCE;\ntypedef Words<In,AT_ONCE>Piece;\nconst char*from;\nlong long ld;\nint exist;\nint least;\nbool starts_inside;\nbool easy=false;\nu32 shifts=0;\nPiece pieces[ACROSS][PIECES]={};\n\n\nDEVICE void begin(const gemmepi__kernel_matrix&x,long long item,long long first,long long extent,int first_k,\nlong long further,long long whole){\nconst In*start=(const In*)x.data+item*x.stride;\nld=x.ld*(long long)sizeof(In);\nexist=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nfrom=(const char*)(start+(Rows?first*x.ld+first_k:first_k*x.ld+first));\n"
+"starts_inside= !SHIFTED||from-(const char*)start>=(long long)shift_of(0,BYTES-1);\nleast=DEPTH;\nif(Rows)\nleast+=SHIFTED&&first+exist>=whole?DEPTH:0;\nelse if(first+(SHIFTED?2:1)*ALONG>whole)\nleast+=x.ld>=2*ALONG?1:2*ALONG;\n}\nDEVICE u32 shift_of(int i,u32 bits)const{\nreturn((u32)(u64)from+(u32)i*(u32)ld)&bits;\n}\n\nDEVICE void go_to_next_run(const char*&at,int i)const{\nat+= !Rows||i+1<exist?ld:0;\n}\nDEVICE void load_words(const char*at,int i){\nif(SHIFTED){\nu32 shift=(u32)(u64)at&(BYTES-1);\nat-=shift;\npieces[i][0]= *reinterpret_cast<const Piece*>(at);\nif(shift)\npieces[i][PIECES-1]= *reinterpret_cast<const Piece*>(at+BYTES);\n}else{\n#pragma unroll\nfor(int j=0;j<PIECES;j++)\npieces[i][j]= *reinterpret_cast<const Piece*>(at+j*sizeof(Piece));\n}\n}\nDEVICE void load_words(){\nconst char*at=from;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++){\nload_words(at,i);\ngo_to_next_run(at,i);\n}\n}\nDEVICE void load_elements(int k_left){\n"
+"int along=Rows?k_left:exist,across=Rows?exist:k_left;\nconst char*at=from;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++){\n#pragma unroll\nfor(int j=0;j<ALONG;j+=AT_ONCE){\nconst In*piece=(const In*)at+j;\nif(!SHIFTED&&i<across&&j+AT_ONCE<=along)\npieces[i][j/AT_ONCE]= *reinterpret_cast<const Piece*>(piece);\nelse\npieces[i][j/AT_ONCE]=words_of(read_elements<AT_ONCE>(piece,i<across?along-j:0));\n}\ngo_to_next_run(at,i);\n}\n}\n\nDEVICE void end_loads(int k_left){\nif(!easy&&k_left>0)\nload_elements(k_left);\nshifts=easy?BYTES-1:0;\nfrom+=Rows?STEP*(long long)sizeof(In):STEP*ld;\n}\n\nDEVICE void take(int i,float(&values)[Lines][DEPTH])const{\nfloat some[PIECES][AT_ONCE];\nif constexpr(SHIFTED){\nconstexpr int WORDS=BYTES/4;\nu32 words[2*WORDS],shift=shift_of(i,shifts);\nmemcpy(words,pieces[i],sizeof words);\n#pragma unroll\nfor(int bit=BYTES/2;bit>=4;bit/=2)\n#pragma unroll\nfor(int j=0;bit>=Unit&&j<2*WORDS-bit/4;j++)\nwords[j]=shift&bit?words[j+bit/4]:words[j];\n#pragma unroll\n"
+"for(int j=0;Unit<4&&j<WORDS;j++)\nwords[j]=__funnelshift_r(words[j],words[j+1],shift*8);\nPiece piece;\nmemcpy(&piece,words,sizeof piece);\n",
+"words_to_acc(piece,some[0]);\n}else{\n#pragma unroll\nfor(int j=0;j<PIECES;j++)\nwords_to_acc(pieces[i][j],some[j]);\n}\n#pragma unroll\nfor(int j=0;j<ALONG;j++)\nvalues[Rows?i:j][Rows?j:i]=some[j/AT_ONCE][j%AT_ONCE];\n}\n\nDEVICE void take_and_load(float(&values)[Lines][DEPTH]){\nconst char*at=from;\n#pragma unroll\nfor(int i=0;i<ACROSS;i++){\ntake(i,values);\nif(easy)\nload_words(at,i);\ngo_to_next_run(at,i);\n}\n}\n};\n\ntypedef Part<GEMMEPI_A_ROWS,ROWS,GEMMEPI_A_UNIT>A_part;\ntypedef Part<GEMMEPI_B_ROWS,COLUMNS,GEMMEPI_B_UNIT>B_part;\n\n\ntemplate<bool Of_a>\nDEVICE void multiply(int i,const float(&rows)[ROWS][DEPTH],const float(&columns)[COLUMNS][DEPTH],float*sums){\nconstexpr bool Rows=Of_a?GEMMEPI_A_ROWS:GEMMEPI_B_ROWS;\n#pragma unroll\nfor(int k=0;k<DEPTH;k++)\n#pragma unroll\nfor(int j=0;j<ROWS*COLUMNS;j++)\nif((!Rows?k:Of_a?j/COLUMNS:j%COLUMNS)==i)\nsums[j]=fmaf(rows[j/COLUMNS][k],columns[j%COLUMNS][k],sums[j]);\n}\n\n\n\n"
+"DEVICE void add_step(A_part&a,B_part(&b)[HALVES_IN],float(&sums)[SUMS]){\nconstexpr bool A_IS_LAST=ROWS>COLUMNS;\nfloat rows[ROWS][DEPTH],columns[HALVES_IN][COLUMNS][DEPTH];\nif constexpr(A_IS_LAST){\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].take_and_load(columns[half]);\nconst char*at=a.from;\n#pragma unroll\nfor(int i=0;i<A_part::ACROSS;i++){\na.take(i,rows);\nif(a.easy)\na.load_words(at,i);\na.go_to_next_run(at,i);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nmultiply<true>(i,rows,columns[half],sums+half*ROWS*COLUMNS);\n}\n}else{\na.take_and_load(rows);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++){\nconst char*at=b[half].from;\n#pragma unroll\nfor(int i=0;i<B_part::ACROSS;i++){\nb[half].take(i,columns[half]);\nif(b[half].easy)\nb[half].load_words(at,i);\nb[half].go_to_next_run(at,i);\nmultiply<false>(i,rows,columns[half],sums+half*ROWS*COLUMNS);\n}\n}\n}\n}\n\n\n\nconstexpr int AHEAD_BYTES=32768;\n"
+"template<bool Rows,int Lines>DEVICE void fetch_ahead(const gemmepi__kernel_matrix&x,long long item,long long first,\nlong long extent,long long further,int first_k,int k){\nconstexpr int ROOM=AHEAD_BYTES/Lines/(int)sizeof(In),MOST=PARTS>1&&PART<ROOM?PART:ROOM;\nconst In*from=(const In*)x.data+item*x.stride +first_k*(Rows?1:x.ld);\nint steps=k-first_k<MOST?k-first_k:MOST,there=extent-first<Lines?(int)(extent-first):Lines;\nfirst+=further;\nif(Rows){\nif((int)threadIdx.x<there&&steps>0)\nfetch_run(from+(first+(int)threadIdx.x)*x.ld,(u32)(steps*sizeof(In)));\n}else{\nfor(int i=(int)threadIdx.x;i<steps;i+=THREADS)\nfetch_line(from+i*x.ld+first);\n}\n}\n\n\nDEVICE int sum_of_lanes(int lane_k,float(&sums)[SUMS]){\nint first=0;\n#pragma unroll\nfor(int step=1;step<LANES_K;step*=2){\nbool halves=2*step<=SUMS,upper=halves&&lane_k&step;\n#pragma unroll\nfor(int j=0;j<SUMS/(2*step)+ !halves;j++){\nfloat other=sums[halves?j+SUMS/(2*step):j],sent=upper?sums[j]:other;\n"
+"sums[j]=(upper?other:sums[j])+__shfl_xor_sync(0xffffffffu,sent,K_FIRST?step:step*OTHERS);\n}\nfirst+=upper?SUMS/(2*step):0;\n}\nreturn first;\n}\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\nDEVICE void all_have_come(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\nDEVICE float sum_of_part(const float*at,u32 part){\nu32 there;\nfloat sum;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(part));\nasm volatile(\"ld.shared::cluster.f32 %0, [%1];\" : \"=f\"(sum): \"r\"(there): \"memory\");\nreturn sum;\n}\n#else\n#define CLUSTER\n#endif\n\n\ntemplate<int Count>DEVICE void add_parts(u32 part,float(&results)[WARPS][Count]){\n#if GEMMEPI_PARTS > 1\n__shared__ float of_part[Count];\nfor(int i=(int)threadIdx.x;i<Count;i+=THREADS){\nfloat sum=results[0][i];\n#pragma unroll\nfor(int warp=1;warp<WARPS;warp++)\n"
+"sum+=results[warp][i];\nof_part[i]=sum;\n}\n__syncwarp();\nall_have_come();\nfor(int i=(int)threadIdx.x;part==0&&i<Count;i+=THREADS){\n",
+"float sums[PARTS];\n#pragma unroll\nfor(int other=0;other<PARTS;other++)\nsums[other]=sum_of_part(of_part+i,other);\n#pragma unroll\nfor(int other=1;other<PARTS;other++)\nsums[0]+=sums[other];\nresults[0][i]=sums[0];\n}\n__syncthreads();\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\" ::: \"memory\");\n#endif\n}\n\nDEVICE void first_has_read(){\n#if GEMMEPI_PARTS > 1\nasm volatile(\"barrier.cluster.wait.aligned;\" ::: \"memory\");\n#endif\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params){\n__shared__ alignas(16)float results[WARPS][HALVES_IN*TILE_M*TILE_N];\nconst gemmepi__epilogue_params&p=params.epilogue;\nu32 tile=blockIdx.x/PARTS,part=blockIdx.x%PARTS;\nu32 line=tile/p.column_tiles,item=line/p.row_tiles;\nlong long tile_row=(long long)(line -item*p.row_tiles)*TILE_M;\nlong long tile_column=(long long)(tile -line*p.column_tiles)*TILE_N;\n"
+"int warp=(int)threadIdx.x/32,lane=(int)threadIdx.x%32;\nint lane_k=K_FIRST?lane%LANES_K:lane/OTHERS,other=K_FIRST?lane/LANES_K:lane%OTHERS;\nint row=other/LANES_N*ROWS,column=other%LANES_N*COLUMNS;\nint block_k=(int)part*PART,first_k=block_k+(warp*LANES_K+lane_k)*DEPTH,k_left=(int)params.k-first_k;\nA_part a;\nB_part b[HALVES_IN];\na.begin(params.a,item,tile_row+row,p.m,first_k,0,p.m);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].begin(params.b,item,tile_column+column,p.n,first_k,half*p.n,HALVES_IN*p.n);\nif(a.exist<=0||b[0].exist<=0)\nk_left=0;\n\nbegin_launch_behind();\nif(p.m<p.n)\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nfetch_ahead<GEMMEPI_B_ROWS,TILE_N>(params.b,item,tile_column,p.n,half*p.n,block_k,(int)params.k);\nelse\nfetch_ahead<GEMMEPI_A_ROWS,TILE_M>(params.a,item,tile_row,p.m,0,block_k,(int)params.k);\n\nafter_launches_before();\n\nint x=(int)threadIdx.x%WIDTH,y=(int)threadIdx.x/WIDTH;\n"
+"long long own_row=tile_row+y,first=tile_column+x*RUN;\nint valid=part==0&&y<TILE_M&&own_row<p.m&&first<p.n?(p.n-first<RUN?(int)(p.n-first):RUN):0;\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,first,valid);\nOf_columns of=load_columns(p,item,first,valid);\nSaved saved;\nload_saved(p,state,item,own_row,first,valid,saved);\n\nfloat sums[SUMS]={};\nbool some=false;\n#pragma unroll 1\ndo{\na.easy=k_left>=a.least&&(some||a.starts_inside);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].easy=k_left>=b[half].least&&(some||b[half].starts_inside);\nif(some){\nadd_step(a,b,sums);\n}else{\nif(a.easy)\na.load_words();\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nif(b[half].easy)\nb[half].load_words();\n}\na.end_loads(k_left);\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half].end_loads(k_left);\nsome=k_left>0;\nk_left-=STEP;\n}while(some);\nint from=sum_of_lanes(lane_k,sums);\n#pragma unroll\nfor(int i=0;i<LEFT;i++){\nint at=from+i;\n"
+"results[warp][(at/(COLUMNS*ROWS)*TILE_M+row+at/COLUMNS%ROWS)*TILE_N+column+at%COLUMNS]=sums[i];\n}\n__syncthreads();\nadd_parts(part,results);\n\nAcc v[HALVES][RUN]={};\nif(valid>0){\n#pragma unroll\nfor(int i=0;i<(PARTS>1?1:WARPS)*HALVES_IN*RUN;i++){\nint half=i/RUN%HALVES_IN,j=i%RUN;\nif(j<TILE_N)\nv[half][j]+=results[i/(HALVES_IN*RUN)][(half*TILE_M+y)*TILE_N+x*RUN+j];\n}\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\nv[i/RUN][i%RUN]=i%RUN<valid?v[i/RUN][i%RUN]:0;\nepilogue(p,state,of,saved,item,own_row,first,valid,v);\nstore_result(p,state,item,own_row,first,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,line,first,valid,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\nfirst_has_read();\n}\n"}},
 {"gemm_weights.cu",
 {
 "#line 1 \"src/kernels/gemm_weights.cu\"\n\n\n#define GEMMEPI_WGMMA 0\n#include \"weights.cuh\"\n\nconstexpr int UNIT=16;\n\nstruct alignas(16)Four{\nu32 at[4];\n};\n\n\n\n\nDEVICE void copy_unit(u32 to,const void*from,int bytes){\nasm volatile(\"cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\n}\n\ntemplate<int Size>DEVICE int place_of_unit(int line,int unit){\nreturn unit ^(Size==2?line%2:STEP<128?0:line%2*4);\n}\n\n\n\ntemplate<class T,int Lines,int Halves>struct Copies{\nstatic constexpr int UNITS=STEP*(int)sizeof(T)/UNIT,LINES=THREADS/UNITS,COUNT=Lines<LINES?1:Lines/LINES;\nstatic constexpr int OF_HALF=Lines/Halves,ELEMENTS=UNIT/(int)sizeof(T);\nstatic_assert(OF_HALF%LINES==0||(Halves==1&&Lines<LINES),\"all threads copy as much of either half, or some one unit\");\nstatic_assert(LINES%2==0,\"a thread's lines have their units in one place\");\nconst gemmepi__kernel_matrix&x;\nconst T*from,*start;\nint exist;\n\n"
@@ -24668,21 +24675,24 @@ static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
 /* The kernel of the route fused for small products, gemm_small.cu: where rows or columns are few, or all is. Its warps read A and B
  from memory themselves, each a part of k. TF32 is multiplied as F32. */
 
-#define GEMMEPI__SMALL_THREADS 256 /* gemm_small.cu, of a block */
-#define GEMMEPI__SMALL_EDGE    16 /* of so many rows or columns it takes any product, */
-#define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
+#define GEMMEPI__SMALL_EDGE  16 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_PAIRS ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
   short tile_m, tile_n; /* of a block, and of each of its warps */
   short rows, columns; /* of a lane; lanes that are left divide k */
+  short warps; /* of a block, which divide k, too */
+  short parts; /* blocks of a cluster, likewise */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-  {16, 16, 4, 4}, /* first the one for everything */
-  {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
-  {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
+  {16, 16, 4, 4, 8, 1}, /* first the one for everything */
+  {1, 8, 1, 2, 8, 1},   {1, 32, 1, 8, 8, 1}, {2, 16, 2, 4, 8, 1}, {4, 16, 4, 4, 8, 1}, {8, 16, 4, 4, 8, 1},
+  {8, 1, 2, 1, 8, 1},   {32, 1, 8, 1, 8, 1}, {16, 4, 4, 4, 8, 1}, {16, 8, 4, 4, 8, 1}, {1, 64, 1, 8, 4, 1},
+  {1, 64, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
+  {8, 1, 8, 1, 4, 2},   {8, 1, 8, 1, 4, 4},
 };
 
 typedef struct gemmepi__small {
@@ -24716,9 +24726,10 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
   return "BATCH_INVARIANT: its shapes divide k among more threads or fewer";
 }
 
-static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
+/* Clusters are Hopper's and later. */
+static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape, int arch) {
   int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
-  return shape->columns % halves == 0 &&
+  return (shape->parts == 1 || arch >= 90) && shape->columns % halves == 0 &&
      (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
 
@@ -24740,44 +24751,80 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles, fitted to 182 times of these shapes in CUDA graphs on an H100, which are a fifth off in the mean: of a launch; of a step of
- k, of each load of a lane in it, and of each product that a lane sums; and of a tile's end, and of each of these there. */
-#define GEMMEPI__SMALL_LAUNCH  1000
-#define GEMMEPI__SMALL_STEP    1100
-#define GEMMEPI__SMALL_LOAD    14
-#define GEMMEPI__SMALL_SUM     5
-#define GEMMEPI__SMALL_END     1500
-#define GEMMEPI__SMALL_END_SUM 140
+/* Cycles, fitted to times of these shapes in CUDA graphs, 240 on an H200 and 141 on an H100: of a launch; of a block, of each sum of a
+ lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, of each sum, and of each word
+ that is shifted. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
+#define GEMMEPI__SMALL_LAUNCH    310
+#define GEMMEPI__SMALL_BLOCK     2070
+#define GEMMEPI__SMALL_BLOCK_SUM 90
+#define GEMMEPI__SMALL_CLUSTER   1330
+#define GEMMEPI__SMALL_STEP      610
+#define GEMMEPI__SMALL_LOAD      18
+#define GEMMEPI__SMALL_SUM       14
+#define GEMMEPI__SMALL_SHIFT     10
+#define GEMMEPI__SMALL_WARP      140
+#define GEMMEPI__SMALL_WARP_LOAD 5.5
 
-/* Loads that a lane makes of an operand in a step, `lines` of it along m or n, 16 bytes along k. */
-static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, int lines) {
+/* Clusters leave some multiprocessors' room empty. */
+#define GEMMEPI__SMALL_CLUSTERED 0.97
+
+/* Of the time that memory takes to give the operands, which is not all behind the rest; and how much more of it for each time that what a
+ warp reads of a line goes into 64 bytes after the first. */
+#define GEMMEPI__SMALL_READ  0.47
+#define GEMMEPI__SMALL_APART 0.57
+
+/* What a lane does with an operand in a step. */
+typedef struct gemmepi__small_loads {
+  double loads, shifted; /* the latter in words of 4 bytes */
+  int width; /* bytes that a warp reads of a line */
+} gemmepi__small_loads;
+
+/* lines: of a lane, along m or n; tile: of the warp, which has so many lanes along k. Runs that begin anywhere are read as the two words
+ that cover them. */
+static gemmepi__small_loads gemmepi__small_loads_of(const gemmepi__problem *problem, int operand, int lines,
+  int tile, int lanes) {
   const gemmepi__view *view = &problem->views[operand];
-  int element = view->bits / 8, depth = 16 / element, along_k = (operand == GEMMEPI__B) == view->transposed;
-  int along = along_k ? depth : lines, at_once = gemmepi__copy_unit(problem, operand) / element;
-  return lines * depth / (at_once < along ? at_once : along);
+  int element = view->bits / 8, unit = gemmepi__copy_unit(problem, operand), depth = 16 / element;
+  int along_k = (operand == GEMMEPI__B) == view->transposed, bytes = along_k ? 16 : lines * element;
+  int runs = along_k ? lines : depth;
+  gemmepi__small_loads of = {0, 0, 0};
+  of.loads = runs * (bytes > 2 * unit ? 2 : bytes > unit ? bytes / unit : 1);
+  of.shifted = bytes > 2 * unit ? runs * bytes / 4 : 0;
+  of.width = along_k ? 16 * lanes : tile * element;
+  return of;
 }
 
-/* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
+/* Microseconds with a shape, roughly. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__small_shape *shape) {
-  const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
-  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  const gemmepi__view *views = problem->views;
   int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
     gemmepi__divide_up(problem->n, shape->tile_n)), problem->batch);
-  double lanes = (double)shape->tile_m / shape->rows * shape->tile_n / shape->columns;
-  double of_step = GEMMEPI__SMALL_THREADS / lanes * 128 / a->bits;
-  int sums = shape->rows * shape->columns, blocks = sums <= 2 ? 2 : 1; /* at a time, of a multiprocessor */
-  int loads = gemmepi__small_loads(problem, GEMMEPI__A, shape->rows) +
-        gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
-  double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
-  double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
-  cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
-  if (shape->rows == 8 || shape->columns == 8)
-    cycles *= 1.4; /* so many registers */
-  cycles *= (double)gemmepi__divide_up(tiles, (int64_t)blocks * context->multiprocessors);
-  cycles /= chip->megahertz;
-  return GEMMEPI__SMALL_LAUNCH / chip->megahertz + (cycles > read ? cycles : read) +
-     gemmepi__sums_microseconds(problem);
+  int halves = gemmepi__halves_in(problem), sums = shape->rows * shape->columns;
+  int lanes = 32 / (shape->tile_m / shape->rows * (shape->tile_n / shape->columns)); /* along k */
+  int depth = 128 / views[GEMMEPI__A].bits, at_once = shape->warps == 4 || sums <= 2 ? 3 : 1; /* blocks */
+  gemmepi__small_loads a = gemmepi__small_loads_of(problem, GEMMEPI__A, shape->rows, shape->tile_m, lanes);
+  gemmepi__small_loads b =
+    gemmepi__small_loads_of(problem, GEMMEPI__B, shape->columns / halves, shape->tile_n / halves, lanes);
+  double steps = ceil((double)problem->k / (lanes * shape->warps * shape->parts * depth));
+  double blocks = (double)tiles * shape->parts / context->multiprocessors; /* of each */
+  double loads = a.loads + halves * b.loads, shifted = a.shifted + halves * b.shifted;
+  double block = GEMMEPI__SMALL_BLOCK + GEMMEPI__SMALL_BLOCK_SUM * sums;
+  double read = GEMMEPI__SMALL_READ * (double)(views[GEMMEPI__A].bytes + views[GEMMEPI__B].bytes) /
+        gemmepi__memory_rate(context);
+  int width = problem->m > problem->n ? a.width : b.width; /* of the larger operand */
+  double alone, beside;
+  if (width < 64)
+    read *= 1 + GEMMEPI__SMALL_APART * (64.0 / width - 1);
+  block += steps * (GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads +
+    GEMMEPI__SMALL_SUM * sums * depth / 8.0 + GEMMEPI__SMALL_SHIFT * shifted);
+  if (shape->parts > 1)
+    block += GEMMEPI__SMALL_CLUSTER;
+  alone = ceil(blocks / (shape->parts > 1 ? GEMMEPI__SMALL_CLUSTERED * at_once : at_once)) * block;
+  beside = ceil(blocks) * shape->warps * (GEMMEPI__SMALL_WARP + steps * GEMMEPI__SMALL_WARP_LOAD * loads);
+  return (GEMMEPI__SMALL_LAUNCH + (alone > beside ? alone : beside)) /
+       gemmepi__chip_of(context->arch)->megahertz +
+     read + gemmepi__sums_microseconds(problem);
 }
 
 static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -24786,7 +24833,7 @@ static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi_
   int i;
   for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__small_shapes); i++) {
     double time = gemmepi__small_microseconds(context, &own, &gemmepi__small_shapes[i]);
-    if (i && (time >= candidate->microseconds || !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i])))
+    if (i && (time >= candidate->microseconds || !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i], context->arch)))
       continue;
     candidate->shape = i;
     candidate->microseconds = time;
@@ -24803,6 +24850,7 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
     gemmepi__type_name(problem, GEMMEPI__A), applied);
   gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows, shape->columns);
+  gemmepi__append(text, "#define GEMMEPI_WARPS %d\n#define GEMMEPI_PARTS %d\n", shape->warps, shape->parts);
   gemmepi__append_lines(text, problem);
 }
 
@@ -24817,13 +24865,17 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
   memset(small, 0, sizeof *small);
   small->shape = *shape;
   small->applied = candidate->applied;
-  status = gemmepi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, GEMMEPI__SMALL_THREADS, &small->launch, &small->params);
+  status = gemmepi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, 32 * shape->warps, &small->launch, &small->params);
+  if (!status && small->launch.blocks > (unsigned)(INT_MAX / shape->parts))
+    status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
   if (status)
     return status;
+  small->launch.blocks *= (unsigned)shape->parts;
   small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
   gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
-  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-    shape->tile_m, shape->tile_n, gemmepi__name_of_epilogue(problem, problem->common, words));
+  gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s%s",
+    gemmepi__type_name(problem, GEMMEPI__A), shape->tile_m, shape->tile_n, shape->parts > 1 ? "_parts" : "",
+    gemmepi__name_of_epilogue(problem, problem->common, words));
   status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small", &small->launch);
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, small->params.epilogue.row_tiles, &small->sums);
@@ -24873,7 +24925,7 @@ static double gemmepi__small_estimate(const gemmepi_context *context, const gemm
   const gemmepi__candidate *candidate) {
   const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
   gemmepi__problem own = gemmepi__small_problem(problem);
-  return candidate->parts == 1 && gemmepi__small_shape_takes(problem, shape)
+  return candidate->parts == 1 && gemmepi__small_shape_takes(problem, shape, context->arch)
        ? gemmepi__small_microseconds(context, &own, shape)
        : GEMMEPI__NEVER;
 }

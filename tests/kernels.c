@@ -48,6 +48,8 @@ static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family fp8 = {"fp8", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
+static const family small_parts = {"small_parts", "gemm_small.cu", 90, NULL,
+                                   0}; /* clusters are Hopper's and later */
 static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
 static const family weights_parts = {"weights_parts", "gemm_weights.cu", 90, NULL,
                                      0}; /* clusters are Hopper's and later */
@@ -63,6 +65,7 @@ static const family grouped_plain = {"grouped_plain", "gemm_plain.cu", 0, NULL, 
 static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
 static const family small_inside = {"small_inside", "gemm_small.cu", 80, NULL, 0};
+static const family small_parts_inside = {"small_parts_inside", "gemm_small.cu", 90, NULL, 0};
 static const family weights_inside = {"weights_inside", "gemm_weights.cu", 90, NULL, 0};
 static const family weights_wgmma_inside = {"weights_wgmma_inside", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
 
@@ -1052,10 +1055,10 @@ static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
     append_results(&text, &desc);
     gemmepi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
     normalise(&desc, name, &problem);
-    if (!gemmepi__small_shape_takes(&problem, cut))
+    if (!gemmepi__small_shape_takes(&problem, cut, 90))
         return;
     gemmepi__append_small_defines(&defines, &problem, cut, applied);
-    add(&small, name, prologue);
+    add(cut->parts > 1 ? &small_parts : &small, name, prologue);
 }
 
 /* Every shape in every layout, and every activation in some shape. */
@@ -1683,7 +1686,7 @@ static void add_inside_groups(const family *of, const struct formula_row *row, g
             gemmepi__weights_stages(&problem, &gemmepi__weights_shapes[shape], 80), applied);
     } else {
         if (gemmepi__leaves_states(&problem) ||
-            !gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape]))
+            !gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape], 90))
             return;
         gemmepi__append_small_defines(&defines, &problem, &gemmepi__small_shapes[shape], applied);
     }
@@ -1692,6 +1695,8 @@ static void add_inside_groups(const family *of, const struct formula_row *row, g
              odd ? "_odd" : "", applied ? "" : "_scaled", groups ? "_of_rows" : "");
     if (of == &weights_inside && gemmepi__weights_shapes[shape].wgmma)
         of = &weights_wgmma_inside;
+    if (of == &small_inside && gemmepi__small_shapes[shape].parts > 1)
+        of = &small_parts_inside;
     add(of, name, prologue);
 }
 

@@ -2,7 +2,8 @@
 //
 // A block has one small tile. Its warps, and lanes within each, divide k among them. A lane reads its rows of A and columns of
 // B from memory into registers, 16 bytes of k at a time, the next ones while it multiplies and adds those before in F32. Lanes, then
-// warps add up what they have, always in the same order, and a thread finishes a run of eight. Any ld and any alignment.
+// warps add up what they have, always in the same order, and a thread finishes a run of eight. With PARTS the blocks of a cluster divide
+// k, too, and the first of them adds up what each has. Any ld and any alignment.
 //
 // What lies beyond m, n and k is zero, and only what exists is stored.
 #include "epilogue.cuh"
@@ -13,6 +14,8 @@
 #define GEMMEPI_TILE_N  32 // of both halves together
 #define GEMMEPI_ROWS    1  // of a lane
 #define GEMMEPI_COLUMNS 8
+#define GEMMEPI_WARPS   8
+#define GEMMEPI_PARTS   1  // blocks of a cluster
 #define GEMMEPI_A_ROWS  1  // A's elements along k lie side by side; else those along m
 #define GEMMEPI_B_ROWS  1  // likewise B's along k, else those along n
 #define GEMMEPI_A_UNIT  16 // bytes at whose multiples all lines of A begin: 16, 8, 4 or 2
@@ -23,71 +26,198 @@ typedef GEMMEPI_INPUT In;
 constexpr int ROWS = GEMMEPI_ROWS, COLUMNS = GEMMEPI_COLUMNS / HALVES_IN, DEPTH = 16 / sizeof(In);
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N / HALVES_IN, WIDTH = TILE_N < RUN ? 1 : TILE_N / RUN; // runs of a row
 constexpr int LANES_N = TILE_N / COLUMNS, OTHERS = TILE_M / ROWS * LANES_N, LANES_K = 32 / OTHERS;
-constexpr int WARPS = 8, THREADS = 32 * WARPS, STEP = WARPS * LANES_K * DEPTH; // STEP: of k
+constexpr int WARPS = GEMMEPI_WARPS, THREADS = 32 * WARPS, PARTS = GEMMEPI_PARTS;
+constexpr int PART = WARPS * LANES_K * DEPTH, STEP = PARTS * PART; // of k: what a block takes of a step, and a cluster
 constexpr int SUMS = HALVES_IN * ROWS * COLUMNS, LEFT = SUMS > LANES_K ? SUMS / LANES_K : 1; // of a lane, at first and at last
 constexpr bool K_FIRST = LANES_N > 1 ? GEMMEPI_B_ROWS : GEMMEPI_A_ROWS; // lanes side by side read what lies so
 static_assert(TILE_M * WIDTH <= THREADS, "a thread has a run at most");
 
-// A lane's part of an operand: Lines along m or n, DEPTH elements along k. Rows: these lie side by side.
+// A lane's part of an operand in a step: Lines along m or n, DEPTH elements along k. They are ACROSS runs of ALONG elements that lie side
+// by side (Rows: along k). Where a run begins anywhere it is read as the two aligned words of its size that cover it, and shifted when
+// it is taken. So bytes beside it are read, but none outside of the matrix: runs near its ends are read element by element.
 template <bool Rows, int Lines, int Unit> struct Part {
-    static constexpr int ALONG = Rows ? DEPTH : Lines, ACROSS = Rows ? Lines : DEPTH;
-    static constexpr int AT_ONCE = Unit / (int)sizeof(In) < ALONG ? Unit / (int)sizeof(In) : ALONG;
-    const In *from;
-    long long ld;
-    int exist; // lines
-    Words<In, AT_ONCE> words[ACROSS][ALONG / AT_ONCE] = {};
+    static constexpr int ALONG = Rows ? DEPTH : Lines, ACROSS = Rows ? Lines : DEPTH, BYTES = ALONG * (int)sizeof(In);
+    static constexpr bool SHIFTED = BYTES > 2 * Unit;
+    static constexpr int AT_ONCE = SHIFTED || Unit > BYTES ? ALONG : Unit / (int)sizeof(In), PIECES = SHIFTED ? 2 : ALONG / AT_ONCE;
+    typedef Words<In, AT_ONCE> Piece;
+    const char *from; // where the step lies that is loaded next
+    long long ld;     // in bytes
+    int exist;        // lines
+    int least;        // of k that is left, for words to be inside of the matrix
+    bool starts_inside; // the words of the first step
+    bool easy = false;  // the step that is loaded is in words
+    u32 shifts = 0;     // those of an address that shift what is taken next
+    Piece pieces[ACROSS][PIECES] = {};
 
+    // further: to the half's lines, of all `whole`.
     __device__ inline void begin(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent, int first_k,
-                                 long long further) {
-        ld = x.ld;
+                                 long long further, long long whole) {
+        const In *start = (const In *)x.data + item * x.stride;
+        ld = x.ld * (long long)sizeof(In);
         exist = extent - first < Lines ? (int)(extent - first) : Lines;
         first += further;
-        from = (const In *)x.data + item * x.stride + (Rows ? first * ld + first_k : first_k * ld + first);
+        from = (const char *)(start + (Rows ? first * x.ld + first_k : first_k * x.ld + first));
+        starts_inside = !SHIFTED || from - (const char *)start >= (long long)shift_of(0, BYTES - 1);
+        least = DEPTH;
+        if (Rows) // the last line has none behind it
+            least += SHIFTED && first + exist >= whole ? DEPTH : 0;
+        else if (first + (SHIFTED ? 2 : 1) * ALONG > whole)
+            least += x.ld >= 2 * ALONG ? 1 : 2 * ALONG;
     }
-    template <bool Whole> __device__ inline void load(int k_left) {
+    __device__ inline u32 shift_of(int i, u32 bits) const {
+        return ((u32)(u64)from + (u32)i * (u32)ld) & bits;
+    }
+    // Lines that do not exist are the last one again.
+    __device__ inline void go_to_next_run(const char *&at, int i) const {
+        at += !Rows || i + 1 < exist ? ld : 0;
+    }
+    __device__ inline void load_words(const char *at, int i) {
+        if (SHIFTED) {
+            u32 shift = (u32)(u64)at & (BYTES - 1);
+            at -= shift;
+            pieces[i][0] = *reinterpret_cast<const Piece *>(at);
+            if (shift)
+                pieces[i][PIECES - 1] = *reinterpret_cast<const Piece *>(at + BYTES);
+        } else {
+#pragma unroll
+            for (int j = 0; j < PIECES; j++)
+                pieces[i][j] = *reinterpret_cast<const Piece *>(at + j * sizeof(Piece));
+        }
+    }
+    __device__ inline void load_words() {
+        const char *at = from;
+#pragma unroll
+        for (int i = 0; i < ACROSS; i++) {
+            load_words(at, i);
+            go_to_next_run(at, i);
+        }
+    }
+    __device__ inline void load_elements(int k_left) {
         int along = Rows ? k_left : exist, across = Rows ? exist : k_left;
+        const char *at = from;
 #pragma unroll
-        for (int i = 0; i < ACROSS; i++)
-#pragma unroll
-            for (int j = 0; j < ALONG; j += AT_ONCE)
-                if (Whole || (i < across && j + AT_ONCE <= along))
-                    words[i][j / AT_ONCE] = *reinterpret_cast<const Words<In, AT_ONCE> *>(from + i * ld + j);
-                else
-                    words[i][j / AT_ONCE] = words_of(read_elements<AT_ONCE>(from + i * ld + j, i < across ? along - j : 0));
-    }
-    // And goes on to the next.
-    __device__ inline void load(int k_left) {
-        if (exist == Lines && k_left >= DEPTH)
-            load<true>(k_left);
-        else
-            load<false>(k_left);
-        from += Rows ? STEP : STEP * ld;
-    }
-    __device__ inline void take(float (&values)[Lines][DEPTH]) const {
-#pragma unroll
-        for (int i = 0; i < ACROSS; i++)
+        for (int i = 0; i < ACROSS; i++) {
 #pragma unroll
             for (int j = 0; j < ALONG; j += AT_ONCE) {
-                float some[AT_ONCE];
-                words_to_acc(words[i][j / AT_ONCE], some);
-#pragma unroll
-                for (int l = 0; l < AT_ONCE; l++)
-                    values[Rows ? i : j + l][Rows ? j + l : i] = some[l];
+                const In *piece = (const In *)at + j;
+                if (!SHIFTED && i < across && j + AT_ONCE <= along)
+                    pieces[i][j / AT_ONCE] = *reinterpret_cast<const Piece *>(piece);
+                else
+                    pieces[i][j / AT_ONCE] = words_of(read_elements<AT_ONCE>(piece, i < across ? along - j : 0));
             }
+            go_to_next_run(at, i);
+        }
+    }
+    // After the step has been loaded where it is easy.
+    __device__ inline void end_loads(int k_left) {
+        if (!easy && k_left > 0)
+            load_elements(k_left);
+        shifts = easy ? BYTES - 1 : 0;
+        from += Rows ? STEP * (long long)sizeof(In) : STEP * ld;
+    }
+    // Run i, as F32.
+    __device__ inline void take(int i, float (&values)[Lines][DEPTH]) const {
+        float some[PIECES][AT_ONCE];
+        if constexpr (SHIFTED) {
+            constexpr int WORDS = BYTES / 4;
+            u32 words[2 * WORDS], shift = shift_of(i, shifts);
+            memcpy(words, pieces[i], sizeof words);
+#pragma unroll
+            for (int bit = BYTES / 2; bit >= 4; bit /= 2)
+#pragma unroll
+                for (int j = 0; bit >= Unit && j < 2 * WORDS - bit / 4; j++)
+                    words[j] = shift & bit ? words[j + bit / 4] : words[j];
+#pragma unroll
+            for (int j = 0; Unit < 4 && j < WORDS; j++)
+                words[j] = __funnelshift_r(words[j], words[j + 1], shift * 8); // of the shift's last two bits
+            Piece piece;
+            memcpy(&piece, words, sizeof piece);
+            words_to_acc(piece, some[0]);
+        } else {
+#pragma unroll
+            for (int j = 0; j < PIECES; j++)
+                words_to_acc(pieces[i][j], some[j]);
+        }
+#pragma unroll
+        for (int j = 0; j < ALONG; j++)
+            values[Rows ? i : j][Rows ? j : i] = some[j / AT_ONCE][j % AT_ONCE];
+    }
+    // All runs, in whose place the next ones are loaded.
+    __device__ inline void take_and_load(float (&values)[Lines][DEPTH]) {
+        const char *at = from;
+#pragma unroll
+        for (int i = 0; i < ACROSS; i++) {
+            take(i, values);
+            if (easy)
+                load_words(at, i);
+            go_to_next_run(at, i);
+        }
     }
 };
+
+typedef Part<GEMMEPI_A_ROWS, ROWS, GEMMEPI_A_UNIT> A_part;
+typedef Part<GEMMEPI_B_ROWS, COLUMNS, GEMMEPI_B_UNIT> B_part;
+
+// What run i of A's part, or of B's, is multiplied by, of all.
+template <bool Of_a>
+__device__ inline void multiply(int i, const float (&rows)[ROWS][DEPTH], const float (&columns)[COLUMNS][DEPTH], float *sums) {
+    constexpr bool Rows = Of_a ? GEMMEPI_A_ROWS : GEMMEPI_B_ROWS;
+#pragma unroll
+    for (int k = 0; k < DEPTH; k++)
+#pragma unroll
+        for (int j = 0; j < ROWS * COLUMNS; j++)
+            if ((!Rows ? k : Of_a ? j / COLUMNS : j % COLUMNS) == i)
+                sums[j] = fmaf(rows[j / COLUMNS][k], columns[j % COLUMNS][k], sums[j]);
+}
+
+// A step that has been loaded is added to the sums, while the next one is loaded where it is easy. Of the operand that has more lines a
+// run at a time is in F32.
+__device__ inline void add_step(A_part &a, B_part (&b)[HALVES_IN], float (&sums)[SUMS]) {
+    constexpr bool A_IS_LAST = ROWS > COLUMNS;
+    float rows[ROWS][DEPTH], columns[HALVES_IN][COLUMNS][DEPTH];
+    if constexpr (A_IS_LAST) {
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            b[half].take_and_load(columns[half]);
+        const char *at = a.from;
+#pragma unroll
+        for (int i = 0; i < A_part::ACROSS; i++) {
+            a.take(i, rows);
+            if (a.easy)
+                a.load_words(at, i);
+            a.go_to_next_run(at, i);
+#pragma unroll
+            for (int half = 0; half < HALVES_IN; half++)
+                multiply<true>(i, rows, columns[half], sums + half * ROWS * COLUMNS);
+        }
+    } else {
+        a.take_and_load(rows);
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++) {
+            const char *at = b[half].from;
+#pragma unroll
+            for (int i = 0; i < B_part::ACROSS; i++) {
+                b[half].take(i, columns[half]);
+                if (b[half].easy)
+                    b[half].load_words(at, i);
+                b[half].go_to_next_run(at, i);
+                multiply<false>(i, rows, columns[half], sums + half * ROWS * COLUMNS);
+            }
+        }
+    }
+}
 
 // Before what is ahead in the stream has ended: a block's part of the longer operand, or its beginning, comes to L2. Weights take
 // longest to come, and are seldom what the launch before has written.
 constexpr int AHEAD_BYTES = 32768;
 template <bool Rows, int Lines> __device__ inline void fetch_ahead(const gemmepi__kernel_matrix &x, long long item, long long first,
-                                                                   long long extent, long long further, int k) {
-    constexpr int MOST = AHEAD_BYTES / Lines / (int)sizeof(In); // of k
-    const In *from = (const In *)x.data + item * x.stride;
-    int steps = k < MOST ? k : MOST, there = extent - first < Lines ? (int)(extent - first) : Lines;
+                                                                   long long extent, long long further, int first_k, int k) {
+    constexpr int ROOM = AHEAD_BYTES / Lines / (int)sizeof(In), MOST = PARTS > 1 && PART < ROOM ? PART : ROOM; // of k
+    const In *from = (const In *)x.data + item * x.stride + first_k * (Rows ? 1 : x.ld);
+    int steps = k - first_k < MOST ? k - first_k : MOST, there = extent - first < Lines ? (int)(extent - first) : Lines;
     first += further;
     if (Rows) {
-        if ((int)threadIdx.x < there)
+        if ((int)threadIdx.x < there && steps > 0)
             fetch_run(from + (first + (int)threadIdx.x) * x.ld, (u32)(steps * sizeof(In)));
     } else {
         for (int i = (int)threadIdx.x; i < steps; i += THREADS)
@@ -111,84 +241,150 @@ __device__ inline int sum_of_lanes(int lane_k, float (&sums)[SUMS]) {
     return first;
 }
 
-// Blocks: items * row tiles * column tiles.
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
+// Between blocks of a cluster: sums that all of them have left in shared memory are there, and, later, the first has read them.
+#if GEMMEPI_PARTS > 1
+#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)
+__device__ inline void all_have_come() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+__device__ inline float sum_of_part(const float *at, u32 part) {
+    u32 there;
+    float sum;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((u32)__cvta_generic_to_shared(at)), "r"(part));
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(sum) : "r"(there) : "memory");
+    return sum;
+}
+#else
+#define CLUSTER
+#endif
+
+// Each block adds up what its warps have, then the first adds up these, always in the same order: they stand where its first warp's did.
+template <int Count> __device__ inline void add_parts(u32 part, float (&results)[WARPS][Count]) {
+#if GEMMEPI_PARTS > 1
+    __shared__ float of_part[Count];
+    for (int i = (int)threadIdx.x; i < Count; i += THREADS) {
+        float sum = results[0][i];
+#pragma unroll
+        for (int warp = 1; warp < WARPS; warp++)
+            sum += results[warp][i];
+        of_part[i] = sum;
+    }
+    __syncwarp();
+    all_have_come();
+    for (int i = (int)threadIdx.x; part == 0 && i < Count; i += THREADS) {
+        float sums[PARTS];
+#pragma unroll
+        for (int other = 0; other < PARTS; other++)
+            sums[other] = sum_of_part(of_part + i, other);
+#pragma unroll
+        for (int other = 1; other < PARTS; other++)
+            sums[0] += sums[other];
+        results[0][i] = sums[0];
+    }
+    __syncthreads();
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+// Before a block ends.
+__device__ inline void first_has_read() {
+#if GEMMEPI_PARTS > 1
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
+// Blocks: items * row tiles * column tiles * PARTS.
+extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     gemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params) {
-    __shared__ alignas(16) float results[WARPS][HALVES_IN][TILE_M][TILE_N];
+    __shared__ alignas(16) float results[WARPS][HALVES_IN * TILE_M * TILE_N];
     const gemmepi__epilogue_params &p = params.epilogue;
-    u32 part = blockIdx.x / p.column_tiles, item = part / p.row_tiles; // part: item * row tiles + row tile
-    long long tile_row = (long long)(part - item * p.row_tiles) * TILE_M;
-    long long tile_column = (long long)(blockIdx.x - part * p.column_tiles) * TILE_N;
+    u32 tile = blockIdx.x / PARTS, part = blockIdx.x % PARTS; // whose cluster is one of PARTS blocks side by side
+    u32 line = tile / p.column_tiles, item = line / p.row_tiles; // line: item * row tiles + row tile
+    long long tile_row = (long long)(line - item * p.row_tiles) * TILE_M;
+    long long tile_column = (long long)(tile - line * p.column_tiles) * TILE_N;
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int lane_k = K_FIRST ? lane % LANES_K : lane / OTHERS, other = K_FIRST ? lane / LANES_K : lane % OTHERS;
     int row = other / LANES_N * ROWS, column = other % LANES_N * COLUMNS;
-    int first_k = (warp * LANES_K + lane_k) * DEPTH, k_left = (int)params.k - first_k;
-    Part<GEMMEPI_A_ROWS, ROWS, GEMMEPI_A_UNIT> a;
-    Part<GEMMEPI_B_ROWS, COLUMNS, GEMMEPI_B_UNIT> b[HALVES_IN];
-    a.begin(params.a, item, tile_row + row, p.m, first_k, 0);
+    int block_k = (int)part * PART, first_k = block_k + (warp * LANES_K + lane_k) * DEPTH, k_left = (int)params.k - first_k;
+    A_part a;
+    B_part b[HALVES_IN];
+    a.begin(params.a, item, tile_row + row, p.m, first_k, 0, p.m);
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
-        b[half].begin(params.b, item, tile_column + column, p.n, first_k, half * p.n);
+        b[half].begin(params.b, item, tile_column + column, p.n, first_k, half * p.n, HALVES_IN * p.n);
+    if (a.exist <= 0 || b[0].exist <= 0)
+        k_left = 0;
 
     begin_launch_behind();
     if (p.m < p.n)
 #pragma unroll
         for (int half = 0; half < HALVES_IN; half++)
-            fetch_ahead<GEMMEPI_B_ROWS, TILE_N>(params.b, item, tile_column, p.n, half * p.n, (int)params.k);
+            fetch_ahead<GEMMEPI_B_ROWS, TILE_N>(params.b, item, tile_column, p.n, half * p.n, block_k, (int)params.k);
     else
-        fetch_ahead<GEMMEPI_A_ROWS, TILE_M>(params.a, item, tile_row, p.m, 0, (int)params.k);
+        fetch_ahead<GEMMEPI_A_ROWS, TILE_M>(params.a, item, tile_row, p.m, 0, block_k, (int)params.k);
 
     after_launches_before();
     // what the run that this thread finishes needs beside its sums
     int x = (int)threadIdx.x % WIDTH, y = (int)threadIdx.x / WIDTH;
     long long own_row = tile_row + y, first = tile_column + x * RUN;
-    int valid = y < TILE_M && own_row < p.m && first < p.n ? (p.n - first < RUN ? (int)(p.n - first) : RUN) : 0;
+    int valid = part == 0 && y < TILE_M && own_row < p.m && first < p.n ? (p.n - first < RUN ? (int)(p.n - first) : RUN) : 0;
     Epilogue_state state = begin_epilogue(p, params.BESIDE, item, first, valid);
     Of_columns of = load_columns(p, item, first, valid);
     Saved saved;
     load_saved(p, state, item, own_row, first, valid, saved);
 
     float sums[SUMS] = {};
+    bool some = false; // has been loaded
 #pragma unroll 1
-    for (k_left += STEP; k_left > 0; k_left -= STEP) { // at first zeros are multiplied, while operands are loaded
-        float rows[ROWS][DEPTH], columns[HALVES_IN][COLUMNS][DEPTH];
-        a.take(rows);
+    do {
+        a.easy = k_left >= a.least && (some || a.starts_inside);
 #pragma unroll
         for (int half = 0; half < HALVES_IN; half++)
-            b[half].take(columns[half]);
-        a.load(k_left - STEP);
+            b[half].easy = k_left >= b[half].least && (some || b[half].starts_inside);
+        if (some) {
+            add_step(a, b, sums);
+        } else {
+            if (a.easy)
+                a.load_words();
+#pragma unroll
+            for (int half = 0; half < HALVES_IN; half++)
+                if (b[half].easy)
+                    b[half].load_words();
+        }
+        a.end_loads(k_left);
 #pragma unroll
         for (int half = 0; half < HALVES_IN; half++)
-            b[half].load(k_left - STEP);
-#pragma unroll
-        for (int k = 0; k < DEPTH; k++)
-#pragma unroll
-            for (int i = 0; i < SUMS; i++)
-                sums[i] = fmaf(rows[i / COLUMNS % ROWS][k], columns[i / (COLUMNS * ROWS)][i % COLUMNS][k], sums[i]);
-    }
+            b[half].end_loads(k_left);
+        some = k_left > 0;
+        k_left -= STEP;
+    } while (some);
     int from = sum_of_lanes(lane_k, sums);
 #pragma unroll
     for (int i = 0; i < LEFT; i++) {
         int at = from + i;
-        results[warp][at / (COLUMNS * ROWS)][row + at / COLUMNS % ROWS][column + at % COLUMNS] = sums[i];
+        results[warp][(at / (COLUMNS * ROWS) * TILE_M + row + at / COLUMNS % ROWS) * TILE_N + column + at % COLUMNS] = sums[i];
     }
     __syncthreads();
+    add_parts(part, results);
 
     Acc v[HALVES][RUN] = {};
     if (valid > 0) {
 #pragma unroll
-        for (int i = 0; i < WARPS * HALVES_IN * RUN; i++) {
+        for (int i = 0; i < (PARTS > 1 ? 1 : WARPS) * HALVES_IN * RUN; i++) {
             int half = i / RUN % HALVES_IN, j = i % RUN;
             if (j < TILE_N)
-                v[half][j] += results[i / (HALVES_IN * RUN)][half][y][x * RUN + j];
+                v[half][j] += results[i / (HALVES_IN * RUN)][(half * TILE_M + y) * TILE_N + x * RUN + j];
         }
+#pragma unroll
+        for (int i = 0; i < HALVES_IN * RUN; i++) // beyond n lies anything
+            v[i / RUN][i % RUN] = i % RUN < valid ? v[i / RUN][i % RUN] : 0;
         epilogue(p, state, of, saved, item, own_row, first, valid, v);
         store_result(p, state, item, own_row, first, valid, v);
     }
     if constexpr (HAS_BGRAD) {
         Acc column_sums[HALVES_OUT][RUN];
         memcpy(column_sums, v, sizeof column_sums);
-        store_partials<THREADS>(p, part, first, valid, x, y, WIDTH, column_sums);
+        store_partials<THREADS>(p, line, first, valid, x, y, WIDTH, column_sums);
     }
     end_epilogue(p, state);
+    first_has_read();
 }

@@ -67,7 +67,7 @@ static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied)
     int packs[2];
     gemmepi__problem packed = cut_problem(c, problem, packs);
     if (c->small)
-        return gemmepi__small_shape_takes(problem, c->small);
+        return gemmepi__small_shape_takes(problem, c->small, 90);
     if (c->mma)
         return gemmepi__sm80_shape_takes(problem, c->mma, 90);
     return !gemmepi__tma_rule(here->context, &packed) && gemmepi__shape_takes(&packed, c->sm90, applied);

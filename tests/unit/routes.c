@@ -508,27 +508,30 @@ static void small_products_have_a_kernel_of_their_own(void) {
     static const struct {
         int64_t m, n, k;
         gemmepi_epilogue epilogue;
-        const char *kernel; /* NULL: another */
-    } cases[] = {{1, 821, 360, gate, "gemmepi_small_bf16_1x8_silu_backward_gated"},
-                 {37, 50, 23, GEMMEPI_SILU, "gemmepi_small_bf16_1x8_silu"},
-                 {768, 1, 3072, GEMMEPI_SILU, "gemmepi_small_bf16_8x1_silu"},
-                 {4096, 4096, 4096, GEMMEPI_SILU, NULL},
-                 {64, 4096, 4096, GEMMEPI_SILU, NULL}};
+        const char *kernel;      /* NULL: another */
+        const char *in_clusters; /* the one on Hopper and later, which have clusters; NULL: the same */
+    } cases[] = {
+        {1, 821, 360, gate, "gemmepi_small_bf16_1x8_silu_backward_gated", NULL},
+        {37, 50, 23, GEMMEPI_SILU, "gemmepi_small_bf16_1x8_silu", NULL},
+        {768, 1, 3072, GEMMEPI_SILU, "gemmepi_small_bf16_8x1_silu", "gemmepi_small_bf16_8x1_parts_silu"},
+        {4096, 4096, 4096, GEMMEPI_SILU, NULL, NULL},
+        {64, 4096, 4096, GEMMEPI_SILU, NULL, NULL}};
     static const int archs[] = {80, 90, 100};
     size_t i, arch;
     for (i = 0; i < GEMMEPI__COUNT(cases); i++)
         for (arch = 0; arch < GEMMEPI__COUNT(archs); arch++) {
             planned p = planned_begin(archs[arch], 0);
+            const char *kernel =
+                archs[arch] >= 90 && cases[i].in_clusters ? cases[i].in_clusters : cases[i].kernel;
             p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
             p.desc.epilogue = cases[i].epilogue;
             p.args.bias = NULL;
             if (cases[i].epilogue & GEMMEPI_BACKWARD)
                 p.args.aux = (void *)(uintptr_t)0x50000000;
             if (planned_plan(&p)) {
-                CHECK(cases[i].kernel ? is_kernel(&p.details, cases[i].kernel)
-                                      : !is_kernel(&p.details, "gemmepi_small_"),
+                CHECK(kernel ? is_kernel(&p.details, kernel) : !is_kernel(&p.details, "gemmepi_small_"),
                       "%d on %d: %s by %s", (int)i, archs[arch], p.details.route_name, p.details.kernel);
-                CHECK(cases[i].kernel || explain_has(p.plan, "gemmepi_small: it is for products of 16 rows"),
+                CHECK(kernel || explain_has(p.plan, "gemmepi_small: it is for products of 16 rows"),
                       "%d on %d: another explanation", (int)i, archs[arch]);
                 planned_run(&p);
                 CHECK(gpu.launches == p.details.launches, "%d: %ld launches", (int)i, gpu.launches);

@@ -5,21 +5,24 @@
 
 #include "sm80.h"
 
-#define GEMMEPI__SMALL_THREADS 256                /* gemm_small.cu, of a block */
-#define GEMMEPI__SMALL_EDGE    16                 /* of so many rows or columns it takes any product, */
-#define GEMMEPI__SMALL_PAIRS   ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
+#define GEMMEPI__SMALL_EDGE  16                 /* of so many rows or columns it takes any product, */
+#define GEMMEPI__SMALL_PAIRS ((int64_t)1 << 22) /* of more those of so many multiplications in an item */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. */
 typedef struct gemmepi__small_shape {
     short tile_m, tile_n; /* of a block, and of each of its warps */
     short rows, columns;  /* of a lane; lanes that are left divide k */
+    short warps;          /* of a block, which divide k, too */
+    short parts;          /* blocks of a cluster, likewise */
 } gemmepi__small_shape;
 
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
-    {16, 16, 4, 4}, /* first the one for everything */
-    {1, 8, 1, 2},   {1, 32, 1, 8}, {2, 16, 2, 4}, {4, 16, 4, 4}, {8, 16, 4, 4},
-    {8, 1, 2, 1},   {32, 1, 8, 1}, {16, 4, 4, 4}, {16, 8, 4, 4},
+    {16, 16, 4, 4, 8, 1}, /* first the one for everything */
+    {1, 8, 1, 2, 8, 1},   {1, 32, 1, 8, 8, 1}, {2, 16, 2, 4, 8, 1}, {4, 16, 4, 4, 8, 1}, {8, 16, 4, 4, 8, 1},
+    {8, 1, 2, 1, 8, 1},   {32, 1, 8, 1, 8, 1}, {16, 4, 4, 4, 8, 1}, {16, 8, 4, 4, 8, 1}, {1, 64, 1, 8, 4, 1},
+    {1, 64, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
+    {8, 1, 8, 1, 4, 2},   {8, 1, 8, 1, 4, 4},
 };
 
 typedef struct gemmepi__small {
@@ -53,9 +56,11 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
     return "BATCH_INVARIANT: its shapes divide k among more threads or fewer";
 }
 
-static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape) {
+/* Clusters are Hopper's and later. */
+static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape,
+                                      int arch) {
     int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
-    return shape->columns % halves == 0 &&
+    return (shape->parts == 1 || arch >= 90) && shape->columns % halves == 0 &&
            (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
 
@@ -77,45 +82,81 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles, fitted to 182 times of these shapes in CUDA graphs on an H100, which are a fifth off in the mean: of a launch; of a step of
-   k, of each load of a lane in it, and of each product that a lane sums; and of a tile's end, and of each of these there. */
-#define GEMMEPI__SMALL_LAUNCH  1000
-#define GEMMEPI__SMALL_STEP    1100
-#define GEMMEPI__SMALL_LOAD    14
-#define GEMMEPI__SMALL_SUM     5
-#define GEMMEPI__SMALL_END     1500
-#define GEMMEPI__SMALL_END_SUM 140
+/* Cycles, fitted to times of these shapes in CUDA graphs, 240 on an H200 and 141 on an H100: of a launch; of a block, of each sum of a
+   lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, of each sum, and of each word
+   that is shifted. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
+#define GEMMEPI__SMALL_LAUNCH    310
+#define GEMMEPI__SMALL_BLOCK     2070
+#define GEMMEPI__SMALL_BLOCK_SUM 90
+#define GEMMEPI__SMALL_CLUSTER   1330
+#define GEMMEPI__SMALL_STEP      610
+#define GEMMEPI__SMALL_LOAD      18
+#define GEMMEPI__SMALL_SUM       14
+#define GEMMEPI__SMALL_SHIFT     10
+#define GEMMEPI__SMALL_WARP      140
+#define GEMMEPI__SMALL_WARP_LOAD 5.5
 
-/* Loads that a lane makes of an operand in a step, `lines` of it along m or n, 16 bytes along k. */
-static int gemmepi__small_loads(const gemmepi__problem *problem, int operand, int lines) {
+/* Clusters leave some multiprocessors' room empty. */
+#define GEMMEPI__SMALL_CLUSTERED 0.97
+
+/* Of the time that memory takes to give the operands, which is not all behind the rest; and how much more of it for each time that what a
+   warp reads of a line goes into 64 bytes after the first. */
+#define GEMMEPI__SMALL_READ  0.47
+#define GEMMEPI__SMALL_APART 0.57
+
+/* What a lane does with an operand in a step. */
+typedef struct gemmepi__small_loads {
+    double loads, shifted; /* the latter in words of 4 bytes */
+    int width;             /* bytes that a warp reads of a line */
+} gemmepi__small_loads;
+
+/* lines: of a lane, along m or n; tile: of the warp, which has so many lanes along k. Runs that begin anywhere are read as the two words
+   that cover them. */
+static gemmepi__small_loads gemmepi__small_loads_of(const gemmepi__problem *problem, int operand, int lines,
+                                                    int tile, int lanes) {
     const gemmepi__view *view = &problem->views[operand];
-    int element = view->bits / 8, depth = 16 / element, along_k = (operand == GEMMEPI__B) == view->transposed;
-    int along = along_k ? depth : lines, at_once = gemmepi__copy_unit(problem, operand) / element;
-    return lines * depth / (at_once < along ? at_once : along);
+    int element = view->bits / 8, unit = gemmepi__copy_unit(problem, operand), depth = 16 / element;
+    int along_k = (operand == GEMMEPI__B) == view->transposed, bytes = along_k ? 16 : lines * element;
+    int runs = along_k ? lines : depth;
+    gemmepi__small_loads of = {0, 0, 0};
+    of.loads = runs * (bytes > 2 * unit ? 2 : bytes > unit ? bytes / unit : 1);
+    of.shifted = bytes > 2 * unit ? runs * bytes / 4 : 0;
+    of.width = along_k ? 16 * lanes : tile * element;
+    return of;
 }
 
-/* Microseconds with a shape, roughly; no less than memory takes to give both operands. */
+/* Microseconds with a shape, roughly. */
 static double gemmepi__small_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                           const gemmepi__small_shape *shape) {
-    const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
-    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    const gemmepi__view *views = problem->views;
     int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
                                                   gemmepi__divide_up(problem->n, shape->tile_n)),
                                    problem->batch);
-    double lanes = (double)shape->tile_m / shape->rows * shape->tile_n / shape->columns;
-    double of_step = GEMMEPI__SMALL_THREADS / lanes * 128 / a->bits;
-    int sums = shape->rows * shape->columns, blocks = sums <= 2 ? 2 : 1; /* at a time, of a multiprocessor */
-    int loads = gemmepi__small_loads(problem, GEMMEPI__A, shape->rows) +
-                gemmepi__small_loads(problem, GEMMEPI__B, shape->columns);
-    double step = GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums;
-    double cycles, read = (double)(a->bytes + b->bytes) / gemmepi__memory_rate(context);
-    cycles = ceil((double)problem->k / of_step) * step + GEMMEPI__SMALL_END + GEMMEPI__SMALL_END_SUM * sums;
-    if (shape->rows == 8 || shape->columns == 8)
-        cycles *= 1.4; /* so many registers */
-    cycles *= (double)gemmepi__divide_up(tiles, (int64_t)blocks * context->multiprocessors);
-    cycles /= chip->megahertz;
-    return GEMMEPI__SMALL_LAUNCH / chip->megahertz + (cycles > read ? cycles : read) +
-           gemmepi__sums_microseconds(problem);
+    int halves = gemmepi__halves_in(problem), sums = shape->rows * shape->columns;
+    int lanes = 32 / (shape->tile_m / shape->rows * (shape->tile_n / shape->columns));          /* along k */
+    int depth = 128 / views[GEMMEPI__A].bits, at_once = shape->warps == 4 || sums <= 2 ? 3 : 1; /* blocks */
+    gemmepi__small_loads a = gemmepi__small_loads_of(problem, GEMMEPI__A, shape->rows, shape->tile_m, lanes);
+    gemmepi__small_loads b =
+        gemmepi__small_loads_of(problem, GEMMEPI__B, shape->columns / halves, shape->tile_n / halves, lanes);
+    double steps = ceil((double)problem->k / (lanes * shape->warps * shape->parts * depth));
+    double blocks = (double)tiles * shape->parts / context->multiprocessors; /* of each */
+    double loads = a.loads + halves * b.loads, shifted = a.shifted + halves * b.shifted;
+    double block = GEMMEPI__SMALL_BLOCK + GEMMEPI__SMALL_BLOCK_SUM * sums;
+    double read = GEMMEPI__SMALL_READ * (double)(views[GEMMEPI__A].bytes + views[GEMMEPI__B].bytes) /
+                  gemmepi__memory_rate(context);
+    int width = problem->m > problem->n ? a.width : b.width; /* of the larger operand */
+    double alone, beside;
+    if (width < 64)
+        read *= 1 + GEMMEPI__SMALL_APART * (64.0 / width - 1);
+    block += steps * (GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads +
+                      GEMMEPI__SMALL_SUM * sums * depth / 8.0 + GEMMEPI__SMALL_SHIFT * shifted);
+    if (shape->parts > 1)
+        block += GEMMEPI__SMALL_CLUSTER;
+    alone = ceil(blocks / (shape->parts > 1 ? GEMMEPI__SMALL_CLUSTERED * at_once : at_once)) * block;
+    beside = ceil(blocks) * shape->warps * (GEMMEPI__SMALL_WARP + steps * GEMMEPI__SMALL_WARP_LOAD * loads);
+    return (GEMMEPI__SMALL_LAUNCH + (alone > beside ? alone : beside)) /
+               gemmepi__chip_of(context->arch)->megahertz +
+           read + gemmepi__sums_microseconds(problem);
 }
 
 static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi__problem *problem,
@@ -125,7 +166,7 @@ static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi_
     for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__small_shapes); i++) {
         double time = gemmepi__small_microseconds(context, &own, &gemmepi__small_shapes[i]);
         if (i && (time >= candidate->microseconds ||
-                  !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i])))
+                  !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i], context->arch)))
             continue;
         candidate->shape = i;
         candidate->microseconds = time;
@@ -144,6 +185,7 @@ static void gemmepi__append_small_defines(gemmepi__text *text, const gemmepi__pr
                     shape->tile_n);
     gemmepi__append(text, "#define GEMMEPI_ROWS %d\n#define GEMMEPI_COLUMNS %d\n", shape->rows,
                     shape->columns);
+    gemmepi__append(text, "#define GEMMEPI_WARPS %d\n#define GEMMEPI_PARTS %d\n", shape->warps, shape->parts);
     gemmepi__append_lines(text, problem);
 }
 
@@ -158,14 +200,18 @@ static gemmepi_status gemmepi__small_build(gemmepi_context *context, const gemme
     memset(small, 0, sizeof *small);
     small->shape = *shape;
     small->applied = candidate->applied;
-    status = gemmepi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, GEMMEPI__SMALL_THREADS,
-                                    &small->launch, &small->params);
+    status = gemmepi__lay_out_tiles(&own, shape->tile_m, shape->tile_n, 32 * shape->warps, &small->launch,
+                                    &small->params);
+    if (!status && small->launch.blocks > (unsigned)(INT_MAX / shape->parts))
+        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     if (status)
         return status;
+    small->launch.blocks *= (unsigned)shape->parts;
     small->partial_bytes = gemmepi__line_bytes(problem, small->params.epilogue.row_tiles);
     gemmepi__append_small_defines(&text, &own, shape, candidate->applied);
-    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s", gemmepi__type_name(problem, GEMMEPI__A),
-                         shape->tile_m, shape->tile_n,
+    gemmepi__name_kernel(&small->launch, "gemmepi_small_%s_%dx%d%s%s",
+                         gemmepi__type_name(problem, GEMMEPI__A), shape->tile_m, shape->tile_n,
+                         shape->parts > 1 ? "_parts" : "",
                          gemmepi__name_of_epilogue(problem, problem->common, words));
     status = gemmepi__get_product_kernel(context, problem, "gemm_small.cu", prologue, "gemmepi_small",
                                          &small->launch);
@@ -221,7 +267,7 @@ static double gemmepi__small_estimate(const gemmepi_context *context, const gemm
                                       const gemmepi__candidate *candidate) {
     const gemmepi__small_shape *shape = &gemmepi__small_shapes[candidate->shape];
     gemmepi__problem own = gemmepi__small_problem(problem);
-    return candidate->parts == 1 && gemmepi__small_shape_takes(problem, shape)
+    return candidate->parts == 1 && gemmepi__small_shape_takes(problem, shape, context->arch)
                ? gemmepi__small_microseconds(context, &own, shape)
                : GEMMEPI__NEVER;
 }
