@@ -3,43 +3,26 @@
 // rows: weights come from registers, and the tensor cores read A's rows in shared memory. Of each eight of k that an instruction takes,
 // a lane has a quarter. A is not copied by cp.async: fence.proxy.async, which wgmma would need behind it, waits for all copies under way.
 #define GEMMEPI_WGMMA 1
+#include "sm90/ptx.cuh"
 #include "weights.cuh"
 
 constexpr int LINE = 128, A_BOX = TILE_M * LINE, B_BOX = TILE_N * LINE; // bytes of 64 of A's k, of 128 of the weights'
 
 // >>stages
 
-__device__ inline void wait_for_stage(u32 barrier, u32 parity) {
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n"
-                 "}" ::"r"(barrier),
-                 "r"(parity)
-                 : "memory");
-}
-
-__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int k, int line, int item) {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
-                 "l"(&map), "r"(barrier), "r"(k), "r"(line), "r"(item)
-                 : "memory");
-}
-
 // One thread: a stage's operands, from k on. What of it lies beyond m, n or k is zeros, and of a gate's first half the second.
 __device__ inline void load_stage(const gemmepi__weights_params &p, const Place_of_tile &at, u32 stage, u32 barrier, int k) {
     int a_item = p.a_items ? (int)at.item : 0, b_item = p.b_items ? (int)at.item : 0;
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(A_BYTES + B_BYTES) : "memory");
+    barrier_expect(barrier, A_BYTES + B_BYTES);
 #pragma unroll
     for (int i = 0; i < WARPS_K * HALVES_IN; i++) {
         int half = i % HALVES_IN, nth = i / HALVES_IN;
-        load_box(p.b, stage + A_BYTES + nth * B_BOX + half * (TILE_COLUMNS * LINE), barrier, k + nth * 128,
-                 (int)(at.column() + half * p.plain.epilogue.n), b_item);
+        load_box<false>(p.b, stage + A_BYTES + nth * B_BOX + half * (TILE_COLUMNS * LINE), barrier, k + nth * 128,
+                        (int)(at.column() + half * p.plain.epilogue.n), b_item, 0);
     }
 #pragma unroll
     for (int i = 0; i < STEP / 64; i++)
-        load_box(p.a, stage + i * A_BOX, barrier, k + i * 64, (int)at.row(), a_item);
+        load_box<false>(p.a, stage + i * A_BOX, barrier, k + i * 64, (int)at.row(), a_item, 0);
 }
 
 // >>the instruction: its sums are as many registers as half of A's rows, each named in the text and in the list
@@ -111,7 +94,7 @@ __device__ inline void pin(Octet (&sums)[OCTETS]) {
 }
 
 __device__ inline void add_products(int stage, Octet (&sums)[OCTETS]) {
-    u64 rows = descriptor((u32)__cvta_generic_to_shared(shared) + stage + warpgroup_of_k() * (SLICE / 64 * A_BOX));
+    u64 rows = descriptor(shared_address(shared) + stage + warpgroup_of_k() * (SLICE / 64 * A_BOX));
     u32 pairs[STEPS][4];
     load_pairs(stage, pairs);
     pin(sums);
@@ -135,8 +118,8 @@ __device__ inline void add_products(int stage, Octet (&sums)[OCTETS]) {
 __device__ inline void set_up_barriers(u32 barriers) {
 #pragma unroll 1
     for (int i = 0; i < STAGES; i++)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + i * 8) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        barrier_init(barriers + i * 8, 1);
+    barriers_are_set();
 }
 
 // Blocks: items * column tiles * row tiles * parts, these side by side.
@@ -146,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     const Place_of_tile at(params.plain.epilogue);
     int k_end = (int)params.plain.k, part_k = ((k_end + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP;
     int k = (int)rank_in_cluster() * part_k, next = k; // what is multiplied and what is loaded next
-    u32 stages = (u32)__cvta_generic_to_shared(shared), barriers = (u32)__cvta_generic_to_shared(full), parity = 0;
+    u32 stages = shared_address(shared), barriers = shared_address(full), parity = 0;
     k_end = k_end - k < part_k ? k_end : k + part_k;
     if (stages % 1024)
         __trap();
@@ -181,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
         }
         if (VARIES)
             copies_commit();
-        wait_for_stage(barriers + now * 8, parity);
+        barrier_wait(barriers + now * 8, parity);
         multiply_slice(now * STAGE_BYTES, totals);
         now = now < STAGES - 1 ? now + 1 : 0;
         parity ^= now == 0;
