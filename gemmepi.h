@@ -429,7 +429,7 @@ typedef uint64_t gemmepi_epilogue;
    They are this run's amax over the largest number of d's type, held between 2^-126 and the largest F32, and 1 where amax is 0 or not
    finite, as CAST_Y_SCALE makes them; what an activation's short form leaves out (2^-12) they may lack, too.
 
-       OUTER        one for each row (column-major: each column)
+       OUTER        one for each row (column-major: each column); of at most 128 numbers as with VECTOR_128, where its kernels find them
        VECTOR_128   one for each row and 128 columns: 1 x 128 vectors, the last of which may be shorter
        TENSOR       one for the whole batch, of earlier runs' amax (delayed scaling): see below
 
@@ -571,8 +571,8 @@ typedef enum gemmepi_grouping {
    uniform. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
    next, 0: the same for all.
 
-   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 and no formula, on the host and where the kernel for Hopper takes the product, else it is
-   refused: args.found_scale_d[column / 128 * rows of D + row of D], written where D is. */
+   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 (or OUTER, where d has at most 128 columns) and no formula, on the host and where the
+   kernel for Hopper takes the product, else it is refused: args.found_scale_d[column / 128 * rows of D + row of D], written where D is. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
     int groups; /* 1 to 4,096 */
@@ -9020,6 +9020,15 @@ static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const
   return status ? status : gemmepi__take_numbers(problem, GEMMEPI__AMAX_HISTORY, GEMMEPI_F32, 4);
 }
 
+/* The mode by which scales are found: a row of at most 128 columns is one vector, whose scale is the same number in the same place, and
+ which kernels find as they store D. With BATCH_INVARIANT not where m is a row's length. */
+static gemmepi_scale_mode gemmepi__found_mode(const gemmepi_matmul_desc *desc, const gemmepi__view *d, gemmepi_scale_mode mode) {
+  int is_told = !(desc->flags & GEMMEPI_BATCH_INVARIANT) || desc->order != GEMMEPI_COLUMN_MAJOR;
+  return mode == GEMMEPI_SCALE_OUTER && d->length > 0 && d->length <= 128 && is_told
+       ? GEMMEPI_SCALE_VECTOR_128
+       : mode;
+}
+
 /* What goes with FIND_SCALE_D alone. */
 static gemmepi_status gemmepi__check_finding(const gemmepi_matmul_desc *desc) {
   if (desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE)
@@ -9506,8 +9515,10 @@ static gemmepi_status gemmepi__take_tensors(gemmepi__problem *problem, const gem
     d.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
   if (!status)
     status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
-  if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gemmepi__lacks_d(problem))
+  if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gemmepi__lacks_d(problem)) {
+    d.scale.mode = gemmepi__found_mode(desc, &problem->views[GEMMEPI__D], d.scale.mode);
     status = gemmepi__take_found_scale(problem, &d.scale, desc->amax_history);
+  }
   if (!status)
     status = gemmepi__take_c(problem, desc, result == along);
   if (!status)
@@ -10298,6 +10309,8 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 
 static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
   const gemmepi_matmul_desc *product = &desc->product;
+  int rows_are_vectors = product->d.scale.mode == GEMMEPI_SCALE_OUTER &&
+        gemmepi__result_columns(product->epilogue, product->n) <= 128;
   if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
       desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
@@ -10327,11 +10340,12 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
       product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b", product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
   if (product->flags & GEMMEPI_BATCH_INVARIANT)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
-  if (product->flags & GEMMEPI_FIND_SCALE_D &&
-    (desc->grouping == GEMMEPI_GROUPS_OF_K || product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128))
+  if (product->flags & GEMMEPI_FIND_SCALE_D && (desc->grouping == GEMMEPI_GROUPS_OF_K ||
+    (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
-      "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) and GROUPS_OF_ROWS", (int)product->d.scale.mode,
-      desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+      "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
+      "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
+      (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
   if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
       "grouped products are found behind an epilogue alone");
@@ -22568,7 +22582,8 @@ static void gemmepi__point_composed(const gemmepi__composition *said, gemmepi__a
 }
 #endif
 #endif
-/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns the pass finds, and the kernel for Hopper, as they store D.
+/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
+ for Hopper, as they store D.
  Around all other products stands a launch: one behind, which makes D and its scales of rows or vectors from a D in F32 in workspace, or
  one ahead, which makes the scale of this run from the amax of earlier ones, and room for its own. */
 
