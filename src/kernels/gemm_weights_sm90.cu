@@ -37,10 +37,11 @@ __device__ inline void set_up_barriers(const Barriers &barriers) {
     barriers_are_set();
 }
 
-// One thread: a stage's operands, from k on. What of it lies beyond m, n or k is zeros, and of a gate's first half the second.
+// One thread: a stage's operands, from k on. What of it lies beyond m, n or k is zeros, and of a gate's first half the second. But where
+// A has fewer rows than a tile, the lines behind them stay as they are: with zeros there 33 rows took up to a third longer than 64.
 __device__ inline void load_stage(const gemmepi__weights_params &p, const Place_of_tile &at, u32 stage, u32 barrier, int k) {
     int a_item = p.a_items ? (int)at.item : 0, b_item = p.b_items ? (int)at.item : 0;
-    barrier_expect(barrier, A_BYTES + B_BYTES);
+    barrier_expect(barrier, p.a_bytes + B_BYTES);
 #pragma unroll
     for (int i = 0; i < WARPS_K * HALVES_IN; i++) {
         int half = i % HALVES_IN, nth = i / HALVES_IN;

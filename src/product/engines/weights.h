@@ -248,9 +248,11 @@ static gemmepi_status gemmepi__weights_maps(const gemmepi_context *context, cons
                                             gemmepi__weights *weights) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     int columns = weights->shape.tile_n / gemmepi__halves_in(problem), result;
+    int rows = problem->m < weights->shape.tile_m ? (int)problem->m : weights->shape.tile_m;
     weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
     weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
-    result = gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
+    weights->params.a_bytes = (unsigned)(2 * rows * gemmepi__weights_step(&weights->shape));
+    result = gemmepi__map_operand(&context->driver, problem, a, rows, &weights->params.a);
     if (!result)
         result = gemmepi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
     return result ? gemmepi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
