@@ -430,7 +430,7 @@ typedef uint64_t gemmepi_epilogue;
    largest F32, and 1 where amax is 0 or not finite, as CAST_Y_SCALE makes them; what an activation's short form leaves out
    (2^-12) they may lack, too.
 
-       OUTER        one for each row (column-major: each column)
+       OUTER        one for each row (column-major: each column); of at most 128 numbers as with VECTOR_128, where its kernels find them
        VECTOR_128   one for each row and 128 columns: 1 x 128 vectors, the last of which may be shorter
        TENSOR       one for the whole batch, of earlier runs' amax (delayed scaling): see below
 
@@ -573,8 +573,9 @@ typedef enum gemmepi_grouping {
    uniform. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
    next, 0: the same for all.
 
-   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 and no formula, on the host and where the kernel for Hopper takes the
-   product, else it is refused: args.found_scale_d[column / 128 * rows of D + row of D], written where D is. */
+   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 (or OUTER, where d has at most 128 columns) and no formula, on the host and
+   where the kernel for Hopper takes the product, else it is refused: args.found_scale_d[column / 128 * rows of D + row of D],
+   written where D is. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
     int groups; /* 1 to 4,096 */
@@ -8510,6 +8511,7 @@ typedef struct gemmepi__tensor_map {
 typedef struct gemmepi__weights_params {
   gemmepi__tensor_map a, b;
   int a_items, b_items; /* whether the batch has its own */
+  unsigned a_bytes; /* of a that come to a stage: of no more rows than there are */
   gemmepi__plain_params plain; /* last: kernels have as much of it as they use */
 } gemmepi__weights_params;
 
@@ -9023,6 +9025,15 @@ static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const
   return status ? status : gemmepi__take_numbers(problem, GEMMEPI__AMAX_HISTORY, GEMMEPI_F32, 4);
 }
 
+/* The mode by which scales are found: a row of at most 128 columns is one vector, whose scale is the same number in the same place, and
+ which kernels find as they store D. With BATCH_INVARIANT not where m is a row's length. */
+static gemmepi_scale_mode gemmepi__found_mode(const gemmepi_matmul_desc *desc, const gemmepi__view *d, gemmepi_scale_mode mode) {
+  int is_told = !(desc->flags & GEMMEPI_BATCH_INVARIANT) || desc->order != GEMMEPI_COLUMN_MAJOR;
+  return mode == GEMMEPI_SCALE_OUTER && d->length > 0 && d->length <= 128 && is_told
+       ? GEMMEPI_SCALE_VECTOR_128
+       : mode;
+}
+
 /* What goes with FIND_SCALE_D alone. */
 static gemmepi_status gemmepi__check_finding(const gemmepi_matmul_desc *desc) {
   if (desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE)
@@ -9515,8 +9526,10 @@ static gemmepi_status gemmepi__take_tensors(gemmepi__problem *problem, const gem
     d.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
   if (!status)
     status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
-  if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gemmepi__lacks_d(problem))
+  if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gemmepi__lacks_d(problem)) {
+    d.scale.mode = gemmepi__found_mode(desc, &problem->views[GEMMEPI__D], d.scale.mode);
     status = gemmepi__take_found_scale(problem, &d.scale, desc->amax_history);
+  }
   if (!status)
     status = gemmepi__take_c(problem, desc, result == along);
   if (!status)
@@ -10307,6 +10320,8 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 
 static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
   const gemmepi_matmul_desc *product = &desc->product;
+  int rows_are_vectors = product->d.scale.mode == GEMMEPI_SCALE_OUTER &&
+        gemmepi__result_columns(product->epilogue, product->n) <= 128;
   if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
       desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
@@ -10336,11 +10351,12 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
       product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b", product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
   if (product->flags & GEMMEPI_BATCH_INVARIANT)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
-  if (product->flags & GEMMEPI_FIND_SCALE_D &&
-    (desc->grouping == GEMMEPI_GROUPS_OF_K || product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128))
+  if (product->flags & GEMMEPI_FIND_SCALE_D && (desc->grouping == GEMMEPI_GROUPS_OF_K ||
+    (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
-      "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) and GROUPS_OF_ROWS", (int)product->d.scale.mode,
-      desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+      "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
+      "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
+      (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
   if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
       "grouped products are found behind an epilogue alone");
@@ -14867,12 +14883,12 @@ static const gemmepi__source gemmepi__sources[] = {
 "}gemmepi__fault;\nenum{GEMMEPI__FAULT_ENDS,GEMMEPI__FAULT_A,GEMMEPI__FAULT_B,GEMMEPI__FAULT_D,GEMMEPI__FAULTS};\n\n#define GEMMEPI__MOST_GROUPS 4096\n\ntypedef struct gemmepi__groups_params{\nconst int*ends;\nconst int*indices[3];\nint limits[3];\nint groups,positions;\nint tile;\nint low;\nint columns;\nint band;\nint*count;\ngemmepi__group_part*parts;\ngemmepi__fault*faults;\n}gemmepi__groups_params;\n\n\ntypedef struct gemmepi__gather_params{\nconst void*from;\nvoid*to;\nconst int*index,*ends,*count;\nlong long ld,to_ld;\nint groups,units;\n}gemmepi__gather_params;\n\n\ntypedef struct gemmepi__group_sums_params{\ngemmepi__kernel_matrix x;\nconst float*scale;\nvoid*out;\nlong long out_stride;\nconst int*index,*count;\nconst gemmepi__group_part*parts;\nint columns;\nunsigned column_tiles;\n}gemmepi__group_sums_params;\n\n\ntypedef struct gemmepi__pass_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix product;\nlong long part;\nint row_steps;\n"
 "gemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__pass_params;\n\n\ntypedef struct gemmepi__plain_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\nlong long k;\nint ahead;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__plain_params;\n\n\ntypedef struct gemmepi__quantise_params{\ngemmepi__kernel_matrix x,d;\nfloat*scale;\nlong long scale_stride,rows,columns,items;\n}gemmepi__quantise_params;\n\n\ntypedef struct gemmepi__history_params{\nfloat*history,*scale,*reciprocal;\nint count;\n}gemmepi__history_params;\n\n\n\ntypedef struct gemmepi__convert_params{\ngemmepi__kernel_matrix x,out;\nlong long rows,columns,items;\n}gemmepi__convert_params;\n\n\ntypedef struct gemmepi__reduce_params{\ngemmepi__kernel_matrix x;\ngemmepi__kernel_scale scale;\nvoid*out;\nlong long out_stride;\nlong long rows,columns;\nlong long parts;\nlong long part_rows;\n}gemmepi__reduce_params;\n\n\n"
 "#ifdef __CUDACC_RTC__\nstruct alignas(64)gemmepi__tensor_map{\n",
-"unsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__weights_params{\ngemmepi__tensor_map a,b;\nint a_items,b_items;\ngemmepi__plain_params plain;\n}gemmepi__weights_params;\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\ngemmepi__kernel_matrix a,b;\n"
-"unsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\ntypedef struct gemmepi__strided_formula_params{\n"
-"gemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n}gemmepi__contiguous_params;\n\n\n"
-"typedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
-"long long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES],stride_turned[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\nint rank;\n\n",
-"int phase;\nunsigned tile_count;\nvoid*partials;\n}gemmepi__scaled_params;\n\n#endif\n"}},
+"unsigned long long words[16];\n};\n#else\ntypedef struct gemmepi__tensor_map{\nunsigned long long words[16];\n}gemmepi__tensor_map;\n#endif\n\n\ntypedef struct gemmepi__weights_params{\ngemmepi__tensor_map a,b;\nint a_items,b_items;\nunsigned a_bytes;\ngemmepi__plain_params plain;\n}gemmepi__weights_params;\n\n\ntypedef struct gemmepi__maps_params{\ngemmepi__tensor_map a,b;\nvoid*maps;\nconst int*count;\nconst gemmepi__group_part*parts;\n}gemmepi__maps_params;\n\n\ntypedef struct gemmepi__sm90_params{\ngemmepi__tensor_map a,b;\ngemmepi__tensor_map a_tail,b_tail;\ngemmepi__tensor_map d,aux,residual;\ngemmepi__epilogue_params epilogue;\nunsigned tiles;\nunsigned cluster_rows,cluster_columns;\nunsigned band;\nint k;\nint a_items,b_items;\nvoid*sums;\nlong long sums_stride;\nint sum_tiles;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\nGEMMEPI__GROUPS\n}gemmepi__sm90_params;\n\n\ntypedef struct gemmepi__sm80_params{\ngemmepi__epilogue_params epilogue;\n"
+"gemmepi__kernel_matrix a,b;\nunsigned tile_rows;\nunsigned band;\nunsigned parts;\nint k,part_k;\ngemmepi__kernel_matrix extras[GEMMEPI__EXTRAS];\nGEMMEPI__PLACES\n}gemmepi__sm80_params;\n\n#define GEMMEPI__FORMULA_PLACES 33\n\n\ntypedef struct gemmepi__formula_pass_params{\ngemmepi__kernel_matrix value,c;\ngemmepi__kernel_scale scale_a,scale_b,scale_c;\nconst double*device_alpha,*device_beta;\ndouble alpha,beta;\nlong long part;\nlong long rows,units,columns,depth;\nunsigned row_tiles,column_tiles;\nint row_steps;\nint uses_c;\ngemmepi__formula_place places[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_pass_params;\n\n\n\n#define GEMMEPI__FORMULA_OUTER_AXES 4\n\ntypedef struct gemmepi__formula_steps{\nlong long column,items[GEMMEPI__FORMULA_OUTER_AXES];\n}gemmepi__formula_steps;\n\ntypedef struct gemmepi__formula_strides{\nlong long extents[GEMMEPI__FORMULA_OUTER_AXES];\ngemmepi__formula_steps steps[GEMMEPI__FORMULA_PLACES];\n}gemmepi__formula_strides;\n\n"
+"typedef struct gemmepi__strided_formula_params{\ngemmepi__formula_pass_params pass;\ngemmepi__formula_strides strides;\n}gemmepi__strided_formula_params;\n\n\n\ntypedef struct gemmepi__formula_reduction{\nconst void*states;\nvoid*out;\nconst float*scale;\nvoid*amax;\nlong long groups,count,lines;\nlong long group_step,result_step,line_step;\nlong long out_stride,out_step;\nunsigned first_block,blocks;\nunsigned lanes;\nint is_along_lines;\n}gemmepi__formula_reduction;\n\ntypedef struct gemmepi__formula_reduce_params{\ngemmepi__formula_reduction reductions[GEMMEPI__FORMULA_PLACES-1];\n}gemmepi__formula_reduce_params;\n\n\n#define GEMMEPI__PARAMS_TENSORS 8\n#define GEMMEPI__PARAMS_AXES 8\n\n\ntypedef struct gemmepi__operation_params{\ndouble parameter;\ndouble weight;\nconst float*scale;\nvoid*amax;\n}gemmepi__operation_params;\n\n\ntypedef struct gemmepi__contiguous_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long count;\n"
+"}gemmepi__contiguous_params;\n\n\ntypedef struct gemmepi__strided_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nlong long extent_i,extent_j;\nunsigned extent[GEMMEPI__PARAMS_AXES];\nunsigned tiles_i,tiles_j;\nint rank;\n}gemmepi__strided_params;\n\n\ntypedef struct gemmepi__axes{\nlong long extent[GEMMEPI__PARAMS_AXES];\nlong long stride[GEMMEPI__PARAMS_TENSORS][GEMMEPI__PARAMS_AXES];\nint rank;\n}gemmepi__axes;\ntypedef struct gemmepi__sum_params{\ngemmepi__operation_params operation;\nvoid*data[GEMMEPI__PARAMS_TENSORS];\ngemmepi__axes kept,summed;\nlong long kept_count,\nsummed_count;\nlong long part_count;\nunsigned kept_blocks;\n}gemmepi__sum_params;\n\n\n\ntypedef struct gemmepi__scaled_params{\nvoid*a,*y,*turned;\nconst float*scale;\nfloat*y_scale,*turned_scale;\nvoid*amax;\nlong long extent[GEMMEPI__PARAMS_AXES];\n"
+"long long stride_a[GEMMEPI__PARAMS_AXES],stride_y[GEMMEPI__PARAMS_AXES],stride_turned[GEMMEPI__PARAMS_AXES];\nunsigned tiles[2];\n",
+"int rank;\n\nint phase;\nunsigned tile_count;\nvoid*partials;\n}gemmepi__scaled_params;\n\n#endif\n"}},
 {"pass.cu",
 {
 "#line 1 \"src/kernels/pass.cu\"\n\n\n\n#define GEMMEPI_BRINGS (!GEMMEPI_FORMULA)\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_PRODUCT_TYPE\n#define GEMMEPI_PRODUCT_TYPE F32\n#define GEMMEPI_HAS_PRODUCT 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_BLOCKS 1\n#endif\n\nconstexpr int THREADS=256,PARTS=GEMMEPI_PARTS;\n#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1200\nconstexpr int BLOCKS=GEMMEPI_BLOCKS;\n#else\nconstexpr int BLOCKS=GEMMEPI_BLOCKS<2?1:2;\n#endif\n\n\nconstexpr int AT_ONCE=sizeof(Acc)==8||GATED||sizeof(GEMMEPI_PRODUCT_TYPE)==4?1:2;\nconstexpr bool AHEAD=HALVES_IN==1;\nconstexpr bool KEEPS_BIAS= !GATED&& !HAS_BGRAD;\n\n\nstruct Rows{\nlong long item,first,column;\nint count,run;\n};\n\n\nstruct Fetched{\nRead<GEMMEPI_PRODUCT_TYPE>products[HALVES_IN];\nSaved saved;\n};\n\nDEVICE void fetch(const gemmepi__pass_params&params,const Epilogue_state&state,const Rows&rows,int r,Fetched&fetched){\nlong long row=rows.first+(long long)r*blockDim.y;\n"
@@ -15084,15 +15100,15 @@ static const gemmepi__source gemmepi__sources[] = {
 "valid=valid<0?0:valid<UNIT?valid:UNIT;\nconst T*at=from;\nif(Lines<LINES&&line>=Lines)\nreturn;\n#pragma unroll\nfor(int i=0;i<COUNT;i++){\ncopy_unit(to+i*(LINES*UNITS*UNIT),at,i*LINES%OF_HALF+line<exist?valid:0);\nat+=(Halves>1&&(i+1)*LINES==OF_HALF?extent-OF_HALF+LINES:LINES)*x.ld;\n}\nfrom+=STEP;\n}\n};\n\n\n\nDEVICE void multiply_16(BF16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\nDEVICE void multiply_16(F16,float(&sums)[4],const u32(&weights)[4],u32 first,u32 second){\nasm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n"
 ": \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"r\"(first),\"r\"(second));\n}\n\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\nint eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nconst u8*a=shared+stage +eighth*A_LINE,*b=shared+stage +A_BYTES+(warp_n*WARP_N+eighth)*B_LINE;\nFour bytes[SIXTEENS*2];\na+=place_of_unit<2>(eighth,warp_k*(SLICE*2/UNIT)+2*quarter)*UNIT;\nb+=place_of_unit<1>(eighth,warp_k*(SLICE/UNIT)+quarter)*UNIT;\n#pragma unroll\nfor(int i=0;i<SIXTEENS*2;i++)\nbytes[i]= *reinterpret_cast<const Four*>(b+i*8*B_LINE);\n#pragma unroll\nfor(int half=0;half<2;half++){\nu32 weights[SIXTEENS][2][4];\nFour rows[OCTETS];\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\nrows[octet]= *reinterpret_cast<const Four*>(a+octet*8*A_LINE +(half?eighth%2? -UNIT:UNIT:0));\n#pragma unroll\nfor(int i=0;i<SIXTEENS*8;i++){\nint j=i/2%2,second=i/4%2,of=i/8;\n"
 "weights[of][j][i%2+second*2]=\n",
-"widen_two(In(),bytes[of*2+i%2].at[half*2+j],second?0x4342:0x4140);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n}\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nconst Place_of_tile at(p);\nint k=(int)params.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nCopies<In,TILE_M,1>a(params.a,at.item,at.row(),p.m,first_k);\nCopies<I8,TILE_N,HALVES_IN>b(params.b,at.item,at.column(),p.n,first_k);\nif(params.ahead)\nb.prefetch(k-first_k<part_k?k-first_k:part_k,p.n);\nafter_launches_before();\nScale_copies scales(p,at.item,at.column(),first_k,k);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\n"
-"int k_left=k-first_k<part_k?k-first_k:part_k;\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0){\nb.fetch(stages+stage*STAGE_BYTES+A_BYTES,k_left,p.n);\na.fetch(stages+stage*STAGE_BYTES,k_left,p.m);\nscales.fetch(stages+stage*STAGE_BYTES);\n}\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0){\nu32 next=stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES);\nb.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\nscales.fetch(next);\n}\ncopies_commit();\nmultiply_slice(now,totals);\nnow=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\nadd_up_and_finish(params,at,totals);\n}\n"}},
+"widen_two(In(),bytes[of*2+i%2].at[half*2+j],second?0x4342:0x4140);\n}\n#pragma unroll\nfor(int j=0;j<2;j++)\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS;i++)\nmultiply_16(In(),sums[octet][i],weights[i][j],rows[octet].at[j*2],rows[octet].at[j*2+1]);\n}\n}\n\nDEVICE void multiply_slice(int stage,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nColumn_scales scales;\nOctet sums[OCTETS]={};\nread_scales(stage,scales);\nadd_products(stage,sums);\nadd_scaled(sums,scales,totals);\n}else{\nadd_products(stage,totals);\n}\n}\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params){\nconst gemmepi__epilogue_params&p=params.epilogue;\nconst Place_of_tile at(p);\nint k=(int)params.k,part_k=((k+STEP -1)/STEP +PARTS-1)/PARTS*STEP,first_k=(int)rank_in_cluster()*part_k;\n\nCopies<In,TILE_M,1>a(params.a,at.item,at.row(),p.m,first_k);\n"
+"Copies<I8,TILE_N,HALVES_IN>b(params.b,at.item,at.column(),p.n,first_k);\nif(params.ahead)\nb.prefetch(k-first_k<part_k?k-first_k:part_k,p.n);\nafter_launches_before();\nScale_copies scales(p,at.item,at.column(),first_k,k,(int)threadIdx.x);\nu32 stages=(u32)__cvta_generic_to_shared(shared);\nint k_left=k-first_k<part_k?k-first_k:part_k;\n#pragma unroll\nfor(int stage=0;stage<STAGES-1;stage++,k_left-=STEP){\nif(k_left>0){\nb.fetch(stages+stage*STAGE_BYTES+A_BYTES,k_left,p.n);\na.fetch(stages+stage*STAGE_BYTES,k_left,p.m);\nscales.fetch(stages+stage*STAGE_BYTES);\n}\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\nfor(;k_left> -(STAGES-1)*STEP;k_left-=STEP){\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(k_left>0){\nu32 next=stages+(now?now-STAGE_BYTES:(STAGES-1)*STAGE_BYTES);\nb.fetch(next+A_BYTES,k_left,p.n);\na.fetch(next,k_left,p.m);\nscales.fetch(next);\n}\ncopies_commit();\nmultiply_slice(now,totals);\n"
+"now=now<(STAGES-1)*STAGE_BYTES?now+STAGE_BYTES:0;\n}\ncopies_wait<0>();\nadd_up_and_finish(params,at,totals);\n}\n"}},
 {"weights.cuh",
 {
 "#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?128:64,STEP=WARPS_K*SLICE;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE,SCALE_BYTES=VARIES?1024:0;\n"
-"constexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nstatic_assert(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024,\"a thread copies one scale at most\");\nstatic_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&SCALE_STEPS%SLICE==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\n\n\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\nstruct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\n\nDEVICE Scale_copies(const gemmepi__epilogue_params&p,long long item,long long first,int first_k,int end){\nint own=(int)threadIdx.x%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\n"
-"if(!VARIES)\nreturn;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nScale_line line=scale_line<GEMMEPI_SCALE_B>(p.scale_b.data+item*p.scale_b.stride,outer,HALVES_IN*p.n,end);\nfrom=line.at,step=line.step;\nk=first_k+(int)threadIdx.x/TILE_N*SCALE_STEPS,k_end=end;\n}\nDEVICE void fetch(u32 stage){\nif(VARIES&&threadIdx.x<STEP_SCALES*TILE_N){\nu32 to=stage +A_BYTES+B_BYTES+threadIdx.x*4;\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to),\"l\"(k<k_end?from+k/SCALE_STEPS*step:from),\n\"r\"(k<k_end?4:0)\n: \"memory\");\nk+=STEP;\n}\n}\n};\n\n\n\n\n\nDEVICE u32 widen_two(BF16,u32 word,u32 which){\nu32 two=__byte_perm(word,0x43434343,which),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff80ff80),\"r\"(0xbf80bf80),\"r\"(two&0xff7fff7f));\nreturn wide;\n}\nDEVICE u32 widen_two(F16,u32 word,u32 which){\nu32 wide;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(wide): \"r\"(__byte_perm(word ^ 0x80808080,0x64646464,which)),\"r\"(0x64806480));\n"
-"return wide;\n}\n\n\n\nextern __shared__ __align__(1024)u8 shared[];\n\ntypedef float Octet[SIXTEENS][4];\n\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]);\n\nDEVICE void multiply_slice(int stage,Octet(&totals)[OCTETS]){\nif constexpr(VARIES){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N,eighth=(int)threadIdx.x%32/4;\nconst float*scales=reinterpret_cast<const float*>(shared+stage +A_BYTES+B_BYTES);\nfloat scale[2*SIXTEENS];\nOctet sums[OCTETS]={};\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nscale[i]=scales[warp_k*SLICE/SCALE_STEPS*TILE_N+warp_n*WARP_N+eighth+8*i];\nadd_products(stage,sums);\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scale[i/2],totals[octet][i/4][i%4]);\n}else{\nadd_products(stage,totals);\n}\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\n"
-"int warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\n",
+"constexpr int STAGE_BYTES=A_BYTES+B_BYTES+SCALE_BYTES;\nconstexpr int RESULT_LINE=TILE_N+4;\nconstexpr int PART_COLUMNS=TILE_COLUMNS/PARTS,WIDTH=PART_COLUMNS/RUN,HEIGHT=THREADS/WIDTH;\nstatic_assert(STEP_SCALES*TILE_N<=THREADS&&STEP_SCALES*TILE_N*4<=1024,\"a thread copies one scale at most\");\nstatic_assert(PART_COLUMNS%RUN==0&&WARP_N%16==0&&SCALE_STEPS%SLICE==0,\"runs, fragments and scales are whole\");\nstatic_assert(WARPS_K*TILE_M*RESULT_LINE*4<=STAGES*STAGE_BYTES,\"sums lie where the stages were\");\n\n\n\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\nstruct Scale_copies{\nconst float*from;\nlong long step;\nint k,k_end;\nint number;\n\nDEVICE Scale_copies(const gemmepi__epilogue_params&p,long long item,long long first,int first_k,int end,int nth){\nint own=nth%TILE_N;\nlong long outer=first+own%TILE_COLUMNS;\n"
+"if(!VARIES)\nreturn;\nouter=(outer<p.n?outer:p.n-1)+own/TILE_COLUMNS*p.n;\nScale_line line=scale_line<GEMMEPI_SCALE_B>(p.scale_b.data+item*p.scale_b.stride,outer,HALVES_IN*p.n,end);\nfrom=line.at,step=line.step;\nk=first_k+nth/TILE_N*SCALE_STEPS,k_end=end,number=nth;\n}\nDEVICE void fetch(u32 stage){\nif(VARIES&&number<STEP_SCALES*TILE_N){\nu32 to=stage +A_BYTES+B_BYTES+(u32)number*4;\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(to),\"l\"(k<k_end?from+k/SCALE_STEPS*step:from),\n\"r\"(k<k_end?4:0)\n: \"memory\");\nk+=STEP;\n}\n}\n};\n\n\n\n\n\nDEVICE u32 widen_two(BF16,u32 word,u32 which){\nu32 two=__byte_perm(word,0x43434343,which),wide;\nasm(\"fma.rn.bf16x2 %0, %1, %2, %3;\" : \"=r\"(wide): \"r\"(two&0xff80ff80),\"r\"(0xbf80bf80),\"r\"(two&0xff7fff7f));\nreturn wide;\n}\nDEVICE u32 widen_two(F16,u32 word,u32 which){\nu32 wide;\nasm(\"sub.f16x2 %0, %1, %2;\" : \"=r\"(wide): \"r\"(__byte_perm(word ^ 0x80808080,0x64646464,which)),\"r\"(0x64806480));\n"
+"return wide;\n}\n\n\n\nextern __shared__ __align__(1024)u8 shared[];\n\ntypedef float Octet[SIXTEENS][4];\n\n\ntypedef float Column_scales[2*SIXTEENS];\n\nDEVICE void read_scales(int stage,Column_scales&scales){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N,eighth=(int)threadIdx.x%32/4;\nconst float*of_slice=reinterpret_cast<const float*>(shared+stage +A_BYTES+B_BYTES)+warp_k*SLICE/SCALE_STEPS*TILE_N;\n#pragma unroll\nfor(int i=0;i<2*SIXTEENS;i++)\nscales[i]=of_slice[warp_n*WARP_N+eighth+8*i];\n}\nDEVICE void add_scaled(const Octet(&sums)[OCTETS],const Column_scales&scales,Octet(&totals)[OCTETS]){\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\ntotals[octet][i/4][i%4]=fmaf(sums[octet][i/4][i%4],scales[i/2],totals[octet][i/4][i%4]);\n}\n\n\n\nDEVICE void store_sums(float*results,const Octet(&sums)[OCTETS]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,warp_k=(int)threadIdx.x/32/WARPS_N;\n",
 "int eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nresults+=(warp_k*TILE_M+2*quarter)*RESULT_LINE +warp_n*WARP_N+eighth;\n#pragma unroll\nfor(int octet=0;octet<OCTETS;octet++)\n#pragma unroll\nfor(int i=0;i<SIXTEENS*4;i++)\nresults[(octet*8+i%2)*RESULT_LINE +i/2*8]=sums[octet][i/4][i%4];\n}\n\nstruct alignas(16)Four_sums{\nfloat at[4];\n};\n\nDEVICE void add_warps(float*results){\n#pragma unroll 1\nfor(int i=(int)threadIdx.x;i<TILE_M*TILE_N/4;i+=THREADS){\nfloat*at=results+i/(TILE_N/4)*RESULT_LINE +i%(TILE_N/4)*4;\nFour_sums sums= *reinterpret_cast<Four_sums*>(at);\n#pragma unroll\nfor(int warp=1;warp<WARPS_K;warp++){\nFour_sums other= *reinterpret_cast<Four_sums*>(at+warp*TILE_M*RESULT_LINE);\n#pragma unroll\nfor(int j=0;j<4;j++)\nsums.at[j]+=other.at[j];\n}\n*reinterpret_cast<Four_sums*>(at)=sums;\n}\n}\n\n\n\n#if GEMMEPI_PARTS > 1\n#define CLUSTER __cluster_dims__(GEMMEPI_PARTS, 1, 1)\nDEVICE u32 rank_in_cluster(){\nu32 rank;\n"
 "asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\n\nDEVICE Four_sums sums_of_part(const float*at,u32 rank){\nFour_sums sums;\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"((u32)__cvta_generic_to_shared(at)),\"r\"(rank));\nasm volatile(\"ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(sums.at[0]),\"=f\"(sums.at[1]),\"=f\"(sums.at[2]),\"=f\"(sums.at[3])\n: \"r\"(there)\n: \"memory\");\nreturn sums;\n}\n\n\nDEVICE int own_four(int i){\nconstexpr int FOURS=PART_COLUMNS/4,LINE_FOURS=HALVES_IN*FOURS;\nint four=i%LINE_FOURS,column=(int)rank_in_cluster()*PART_COLUMNS+four%FOURS*4;\nreturn i/LINE_FOURS*RESULT_LINE +four/FOURS*TILE_COLUMNS+column;\n}\n\n\nDEVICE void add_parts(float*results){\nconstexpr int ALL=TILE_M*HALVES_IN*PART_COLUMNS/4,AT_ONCE=8/PARTS;\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n#pragma unroll 1\n"
 "for(int first=(int)threadIdx.x;first<ALL;first+=AT_ONCE*THREADS){\nFour_sums sums[AT_ONCE][PARTS];\n#pragma unroll\nfor(int i=0;i<AT_ONCE*PARTS;i++)\nif(first+i/PARTS*THREADS<ALL)\nsums[i/PARTS][i%PARTS]=sums_of_part(results+own_four(first+i/PARTS*THREADS),i%PARTS);\n#pragma unroll\nfor(int i=0;i<AT_ONCE;i++){\n#pragma unroll\nfor(int j=0;j<(PARTS-1)*4;j++)\nsums[i][0].at[j%4]+=sums[i][j/4+1].at[j%4];\nif(first+i*THREADS<ALL)\n*reinterpret_cast<Four_sums*>(results+own_four(first+i*THREADS))=sums[i][0];\n}\n}\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\" ::: \"memory\");\n}\n\nDEVICE void others_have_read(){\nasm volatile(\"barrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n#else\n#define CLUSTER\nDEVICE u32 rank_in_cluster(){\nreturn 0;\n}\nDEVICE void add_parts(float*){}\nDEVICE void others_have_read(){}\n#endif\n\n\n\n\nDEVICE void take_run(const float*results,int row,int column,Acc(&v)[HALVES][RUN]){\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i+=4){\n"
@@ -15108,14 +15124,15 @@ static const gemmepi__source gemmepi__sources[] = {
 "cluster_barrier();\nif(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(GROUPED||threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
 {"gemm_weights_sm90.cu",
 {
-"#line 1 \"src/kernels/gemm_weights_sm90.cu\"\n\n\n\n\n#define GEMMEPI_WGMMA 1\n#include \"weights.cuh\"\n\nconstexpr int LINE=128,A_BOX=TILE_M*LINE,B_BOX=TILE_N*LINE;\n\n\n\nDEVICE void wait_for_stage(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\nDEVICE void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int k,int line,int item){\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(k),\"r\"(line),\"r\"(item)\n: \"memory\");\n}\n\n\nDEVICE void load_stage(const gemmepi__weights_params&p,const Place_of_tile&at,u32 stage,u32 barrier,int k){\nint a_item=p.a_items?(int)at.item:0,b_item=p.b_items?(int)at.item:0;\n"
-"asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(A_BYTES+B_BYTES): \"memory\");\n#pragma unroll\nfor(int i=0;i<WARPS_K*HALVES_IN;i++){\nint half=i%HALVES_IN,nth=i/HALVES_IN;\nload_box(p.b,stage +A_BYTES+nth*B_BOX+half*(TILE_COLUMNS*LINE),barrier,k+nth*128,\n(int)(at.column()+half*p.plain.epilogue.n),b_item);\n}\n#pragma unroll\nfor(int i=0;i<STEP/64;i++)\nload_box(p.a,stage +i*A_BOX,barrier,k+i*64,(int)at.row(),a_item);\n}\n\n\n\n#define GEMMEPI_OCTET(o) \"+f\"(sums[o][0][0]), \"+f\"(sums[o][0][1]), \"+f\"(sums[o][0][2]), \"+f\"(sums[o][0][3])\n#if GEMMEPI_TILE_M == 32\n#define GEMMEPI_NAMES \\\n\"m64n32k16\",\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15\",\"%16, %17, %18, %19\",\"%20\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTET(0), GEMMEPI_OCTET(1), GEMMEPI_OCTET(2), GEMMEPI_OCTET(3)\n#else\n#define GEMMEPI_NAMES \\\n\"m64n64k16\",\\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n"
-"\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\",\\\n\"%32, %33, %34, %35\",\"%36\"\n#define GEMMEPI_OCTETS \\\nGEMMEPI_OCTET(0),GEMMEPI_OCTET(1),GEMMEPI_OCTET(2),GEMMEPI_OCTET(3),GEMMEPI_OCTET(4),GEMMEPI_OCTET(5),GEMMEPI_OCTET(6),\\\nGEMMEPI_OCTET(7)\n#endif\n#define GEMMEPI_TEXT(type, shape, sums, weights, rows) \\\n\"{\\n.reg .pred adds;\\nsetp.ne.b32 adds, 1, 0;\\n\" \\\n\"wgmma.mma_async.sync.aligned.\" shape \".f32.\" type \".\" type \" {\" sums \"}, {\" weights \"}, \" rows \", adds, 1, 1, 0;\\n}\"\n#define GEMMEPI_APPLY(macro, ...) macro(__VA_ARGS__)\n\nstatic_assert(SIXTEENS==1&&(TILE_M==32||TILE_M==64),\"a warpgroup has 64 columns, and all rows\");\nDEVICE void multiply_64(BF16,Octet(&sums)[OCTETS],const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"bf16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\n"
-"DEVICE void multiply_64(F16,Octet(&sums)[OCTETS],const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"f16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\n\n\n\n\nDEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(address>>4&0x3fff);\n}\n\nconstexpr int STEPS=SLICE/16;\n\n\nDEVICE int warpgroup_of_k(){\nreturn WARPS_K>1?__shfl_sync(0xffffffff,(int)threadIdx.x/32/WARPS_N,0):0;\n}\n\n\nDEVICE void load_pairs(int stage,u32(&pairs)[STEPS][4]){\nint warp_n=(int)threadIdx.x/32%WARPS_N,eighth=(int)threadIdx.x%32/4,quarter=(int)threadIdx.x%4;\nconst u8*line=shared+(stage +A_BYTES+warpgroup_of_k()*B_BOX+(warp_n*WARP_N+eighth)*LINE +quarter*2);\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nconst u8*unit=line +(step ^ eighth)*16;\n#pragma unroll\nfor(int i=0;i<4;i++)\npairs[step][i]= *reinterpret_cast<const unsigned short*>(unit+i%2*8*LINE +i/2*8);\n}\n"
-"}\n\n\nDEVICE void pin(Octet(&sums)[OCTETS]){\n#pragma unroll\nfor(int i=0;i<OCTETS*4;i++)\n",
-"asm volatile(\"\" : \"+f\"(sums[i/4][0][i%4])::\"memory\");\n}\n\nDEVICE void add_products(int stage,Octet(&sums)[OCTETS]){\nu64 rows=descriptor((u32)__cvta_generic_to_shared(shared)+stage +warpgroup_of_k()*(SLICE/64*A_BOX));\nu32 pairs[STEPS][4];\nload_pairs(stage,pairs);\npin(sums);\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nu32 weights[4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nweights[i]=widen_two(In(),pairs[step][i],0x4140);\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\nmultiply_64(In(),sums,weights,rows+(step/4*A_BOX+step%4*32)/16);\n}\nasm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\nasm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\npin(sums);\n}\n\n\n\n\nDEVICE void set_up_barriers(u32 barriers){\n#pragma unroll 1\nfor(int i=0;i<STAGES;i++)\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], 1;\" ::\"r\"(barriers+i*8): \"memory\");\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(THREADS,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__weights_params params){\n__shared__ u64 full[STAGES];\nconst Place_of_tile at(params.plain.epilogue);\nint k_end=(int)params.plain.k,part_k=((k_end+STEP -1)/STEP +PARTS-1)/PARTS*STEP;\nint k=(int)rank_in_cluster()*part_k,next=k;\nu32 stages=(u32)__cvta_generic_to_shared(shared),barriers=(u32)__cvta_generic_to_shared(full),parity=0;\nk_end=k_end-k<part_k?k_end:k+part_k;\nif(stages%1024)\n__trap();\nif(threadIdx.x==0)\nset_up_barriers(barriers);\n__syncthreads();\n\nafter_launches_before();\nScale_copies scales(params.plain.epilogue,at.item,at.column(),k,(int)params.plain.k);\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++,next+=STEP){\nif(next<k_end){\nif(threadIdx.x==0)\nload_stage(params,at,stages+i*STAGE_BYTES,barriers+i*8,next);\nscales.fetch(stages+i*STAGE_BYTES);\n}\nif(VARIES)\ncopies_commit();\n}\nOctet totals[OCTETS]={};\nint now=0;\n#pragma unroll 1\n"
-"for(;k<k_end;k+=STEP,next+=STEP){\nint before=now?now-1:STAGES-1;\nif(VARIES)\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(next<k_end){\nif(threadIdx.x==0)\nload_stage(params,at,stages+before*STAGE_BYTES,barriers+before*8,next);\nscales.fetch(stages+before*STAGE_BYTES);\n}\nif(VARIES)\ncopies_commit();\nwait_for_stage(barriers+now*8,parity);\nmultiply_slice(now*STAGE_BYTES,totals);\nnow=now<STAGES-1?now+1:0;\nparity ^=now==0;\n}\nif(VARIES)\ncopies_wait<0>();\nadd_up_and_finish(params.plain,at,totals);\n}\n"}},
+"#line 1 \"src/kernels/gemm_weights_sm90.cu\"\n#line 8\n#define GEMMEPI_WGMMA 1\n#include \"sm90/ptx.cuh\"\n#include \"weights.cuh\"\n\nconstexpr int LINE=128,A_BOX=TILE_M*LINE,B_BOX=TILE_N*LINE;\n\n\n\n\nstruct Ring{\nint stage;\nu32 parity;\n\nDEVICE void advance(){\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n};\nstruct Barriers{\nu32 full,empty;\n};\n\n\nDEVICE void set_up_barriers(const Barriers&barriers){\n#pragma unroll 1\nfor(int i=0;i<STAGES;i++){\nbarrier_init(barriers.full+i*8,VARIES?33:1);\nbarrier_init(barriers.empty+i*8,WARPS);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void load_stage(const gemmepi__weights_params&p,const Place_of_tile&at,u32 stage,u32 barrier,int k){\nint a_item=p.a_items?(int)at.item:0,b_item=p.b_items?(int)at.item:0;\nbarrier_expect(barrier,p.a_bytes+B_BYTES);\n#pragma unroll\nfor(int i=0;i<WARPS_K*HALVES_IN;i++){\nint half=i%HALVES_IN,nth=i/HALVES_IN;\nload_box<false>(p.b,stage +A_BYTES+nth*B_BOX+half*(TILE_COLUMNS*LINE),barrier,k+nth*128,\n"
+"(int)(at.column()+half*p.plain.epilogue.n),b_item,0);\n}\n#pragma unroll\nfor(int i=0;i<STEP/64;i++)\nload_box<false>(p.a,stage +i*A_BOX,barrier,k+i*64,(int)at.row(),a_item,0);\n}\n\n\nDEVICE void load_stages(const gemmepi__weights_params&p,const Place_of_tile&at,const Barriers&barriers,int k,int k_end){\nconstexpr int LANE_COPIES=VARIES?STEP_SCALES*TILE_N/32:0;\nint lane=(int)threadIdx.x%32;\nbool speaks=is_elected();\nu32 stages=shared_address(shared);\nRing ring={0,1};\nauto scales=[&](int nth){\nreturn Scale_copies(p.plain.epilogue,at.item,at.column(),k,(int)p.plain.k,lane +nth*32);\n};\n#pragma unroll 1\nfor(;k<k_end;k+=STEP,ring.advance()){\nu32 stage=stages+ring.stage*STAGE_BYTES,full=barriers.full+ring.stage*8;\nbarrier_wait(barriers.empty+ring.stage*8,ring.parity);\nif(speaks)\nload_stage(p,at,stage,full,k);\nif(VARIES){\n#pragma unroll\nfor(int i=0;i<LANE_COPIES;i++)\nscales(i).fetch(stage);\n"
+"asm volatile(\"cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];\" ::\"r\"(full): \"memory\");\n}\n__syncwarp();\n}\n}\n\n\n\n#define GEMMEPI_OCTET(o) \"+f\"(sums[o][0][0]), \"+f\"(sums[o][0][1]), \"+f\"(sums[o][0][2]), \"+f\"(sums[o][0][3])\n#if GEMMEPI_TILE_M == 32\n#define GEMMEPI_NAMES \\\n\"m64n32k16\",\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15\",\"%16, %17, %18, %19\",\"%20\"\n#define GEMMEPI_OCTETS GEMMEPI_OCTET(0), GEMMEPI_OCTET(1), GEMMEPI_OCTET(2), GEMMEPI_OCTET(3)\n#else\n#define GEMMEPI_NAMES \\\n\"m64n64k16\",\\\n\"%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, \" \\\n\"%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31\",\\\n\"%32, %33, %34, %35\",\"%36\"\n#define GEMMEPI_OCTETS \\\nGEMMEPI_OCTET(0),GEMMEPI_OCTET(1),GEMMEPI_OCTET(2),GEMMEPI_OCTET(3),GEMMEPI_OCTET(4),GEMMEPI_OCTET(5),GEMMEPI_OCTET(6),\\\nGEMMEPI_OCTET(7)\n#endif\n#define GEMMEPI_TEXT(type, shape, sums, weights, rows) \\\n"
+"\"{\\n.reg .pred adds;\\nsetp.ne.b32 adds, 1, 0;\\n\" \\\n\"wgmma.mma_async.sync.aligned.\" shape \".f32.\" type \".\" type \" {\" sums \"}, {\" weights \"}, \" rows \", adds, 1, 1, 0;\\n}\"\n#define GEMMEPI_APPLY(macro, ...) macro(__VA_ARGS__)\n\nstatic_assert(SIXTEENS==1&&(TILE_M==32||TILE_M==64),\"a warpgroup has 64 columns, and all rows\");\nDEVICE void multiply_64(BF16,Octet(&sums)[OCTETS],const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"bf16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\nDEVICE void multiply_64(F16,Octet(&sums)[OCTETS],const u32(&weights)[4],u64 rows){\nasm volatile(GEMMEPI_APPLY(GEMMEPI_TEXT,\"f16\",GEMMEPI_NAMES)\n:GEMMEPI_OCTETS\n: \"r\"(weights[0]),\"r\"(weights[1]),\"r\"(weights[2]),\"r\"(weights[3]),\"l\"(rows));\n}\n\n\n\n\nDEVICE u64 descriptor(u32 address){\nreturn(u64)1<<62|(u64)(1024>>4)<<32|(u64)(address>>4&0x3fff);\n}\n\n"
+"constexpr int STEPS=SLICE/16;\n\n\nDEVICE int warpgroup_of_k(){\n",
+"return WARPS_K>1?__shfl_sync(0xffffffff,(int)threadIdx.x/32/WARPS_N,0):0;\n}\n\n\nDEVICE void load_pairs(const u8*line,u32(&pairs)[STEPS][4]){\nint eighth=(int)threadIdx.x%32/4;\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nconst u8*unit=line +(step ^ eighth)*16;\n#pragma unroll\nfor(int i=0;i<4;i++)\npairs[step][i]= *reinterpret_cast<const unsigned short*>(unit+i%2*8*LINE +i/2*8);\n}\n}\n\n\nDEVICE void pin(Octet(&sums)[OCTETS]){\n#pragma unroll\nfor(int i=0;i<OCTETS*4;i++)\nasm volatile(\"\" : \"+f\"(sums[i/4][0][i%4])::\"memory\");\n}\n\n\nDEVICE void begin_products(const u32(&pairs)[STEPS][4],u64 rows,Octet(&sums)[OCTETS]){\npin(sums);\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nu32 weights[4];\n#pragma unroll\nfor(int i=0;i<4;i++)\nweights[i]=widen_two(In(),pairs[step][i],0x4140);\nasm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\nmultiply_64(In(),sums,weights,rows+(step/4*A_BOX+step%4*32)/16);\n}\n"
+"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n\n\nDEVICE void multiply_stages(const Barriers&barriers,int count,Octet(&totals)[OCTETS]){\nint lane=(int)threadIdx.x%32,warp_n=(int)threadIdx.x/32%WARPS_N,nth=warpgroup_of_k();\nconst u8*line=shared+(A_BYTES+nth*B_BOX+(warp_n*WARP_N+lane/4)*LINE +lane%4*2);\nu32 rows=shared_address(shared)+nth*(SLICE/64*A_BOX);\nu32 pairs[STEPS][4];\nRing ring={0,0};\nbarrier_wait(barriers.full,0);\nload_pairs(line,pairs);\n#pragma unroll 1\nfor(;;){\nOctet of_slice[OCTETS]={};\nOctet(&sums)[OCTETS]=VARIES?of_slice:totals;\nint stage=ring.stage;\nColumn_scales scales;\nif(VARIES)\nread_scales(stage*STAGE_BYTES,scales);\nbegin_products(pairs,descriptor(rows+stage*STAGE_BYTES),sums);\nring.advance();\nif(--count){\nbarrier_wait(barriers.full+ring.stage*8,ring.parity);\nload_pairs(line +ring.stage*STAGE_BYTES,pairs);\n}\nasm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\npin(sums);\nif(VARIES){\n"
+"add_scaled(sums,scales,totals);\n__syncwarp();\n}\nif(lane==0)\nbarrier_arrive_here(barriers.empty+stage*8);\nif(!count)\nbreak;\n}\n}\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS+32,1)CLUSTER\ngemmepi_weights(GEMMEPI_PARAMS gemmepi__weights_params params){\n__shared__ u64 full[STAGES],empty[STAGES];\nconst Place_of_tile at(params.plain.epilogue);\nconst Barriers barriers={shared_address(full),shared_address(empty)};\nint k_end=(int)params.plain.k,part_k=((k_end+STEP -1)/STEP +PARTS-1)/PARTS*STEP,k=(int)rank_in_cluster()*part_k;\nk_end=k_end-k<part_k?k_end:k+part_k;\nif(shared_address(shared)%1024)\n__trap();\nif(threadIdx.x==THREADS){\nprefetch_map(params.a);\nprefetch_map(params.b);\nset_up_barriers(barriers);\n}\n__syncthreads();\nafter_launches_before();\nif(threadIdx.x>=THREADS){\nload_stages(params,at,barriers,k,k_end);\nreturn;\n}\nOctet totals[OCTETS]={};\nif(k<k_end)\nmultiply_stages(barriers,(k_end-k+STEP -1)/STEP,totals);\n"
+"add_up_and_finish(params.plain,at,totals);\n}\n"}},
 {"maps_sm90.cu",
 {
 "#line 1 \"src/kernels/maps_sm90.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 128\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\nconstexpr int WORDS=16;\n\n\nDEVICE void end_lines_at(gemmepi__tensor_map*map,int end){\nasm volatile(\"tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;\" ::\"l\"(map),\"r\"(end>0?end:1): \"memory\");\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_maps(GEMMEPI_PARAMS gemmepi__maps_params p){\nafter_launches_before();\nint group=(int)(blockIdx.x*THREADS+threadIdx.x);\nif(group>= *p.count)\nreturn;\nunsigned long long*to=(unsigned long long*)p.maps+group*2*WORDS;\n#pragma unroll\nfor(int i=0;i<WORDS;i++){\nto[i]=p.a.words[i];\nto[WORDS+i]=p.b.words[i];\n}\nend_lines_at((gemmepi__tensor_map*)to,p.parts[group].end);\nend_lines_at((gemmepi__tensor_map*)(to+WORDS),p.parts[group].end);\n"
@@ -15200,7 +15217,7 @@ static const gemmepi__source gemmepi__sources[] = {
 "}\nDEVICE u32 last()const{\nreturn stage?stage -1:STAGES-1;\n}\nDEVICE void advance(){\nif(++stage==STAGES)\nstage=0,parity ^=1;\n}\n\nDEVICE void skip(int blocks){\nstage +=(u32)blocks;\nparity ^=stage/STAGES&1;\nstage%=STAGES;\n}\n};\n"}},
 {"sm90/ptx.cuh",
 {
-"#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\n\nDEVICE u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\nDEVICE u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\nDEVICE u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\nDEVICE bool is_elected(){\nu32 is;\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\nDEVICE void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\nDEVICE void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\n"
+"#line 1 \"src/kernels/sm90/ptx.cuh\"\n\n#pragma once\n#include \"params.h\"\n#include \"types.cuh\"\n\n\n\nDEVICE u32 shared_address(const void*p){\nreturn(u32)__cvta_generic_to_shared(p);\n}\nDEVICE u32 cluster_rank(){\nu32 rank;\nasm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));\nreturn rank;\n}\n\nDEVICE u32 address_in(u32 address,u32 rank){\nu32 there;\nasm(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there): \"r\"(address),\"r\"(rank));\nreturn there;\n}\n\n\n\n\nDEVICE bool is_elected(){\nu32 is;\nasm volatile(\"{\\n.reg .pred is;\\nelect.sync _|is, 0xffffffff;\\nselp.u32 %0, 1, 0, is;\\n}\" : \"=r\"(is));\nreturn is;\n}\n\n\n\n\nDEVICE void cluster_barrier(){\nasm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\");\n}\n\nDEVICE void cluster_meets(){\nasm volatile(\"barrier.cluster.arrive.relaxed.aligned;\\nbarrier.cluster.wait.aligned;\" ::: \"memory\");\n}\n\n\n\n"
 "template<int Registers>DEVICE void keep_registers(){\nasm volatile(\"setmaxnreg.dec.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\ntemplate<int Registers>DEVICE void take_registers(){\nasm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(Registers));\n}\n\n\n\nDEVICE void barrier_init(u32 barrier,u32 count){\nasm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(barrier),\"r\"(count): \"memory\");\n}\nDEVICE void barriers_are_set(){\nasm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}\nDEVICE void barrier_expect(u32 barrier,u32 bytes){\nasm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(barrier),\"r\"(bytes): \"memory\");\n}\n\nDEVICE void barrier_wait(u32 barrier,u32 parity){\nasm volatile(\"{\\n\"\n\".reg .pred done;\\n\"\n\"again:\\n\"\n\"mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n\"\n\"@!done bra again;\\n\"\n\"}\" ::\"r\"(barrier),\n\"r\"(parity)\n: \"memory\");\n}\n\n"
 "DEVICE void barrier_arrive(u32 barrier_there){\nasm volatile(\"mbarrier.arrive.shared::cluster.b64 _, [%0];\" ::\"r\"(barrier_there): \"memory\");\n}\nDEVICE void barrier_arrive_here(u32 barrier){\nasm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(barrier): \"memory\");\n}\n\n\n\nDEVICE void prefetch_map(const gemmepi__tensor_map&map){\nasm volatile(\"prefetch.tensormap [%0];\" ::\"l\"(&map): \"memory\");\n}\n\ntemplate<bool Multicast>\nDEVICE void load_box(const gemmepi__tensor_map&map,u32 to,u32 barrier,int x,int y,int item,u16 mask){\nif(Multicast)\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \"\n\"[%0], [%1, {%3, %4, %5}], [%2], %6;\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item),\"h\"(mask)\n: \"memory\");\nelse\nasm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5}], [%2];\" ::\"r\"(to),\n"
 "\"l\"(&map),\"r\"(barrier),\"r\"(x),\"r\"(y),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void fetch_box(const gemmepi__tensor_map&map,int x,int y,int item){\nasm volatile(\"cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];\" ::\"l\"(&map),\"r\"(x),\"r\"(y),\"r\"(item): \"memory\");\n}\n\nstruct Box_place{\nint column,half;\n};\n\nDEVICE void load_input(const gemmepi__tensor_map&map,u32 to,u32 barrier,Box_place at,int row,int item){\nasm volatile(\"cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n\"[%0], [%1, {%3, %4, %5, %6}], [%2];\" ::\"r\"(to),\n\"l\"(&map),\"r\"(barrier),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void acquire_map(const gemmepi__tensor_map&map){\nasm volatile(\"fence.proxy.tensormap::generic.acquire.gpu [%0], 128;\" ::\"l\"(&map): \"memory\");\n}\n\nDEVICE void store_output(const gemmepi__tensor_map&map,u32 from,Box_place at,int row,int item){\n"
@@ -22625,7 +22642,8 @@ static void gemmepi__point_composed(const gemmepi__composition *said, gemmepi__a
 }
 #endif
 #endif
-/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns the pass finds, and the kernel for Hopper, as they store D.
+/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
+ for Hopper, as they store D.
  Around all other products stands a launch: one behind, which makes D and its scales of rows or vectors from a D in F32 in workspace, or
  one ahead, which makes the scale of this run from the amax of earlier ones, and room for its own. */
 
@@ -24953,7 +24971,7 @@ static const gemmepi__engine gemmepi__small_engine = {"small",
  read the weights as bytes, so that memory gives half of what it would of 16 bits. They take weights that lie along k, as nn.Linear has
  them, and A's rows likewise. */
 
-#define GEMMEPI__WEIGHTS_THREADS 256 /* gemm_weights.cu, of a block: eight warps */
+#define GEMMEPI__WEIGHTS_THREADS 256 /* of a block: eight warps; with wgmma one more, which loads */
 #define GEMMEPI__WEIGHTS_SLICE   64 /* of k: a warp's, of a stage; twice that with wgmma */
 #define GEMMEPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
 #define GEMMEPI__WEIGHTS_STAGES  12 /* at most */
@@ -25044,55 +25062,97 @@ static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const g
 
 /* >>how long it takes */
 
-/* Cycles, fitted to times of these shapes in CUDA graphs on an H100, of which they are 11 percent off in the mean: of a launch with its
- first stages and its end; by mma.sync of a stage, and of each row in it, with scales that change along k more; likewise by wgmma; and of
- each part that is added up in a cluster. And bytes that come to a multiprocessor in a cycle, alone and where all ask. */
-#define GEMMEPI__WEIGHTS_LAUNCH      3100
-#define GEMMEPI__WEIGHTS_FIXED       720
-#define GEMMEPI__WEIGHTS_ROW         13
-#define GEMMEPI__WEIGHTS_SCALED      2.5
-#define GEMMEPI__WEIGHTS_WGMMA_FIXED 1110
-#define GEMMEPI__WEIGHTS_WGMMA_ROW   6
-#define GEMMEPI__WEIGHTS_MEET        1150
-#define GEMMEPI__WEIGHTS_RATE        34.5
-#define GEMMEPI__WEIGHTS_SHARE       21.7
+/* Cycles by mma.sync, fitted to times of these shapes in CUDA graphs on an H100, of which they are 11 percent off in the mean: of a launch
+ with its first stages and its end; of a stage, and of each row in it, with scales that change along k more; and of each part that is
+ added up in a cluster. And bytes that come to a multiprocessor in a cycle, alone and where all ask. */
+#define GEMMEPI__WEIGHTS_LAUNCH 3100
+#define GEMMEPI__WEIGHTS_FIXED  720
+#define GEMMEPI__WEIGHTS_ROW    13
+#define GEMMEPI__WEIGHTS_SCALED 2.5
+#define GEMMEPI__WEIGHTS_MEET   1150
+#define GEMMEPI__WEIGHTS_RATE   34.5
+#define GEMMEPI__WEIGHTS_SHARE  21.7
+
+/* Likewise by wgmma, on an H200, 4 percent off: a wave of blocks has its first stages and its end, and L2 gives so much where all ask.
+ Weights come from memory. */
+#define GEMMEPI__WEIGHTS_WGMMA_LAUNCH 900
+#define GEMMEPI__WEIGHTS_WGMMA_WAVE   4700
+#define GEMMEPI__WEIGHTS_WGMMA_FIXED  660
+#define GEMMEPI__WEIGHTS_WGMMA_ROW    8
+#define GEMMEPI__WEIGHTS_WGMMA_SCALED 2.7
+#define GEMMEPI__WEIGHTS_WGMMA_MEET   600
+#define GEMMEPI__WEIGHTS_WGMMA_SHARE  40.5
+
+/* Blocks of all tiles, and those of them that run at once. */
+static int64_t gemmepi__weights_blocks(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
+  int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
+    gemmepi__divide_up(problem->n, shape->tile_n)), problem->batch);
+  return gemmepi__times(tiles, shape->parts);
+}
+
+static int64_t gemmepi__weights_at_once(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__weights_shape *shape) {
+  int64_t blocks = gemmepi__weights_blocks(problem, shape),
+      resident = gemmepi__resident_blocks(context, shape->parts);
+  return blocks < resident ? blocks : resident;
+}
 
 /* Cycles of a stage's multiplications. */
 static double gemmepi__weights_work(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
   int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
   if (shape->wgmma)
-    return GEMMEPI__WEIGHTS_WGMMA_FIXED + GEMMEPI__WEIGHTS_WGMMA_ROW * shape->tile_m;
+    return GEMMEPI__WEIGHTS_WGMMA_FIXED +
+       (GEMMEPI__WEIGHTS_WGMMA_ROW + (varies ? GEMMEPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m;
   return GEMMEPI__WEIGHTS_FIXED +
      (GEMMEPI__WEIGHTS_ROW + (varies ? GEMMEPI__WEIGHTS_SCALED : 0)) * shape->tile_m;
+}
+
+/* And of its loads, beside those of the other blocks. */
+static double gemmepi__weights_load(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__weights_shape *shape) {
+  double at_once = (double)gemmepi__weights_at_once(context, problem, shape);
+  double stage = gemmepi__weights_stage(problem, shape), share, by_l2, by_memory;
+  if (shape->wgmma) {
+    by_l2 = stage * at_once / (GEMMEPI__WEIGHTS_WGMMA_SHARE * context->multiprocessors);
+    by_memory = (stage - gemmepi__weights_bytes_of_a(shape)) * at_once *
+        gemmepi__chip_of(context->arch)->megahertz / gemmepi__memory_rate(context);
+    return by_l2 > by_memory ? by_l2 : by_memory;
+  }
+  share = GEMMEPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
+  return stage / (share < GEMMEPI__WEIGHTS_RATE ? share : GEMMEPI__WEIGHTS_RATE);
 }
 
 /* Microseconds with a shape, roughly. */
 static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__weights_shape *shape) {
-  int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
-    gemmepi__divide_up(problem->n, shape->tile_n)), problem->batch);
-  int64_t blocks = gemmepi__times(tiles, shape->parts);
-  int64_t resident = gemmepi__resident_blocks(context, shape->parts);
+  int64_t blocks = gemmepi__weights_blocks(problem, shape);
+  double waves = (double)gemmepi__divide_up(blocks, gemmepi__resident_blocks(context, shape->parts));
   double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)), shape->parts);
-  double waves = (double)gemmepi__divide_up(blocks, resident);
-  double at_once = (double)(blocks < resident ? blocks : resident);
-  double share = GEMMEPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
-  double rate = share < GEMMEPI__WEIGHTS_RATE ? share : GEMMEPI__WEIGHTS_RATE;
-  double load = gemmepi__weights_stage(problem, shape) / rate;
-  double work = gemmepi__weights_work(problem, shape);
-  double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * steps * (work > load ? work : load);
+  double work = gemmepi__weights_work(problem, shape),
+     load = gemmepi__weights_load(context, problem, shape);
+  double cycles = waves * steps * (work > load ? work : load) +
+        (shape->wgmma ? GEMMEPI__WEIGHTS_WGMMA_LAUNCH + waves * GEMMEPI__WEIGHTS_WGMMA_WAVE : GEMMEPI__WEIGHTS_LAUNCH);
   if (shape->parts > 1)
-    cycles += waves * GEMMEPI__WEIGHTS_MEET * shape->parts;
+    cycles += waves * shape->parts * (shape->wgmma ? GEMMEPI__WEIGHTS_WGMMA_MEET : GEMMEPI__WEIGHTS_MEET);
   return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
+}
+
+/* Of up to 32 rows mma.sync was the faster on an H200, though its estimates, of an H100, are higher. Tiles of 32 that clusters divide are
+ for results so narrow that all of these run at once. */
+static int gemmepi__weights_shape_pays(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__weights_shape *shape) {
+  return !shape->wgmma || problem->m > 32 ||
+     (shape->tile_m == 32 && gemmepi__weights_blocks(problem, shape) <= gemmepi__resident_blocks(context, shape->parts));
 }
 
 static void gemmepi__weights_choose(const gemmepi_context *context, const gemmepi__problem *problem,
   gemmepi__candidate *candidate) {
   int i;
   for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__weights_shapes); i++) {
-    double time = gemmepi__weights_microseconds(context, problem, &gemmepi__weights_shapes[i]);
-    if (i && (time >= candidate->microseconds ||
-      !gemmepi__weights_shape_takes(problem, &gemmepi__weights_shapes[i], context->arch)))
+    const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[i];
+    double time = gemmepi__weights_microseconds(context, problem, shape);
+    if (i && (time >= candidate->microseconds || !gemmepi__weights_shape_takes(problem, shape, context->arch) ||
+      !gemmepi__weights_shape_pays(context, problem, shape)))
       continue;
     candidate->shape = i;
     candidate->microseconds = time;
@@ -25140,9 +25200,11 @@ static gemmepi_status gemmepi__weights_maps(const gemmepi_context *context, cons
   gemmepi__weights *weights) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
   int columns = weights->shape.tile_n / gemmepi__halves_in(problem), result;
+  int rows = problem->m < weights->shape.tile_m ? (int)problem->m : weights->shape.tile_m;
   weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
   weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
-  result = gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
+  weights->params.a_bytes = (unsigned)(2 * rows * gemmepi__weights_step(&weights->shape));
+  result = gemmepi__map_operand(&context->driver, problem, a, rows, &weights->params.a);
   if (!result)
     result = gemmepi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
   return result ? gemmepi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
@@ -25166,6 +25228,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
   if (status)
     return status;
   weights->launch.blocks *= (unsigned)shape->parts;
+  weights->launch.threads_x += shape->wgmma ? 32 : 0;
   weights->params.plain.ahead = gemmepi__weights_are_ahead(context, problem, weights);
   weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(problem, shape);
   weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);

@@ -309,7 +309,7 @@ typedef uint64_t gemmepi_epilogue;
    largest F32, and 1 where amax is 0 or not finite, as CAST_Y_SCALE makes them; what an activation's short form leaves out
    (2^-12) they may lack, too.
 
-       OUTER        one for each row (column-major: each column)
+       OUTER        one for each row (column-major: each column); of at most 128 numbers as with VECTOR_128, where its kernels find them
        VECTOR_128   one for each row and 128 columns: 1 x 128 vectors, the last of which may be shorter
        TENSOR       one for the whole batch, of earlier runs' amax (delayed scaling): see below
 
@@ -452,8 +452,9 @@ typedef enum gemmepi_grouping {
    uniform. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
    next, 0: the same for all.
 
-   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 and no formula, on the host and where the kernel for Hopper takes the
-   product, else it is refused: args.found_scale_d[column / 128 * rows of D + row of D], written where D is. */
+   FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 (or OUTER, where d has at most 128 columns) and no formula, on the host and
+   where the kernel for Hopper takes the product, else it is refused: args.found_scale_d[column / 128 * rows of D + row of D],
+   written where D is. */
 typedef struct gemmepi_grouped_desc {
     gemmepi_matmul_desc product;
     int groups; /* 1 to 4,096 */

@@ -113,6 +113,18 @@ __device__ inline void add_products(int stage, Octet (&sums)[OCTETS]) {
     }
 }
 
+__device__ inline void multiply_slice(int stage, Octet (&totals)[OCTETS]) {
+    if constexpr (VARIES) {
+        Column_scales scales;
+        Octet sums[OCTETS] = {};
+        read_scales(stage, scales);
+        add_products(stage, sums);
+        add_scaled(sums, scales, totals);
+    } else {
+        add_products(stage, totals);
+    }
+}
+
 // >>the kernel
 
 // Blocks: items * column tiles * row tiles * parts, these side by side.
@@ -127,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     if (params.ahead)
         b.prefetch(k - first_k < part_k ? k - first_k : part_k, p.n); // before they are written, too: L2 is where that is seen
     after_launches_before();
-    Scale_copies scales(p, at.item, at.column(), first_k, k);
+    Scale_copies scales(p, at.item, at.column(), first_k, k, (int)threadIdx.x);
     u32 stages = (u32)__cvta_generic_to_shared(shared);
     int k_left = k - first_k < part_k ? k - first_k : part_k; // of this block's part, from the next stage to be fetched on
 #pragma unroll

@@ -2,44 +2,81 @@
 // 128 bytes along k, whose units of 16 bytes are turned by their line's number. A warpgroup has 64 of a tile's columns and all of its
 // rows: weights come from registers, and the tensor cores read A's rows in shared memory. Of each eight of k that an instruction takes,
 // a lane has a quarter. A is not copied by cp.async: fence.proxy.async, which wgmma would need behind it, waits for all copies under way.
+//
+// A warp behind those that multiply loads. The two warpgroups go each their own way from stage to stage, so that one makes weights of
+// 16 bits while the tensor cores have the other's.
 #define GEMMEPI_WGMMA 1
+#include "sm90/ptx.cuh"
 #include "weights.cuh"
 
 constexpr int LINE = 128, A_BOX = TILE_M * LINE, B_BOX = TILE_N * LINE; // bytes of 64 of A's k, of 128 of the weights'
 
-// >>stages
+// >>stages: a ring that the last warp fills, and the other warps leave
 
-__device__ inline void wait_for_stage(u32 barrier, u32 parity) {
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n"
-                 "}" ::"r"(barrier),
-                 "r"(parity)
-                 : "memory");
+// Where a warp is in it.
+struct Ring {
+    int stage;
+    u32 parity; // of the round
+
+    __device__ inline void advance() {
+        if (++stage == STAGES)
+            stage = 0, parity ^= 1;
+    }
+};
+struct Barriers {
+    u32 full, empty; // of the first stage; those of the next are 8 bytes further
+};
+
+// One thread. A stage is full when all bytes have come, and each lane's scales; it is empty when all warps that read it have left it.
+__device__ inline void set_up_barriers(const Barriers &barriers) {
+#pragma unroll 1
+    for (int i = 0; i < STAGES; i++) {
+        barrier_init(barriers.full + i * 8, VARIES ? 33 : 1);
+        barrier_init(barriers.empty + i * 8, WARPS);
+    }
+    barriers_are_set();
 }
 
-__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int k, int line, int item) {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
-                 "l"(&map), "r"(barrier), "r"(k), "r"(line), "r"(item)
-                 : "memory");
-}
-
-// One thread: a stage's operands, from k on. What of it lies beyond m, n or k is zeros, and of a gate's first half the second.
+// One thread: a stage's operands, from k on. What of it lies beyond m, n or k is zeros, and of a gate's first half the second. But where
+// A has fewer rows than a tile, the lines behind them stay as they are: with zeros there 33 rows took up to a third longer than 64.
 __device__ inline void load_stage(const gemmepi__weights_params &p, const Place_of_tile &at, u32 stage, u32 barrier, int k) {
     int a_item = p.a_items ? (int)at.item : 0, b_item = p.b_items ? (int)at.item : 0;
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(A_BYTES + B_BYTES) : "memory");
+    barrier_expect(barrier, p.a_bytes + B_BYTES);
 #pragma unroll
     for (int i = 0; i < WARPS_K * HALVES_IN; i++) {
         int half = i % HALVES_IN, nth = i / HALVES_IN;
-        load_box(p.b, stage + A_BYTES + nth * B_BOX + half * (TILE_COLUMNS * LINE), barrier, k + nth * 128,
-                 (int)(at.column() + half * p.plain.epilogue.n), b_item);
+        load_box<false>(p.b, stage + A_BYTES + nth * B_BOX + half * (TILE_COLUMNS * LINE), barrier, k + nth * 128,
+                        (int)(at.column() + half * p.plain.epilogue.n), b_item, 0);
     }
 #pragma unroll
     for (int i = 0; i < STEP / 64; i++)
-        load_box(p.a, stage + i * A_BOX, barrier, k + i * 64, (int)at.row(), a_item);
+        load_box<false>(p.a, stage + i * A_BOX, barrier, k + i * 64, (int)at.row(), a_item, 0);
+}
+
+// The last warp: all stages from k on.
+__device__ inline void load_stages(const gemmepi__weights_params &p, const Place_of_tile &at, const Barriers &barriers, int k, int k_end) {
+    constexpr int LANE_COPIES = VARIES ? STEP_SCALES * TILE_N / 32 : 0;
+    int lane = (int)threadIdx.x % 32;
+    bool speaks = is_elected();
+    u32 stages = shared_address(shared);
+    Ring ring = {0, 1};
+    auto scales = [&](int nth) {
+        return Scale_copies(p.plain.epilogue, at.item, at.column(), k, (int)p.plain.k, lane + nth * 32);
+    };
+#pragma unroll 1
+    for (; k < k_end; k += STEP, ring.advance()) {
+        u32 stage = stages + ring.stage * STAGE_BYTES, full = barriers.full + ring.stage * 8;
+        barrier_wait(barriers.empty + ring.stage * 8, ring.parity);
+        if (speaks)
+            load_stage(p, at, stage, full, k);
+        if (VARIES) {
+#pragma unroll
+            for (int i = 0; i < LANE_COPIES; i++)
+                scales(i).fetch(stage);
+            asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(full) : "memory");
+        }
+        __syncwarp();
+    }
 }
 
 // >>the instruction: its sums are as many registers as half of A's rows, each named in the text and in the list
@@ -90,10 +127,9 @@ __device__ inline int warpgroup_of_k() {
     return WARPS_K > 1 ? __shfl_sync(0xffffffff, (int)threadIdx.x / 32 / WARPS_N, 0) : 0;
 }
 
-// Pairs are all loaded first: wgmma's fences let none pass.
-__device__ inline void load_pairs(int stage, u32 (&pairs)[STEPS][4]) {
-    int warp_n = (int)threadIdx.x / 32 % WARPS_N, eighth = (int)threadIdx.x % 32 / 4, quarter = (int)threadIdx.x % 4;
-    const u8 *line = shared + (stage + A_BYTES + warpgroup_of_k() * B_BOX + (warp_n * WARP_N + eighth) * LINE + quarter * 2);
+// Of the line of a lane's columns, and of its eighth behind.
+__device__ inline void load_pairs(const u8 *line, u32 (&pairs)[STEPS][4]) {
+    int eighth = (int)threadIdx.x % 32 / 4;
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
         const u8 *unit = line + (step ^ eighth) * 16;
@@ -110,10 +146,8 @@ __device__ inline void pin(Octet (&sums)[OCTETS]) {
         asm volatile("" : "+f"(sums[i / 4][0][i % 4])::"memory");
 }
 
-__device__ inline void add_products(int stage, Octet (&sums)[OCTETS]) {
-    u64 rows = descriptor((u32)__cvta_generic_to_shared(shared) + stage + warpgroup_of_k() * (SLICE / 64 * A_BOX));
-    u32 pairs[STEPS][4];
-    load_pairs(stage, pairs);
+// Products on their way to the sums: of the pairs, and of the rows from there on.
+__device__ inline void begin_products(const u32 (&pairs)[STEPS][4], u64 rows, Octet (&sums)[OCTETS]) {
     pin(sums);
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
@@ -125,68 +159,69 @@ __device__ inline void add_products(int stage, Octet (&sums)[OCTETS]) {
         multiply_64(In(), sums, weights, rows + (step / 4 * A_BOX + step % 4 * 32) / 16);
     }
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-    pin(sums);
+}
+
+// A warp's slices of `count` stages, one at least. The next one's pairs are loaded while the tensor cores have this one's.
+__device__ inline void multiply_stages(const Barriers &barriers, int count, Octet (&totals)[OCTETS]) {
+    int lane = (int)threadIdx.x % 32, warp_n = (int)threadIdx.x / 32 % WARPS_N, nth = warpgroup_of_k();
+    const u8 *line = shared + (A_BYTES + nth * B_BOX + (warp_n * WARP_N + lane / 4) * LINE + lane % 4 * 2);
+    u32 rows = shared_address(shared) + nth * (SLICE / 64 * A_BOX);
+    u32 pairs[STEPS][4];
+    Ring ring = {0, 0};
+    barrier_wait(barriers.full, 0);
+    load_pairs(line, pairs);
+#pragma unroll 1
+    for (;;) {
+        Octet of_slice[OCTETS] = {};
+        Octet(&sums)[OCTETS] = VARIES ? of_slice : totals;
+        int stage = ring.stage;
+        Column_scales scales;
+        if (VARIES)
+            read_scales(stage * STAGE_BYTES, scales);
+        begin_products(pairs, descriptor(rows + stage * STAGE_BYTES), sums);
+        ring.advance();
+        if (--count) {
+            barrier_wait(barriers.full + ring.stage * 8, ring.parity);
+            load_pairs(line + ring.stage * STAGE_BYTES, pairs);
+        }
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        pin(sums);
+        if (VARIES) {
+            add_scaled(sums, scales, totals);
+            __syncwarp();
+        }
+        if (lane == 0)
+            barrier_arrive_here(barriers.empty + stage * 8);
+        if (!count)
+            break;
+    }
 }
 
 // >>the kernel
 
-// One thread: every stage's barrier.
-__device__ inline void set_up_barriers(u32 barriers) {
-#pragma unroll 1
-    for (int i = 0; i < STAGES; i++)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + i * 8) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
 // Blocks: items * column tiles * row tiles * parts, these side by side.
-extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
+extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) CLUSTER
     gemmepi_weights(GEMMEPI_PARAMS gemmepi__weights_params params) {
-    __shared__ u64 full[STAGES];
+    __shared__ u64 full[STAGES], empty[STAGES];
     const Place_of_tile at(params.plain.epilogue);
-    int k_end = (int)params.plain.k, part_k = ((k_end + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP;
-    int k = (int)rank_in_cluster() * part_k, next = k; // what is multiplied and what is loaded next
-    u32 stages = (u32)__cvta_generic_to_shared(shared), barriers = (u32)__cvta_generic_to_shared(full), parity = 0;
+    const Barriers barriers = {shared_address(full), shared_address(empty)};
+    int k_end = (int)params.plain.k, part_k = ((k_end + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP, k = (int)rank_in_cluster() * part_k;
     k_end = k_end - k < part_k ? k_end : k + part_k;
-    if (stages % 1024)
+    if (shared_address(shared) % 1024)
         __trap();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == THREADS) {
+        prefetch_map(params.a);
+        prefetch_map(params.b);
         set_up_barriers(barriers);
+    }
     __syncthreads();
-
     after_launches_before();
-    Scale_copies scales(params.plain.epilogue, at.item, at.column(), k, (int)params.plain.k);
-#pragma unroll 1
-    for (int i = 0; i < STAGES - 1; i++, next += STEP) {
-        if (next < k_end) {
-            if (threadIdx.x == 0)
-                load_stage(params, at, stages + i * STAGE_BYTES, barriers + i * 8, next);
-            scales.fetch(stages + i * STAGE_BYTES);
-        }
-        if (VARIES)
-            copies_commit();
+    if (threadIdx.x >= THREADS) {
+        load_stages(params, at, barriers, k, k_end);
+        return;
     }
     Octet totals[OCTETS] = {};
-    int now = 0; // the stage's number
-#pragma unroll 1
-    for (; k < k_end; k += STEP, next += STEP) {
-        int before = now ? now - 1 : STAGES - 1;
-        if (VARIES)
-            copies_wait<STAGES - 2>();
-        __syncthreads(); // scales of this stage have come for all, and all are through with the one before it
-        if (next < k_end) {
-            if (threadIdx.x == 0)
-                load_stage(params, at, stages + before * STAGE_BYTES, barriers + before * 8, next);
-            scales.fetch(stages + before * STAGE_BYTES);
-        }
-        if (VARIES)
-            copies_commit();
-        wait_for_stage(barriers + now * 8, parity);
-        multiply_slice(now * STAGE_BYTES, totals);
-        now = now < STAGES - 1 ? now + 1 : 0;
-        parity ^= now == 0;
-    }
-    if (VARIES)
-        copies_wait<0>();
+    if (k < k_end)
+        multiply_stages(barriers, (k_end - k + STEP - 1) / STEP, totals);
     add_up_and_finish(params.plain, at, totals);
 }

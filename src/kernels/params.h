@@ -190,6 +190,7 @@ typedef struct gemmepi__tensor_map {
 typedef struct gemmepi__weights_params {
     gemmepi__tensor_map a, b;
     int a_items, b_items;        /* whether the batch has its own */
+    unsigned a_bytes;            /* of a that come to a stage: of no more rows than there are */
     gemmepi__plain_params plain; /* last: kernels have as much of it as they use */
 } gemmepi__weights_params;
 

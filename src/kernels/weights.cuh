@@ -46,25 +46,26 @@ template <int Left> __device__ inline void copies_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
 }
 
-// Scales that change along k: a thread has a column's, of each stage one; of what is beyond n the last column's, beyond k zeros.
+// Scales that change along k, of each stage the one of that number; of what is beyond n the last column's, beyond k zeros.
 struct Scale_copies {
     const float *from;
     long long step; // between the scales of a column
     int k, k_end;   // k: where the next one begins
+    int number;
 
-    __device__ inline Scale_copies(const gemmepi__epilogue_params &p, long long item, long long first, int first_k, int end) {
-        int own = (int)threadIdx.x % TILE_N;
+    __device__ inline Scale_copies(const gemmepi__epilogue_params &p, long long item, long long first, int first_k, int end, int nth) {
+        int own = nth % TILE_N;
         long long outer = first + own % TILE_COLUMNS;
         if (!VARIES)
             return;
         outer = (outer < p.n ? outer : p.n - 1) + own / TILE_COLUMNS * p.n;
         Scale_line line = scale_line<GEMMEPI_SCALE_B>(p.scale_b.data + item * p.scale_b.stride, outer, HALVES_IN * p.n, end);
         from = line.at, step = line.step;
-        k = first_k + (int)threadIdx.x / TILE_N * SCALE_STEPS, k_end = end;
+        k = first_k + nth / TILE_N * SCALE_STEPS, k_end = end, number = nth;
     }
     __device__ inline void fetch(u32 stage) {
-        if (VARIES && threadIdx.x < STEP_SCALES * TILE_N) {
-            u32 to = stage + A_BYTES + B_BYTES + threadIdx.x * 4;
+        if (VARIES && number < STEP_SCALES * TILE_N) {
+            u32 to = stage + A_BYTES + B_BYTES + (u32)number * 4;
             asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(k < k_end ? from + k / SCALE_STEPS * step : from),
                          "r"(k < k_end ? 4 : 0)
                          : "memory");
@@ -94,27 +95,22 @@ extern __shared__ __align__(1024) u8 shared[];
 
 typedef float Octet[SIXTEENS][4]; // of a lane: columns `eighth` and eight further of each 16, rows 2 quarter and the next
 
-// The products of the slice of the stage that begins there: what the kernels differ in.
-__device__ inline void add_products(int stage, Octet (&sums)[OCTETS]);
+// Scales that change along k: those of a lane's columns of each 16, and sums of a slice times them.
+typedef float Column_scales[2 * SIXTEENS];
 
-__device__ inline void multiply_slice(int stage, Octet (&totals)[OCTETS]) {
-    if constexpr (VARIES) {
-        int warp_n = (int)threadIdx.x / 32 % WARPS_N, warp_k = (int)threadIdx.x / 32 / WARPS_N, eighth = (int)threadIdx.x % 32 / 4;
-        const float *scales = reinterpret_cast<const float *>(shared + stage + A_BYTES + B_BYTES);
-        float scale[2 * SIXTEENS];
-        Octet sums[OCTETS] = {};
+__device__ inline void read_scales(int stage, Column_scales &scales) {
+    int warp_n = (int)threadIdx.x / 32 % WARPS_N, warp_k = (int)threadIdx.x / 32 / WARPS_N, eighth = (int)threadIdx.x % 32 / 4;
+    const float *of_slice = reinterpret_cast<const float *>(shared + stage + A_BYTES + B_BYTES) + warp_k * SLICE / SCALE_STEPS * TILE_N;
 #pragma unroll
-        for (int i = 0; i < 2 * SIXTEENS; i++)
-            scale[i] = scales[warp_k * SLICE / SCALE_STEPS * TILE_N + warp_n * WARP_N + eighth + 8 * i];
-        add_products(stage, sums);
+    for (int i = 0; i < 2 * SIXTEENS; i++)
+        scales[i] = of_slice[warp_n * WARP_N + eighth + 8 * i];
+}
+__device__ inline void add_scaled(const Octet (&sums)[OCTETS], const Column_scales &scales, Octet (&totals)[OCTETS]) {
 #pragma unroll
-        for (int octet = 0; octet < OCTETS; octet++)
+    for (int octet = 0; octet < OCTETS; octet++)
 #pragma unroll
-            for (int i = 0; i < SIXTEENS * 4; i++)
-                totals[octet][i / 4][i % 4] = fmaf(sums[octet][i / 4][i % 4], scale[i / 2], totals[octet][i / 4][i % 4]);
-    } else {
-        add_products(stage, totals);
-    }
+        for (int i = 0; i < SIXTEENS * 4; i++)
+            totals[octet][i / 4][i % 4] = fmaf(sums[octet][i / 4][i % 4], scales[i / 2], totals[octet][i / 4][i % 4]);
 }
 
 // >>adding up, in shared memory: [warp of k][row][column of both halves]

@@ -12,6 +12,8 @@
 
 static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
     const gemmepi_matmul_desc *product = &desc->product;
+    int rows_are_vectors = product->d.scale.mode == GEMMEPI_SCALE_OUTER &&
+                           gemmepi__result_columns(product->epilogue, product->n) <= 128;
     if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
                              desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
@@ -56,13 +58,14 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
     if (product->flags & GEMMEPI_FIND_SCALE_D &&
-        (desc->grouping == GEMMEPI_GROUPS_OF_K || product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128))
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
-                             "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) and "
-                             "GROUPS_OF_ROWS",
-                             (int)product->d.scale.mode,
-                             desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+        (desc->grouping == GEMMEPI_GROUPS_OF_K ||
+         (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)))
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
+            "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
+            "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
+            (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
     if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
         return gemmepi__fail(
             GEMMEPI_UNSUPPORTED,

@@ -511,8 +511,10 @@ static gemmepi_status gemmepi__take_tensors(gemmepi__problem *problem, const gem
     if (!status)
         status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &d,
                                       desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
-    if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gemmepi__lacks_d(problem))
+    if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gemmepi__lacks_d(problem)) {
+        d.scale.mode = gemmepi__found_mode(desc, &problem->views[GEMMEPI__D], d.scale.mode);
         status = gemmepi__take_found_scale(problem, &d.scale, desc->amax_history);
+    }
     if (!status)
         status = gemmepi__take_c(problem, desc, result == along);
     if (!status)

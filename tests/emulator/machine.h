@@ -81,6 +81,7 @@ struct warp {
 
 struct barrier {
     u32 expected, arrived; // threads
+    bool of_all;           // it is for all threads that have not ended
     std::vector<warp *> waiting;
 };
 
@@ -104,6 +105,20 @@ struct block {
         for (const warp &w : warps)
             count += (u32)__builtin_popcount(w.live);
         return count;
+    }
+    void complete(barrier &b) {
+        u32 live = b.of_all ? live_threads() : b.expected;
+        if (!b.arrived || b.arrived < (live < b.expected ? live : b.expected))
+            return;
+        for (warp *other : b.waiting)
+            other->blocked = false;
+        b.waiting.clear();
+        b.arrived = 0;
+    }
+    void threads_ended() {
+        for (barrier &b : barriers)
+            if (b.of_all)
+                complete(b);
     }
     u8 *shared_at(u32 address, u32 bytes, u32 alignment) {
         if ((size_t)address + bytes > shared.size())
@@ -315,6 +330,7 @@ inline u32 warp::run(u32 budget) {
                 live &= ~taking;
                 lanes &= ~taking;
                 pc++;
+                in->threads_ended();
                 in->in->complete();
                 on = false;
                 break;

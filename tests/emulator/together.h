@@ -50,20 +50,15 @@ static void reach(warp &w, const op &o, bool waits) {
     if (b.arrived && b.expected != count)
         fail("barrier %u is for %u threads and for %u", id, b.expected, count);
     b.expected = count;
+    b.of_all = o.x.size() < 2;
     b.arrived += (u32)__builtin_popcount(w.live);
     if (b.arrived > count)
         fail("barrier %u is for %u threads, and %u came", id, count, b.arrived);
-    if (b.arrived < count) {
-        if (waits) {
-            w.blocked = true;
-            b.waiting.push_back(&w);
-        }
-        return;
+    if (waits) {
+        w.blocked = true;
+        b.waiting.push_back(&w);
     }
-    for (warp *other : b.waiting)
-        other->blocked = false;
-    b.waiting.clear();
-    b.arrived = 0;
+    w.in->complete(b);
 }
 static void barrier_sync(warp &w, const op &o, u32) {
     reach(w, o, true);

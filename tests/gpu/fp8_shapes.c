@@ -22,8 +22,9 @@ typedef struct kernel {
     int line;   /* bytes at whose multiples lines of operands begin: less than 16 is copied */
 } kernel;
 
-#define SAME    GEMMEPI_DTYPE_DEFAULT
-#define FOUND   ((gemmepi_dtype)100) /* E4M3 with scales that are found, of a row's 128 columns each */
+#define SAME GEMMEPI_DTYPE_DEFAULT
+#define FOUND \
+    ((gemmepi_dtype)100) /* E4M3 with scales that are found, of a row's 128 columns each or, where it has no more, of rows */
 #define X       GEMMEPI_E4M3
 #define Y       GEMMEPI_E5M2
 #define FORWARD (GEMMEPI_BIAS | GEMMEPI_AUX)
@@ -180,7 +181,8 @@ static problem draw(const kernel *k, uint64_t seed, int parts) {
     problem_make_even(&p);
     if (k->d == FOUND) {
         p.desc.d.dtype = GEMMEPI_E4M3;
-        p.desc.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
+        p.desc.d.scale.mode =
+            problem_extents(&p, T_D).columns <= 128 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
         p.desc.flags |= GEMMEPI_FIND_SCALE_D;
     } else if (k->d == SAME) {
         p.desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;

@@ -144,6 +144,39 @@ static void rows_of_zeros_nan_and_infinity_have_the_scale_one(void) {
     }
 }
 
+/* A row of at most 128 columns is one vector: the same numbers by either name, and as many launches. */
+static void rows_of_one_vector_are_found_as_vectors(void) {
+    static const int64_t widths[] = {1, 24, 104, 128};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BIAS,
+                                                 GEMMEPI_SILU | GEMMEPI_GATED};
+    int w, e, t;
+    for (w = 0; w < COUNT(widths); w++)
+        for (e = 0; e < COUNT(epilogues); e++)
+            for (t = 0; t < COUNT(found_types); t++) {
+                problem p = finding(found_types[t], 150, widths[w] * (epilogues[e] & GEMMEPI_GATED ? 2 : 1),
+                                    272, epilogues[e], GEMMEPI_SCALE_OUTER);
+                double *scales[2] = {NULL, NULL}, *d[2] = {NULL, NULL};
+                int mode, i, differ = 0;
+                if (epilogues[e] & GEMMEPI_GATED && found_types[t] == &e4m3_alone)
+                    p.desc.flags |= GEMMEPI_POWER_OF_TWO_SCALE;
+                for (mode = 0; mode < 2; mode++) {
+                    run r;
+                    p.desc.d.scale.mode = mode ? GEMMEPI_SCALE_VECTOR_128 : GEMMEPI_SCALE_OUTER;
+                    CHECK(problem_holds_run(here, &p, NULL, &r), "width %d", (int)widths[w]);
+                    scales[mode] = run_values(&r, T_FOUND_SCALE), d[mode] = run_values(&r, T_D);
+                    run_free(&r);
+                }
+                for (i = 0; i < 150; i++)
+                    differ += scales[0][i] != scales[1][i];
+                for (i = 0; i < 150 * (int)widths[w]; i++)
+                    differ += d[0][i] != d[1][i];
+                CHECK(differ == 0, "width %d, epilogue %d, types %d: %d numbers differ", (int)widths[w], e, t,
+                      differ);
+                for (mode = 0; mode < 2; mode++)
+                    free(scales[mode]), free(d[mode]);
+            }
+}
+
 static void fill_chain(double *to, int count, uint64_t seed) {
     int i;
     for (i = 0; i < count; i++)
@@ -337,6 +370,7 @@ static void run_all(void) {
     if (has_all_routes)
         RUN(invariant_rows_hold);
     RUN(rows_of_zeros_nan_and_infinity_have_the_scale_one);
+    RUN(rows_of_one_vector_are_found_as_vectors);
     RUN(a_product_takes_what_another_has_found);
     RUN(a_formula_finds_the_scales_of_its_composition);
     RUN(a_history_moves_one_place_on_with_every_run);

@@ -132,6 +132,7 @@ static void scales_are_found_for_rows_of_groups(void) {
         {"of bf16", BF16, E4M3, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, FIND, 6, 500, 72, 264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
         {"of bf16, scattered with weights", BF16, E4M3, GEMMEPI_SILU | GEMMEPI_GATED, FIND, 6, 400, 72, 256, 0, 0, 1, 0, 0, 410, 1, 0, 0, 0, NO, NO, 2},
         {"with alpha and C", BF16, E4M3, GEMMEPI_NONE, FIND, 3, 300, 64, 128, 0, 0, 1, 0, 0, 0, 0, 0, 2, .5, NO, NO, 0},
+        {"rows of one vector", E4M3, E4M3, GEMMEPI_SILU | GEMMEPI_BIAS, FIND, 4, 300, 144, 104, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, VECTOR, BLOCK, 2},
     };
     if (!here->is_host && (!here->has_fused || strstr(here->name, "without") != NULL))
         SKIP("no kernel for Hopper: scales of groups are refused there");
@@ -152,8 +153,8 @@ static void scales_of_groups_are_refused_where_no_kernel_finds_them(void) {
     gemmepi_plan_destroy(plan);
     desc.grouping = GEMMEPI_GROUPS_OF_K;
     check_refused(&desc, "GROUPS_OF_ROWS");
-    desc.grouping = GEMMEPI_GROUPS_OF_ROWS, desc.product.d.scale.mode = OUTER;
-    check_refused(&desc, "VECTOR_128");
+    desc.grouping = GEMMEPI_GROUPS_OF_ROWS, desc.product.d.scale.mode = OUTER, desc.product.n = 129;
+    check_refused(&desc, "at most 128 columns");
 }
 
 static void groups_of_k_are_products_by_the_fast_kernel(void) {

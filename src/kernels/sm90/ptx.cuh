@@ -1,6 +1,7 @@
 // Instructions of Hopper that CUDA C++ has no name for: addresses, clusters, mbarriers, TMA.
 #pragma once
-#include "sm90/options.cuh"
+#include "params.h"
+#include "types.cuh"
 
 // >>addresses
 

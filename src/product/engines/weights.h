@@ -7,7 +7,7 @@
 #include "small.h"
 #include "sm90.h"
 
-#define GEMMEPI__WEIGHTS_THREADS 256  /* gemm_weights.cu, of a block: eight warps */
+#define GEMMEPI__WEIGHTS_THREADS 256  /* of a block: eight warps; with wgmma one more, which loads */
 #define GEMMEPI__WEIGHTS_SLICE   64   /* of k: a warp's, of a stage; twice that with wgmma */
 #define GEMMEPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
 #define GEMMEPI__WEIGHTS_STAGES  12   /* at most */
@@ -100,57 +100,102 @@ static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const g
 
 /* >>how long it takes */
 
-/* Cycles, fitted to times of these shapes in CUDA graphs on an H100, of which they are 11 percent off in the mean: of a launch with its
-   first stages and its end; by mma.sync of a stage, and of each row in it, with scales that change along k more; likewise by wgmma; and of
-   each part that is added up in a cluster. And bytes that come to a multiprocessor in a cycle, alone and where all ask. */
-#define GEMMEPI__WEIGHTS_LAUNCH      3100
-#define GEMMEPI__WEIGHTS_FIXED       720
-#define GEMMEPI__WEIGHTS_ROW         13
-#define GEMMEPI__WEIGHTS_SCALED      2.5
-#define GEMMEPI__WEIGHTS_WGMMA_FIXED 1110
-#define GEMMEPI__WEIGHTS_WGMMA_ROW   6
-#define GEMMEPI__WEIGHTS_MEET        1150
-#define GEMMEPI__WEIGHTS_RATE        34.5
-#define GEMMEPI__WEIGHTS_SHARE       21.7
+/* Cycles by mma.sync, fitted to times of these shapes in CUDA graphs on an H100, of which they are 11 percent off in the mean: of a launch
+   with its first stages and its end; of a stage, and of each row in it, with scales that change along k more; and of each part that is
+   added up in a cluster. And bytes that come to a multiprocessor in a cycle, alone and where all ask. */
+#define GEMMEPI__WEIGHTS_LAUNCH 3100
+#define GEMMEPI__WEIGHTS_FIXED  720
+#define GEMMEPI__WEIGHTS_ROW    13
+#define GEMMEPI__WEIGHTS_SCALED 2.5
+#define GEMMEPI__WEIGHTS_MEET   1150
+#define GEMMEPI__WEIGHTS_RATE   34.5
+#define GEMMEPI__WEIGHTS_SHARE  21.7
+
+/* Likewise by wgmma, on an H200, 4 percent off: a wave of blocks has its first stages and its end, and L2 gives so much where all ask.
+   Weights come from memory. */
+#define GEMMEPI__WEIGHTS_WGMMA_LAUNCH 900
+#define GEMMEPI__WEIGHTS_WGMMA_WAVE   4700
+#define GEMMEPI__WEIGHTS_WGMMA_FIXED  660
+#define GEMMEPI__WEIGHTS_WGMMA_ROW    8
+#define GEMMEPI__WEIGHTS_WGMMA_SCALED 2.7
+#define GEMMEPI__WEIGHTS_WGMMA_MEET   600
+#define GEMMEPI__WEIGHTS_WGMMA_SHARE  40.5
+
+/* Blocks of all tiles, and those of them that run at once. */
+static int64_t gemmepi__weights_blocks(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
+    int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
+                                                  gemmepi__divide_up(problem->n, shape->tile_n)),
+                                   problem->batch);
+    return gemmepi__times(tiles, shape->parts);
+}
+
+static int64_t gemmepi__weights_at_once(const gemmepi_context *context, const gemmepi__problem *problem,
+                                        const gemmepi__weights_shape *shape) {
+    int64_t blocks = gemmepi__weights_blocks(problem, shape),
+            resident = gemmepi__resident_blocks(context, shape->parts);
+    return blocks < resident ? blocks : resident;
+}
 
 /* Cycles of a stage's multiplications. */
 static double gemmepi__weights_work(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
     int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
     if (shape->wgmma)
-        return GEMMEPI__WEIGHTS_WGMMA_FIXED + GEMMEPI__WEIGHTS_WGMMA_ROW * shape->tile_m;
+        return GEMMEPI__WEIGHTS_WGMMA_FIXED +
+               (GEMMEPI__WEIGHTS_WGMMA_ROW + (varies ? GEMMEPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m;
     return GEMMEPI__WEIGHTS_FIXED +
            (GEMMEPI__WEIGHTS_ROW + (varies ? GEMMEPI__WEIGHTS_SCALED : 0)) * shape->tile_m;
+}
+
+/* And of its loads, beside those of the other blocks. */
+static double gemmepi__weights_load(const gemmepi_context *context, const gemmepi__problem *problem,
+                                    const gemmepi__weights_shape *shape) {
+    double at_once = (double)gemmepi__weights_at_once(context, problem, shape);
+    double stage = gemmepi__weights_stage(problem, shape), share, by_l2, by_memory;
+    if (shape->wgmma) {
+        by_l2 = stage * at_once / (GEMMEPI__WEIGHTS_WGMMA_SHARE * context->multiprocessors);
+        by_memory = (stage - gemmepi__weights_bytes_of_a(shape)) * at_once *
+                    gemmepi__chip_of(context->arch)->megahertz / gemmepi__memory_rate(context);
+        return by_l2 > by_memory ? by_l2 : by_memory;
+    }
+    share = GEMMEPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
+    return stage / (share < GEMMEPI__WEIGHTS_RATE ? share : GEMMEPI__WEIGHTS_RATE);
 }
 
 /* Microseconds with a shape, roughly. */
 static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                             const gemmepi__weights_shape *shape) {
-    int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
-                                                  gemmepi__divide_up(problem->n, shape->tile_n)),
-                                   problem->batch);
-    int64_t blocks = gemmepi__times(tiles, shape->parts);
-    int64_t resident = gemmepi__resident_blocks(context, shape->parts);
+    int64_t blocks = gemmepi__weights_blocks(problem, shape);
+    double waves = (double)gemmepi__divide_up(blocks, gemmepi__resident_blocks(context, shape->parts));
     double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)),
                                               shape->parts);
-    double waves = (double)gemmepi__divide_up(blocks, resident);
-    double at_once = (double)(blocks < resident ? blocks : resident);
-    double share = GEMMEPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
-    double rate = share < GEMMEPI__WEIGHTS_RATE ? share : GEMMEPI__WEIGHTS_RATE;
-    double load = gemmepi__weights_stage(problem, shape) / rate;
-    double work = gemmepi__weights_work(problem, shape);
-    double cycles = GEMMEPI__WEIGHTS_LAUNCH + waves * steps * (work > load ? work : load);
+    double work = gemmepi__weights_work(problem, shape),
+           load = gemmepi__weights_load(context, problem, shape);
+    double cycles = waves * steps * (work > load ? work : load) +
+                    (shape->wgmma ? GEMMEPI__WEIGHTS_WGMMA_LAUNCH + waves * GEMMEPI__WEIGHTS_WGMMA_WAVE
+                                  : GEMMEPI__WEIGHTS_LAUNCH);
     if (shape->parts > 1)
-        cycles += waves * GEMMEPI__WEIGHTS_MEET * shape->parts;
+        cycles += waves * shape->parts * (shape->wgmma ? GEMMEPI__WEIGHTS_WGMMA_MEET : GEMMEPI__WEIGHTS_MEET);
     return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
+}
+
+/* Of up to 32 rows mma.sync was the faster on an H200, though its estimates, of an H100, are higher. Tiles of 32 that clusters divide are
+   for results so narrow that all of these run at once. */
+static int gemmepi__weights_shape_pays(const gemmepi_context *context, const gemmepi__problem *problem,
+                                       const gemmepi__weights_shape *shape) {
+    return !shape->wgmma || problem->m > 32 ||
+           (shape->tile_m == 32 &&
+            gemmepi__weights_blocks(problem, shape) <= gemmepi__resident_blocks(context, shape->parts));
 }
 
 static void gemmepi__weights_choose(const gemmepi_context *context, const gemmepi__problem *problem,
                                     gemmepi__candidate *candidate) {
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__weights_shapes); i++) {
-        double time = gemmepi__weights_microseconds(context, problem, &gemmepi__weights_shapes[i]);
+        const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[i];
+        double time = gemmepi__weights_microseconds(context, problem, shape);
         if (i && (time >= candidate->microseconds ||
-                  !gemmepi__weights_shape_takes(problem, &gemmepi__weights_shapes[i], context->arch)))
+                  !gemmepi__weights_shape_takes(problem, shape, context->arch) ||
+                  !gemmepi__weights_shape_pays(context, problem, shape)))
             continue;
         candidate->shape = i;
         candidate->microseconds = time;
@@ -203,9 +248,11 @@ static gemmepi_status gemmepi__weights_maps(const gemmepi_context *context, cons
                                             gemmepi__weights *weights) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
     int columns = weights->shape.tile_n / gemmepi__halves_in(problem), result;
+    int rows = problem->m < weights->shape.tile_m ? (int)problem->m : weights->shape.tile_m;
     weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
     weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
-    result = gemmepi__map_operand(&context->driver, problem, a, weights->shape.tile_m, &weights->params.a);
+    weights->params.a_bytes = (unsigned)(2 * rows * gemmepi__weights_step(&weights->shape));
+    result = gemmepi__map_operand(&context->driver, problem, a, rows, &weights->params.a);
     if (!result)
         result = gemmepi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
     return result ? gemmepi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
@@ -229,6 +276,7 @@ static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gem
     if (status)
         return status;
     weights->launch.blocks *= (unsigned)shape->parts;
+    weights->launch.threads_x += shape->wgmma ? 32 : 0;
     weights->params.plain.ahead = gemmepi__weights_are_ahead(context, problem, weights);
     weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(problem, shape);
     weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);

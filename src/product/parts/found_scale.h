@@ -1,4 +1,5 @@
-/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns the pass finds, and the kernel for Hopper, as they store D.
+/* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
+   for Hopper, as they store D.
    Around all other products stands a launch: one behind, which makes D and its scales of rows or vectors from a D in F32 in workspace, or
    one ahead, which makes the scale of this run from the amax of earlier ones, and room for its own. */
 #ifndef GEMMEPI_PRODUCT_PARTS_FOUND_SCALE_H
