@@ -249,7 +249,8 @@ static int has_shape(const gemmepi__problem *problem, const gemmepi__candidate *
                gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied);
     if (candidate->engine == 2)
         return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__small_shapes) &&
-               gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[candidate->shape], here->context->arch);
+               gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[candidate->shape],
+                                          here->context->arch);
     return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__sm80_shapes) &&
            gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[candidate->shape], here->context->arch);
 }
