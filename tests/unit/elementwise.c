@@ -178,6 +178,13 @@ static void of_many_one_shot_calls_the_oldest_is_dropped(void) {
     activation_call(&unused, 1, 6);
     CHECK(added_by(context, &unused, NULL).plans == 1, "no plan");
     CHECK(added_by(context, &used, NULL).plans == 1, "no plan");
+    for (i = 0; i <= (GEMMEPI__MAX_KEPT + 200) / EDGE; i++) { /* kernels for all that come, which stay */
+        gemmepi_matmul_desc desc = pass_alone();
+        gemmepi_matmul_args args;
+        desc.m = 2, desc.n = 1 + i;
+        args = args_for(&desc);
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    }
     for (i = 0; i < GEMMEPI__MAX_KEPT + 200; i++) {
         if (i == GEMMEPI__MAX_KEPT) {
             CHECK(context->plans.count == GEMMEPI__MAX_KEPT, "%d plans", (int)context->plans.count);
