@@ -24769,7 +24769,7 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles, fitted to times of these shapes in CUDA graphs, 240 on an H200 and 141 on an H100: of a launch; of a block, of each sum of a
+/* Cycles, fitted to some 400 times of these shapes in CUDA graphs on an H200 and an H100: of a launch; of a block, of each sum of a
  lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, of each sum, and of each word
  that is shifted. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
 #define GEMMEPI__SMALL_LAUNCH    310
@@ -24786,8 +24786,9 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 /* Clusters leave some multiprocessors' room empty. */
 #define GEMMEPI__SMALL_CLUSTERED 0.97
 
-/* Of the time that memory takes to give the operands, which is not all behind the rest; and how much more of it for each time that what a
- warp reads of a line goes into 64 bytes after the first. */
+/* Of the time that memory takes to give the operands, which is not all behind the rest (lowered by hand, so that large operands go here
+ and not to sm90, which took a quarter longer); and how much more of it for each time that what a warp reads of a line goes into 64 bytes
+ after the first. */
 #define GEMMEPI__SMALL_READ  0.47
 #define GEMMEPI__SMALL_APART 0.57
 
@@ -27063,6 +27064,18 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
     split->rank = before;
 }
 
+/* Cycles until a whole tile of a residual, or of what BACKWARD reads, is there: it is asked for when the sums are made. Less of one comes
+ sooner. Fitted to small random products in CUDA graphs on an H100. */
+#define GEMMEPI__PLAIN_WAIT 2500
+
+static double gemmepi__plain_waits(const gemmepi__problem *problem) {
+  double rows = problem->m < GEMMEPI__PLAIN_TILE ? (double)problem->m / GEMMEPI__PLAIN_TILE : 1;
+  double columns = problem->n < GEMMEPI__PLAIN_TILE ? (double)problem->n / GEMMEPI__PLAIN_TILE : 1;
+  if (gemmepi__plain_has_pass(problem) || !(gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has(problem, GEMMEPI_BACKWARD)))
+    return 0;
+  return GEMMEPI__PLAIN_WAIT * rows * columns;
+}
+
 /* Microseconds of the kernel for all else, roughly: a multiprocessor multiplies for all its tiles at the rate of multiply-adds, with
  the epilogue of each behind it. Of 48 random products in CUDA graphs on an H100 it was off by a quarter in the mean. */
 static double gemmepi__plain_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
@@ -27077,7 +27090,8 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
     finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
   else
     each = 1;
-  return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
+  return (2900 + gemmepi__plain_waits(problem) + each * ((double)problem->k * area / chip->fma + finish)) /
+       chip->megahertz +
      (gemmepi__plain_has_pass(problem) ? gemmepi__pass_microseconds(context, problem, 1) : gemmepi__sums_microseconds(problem));
 }
 

@@ -82,7 +82,7 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles, fitted to times of these shapes in CUDA graphs, 240 on an H200 and 141 on an H100: of a launch; of a block, of each sum of a
+/* Cycles, fitted to some 400 times of these shapes in CUDA graphs on an H200 and an H100: of a launch; of a block, of each sum of a
    lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, of each sum, and of each word
    that is shifted. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
 #define GEMMEPI__SMALL_LAUNCH    310
@@ -99,8 +99,9 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 /* Clusters leave some multiprocessors' room empty. */
 #define GEMMEPI__SMALL_CLUSTERED 0.97
 
-/* Of the time that memory takes to give the operands, which is not all behind the rest; and how much more of it for each time that what a
-   warp reads of a line goes into 64 bytes after the first. */
+/* Of the time that memory takes to give the operands, which is not all behind the rest (lowered by hand, so that large operands go here
+   and not to sm90, which took a quarter longer); and how much more of it for each time that what a warp reads of a line goes into 64 bytes
+   after the first. */
 #define GEMMEPI__SMALL_READ  0.47
 #define GEMMEPI__SMALL_APART 0.57
 
