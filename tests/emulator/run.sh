@@ -16,7 +16,7 @@ sample() {
     for shape in 0 2 4 7 9 14; do
         echo "90 gpu/fused 1 $shape 1"
     done
-    for shape in 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40; do
+    for shape in 23 24 25 26 27 28 29 30 31 32 33 34 36 38 40; do
         echo "90 gpu/fused 2 $shape 5"
     done
     cat <<'LIST'
