@@ -130,19 +130,6 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
         split->rank = before;
 }
 
-/* Cycles until a whole tile of a residual, or of what BACKWARD reads, is there: it is asked for when the sums are made. Less of one comes
-   sooner. Fitted to small random products in CUDA graphs on an H100. */
-#define GEMMEPI__PLAIN_WAIT 2500
-
-static double gemmepi__plain_waits(const gemmepi__problem *problem) {
-    double rows = problem->m < GEMMEPI__PLAIN_TILE ? (double)problem->m / GEMMEPI__PLAIN_TILE : 1;
-    double columns = problem->n < GEMMEPI__PLAIN_TILE ? (double)problem->n / GEMMEPI__PLAIN_TILE : 1;
-    if (gemmepi__plain_has_pass(problem) ||
-        !(gemmepi__has(problem, GEMMEPI_RESIDUAL) || gemmepi__has(problem, GEMMEPI_BACKWARD)))
-        return 0;
-    return GEMMEPI__PLAIN_WAIT * rows * columns;
-}
-
 /* Microseconds of the kernel for all else, roughly: a multiprocessor multiplies for all its tiles at the rate of multiply-adds, with
    the epilogue of each behind it. Of 48 random products in CUDA graphs on an H100 it was off by a quarter in the mean. */
 static double gemmepi__plain_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
@@ -158,8 +145,7 @@ static double gemmepi__plain_microseconds(const gemmepi_context *context, const 
         finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
     else
         each = 1;
-    return (2900 + gemmepi__plain_waits(problem) + each * ((double)problem->k * area / chip->fma + finish)) /
-               chip->megahertz +
+    return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
            (gemmepi__plain_has_pass(problem) ? gemmepi__pass_microseconds(context, problem, 1)
                                              : gemmepi__sums_microseconds(problem));
 }
