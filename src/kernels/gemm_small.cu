@@ -115,23 +115,32 @@ template <bool Rows, int Lines, int Unit> struct Part {
         shifts = easy ? BYTES - 1 : 0;
         from += Rows ? STEP * (long long)sizeof(In) : STEP * ld;
     }
+    // By the shift's whole words, bit by bit of it from Bit down. A loop over bits NVRTC 13.5 does not unroll.
+    template <int Bit, int Count> __device__ static inline void shift_words(u32 (&words)[Count], u32 shift) {
+        if constexpr (Bit >= 4 && Bit >= Unit) {
+#pragma unroll
+            for (int j = 0; j < Count - Bit / 4; j++)
+                words[j] = shift & Bit ? words[j + Bit / 4] : words[j];
+            shift_words<Bit / 2>(words, shift);
+        }
+    }
     // Run i, as F32.
     __device__ inline void take(int i, float (&values)[Lines][DEPTH]) const {
         float some[PIECES][AT_ONCE];
         if constexpr (SHIFTED) {
             constexpr int WORDS = BYTES / 4;
             u32 words[2 * WORDS], shift = shift_of(i, shifts);
-            memcpy(words, pieces[i], sizeof words);
 #pragma unroll
-            for (int bit = BYTES / 2; bit >= 4; bit /= 2)
-#pragma unroll
-                for (int j = 0; bit >= Unit && j < 2 * WORDS - bit / 4; j++)
-                    words[j] = shift & bit ? words[j + bit / 4] : words[j];
+            for (int j = 0; j < 2 * WORDS; j++)
+                words[j] = pieces[i][j / WORDS].at[j % WORDS];
+            shift_words<BYTES / 2>(words, shift);
 #pragma unroll
             for (int j = 0; Unit < 4 && j < WORDS; j++)
                 words[j] = __funnelshift_r(words[j], words[j + 1], shift * 8); // of the shift's last two bits
             Piece piece;
-            memcpy(&piece, words, sizeof piece);
+#pragma unroll
+            for (int j = 0; j < WORDS; j++)
+                piece.at[j] = words[j];
             words_to_acc(piece, some[0]);
         } else {
 #pragma unroll
