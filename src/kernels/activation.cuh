@@ -218,7 +218,7 @@ __device__ inline float hyperbolic_tangent(float x) {
     q = fmaf(square, q, 0.133207247f);
     q = fmaf(square, q, -0.333329469f);
     float far = fmaf(fast_reciprocal(1 + fast_power_of_2(size * 2.8853900f)), -2, 1);
-    return choice(size < 0.55f, fmaf(x * square, q, x), copysignf(far, x));
+    return copysignf(choice(size < 0.55f, fmaf(size * square, q, size), far), x);
 #endif
 }
 __device__ inline double hyperbolic_tangent(double x) {
@@ -706,9 +706,10 @@ template <int Activation> __device__ inline float gate_gradient(float dy, float 
     if constexpr (Activation == SQUARED_RELU)
         return gate > 0 || gate != gate ? (float)(both * gate * 2) : 0;
     double below = both * parameter;
-    if constexpr (Activation == ELU) {
-        Exponential<float> e = exponential(gate);
-        below = below * e.part * e.root * e.root;
+    if constexpr (Activation == ELU) { // of two gates that are the whole one, as a root of f32 vanishes before the product does
+        float near = fmaxf(gate, -140);
+        Exponential<float> e = exponential(near), further = exponential(gate - near);
+        below = below * e.part * e.root * e.root * further.part * further.root * further.root;
     }
     return (float)(gate > 0 ? both : below);
 }

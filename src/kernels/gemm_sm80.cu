@@ -63,6 +63,7 @@ constexpr int GROUP = 32, GROUPS = WARP_COLUMNS / GROUP; // of columns: a run of
 constexpr int BOX_GROUPS = GROUPS % 2 || STAGES_WIDE ? 1 : 2, BOX_COLUMNS = BOX_GROUPS * GROUP;
 constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);
 constexpr int STAGED_BYTES = 16 * LINE;
+static_assert(!FINDS, "no scales are found here");
 static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, "a warp has whole runs of both halves");
 static_assert(TILE_COLUMNS % TILE_K == 0 || B_ROWS || HALVES_IN == 1, "lines along n are of one half");
 static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BYTES, "results lie where the stages were");

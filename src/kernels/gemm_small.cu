@@ -5,7 +5,7 @@
 // warps add up what they have, always in the same order, and a thread finishes a run of eight. With PARTS the blocks of a cluster divide
 // k, too, and the first of them adds up what each has. Any ld and any alignment.
 //
-// What lies beyond m, n and k is zero, and only what exists is stored.
+// What lies beyond k is zero, what lies beyond m and n goes into sums that nobody takes, and only what exists is stored.
 #include "epilogue.cuh"
 
 #ifndef GEMMEPI_ROWS
@@ -30,6 +30,7 @@ constexpr int WARPS = GEMMEPI_WARPS, THREADS = 32 * WARPS, PARTS = GEMMEPI_PARTS
 constexpr int PART = WARPS * LANES_K * DEPTH, STEP = PARTS * PART; // of k: what a block takes of a step, and a cluster
 constexpr int SUMS = HALVES_IN * ROWS * COLUMNS, LEFT = SUMS > LANES_K ? SUMS / LANES_K : 1; // of a lane, at first and at last
 constexpr bool K_FIRST = LANES_N > 1 ? GEMMEPI_B_ROWS : GEMMEPI_A_ROWS; // lanes side by side read what lies so
+static_assert(!FINDS, "no scales are found here");
 static_assert(TILE_M * WIDTH <= THREADS, "a thread has a run at most");
 
 // A lane's part of an operand in a step: Lines along m or n, DEPTH elements along k. They are ACROSS runs of ALONG elements that lie side
@@ -115,7 +116,7 @@ template <bool Rows, int Lines, int Unit> struct Part {
         shifts = easy ? BYTES - 1 : 0;
         from += Rows ? STEP * (long long)sizeof(In) : STEP * ld;
     }
-    // By the shift's whole words, bit by bit of it from Bit down. A loop over bits NVRTC 13.5 does not unroll.
+    // By the shift's whole words, bit by bit of it from Bit down. NVRTC does not unroll a loop over bits.
     template <int Bit, int Count> __device__ static inline void shift_words(u32 (&words)[Count], u32 shift) {
         if constexpr (Bit >= 4 && Bit >= Unit) {
 #pragma unroll
@@ -216,6 +217,34 @@ __device__ inline void add_step(A_part &a, B_part (&b)[HALVES_IN], float (&sums)
     }
 }
 
+// All steps of a lane, each loaded while the one before is added to the sums.
+__device__ inline void add_steps(A_part &a, B_part (&b)[HALVES_IN], int k_left, float (&sums)[SUMS]) {
+    bool some = false; // has been loaded
+#pragma unroll 1
+    do {
+        a.easy = k_left >= a.least && (some || a.starts_inside);
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            b[half].easy = k_left >= b[half].least && (some || b[half].starts_inside);
+        if (some) {
+            add_step(a, b, sums);
+        } else {
+            if (a.easy)
+                a.load_words();
+#pragma unroll
+            for (int half = 0; half < HALVES_IN; half++)
+                if (b[half].easy)
+                    b[half].load_words();
+        }
+        a.end_loads(k_left);
+#pragma unroll
+        for (int half = 0; half < HALVES_IN; half++)
+            b[half].end_loads(k_left);
+        some = k_left > 0;
+        k_left -= STEP;
+    } while (some);
+}
+
 // Before what is ahead in the stream has ended: a block's part of the longer operand, or its beginning, comes to L2. Weights take
 // longest to come, and are seldom what the launch before has written.
 constexpr int AHEAD_BYTES = 32768;
@@ -248,6 +277,16 @@ __device__ inline int sum_of_lanes(int lane_k, float (&sums)[SUMS]) {
         first += upper ? SUMS / (2 * step) : 0;
     }
     return first;
+}
+
+// What lanes along k have of a tile at this row and column is added up, to where add_parts takes it.
+__device__ inline void leave_sums(int lane_k, int row, int column, float (&sums)[SUMS], float (&of_warp)[HALVES_IN * TILE_M * TILE_N]) {
+    int from = sum_of_lanes(lane_k, sums);
+#pragma unroll
+    for (int i = 0; i < LEFT; i++) {
+        int at = from + i;
+        of_warp[(at / (COLUMNS * ROWS) * TILE_M + row + at / COLUMNS % ROWS) * TILE_N + column + at % COLUMNS] = sums[i];
+    }
 }
 
 // Between blocks of a cluster: sums that all of them have left in shared memory are there, and, later, the first has read them.
@@ -301,6 +340,19 @@ __device__ inline void first_has_read() {
 #endif
 }
 
+// Run x of row y: the sum of all warps, or, where parts are added up, the first's.
+__device__ inline void take_run(const float (&results)[WARPS][HALVES_IN * TILE_M * TILE_N], int x, int y, int valid, Acc (&v)[HALVES][RUN]) {
+#pragma unroll
+    for (int i = 0; i < (PARTS > 1 ? 1 : WARPS) * HALVES_IN * RUN; i++) {
+        int half = i / RUN % HALVES_IN, j = i % RUN;
+        if (j < TILE_N)
+            v[half][j] += results[i / (HALVES_IN * RUN)][(half * TILE_M + y) * TILE_N + x * RUN + j];
+    }
+#pragma unroll
+    for (int i = 0; i < HALVES_IN * RUN; i++) // beyond n lies anything
+        v[i / RUN][i % RUN] = i % RUN < valid ? v[i / RUN][i % RUN] : 0;
+}
+
 // Blocks: items * row tiles * column tiles * PARTS.
 extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     gemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params) {
@@ -342,50 +394,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
     load_saved(p, state, item, own_row, first, valid, saved);
 
     float sums[SUMS] = {};
-    bool some = false; // has been loaded
-#pragma unroll 1
-    do {
-        a.easy = k_left >= a.least && (some || a.starts_inside);
-#pragma unroll
-        for (int half = 0; half < HALVES_IN; half++)
-            b[half].easy = k_left >= b[half].least && (some || b[half].starts_inside);
-        if (some) {
-            add_step(a, b, sums);
-        } else {
-            if (a.easy)
-                a.load_words();
-#pragma unroll
-            for (int half = 0; half < HALVES_IN; half++)
-                if (b[half].easy)
-                    b[half].load_words();
-        }
-        a.end_loads(k_left);
-#pragma unroll
-        for (int half = 0; half < HALVES_IN; half++)
-            b[half].end_loads(k_left);
-        some = k_left > 0;
-        k_left -= STEP;
-    } while (some);
-    int from = sum_of_lanes(lane_k, sums);
-#pragma unroll
-    for (int i = 0; i < LEFT; i++) {
-        int at = from + i;
-        results[warp][(at / (COLUMNS * ROWS) * TILE_M + row + at / COLUMNS % ROWS) * TILE_N + column + at % COLUMNS] = sums[i];
-    }
+    add_steps(a, b, k_left, sums);
+    leave_sums(lane_k, row, column, sums, results[warp]);
     __syncthreads();
     add_parts(part, results);
 
     Acc v[HALVES][RUN] = {};
     if (valid > 0) {
-#pragma unroll
-        for (int i = 0; i < (PARTS > 1 ? 1 : WARPS) * HALVES_IN * RUN; i++) {
-            int half = i / RUN % HALVES_IN, j = i % RUN;
-            if (j < TILE_N)
-                v[half][j] += results[i / (HALVES_IN * RUN)][(half * TILE_M + y) * TILE_N + x * RUN + j];
-        }
-#pragma unroll
-        for (int i = 0; i < HALVES_IN * RUN; i++) // beyond n lies anything
-            v[i / RUN][i % RUN] = i % RUN < valid ? v[i / RUN][i % RUN] : 0;
+        take_run(results, x, y, valid, v);
         epilogue(p, state, of, saved, item, own_row, first, valid, v);
         store_result(p, state, item, own_row, first, valid, v);
     }

@@ -34,6 +34,7 @@ constexpr int STAGE_BYTES = A_BYTES + B_BYTES + SCALE_BYTES;
 constexpr int RESULT_LINE = TILE_N + 4; // F32: so that lanes meet no bank twice
 constexpr int PART_COLUMNS = TILE_COLUMNS / PARTS, WIDTH = PART_COLUMNS / RUN, HEIGHT = THREADS / WIDTH; // of what a block finishes
 static_assert(STEP_SCALES * TILE_N <= THREADS && STEP_SCALES * TILE_N * 4 <= 1024, "a thread copies one scale at most");
+static_assert(!FINDS, "no scales are found here");
 static_assert(PART_COLUMNS % RUN == 0 && WARP_N % 16 == 0 && SCALE_STEPS % SLICE == 0, "runs, fragments and scales are whole");
 static_assert(WARPS_K * TILE_M * RESULT_LINE * 4 <= STAGES * STAGE_BYTES, "sums lie where the stages were");
 

@@ -209,7 +209,8 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
                                                                   gemmepi__aux_is_mask(product->epilogue));
     }
     if (product->flags & GEMMEPI_FIND_SCALE_D)
-        product->d.scale.batch_stride = gemmepi__dense_stride((columns + 127) / 128, product->m, 0, 0);
+        product->d.scale.batch_stride =
+            gemmepi__dense_stride(columns > 0 ? (columns + 127) / 128 : 1, product->m, 0, 0);
     if (product->bias.batch_stride == 0 && !product->formula)
         product->bias.batch_stride = n < 0 ? 0 : n;
     if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))

@@ -121,6 +121,12 @@ static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
            gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
 }
 
+/* Whether B is weights in I8 beside an A of 16 bits: engines/weights.h is for these, and no other engine. */
+static int gemmepi__is_of_weights(const gemmepi__problem *problem) {
+    int a = problem->views[GEMMEPI__A].dtype;
+    return problem->views[GEMMEPI__B].dtype == GEMMEPI_I8 && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
+}
+
 static int gemmepi__is_invariant(const gemmepi__problem *problem) {
     return (problem->flags & GEMMEPI_BATCH_INVARIANT) != 0;
 }

@@ -127,11 +127,11 @@ static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const
 }
 
 /* The mode by which scales are found: a row of at most 128 columns is one vector, whose scale is the same number in the same place, and
-   which kernels find as they store D. With BATCH_INVARIANT not where m is a row's length. */
+   which kernels find as they store D. With BATCH_INVARIANT all rows are rows: of the kernels that find none more keep their bits. */
 static gemmepi_scale_mode gemmepi__found_mode(const gemmepi_matmul_desc *desc, const gemmepi__view *d,
                                               gemmepi_scale_mode mode) {
-    int is_told = !(desc->flags & GEMMEPI_BATCH_INVARIANT) || desc->order != GEMMEPI_COLUMN_MAJOR;
-    return mode == GEMMEPI_SCALE_OUTER && d->length > 0 && d->length <= 128 && is_told
+    return mode == GEMMEPI_SCALE_OUTER && d->length > 0 && d->length <= 128 &&
+                   !(desc->flags & GEMMEPI_BATCH_INVARIANT)
                ? GEMMEPI_SCALE_VECTOR_128
                : mode;
 }

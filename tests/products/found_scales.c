@@ -103,15 +103,33 @@ static void kernels_of_whole_tiles_hold(void) {
         }
 }
 
+/* The kernels for these find none themselves. */
+static void products_by_weights_in_i8_hold(void) {
+    static const int64_t widths[] = {1, 56, 128, 264};
+    int w, mode, gated;
+    for (w = 0; w < COUNT(widths); w++)
+        for (mode = GEMMEPI_SCALE_TENSOR; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++)
+            for (gated = 0; gated < 2; gated++) {
+                problem p = finding(&bf16_to_e4m3, w + 2, widths[w] << gated, 320,
+                                    GEMMEPI_SILU | (gated ? GEMMEPI_GATED : GEMMEPI_BIAS), mode);
+                p.desc.b.dtype = GEMMEPI_I8;
+                p.desc.b.transposed = 1;
+                p.desc.b.scale.mode = w % 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
+                holds(&p);
+            }
+}
+
 static int has_all_routes; /* else BATCH_INVARIANT may find none that is left */
 
 static void invariant_rows_hold(void) {
+    int64_t width;
     int mode;
-    for (mode = GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++) {
-        problem p = finding(&bf16_to_e4m3, 70, 264, 64, GEMMEPI_SILU | GEMMEPI_GATED, mode);
-        p.desc.flags |= GEMMEPI_BATCH_INVARIANT;
-        holds(&p);
-    }
+    for (mode = GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++)
+        for (width = 48; width <= 264; width += 216) {
+            problem p = finding(&bf16_to_e4m3, 70, width, 64, GEMMEPI_SILU | GEMMEPI_GATED, mode);
+            p.desc.flags |= GEMMEPI_BATCH_INVARIANT;
+            holds(&p);
+        }
 }
 
 /* The numbers of A are those of row and column, so that what is stored is known by hand: rows of zeros, of NaN, with an infinity, of one
@@ -367,6 +385,7 @@ static void run_all(void) {
     RUN(modes_hold_with_every_epilogue);
     RUN(modes_hold_in_every_layout_and_batch);
     RUN(kernels_of_whole_tiles_hold);
+    RUN(products_by_weights_in_i8_hold);
     if (has_all_routes)
         RUN(invariant_rows_hold);
     RUN(rows_of_zeros_nan_and_infinity_have_the_scale_one);

@@ -155,6 +155,9 @@ static void scales_of_groups_are_refused_where_no_kernel_finds_them(void) {
     check_refused(&desc, "GROUPS_OF_ROWS");
     desc.grouping = GEMMEPI_GROUPS_OF_ROWS, desc.product.d.scale.mode = OUTER, desc.product.n = 129;
     check_refused(&desc, "at most 128 columns");
+    desc.product.n = 0; /* an empty product */
+    CHECK(gemmepi_plan_grouped(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
 }
 
 static void groups_of_k_are_products_by_the_fast_kernel(void) {

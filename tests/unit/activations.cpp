@@ -54,11 +54,11 @@ static const double U = 0x1p-24, SMALLEST = 0x1p-149; /* unit roundoff and small
 
 /* Where a form ends, bends or is held. */
 static const float bends[] = {
-    0,     0x1p-126f, 0x1p-100f, 0.015625f, 0.75179f, 1.27846f, 1,      2,         3,          5,
-    5.4f,  6,         9.75f,     10,        12.5f,    13,       13.8f,  20,        20.47f,     40,
-    46.5f, 47,        64,        80,        87.3f,    88.02f,   88.73f, 103.97f,   123.2f,     209.5f,
-    600,   1048576,   4096,      1e15f,     1.9e19f,  3e25f,    1e30f,  1.7e38f,   2.36e38f,   3.3895e38f,
-    1e-3f, 1e-7f,     1e-20f,    1e-38f,    1e-40f,   0.5f,     1.5f,   HUGE_VALF, 3.4028e38f, 0.25f};
+    0,      0x1p-126f, 0x1p-100f, 0.015625f, 0.75179f,   1.27846f, 1,          2,      3,     5,       5.4f,
+    6,      9.75f,     10,        12.5f,     13,         13.8f,    20,         20.47f, 40,    46.5f,   47,
+    64,     80,        87.3f,     88.02f,    88.73f,     103.97f,  123.2f,     209.5f, 600,   1048576, 4096,
+    1e15f,  1.9e19f,   3e25f,     1e30f,     1.7e38f,    2.36e38f, 3.3895e38f, 1e-3f,  1e-7f, 1e-20f,  1e-38f,
+    1e-40f, 0.5f,      1.5f,      HUGE_VALF, 3.4028e38f, 0.25f,    0.55f};
 enum { NEIGHBOURS = 9, RANDOM = 40000, ALL_16 = 65536, F16_EACH = 3 };
 enum { NUMBERS = ALL_16 + ALL_16 / F16_EACH + RANDOM + 2 * NEIGHBOURS * (int)(sizeof bends / sizeof *bends) };
 
@@ -200,6 +200,25 @@ static float factor(uint32_t &state) {
     return ldexpf(1 + (state >> 8) * 0x1p-24f, (int)(state >> 5 & 255) - 128) * (state & 16 ? -1 : 1);
 }
 
+static void tanh_keeps_the_sign_of_zero() {
+    CHECK(signbit(activate<TANH>(-0.0f, 0.0f)) && !signbit(activate<TANH>(0.0f, 0.0f)), "it does not");
+}
+
+/* Far gates of ELU, whose exponential an f32 does not hold, of dy value that one does not hold either. */
+static void a_gates_gradient_is_there_where_its_factors_are_not() {
+    static const float gates[] = {-139.5f, -141, -175, -208, -230.25f, -260};
+    enum { N = sizeof gates / sizeof *gates };
+    float dy[N], value[N], out[N];
+    for (int i = 0; i < N; i++)
+        dy[i] = 3e38f, value[i] = i % 2 ? -3e38f : 2e38f;
+    gate_gradients<ELU>(dy, value, gates, 0.5f, out);
+    for (int i = 0; i < N; i++) {
+        double exact = (double)dy[i] * value[i] * 0.5 * exp((double)gates[i]);
+        Want w = {exact, fabs(exact) * (GEMMEPI_EXACT ? 16 * U : 4096 * U) + SMALLEST};
+        CHECK_WITHIN(out[i], w, "a far gate's gradient", gates[i]);
+    }
+}
+
 /* dy value act'(gate) and dy act(gate), whose product of two factors may be far out of the range where that of all three is not. */
 template <int Activation> static void gates_gradients_are_within() {
     uint32_t state = 2;
@@ -290,5 +309,7 @@ template <int Activation> static void a_gates_gradient_in_f64_is_right_where_dy_
 
 int main() {
     ACTIVATION_LIST(RUN_ROW)
+    RUN(a_gates_gradient_is_there_where_its_factors_are_not);
+    RUN(tanh_keeps_the_sign_of_zero);
     return test_finish();
 }

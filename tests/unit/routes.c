@@ -606,7 +606,7 @@ static void f32_has_both_kernels(void) {
 /* Scales that are found, of a large product: in the kernel or the pass, or by a launch around one whose D is in F32. */
 static void scales_are_found_inside_or_by_one_launch_more(void) {
     static const struct {
-        int arch, mode, n;
+        int arch, mode, n; /* a negative mode: that of weights in I8 */
         gemmepi_epilogue epilogue;
         int route, launches;
         const char *says;
@@ -624,14 +624,18 @@ static void scales_are_found_inside_or_by_one_launch_more(void) {
         {90, 2, 136, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 2, "gemmepi_find_scales_e4m3: d and its scales"},
         {90, 1, 4096, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 2,
          "gemmepi_scale_of_history_e4m3: the scale of the amax of 9"},
+        {90, -3, 4096, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 2, "gemmepi_weights_bf16_i8_"},
+        {90, -2, 128, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 2, "gemmepi_weights_bf16_i8_"},
     };
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
         planned p = planned_begin(cases[i].arch, 0);
         p.desc.m = cases[i].n < 4096 ? 65536 : 4096, p.desc.n = cases[i].n, p.desc.k = 4096;
+        if (cases[i].mode < 0)
+            p.desc.m = 16, p.desc.b.dtype = GEMMEPI_I8, p.desc.b.transposed = 1;
         p.desc.a.dtype = GEMMEPI_BF16, p.desc.d.dtype = GEMMEPI_E4M3;
         p.desc.epilogue = cases[i].epilogue, p.desc.flags = GEMMEPI_FIND_SCALE_D;
-        p.desc.d.scale.mode = (gemmepi_scale_mode)cases[i].mode;
+        p.desc.d.scale.mode = (gemmepi_scale_mode)abs(cases[i].mode);
         p.desc.amax_history = cases[i].mode == 1 ? 9 : 0;
         if (planned_plan(&p))
             CHECK((int)p.details.route == cases[i].route && p.details.launches == cases[i].launches &&

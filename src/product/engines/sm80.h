@@ -51,12 +51,6 @@ typedef struct gemmepi__sm80 {
 
 /* >>what may go there */
 
-/* Whether B is weights in I8 beside an A of 16 bits: engines/weights.h is for these, and no other engine. */
-static int gemmepi__is_of_weights(const gemmepi__problem *problem) {
-    int a = problem->views[GEMMEPI__A].dtype;
-    return problem->views[GEMMEPI__B].dtype == GEMMEPI_I8 && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
-}
-
 /* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
 static const char *gemmepi__engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];

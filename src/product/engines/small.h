@@ -165,9 +165,11 @@ static void gemmepi__small_choose(const gemmepi_context *context, const gemmepi_
     gemmepi__problem own = gemmepi__small_problem(problem);
     int i;
     for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__small_shapes); i++) {
-        double time = gemmepi__small_microseconds(context, &own, &gemmepi__small_shapes[i]);
-        if (i && (time >= candidate->microseconds ||
-                  !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i], context->arch)))
+        double time;
+        if (i && !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[i], context->arch))
+            continue;
+        time = gemmepi__small_microseconds(context, &own, &gemmepi__small_shapes[i]);
+        if (i && time >= candidate->microseconds)
             continue;
         candidate->shape = i;
         candidate->microseconds = time;

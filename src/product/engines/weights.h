@@ -77,6 +77,8 @@ static const char *gemmepi__weights_rule(const gemmepi_context *context, const g
         return "it copies a and b at multiples of 16 bytes only: their pointers, lines and items";
     if (gemmepi__chip_of(context->arch)->most_shared < GEMMEPI__WEIGHTS_MOST_SHARED)
         return "a block of its kernel takes up to 128 KiB of shared memory";
+    if (problem->found_scale)
+        return "it finds no scales of d";
     if (gemmepi__leaves_states(problem))
         return "it leaves no states of rows for a formula's reductions";
     return gemmepi__half_group_rule(problem);
