@@ -114,8 +114,8 @@ scripts() {
 # list PROGRAMS...: a line for each test, a name and a command
 list() {
     # these take the longest, a compiler at a time: first, beside all others
-    scripts compile $((pieces < 16 ? 4 : 16)) "sh tests/compile/run.sh $mode"
-    echo "windows sh tests/compile/windows.sh $mode"
+    scripts compile $((pieces < 16 ? 4 : 16)) "sh tests/compile/run.sh ${REST:+rest} $mode"
+    echo "windows sh tests/compile/windows.sh ${REST:+rest} $mode"
     [ -n "$REST" ] || scripts docs 8 'sh tests/docs/run.sh'
     for program in "$@"; do
         name=${program#build/tests/} piece=0 options=

@@ -2,7 +2,8 @@
 # What a user's compiler makes of gemmepi.h: copied alone into an empty folder and compiled as every language, with
 # every option and after every header that programs use it with. Called by tests/run.sh in the repository's root; CC
 # and CXX are tried beside whichever of gcc, g++, clang and clang++ there are; with the argument `test` they alone, and neither
-# every option nor every standard at -O2 and -O3. With TEST_PART=I/N every N-th group of tests, from the I-th on.
+# every option nor every standard at -O2 and -O3; with `rest` all but what that does. With TEST_PART=I/N every N-th group of tests,
+# from the I-th on.
 . tests/compile/lines.sh
 WARNINGS='-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror'
 LIBS='-lm -ldl -lpthread'
@@ -611,11 +612,10 @@ exports_of() { # COMPILER STANDARD
 
 files_of() { # COMPILER STANDARD
     c=$1 s=$2 n="$1 -std=$2"
-    attempt "$n: included twice" compile "$c" "$s" -O0 twice.c t.o
+    attempt "$n: included twice" compile "$c" "$s" -fsyntax-only twice.c t.o
     attempt "$n: GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_API hidden" two_files "$c" "$s" -O0 "$hidden"
     attempt "$n: GEMMEPI_API exported, GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 "$exported" -DGEMMEPI_NO_HOST
-    options_of "$c" "$s"
 }
 
 static_files_of() { # COMPILER STANDARD
@@ -628,10 +628,10 @@ static_files_of() { # COMPILER STANDARD
 
 headers_of() { # COMPILER STANDARD
     c=$1 s=$2 n="$1 -std=$2"
-    attempt "$n: after every C99 and POSIX header" compile "$c" "$s" -O0 system.c s.o
-    attempt "$n: the same with _GNU_SOURCE" compile "$c" "$s" -O0 system.c s.o -D_GNU_SOURCE
-    attempt "$n: the same with _POSIX_C_SOURCE=200809L" compile "$c" "$s" -O0 system.c s.o -D_POSIX_C_SOURCE=200809L
-    attempt "$n: before every C99 and POSIX header" compile "$c" "$s" -O0 before.c s.o
+    attempt "$n: after every C99 and POSIX header" compile "$c" "$s" -fsyntax-only system.c s.o
+    attempt "$n: the same with _GNU_SOURCE" compile "$c" "$s" -fsyntax-only system.c s.o -D_GNU_SOURCE
+    attempt "$n: the same with _POSIX_C_SOURCE=200809L" compile "$c" "$s" -fsyntax-only system.c s.o -D_POSIX_C_SOURCE=200809L
+    attempt "$n: before every C99 and POSIX header" compile "$c" "$s" -fsyntax-only before.c s.o
     [ -n "$brief" ] && return
     case $(now) in *[!0-9]*) ;; *) time_of_the_interface "$c" "$s" ;; esac
 }
@@ -643,6 +643,14 @@ mine() {
 }
 
 [ "$1" = test ] && brief=1 || brief=
+[ "$1" = rest ] && rest=1 || rest=
+
+# shared COMMAND COMPILER STANDARD: a group that `test` does by CC and CXX, by whatever name
+shared() {
+    by=$CC
+    case $3 in *++*) by=${CXX:-g++} ;; esac
+    [ -n "$rest" ] && [ "$(readlink -f "$(command -v "$2")")" = "$(readlink -f "$(command -v "${by:-cc}")")" ] || mine "$@"
+}
 others='gcc clang'
 [ -n "$brief" ] && others=
 found=
@@ -655,13 +663,14 @@ for compiler in "${CC:-cc}" $others; do
     # cc is another name of gcc or clang, tested as itself
     case $compiler in cc) [ -n "$others" ] && has gcc && continue ;; esac
     found="$found $compiler"
-    mine tests_of "$compiler" c99
-    mine tests_of "$compiler" c11
+    shared tests_of "$compiler" c99
+    shared tests_of "$compiler" c11
     mine optimised "$compiler" c99
-    mine exports_of "$compiler" c99
-    mine files_of "$compiler" c99
-    mine static_files_of "$compiler" c99
-    mine headers_of "$compiler" c99
+    shared exports_of "$compiler" c99
+    shared files_of "$compiler" c99
+    mine options_of "$compiler" c99
+    shared static_files_of "$compiler" c99
+    shared headers_of "$compiler" c99
 done
 others='g++ clang++'
 [ -n "$brief" ] && others=
@@ -675,14 +684,15 @@ for compiler in "${CXX:-g++}" $others; do
     fi
     case $compiler in c++) [ -n "$others" ] && has g++ && continue ;; esac
     found="$found $compiler"
-    mine tests_of "$compiler" c++11
-    mine tests_of "$compiler" c++17
+    shared tests_of "$compiler" c++11
+    shared tests_of "$compiler" c++17
     mine attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
     mine optimised "$compiler" c++17
-    mine exports_of "$compiler" c++11
-    mine files_of "$compiler" c++11
-    mine static_files_of "$compiler" c++11
-    mine headers_of "$compiler" c++11
+    shared exports_of "$compiler" c++11
+    shared files_of "$compiler" c++11
+    mine options_of "$compiler" c++11
+    shared static_files_of "$compiler" c++11
+    shared headers_of "$compiler" c++11
 done
 
 # >>the rest
@@ -691,13 +701,13 @@ cd "$ROOT" || exit 1
 C=${CC:-cc}
 
 for example in examples/*.c examples/*.cpp; do
-    [ -f "$example" ] || continue
+    [ -f "$example" ] && [ -z "$rest" ] || continue
     case $example in
     *.cpp) compiler=${CXX:-g++} standard=c++11 ;;
     *) compiler=$C standard=c99 ;;
     esac
     if has "$compiler"; then
-        mine attempt "$example compiles without a warning" "$compiler" -std=$standard -O1 $WARNINGS -I. "$example" \
+        mine attempt "$example compiles without a warning" "$compiler" -std=$standard -O0 $WARNINGS -I. "$example" \
             -o "$FOLDER/example" $LIBS
     else
         skip "$example: there is no $compiler"
@@ -705,7 +715,7 @@ for example in examples/*.c examples/*.cpp; do
 done
 
 # what is left, in the last part
-[ $((${part%/*} + 1)) -eq "${part#*/}" ] || finish
+[ $((${part%/*} + 1)) -eq "${part#*/}" ] && [ -z "$rest" ] || finish
 printf '#include "kernels_src.h"\nextern const void *a_use;\nconst void *a_use = gemmepi__sources;\n' >"$FOLDER/literals.c"
 if "$C" --version 2>&1 | grep -q -i -e gcc -e 'Free Software'; then
     attempt 'no literal of kernels_src.h is longer than 4095 bytes' "$C" -std=c99 -pedantic -Woverlength-strings \

@@ -42,7 +42,7 @@ sample() {
 90 gpu/formula_inside 19 1
 90 gpu/formula_inside 28 2
 90 gpu/formula_inside 29 3
-90 gpu/formula_inside 31 2
+90 gpu/formula_inside 39 2
 75 gpu/formula_pass 6 2
 TEST_SHARE=16 90 products/formula
 TEST_SHARE=99 80 products/formula
