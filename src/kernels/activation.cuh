@@ -686,14 +686,6 @@ __device__ inline void bounded_gate_gradients(const A (&dy)[N], const A (&value)
             if (leaves_range(dy[i] * value[i]) && !(SELECTS<Activation> && out[i] == 0)) // 0 by selection
                 out[i] *= fabs(dy[i]) > fabs(value[i]) ? value[i] : dy[i];
 }
-// The compiler does not know what it is.
-__device__ inline bool not_seen_through(bool is) {
-    int value = is;
-#ifdef __CUDA_ARCH__
-    asm volatile("mov.b32 %0, %0;" : "+r"(value));
-#endif
-    return value != 0;
-}
 // Whether the product of two factors may go first: it is a normal number, or one of them is 0.
 template <class A> __device__ inline bool is_plain(A x, A y) {
     A both = fabs(x * y);
@@ -739,7 +731,7 @@ __device__ inline void gate_gradients(const A (&dy)[N], const A (&value)[N], con
             apart |= !is_plain(dy[i], value[i]);
             out[i] = times_derivative<Activation>(dy[i] * value[i], gate[i], parameter);
         }
-        if (not_seen_through(apart)) // else there is a branch for each, and each waits for the one before
+        if (apart)
 #pragma unroll
             for (int i = 0; i < N; i++)
                 if (!is_plain(dy[i], value[i]))

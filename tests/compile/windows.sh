@@ -40,7 +40,7 @@ run_there() {
     name=$1 source=$2 options=$3
     shift 3
     program=$FOLDER/$name.exe
-    if ! said=$($COMPILER -std=c99 -O1 "$source" $options -o "$program" -static -lpthread 2>&1); then
+    if ! said=$($COMPILER -std=c99 -O0 "$source" $options -o "$program" -static -lpthread 2>&1); then
         printf '%s\n' "$said" | sed -n '1,12s/^/  /p'
         fail "mingw $name: it does not compile"
         return
@@ -84,7 +84,7 @@ for test in $tests; do
 done
 [ "$1" = rest ] && finish
 # these in two files, as windows.h has macros called near and far
-echo '#include "gemmepi.h"' | $COMPILER -x c -std=c99 -O1 -DGEMMEPI_IMPLEMENTATION -I. -c - -o "$FOLDER/gemmepi.o"
+echo '#include "gemmepi.h"' | $COMPILER -x c -std=c99 -O0 -DGEMMEPI_IMPLEMENTATION -I. -c - -o "$FOLDER/gemmepi.o"
 for test in bad_input fuzz; do
     [ -f tests/products/$test.c ] && run_there $test tests/products/$test.c "-I. $FOLDER/gemmepi.o" 60
 done

@@ -44,12 +44,12 @@ sample() {
 90 gpu/formula_inside 29 3
 90 gpu/formula_inside 39 2
 75 gpu/formula_pass 6 2
-TEST_SHARE=16 90 products/formula
+TEST_SHARE=32 90 products/formula
 TEST_SHARE=99 80 products/formula
 90 gpu/invariant small
 90 gpu/formula_invariant small
 80 gpu/invariant small
-TEST_SHARE=60 90 products/found_scales
+TEST_SHARE=90 90 products/found_scales
 TEST_SHARE=120 80 products/found_scales
 90 products/grouped
 90 products/fuzz 24 1
@@ -98,14 +98,14 @@ on_emulator() (
 
 # one TEST...: its lines, with the architecture before each name
 one() {
-    output=$folder/$(echo "$*" | tr ' /' __)_$$.txt
+    output=$folder/$(echo "$*" | tr ' /' __)_$$.txt started=$(date +%s)
     on_emulator "$@" >"$output" 2>&1
     status=$?
     sed -n "/^ok   /!p" "$output" | grep -v -E '^([0-9]+ passed, [0-9]+ failed, [0-9]+ skipped|on .*:)$'
     if [ $status -ne 0 ] || grep -q '^emulator: ' "$output" || ! grep -q '^ok   ' "$output"; then
         echo "FAIL emulated $*: status $status"
     else
-        echo "ok   emulated $*: $(tail -n 1 "$output")"
+        echo "ok   emulated $*: $(tail -n 1 "$output") ($(($(date +%s) - started)) s)"
     fi
     rm -f "$output"
 }
