@@ -1,7 +1,7 @@
 #ifndef GEMMEPI_H
 #define GEMMEPI_H
 
-/* gemmepi - matrix products with bias, activation or gradient in one pass, in one C header (version 0.13.0, MIT licence)
+/* gemmepi - matrix products with bias, activation or gradient in one pass, in one C header (version 0.14.0, MIT licence)
 
    The licence stands at the end of this file. README.md and docs/ of the repository say more.
 
@@ -127,9 +127,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  13
+#define GEMMEPI_VERSION_MINOR  14
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.13.0"
+#define GEMMEPI_VERSION_STRING "0.14.0"
 #define GEMMEPI_VERSION        (GEMMEPI_VERSION_MAJOR * 10000 + GEMMEPI_VERSION_MINOR * 100 + GEMMEPI_VERSION_PATCH)
 
 /* Every struct below is zero-initialised by the user: = {0} in C, = {} in C++. A field left 0 has the default that its
@@ -279,8 +279,8 @@ typedef enum gemmepi_compute {
                                                  row 0  1  2 ...  m-1
        VECTOR_128   ceil(k / 128) lines of m:    s[k / 128 * m + row]         k 0..127     | s s s ... s |
                                                                               k 128..255   | s s s ... s |
-                                                 k 0..127  128..255  ...  (lines are a multiple of 4 long)
-       BLOCK_128    ceil(m / 128) lines:         s[row / 128 * L + k / 128]   rows 0..127  | s s s . |
+                                                 k 0..127  128..255  ...
+       BLOCK_128    ceil(m / 128) lines of L:    s[row / 128 * L + k / 128]   rows 0..127  | s s s . |
                     L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
                     multiple of 4                are not read
 
@@ -538,9 +538,10 @@ typedef struct gemmepi_matmul_args {
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
 
-    /* Of a formula, a pointer for each of desc's operands, in their order, at a multiple of its element's size: of a NUMBER to a double
-       on the host, of one that no output depends on NULL. Outputs overlap nothing, but D and outputs of the kind FULL may be exactly an
-       input FULL of the same width, dtype, ld and batch stride, without periods, that is not read through left, right, even or odd */
+    /* Of a formula, a pointer for each of desc's operands, in their order, at a multiple of its element's size: of a NUMBER to a double on
+       the host, of one that no output depends on NULL. Inputs are only read: const is cast away for them. Outputs overlap nothing, but D and
+       outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is not read
+       through left, right, even or odd */
     void *const *operands;
     const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */
     void *const *operand_amax;          /* likewise of those with amax: one F32, as amax_d */
@@ -674,12 +675,12 @@ typedef enum gemmepi_operation {
    vectors run along the other axis and with BLOCK_128 its blocks stand transposed, so that it has scales of its own, which go to
    args.y_transposed_scale. Not with OUTER (its rows are y's columns: cast twice), and VECTOR_128 and BLOCK_128 with CAST_Y_SCALE alone.
 
-   A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are
-   the last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or
-   twice as many columns. An input is broadcast as above, PER_ROW ones have the extent 1 in columns, PER_COLUMN ones in rows, SCALARs in
-   both; of an axis with a period it has that. y and FULL outputs have the whole shape, other outputs 1 in columns (PER_ROW), rows
-   (PER_COLUMN) or both (SCALAR); with 1 in all axes before, they cover all items (but for column_argmax); with more, these have one
-   stride, as in a dense tensor. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
+   A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are the
+   last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or twice as
+   many columns. An input is broadcast as above, PER_ROW ones have the extent 1 in columns, PER_COLUMN ones in rows, SCALARs in both; of an
+   axis with a period it has that. y and FULL outputs have the whole shape, other outputs 1 in columns (PER_ROW), rows (PER_COLUMN) or both
+   (SCALAR). PER_COLUMN and SCALAR outputs with 1 in all axes before cover all items (but for column_argmax); where there are more, these have
+   one stride, as in a dense tensor. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
    in F32, in F64 where a tensor is, in I32 where y is. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
@@ -971,7 +972,7 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
-    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own */
+    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own (on the host: HOST) */
     GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours; a divided k is finished by a pass */
 } gemmepi_route;
 
@@ -1221,7 +1222,8 @@ GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, con
                                                    gemmepi_stream stream);
 #endif
 #ifndef GEMMEPI_NO_LINEAR
-/* All of args.workspace_size may be used, so no tensor may lie in it. */
+/* All of args.workspace_size may be used, so no tensor may lie in it. On the host a backward takes memory of the allocator's for G, as
+   large as that, and is OUT_OF_MEMORY where there is none. */
 GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                               gemmepi_stream stream);
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
@@ -4793,7 +4795,8 @@ static int gemmepi__read_operand(gemmepi__parser *p, size_t at, int i) {
     if (graph->assigned[i].node < 0)
       return gemmepi__refuse(p, at, "%s is an output and has no value yet; assign it first", operand->name);
     if (graph->assigned[i].reduction)
-      return gemmepi__refuse(p, at, "%s is a reduction, which no later statement can read", operand->name);
+      return gemmepi__refuse(p, at, "%s is a reduction, which no later statement can read: a second formula can, by an operand",
+        operand->name);
     return graph->assigned[i].node;
   }
   if (width < 0)
@@ -8003,7 +8006,7 @@ static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilo
   if (gemmepi__activation_name(epilogue))
     return GEMMEPI_OK;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s is 0x%llx, and 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
+    "desc.%s is 0x%llx, whose 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
     "GEMMEPI_RELU and so on, never two or-ed%s",
     field, (gemmepi__ull)epilogue, (unsigned)gemmepi__activation(epilogue), GEMMEPI__UNINITIALISED);
 }
@@ -8103,7 +8106,7 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
 
 /* Items of an output may follow one another or be interleaved line by line, but never share memory. */
 static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const char *name, int64_t batch) {
-  int64_t item;
+  int64_t item, line = view->length;
   int follow, interleaved;
   if (batch <= 1 || view->lines == 0 || view->length == 0)
     return GEMMEPI_OK;
@@ -8113,11 +8116,13 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
         view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
   if (follow || interleaved)
     return GEMMEPI_OK;
-  if (view->bits == 1)
-    item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
+  if (view->bits == 1) /* what a mask's stride must be a multiple of */
+    item = (item + 127) / 128 * 128, line = (line + 127) / 128 * 128;
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps them apart",
-    name, (long long)view->batch_stride, (long long)batch, (long long)item);
+    "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps "
+    "them apart, or %lld side by side in lines of %lld",
+    name, (long long)view->batch_stride, (long long)batch, (long long)item, (long long)line,
+    (long long)gemmepi__offset(batch - 1, line, line));
 }
 #ifndef GEMMEPI_NO_FORMULA
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN
@@ -8969,7 +8974,8 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
       gemmepi__takes_scale(view->dtype) ? "the result is in I32" : "accepted with E4M3, E5M2 and I8");
   if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b", name, (int)scale->mode);
+      "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b%s", name, (int)scale->mode,
+      operand == GEMMEPI__D ? ", and OUTER and VECTOR_128 for scales of d that FIND_SCALE_D in desc.flags finds" : "");
   view->scale = (int32_t)scale->mode;
   view = &problem->views[GEMMEPI__SCALE_OF(operand)];
   view->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128  ? steps
@@ -10330,7 +10336,7 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
         gemmepi__result_columns(product->epilogue, product->n) <= 128;
   if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
-      desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
+      desc->groups, GEMMEPI__MOST_GROUPS, desc->groups ? GEMMEPI__UNINITIALISED : "");
   if ((unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
@@ -10693,8 +10699,8 @@ static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem, cons
   for (i = 0; i < GEMMEPI__FAULTS && !status; i++) {
     int64_t length = i ? gemmepi__positions(problem) : grouping->groups;
     if (!lists->lists[i] && wanted[i] && length)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product %s%s needs it",
-        gemmepi__names_of_lists[i], i ? "with " : "", fields[i]);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
+        gemmepi__names_of_lists[i], i ? " with " : "", fields[i]);
     if (lists->lists[i] && !wanted[i])
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0", gemmepi__names_of_lists[i], fields[i]);
     if (lists->lists[i])
@@ -11386,7 +11392,8 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
       "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode, GEMMEPI__UNINITIALISED);
   if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-      row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for" : "scales go with CAST alone");
+      row->flags & GEMMEPI_CAST_SCALE ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX"
+      : "scales go with CAST alone");
   if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
@@ -11521,7 +11528,7 @@ static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *d
   if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
-      (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
+      (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), desc->operation ? GEMMEPI__UNINITIALISED : "");
   if (desc->has_parameter != 0 && desc->has_parameter != 1)
     return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
   return gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
@@ -12045,8 +12052,10 @@ static const char *gemmepi__rule_of_axis(const gemmepi__formula_operand *operand
         "DOUBLE twice as many)"
      : operand->kind == GEMMEPI_FULL
        ? "y and outputs of the kind FULL have all of it (HALF half the columns, DOUBLE twice as many)"
-       : "an output has all of it but for what is added up, and all axes before the last two, or 1 in "
-        "all of them (but for places of row_argmax and column_argmax)";
+     : gemmepi__may_cover_batch(operand)
+       ? "an output has all of it but 1 where it is added up, and all axes before the last two, or 1 in all "
+        "of them"
+       : "an output has all of it but 1 where it is added up, and all axes before the last two";
 }
 
 static int gemmepi__covers_items(const gemmepi__formula_operand *operand, const gemmepi__wide_shape *wide) {
@@ -13823,7 +13832,8 @@ static int gemmepi__came_by_fork(const gemmepi_context *context) {
   if (!gemmepi__is_of_parent(context))
     return 0;
   (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "the context was made before fork(), and this process is the child: a child makes its own");
+    "the context was made before fork(), and this process is the child: a child makes its own (or it, or the "
+    "plan, has been destroyed)");
   return 1;
 }
 
@@ -22017,7 +22027,7 @@ static const size_t gemmepi__epilogue_scales[] = {/* of A to RESIDUAL */
     GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
 /* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
- units of F32 in the square mean, and one in the mean, where a sum's bound has room for 4. */
+ units of F32 in the square mean, and one in the mean (of SOFTPLUS two around -3), where a sum's bound has room for 4. */
 #define GEMMEPI__SHORT_SUM_ROWS 64
 
 /* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, and in sums of few values (where m may

@@ -195,7 +195,8 @@ GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, con
                                                    gemmepi_stream stream);
 #endif
 #ifndef GEMMEPI_NO_LINEAR
-/* All of args.workspace_size may be used, so no tensor may lie in it. */
+/* All of args.workspace_size may be used, so no tensor may lie in it. On the host a backward takes memory of the allocator's for G, as
+   large as that, and is OUT_OF_MEMORY where there is none. */
 GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                               gemmepi_stream stream);
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  13
+#define GEMMEPI_VERSION_MINOR  14
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.13.0"
+#define GEMMEPI_VERSION_STRING "0.14.0"
 #define GEMMEPI_VERSION        (GEMMEPI_VERSION_MAJOR * 10000 + GEMMEPI_VERSION_MINOR * 100 + GEMMEPI_VERSION_PATCH)
 
 /* Every struct below is zero-initialised by the user: = {0} in C, = {} in C++. A field left 0 has the default that its
@@ -158,8 +158,8 @@ typedef enum gemmepi_compute {
                                                  row 0  1  2 ...  m-1
        VECTOR_128   ceil(k / 128) lines of m:    s[k / 128 * m + row]         k 0..127     | s s s ... s |
                                                                               k 128..255   | s s s ... s |
-                                                 k 0..127  128..255  ...  (lines are a multiple of 4 long)
-       BLOCK_128    ceil(m / 128) lines:         s[row / 128 * L + k / 128]   rows 0..127  | s s s . |
+                                                 k 0..127  128..255  ...
+       BLOCK_128    ceil(m / 128) lines of L:    s[row / 128 * L + k / 128]   rows 0..127  | s s s . |
                     L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
                     multiple of 4                are not read
 
@@ -417,9 +417,10 @@ typedef struct gemmepi_matmul_args {
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
 
-    /* Of a formula, a pointer for each of desc's operands, in their order, at a multiple of its element's size: of a NUMBER to a double
-       on the host, of one that no output depends on NULL. Outputs overlap nothing, but D and outputs of the kind FULL may be exactly an
-       input FULL of the same width, dtype, ld and batch stride, without periods, that is not read through left, right, even or odd */
+    /* Of a formula, a pointer for each of desc's operands, in their order, at a multiple of its element's size: of a NUMBER to a double on
+       the host, of one that no output depends on NULL. Inputs are only read: const is cast away for them. Outputs overlap nothing, but D and
+       outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is not read
+       through left, right, even or odd */
     void *const *operands;
     const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */
     void *const *operand_amax;          /* likewise of those with amax: one F32, as amax_d */
@@ -553,12 +554,12 @@ typedef enum gemmepi_operation {
    vectors run along the other axis and with BLOCK_128 its blocks stand transposed, so that it has scales of its own, which go to
    args.y_transposed_scale. Not with OUTER (its rows are y's columns: cast twice), and VECTOR_128 and BLOCK_128 with CAST_Y_SCALE alone.
 
-   A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are
-   the last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or
-   twice as many columns. An input is broadcast as above, PER_ROW ones have the extent 1 in columns, PER_COLUMN ones in rows, SCALARs in
-   both; of an axis with a period it has that. y and FULL outputs have the whole shape, other outputs 1 in columns (PER_ROW), rows
-   (PER_COLUMN) or both (SCALAR); with 1 in all axes before, they cover all items (but for column_argmax); with more, these have one
-   stride, as in a dense tensor. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
+   A formula is computed for every index of the shape [.., rows, columns] that y and the operands' tensors are broadcast to: columns are the
+   last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or twice as
+   many columns. An input is broadcast as above, PER_ROW ones have the extent 1 in columns, PER_COLUMN ones in rows, SCALARs in both; of an
+   axis with a period it has that. y and FULL outputs have the whole shape, other outputs 1 in columns (PER_ROW), rows (PER_COLUMN) or both
+   (SCALAR). PER_COLUMN and SCALAR outputs with 1 in all axes before cover all items (but for column_argmax); where there are more, these have
+   one stride, as in a dense tensor. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
    in F32, in F64 where a tensor is, in I32 where y is. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
@@ -850,7 +851,7 @@ typedef enum gemmepi_route {
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
     GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
-    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own */
+    GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own (on the host: HOST) */
     GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours; a divided k is finished by a pass */
 } gemmepi_route;
 

@@ -79,7 +79,8 @@ static int gemmepi__came_by_fork(const gemmepi_context *context) {
         return 0;
     (void)gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "the context was made before fork(), and this process is the child: a child makes its own");
+        "the context was made before fork(), and this process is the child: a child makes its own (or it, or the "
+        "plan, has been destroyed)");
     return 1;
 }
 

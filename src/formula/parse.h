@@ -195,8 +195,10 @@ static int gemmepi__read_operand(gemmepi__parser *p, size_t at, int i) {
             return gemmepi__refuse(p, at, "%s is an output and has no value yet; assign it first",
                                    operand->name);
         if (graph->assigned[i].reduction)
-            return gemmepi__refuse(p, at, "%s is a reduction, which no later statement can read",
-                                   operand->name);
+            return gemmepi__refuse(
+                p, at,
+                "%s is a reduction, which no later statement can read: a second formula can, by an operand",
+                operand->name);
         return graph->assigned[i].node;
     }
     if (width < 0)

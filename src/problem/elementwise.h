@@ -446,8 +446,9 @@ static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
                              GEMMEPI__UNINITIALISED);
     if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-                             row->flags & GEMMEPI_CAST_SCALE ? "neither a scale nor amax is asked for"
-                                                             : "scales go with CAST alone");
+                             row->flags & GEMMEPI_CAST_SCALE
+                                 ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX"
+                                 : "scales go with CAST alone");
     if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
@@ -601,7 +602,8 @@ static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *d
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
-            (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations), GEMMEPI__UNINITIALISED);
+            (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations),
+            desc->operation ? GEMMEPI__UNINITIALISED : "");
     if (desc->has_parameter != 0 && desc->has_parameter != 1)
         return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
     return gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);

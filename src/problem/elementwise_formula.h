@@ -277,8 +277,10 @@ static const char *gemmepi__rule_of_axis(const gemmepi__formula_operand *operand
                  "DOUBLE twice as many)"
            : operand->kind == GEMMEPI_FULL
                ? "y and outputs of the kind FULL have all of it (HALF half the columns, DOUBLE twice as many)"
-               : "an output has all of it but for what is added up, and all axes before the last two, or 1 in "
-                 "all of them (but for places of row_argmax and column_argmax)";
+           : gemmepi__may_cover_batch(operand)
+               ? "an output has all of it but 1 where it is added up, and all axes before the last two, or 1 in all "
+                 "of them"
+               : "an output has all of it but 1 where it is added up, and all axes before the last two";
 }
 
 static int gemmepi__covers_items(const gemmepi__formula_operand *operand, const gemmepi__wide_shape *wide) {

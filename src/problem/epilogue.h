@@ -123,7 +123,7 @@ static gemmepi_status gemmepi__check_activation(const char *field, gemmepi_epilo
         return GEMMEPI_OK;
     return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s is 0x%llx, and 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
+        "desc.%s is 0x%llx, whose 0x%x is the code of no activation: give one of GEMMEPI_NONE, "
         "GEMMEPI_RELU and so on, never two or-ed%s",
         field, (gemmepi__ull)epilogue, (unsigned)gemmepi__activation(epilogue), GEMMEPI__UNINITIALISED);
 }

@@ -16,7 +16,7 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
                            gemmepi__result_columns(product->epilogue, product->n) <= 128;
     if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
-                             desc->groups, GEMMEPI__MOST_GROUPS, GEMMEPI__UNINITIALISED);
+                             desc->groups, GEMMEPI__MOST_GROUPS, desc->groups ? GEMMEPI__UNINITIALISED : "");
     if ((unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
@@ -425,8 +425,8 @@ static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem,
     for (i = 0; i < GEMMEPI__FAULTS && !status; i++) {
         int64_t length = i ? gemmepi__positions(problem) : grouping->groups;
         if (!lists->lists[i] && wanted[i] && length)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product %s%s needs it",
-                                 gemmepi__names_of_lists[i], i ? "with " : "", fields[i]);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
+                                 gemmepi__names_of_lists[i], i ? " with " : "", fields[i]);
         if (lists->lists[i] && !wanted[i])
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0",
                                  gemmepi__names_of_lists[i], fields[i]);

@@ -53,8 +53,11 @@ static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand
     if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b",
-            name, (int)scale->mode);
+            "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b%s",
+            name, (int)scale->mode,
+            operand == GEMMEPI__D
+                ? ", and OUTER and VECTOR_128 for scales of d that FIND_SCALE_D in desc.flags finds"
+                : "");
     view->scale = (int32_t)scale->mode;
     view = &problem->views[GEMMEPI__SCALE_OF(operand)];
     view->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128  ? steps

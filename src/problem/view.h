@@ -80,7 +80,7 @@ static gemmepi_status gemmepi__check_view(gemmepi__view *view, const char *name,
 
 /* Items of an output may follow one another or be interleaved line by line, but never share memory. */
 static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const char *name, int64_t batch) {
-    int64_t item;
+    int64_t item, line = view->length;
     int follow, interleaved;
     if (batch <= 1 || view->lines == 0 || view->length == 0)
         return GEMMEPI_OK;
@@ -90,13 +90,14 @@ static gemmepi_status gemmepi__check_output(const gemmepi__view *view, const cha
                   view->ld >= gemmepi__offset(batch - 1, view->batch_stride, view->length);
     if (follow || interleaved)
         return GEMMEPI_OK;
-    if (view->bits == 1)
-        item = (item + 127) / 128 * 128; /* what a mask's stride must be a multiple of */
+    if (view->bits == 1) /* what a mask's stride must be a multiple of */
+        item = (item + 127) / 128 * 128, line = (line + 127) / 128 * 128;
     return gemmepi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "desc.%s.batch_stride is %lld with desc.batch %lld: items of an output would overlap; at least %lld keeps "
-        "them apart",
-        name, (long long)view->batch_stride, (long long)batch, (long long)item);
+        "them apart, or %lld side by side in lines of %lld",
+        name, (long long)view->batch_stride, (long long)batch, (long long)item, (long long)line,
+        (long long)gemmepi__offset(batch - 1, line, line));
 }
 
 #endif

@@ -97,7 +97,7 @@ one_version() {
     numbers=$(echo $numbers | tr ' ' .)
     text=$(sed -n 's/^#define GEMMEPI_VERSION_STRING "\(.*\)"$/\1/p' gemmepi.h)
     manual=$(sed -n 's/.*in one C header (version \([0-9.]*\),.*/\1/p' gemmepi.h)
-    changes=$(sed -n '/ unreleased$/!s/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
+    changes=$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
     echo "numbers $numbers, text $text, manual $manual, CHANGELOG.md $changes"
     [ -n "$numbers" ] && [ "$numbers" = "$text" ] && [ "$text" = "$manual" ] && [ "$manual" = "$changes" ]
 }

@@ -1,7 +1,7 @@
 /* formula_inside [shape [formulas]]: formulas inside the kernels of the route fused, in each shape, which a plan is made to take here,
    against the same products on the host. Needs a GPU of compute capability 9.0 (or the emulator): the first, or that which
    GEMMEPI_TEST_DEVICE numbers. With the number of a shape: that one alone; formulas: how many each shape takes, not the same of each. */
-#include "../products/problem.h"
+#include "candidate.h"
 
 static test_device device, host;
 static int only = -1, each = 3;
@@ -19,33 +19,16 @@ enum {
     CUTS = FIRST_FP8 + GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes)
 };
 
-static int number_of(const gemmepi__engine *engine) {
-    int i = 0;
-    while (gemmepi__engines[i] != engine)
-        i++;
-    return i;
-}
-
 static gemmepi__candidate candidate_of(int cut) {
     gemmepi__candidate candidate;
-    memset(&candidate, 0, sizeof candidate);
-    candidate.route = GEMMEPI_ROUTE_FUSED;
-    candidate.parts = 1;
-    if (cut >= FIRST_FP8) {
-        candidate.engine = number_of(&gemmepi__sm90_fp8_engine);
-        candidate.shape = cut - FIRST_FP8;
-    } else if (cut >= FIRST_SMALL) {
-        candidate.engine = 2;
-        candidate.shape = cut - FIRST_SMALL;
-    } else if (cut >= FIRST_PARTS) {
-        candidate.engine = 1;
-        candidate.parts = 3;
-    } else if (cut >= SM90_CUTS) {
-        candidate.engine = 1;
-        candidate.shape = cut - SM90_CUTS;
-    } else {
-        candidate.shape = cut;
-    }
+    if (cut >= FIRST_FP8)
+        return candidate_by(&gemmepi__sm90_fp8_engine, cut - FIRST_FP8, 0);
+    if (cut >= FIRST_SMALL)
+        return candidate_by(&gemmepi__small_engine, cut - FIRST_SMALL, 0);
+    if (cut < SM90_CUTS)
+        return candidate_by(&gemmepi__sm90_engine, cut, 0);
+    candidate = candidate_by(&gemmepi__sm80_engine, cut < FIRST_PARTS ? cut - SM90_CUTS : 0, 0);
+    candidate.parts = cut < FIRST_PARTS ? 1 : 3;
     return candidate;
 }
 

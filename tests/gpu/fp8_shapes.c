@@ -2,7 +2,7 @@
    of scales, kind of epilogue and result, at random sizes against the oracle, with whole numbers to the bit. Needs a GPU of compute
    capability 9.0, the first or that which GEMMEPI_TEST_DEVICE numbers. With the number of a shape that one alone, with one of kernels
    as many, not the same of each shape. */
-#include "../products/problem.h"
+#include "candidate.h"
 
 enum { LARGEST = 600, SHAPES = GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) };
 
@@ -70,56 +70,22 @@ static const kernel kernels[] = {
 
 /* >>plans of one shape */
 
-static gemmepi__matmul_plan *matmul_of(gemmepi_plan *plan) {
-    return (gemmepi__matmul_plan *)plan;
-}
-
-static int engine_of_fp8(void) {
-    int i = 0;
-    while (gemmepi__engines[i] != &gemmepi__sm90_fp8_engine)
-        i++;
-    return i;
-}
-
-/* NULL: the shape does not take the problem. processors: for a grid of as many blocks, each of which has many tiles where these are few;
-   0: those that there are. */
+/* NULL: the shape does not take the problem. processors: as plan_by has them. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied, int processors) {
-    const gemmepi__sm90_shape *cut = &gemmepi__sm90_fp8_shapes[shape];
-    gemmepi_context *context = here->context;
+    gemmepi__candidate candidate = candidate_by(&gemmepi__sm90_fp8_engine, shape, applied);
     gemmepi_plan *plan = NULL;
-    gemmepi__entry entry;
     gemmepi__problem packed;
-    gemmepi__candidate candidate;
-    gemmepi_status status = gemmepi_plan_matmul(context, desc, &plan);
-    int operand, all = context->multiprocessors;
+    gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
+    int operand;
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (status)
         return NULL;
-    memset(&candidate, 0, sizeof candidate);
-    candidate.engine = engine_of_fp8();
-    candidate.shape = shape;
-    candidate.parts = 1;
-    candidate.applied = applied;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         candidate.copies[operand] = gemmepi__pack_of(&matmul_of(plan)->problem, operand, 1);
     gemmepi__pack_views(&matmul_of(plan)->problem, candidate.copies, &packed);
-    if (gemmepi__fp8_rule(context, &packed) || !gemmepi__shape_takes(&packed, cut, applied) ||
-        gemmepi__enter_relaxed(context, &entry)) {
-        gemmepi_plan_destroy(plan);
-        return NULL;
-    }
-    gemmepi__lock(&context->build_lock);
-    context->multiprocessors = processors ? processors : all;
-    status = gemmepi__build_fused(context, &matmul_of(plan)->problem, &candidate,
-                                  (gemmepi__fused *)matmul_of(plan)->built);
-    matmul_of(plan)->workspace_size = gemmepi__fused_workspace((gemmepi__fused *)matmul_of(plan)->built);
-    matmul_of(plan)->applied = applied;
-    context->multiprocessors = all;
-    gemmepi__unlock(&context->build_lock);
-    gemmepi__leave_relaxed(context, &entry);
-    CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (!status)
-        return plan;
+    if (!gemmepi__fp8_rule(here->context, &packed) &&
+        gemmepi__shape_takes(&packed, &gemmepi__sm90_fp8_shapes[shape], applied))
+        return plan_by(plan, &candidate, processors);
     gemmepi_plan_destroy(plan);
     return NULL;
 }

@@ -2,7 +2,7 @@
    sizes from 1 to 600 against the oracle, at large sizes against sums in double of some elements, and again and again. Needs a
    GPU of compute capability 9.0, the first or that which GEMMEPI_TEST_DEVICE numbers. With the number of
    a shape: the first of these alone, of that shape, with one of kernels: as many, not the same of each shape. */
-#include "../products/problem.h"
+#include "candidate.h"
 
 enum { LARGEST = 600 };
 
@@ -73,55 +73,23 @@ static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied)
     return !gemmepi__tma_rule(here->context, &packed) && gemmepi__shape_takes(&packed, c->sm90, applied);
 }
 
-/* What is inside a product's plan. */
-static gemmepi__matmul_plan *matmul_of(gemmepi_plan *plan) {
-    return (gemmepi__matmul_plan *)plan;
-}
-
 static const gemmepi__built *built_of(gemmepi_plan *plan) {
     return &((const gemmepi__fused *)matmul_of(plan)->built)->built;
 }
 
-static gemmepi_status cut_build(const cut *c, gemmepi__matmul_plan *plan, int applied) {
-    gemmepi_context *context = here->context;
-    gemmepi__candidate candidate;
-    gemmepi_status status;
-    memset(&candidate, 0, sizeof candidate);
-    candidate.engine = c->engine;
-    candidate.shape = c->shape;
-    candidate.parts = c->parts;
-    candidate.applied = applied;
-    cut_problem(c, &plan->problem, candidate.copies);
-    status = gemmepi__build_fused(context, &plan->problem, &candidate, (gemmepi__fused *)plan->built);
-    plan->workspace_size = gemmepi__fused_workspace((gemmepi__fused *)plan->built);
-    plan->applied = applied;
-    return status;
-}
-
-/* NULL: the shape does not take the problem. processors: for a grid of as many blocks, each of which has many tiles where these
-   are few; 0: those that there are. */
+/* NULL: the shape does not take the problem. processors: as plan_by has them. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int applied, int processors) {
+    gemmepi__candidate candidate = candidate_by(gemmepi__engines[c->engine], c->shape, applied);
     gemmepi_plan *plan = NULL;
-    gemmepi__entry entry;
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
-    int all = here->context->multiprocessors;
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (status || !cut_takes(c, &matmul_of(plan)->problem, applied) ||
-        gemmepi__enter_relaxed(here->context, &entry)) {
+    if (status || !cut_takes(c, &matmul_of(plan)->problem, applied)) {
         gemmepi_plan_destroy(plan);
         return NULL;
     }
-    gemmepi__lock(&here->context->build_lock);
-    here->context->multiprocessors = processors ? processors : all;
-    status = cut_build(c, matmul_of(plan), applied);
-    here->context->multiprocessors = all;
-    gemmepi__unlock(&here->context->build_lock);
-    gemmepi__leave_relaxed(here->context, &entry);
-    CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (!status)
-        return plan;
-    gemmepi_plan_destroy(plan);
-    return NULL;
+    candidate.parts = c->parts;
+    cut_problem(c, &matmul_of(plan)->problem, candidate.copies);
+    return plan_by(plan, &candidate, processors);
 }
 
 /* >>random sizes */

@@ -2,7 +2,7 @@
    sizes against the oracle and again and again. Needs a GPU of compute capability 8.0 or later whose blocks may have 128 KiB of shared
    memory, the first or that which GEMMEPI_TEST_DEVICE numbers. With the number of a shape: of that alone; with one of kernels: as many,
    not the same of each shape. */
-#include "../products/problem.h"
+#include "candidate.h"
 
 enum { SHAPES = GEMMEPI__COUNT(gemmepi__weights_shapes), LARGEST_K = 1500 };
 
@@ -42,35 +42,10 @@ enum { KERNELS = GEMMEPI__COUNT(kernels) };
 
 /* >>plans of one shape */
 
-static gemmepi__matmul_plan *matmul_of(gemmepi_plan *plan) {
-    return (gemmepi__matmul_plan *)plan;
-}
-
-static int weights_engine(void) {
-    int i = 0;
-    while (gemmepi__engines[i] != &gemmepi__weights_engine)
-        i++;
-    return i;
-}
-
-static gemmepi_status build_shape(gemmepi__matmul_plan *plan, int shape, int applied) {
-    gemmepi__candidate candidate;
-    gemmepi_status status;
-    memset(&candidate, 0, sizeof candidate);
-    candidate.engine = weights_engine();
-    candidate.shape = shape;
-    candidate.parts = 1;
-    candidate.applied = applied;
-    status = gemmepi__build_fused(here->context, &plan->problem, &candidate, (gemmepi__fused *)plan->built);
-    plan->workspace_size = gemmepi__fused_workspace((gemmepi__fused *)plan->built);
-    plan->applied = applied;
-    return status;
-}
-
 /* NULL: the shape does not take the problem. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied) {
+    gemmepi__candidate candidate = candidate_by(&gemmepi__weights_engine, shape, applied);
     gemmepi_plan *plan = NULL;
-    gemmepi__entry entry;
     const gemmepi__problem *problem;
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
@@ -79,18 +54,8 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int app
     problem = &matmul_of(plan)->problem;
     CHECK(!gemmepi__weights_rule(here->context, problem), "%s",
           gemmepi__weights_rule(here->context, problem));
-    if (!gemmepi__weights_shape_takes(problem, &gemmepi__weights_shapes[shape], here->context->arch) ||
-        gemmepi__enter_relaxed(here->context, &entry)) {
-        gemmepi_plan_destroy(plan);
-        return NULL;
-    }
-    gemmepi__lock(&here->context->build_lock);
-    status = build_shape(matmul_of(plan), shape, applied);
-    gemmepi__unlock(&here->context->build_lock);
-    gemmepi__leave_relaxed(here->context, &entry);
-    CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (!status)
-        return plan;
+    if (gemmepi__weights_shape_takes(problem, &gemmepi__weights_shapes[shape], here->context->arch))
+        return plan_by(plan, &candidate, 0);
     gemmepi_plan_destroy(plan);
     return NULL;
 }

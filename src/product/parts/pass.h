@@ -42,7 +42,7 @@ static const size_t gemmepi__epilogue_scales[] = {/* of A to RESIDUAL */
      GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
 /* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
-   units of F32 in the square mean, and one in the mean, where a sum's bound has room for 4. */
+   units of F32 in the square mean, and one in the mean (of SOFTPLUS two around -3), where a sum's bound has room for 4. */
 #define GEMMEPI__SHORT_SUM_ROWS 64
 
 /* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, and in sums of few values (where m may
