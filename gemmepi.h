@@ -3847,6 +3847,7 @@ typedef struct gemmepi__formula_desc {
   int without_result; /* 1: there is no D */
   int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
   gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
+  int of_any_type; /* 1: it may be run in F64, though accumulator is F32: numbers are those of F64 */
 } gemmepi__formula_desc;
 
 /* An output: of an operand, or, the last, of D. */
@@ -4143,30 +4144,35 @@ static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
         : 0;
 }
 
-/* Whether a node is a sum of selections that may all be 0. */
-static int gemmepi__sums_selections(const gemmepi__graph *graph, int node, int depth) {
+/* Whether what a node says is 0 by selection somewhere: c ? x : 0, and sums, halves and selections of such. */
+static int gemmepi__is_masked(const gemmepi__graph *graph, int node, int depth) {
   const gemmepi__node *n = &graph->nodes[node];
-  return gemmepi__zero_branch(graph, node) ||
-     (n->op == GEMMEPI__OP_ADD && depth < 8 && gemmepi__sums_selections(graph, n->args[0], depth + 1) &&
-       gemmepi__sums_selections(graph, n->args[1], depth + 1));
+  int first = n->op == GEMMEPI__OP_SELECT;
+  if (gemmepi__is_the_number(graph, node, 0) || gemmepi__zero_branch(graph, node))
+    return 1;
+  if (depth == 8 || (!first && n->op != GEMMEPI__OP_ADD && n->op != GEMMEPI__OP_SUB && n->op != GEMMEPI__OP_BOTH))
+    return 0;
+  return gemmepi__is_masked(graph, n->args[first], depth + 1) &&
+     gemmepi__is_masked(graph, n->args[first + 1], depth + 1);
 }
 
-/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so is a sum of such;
- -1: it is not of that form. The selection is the argument `which` of the operation. */
+/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so of all that is masked;
+ -1: it is not. What is masked is the argument `which` of the operation. */
 static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
-  int zero = gemmepi__zero_branch(graph, node->args[which]), other = node->args[1 - which], taken, first;
-  gemmepi__node select = graph->nodes[node->args[which]];
-  if (!zero && gemmepi__sums_selections(graph, node->args[which], 0)) {
-    first = gemmepi__make(graph, node->op, which ? other : select.args[0], which ? select.args[0] : other, -1);
-    taken = gemmepi__make(graph, node->op, which ? other : select.args[1], which ? select.args[1] : other, -1);
-    return gemmepi__make(graph, GEMMEPI__OP_ADD, first, taken, -1);
-  }
-  if (!zero)
+  int masked = node->args[which], other = node->args[1 - which], part, beside, i, made[2];
+  const gemmepi__node parts = graph->nodes[masked];
+  int first = parts.op == GEMMEPI__OP_SELECT;
+  if (gemmepi__is_number(graph, masked) || !gemmepi__is_masked(graph, masked, 0))
     return -1;
-  taken = select.args[3 - zero];
-  taken = gemmepi__make(graph, node->op, which ? other : taken, which ? taken : other, -1);
-  return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], zero == 1 ? select.args[1] : taken,
-    zero == 1 ? taken : select.args[2]);
+  for (i = 0; i < 2; i++) {
+    part = parts.args[first + i];
+    beside = parts.op != GEMMEPI__OP_BOTH
+        ? other
+        : gemmepi__make(graph, i ? GEMMEPI__OP_SECOND : GEMMEPI__OP_FIRST, other, -1, -1);
+    made[i] = gemmepi__make(graph, node->op, which ? beside : part, which ? part : beside, -1);
+  }
+  return first ? gemmepi__make(graph, GEMMEPI__OP_SELECT, parts.args[0], made[0], made[1])
+        : gemmepi__make(graph, parts.op, made[0], made[1], -1);
 }
 
 static int gemmepi__negative_selection(gemmepi__graph *graph, gemmepi__node select) {
@@ -4988,6 +4994,9 @@ static int gemmepi__function(gemmepi__parser *p, size_t at, size_t length) {
   return gemmepi__apply(p, at, call.name, &node);
 }
 
+#define GEMMEPI__ROUNDS_TO_INFINITY \
+  3.4028235677973366e38 /* in F32: its largest number and half of the last bit */
+
 static int gemmepi__literal(gemmepi__parser *p, size_t length) {
   gemmepi_dtype accumulator = p->graph->desc->accumulator;
   size_t at = p->at;
@@ -5001,9 +5010,10 @@ static int gemmepi__literal(gemmepi__parser *p, size_t length) {
     return gemmepi__refuse(p, at, "the number ends in what is none; accepted are digits, a point and an exponent");
   if (accumulator == GEMMEPI_I32 && !(number <= 2147483648.0 && floor(number) == number))
     return gemmepi__refuse(p, at, "with results in I32 numbers are whole and at most 2147483648");
-  if (number > (accumulator == GEMMEPI_F64 ? DBL_MAX : FLT_MAX))
-    return gemmepi__refuse(p, at, "the number is out of range; the largest %s is %s", accumulator == GEMMEPI_F64 ? "F64" : "F32",
-      accumulator == GEMMEPI_F64 ? "1.7976931348623157e308" : "3.4028234663852886e38");
+  if (!(number <= DBL_MAX) ||
+    (accumulator != GEMMEPI_F64 && !p->graph->desc->of_any_type && number >= GEMMEPI__ROUNDS_TO_INFINITY))
+    return gemmepi__refuse(p, at, "the number is out of range; the largest %s is %s", number > DBL_MAX ? "F64" : "F32",
+      number > DBL_MAX ? "1.7976931348623157e308" : "3.4028234663852886e38");
   node = gemmepi__number(p->graph, number);
   return node >= 0 ? node : gemmepi__refuse_room(p, at);
 }
@@ -5675,6 +5685,10 @@ static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivatio
     if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
         "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
+    if (strlen(name) > GEMMEPI__FORMULA_NAME - 3)
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted",
+        name, (int)strlen(name), (int)GEMMEPI__FORMULA_NAME - 3);
   }
   return GEMMEPI_OK;
 }
@@ -5707,6 +5721,7 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
     if (d->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
       d->desc.accumulator = GEMMEPI_F64;
   d->desc.d = d->desc.accumulator;
+  d->desc.of_any_type = 1;
   status = gemmepi__parse(&d->parser, &d->graph, &d->desc);
   if (!status)
     status = gemmepi__check_names_for_gradient(d);
@@ -5777,8 +5792,9 @@ static int gemmepi__apply_rule(gemmepi__derivation *d, const char *rule, const i
   return gemmepi__expression(&d->parser, 1);
 }
 
+/* Whether anything is of another width than n columns. */
 static int gemmepi__has_halves(const gemmepi__graph *graph) {
-  int i, width = 0;
+  int i, width = graph->n_width;
   for (i = 0; i < graph->count; i++) {
     if (graph->nodes[i].op >= GEMMEPI__OP_FIRST || (width && graph->nodes[i].width && graph->nodes[i].width != width))
       return 1;
@@ -5810,6 +5826,9 @@ static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
     nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
     upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", nodes);
   }
+  if (!width && (reduction->kind == GEMMEPI_PER_COLUMN || reduction->kind == GEMMEPI_FULL))
+    width = gemmepi__width_of_output(
+      d, output); /* what does not change along columns counts as often as the output has them */
   return gemmepi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }
 
@@ -5941,7 +5960,7 @@ static gemmepi_status gemmepi__add_gradient(gemmepi__derivation *d, int which) {
   return GEMMEPI_OK;
 }
 
-/* Nodes that are read from a saved output, which is no reduction. */
+/* Nodes that are read from a saved output, which is no reduction, and changes along columns as they do. */
 static void gemmepi__label_saved(gemmepi__derivation *d) {
   const gemmepi__node *node;
   int o;
@@ -5949,7 +5968,7 @@ static void gemmepi__label_saved(gemmepi__derivation *d) {
     if (!d->readable[o] || d->graph.assigned[o].node < 0 || d->graph.assigned[o].reduction)
       continue;
     node = &d->graph.nodes[d->graph.assigned[o].node];
-    if (node->op == GEMMEPI__OP_NUMBER || node->op == GEMMEPI__OP_INDEX ||
+    if (node->op == GEMMEPI__OP_NUMBER || node->op == GEMMEPI__OP_INDEX || node->width == GEMMEPI__ANY ||
       (node->op == GEMMEPI__OP_VALUE && d->readable[GEMMEPI__OF_VALUE]) ||
       (node->op == GEMMEPI__OP_OPERAND && d->readable[node->place]))
       continue;
@@ -5970,6 +5989,36 @@ static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
         "the gradient reads %s, which desc.saved does not name, nor can it be computed anew", gemmepi__name_in(d, which));
   }
   return operations <= GEMMEPI__FORMULA_NODES ? GEMMEPI_OK : gemmepi__refuse_size();
+}
+
+/* Whether the gradient reads or makes what is of the given width: how wide n is in its text depends on that. */
+static int gemmepi__has_width(const gemmepi__derivation *d, int width) {
+  const gemmepi__node *nodes = d->graph.nodes;
+  int i;
+  for (i = 0; i < d->graph.count; i++)
+    if (d->printer.uses[i] && nodes[i].width == width && nodes[i].op != GEMMEPI__OP_INDEX &&
+      (nodes[i].op < GEMMEPI__LEAVES || nodes[i].op == GEMMEPI__OP_BOTH))
+      return 1;
+  for (i = 0; i < d->wrt_count; i++)
+    if (gemmepi__width_of_output(d, d->wrt[i]) == width)
+      return 1;
+  return 0;
+}
+
+/* Where the formula has what is 2 n columns wide and the gradient has not, or the other way round, columns would be others in it. */
+static gemmepi_status gemmepi__check_columns(const gemmepi__derivation *d) {
+  int wide = d->graph.n_width == GEMMEPI__NARROW ? gemmepi__has_width(d, GEMMEPI__WIDE)
+        : !gemmepi__has_width(d, -1);
+  int i;
+  for (i = 0; i < d->graph.count && !wide; i++) {
+    const gemmepi__node *node = &d->graph.nodes[i];
+    if (d->printer.uses[i] && (node->op == GEMMEPI__OP_UNIFORM || (node->op == GEMMEPI__OP_INDEX &&
+      (node->place == GEMMEPI__INDEX_COLUMN || node->place == GEMMEPI__INDEX_COLUMNS))))
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "the gradient counts columns (column, columns, uniform), of which the formula has %s "
+        "as many: it cannot be said in one formula", d->graph.n_width == GEMMEPI__NARROW ? "twice" : "half");
+  }
+  return GEMMEPI_OK;
 }
 
 static void gemmepi__prepare_printer(gemmepi__derivation *d) {
@@ -6012,7 +6061,8 @@ static gemmepi_status gemmepi__derive(gemmepi__derivation *d) {
   for (i = 0; i < d->graph.count; i++)
     if (d->graph.nodes[i].op == GEMMEPI__OP_UNIFORM && d->printer.uses[i])
       d->has_0 |= 8;
-  return gemmepi__check_reads(d);
+  status = gemmepi__check_columns(d);
+  return status ? status : gemmepi__check_reads(d);
 }
 
 static void gemmepi__print_gradient(gemmepi__derivation *d, gemmepi__text *out) {
@@ -6216,11 +6266,12 @@ static int gemmepi__members(const gemmepi__formula *formula, int width) {
   return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
 }
 
-/* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole. */
+/* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole and below 2^53, which
+ no other is rounded to. */
 static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
   const gemmepi__node *n = &formula->nodes[node];
   if (n->op == GEMMEPI__OP_NUMBER)
-    return n->number >= -9007199254740992.0 && n->number <= 9007199254740992.0 &&
+    return n->number > -9007199254740992.0 && n->number < 9007199254740992.0 &&
        floor(n->number) == n->number;
   return n->type == GEMMEPI__OF_WHOLE || formula->accumulator == GEMMEPI_I32;
 }
@@ -6607,6 +6658,7 @@ static gemmepi_status gemmepi__formula_of_form(const gemmepi_allocator *allocato
     desc.result = "d_v";
     desc.text = gradient;
   }
+  desc.of_any_type = 1;
   return status ? status : gemmepi__parse_formula(allocator, &desc, result);
 }
 
@@ -6917,7 +6969,8 @@ static void gemmepi__emit_number(const gemmepi__emitter *e, double number, int a
   else if (e->formula->accumulator == GEMMEPI_F32)
     number = (double)(float)number;
   gemmepi__print_number(text, number);
-  gemmepi__append(e->out, "GEMMEPI_T(%s)%s", text, as == GEMMEPI__AS_TRUTH ? " != 0" : "");
+  gemmepi__append(e->out, "GEMMEPI_T(%s%s)%s", text, strcmp(text, "-0") == 0 ? "." : "",
+    as == GEMMEPI__AS_TRUTH ? " != 0" : ""); /* the whole number -0 is 0 */
 }
 
 static void gemmepi__emit_leaf(const gemmepi__emitter *e, const gemmepi__node *node, int member) {
@@ -7398,8 +7451,10 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
     moved = gemmepi__larger(moved, gemmepi__distance(f(code, parameter.value + (i & 2 ? parameter.bound : -parameter.bound),
       x.value + (i & 1 ? b : -b)), value));
   if (b > 0)
-    moved +=
-      b * b * 2 * (1 + fabs(parameter.value)) + (is_derivative && code == GEMMEPI_HARDSWISH ? b : 0);
+    moved += b * b * 2 * (1 + fabs(parameter.value)) +
+        (is_derivative && code == GEMMEPI_HARDSWISH ? b : 0) +
+        (is_derivative && code == GEMMEPI_ELU ? b * fabs(parameter.value)
+          : 0); /* its slope beside a jump */
   if (is_derivative)
     terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
   if (p->is_short)
@@ -7451,22 +7506,25 @@ static double gemmepi__max_of(double x, double y) {
   return x != x || x > y ? x : y;
 }
 
-/* mod: a jump of y lies where x / y is whole. */
+/* mod: a jump of y lies where x / y is whole, and where x changes its sign so does the result. */
 static double gemmepi__moves_of_mod(gemmepi__estimate x, gemmepi__estimate y) {
   double first = trunc(x.value / y.value), most = fabs(y.value) + y.bound;
   int corner;
   if (x.bound == 0 && y.bound == 0)
     return 0;
+  if (gemmepi__may_be_0(y)) /* NaN */
+    return HUGE_VAL;
   for (corner = 0; corner < 4; corner++)
-    if (gemmepi__may_be_0(y) || trunc((x.value + (corner & 1 ? x.bound : -x.bound)) /
-      (y.value + (corner & 2 ? y.bound : -y.bound))) != first)
-      return most;
+    if (trunc((x.value + (corner & 1 ? x.bound : -x.bound)) / (y.value + (corner & 2 ? y.bound : -y.bound))) != first)
+      return gemmepi__may_be_0(x) ? 2 * most : most;
   return x.bound + fabs(first) * y.bound;
 }
 
-/* pow is monotone in each but where x goes over 0. */
+/* pow is monotone in each but where x goes over 0; where that may be a pole, or x^y no number, nothing is known. */
 static double gemmepi__moves_of_pow(double value, gemmepi__estimate x, gemmepi__estimate y) {
   double most = gemmepi__moves_of_two(pow, value, x, y);
+  if ((x.bound > 0 && gemmepi__may_be_0(x) && y.value - y.bound < 0) || (y.bound > 0 && x.value - x.bound < 0))
+    return HUGE_VAL;
   return x.bound > 0 && gemmepi__may_be_0(x) ? most + fabs(value) : most;
 }
 
@@ -7628,11 +7686,19 @@ static gemmepi__estimate gemmepi__as_accumulator(const gemmepi__evaluation *e, d
   return gemmepi__estimated(x, e->precision.is_f64 || gemmepi__f32_holds(x) ? 0 : gemmepi__rounding(&e->precision, x, 1));
 }
 
+/* Of the formula's text: in F32 kernels have it rounded. */
+static gemmepi__estimate gemmepi__estimate_number(const gemmepi__evaluation *e, double number) {
+  gemmepi__estimate estimate = gemmepi__as_accumulator(e, number);
+  if (e->formula->accumulator == GEMMEPI_F32 && fabs(number) < GEMMEPI__ROUNDS_TO_INFINITY)
+    estimate.value = (double)(float)number;
+  return estimate;
+}
+
 static gemmepi__estimate gemmepi__estimate_leaf(const gemmepi__evaluation *e, int node, int member) {
   const gemmepi__node *n = &e->formula->nodes[node];
   int64_t whole;
   if (n->op == GEMMEPI__OP_NUMBER)
-    return gemmepi__as_accumulator(e, n->number);
+    return gemmepi__estimate_number(e, n->number);
   if (n->op == GEMMEPI__OP_VALUE)
     return e->unit->value[member];
   if (n->type != GEMMEPI__OF_WHOLE)
@@ -7658,6 +7724,14 @@ static gemmepi__estimate gemmepi__argument(const gemmepi__evaluation *e, const g
   return e->values[2 * node + member];
 }
 
+/* Of a whole number whether it is not 0, of all its bits. */
+static gemmepi__estimate gemmepi__truth_of(const gemmepi__evaluation *e, const gemmepi__node *n, int a, int member) {
+  int node = n->args[a];
+  return node >= 0 && e->formula->nodes[node].type == GEMMEPI__OF_WHOLE
+       ? gemmepi__estimated(gemmepi__whole_at(e, node, member) != 0, 0)
+       : gemmepi__argument(e, n, a, member);
+}
+
 static gemmepi__estimate gemmepi__estimate_uniform(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
   int64_t row = e->unit->indices[GEMMEPI__INDEX_ROW], column = e->unit->column[member];
   int exchanged = e->formula->exchanged;
@@ -7675,11 +7749,11 @@ static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *
     return gemmepi__estimate_whole(n->op, x.value, y.value);
   switch (n->op) {
   case GEMMEPI__OP_SELECT:
-    return gemmepi__estimate_selection(x, y, z);
+    return gemmepi__estimate_selection(gemmepi__truth_of(e, n, 0, member), y, z);
   case GEMMEPI__OP_OR:
   case GEMMEPI__OP_AND:
   case GEMMEPI__OP_NOT:
-    return gemmepi__estimate_truth(n->op, x, y);
+    return gemmepi__estimate_truth(n->op, gemmepi__truth_of(e, n, 0, member), gemmepi__truth_of(e, n, 1, member));
   case GEMMEPI__OP_NEG:
     return gemmepi__estimated(-x.value, x.bound);
   case GEMMEPI__OP_ABS:

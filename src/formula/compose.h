@@ -134,6 +134,7 @@ static gemmepi_status gemmepi__formula_of_form(const gemmepi_allocator *allocato
         desc.result = "d_v";
         desc.text = gradient;
     }
+    desc.of_any_type = 1;
     return status ? status : gemmepi__parse_formula(allocator, &desc, result);
 }
 

@@ -118,6 +118,11 @@ static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivatio
                 "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's "
                 "operands",
                 name);
+        if (strlen(name) > GEMMEPI__FORMULA_NAME - 3)
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted",
+                name, (int)strlen(name), (int)GEMMEPI__FORMULA_NAME - 3);
     }
     return GEMMEPI_OK;
 }
@@ -151,6 +156,7 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
         if (d->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
             d->desc.accumulator = GEMMEPI_F64;
     d->desc.d = d->desc.accumulator;
+    d->desc.of_any_type = 1;
     status = gemmepi__parse(&d->parser, &d->graph, &d->desc);
     if (!status)
         status = gemmepi__check_names_for_gradient(d);
@@ -223,8 +229,9 @@ static int gemmepi__apply_rule(gemmepi__derivation *d, const char *rule, const i
     return gemmepi__expression(&d->parser, 1);
 }
 
+/* Whether anything is of another width than n columns. */
 static int gemmepi__has_halves(const gemmepi__graph *graph) {
-    int i, width = 0;
+    int i, width = graph->n_width;
     for (i = 0; i < graph->count; i++) {
         if (graph->nodes[i].op >= GEMMEPI__OP_FIRST ||
             (width && graph->nodes[i].width && graph->nodes[i].width != width))
@@ -261,6 +268,9 @@ static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
         nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
         upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", nodes);
     }
+    if (!width && (reduction->kind == GEMMEPI_PER_COLUMN || reduction->kind == GEMMEPI_FULL))
+        width = gemmepi__width_of_output(
+            d, output); /* what does not change along columns counts as often as the output has them */
     return gemmepi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }
 
@@ -399,7 +409,7 @@ static gemmepi_status gemmepi__add_gradient(gemmepi__derivation *d, int which) {
     return GEMMEPI_OK;
 }
 
-/* Nodes that are read from a saved output, which is no reduction. */
+/* Nodes that are read from a saved output, which is no reduction, and changes along columns as they do. */
 static void gemmepi__label_saved(gemmepi__derivation *d) {
     const gemmepi__node *node;
     int o;
@@ -407,7 +417,7 @@ static void gemmepi__label_saved(gemmepi__derivation *d) {
         if (!d->readable[o] || d->graph.assigned[o].node < 0 || d->graph.assigned[o].reduction)
             continue;
         node = &d->graph.nodes[d->graph.assigned[o].node];
-        if (node->op == GEMMEPI__OP_NUMBER || node->op == GEMMEPI__OP_INDEX ||
+        if (node->op == GEMMEPI__OP_NUMBER || node->op == GEMMEPI__OP_INDEX || node->width == GEMMEPI__ANY ||
             (node->op == GEMMEPI__OP_VALUE && d->readable[GEMMEPI__OF_VALUE]) ||
             (node->op == GEMMEPI__OP_OPERAND && d->readable[node->place]))
             continue;
@@ -430,6 +440,40 @@ static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
                 gemmepi__name_in(d, which));
     }
     return operations <= GEMMEPI__FORMULA_NODES ? GEMMEPI_OK : gemmepi__refuse_size();
+}
+
+/* Whether the gradient reads or makes what is of the given width: how wide n is in its text depends on that. */
+static int gemmepi__has_width(const gemmepi__derivation *d, int width) {
+    const gemmepi__node *nodes = d->graph.nodes;
+    int i;
+    for (i = 0; i < d->graph.count; i++)
+        if (d->printer.uses[i] && nodes[i].width == width && nodes[i].op != GEMMEPI__OP_INDEX &&
+            (nodes[i].op < GEMMEPI__LEAVES || nodes[i].op == GEMMEPI__OP_BOTH))
+            return 1;
+    for (i = 0; i < d->wrt_count; i++)
+        if (gemmepi__width_of_output(d, d->wrt[i]) == width)
+            return 1;
+    return 0;
+}
+
+/* Where the formula has what is 2 n columns wide and the gradient has not, or the other way round, columns would be others in it. */
+static gemmepi_status gemmepi__check_columns(const gemmepi__derivation *d) {
+    int wide = d->graph.n_width == GEMMEPI__NARROW ? gemmepi__has_width(d, GEMMEPI__WIDE)
+                                                   : !gemmepi__has_width(d, -1);
+    int i;
+    for (i = 0; i < d->graph.count && !wide; i++) {
+        const gemmepi__node *node = &d->graph.nodes[i];
+        if (d->printer.uses[i] &&
+            (node->op == GEMMEPI__OP_UNIFORM ||
+             (node->op == GEMMEPI__OP_INDEX &&
+              (node->place == GEMMEPI__INDEX_COLUMN || node->place == GEMMEPI__INDEX_COLUMNS))))
+            return gemmepi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "the gradient counts columns (column, columns, uniform), of which the formula has %s "
+                "as many: it cannot be said in one formula",
+                d->graph.n_width == GEMMEPI__NARROW ? "twice" : "half");
+    }
+    return GEMMEPI_OK;
 }
 
 static void gemmepi__prepare_printer(gemmepi__derivation *d) {
@@ -472,7 +516,8 @@ static gemmepi_status gemmepi__derive(gemmepi__derivation *d) {
     for (i = 0; i < d->graph.count; i++)
         if (d->graph.nodes[i].op == GEMMEPI__OP_UNIFORM && d->printer.uses[i])
             d->has_0 |= 8;
-    return gemmepi__check_reads(d);
+    status = gemmepi__check_columns(d);
+    return status ? status : gemmepi__check_reads(d);
 }
 
 static void gemmepi__print_gradient(gemmepi__derivation *d, gemmepi__text *out) {

@@ -27,7 +27,8 @@ static void gemmepi__emit_number(const gemmepi__emitter *e, double number, int a
     else if (e->formula->accumulator == GEMMEPI_F32)
         number = (double)(float)number;
     gemmepi__print_number(text, number);
-    gemmepi__append(e->out, "GEMMEPI_T(%s)%s", text, as == GEMMEPI__AS_TRUTH ? " != 0" : "");
+    gemmepi__append(e->out, "GEMMEPI_T(%s%s)%s", text, strcmp(text, "-0") == 0 ? "." : "",
+                    as == GEMMEPI__AS_TRUTH ? " != 0" : ""); /* the whole number -0 is 0 */
 }
 
 static void gemmepi__emit_leaf(const gemmepi__emitter *e, const gemmepi__node *node, int member) {

@@ -172,8 +172,10 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
                                        x.value + (i & 1 ? b : -b)),
                                      value));
     if (b > 0)
-        moved +=
-            b * b * 2 * (1 + fabs(parameter.value)) + (is_derivative && code == GEMMEPI_HARDSWISH ? b : 0);
+        moved += b * b * 2 * (1 + fabs(parameter.value)) +
+                 (is_derivative && code == GEMMEPI_HARDSWISH ? b : 0) +
+                 (is_derivative && code == GEMMEPI_ELU ? b * fabs(parameter.value)
+                                                       : 0); /* its slope beside a jump */
     if (is_derivative)
         terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
     if (p->is_short)
@@ -229,22 +231,27 @@ static double gemmepi__max_of(double x, double y) {
     return x != x || x > y ? x : y;
 }
 
-/* mod: a jump of y lies where x / y is whole. */
+/* mod: a jump of y lies where x / y is whole, and where x changes its sign so does the result. */
 static double gemmepi__moves_of_mod(gemmepi__estimate x, gemmepi__estimate y) {
     double first = trunc(x.value / y.value), most = fabs(y.value) + y.bound;
     int corner;
     if (x.bound == 0 && y.bound == 0)
         return 0;
+    if (gemmepi__may_be_0(y)) /* NaN */
+        return HUGE_VAL;
     for (corner = 0; corner < 4; corner++)
-        if (gemmepi__may_be_0(y) || trunc((x.value + (corner & 1 ? x.bound : -x.bound)) /
-                                          (y.value + (corner & 2 ? y.bound : -y.bound))) != first)
-            return most;
+        if (trunc((x.value + (corner & 1 ? x.bound : -x.bound)) /
+                  (y.value + (corner & 2 ? y.bound : -y.bound))) != first)
+            return gemmepi__may_be_0(x) ? 2 * most : most;
     return x.bound + fabs(first) * y.bound;
 }
 
-/* pow is monotone in each but where x goes over 0. */
+/* pow is monotone in each but where x goes over 0; where that may be a pole, or x^y no number, nothing is known. */
 static double gemmepi__moves_of_pow(double value, gemmepi__estimate x, gemmepi__estimate y) {
     double most = gemmepi__moves_of_two(pow, value, x, y);
+    if ((x.bound > 0 && gemmepi__may_be_0(x) && y.value - y.bound < 0) ||
+        (y.bound > 0 && x.value - x.bound < 0))
+        return HUGE_VAL;
     return x.bound > 0 && gemmepi__may_be_0(x) ? most + fabs(value) : most;
 }
 
@@ -416,11 +423,19 @@ static gemmepi__estimate gemmepi__as_accumulator(const gemmepi__evaluation *e, d
         x, e->precision.is_f64 || gemmepi__f32_holds(x) ? 0 : gemmepi__rounding(&e->precision, x, 1));
 }
 
+/* Of the formula's text: in F32 kernels have it rounded. */
+static gemmepi__estimate gemmepi__estimate_number(const gemmepi__evaluation *e, double number) {
+    gemmepi__estimate estimate = gemmepi__as_accumulator(e, number);
+    if (e->formula->accumulator == GEMMEPI_F32 && fabs(number) < GEMMEPI__ROUNDS_TO_INFINITY)
+        estimate.value = (double)(float)number;
+    return estimate;
+}
+
 static gemmepi__estimate gemmepi__estimate_leaf(const gemmepi__evaluation *e, int node, int member) {
     const gemmepi__node *n = &e->formula->nodes[node];
     int64_t whole;
     if (n->op == GEMMEPI__OP_NUMBER)
-        return gemmepi__as_accumulator(e, n->number);
+        return gemmepi__estimate_number(e, n->number);
     if (n->op == GEMMEPI__OP_VALUE)
         return e->unit->value[member];
     if (n->type != GEMMEPI__OF_WHOLE)
@@ -449,6 +464,15 @@ static gemmepi__estimate gemmepi__argument(const gemmepi__evaluation *e, const g
     return e->values[2 * node + member];
 }
 
+/* Of a whole number whether it is not 0, of all its bits. */
+static gemmepi__estimate gemmepi__truth_of(const gemmepi__evaluation *e, const gemmepi__node *n, int a,
+                                           int member) {
+    int node = n->args[a];
+    return node >= 0 && e->formula->nodes[node].type == GEMMEPI__OF_WHOLE
+               ? gemmepi__estimated(gemmepi__whole_at(e, node, member) != 0, 0)
+               : gemmepi__argument(e, n, a, member);
+}
+
 static gemmepi__estimate gemmepi__estimate_uniform(const gemmepi__evaluation *e, const gemmepi__node *n,
                                                    int member) {
     int64_t row = e->unit->indices[GEMMEPI__INDEX_ROW], column = e->unit->column[member];
@@ -470,11 +494,12 @@ static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *
         return gemmepi__estimate_whole(n->op, x.value, y.value);
     switch (n->op) {
     case GEMMEPI__OP_SELECT:
-        return gemmepi__estimate_selection(x, y, z);
+        return gemmepi__estimate_selection(gemmepi__truth_of(e, n, 0, member), y, z);
     case GEMMEPI__OP_OR:
     case GEMMEPI__OP_AND:
     case GEMMEPI__OP_NOT:
-        return gemmepi__estimate_truth(n->op, x, y);
+        return gemmepi__estimate_truth(n->op, gemmepi__truth_of(e, n, 0, member),
+                                       gemmepi__truth_of(e, n, 1, member));
     case GEMMEPI__OP_NEG:
         return gemmepi__estimated(-x.value, x.bound);
     case GEMMEPI__OP_ABS:

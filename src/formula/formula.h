@@ -41,11 +41,12 @@ static int gemmepi__members(const gemmepi__formula *formula, int width) {
     return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
 }
 
-/* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole. */
+/* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole and below 2^53, which
+   no other is rounded to. */
 static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
     const gemmepi__node *n = &formula->nodes[node];
     if (n->op == GEMMEPI__OP_NUMBER)
-        return n->number >= -9007199254740992.0 && n->number <= 9007199254740992.0 &&
+        return n->number > -9007199254740992.0 && n->number < 9007199254740992.0 &&
                floor(n->number) == n->number;
     return n->type == GEMMEPI__OF_WHOLE || formula->accumulator == GEMMEPI_I32;
 }

@@ -48,6 +48,7 @@ typedef struct gemmepi__formula_desc {
     int without_result;         /* 1: there is no D */
     int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
     gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
+    int of_any_type; /* 1: it may be run in F64, though accumulator is F32: numbers are those of F64 */
 } gemmepi__formula_desc;
 
 /* An output: of an operand, or, the last, of D. */

@@ -399,6 +399,9 @@ static int gemmepi__function(gemmepi__parser *p, size_t at, size_t length) {
     return gemmepi__apply(p, at, call.name, &node);
 }
 
+#define GEMMEPI__ROUNDS_TO_INFINITY \
+    3.4028235677973366e38 /* in F32: its largest number and half of the last bit */
+
 static int gemmepi__literal(gemmepi__parser *p, size_t length) {
     gemmepi_dtype accumulator = p->graph->desc->accumulator;
     size_t at = p->at;
@@ -413,11 +416,11 @@ static int gemmepi__literal(gemmepi__parser *p, size_t length) {
             p, at, "the number ends in what is none; accepted are digits, a point and an exponent");
     if (accumulator == GEMMEPI_I32 && !(number <= 2147483648.0 && floor(number) == number))
         return gemmepi__refuse(p, at, "with results in I32 numbers are whole and at most 2147483648");
-    if (number > (accumulator == GEMMEPI_F64 ? DBL_MAX : FLT_MAX))
+    if (!(number <= DBL_MAX) ||
+        (accumulator != GEMMEPI_F64 && !p->graph->desc->of_any_type && number >= GEMMEPI__ROUNDS_TO_INFINITY))
         return gemmepi__refuse(p, at, "the number is out of range; the largest %s is %s",
-                               accumulator == GEMMEPI_F64 ? "F64" : "F32",
-                               accumulator == GEMMEPI_F64 ? "1.7976931348623157e308"
-                                                          : "3.4028234663852886e38");
+                               number > DBL_MAX ? "F64" : "F32",
+                               number > DBL_MAX ? "1.7976931348623157e308" : "3.4028234663852886e38");
     node = gemmepi__number(p->graph, number);
     return node >= 0 ? node : gemmepi__refuse_room(p, at);
 }

@@ -146,32 +146,36 @@ static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
                                                           : 0;
 }
 
-/* Whether a node is a sum of selections that may all be 0. */
-static int gemmepi__sums_selections(const gemmepi__graph *graph, int node, int depth) {
+/* Whether what a node says is 0 by selection somewhere: c ? x : 0, and sums, halves and selections of such. */
+static int gemmepi__is_masked(const gemmepi__graph *graph, int node, int depth) {
     const gemmepi__node *n = &graph->nodes[node];
-    return gemmepi__zero_branch(graph, node) ||
-           (n->op == GEMMEPI__OP_ADD && depth < 8 && gemmepi__sums_selections(graph, n->args[0], depth + 1) &&
-            gemmepi__sums_selections(graph, n->args[1], depth + 1));
+    int first = n->op == GEMMEPI__OP_SELECT;
+    if (gemmepi__is_the_number(graph, node, 0) || gemmepi__zero_branch(graph, node))
+        return 1;
+    if (depth == 8 ||
+        (!first && n->op != GEMMEPI__OP_ADD && n->op != GEMMEPI__OP_SUB && n->op != GEMMEPI__OP_BOTH))
+        return 0;
+    return gemmepi__is_masked(graph, n->args[first], depth + 1) &&
+           gemmepi__is_masked(graph, n->args[first + 1], depth + 1);
 }
 
-/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so is a sum of such;
-   -1: it is not of that form. The selection is the argument `which` of the operation. */
+/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so of all that is masked;
+   -1: it is not. What is masked is the argument `which` of the operation. */
 static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
-    int zero = gemmepi__zero_branch(graph, node->args[which]), other = node->args[1 - which], taken, first;
-    gemmepi__node select = graph->nodes[node->args[which]];
-    if (!zero && gemmepi__sums_selections(graph, node->args[which], 0)) {
-        first = gemmepi__make(graph, node->op, which ? other : select.args[0], which ? select.args[0] : other,
-                              -1);
-        taken = gemmepi__make(graph, node->op, which ? other : select.args[1], which ? select.args[1] : other,
-                              -1);
-        return gemmepi__make(graph, GEMMEPI__OP_ADD, first, taken, -1);
-    }
-    if (!zero)
+    int masked = node->args[which], other = node->args[1 - which], part, beside, i, made[2];
+    const gemmepi__node parts = graph->nodes[masked];
+    int first = parts.op == GEMMEPI__OP_SELECT;
+    if (gemmepi__is_number(graph, masked) || !gemmepi__is_masked(graph, masked, 0))
         return -1;
-    taken = select.args[3 - zero];
-    taken = gemmepi__make(graph, node->op, which ? other : taken, which ? taken : other, -1);
-    return gemmepi__make(graph, GEMMEPI__OP_SELECT, select.args[0], zero == 1 ? select.args[1] : taken,
-                         zero == 1 ? taken : select.args[2]);
+    for (i = 0; i < 2; i++) {
+        part = parts.args[first + i];
+        beside = parts.op != GEMMEPI__OP_BOTH
+                     ? other
+                     : gemmepi__make(graph, i ? GEMMEPI__OP_SECOND : GEMMEPI__OP_FIRST, other, -1, -1);
+        made[i] = gemmepi__make(graph, node->op, which ? beside : part, which ? part : beside, -1);
+    }
+    return first ? gemmepi__make(graph, GEMMEPI__OP_SELECT, parts.args[0], made[0], made[1])
+                 : gemmepi__make(graph, parts.op, made[0], made[1], -1);
 }
 
 static int gemmepi__negative_selection(gemmepi__graph *graph, gemmepi__node select) {

@@ -425,6 +425,8 @@ static void fill_randomly(const gemmepi__formula *f, data *d) {
 /* Smooth enough for differences, where numbers are in -2 to 2. */
 static const char *const smooth_formulas[] = {
     "d = v",
+    "d = left(v) * s; oh = s * s",
+    "d = left(v) * p; oh = p * p",
     "d = v + r",
     "d = v - r * u",
     "d = -v * (r - u)",

@@ -450,6 +450,36 @@ static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
         "cannot be said in one formula");
 }
 
+/* Widths that a gradient's text cannot say. */
+static void a_gradient_whose_columns_would_be_others_is_refused(void) {
+    gemmepi_operand operand;
+    gemmepi_derive_desc desc;
+    memset(&operand, 0, sizeof operand);
+    memset(&desc, 0, sizeof desc);
+    DERIVES(
+        "al = all_sum(s + 0.5 * h)", "s", NULL,
+        "the gradient of s is a sum over columns of what does not change along them, in a formula with halves, and "
+        "cannot be said in one formula");
+    operand.name = "wide", operand.kind = GEMMEPI_FULL, operand.width = GEMMEPI_WIDTH_DOUBLE,
+    operand.output = 1;
+    desc.operands = &operand, desc.operand_count = 1, desc.wrt = "v";
+    desc.formula = "wide = pair(v, 1); d = v";
+    CHECK(gemmepi_derive(&desc, NULL, 0) > 0, "%s", gemmepi_last_error());
+    desc.formula = "wide = pair(1, 2); d = v / columns";
+    CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "the gradient counts columns"),
+          "%s", gemmepi_last_error());
+    desc.formula = "wide = pair(v, 1); d = v / columns"; /* the upstream of wide says how wide it is */
+    CHECK(gemmepi_derive(&desc, NULL, 0) > 0, "%s", gemmepi_last_error());
+}
+
+static void what_is_saved_and_has_no_columns_is_computed_anew(void) {
+    DERIVES("d = 0.5 + s; oh = d * h", "h", "s,h,d", "d_h = dy_oh * (0.5 + s)");
+}
+
+static void numbers_of_f64_have_gradients(void) {
+    DERIVES("d = min(v, 1e300)", "v", NULL, "d_v = v < 1e+300 ? dy : v == 1e+300 ? 0.5 * dy : 0");
+}
+
 static void derivatives_that_are_0_are_told(void) {
     DERIVES("d = floor(v) + v", "v", NULL, "/* derivatives that are 0: floor */\nd_v = dy");
     DERIVES("d = round(v)", "v", NULL, "/* derivatives that are 0: round */\nd_v = 0");
@@ -505,6 +535,10 @@ static void ties_and_bends_have_the_slopes_that_are_told(void) {
     CHECK(slope("x = log(v); d = (v > 0 ? x * r : 0) + (v > 1 ? x : v)", 0, 1) == 1,
           "of what two do not take");
     CHECK(slope("d = relu(v) + 0 * r", -1, 0) == 0, "relu");
+    CHECK(slope("d = v > 0 ? min(log(v), 1) + 0 * r : 0", 0, 0) == 0, "min of what is not taken");
+    CHECK(slope("d = v > 0 ? abs(log(v)) + 0 * r : 0", 0, 0) == 0, "abs of it");
+    CHECK(slope("d = v > 0 ? max(log(v), -5) + 0 * r : v", 0, 0) == 1, "max of it");
+    CHECK(slope("t = log(v); d = (v > 0 ? (v > 1 ? t : 2 * t) : 0) + 0 * r", 0, 0) == 0, "a choice of it");
 }
 
 /* >>operands and lengths */
@@ -625,6 +659,9 @@ static void names_of_gradients_are_kept_free(void) {
         CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "an operand is called d"),
               "%s", gemmepi_last_error());
     }
+    operand.name = "a_name_of_58_characters_that_is_too_long_with_d_before_it_xx", desc.formula = "d = v";
+    CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "at most 57 are accepted"),
+          "%s", gemmepi_last_error());
     operand.name = "t1", desc.formula = "dy = v * t1; t__2 = exp(dy); d = t__2 * t__2 * dy";
     CHECK(gemmepi_derive(&desc, NULL, 0) > 0, "%s", gemmepi_last_error());
     {
@@ -641,6 +678,9 @@ int main(void) {
     RUN(numbers_come_first_and_terms_together);
     RUN(what_is_saved_is_read_and_the_rest_computed_anew);
     RUN(a_gradient_that_lacks_what_it_reads_is_refused);
+    RUN(a_gradient_whose_columns_would_be_others_is_refused);
+    RUN(what_is_saved_and_has_no_columns_is_computed_anew);
+    RUN(numbers_of_f64_have_gradients);
     RUN(derivatives_that_are_0_are_told);
     RUN(ties_and_bends_have_the_slopes_that_are_told);
     RUN(operands_of_a_gradient_are_listed);

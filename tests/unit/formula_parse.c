@@ -245,6 +245,7 @@ static void mistakes_of_syntax_are_refused_with_their_place(void) {
         {"d = 0x10", 5, "the number ends in what is none"},
         {"d = 1e999", 5, "out of range"},
         {"d = v * 4e38", 9, "out of range; the largest F32 is 3.4028234663852886e38"},
+        {"d = v * 3.4028236e38", 9, "out of range; the largest F32 is 3.4028234663852886e38"},
         {"d = exp(v", 10, "a comma or the ')'"},
         {"d = exp(v,)", 11, "')' is not expected"},
         {"d = exp", 5, "exp is a function: its arguments follow"},
