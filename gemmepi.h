@@ -2841,10 +2841,18 @@ static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *na
   return code;
 }
 
+/* The path, behind the current folder where it is not absolute and that is known: the program may change it later. */
+static void gemmepi__append_absolute(gemmepi__text *text, const char *path) {
+  char current[GEMMEPI__PATH_SIZE];
+  if (!gemmepi__is_absolute(path) && gemmepi__current_folder(current, sizeof current) == 0)
+    gemmepi__append(text, "%s/", current);
+  gemmepi__append(text, "%s", path);
+}
+
 static long gemmepi__file_counter; /* of files written aside by this process */
 
 /* Puts a whole file in place of the one of that name, if there is one: it is written aside, as NAME.PID-COUNT.tmp, and
- renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
+ renamed, so that nobody ever opens half of it; of a long NAME that has the first 200 bytes. Not flushed to the disk: after a crash of the machine it may be
  torn, so what reads it must check it. */
 static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, unsigned mode,
   const gemmepi__file_piece *pieces, int count) {
@@ -2853,7 +2861,8 @@ static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, 
   /* other machines that share the folder, and containers, have processes with the same id */
   for (attempt = 0; attempt < 100; attempt++) {
     gemmepi__text text = gemmepi__text_in(aside, sizeof aside);
-    gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(), (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
+    gemmepi__append(&text, "%.200s.%lu-%lu.tmp", name, gemmepi__process_id(),
+      (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
     if (gemmepi__text_is_cut(&text))
       return GEMMEPI__FILE_LONG_NAME;
     code = gemmepi__file_write_new(folder, aside, mode, pieces, count);
@@ -12361,6 +12370,10 @@ typedef struct gemmepi__cu_launch_config {
   X(CUDA_ERROR_INVALID_IMAGE, 200) \
   X(CUDA_ERROR_INVALID_CONTEXT, 201) \
   X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209) \
+  X(CUDA_ERROR_INVALID_PTX, 218) \
+  X(CUDA_ERROR_JIT_COMPILER_NOT_FOUND, 221) \
+  X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222) \
+  X(CUDA_ERROR_INVALID_SOURCE, 300) \
   X(CUDA_ERROR_INVALID_HANDLE, 400) \
   X(CUDA_ERROR_NOT_FOUND, 500) \
   X(CUDA_ERROR_NOT_READY, 600) \
@@ -13570,14 +13583,8 @@ static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_a
       return;
     }
     gemmepi__append(&text, "/gemmepi");
-  } else if (gemmepi__is_absolute(path)) {
-    gemmepi__append(&text, "%s", path);
-  } else if (gemmepi__current_folder(full, sizeof full) == 0) {
-    /* the program may change its current folder later */
-    text.length = strlen(full);
-    gemmepi__append(&text, "/%s", path);
   } else {
-    gemmepi__append(&text, "%s", path);
+    gemmepi__append_absolute(&text, path);
   }
   if (!gemmepi__text_is_cut(&text))
     cache->path = (char *)allocator->alloc(allocator->user, text.length + 1);
@@ -13890,6 +13897,7 @@ struct gemmepi_context {
   gemmepi__map handles; /* the host's: see handles.h */
   gemmepi__map plans; /* of one-shot calls: gemmepi__kept by problem or task */
   long plan_clock;
+  long generation; /* of what plans are chosen by: changed under lock, read without */
   gemmepi__mutex formula_lock; /* held for moments, within lock too */
   struct gemmepi__kept_formula *formulas; /* of plans and of calls under way: each once */
   gemmepi__atomic_pointer
@@ -13959,12 +13967,27 @@ static void gemmepi__leave_relaxed(const gemmepi_context *context, gemmepi__entr
 
 /* >>create */
 
-static char *gemmepi__copy_text(const gemmepi_allocator *allocator, const char *text) {
-  size_t size = strlen(text) + 1;
-  char *copy = (char *)gemmepi__new(allocator, size);
-  if (copy)
-    memcpy(copy, text, size);
-  return copy;
+/* A copy of a path, or of a list of folders, each of which is absolute then. */
+static char *gemmepi__copy_paths(const gemmepi_allocator *allocator, const char *paths, int is_list) {
+  char folder[GEMMEPI__PATH_SIZE];
+  const char separator[2] = {GEMMEPI__LIST_SEPARATOR, 0};
+  gemmepi__text text = gemmepi__text_in(NULL, 0);
+  char *copy = NULL;
+  for (;;) { /* to know how long it is, then to write it */
+    const char *rest = paths;
+    while (is_list && gemmepi__next_folder(&rest, folder)) {
+      gemmepi__append(&text, "%s", text.length ? separator : "");
+      gemmepi__append_absolute(&text, folder);
+    }
+    if (!is_list)
+      gemmepi__append_absolute(&text, paths);
+    if (copy)
+      return copy;
+    copy = (char *)gemmepi__new(allocator, text.length + 1);
+    if (!copy)
+      return NULL;
+    text = gemmepi__text_in(copy, text.length + 1);
+  }
 }
 
 /* The CUDA device that config.device 0 stands for: the current one of the calling thread, else the first. */
@@ -14209,11 +14232,11 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     return status;
   }
   if (config->library_path) {
-    context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);
+    context->loader.library_path = gemmepi__copy_paths(&allocator, config->library_path, 1);
     status = context->loader.library_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
   }
   if (!status && config->dump_path && config->dump_path[0]) {
-    context->dump_path = gemmepi__copy_text(&allocator, config->dump_path);
+    context->dump_path = gemmepi__copy_paths(&allocator, config->dump_path, 0);
     status = context->dump_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
   }
   if (!status)
@@ -16180,23 +16203,37 @@ static void gemmepi__remember_compiler(gemmepi_context *context, const gemmepi__
   gemmepi__disk_cache_put(&context->disk, "compiler", key, gemmepi__compiler_key(key, context->arch), compiler, sizeof *compiler);
 }
 
+/* Whether a result of the driver's is of the image, and not of the device or of memory. */
+static int gemmepi__is_of_image(gemmepi__cu_result result) {
+  return result == GEMMEPI__CUDA_ERROR_INVALID_IMAGE || result == GEMMEPI__CUDA_ERROR_NO_BINARY_FOR_GPU ||
+     result == GEMMEPI__CUDA_ERROR_INVALID_PTX ||
+     result == GEMMEPI__CUDA_ERROR_JIT_COMPILER_NOT_FOUND ||
+     result == GEMMEPI__CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+     result == GEMMEPI__CUDA_ERROR_INVALID_SOURCE || result == GEMMEPI__CUDA_ERROR_NOT_FOUND;
+}
+
+/* *is_refused: whether the driver does not take the image. */
 static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void *image, const char *entry,
-  gemmepi__kernel *kernel) {
+  gemmepi__kernel *kernel, int *is_refused) {
+  const char *what = "cuModuleLoadData";
   int result = context->driver.module_load_data(&kernel->module, image);
-  if (result)
-    return gemmepi__cuda_failed(&context->driver, result, "cuModuleLoadData");
-  result = context->driver.module_get_function(&kernel->function, kernel->module, entry);
-  if (!result)
-    return GEMMEPI_OK;
-  kernel->function = NULL;
-  context->driver.module_unload(kernel->module);
-  return gemmepi__cuda_failed(&context->driver, result, entry);
+  if (!result) {
+    what = entry;
+    result = context->driver.module_get_function(&kernel->function, kernel->module, entry);
+    if (!result)
+      return GEMMEPI_OK;
+    kernel->function = NULL;
+    context->driver.module_unload(kernel->module);
+  }
+  *is_refused = gemmepi__is_of_image(result);
+  return gemmepi__cuda_failed(&context->driver, result, what);
 }
 
 /* Loads an image from the allocator and keeps it, for a bundle. It belongs to the context where that succeeds. */
 static gemmepi_status gemmepi__load_and_keep(gemmepi_context *context, const gemmepi__kernel_source *source,
   void *image, size_t size, const gemmepi__compiler *compiler, gemmepi__kernel *kernel) {
-  gemmepi_status status = gemmepi__load_module(context, image, source->entry, kernel);
+  int is_refused;
+  gemmepi_status status = gemmepi__load_module(context, image, source->entry, kernel, &is_refused);
   if (status)
     return status;
   kernel->arch = gemmepi__arch_of(compiler);
@@ -16208,29 +16245,41 @@ static gemmepi_status gemmepi__load_and_keep(gemmepi_context *context, const gem
   return status;
 }
 
-/* Fills in kernel where a bundle has it. The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that
- it does not take is a miss. */
-static gemmepi_status gemmepi__kernel_from_bundle(gemmepi_context *context, const gemmepi__kernel_source *source,
-  gemmepi__kernel *kernel) {
-  const gemmepi__code *code = gemmepi__find_bundled(context, NULL, source->key, source->key_size);
+/* The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that it does not take leaves kernel as it is. */
+static gemmepi_status gemmepi__load_bundled(gemmepi_context *context, const gemmepi__kernel_source *source,
+  const gemmepi__code *code, gemmepi__kernel *kernel) {
   gemmepi_status status;
-  char *copy;
-  if (!code)
-    return GEMMEPI_OK;
-  copy = (char *)gemmepi__new(&context->allocator, code->size + 1);
+  int is_refused = 0;
+  char *copy = (char *)gemmepi__new(&context->allocator, code->size + 1);
   if (!copy)
     return GEMMEPI_OUT_OF_MEMORY;
   memcpy(copy, code->image, code->size);
-  status = gemmepi__load_module(context, copy, source->entry, kernel);
+  status = gemmepi__load_module(context, copy, source->entry, kernel, &is_refused);
   gemmepi__delete(&context->allocator, copy);
-  if (status) {
+  if (status && is_refused) {
     gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s is in a bundle and cannot be loaded: %s",
       source->entry, gemmepi__error_text);
     return GEMMEPI_OK;
   }
+  if (status)
+    return status;
   kernel->arch = code->arch;
   context->kernels_from_bundle++;
   return GEMMEPI_OK;
+}
+
+/* Fills in kernel where a bundle has it that the driver takes. */
+static gemmepi_status gemmepi__kernel_from_bundle(gemmepi_context *context, const gemmepi__kernel_source *source,
+  gemmepi__kernel *kernel) {
+  gemmepi_status status = GEMMEPI_OK;
+  const gemmepi__bundle *bundle;
+  for (bundle = context->bundles; bundle && !status && !kernel->function; bundle = bundle->next) {
+    const gemmepi__code *code =
+      (const gemmepi__code *)gemmepi__map_find(&bundle->by_key, source->key, source->key_size);
+    if (code)
+      status = gemmepi__load_bundled(context, source, code, kernel);
+  }
+  return status;
 }
 
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */
@@ -16611,6 +16660,7 @@ struct gemmepi_plan {
   gemmepi_context *context;
   long references;
   long last_used; /* by the context's plan_clock, under its lock */
+  long generation; /* the context's when it began to be made */
   void (*destroy)(gemmepi_plan *plan); /* of the last reference */
 };
 
@@ -16625,6 +16675,7 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
   base.kind = kind;
   base.context = context;
   base.references = 1;
+  base.generation = gemmepi__add(&context->generation, 0);
   base.destroy = destroy;
   return base;
 }
@@ -16684,13 +16735,13 @@ static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *ke
   return plan;
 }
 
-/* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
+/* Keeps a new plan, if there is memory for it, and what plans are chosen by has not changed meanwhile. The caller's reference goes over to what is returned: where another thread
  was quicker, its plan, which is as good. */
 static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size, gemmepi_plan *plan) {
   gemmepi_plan *other;
   gemmepi__lock(&context->lock);
   other = gemmepi__find_locked(context, key, size);
-  if (!other) {
+  if (!other && plan->generation == context->generation) {
     if (context->plans.count >= GEMMEPI__MAX_KEPT)
       gemmepi__drop_oldest(context);
     plan->last_used = ++context->plan_clock;
@@ -16706,6 +16757,7 @@ static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, si
 /* One-shot calls make their plans anew, as what these were chosen by has changed. */
 static void gemmepi__forget_all_kept(gemmepi_context *context) {
   gemmepi__lock(&context->lock);
+  gemmepi__add(&context->generation, 1);
   while (context->plans.count)
     gemmepi__drop_oldest(context);
   gemmepi__unlock(&context->lock);
@@ -27551,16 +27603,19 @@ static const gemmepi__candidate *gemmepi__candidate_like(const gemmepi__candidat
 /* Whether it is a way to run the problem, of which these are the candidates: an answer may come from anywhere. */
 static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__candidates *candidates, const gemmepi__candidate *one) {
+  const gemmepi__candidate *like = gemmepi__candidate_like(candidates, one);
+  gemmepi__candidate own = *one;
   gemmepi__problem packed;
-  if (!gemmepi__candidate_like(candidates, one))
+  if (!like)
     return 0;
+  own.applied = like->applied; /* which an answer's text does not say */
   if (one->route != GEMMEPI_ROUTE_FUSED)
     return one->algorithm >= 0 && one->algorithm <= GEMMEPI__LT_ALGORITHMS &&
        (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm > 0);
   gemmepi__pack_views(problem, one->copies, &packed);
   return one->algorithm == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
      one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
-     gemmepi__engines[one->engine]->estimate(context, &packed, one) < GEMMEPI__NEVER;
+     gemmepi__engines[one->engine]->estimate(context, &packed, &own) < GEMMEPI__NEVER;
 }
 
 /* >>what a context has; under its build_lock */
@@ -33039,26 +33094,36 @@ static gemmepi_status gemmepi__run_way(gemmepi__trial *trial, const gemmepi__mat
   }
   if (gemmepi__not_for_run(plan, &arguments))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", gemmepi__not_for_run(plan, &arguments));
+  if (plan->workspace_size > trial->workspace_size) {
+    trial->has_no_room = 1;
+    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace",
+      (gemmepi__ull)plan->workspace_size);
+  }
   return plan->route->run(plan, &arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
 }
 
-/* Room for the plan's workspace. */
-static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_t size) {
+static gemmepi_status gemmepi__allocate_trial_workspace(gemmepi__trial *trial, size_t size) {
   void *memory = NULL;
+  gemmepi_status status = gemmepi_alloc(trial->context, size, &memory);
+  trial->workspace = (char *)memory;
+  trial->workspace_size = status ? 0 : size;
+  return status;
+}
+
+/* Room for the plan's workspace. Where there is none, what there was before is taken again: ways that have run with it run again. */
+static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_t size) {
+  size_t before = trial->workspace_size;
   gemmepi_status status;
-  if (size <= trial->workspace_size)
+  trial->has_no_room = 0;
+  if (size <= before)
     return GEMMEPI_OK;
   if (trial->workspace)
     trial->context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
-  trial->workspace = NULL;
-  trial->workspace_size = 0;
-  status = gemmepi_alloc(trial->context, size, &memory);
+  status = gemmepi__allocate_trial_workspace(trial, size);
+  if (status && before)
+    (void)gemmepi__allocate_trial_workspace(trial, before);
   trial->has_no_room = status == GEMMEPI_OUT_OF_MEMORY;
-  if (status)
-    return status;
-  trial->workspace = (char *)memory;
-  trial->workspace_size = size;
-  return GEMMEPI_OK;
+  return status;
 }
 
 /* >>comparing */
@@ -34012,13 +34077,25 @@ static gemmepi_status gemmepi__store_bundle(gemmepi_context *context, const char
 
 /* >>loading */
 
-/* How many of its kernels the context has none of yet. */
+/* Whether a bundle of the context's has this very code for the key: of another compiler's the driver may take one and not the other. */
+static int gemmepi__has_code(const gemmepi_context *context, const gemmepi__map_entry *entry) {
+  const gemmepi__code *code = (const gemmepi__code *)entry->value, *other;
+  const gemmepi__bundle *bundle;
+  for (bundle = context->bundles; bundle; bundle = bundle->next) {
+    other = (const gemmepi__code *)gemmepi__map_find(&bundle->by_key, gemmepi__map_key(entry), entry->key_size);
+    if (other && other->size == code->size && memcmp(other->image, code->image, code->size) == 0)
+      return 1;
+  }
+  return 0;
+}
+
+/* How many of its kernels the context does not have yet. */
 static size_t gemmepi__count_new(const gemmepi_context *context, const gemmepi__bundle *bundle) {
   size_t i, count = 0;
   for (i = 0; i < bundle->by_key.bucket_count; i++) {
     const gemmepi__map_entry *entry = bundle->by_key.buckets[i];
     for (; entry; entry = entry->next)
-      count += !gemmepi__find_bundled(context, NULL, gemmepi__map_key(entry), entry->key_size);
+      count += !gemmepi__has_code(context, entry);
   }
   return count;
 }

@@ -103,13 +103,26 @@ static gemmepi_status gemmepi__store_bundle(gemmepi_context *context, const char
 
 /* >>loading */
 
-/* How many of its kernels the context has none of yet. */
+/* Whether a bundle of the context's has this very code for the key: of another compiler's the driver may take one and not the other. */
+static int gemmepi__has_code(const gemmepi_context *context, const gemmepi__map_entry *entry) {
+    const gemmepi__code *code = (const gemmepi__code *)entry->value, *other;
+    const gemmepi__bundle *bundle;
+    for (bundle = context->bundles; bundle; bundle = bundle->next) {
+        other = (const gemmepi__code *)gemmepi__map_find(&bundle->by_key, gemmepi__map_key(entry),
+                                                         entry->key_size);
+        if (other && other->size == code->size && memcmp(other->image, code->image, code->size) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* How many of its kernels the context does not have yet. */
 static size_t gemmepi__count_new(const gemmepi_context *context, const gemmepi__bundle *bundle) {
     size_t i, count = 0;
     for (i = 0; i < bundle->by_key.bucket_count; i++) {
         const gemmepi__map_entry *entry = bundle->by_key.buckets[i];
         for (; entry; entry = entry->next)
-            count += !gemmepi__find_bundled(context, NULL, gemmepi__map_key(entry), entry->key_size);
+            count += !gemmepi__has_code(context, entry);
     }
     return count;
 }

@@ -165,26 +165,36 @@ static gemmepi_status gemmepi__run_way(gemmepi__trial *trial, const gemmepi__mat
     }
     if (gemmepi__not_for_run(plan, &arguments))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", gemmepi__not_for_run(plan, &arguments));
+    if (plan->workspace_size > trial->workspace_size) {
+        trial->has_no_room = 1;
+        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace",
+                             (gemmepi__ull)plan->workspace_size);
+    }
     return plan->route->run(plan, &arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
 }
 
-/* Room for the plan's workspace. */
-static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_t size) {
+static gemmepi_status gemmepi__allocate_trial_workspace(gemmepi__trial *trial, size_t size) {
     void *memory = NULL;
+    gemmepi_status status = gemmepi_alloc(trial->context, size, &memory);
+    trial->workspace = (char *)memory;
+    trial->workspace_size = status ? 0 : size;
+    return status;
+}
+
+/* Room for the plan's workspace. Where there is none, what there was before is taken again: ways that have run with it run again. */
+static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_t size) {
+    size_t before = trial->workspace_size;
     gemmepi_status status;
-    if (size <= trial->workspace_size)
+    trial->has_no_room = 0;
+    if (size <= before)
         return GEMMEPI_OK;
     if (trial->workspace)
         trial->context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
-    trial->workspace = NULL;
-    trial->workspace_size = 0;
-    status = gemmepi_alloc(trial->context, size, &memory);
+    status = gemmepi__allocate_trial_workspace(trial, size);
+    if (status && before)
+        (void)gemmepi__allocate_trial_workspace(trial, before);
     trial->has_no_room = status == GEMMEPI_OUT_OF_MEMORY;
-    if (status)
-        return status;
-    trial->workspace = (char *)memory;
-    trial->workspace_size = size;
-    return GEMMEPI_OK;
+    return status;
 }
 
 /* >>comparing */

@@ -628,10 +628,18 @@ static int gemmepi__file_write_new(const gemmepi__folder *folder, const char *na
     return code;
 }
 
+/* The path, behind the current folder where it is not absolute and that is known: the program may change it later. */
+static void gemmepi__append_absolute(gemmepi__text *text, const char *path) {
+    char current[GEMMEPI__PATH_SIZE];
+    if (!gemmepi__is_absolute(path) && gemmepi__current_folder(current, sizeof current) == 0)
+        gemmepi__append(text, "%s/", current);
+    gemmepi__append(text, "%s", path);
+}
+
 static long gemmepi__file_counter; /* of files written aside by this process */
 
 /* Puts a whole file in place of the one of that name, if there is one: it is written aside, as NAME.PID-COUNT.tmp, and
-   renamed, so that nobody ever opens half of it. Not flushed to the disk: after a crash of the machine it may be
+   renamed, so that nobody ever opens half of it; of a long NAME that has the first 200 bytes. Not flushed to the disk: after a crash of the machine it may be
    torn, so what reads it must check it. */
 static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, unsigned mode,
                                const gemmepi__file_piece *pieces, int count) {
@@ -640,7 +648,7 @@ static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, 
     /* other machines that share the folder, and containers, have processes with the same id */
     for (attempt = 0; attempt < 100; attempt++) {
         gemmepi__text text = gemmepi__text_in(aside, sizeof aside);
-        gemmepi__append(&text, "%s.%lu-%lu.tmp", name, gemmepi__process_id(),
+        gemmepi__append(&text, "%.200s.%lu-%lu.tmp", name, gemmepi__process_id(),
                         (unsigned long)gemmepi__add(&gemmepi__file_counter, 1));
         if (gemmepi__text_is_cut(&text))
             return GEMMEPI__FILE_LONG_NAME;

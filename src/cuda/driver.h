@@ -48,6 +48,10 @@ typedef struct gemmepi__cu_launch_config {
     X(CUDA_ERROR_INVALID_IMAGE, 200)                             \
     X(CUDA_ERROR_INVALID_CONTEXT, 201)                           \
     X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                         \
+    X(CUDA_ERROR_INVALID_PTX, 218)                               \
+    X(CUDA_ERROR_JIT_COMPILER_NOT_FOUND, 221)                    \
+    X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222)                   \
+    X(CUDA_ERROR_INVALID_SOURCE, 300)                            \
     X(CUDA_ERROR_INVALID_HANDLE, 400)                            \
     X(CUDA_ERROR_NOT_FOUND, 500)                                 \
     X(CUDA_ERROR_NOT_READY, 600)                                 \

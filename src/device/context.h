@@ -62,7 +62,8 @@ struct gemmepi_context {
     gemmepi__map handles; /* the host's: see handles.h */
     gemmepi__map plans;   /* of one-shot calls: gemmepi__kept by problem or task */
     long plan_clock;
-    gemmepi__mutex formula_lock;            /* held for moments, within lock too */
+    long generation;             /* of what plans are chosen by: changed under lock, read without */
+    gemmepi__mutex formula_lock; /* held for moments, within lock too */
     struct gemmepi__kept_formula *formulas; /* of plans and of calls under way: each once */
     gemmepi__atomic_pointer
         blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
@@ -132,12 +133,27 @@ static void gemmepi__leave_relaxed(const gemmepi_context *context, gemmepi__entr
 
 /* >>create */
 
-static char *gemmepi__copy_text(const gemmepi_allocator *allocator, const char *text) {
-    size_t size = strlen(text) + 1;
-    char *copy = (char *)gemmepi__new(allocator, size);
-    if (copy)
-        memcpy(copy, text, size);
-    return copy;
+/* A copy of a path, or of a list of folders, each of which is absolute then. */
+static char *gemmepi__copy_paths(const gemmepi_allocator *allocator, const char *paths, int is_list) {
+    char folder[GEMMEPI__PATH_SIZE];
+    const char separator[2] = {GEMMEPI__LIST_SEPARATOR, 0};
+    gemmepi__text text = gemmepi__text_in(NULL, 0);
+    char *copy = NULL;
+    for (;;) { /* to know how long it is, then to write it */
+        const char *rest = paths;
+        while (is_list && gemmepi__next_folder(&rest, folder)) {
+            gemmepi__append(&text, "%s", text.length ? separator : "");
+            gemmepi__append_absolute(&text, folder);
+        }
+        if (!is_list)
+            gemmepi__append_absolute(&text, paths);
+        if (copy)
+            return copy;
+        copy = (char *)gemmepi__new(allocator, text.length + 1);
+        if (!copy)
+            return NULL;
+        text = gemmepi__text_in(copy, text.length + 1);
+    }
 }
 
 /* The CUDA device that config.device 0 stands for: the current one of the calling thread, else the first. */
@@ -396,11 +412,11 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
         return status;
     }
     if (config->library_path) {
-        context->loader.library_path = gemmepi__copy_text(&allocator, config->library_path);
+        context->loader.library_path = gemmepi__copy_paths(&allocator, config->library_path, 1);
         status = context->loader.library_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
     }
     if (!status && config->dump_path && config->dump_path[0]) {
-        context->dump_path = gemmepi__copy_text(&allocator, config->dump_path);
+        context->dump_path = gemmepi__copy_paths(&allocator, config->dump_path, 0);
         status = context->dump_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
     }
     if (!status)

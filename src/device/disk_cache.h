@@ -96,14 +96,8 @@ static void gemmepi__disk_cache_open(gemmepi__disk_cache *cache, const gemmepi_a
             return;
         }
         gemmepi__append(&text, "/gemmepi");
-    } else if (gemmepi__is_absolute(path)) {
-        gemmepi__append(&text, "%s", path);
-    } else if (gemmepi__current_folder(full, sizeof full) == 0) {
-        /* the program may change its current folder later */
-        text.length = strlen(full);
-        gemmepi__append(&text, "/%s", path);
     } else {
-        gemmepi__append(&text, "%s", path);
+        gemmepi__append_absolute(&text, path);
     }
     if (!gemmepi__text_is_cut(&text))
         cache->path = (char *)allocator->alloc(allocator->user, text.length + 1);

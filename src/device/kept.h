@@ -15,6 +15,7 @@ struct gemmepi_plan {
     gemmepi_context *context;
     long references;
     long last_used;                      /* by the context's plan_clock, under its lock */
+    long generation;                     /* the context's when it began to be made */
     void (*destroy)(gemmepi_plan *plan); /* of the last reference */
 };
 
@@ -30,6 +31,7 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
     base.kind = kind;
     base.context = context;
     base.references = 1;
+    base.generation = gemmepi__add(&context->generation, 0);
     base.destroy = destroy;
     return base;
 }
@@ -91,14 +93,14 @@ static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *ke
     return plan;
 }
 
-/* Keeps a new plan, if there is memory for it. The caller's reference goes over to what is returned: where another thread
+/* Keeps a new plan, if there is memory for it, and what plans are chosen by has not changed meanwhile. The caller's reference goes over to what is returned: where another thread
    was quicker, its plan, which is as good. */
 static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
                                    gemmepi_plan *plan) {
     gemmepi_plan *other;
     gemmepi__lock(&context->lock);
     other = gemmepi__find_locked(context, key, size);
-    if (!other) {
+    if (!other && plan->generation == context->generation) {
         if (context->plans.count >= GEMMEPI__MAX_KEPT)
             gemmepi__drop_oldest(context);
         plan->last_used = ++context->plan_clock;
@@ -114,6 +116,7 @@ static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, si
 /* One-shot calls make their plans anew, as what these were chosen by has changed. */
 static void gemmepi__forget_all_kept(gemmepi_context *context) {
     gemmepi__lock(&context->lock);
+    gemmepi__add(&context->generation, 1);
     while (context->plans.count)
         gemmepi__drop_oldest(context);
     gemmepi__unlock(&context->lock);

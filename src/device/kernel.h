@@ -83,24 +83,38 @@ static void gemmepi__remember_compiler(gemmepi_context *context, const gemmepi__
                             compiler, sizeof *compiler);
 }
 
+/* Whether a result of the driver's is of the image, and not of the device or of memory. */
+static int gemmepi__is_of_image(gemmepi__cu_result result) {
+    return result == GEMMEPI__CUDA_ERROR_INVALID_IMAGE || result == GEMMEPI__CUDA_ERROR_NO_BINARY_FOR_GPU ||
+           result == GEMMEPI__CUDA_ERROR_INVALID_PTX ||
+           result == GEMMEPI__CUDA_ERROR_JIT_COMPILER_NOT_FOUND ||
+           result == GEMMEPI__CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+           result == GEMMEPI__CUDA_ERROR_INVALID_SOURCE || result == GEMMEPI__CUDA_ERROR_NOT_FOUND;
+}
+
+/* *is_refused: whether the driver does not take the image. */
 static gemmepi_status gemmepi__load_module(gemmepi_context *context, const void *image, const char *entry,
-                                           gemmepi__kernel *kernel) {
+                                           gemmepi__kernel *kernel, int *is_refused) {
+    const char *what = "cuModuleLoadData";
     int result = context->driver.module_load_data(&kernel->module, image);
-    if (result)
-        return gemmepi__cuda_failed(&context->driver, result, "cuModuleLoadData");
-    result = context->driver.module_get_function(&kernel->function, kernel->module, entry);
-    if (!result)
-        return GEMMEPI_OK;
-    kernel->function = NULL;
-    context->driver.module_unload(kernel->module);
-    return gemmepi__cuda_failed(&context->driver, result, entry);
+    if (!result) {
+        what = entry;
+        result = context->driver.module_get_function(&kernel->function, kernel->module, entry);
+        if (!result)
+            return GEMMEPI_OK;
+        kernel->function = NULL;
+        context->driver.module_unload(kernel->module);
+    }
+    *is_refused = gemmepi__is_of_image(result);
+    return gemmepi__cuda_failed(&context->driver, result, what);
 }
 
 /* Loads an image from the allocator and keeps it, for a bundle. It belongs to the context where that succeeds. */
 static gemmepi_status gemmepi__load_and_keep(gemmepi_context *context, const gemmepi__kernel_source *source,
                                              void *image, size_t size, const gemmepi__compiler *compiler,
                                              gemmepi__kernel *kernel) {
-    gemmepi_status status = gemmepi__load_module(context, image, source->entry, kernel);
+    int is_refused;
+    gemmepi_status status = gemmepi__load_module(context, image, source->entry, kernel, &is_refused);
     if (status)
         return status;
     kernel->arch = gemmepi__arch_of(compiler);
@@ -112,30 +126,42 @@ static gemmepi_status gemmepi__load_and_keep(gemmepi_context *context, const gem
     return status;
 }
 
-/* Fills in kernel where a bundle has it. The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that
-   it does not take is a miss. */
-static gemmepi_status gemmepi__kernel_from_bundle(gemmepi_context *context,
-                                                  const gemmepi__kernel_source *source,
-                                                  gemmepi__kernel *kernel) {
-    const gemmepi__code *code = gemmepi__find_bundled(context, NULL, source->key, source->key_size);
+/* The driver is given a copy, aligned and with a zero behind it, which ends PTX. An image that it does not take leaves kernel as it is. */
+static gemmepi_status gemmepi__load_bundled(gemmepi_context *context, const gemmepi__kernel_source *source,
+                                            const gemmepi__code *code, gemmepi__kernel *kernel) {
     gemmepi_status status;
-    char *copy;
-    if (!code)
-        return GEMMEPI_OK;
-    copy = (char *)gemmepi__new(&context->allocator, code->size + 1);
+    int is_refused = 0;
+    char *copy = (char *)gemmepi__new(&context->allocator, code->size + 1);
     if (!copy)
         return GEMMEPI_OUT_OF_MEMORY;
     memcpy(copy, code->image, code->size);
-    status = gemmepi__load_module(context, copy, source->entry, kernel);
+    status = gemmepi__load_module(context, copy, source->entry, kernel, &is_refused);
     gemmepi__delete(&context->allocator, copy);
-    if (status) {
+    if (status && is_refused) {
         gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "%s is in a bundle and cannot be loaded: %s",
                      source->entry, gemmepi__error_text);
         return GEMMEPI_OK;
     }
+    if (status)
+        return status;
     kernel->arch = code->arch;
     context->kernels_from_bundle++;
     return GEMMEPI_OK;
+}
+
+/* Fills in kernel where a bundle has it that the driver takes. */
+static gemmepi_status gemmepi__kernel_from_bundle(gemmepi_context *context,
+                                                  const gemmepi__kernel_source *source,
+                                                  gemmepi__kernel *kernel) {
+    gemmepi_status status = GEMMEPI_OK;
+    const gemmepi__bundle *bundle;
+    for (bundle = context->bundles; bundle && !status && !kernel->function; bundle = bundle->next) {
+        const gemmepi__code *code =
+            (const gemmepi__code *)gemmepi__map_find(&bundle->by_key, source->key, source->key_size);
+        if (code)
+            status = gemmepi__load_bundled(context, source, code, kernel);
+    }
+    return status;
 }
 
 /* 1 if the kernel came from disk. A cubin that this driver does not take is a miss. */

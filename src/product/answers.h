@@ -213,16 +213,19 @@ static const gemmepi__candidate *gemmepi__candidate_like(const gemmepi__candidat
 /* Whether it is a way to run the problem, of which these are the candidates: an answer may come from anywhere. */
 static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__problem *problem,
                              const gemmepi__candidates *candidates, const gemmepi__candidate *one) {
+    const gemmepi__candidate *like = gemmepi__candidate_like(candidates, one);
+    gemmepi__candidate own = *one;
     gemmepi__problem packed;
-    if (!gemmepi__candidate_like(candidates, one))
+    if (!like)
         return 0;
+    own.applied = like->applied; /* which an answer's text does not say */
     if (one->route != GEMMEPI_ROUTE_FUSED)
         return one->algorithm >= 0 && one->algorithm <= GEMMEPI__LT_ALGORITHMS &&
                (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm > 0);
     gemmepi__pack_views(problem, one->copies, &packed);
     return one->algorithm == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
            one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
-           gemmepi__engines[one->engine]->estimate(context, &packed, one) < GEMMEPI__NEVER;
+           gemmepi__engines[one->engine]->estimate(context, &packed, &own) < GEMMEPI__NEVER;
 }
 
 /* >>what a context has; under its build_lock */

@@ -77,7 +77,7 @@ fi
 
 tests=
 [ "$1" = rest ] || tests='hash map disk_cache libraries'
-[ "$1" = test ] || tests="$tests contexts host_memory workspace failures kernels_kept bundle precompile refusals routes launches estimates
+[ "$1" = test ] || tests="$tests contexts workspace failures kernels_kept bundle precompile refusals routes launches estimates
     kernel_names elementwise threads"
 for test in $tests; do
     [ -f tests/unit/$test.c ] && run_there $test tests/unit/$test.c '-Isrc -Itests'

@@ -365,6 +365,47 @@ static void code_that_the_driver_refuses_is_compiled_anew_and_replaced(void) {
     nothing_is_left();
 }
 
+/* Another compiler's code for the same kernels, in a bundle that is loaded later. */
+static void where_the_driver_refuses_code_another_bundle_has_its_turn(void) {
+    long kernels;
+    size_t size = make_bundle(0, bytes, &kernels), at = 56;
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_context_details details;
+    memcpy(others, bytes, size);
+    at += 16 + (size_t)number_at(others + at, 4);
+    others[at] = 'F'; /* of "fake cubin" */
+    mend_check(others, size);
+    gpu.missing = "nvrtc";
+    CHECK(gemmepi_bundle_read(context, others, size) == GEMMEPI_OK &&
+              gemmepi_bundle_read(context, bytes, size) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    run_products(context, &details);
+    CHECK(details.kernels_compiled == 0 && details.kernels_from_bundle == kernels, "%d from bundles",
+          (int)details.kernels_from_bundle);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* Memory that has run out is no fault of the bundle. */
+static void what_the_device_lacks_is_told(void) {
+    long kernels;
+    size_t size = make_bundle(0, bytes, &kernels);
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = fused_product();
+    gemmepi_plan *plan = NULL;
+    config.routes = 1u << GEMMEPI_ROUTE_FUSED;
+    context = open_fake(&config);
+    gpu.missing = "nvrtc";
+    CHECK(gemmepi_bundle_read(context, bytes, size) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpu.fails = "cuModuleLoadData", gpu.fail_code = 2;
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OUT_OF_MEMORY, "%s", gemmepi_last_error());
+    gpu.fails = NULL;
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* >>host, memory, arguments */
 
 static void the_host_checks_bundles_and_says_that_it_has_none(void) {
@@ -815,6 +856,8 @@ int main(void) {
     RUN(a_kernel_that_no_bundle_has_is_compiled_or_named);
     RUN(of_candidates_those_run_whose_kernels_a_bundle_has);
     RUN(code_that_the_driver_refuses_is_compiled_anew_and_replaced);
+    RUN(where_the_driver_refuses_code_another_bundle_has_its_turn);
+    RUN(what_the_device_lacks_is_told);
     RUN(the_host_checks_bundles_and_says_that_it_has_none);
     RUN(a_bundle_without_kernels_is_one);
     RUN(what_a_call_lacks_is_named);

@@ -65,6 +65,7 @@ static struct {
     long overlapping;                /* launches that may begin before those ahead of them end */
     unsigned last_shared;
     long lt_calls;    /* also those that failed */
+    long lt_nowhere;  /* of them those whose result goes to NULL */
     int epilogues[8]; /* of the first calls of cublasLtMatmul */
     long compilations, programs, archs_told;
     long compiling, met; /* now; and most at a time */
@@ -680,6 +681,7 @@ FAKE(cublasLtMatmul)
  gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout, const gemmepi__lt_algo *algo,
  void *workspace, size_t workspace_size, gemmepi__cu_stream stream) {
     long call = gemmepi__add(&gpu.lt_calls, 1);
+    gemmepi__add(&gpu.lt_nowhere, d == NULL);
     (void)a_layout, (void)b_layout, (void)c_layout, (void)d_layout, (void)stream;
     needs_context();
     if (call <= (long)GEMMEPI__COUNT(gpu.epilogues))

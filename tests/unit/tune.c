@@ -148,6 +148,21 @@ static void each_mode_times_and_the_budget_ends_it(void) {
     }
 }
 
+/* Device memory for some ways' workspace, and not for others'. */
+static void ways_without_room_are_left_out(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_SILU);
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    desc.m = desc.n = 1024, desc.k = 512;
+    take(5, 4, 0);
+    gpu.largest_block = 7000000;
+    tune(context, &desc);
+    CHECK(gpu.lt_calls > 0 && gpu.lt_nowhere == 0, "%ld of %ld products of cuBLASLt have no workspace",
+          gpu.lt_nowhere, gpu.lt_calls);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* Eight threads that want the same product tuned, and run it: one times it, and all take what that found. */
 enum { THREADS = 8 };
 
@@ -241,6 +256,30 @@ static void saved_answers_are_loaded_and_nothing_is_timed(void) {
     tune(context, &other);
     CHECK(gpu.now <= now, "%g us were timed", gpu.now - now);
     gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+/* By a shape that takes the problem for alpha 1 and no C alone, which an answer's text does not say. */
+static void answers_for_scales_that_are_found_are_loaded(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_SILU);
+    gemmepi_context *context;
+    gemmepi_plan_details details;
+    int way;
+    desc.m = desc.n = desc.k = 4096;
+    desc.d.dtype = GEMMEPI_E4M3, desc.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
+    desc.flags = GEMMEPI_FIND_SCALE_D;
+    for (way = 0; way < 2; way++) { /* the first of ours to be timed is the fastest, then the last */
+        context = another("");
+        take(way ? 5 : 50, way ? 50 : 5, 0);
+        tune(context, &desc);
+        CHECK(gemmepi_answers_save(context, file) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi_destroy(context);
+        context = another("");
+        CHECK(gemmepi_answers_load(context, file) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        details = details_for(context, &desc);
+        CHECK(details.microseconds > 0, "the answer is not taken: %s", details.kernel);
+        gemmepi_destroy(context);
+    }
     nothing_is_left();
 }
 
@@ -475,8 +514,10 @@ int main(void) {
     RUN(one_shot_calls_take_it_too);
     RUN(layers_have_their_products_tuned);
     RUN(each_mode_times_and_the_budget_ends_it);
+    RUN(ways_without_room_are_left_out);
     RUN(threads_tune_once_and_agree);
     RUN(saved_answers_are_loaded_and_nothing_is_timed);
+    RUN(answers_for_scales_that_are_found_are_loaded);
     RUN(the_cache_folder_keeps_them_by_itself);
     RUN(damaged_files_change_nothing);
     RUN(foreign_files_change_nothing);
