@@ -5835,9 +5835,9 @@ static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
     nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
     upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", nodes);
   }
+  /* what does not change along columns counts as often as the output has them */
   if (!width && (reduction->kind == GEMMEPI_PER_COLUMN || reduction->kind == GEMMEPI_FULL))
-    width = gemmepi__width_of_output(
-      d, output); /* what does not change along columns counts as often as the output has them */
+    width = gemmepi__width_of_output(d, output);
   return gemmepi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }
 
@@ -6008,8 +6008,9 @@ static int gemmepi__has_width(const gemmepi__derivation *d, int width) {
     if (d->printer.uses[i] && nodes[i].width == width && nodes[i].op != GEMMEPI__OP_INDEX &&
       (nodes[i].op < GEMMEPI__LEAVES || nodes[i].op == GEMMEPI__OP_BOTH))
       return 1;
-  for (i = 0; i < d->wrt_count; i++)
-    if (gemmepi__width_of_output(d, d->wrt[i]) == width)
+  for (i = 0; i < d->wrt_count; i++) /* the value is n columns wide */
+    if (d->wrt[i] != GEMMEPI__OF_VALUE && gemmepi__width_of(&d->graph, d->desc.operands[d->wrt[i]].kind,
+      d->desc.operands[d->wrt[i]].width) == width)
       return 1;
   return 0;
 }
@@ -7460,10 +7461,11 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
     moved = gemmepi__larger(moved, gemmepi__distance(f(code, parameter.value + (i & 2 ? parameter.bound : -parameter.bound),
       x.value + (i & 1 ? b : -b)), value));
   if (b > 0)
-    moved += b * b * 2 * (1 + fabs(parameter.value)) +
-        (is_derivative && code == GEMMEPI_HARDSWISH ? b : 0) +
-        (is_derivative && code == GEMMEPI_ELU ? b * fabs(parameter.value)
-          : 0); /* its slope beside a jump */
+    moved += b * b * 2 * (1 + fabs(parameter.value));
+  if (is_derivative && code == GEMMEPI_HARDSWISH)
+    moved += b;
+  if (is_derivative && code == GEMMEPI_ELU) /* its slope beside a jump */
+    moved += b * fabs(parameter.value);
   if (is_derivative)
     terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
   if (p->is_short)
@@ -16735,8 +16737,8 @@ static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *ke
   return plan;
 }
 
-/* Keeps a new plan, if there is memory for it, and what plans are chosen by has not changed meanwhile. The caller's reference goes over to what is returned: where another thread
- was quicker, its plan, which is as good. */
+/* Keeps a new plan, if there is memory for it and what plans are chosen by has not changed meanwhile. The caller's reference goes over to
+ what is returned: where another thread was quicker, its plan, which is as good. */
 static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size, gemmepi_plan *plan) {
   gemmepi_plan *other;
   gemmepi__lock(&context->lock);

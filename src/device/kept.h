@@ -93,8 +93,8 @@ static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *ke
     return plan;
 }
 
-/* Keeps a new plan, if there is memory for it, and what plans are chosen by has not changed meanwhile. The caller's reference goes over to what is returned: where another thread
-   was quicker, its plan, which is as good. */
+/* Keeps a new plan, if there is memory for it and what plans are chosen by has not changed meanwhile. The caller's reference goes over to
+   what is returned: where another thread was quicker, its plan, which is as good. */
 static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
                                    gemmepi_plan *plan) {
     gemmepi_plan *other;

@@ -268,9 +268,9 @@ static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
         nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
         upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", nodes);
     }
+    /* what does not change along columns counts as often as the output has them */
     if (!width && (reduction->kind == GEMMEPI_PER_COLUMN || reduction->kind == GEMMEPI_FULL))
-        width = gemmepi__width_of_output(
-            d, output); /* what does not change along columns counts as often as the output has them */
+        width = gemmepi__width_of_output(d, output);
     return gemmepi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }
 
@@ -450,8 +450,9 @@ static int gemmepi__has_width(const gemmepi__derivation *d, int width) {
         if (d->printer.uses[i] && nodes[i].width == width && nodes[i].op != GEMMEPI__OP_INDEX &&
             (nodes[i].op < GEMMEPI__LEAVES || nodes[i].op == GEMMEPI__OP_BOTH))
             return 1;
-    for (i = 0; i < d->wrt_count; i++)
-        if (gemmepi__width_of_output(d, d->wrt[i]) == width)
+    for (i = 0; i < d->wrt_count; i++) /* the value is n columns wide */
+        if (d->wrt[i] != GEMMEPI__OF_VALUE && gemmepi__width_of(&d->graph, d->desc.operands[d->wrt[i]].kind,
+                                                                d->desc.operands[d->wrt[i]].width) == width)
             return 1;
     return 0;
 }

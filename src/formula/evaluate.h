@@ -172,10 +172,11 @@ static gemmepi__estimate gemmepi__estimate_activation(const gemmepi__precision *
                                        x.value + (i & 1 ? b : -b)),
                                      value));
     if (b > 0)
-        moved += b * b * 2 * (1 + fabs(parameter.value)) +
-                 (is_derivative && code == GEMMEPI_HARDSWISH ? b : 0) +
-                 (is_derivative && code == GEMMEPI_ELU ? b * fabs(parameter.value)
-                                                       : 0); /* its slope beside a jump */
+        moved += b * b * 2 * (1 + fabs(parameter.value));
+    if (is_derivative && code == GEMMEPI_HARDSWISH)
+        moved += b;
+    if (is_derivative && code == GEMMEPI_ELU) /* its slope beside a jump */
+        moved += b * fabs(parameter.value);
     if (is_derivative)
         terms = size < 10 ? terms + 0.4 * (1 + fabs(parameter.value)) : 2 * terms;
     if (p->is_short)
