@@ -213,7 +213,8 @@ typedef struct gemmepi_config {
     void *log_user;
     gemmepi_allocator allocator; /* zero: malloc and free */
 
-    /* Folders searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none */
+    /* Folders searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none. Relative ones, here
+       and below, are of the current folder when the context is made */
     const char *library_path;
     int library_path_only;                  /* 1: the folders of library_path and no others, for the driver too */
     gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export */
