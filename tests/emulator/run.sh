@@ -31,7 +31,6 @@ sample() {
 90 gpu/fp8_shapes 1 5 5
 90 gpu/fp8_shapes 1 12 3
 90 gpu/grouped_shapes 0
-90 gpu/grouped_shapes 2
 90 gpu/operands
 90 gpu/casts small
 90 gpu/formula_pass 16 1
