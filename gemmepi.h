@@ -10123,10 +10123,10 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument, name);
 }
 
-/* An operand without a byte needs no pointer; C needs one where it is read. */
+/* An operand without a byte needs no pointer, and C none where it is not read. */
 static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments, int operand) {
   if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
-    return !arguments->uses_c;
+    return !arguments->uses_c || problem->views[GEMMEPI__C].bytes == 0;
   return problem->views[operand].bytes == 0;
 }
 
@@ -10590,13 +10590,36 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
   return GEMMEPI_OK;
 }
 
-/* Of one matrix for all groups, of so many lines where that is not negative. */
-static gemmepi_status gemmepi__make_one(gemmepi__problem *problem, int operand, int64_t lines) {
+/* A c that is not described lies as a d that is as wide does. */
+static int64_t gemmepi__given_ld(const gemmepi_matmul_desc *product, const gemmepi__view *views, int operand) {
+  int c_is_as_d = !product->c.dtype && !product->c.transposed && !product->c.ld &&
+        views[GEMMEPI__C].length == views[GEMMEPI__D].length;
+  switch (operand) {
+  case GEMMEPI__A:
+    return product->a.ld;
+  case GEMMEPI__B:
+    return product->b.ld;
+  case GEMMEPI__AUX:
+    return product->aux.ld;
+  case GEMMEPI__RESIDUAL:
+    return product->residual.ld;
+  case GEMMEPI__C:
+    return c_is_as_d ? product->d.ld : product->c.ld;
+  default:
+    return product->d.ld;
+  }
+}
+
+/* Of one matrix for all groups, which has so many lines, or if that is 0 those that it has. The ld is the caller's again: normalised, that
+ of a single line is its length. */
+static gemmepi_status gemmepi__make_one(const gemmepi_grouped_desc *desc, gemmepi__problem *problem, int operand, int64_t lines) {
   gemmepi__view *view = &problem->views[operand];
   if (!view->dtype)
     return GEMMEPI_OK;
-  if (lines >= 0)
+  if (lines > 0) {
     view->lines = lines;
+    view->ld = gemmepi__given_ld(&desc->product, problem->views, operand);
+  }
   view->batch_stride = 0;
   return gemmepi__check_view(view, gemmepi__operand_names[operand], 1);
 }
@@ -10653,12 +10676,12 @@ static gemmepi_status gemmepi__unite_found_scales(gemmepi__problem *problem) {
 static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
   static const int of_rows[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
   int of_k = problem->grouping.is_of_k;
-  gemmepi_status status = gemmepi__make_one(problem, GEMMEPI__A, desc->gather_a ? desc->gather_a : -1);
+  gemmepi_status status = gemmepi__make_one(desc, problem, GEMMEPI__A, desc->gather_a);
   size_t i;
   if (!status && of_k)
-    status = gemmepi__make_one(problem, GEMMEPI__B, desc->gather_b ? desc->gather_b : -1);
+    status = gemmepi__make_one(desc, problem, GEMMEPI__B, desc->gather_b);
   for (i = 0; i < GEMMEPI__COUNT(of_rows) && !of_k && !status; i++)
-    status = gemmepi__make_one(problem, of_rows[i], desc->scatter_d ? desc->scatter_d : -1);
+    status = gemmepi__make_one(desc, problem, of_rows[i], desc->scatter_d);
   if (!status)
     status = gemmepi__unite_found_scales(problem);
   if (!status && desc->weighted)
@@ -11735,7 +11758,7 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
   for (t = 0; t < GEMMEPI__TENSORS; t++)
     if (task->operands[t].dtype == GEMMEPI_F64)
       task->accumulator = GEMMEPI_F64;
-  return status;
+  return status ? status : gemmepi__check_range_of_parameter(desc->activation_parameter, task->accumulator);
 }
 GEMMEPI__OPTIMIZE_LITTLE_END
 /* The loops of one launch: the axes of an element-wise task in the best order, as few as its strides allow. */
@@ -19222,6 +19245,8 @@ static void gemmepi__place_axes(const gemmepi__formula_axes *axes, gemmepi__devi
 /* An input by what changes along: so what repeats is read once. Periods stay what they are of. */
 static int gemmepi__kind_by_steps(const gemmepi__placed_formula *placed, const gemmepi__steps *steps, int i) {
   const gemmepi__formula_operand *o = &placed->formula->operands[i];
+  if (!o->output && o->kind == GEMMEPI_PER_COLUMN && steps->row)
+    return GEMMEPI_FULL; /* items have become rows, and each has a table */
   if (o->output || o->kind == GEMMEPI_NUMBER || placed->operands[i].row_period || placed->operands[i].column_period)
     return o->kind;
   return steps->column ? steps->row ? GEMMEPI_FULL : GEMMEPI_PER_COLUMN
@@ -21039,6 +21064,8 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
   if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP && plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0", args->weight,
       gemmepi__operation(plan->task.operation)->name);
+  if (plan->task.accumulator != GEMMEPI_F64 && !(fabs(args->weight) <= FLT_MAX))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the largest F32 is 3.4e38", args->weight);
   gemmepi__take_pointers_of(args, pointers);
   status = gemmepi__check_pointers(plan, one_shot, pointers);
   if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
@@ -22809,7 +22836,8 @@ typedef struct gemmepi__found_step {
 /* Whether what stores D finds its scales. The kernels for weights in I8 find none, and are faster with a launch behind than all others. */
 static int gemmepi__finds_inside(const gemmepi__problem *problem) {
   return problem->found_scale == GEMMEPI_SCALE_VECTOR_128 && !problem->formula &&
-     !gemmepi__is_of_weights(problem) && (gemmepi__halves_out(problem) == 1 || problem->n % 128 == 0);
+     !gemmepi__is_of_weights(problem) &&
+     (gemmepi__halves_out(problem) == 1 || gemmepi__half_columns(problem) % 128 == 0);
 }
 
 /* Whether a launch around the product finds them. */

@@ -184,6 +184,8 @@ static void gemmepi__place_axes(const gemmepi__formula_axes *axes, gemmepi__devi
 /* An input by what changes along: so what repeats is read once. Periods stay what they are of. */
 static int gemmepi__kind_by_steps(const gemmepi__placed_formula *placed, const gemmepi__steps *steps, int i) {
     const gemmepi__formula_operand *o = &placed->formula->operands[i];
+    if (!o->output && o->kind == GEMMEPI_PER_COLUMN && steps->row)
+        return GEMMEPI_FULL; /* items have become rows, and each has a table */
     if (o->output || o->kind == GEMMEPI_NUMBER || placed->operands[i].row_period ||
         placed->operands[i].column_period)
         return o->kind;

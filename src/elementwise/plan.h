@@ -528,6 +528,9 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "args.weight is %g; the operation %s has none: leave it 0", args->weight,
                              gemmepi__operation(plan->task.operation)->name);
+    if (plan->task.accumulator != GEMMEPI_F64 && !(fabs(args->weight) <= FLT_MAX))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the largest F32 is 3.4e38",
+                             args->weight);
     gemmepi__take_pointers_of(args, pointers);
     status = gemmepi__check_pointers(plan, one_shot, pointers);
     if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||

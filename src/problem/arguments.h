@@ -103,11 +103,11 @@ static gemmepi_status gemmepi__refuse_pointer(const gemmepi__problem *problem, i
                          name);
 }
 
-/* An operand without a byte needs no pointer; C needs one where it is read. */
+/* An operand without a byte needs no pointer, and C none where it is not read. */
 static int gemmepi__may_lack(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
                              int operand) {
     if (operand == GEMMEPI__C || operand == GEMMEPI__SCALE_C)
-        return !arguments->uses_c;
+        return !arguments->uses_c || problem->views[GEMMEPI__C].bytes == 0;
     return problem->views[operand].bytes == 0;
 }
 

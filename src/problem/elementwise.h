@@ -728,7 +728,7 @@ static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, s
     for (t = 0; t < GEMMEPI__TENSORS; t++)
         if (task->operands[t].dtype == GEMMEPI_F64)
             task->accumulator = GEMMEPI_F64;
-    return status;
+    return status ? status : gemmepi__check_range_of_parameter(desc->activation_parameter, task->accumulator);
 }
 
 #endif

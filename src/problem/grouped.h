@@ -218,13 +218,38 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
     return GEMMEPI_OK;
 }
 
-/* Of one matrix for all groups, of so many lines where that is not negative. */
-static gemmepi_status gemmepi__make_one(gemmepi__problem *problem, int operand, int64_t lines) {
+/* A c that is not described lies as a d that is as wide does. */
+static int64_t gemmepi__given_ld(const gemmepi_matmul_desc *product, const gemmepi__view *views,
+                                 int operand) {
+    int c_is_as_d = !product->c.dtype && !product->c.transposed && !product->c.ld &&
+                    views[GEMMEPI__C].length == views[GEMMEPI__D].length;
+    switch (operand) {
+    case GEMMEPI__A:
+        return product->a.ld;
+    case GEMMEPI__B:
+        return product->b.ld;
+    case GEMMEPI__AUX:
+        return product->aux.ld;
+    case GEMMEPI__RESIDUAL:
+        return product->residual.ld;
+    case GEMMEPI__C:
+        return c_is_as_d ? product->d.ld : product->c.ld;
+    default:
+        return product->d.ld;
+    }
+}
+
+/* Of one matrix for all groups, which has so many lines, or if that is 0 those that it has. The ld is the caller's again: normalised, that
+   of a single line is its length. */
+static gemmepi_status gemmepi__make_one(const gemmepi_grouped_desc *desc, gemmepi__problem *problem,
+                                        int operand, int64_t lines) {
     gemmepi__view *view = &problem->views[operand];
     if (!view->dtype)
         return GEMMEPI_OK;
-    if (lines >= 0)
+    if (lines > 0) {
         view->lines = lines;
+        view->ld = gemmepi__given_ld(&desc->product, problem->views, operand);
+    }
     view->batch_stride = 0;
     return gemmepi__check_view(view, gemmepi__operand_names[operand], 1);
 }
@@ -282,12 +307,12 @@ static gemmepi_status gemmepi__unite_found_scales(gemmepi__problem *problem) {
 static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
     static const int of_rows[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
     int of_k = problem->grouping.is_of_k;
-    gemmepi_status status = gemmepi__make_one(problem, GEMMEPI__A, desc->gather_a ? desc->gather_a : -1);
+    gemmepi_status status = gemmepi__make_one(desc, problem, GEMMEPI__A, desc->gather_a);
     size_t i;
     if (!status && of_k)
-        status = gemmepi__make_one(problem, GEMMEPI__B, desc->gather_b ? desc->gather_b : -1);
+        status = gemmepi__make_one(desc, problem, GEMMEPI__B, desc->gather_b);
     for (i = 0; i < GEMMEPI__COUNT(of_rows) && !of_k && !status; i++)
-        status = gemmepi__make_one(problem, of_rows[i], desc->scatter_d ? desc->scatter_d : -1);
+        status = gemmepi__make_one(desc, problem, of_rows[i], desc->scatter_d);
     if (!status)
         status = gemmepi__unite_found_scales(problem);
     if (!status && desc->weighted)

@@ -103,6 +103,19 @@ static void kernels_of_whole_tiles_hold(void) {
         }
 }
 
+/* D's second half begins within 128 columns of the first, or not. */
+static void halves_of_any_width_hold(void) {
+    static const int64_t widths[] = {128, 256, 384, 640};
+    int w, mode;
+    for (w = 0; w < COUNT(widths); w++)
+        for (mode = GEMMEPI_SCALE_OUTER; mode <= (int)GEMMEPI_SCALE_VECTOR_128; mode++) {
+            problem p = finding(&f32_to_e5m2, 18, widths[w], 32,
+                                GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM, mode);
+            p.fill = NORMAL;
+            holds(&p);
+        }
+}
+
 /* The kernels for these find none themselves. */
 static void products_by_weights_in_i8_hold(void) {
     static const int64_t widths[] = {1, 56, 128, 264};
@@ -388,6 +401,7 @@ static void run_all(void) {
     RUN(modes_hold_with_every_epilogue);
     RUN(modes_hold_in_every_layout_and_batch);
     RUN(kernels_of_whole_tiles_hold);
+    RUN(halves_of_any_width_hold);
     RUN(products_by_weights_in_i8_hold);
     if (has_all_routes)
         RUN(invariant_rows_hold);

@@ -50,6 +50,8 @@ static void rows_of_groups_are_products_by_their_own_weights(void) {
         {"one group", BF16, BF16, GEMMEPI_GELU_TANH | GEMMEPI_BIAS, 0, 1, 131, 72, 72, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 0},
         {"4096 groups", BF16, BF16, GEMMEPI_NONE, 0, 4096, 700, 64, 8, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 4},
         {"64 groups", BF16, BF16, GEMMEPI_NONE, 0, 64, 640, 64, 64, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
+        {"one row, gathered and scattered", BF16, BF16, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX, 0, 3, 1, 64, 72, 0, 0, 1, 9, 0, 9, 0, 8, 2, .5, NO, NO, 1},
+        {"one row of fp8, gathered and scattered", E4M3, BF16, GEMMEPI_NONE, 0, 3, 1, 128, 80, 0, 0, 1, 9, 0, 9, 1, 16, 0, 0, NO, NO, 1},
     };
     wants_fused = here->context != NULL && strstr(here->name, "without") == NULL;
     RUN_CASES(cases);
@@ -171,6 +173,7 @@ static void groups_of_k_are_products_by_the_fast_kernel(void) {
         {"all empty, with a bias", BF16, BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 6, 400, 40, 40, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 3},
         {"300 groups", BF16, F32, GEMMEPI_NONE, 0, 300, 400, 8, 8, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 4},
         {"one group has all", F16, F16, GEMMEPI_NONE, 0, 6, 400, 40, 40, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 1},
+        {"k of one, gathered both", BF16, F32, GEMMEPI_NONE, 0, 3, 1, 72, 136, 1, 1, 0, 9, 8, 0, 0, 8, 0, 0, NO, NO, 1},
     };
     wants_fused = strstr(here->name, "without") == NULL;
     RUN_CASES(cases);

@@ -19,7 +19,8 @@ typedef struct gemmepi__found_step {
 /* Whether what stores D finds its scales. The kernels for weights in I8 find none, and are faster with a launch behind than all others. */
 static int gemmepi__finds_inside(const gemmepi__problem *problem) {
     return problem->found_scale == GEMMEPI_SCALE_VECTOR_128 && !problem->formula &&
-           !gemmepi__is_of_weights(problem) && (gemmepi__halves_out(problem) == 1 || problem->n % 128 == 0);
+           !gemmepi__is_of_weights(problem) &&
+           (gemmepi__halves_out(problem) == 1 || gemmepi__half_columns(problem) % 128 == 0);
 }
 
 /* Whether a launch around the product finds them. */
