@@ -572,7 +572,7 @@ typedef enum gemmepi_grouping {
    does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K.
 
    A formula goes with GROUPS_OF_ROWS, neither scattered nor weighted: D is its one output, and it reads neither row, item and rows nor
-   uniform. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
+   uniform. A GPU refuses one that no kernel has inside: with even and odd, or with a D wider than v and all FULL operands. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
    next, 0: the same for all.
 
    FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 (or OUTER, where d has at most 128 columns) and no formula, on the host and
@@ -26552,11 +26552,13 @@ static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
         : 0;
 }
 
-/* Whether a group's part of the operand begins within its lines. */
+/* Whether a group's part of the operand begins within its lines, or its second half between runs. */
 static int gemmepi__begins_anywhere(const gemmepi__problem *problem, int operand) {
   int along_k = (problem->views[operand].transposed != 0) == (operand == GEMMEPI__B);
   if (!problem->grouping.groups)
     return 0;
+  if (operand == GEMMEPI__B && !along_k && gemmepi__halves_in(problem) > 1 && gemmepi__half_columns(problem) % GEMMEPI__RUN)
+    return 1;
   return problem->grouping.is_of_k ? along_k : operand == GEMMEPI__A && !along_k;
 }
 

@@ -91,6 +91,8 @@ static void what_no_fast_kernel_takes_runs_all_the_same(void) {
         {"odd sizes", BF16, BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 6, 300, 37, 53, 0, 0, 1, 0, 0, 0, 0, 3, 0, 0, NO, NO, 2},
         {"odd gates", BF16, BF16, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, 0, 6, 300, 37, 54, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, NO, NO, 2},
         {"odd gates, weights [n, k], gathered", BF16, BF16, GEMMEPI_SILU | GEMMEPI_GATED, 0, 6, 300, 37, 142, 0, 0, 1, 40, 0, 310, 1, 3, 0, 0, NO, NO, 2},
+        {"gates of 12 columns, whose lines are aligned", BF16, BF16, GEMMEPI_SILU | GEMMEPI_GATED, 0, 2, 40, 16, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 0},
+        {"gates of 11 columns, whose lines are aligned", E4M3, BF16, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, 0, 2, 40, 32, 22, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, NO, NO, 0},
         {"f32", F32, F32, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 0, 6, 300, 64, 64, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, NO, NO, 2},
         {"f64", GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_NONE, 0, 6, 200, 30, 33, 0, 0, 1, 20, 0, 0, 0, 0, 0, 0, NO, NO, 2},
         {"i8", GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_RELU, 0, 6, 200, 30, 33, 0, 0, 1, 20, 0, 0, 0, 0, 0, 0, NO, NO, 2},

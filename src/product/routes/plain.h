@@ -33,11 +33,14 @@ static int gemmepi__plain_chunk(const gemmepi__problem *problem) {
                                                                                                       : 0;
 }
 
-/* Whether a group's part of the operand begins within its lines. */
+/* Whether a group's part of the operand begins within its lines, or its second half between runs. */
 static int gemmepi__begins_anywhere(const gemmepi__problem *problem, int operand) {
     int along_k = (problem->views[operand].transposed != 0) == (operand == GEMMEPI__B);
     if (!problem->grouping.groups)
         return 0;
+    if (operand == GEMMEPI__B && !along_k && gemmepi__halves_in(problem) > 1 &&
+        gemmepi__half_columns(problem) % GEMMEPI__RUN)
+        return 1;
     return problem->grouping.is_of_k ? along_k : operand == GEMMEPI__A && !along_k;
 }
 
