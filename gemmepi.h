@@ -571,9 +571,10 @@ typedef enum gemmepi_grouping {
    no BATCH_INVARIANT. BGRAD_A and BGRAD_B go with GROUPS_OF_K, where a is stored [k, m] and b [k, n]: bias_grad has groups items; BGRAD
    does not. Scales along k (VECTOR_128, BLOCK_128) do not go with GROUPS_OF_K.
 
-   A formula goes with GROUPS_OF_ROWS, neither scattered nor weighted: D is its one output, and it reads neither row, item and rows nor
-   uniform. A GPU refuses one that no kernel has inside: with even and odd, or with a D wider than v and all FULL operands. FULL and PER_ROW operands have the rows of D; those of columns or of one number have batch_stride from one group's to the
-   next, 0: the same for all.
+   A formula goes with GROUPS_OF_ROWS, neither scattered nor weighted: D is its one output, and it reads neither row,
+   item and rows nor uniform. A GPU refuses one that no kernel has inside: with even and odd, or with a D wider than v
+   and all FULL operands. FULL and PER_ROW operands have the rows of D; those of columns or of one number have
+   batch_stride from one group's to the next, 0: the same for all.
 
    FIND_SCALE_D goes with GROUPS_OF_ROWS, VECTOR_128 (or OUTER, where d has at most 128 columns) and no formula, on the host and
    where the kernel for Hopper takes the product, else it is refused: args.found_scale_d[column / 128 * rows of D + row of D],
