@@ -405,7 +405,7 @@ typedef struct gemmepi_matmul_args {
     const float *scale_a, *scale_b, *scale_c, *scale_d, *scale_aux, *scale_residual;
 
     /* With AMAX_D, AMAX_AUX: one F32 (F64 with F64 operands), overwritten with the largest |v| of the whole batch before the
-       scale and rounding; NaN if any is NaN */
+       scale and rounding; NaN if any is NaN. Where m or n is 0 nothing is written */
     void *amax_d, *amax_aux;
 
     /* FIND_SCALE_D: overwritten with d's scales; TENSOR: a multiple of 4 bytes, the other modes of 16 */
