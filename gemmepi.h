@@ -21065,7 +21065,7 @@ static gemmepi_status gemmepi__run_elementwise(const gemmepi__elementwise_plan *
   if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP && plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0", args->weight,
       gemmepi__operation(plan->task.operation)->name);
-  if (plan->task.accumulator != GEMMEPI_F64 && !(fabs(args->weight) <= FLT_MAX))
+  if (plan->task.accumulator != GEMMEPI_F64 && fabs(args->weight) > FLT_MAX && fabs(args->weight) <= DBL_MAX)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the largest F32 is 3.4e38", args->weight);
   gemmepi__take_pointers_of(args, pointers);
   status = gemmepi__check_pointers(plan, one_shot, pointers);

@@ -554,6 +554,7 @@ static void parameters_are_looked_at(void) {
         REFUSED_STRUCT(ACTIVATION, "desc.has_parameter", "0.5", desc.activation = two[i];
                        desc.activation_parameter = 0.5);
         REFUSED(ACTIVATION, "desc.activation_parameter", "finite", set_parameter(two[i], INFINITY));
+        REFUSED_STRUCT(ACTIVATION, "desc.activation_parameter", "3.4e38", set_parameter(two[i], 1e39));
         REFUSED_STRUCT(GATED, "desc.activation_parameter", "finite", set_parameter(two[i], NAN));
         REFUSED_STRUCT(ACTIVATION, "desc.has_parameter", "0", desc.activation = two[i];
                        desc.activation_parameter = NAN);
@@ -797,6 +798,8 @@ static void a_weight_beside_weights_is_refused(void) {
     REFUSED_ARGS(LERP_BACKWARD, INVALID_ARGUMENT, "weight", NULL, args.weight = -1e-300);
     ACCEPTED(LERP, args.weight = -0.0);
     ACCEPTED(LERP, desc.w = NULL; args.w = NULL; args.weight = 0.25);
+    REFUSED_ARGS(LERP, INVALID_ARGUMENT, "weight", "3.4e38", desc.w = NULL; args.w = NULL;
+                 args.weight = 1e39);
 }
 
 static void strides_that_nothing_uses_may_be_any(void) {

@@ -505,6 +505,11 @@ static double places(world *w, const char *name, const int64_t *at) {
     return (at[3] > at[2] ? -1000 : in_at(w, "x", at) - 0.5 * (double)(at[2] - at[3])) +
            (double)(100 * (at[0] * w->shape[1] + at[1]) + w->shape[2] + 10 * w->shape[3]);
 }
+static double by_tables(world *w, const char *name, const int64_t *at) {
+    (void)name;
+    return in_at(w, "x", at) + in_at(w, "tab", at);
+}
+
 static double by_periods(world *w, const char *name, const int64_t *at) {
     (void)name;
     return in_at(w, "x", at) + in_at(w, "t", at) * in_at(w, "u", at) - in_at(w, "q", at);
@@ -690,6 +695,15 @@ static const formula_case cases[] = {
      1u << GEMMEPI_F32 | 1u << GEMMEPI_F64,
      (gemmepi_dtype)0,
      {F_("x", "****")}},
+    {"d = x + tab",
+     by_tables,
+     'n',
+     1,
+     0,
+     0,
+     0,
+     (gemmepi_dtype)0,
+     {F_("x", "****"), PERIODIC("tab", GEMMEPI_PER_COLUMN, "**1p", 0, 4)}},
     {"d = x + t * u - q",
      by_periods,
      'n',
@@ -828,6 +842,18 @@ static void set_element(world *w, const char *name, int64_t i0, int64_t i1, int6
     table *t = table_called(w, name);
     at[0] = i0, at[1] = i1, at[2] = r, at[3] = c;
     put_number(t->dtype, w->memory + place_in(t, at), x);
+}
+
+/* Of one row: items take the place of rows. */
+static void tables_of_items_are_each_items_own(void) {
+    static const int64_t of_one_row[][AXES] = {{3, 1, 1, 8}, {1, 4, 1, 12}, {2, 3, 1, 4}};
+    const formula_case *c = case_with("x + tab");
+    int i;
+    for (i = 0; i < 6; i++) {
+        w0.random = rng_seeded((uint64_t)i);
+        set_up(&w0, c, of_one_row[i / 2], GEMMEPI_F32, i % 2);
+        check_world(&w0, c, i % 2);
+    }
 }
 
 static void nan_goes_through_arithmetic_and_reductions(void) {
@@ -1101,6 +1127,7 @@ int main(int argc, char **argv) {
         RUN(formulas_over_dense_tensors_are_right);
         RUN(formulas_over_any_strides_are_right);
         RUN(extents_of_0_give_sums_of_nothing);
+        RUN(tables_of_items_are_each_items_own);
         RUN(nan_goes_through_arithmetic_and_reductions);
         RUN(y_may_be_an_input);
         RUN(items_may_have_many_axes);

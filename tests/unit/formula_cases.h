@@ -515,6 +515,7 @@ static const char *const other_formulas[] = {
     "d = tanh(v * 30) * exp(-v * 20) + log(exp(r * 10))",
     "d = v; o = d; rs = row_sum(d)",
     "d = uniform(seed, seed)",
+    "d = 1 / -0 < 0 ? v : 7; o = v * -0",
 };
 
 #endif

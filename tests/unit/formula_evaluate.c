@@ -311,6 +311,24 @@ static void whole_numbers_compare_exactly_however_large(void) {
     }
 }
 
+/* Of a whole number all bits are looked at, also where results are in I32. */
+static void a_large_whole_number_is_true(void) {
+    static const char *const texts[] = {"d = label ? 1 : 0", "d = !label ? 0 : 1", "d = label && 1"};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(texts); i++) {
+        gemmepi__formula *f = parsed(texts[i], GEMMEPI_I32, GEMMEPI_I32);
+        gemmepi__unit unit;
+        CHECK(f != NULL, "%s", gemmepi_last_error());
+        if (!f)
+            continue;
+        memset(&unit, 0, sizeof unit);
+        unit.whole[0][0] = (int64_t)1 << 32;
+        gemmepi__evaluate(f, &unit, here);
+        CHECK(gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).value == 1, "%s", texts[i]);
+        freed(f);
+    }
+}
+
 /* >>random numbers */
 
 static void philox_gives_its_published_vectors(void) {
@@ -456,6 +474,7 @@ int main(void) {
     RUN(bounds_cover_what_inputs_within_theirs_give);
     RUN(whole_results_are_modulo_2_to_32);
     RUN(whole_numbers_compare_exactly_however_large);
+    RUN(a_large_whole_number_is_true);
     RUN(philox_gives_its_published_vectors);
     RUN(halves_are_of_the_columns_they_say);
     RUN(pair_and_interleave_are_the_way_back);
