@@ -2854,8 +2854,8 @@ static void gemmepi__append_absolute(gemmepi__text *text, const char *path) {
 static long gemmepi__file_counter; /* of files written aside by this process */
 
 /* Puts a whole file in place of the one of that name, if there is one: it is written aside, as NAME.PID-COUNT.tmp, and
- renamed, so that nobody ever opens half of it; of a long NAME that has the first 200 bytes. Not flushed to the disk: after a crash of the machine it may be
- torn, so what reads it must check it. */
+ renamed, so that nobody ever opens half of it. Of a NAME of more than 200 bytes the first 200 stand there. Not flushed to the
+ disk: after a crash of the machine it may be torn, so what reads it must check it. */
 static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, unsigned mode,
   const gemmepi__file_piece *pieces, int count) {
   char aside[512];
@@ -4155,7 +4155,7 @@ static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
         : 0;
 }
 
-/* Whether what a node says is 0 by selection somewhere: c ? x : 0, and sums, halves and selections of such. */
+/* Whether every part of a node may be 0 by selection: c ? x : 0, and sums, pairs and selections of such. */
 static int gemmepi__is_masked(const gemmepi__graph *graph, int node, int depth) {
   const gemmepi__node *n = &graph->nodes[node];
   int first = n->op == GEMMEPI__OP_SELECT;
@@ -4167,7 +4167,7 @@ static int gemmepi__is_masked(const gemmepi__graph *graph, int node, int depth) 
      gemmepi__is_masked(graph, n->args[first + 1], depth + 1);
 }
 
-/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so of all that is masked;
+/* (c ? x : 0) op y becomes c ? x op y : 0: a y that is NaN has no effect where it is not taken. So does all that is masked, part by part;
  -1: it is not. What is masked is the argument `which` of the operation. */
 static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
   int masked = node->args[which], other = node->args[1 - which], part, beside, i, made[2];
@@ -22834,7 +22834,7 @@ typedef struct gemmepi__found_step {
   size_t bytes; /* of workspace beside the product's: D in F32, or the scale's reciprocal */
 } gemmepi__found_step;
 
-/* Whether what stores D finds its scales. The kernels for weights in I8 find none, and are faster with a launch behind than all others. */
+/* Whether what stores D finds its scales. The kernels for weights in I8 find none: a launch behind them does. */
 static int gemmepi__finds_inside(const gemmepi__problem *problem) {
   return problem->found_scale == GEMMEPI_SCALE_VECTOR_128 && !problem->formula &&
      !gemmepi__is_of_weights(problem) &&

@@ -639,8 +639,8 @@ static void gemmepi__append_absolute(gemmepi__text *text, const char *path) {
 static long gemmepi__file_counter; /* of files written aside by this process */
 
 /* Puts a whole file in place of the one of that name, if there is one: it is written aside, as NAME.PID-COUNT.tmp, and
-   renamed, so that nobody ever opens half of it; of a long NAME that has the first 200 bytes. Not flushed to the disk: after a crash of the machine it may be
-   torn, so what reads it must check it. */
+   renamed, so that nobody ever opens half of it. Of a NAME of more than 200 bytes the first 200 stand there. Not flushed to the
+   disk: after a crash of the machine it may be torn, so what reads it must check it. */
 static int gemmepi__file_store(const gemmepi__folder *folder, const char *name, unsigned mode,
                                const gemmepi__file_piece *pieces, int count) {
     char aside[512];

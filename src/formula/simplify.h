@@ -146,7 +146,7 @@ static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
                                                           : 0;
 }
 
-/* Whether what a node says is 0 by selection somewhere: c ? x : 0, and sums, halves and selections of such. */
+/* Whether every part of a node may be 0 by selection: c ? x : 0, and sums, pairs and selections of such. */
 static int gemmepi__is_masked(const gemmepi__graph *graph, int node, int depth) {
     const gemmepi__node *n = &graph->nodes[node];
     int first = n->op == GEMMEPI__OP_SELECT;
@@ -159,7 +159,7 @@ static int gemmepi__is_masked(const gemmepi__graph *graph, int node, int depth) 
            gemmepi__is_masked(graph, n->args[first + 1], depth + 1);
 }
 
-/* (c ? x : 0) op y is c ? x op y : 0, in which a y that is no number has no effect where it is not taken, and so of all that is masked;
+/* (c ? x : 0) op y becomes c ? x op y : 0: a y that is NaN has no effect where it is not taken. So does all that is masked, part by part;
    -1: it is not. What is masked is the argument `which` of the operation. */
 static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
     int masked = node->args[which], other = node->args[1 - which], part, beside, i, made[2];

@@ -698,7 +698,7 @@ template <int Activation> __device__ inline float gate_gradient(float dy, float 
     if constexpr (Activation == SQUARED_RELU)
         return gate > 0 || gate != gate ? (float)(both * gate * 2) : 0;
     double below = both * parameter;
-    if constexpr (Activation == ELU) { // of two gates that are the whole one, as a root of f32 vanishes before the product does
+    if constexpr (Activation == ELU) { // exp(gate) in two steps: a root of f32 is 0 long before the product is
         float near = fmaxf(gate, -140);
         Exponential<float> e = exponential(near), further = exponential(gate - near);
         below = below * e.part * e.root * e.root * further.part * further.root * further.root;

@@ -116,7 +116,7 @@ template <bool Rows, int Lines, int Unit> struct Part {
         shifts = easy ? BYTES - 1 : 0;
         from += Rows ? STEP * (long long)sizeof(In) : STEP * ld;
     }
-    // By the shift's whole words, bit by bit of it from Bit down. NVRTC does not unroll a loop over bits.
+    // Moves words down by the shift's whole words, a bit of the shift after the other from Bit on. NVRTC does not unroll a loop over bits.
     template <int Bit, int Count> __device__ static inline void shift_words(u32 (&words)[Count], u32 shift) {
         if constexpr (Bit >= 4 && Bit >= Unit) {
 #pragma unroll

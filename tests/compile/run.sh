@@ -707,7 +707,7 @@ for example in examples/*.c examples/*.cpp; do
     *) compiler=$C standard=c99 ;;
     esac
     if has "$compiler"; then
-        mine attempt "$example compiles without a warning" "$compiler" -std=$standard -O0 $WARNINGS -I. "$example" \
+        mine attempt "$example compiles without a warning" "$compiler" -std=$standard -O1 $WARNINGS -I. "$example" \
             -o "$FOLDER/example" $LIBS
     else
         skip "$example: there is no $compiler"

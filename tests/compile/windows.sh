@@ -50,7 +50,7 @@ run_there() {
         return
     fi
     # the log from a file: wine's server keeps a pipe open
-    timeout 300 "$wine" "$program" "$@" >"$FOLDER/output.txt" 2>/dev/null
+    timeout 600 "$wine" "$program" "$@" >"$FOLDER/output.txt" 2>/dev/null
     status=$?
     tr -d '\r' <"$FOLDER/output.txt" | sed -n -e "s/^ok   /ok   wine $name: /p" -e "s/^FAIL /FAIL wine $name: /p" \
         -e "s/^skip /skip wine $name: /p" -e 's/^  /  /p' | tee "$FOLDER/lines.txt"
@@ -77,7 +77,7 @@ fi
 
 tests=
 [ "$1" = rest ] || tests='hash map disk_cache libraries'
-[ "$1" = test ] || tests="$tests contexts workspace failures kernels_kept bundle precompile refusals routes launches estimates
+[ "$1" = test ] || tests="$tests contexts host_memory workspace failures kernels_kept bundle precompile refusals routes launches estimates
     kernel_names elementwise threads"
 for test in $tests; do
     [ -f tests/unit/$test.c ] && run_there $test tests/unit/$test.c '-Isrc -Itests'

@@ -345,16 +345,22 @@ static void of_candidates_those_run_whose_kernels_a_bundle_has(void) {
     nothing_is_left();
 }
 
-static void code_that_the_driver_refuses_is_compiled_anew_and_replaced(void) {
-    long kernels;
-    size_t size = make_bundle(0, bytes, &kernels), at = 56;
-    gemmepi_config config = config_with_all_routes();
-    gemmepi_context *context = open_fake(&config);
-    gemmepi_context_details details;
+/* The bundle in `bytes`, of whose images the driver refuses the first, in `others`. */
+static void spoil_first_image(size_t size) {
+    size_t at = 56;
     memcpy(others, bytes, size);
     at += 16 + (size_t)number_at(others + at, 4);
     others[at] = 'F'; /* of "fake cubin" */
     mend_check(others, size);
+}
+
+static void code_that_the_driver_refuses_is_compiled_anew_and_replaced(void) {
+    long kernels;
+    size_t size = make_bundle(0, bytes, &kernels);
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    gemmepi_context_details details;
+    spoil_first_image(size);
     CHECK(gemmepi_bundle_read(context, others, size) == GEMMEPI_OK, "%s", gemmepi_last_error());
     run_products(context, &details);
     CHECK(details.kernels_compiled == 1 && details.kernels_from_bundle == kernels - 1, "%d compiled",
@@ -368,14 +374,11 @@ static void code_that_the_driver_refuses_is_compiled_anew_and_replaced(void) {
 /* Another compiler's code for the same kernels, in a bundle that is loaded later. */
 static void where_the_driver_refuses_code_another_bundle_has_its_turn(void) {
     long kernels;
-    size_t size = make_bundle(0, bytes, &kernels), at = 56;
+    size_t size = make_bundle(0, bytes, &kernels);
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context = open_fake(&config);
     gemmepi_context_details details;
-    memcpy(others, bytes, size);
-    at += 16 + (size_t)number_at(others + at, 4);
-    others[at] = 'F'; /* of "fake cubin" */
-    mend_check(others, size);
+    spoil_first_image(size);
     gpu.missing = "nvrtc";
     CHECK(gemmepi_bundle_read(context, others, size) == GEMMEPI_OK &&
               gemmepi_bundle_read(context, bytes, size) == GEMMEPI_OK,

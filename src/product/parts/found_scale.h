@@ -16,7 +16,7 @@ typedef struct gemmepi__found_step {
     size_t bytes; /* of workspace beside the product's: D in F32, or the scale's reciprocal */
 } gemmepi__found_step;
 
-/* Whether what stores D finds its scales. The kernels for weights in I8 find none, and are faster with a launch behind than all others. */
+/* Whether what stores D finds its scales. The kernels for weights in I8 find none: a launch behind them does. */
 static int gemmepi__finds_inside(const gemmepi__problem *problem) {
     return problem->found_scale == GEMMEPI_SCALE_VECTOR_128 && !problem->formula &&
            !gemmepi__is_of_weights(problem) &&
