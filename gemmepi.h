@@ -15040,10 +15040,10 @@ static const gemmepi__source gemmepi__sources[] = {
 "sums[i/RUN][i%RUN]=sum(sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\n}\nif(HAS_BGRAD)\nstore_partials<THREADS>(p,part,column,valid,threadIdx.x,threadIdx.y,blockDim.x,sums);\nend_epilogue(p,state);\n}\n"}},
 {"reduce.cu",
 {
-"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_ROWS 8\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\nDEVICE double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\n"
-"const Scale_line&factors){\nu32 count=first<last?(u32)((last-first+step -1)/step):0,i=0;\ndouble sum=0;\nx+=first*stride;\nstride*=step;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++,x+=stride)\nif(i+j<count)\nvalues[j]= *x;\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum+=to_acc<double>(values[j]);\nelse if(i+j<count)\nsum+=to_acc<double>(values[j])*factors.at[(first+(long long)(i+j)*step)/SCALE_STEPS*factors.step];\ni+=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS,1)\ngemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[ROWS][COLUMNS];\nu32 column_tiles=(u32)((p.columns+COLUMNS-1)/COLUMNS);\nu32 line=blockIdx.x/column_tiles,item=line/(u32)p.parts;\nlong long column=(long long)(blockIdx.x-line*column_tiles)*COLUMNS+threadIdx.x;\n"
-"long long first=(line -item*(u32)p.parts)*p.part_rows;\nlong long last=first+p.part_rows<p.rows?first+p.part_rows:p.rows;\nconst float*scale=p.scale.data+item*p.scale.stride;\nshared[threadIdx.y][threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +column,p.x.ld,first+threadIdx.y,ROWS,\ncolumn<p.columns?last:0,scale_line<GEMMEPI_X_SCALE>(scale,column,p.columns,p.rows));\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y+half][threadIdx.x];\n}\nif(threadIdx.y==0&&column<p.columns)\nfinish(p,line,column,shared[0][threadIdx.x]*whole_scale(scale,column));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(LINE_THREADS,1)\ngemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[LINE_THREADS];\nu32 item=blockIdx.x/(u32)p.rows;\nlong long row=blockIdx.x-item*(u32)p.rows;\nconst float*scale=p.scale.data+item*p.scale.stride;\nshared[threadIdx.x]=\n"
-"sum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +row*p.x.ld,1,threadIdx.x,LINE_THREADS,p.columns,\nscale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LINE_THREADS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nshared[threadIdx.x]+=shared[threadIdx.x+half];\n}\nif(threadIdx.x==0)\nfinish(p,item,row,shared[0]*whole_scale(scale,row));\n}\n"}},
+"#line 1 \"src/kernels/reduce.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_X_TYPE\n#define GEMMEPI_X_TYPE F32\n#define GEMMEPI_OUT_TYPE F32\n#define GEMMEPI_ACCUMULATE 0\n#define GEMMEPI_X_SCALE 0\n#define GEMMEPI_ROWS 8\n#define GEMMEPI_LANES 128\n#endif\n\nconstexpr int COLUMNS=32,ROWS=GEMMEPI_ROWS;\nconstexpr int LINE_THREADS=128;\nconstexpr int LANES=GEMMEPI_LANES,LINES=LINE_THREADS/LANES;\nconstexpr u32 AT_ONCE=8;\nconstexpr bool VARIES=GEMMEPI_X_SCALE==SCALE_VECTOR_128||GEMMEPI_X_SCALE==SCALE_BLOCK_128;\n\n\nDEVICE double whole_scale(const float*scale,long long outer){\nreturn GEMMEPI_X_SCALE==SCALE_TENSOR?scale[0]:GEMMEPI_X_SCALE==SCALE_OUTER?scale[outer]:1;\n}\n\nDEVICE void finish(const gemmepi__reduce_params&p,long long line,long long at,double sum){\nGEMMEPI_OUT_TYPE*out=(GEMMEPI_OUT_TYPE*)p.out+line*p.out_stride +at;\nif(GEMMEPI_ACCUMULATE)\nsum+=to_acc<double>(*out);\n*out=from_acc<GEMMEPI_OUT_TYPE>(sum);\n}\n\n\n\n"
+"DEVICE double sum_up(const GEMMEPI_X_TYPE*x,long long stride,long long first,int step,long long last,\nconst Scale_line&factors){\nu32 count=first<last?(u32)((last-first+step -1)/step):0,i=0;\ndouble sum=0;\nx+=first*stride;\nstride*=step;\n#pragma unroll 1\ndo{\nGEMMEPI_X_TYPE values[AT_ONCE]={};\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++,x+=stride)\nif(i+j<count)\nvalues[j]= *x;\n#pragma unroll\nfor(u32 j=0;j<AT_ONCE;j++)\nif(!VARIES)\nsum+=to_acc<double>(values[j]);\nelse if(i+j<count)\nsum+=to_acc<double>(values[j])*factors.at[(first+(long long)(i+j)*step)/SCALE_STEPS*factors.step];\ni+=AT_ONCE;\n}while(i<count);\nreturn sum;\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(COLUMNS*ROWS,1)\ngemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[ROWS][COLUMNS];\nu32 column_tiles=(u32)((p.columns+COLUMNS-1)/COLUMNS);\nu32 line=blockIdx.x/column_tiles,item=line/(u32)p.parts;\n"
+"long long column=(long long)(blockIdx.x-line*column_tiles)*COLUMNS+threadIdx.x;\nlong long first=(line -item*(u32)p.parts)*p.part_rows;\nlong long last=first+p.part_rows<p.rows?first+p.part_rows:p.rows;\nconst float*scale=p.scale.data+item*p.scale.stride;\nshared[threadIdx.y][threadIdx.x]=\nsum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +column,p.x.ld,first+threadIdx.y,ROWS,\ncolumn<p.columns?last:0,scale_line<GEMMEPI_X_SCALE>(scale,column,p.columns,p.rows));\nfor(int half=ROWS/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.y<half)\nshared[threadIdx.y][threadIdx.x]+=shared[threadIdx.y+half][threadIdx.x];\n}\nif(threadIdx.y==0&&column<p.columns)\nfinish(p,line,column,shared[0][threadIdx.x]*whole_scale(scale,column));\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(LINE_THREADS,1)\ngemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p){\n__shared__ double shared[LINES][LANES];\nu32 row_tiles=(u32)((p.rows+LINES-1)/LINES),item=blockIdx.x/row_tiles;\n"
+"long long row=(long long)(blockIdx.x-item*row_tiles)*LINES+threadIdx.y;\nconst float*scale=p.scale.data+item*p.scale.stride;\ndouble*sums=shared[threadIdx.y];\nsums[threadIdx.x]=sum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +row*p.x.ld,1,threadIdx.x,LANES,\nrow<p.rows?p.columns:0,scale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LANES/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nsums[threadIdx.x]+=sums[threadIdx.x+half];\n}\nif(threadIdx.x==0&&row<p.rows)\nfinish(p,item,row,sums[0]*whole_scale(scale,row));\n}\n"}},
 {"transpose.cu",
 {
 "#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"turn.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gemmepi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\n#if GEMMEPI_ELEMENT == 4\n"
@@ -16662,12 +16662,12 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
 
 /* >>what launches take, for estimates */
 
-/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
- the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
-#define GEMMEPI__ANOTHER_LAUNCH 1.5
+/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in random products. On a stream the host
+ takes longer for it, 2 to 3.5. */
+#define GEMMEPI__ANOTHER_LAUNCH 1.3
 
 /* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
-#define GEMMEPI__SUM_LAUNCH 1.2
+#define GEMMEPI__SUM_LAUNCH 1.35
 
 /* Bytes that memory gives in a microsecond. */
 static double gemmepi__memory_rate(const gemmepi_context *context) {
@@ -21517,6 +21517,7 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
 #define GEMMEPI__SUM_ROWS         8 /* of a block's threads, or MANY, so that few rounds of loads follow each other */
 #define GEMMEPI__SUM_MANY_ROWS    32
 #define GEMMEPI__SUM_LINE_THREADS 128
+#define GEMMEPI__SUM_LEAST_LANES  4 /* of these threads, that share a line */
 
 /* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
  leaves them, or none. */
@@ -21534,27 +21535,39 @@ typedef struct gemmepi__addends {
   int dtype, scale, out_dtype, accumulate;
 } gemmepi__addends;
 
-static void gemmepi__reduce_prologue(const gemmepi__addends *x, int rows, char *data, size_t size) {
+/* Threads that share a line of so many elements: each has four of them or more. */
+static int gemmepi__sum_lanes(int64_t elements) {
+  int lanes = GEMMEPI__SUM_LEAST_LANES;
+  while (lanes < GEMMEPI__SUM_LINE_THREADS && 4 * (int64_t)lanes < elements)
+    lanes *= 2;
+  return lanes;
+}
+
+/* lanes: that share a row; rows: of threads, for sums of columns */
+static void gemmepi__reduce_prologue(const gemmepi__addends *x, int lanes, int rows, char *data, size_t size) {
   gemmepi__text text = gemmepi__text_in(data, size);
   gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x->dtype)->name);
   gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
   gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
-  gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", x->accumulate, rows);
+  gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
+  gemmepi__append(&text, "#define GEMMEPI_ROWS %d\n", rows);
 }
 
 /* One launch of reduce.cu: items * parts sums. */
 static gemmepi_status gemmepi__build_sum(gemmepi_context *context, const gemmepi__addends *x,
   const gemmepi__reduce_params *params, gemmepi__launch *launch) {
-  int64_t tiles = x->along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+  int lanes = x->along_rows ? gemmepi__sum_lanes(params->columns) : GEMMEPI__SUM_LINE_THREADS;
+  int64_t tiles = x->along_rows ? gemmepi__divide_up(params->rows, GEMMEPI__SUM_LINE_THREADS / lanes)
+        : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
   int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), x->items, 0);
   int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
   char prologue[512];
   if (blocks <= 0 || blocks > INT_MAX)
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
   launch->blocks = (unsigned)blocks;
-  launch->threads_x = x->along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-  launch->threads_y = x->along_rows ? 1 : (unsigned)rows;
-  gemmepi__reduce_prologue(x, rows, prologue, sizeof prologue);
+  launch->threads_x = x->along_rows ? (unsigned)lanes : GEMMEPI__SUM_COLUMNS;
+  launch->threads_y = x->along_rows ? GEMMEPI__SUM_LINE_THREADS / (unsigned)lanes : (unsigned)rows;
+  gemmepi__reduce_prologue(x, lanes, rows, prologue, sizeof prologue);
   gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
     gemmepi__dtype((gemmepi_dtype)x->dtype)->name, gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
   return gemmepi__get_waiting_kernel(context, "reduce.cu", prologue,
@@ -22613,8 +22626,8 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   return gemmepi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
-/* Bytes that memory moves for an operand. What is written and does not fill sectors of 32 bytes takes it longer, and what is read and
- written in its place twice as long: measured on an H100. */
+/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes longer, and
+ what is read and written in its place half as long again for each of the two. */
 static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand];
   int is_written = operand == GEMMEPI__D || (operand == GEMMEPI__AUX && gemmepi__has(problem, GEMMEPI_AUX));
@@ -22622,8 +22635,8 @@ static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand)
   double items = problem->batch > 1 && view->batch_stride ? (double)problem->batch : 1;
   double bytes = (double)view->lines * (double)view->length * view->bits / 8 * items;
   if (problem->flags & GEMMEPI_ACCUMULATE && operand >= GEMMEPI__C)
-    return bytes * 2;
-  return bytes * (beyond % 16 ? 2 : beyond ? 1.4 : 1);
+    return bytes * 1.5;
+  return bytes * (beyond % 16 ? 2.2 : beyond ? 1.5 : 1);
 }
 
 /* Those of some operands, one after another. */
@@ -22637,10 +22650,11 @@ static double gemmepi__bytes_of_operands(const gemmepi__problem *problem, int fi
   return bytes;
 }
 
-/* What memory takes: all operands are read and written once, at three quarters of what it gives at best. */
+/* What memory takes: all operands are read and written once, at 0.95 of what it gives at best. This, and how much longer the operands
+ above take, is fitted to random products on an H100. */
 static double gemmepi__memory_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
   return 1.5 + gemmepi__bytes_of_operands(problem, GEMMEPI__A, GEMMEPI__RESIDUAL) /
-        (0.75 * gemmepi__memory_rate(context));
+        (0.95 * gemmepi__memory_rate(context));
 }
 
 /* What a kernel takes that takes so many microseconds where memory does not hold it up. Of two that wait for it the shorter is still
@@ -22657,8 +22671,8 @@ static int gemmepi__waits_for_operands(const gemmepi_context *context, const gem
        gemmepi__bytes_of_operands(problem, GEMMEPI__B + 1, GEMMEPI__RESIDUAL);
 }
 
-/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere it takes a tenth
- more, on an H200, and 1.8 times as long where runs are whole ones, on an H100. */
+/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere and runs are whole
+ ones it takes 1.8 times as long, on an H100. */
 static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem, int parts) {
   double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
   int operand;
@@ -22666,8 +22680,8 @@ static double gemmepi__pass_microseconds(const gemmepi_context *context, const g
     if (gemmepi__has_operand(problem, operand))
       bytes += (double)problem->m * (double)problem->views[operand].length *
         problem->views[operand].bits / 8;
-  if (!gemmepi__epilogue_is_aligned(problem))
-    bytes *= gemmepi__pass_may_cut(problem) ? 1.1 : 1.8;
+  if (!gemmepi__epilogue_is_aligned(problem) && !gemmepi__pass_may_cut(problem))
+    bytes *= 1.8;
   return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gemmepi__memory_rate(context) +
      gemmepi__sums_microseconds(problem);
 }
@@ -23770,7 +23784,7 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
 
 /* Cycles of a thread for an element of the product, where the epilogue reads others that do not lie in whole units: fitted to random
  products on an H100. */
-#define GEMMEPI__ODD_CYCLES 32
+#define GEMMEPI__ODD_CYCLES 26
 
 static double gemmepi__odd_cycles(const gemmepi__problem *problem) {
   const gemmepi__view *views = problem->views;
@@ -23842,8 +23856,9 @@ static double gemmepi__load_slowness(const gemmepi__view *view) {
 
 #define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
 #define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
+#define GEMMEPI__SM90_NARROW \
+  0.92 /* of tiles of 64 columns: steps, multiplied or loaded, where rows are not few */
 #define GEMMEPI__GROUPS_SLOWNESS 1.25 /* of loads, where each group's B is read anew */
-#define GEMMEPI__SM90_KEPT       (20 << 20) /* bytes of operands that stay in L2 beside what is written */
 
 /* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
  128 x 128 is loaded more slowly than it is multiplied, 128 x 256 is not. */
@@ -23877,11 +23892,19 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
 #define GEMMEPI__SM90_FEW      1400
 #define GEMMEPI__SM90_FEW_ROWS 64 /* FEW_ROWS in sm90/load.cuh */
 
+static int gemmepi__fetches_ahead(const gemmepi__problem *problem) {
+  return problem->m <= GEMMEPI__SM90_FEW_ROWS && !problem->grouping.groups && !problem->found_scale &&
+     !gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_BGRAD);
+}
+
 static double gemmepi__launch_cycles(const gemmepi__problem *problem) {
-  int fetches = problem->m <= GEMMEPI__SM90_FEW_ROWS && !problem->grouping.groups &&
-        !problem->found_scale && !gemmepi__has(problem, GEMMEPI_BACKWARD) &&
-        !gemmepi__has(problem, GEMMEPI_BGRAD);
-  return fetches ? GEMMEPI__SM90_FEW : GEMMEPI__SM90_LAUNCH;
+  return gemmepi__fetches_ahead(problem) ? GEMMEPI__SM90_FEW : GEMMEPI__SM90_LAUNCH;
+}
+
+/* To add up the sums of blocks that divide k: once, and for each doubling of their number; a sixth less where rows are few. */
+static double gemmepi__joining_cycles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+  double cycles = shape->parts > 1 ? 1100 + 950 * log2((double)shape->parts) : 0;
+  return gemmepi__fetches_ahead(problem) ? cycles * 5 / 6 : cycles;
 }
 
 /* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. Measured on an H100 at
@@ -23899,8 +23922,8 @@ static double gemmepi__stages_slowness(const gemmepi__problem *problem, const ge
  TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
  less to begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
  beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
- wait for each other); of the last one half counts. Blocks that divide k take 900 to add their sums up, and 800 for each doubling of their
- number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
+ wait for each other); of the last one half counts. Fitted to
+ all shapes' times of random products on an H100, in graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__sm90_shape *shape, int applied) {
   int cluster = gemmepi__cluster_blocks(shape);
@@ -23913,6 +23936,8 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   double load = gemmepi__load_cycles(context, problem, shape);
   double slowness = gemmepi__stages_slowness(problem, shape, applied);
   double sums, storing, beside, finish, slowed, cycles = gemmepi__launch_cycles(problem), tile;
+  if (shape->tile_n == 64 && !gemmepi__fetches_ahead(problem))
+    slowness *= GEMMEPI__SM90_NARROW;
   multiply *= slowness, load *= slowness;
   sums = steps * (multiply > load ? multiply : load) + 550;
   storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
@@ -23926,7 +23951,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
     cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
   else
-    cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 800 * log2((double)shape->parts) : 0));
+    cycles += waves * (sums + finish + gemmepi__joining_cycles(problem, shape));
   if (gemmepi__gains_side_by_side(problem, shape))
     cycles *= 0.995; /* enough to decide */
   if (gemmepi__sm90_summed(problem, shape, applied))
@@ -24536,7 +24561,7 @@ static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemme
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
 static double gemmepi__copy_rate(int unit) {
-  return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
+  return unit == 16 ? 50 : unit == 8 ? 25 : unit == 4 ? 17 : 10;
 }
 
 /* Copies of 2 bytes are loads of the threads' own, which wait for each other where few blocks run: for as long as so many would. */
@@ -24548,10 +24573,9 @@ static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__s
   return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
-/* Microseconds with a shape, roughly: a launch takes 2900 cycles to begin and end, a step of k 700 beside what it multiplies or copies,
- whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to 390 times of
- bench/candidates_h100.csv. own: the kernel's problem, bare where k is in
- parts */
+/* Microseconds with a shape, roughly: a launch takes 2400 cycles to begin and end, a step of k 600 beside what it multiplies or copies,
+ whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to
+ the times of bench/candidates_h100.csv. own: the kernel's problem, bare where k is in parts */
 static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;
@@ -24586,7 +24610,7 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
     finish += gemmepi__activation_costs(problem->epilogue) ? GEMMEPI__EXACT_CYCLES : 0;
   finish *= blocks * area / 128;
-  return (2900 + waves * (steps * (700 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
+  return (2400 + waves * (steps * (600 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
        chip->megahertz +
      (cut->parts > 1 ? gemmepi__pass_microseconds(context, problem, cut->parts) : gemmepi__sums_microseconds(problem));
 }
@@ -24852,7 +24876,7 @@ static void gemmepi__sm80_tile(const gemmepi__candidate *candidate, int *tile_m,
 
 static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
         GEMMEPI__HAS_SM80,
-        0.9,
+        0.92,
         gemmepi__sm80_rule,
         NULL,
         gemmepi__sm80_choose,
@@ -24942,19 +24966,19 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles, fitted to some 400 times of these shapes in CUDA graphs on an H200 and an H100: of a launch; of a block, of each sum of a
+/* Cycles, fitted to some 2000 times of these shapes in CUDA graphs on H100s: of a launch; of a block, of each sum of a
  lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, of each sum, and of each word
  that is shifted. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
-#define GEMMEPI__SMALL_LAUNCH    310
-#define GEMMEPI__SMALL_BLOCK     2070
-#define GEMMEPI__SMALL_BLOCK_SUM 90
-#define GEMMEPI__SMALL_CLUSTER   1330
-#define GEMMEPI__SMALL_STEP      610
-#define GEMMEPI__SMALL_LOAD      18
-#define GEMMEPI__SMALL_SUM       14
-#define GEMMEPI__SMALL_SHIFT     10
-#define GEMMEPI__SMALL_WARP      140
-#define GEMMEPI__SMALL_WARP_LOAD 5.5
+#define GEMMEPI__SMALL_LAUNCH    240
+#define GEMMEPI__SMALL_BLOCK     1700
+#define GEMMEPI__SMALL_BLOCK_SUM 95
+#define GEMMEPI__SMALL_CLUSTER   1900
+#define GEMMEPI__SMALL_STEP      590
+#define GEMMEPI__SMALL_LOAD      23
+#define GEMMEPI__SMALL_SUM       18
+#define GEMMEPI__SMALL_SHIFT     14
+#define GEMMEPI__SMALL_WARP      135
+#define GEMMEPI__SMALL_WARP_LOAD 3.6
 
 /* Clusters leave some multiprocessors' room empty. */
 #define GEMMEPI__SMALL_CLUSTERED 0.97
@@ -24962,8 +24986,8 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 /* Of the time that memory takes to give the operands, which is not all behind the rest (lowered by hand, so that large operands go here
  and not to sm90, which took a quarter longer); and how much more of it for each time that what a warp reads of a line goes into 64 bytes
  after the first. */
-#define GEMMEPI__SMALL_READ  0.47
-#define GEMMEPI__SMALL_APART 0.57
+#define GEMMEPI__SMALL_READ  0.43
+#define GEMMEPI__SMALL_APART 0.43
 
 /* What a lane does with an operand in a step. */
 typedef struct gemmepi__small_loads {
@@ -26792,14 +26816,14 @@ static int gemmepi__may_be_applied(const gemmepi__problem *problem) {
      (!(problem->flags & GEMMEPI_ACCUMULATE) || gemmepi__adds_as_residual(problem));
 }
 
-/* A launch more, whose beginning is behind another's end, and 3.5 TB/s read and written, measured on an H100; the product reads it
- from L2. */
+/* A launch more for each, whose beginning is behind another's end, and 3.5 TB/s read and written, measured on an H100; the product reads
+ it from L2. */
 static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const int packs[2]) {
   double microseconds = 0;
   int operand;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (packs[operand])
-      microseconds += 1 + 2 * (double)packed->views[operand].bytes / 3.5e6;
+      microseconds += 1.4 + 2 * (double)packed->views[operand].bytes / 3.5e6;
   return microseconds;
 }
 
@@ -26992,10 +27016,10 @@ static void gemmepi__fused_explain(const gemmepi__matmul_plan *plan, const char 
 
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
-/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us,
+/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.8 us,
  mostly 0.9 to 1.2 of it, large or small; where tiles are many as long: 16384 x 50304 x 768 takes 1759 us within a step of GPT-2 on an H100
  where ours takes 1998, 8192 x 50304 x 1024 1128 and 1118. Where they are fewer than multiprocessors it divides a long k among all of these
- (5 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
+ (4.3 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
  where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of ours and 3 us. All measured on
  an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
@@ -27019,8 +27043,8 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     return microseconds * by_transposes[transposes] + 2.5;
   if ((double)bare->m * (double)bare->n * (double)bare->batch > 128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
     return microseconds;
-  divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 5;
-  return divided < microseconds + 0.7 ? divided : microseconds + 0.7;
+  divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 4.3;
+  return divided < microseconds + 0.8 ? divided : microseconds + 0.8;
 }
 
 /* Whether cuBLASLt multiplies fp8 as it lies: along k, in multiples of 16, not E5M2 twice. */
@@ -27067,9 +27091,9 @@ static double gemmepi__widened_microseconds(const gemmepi_context *context, cons
   return gemmepi__bare_microseconds(context, &wide) + 1 + 1.5 * (double)b->bytes / 3.5e6;
 }
 
-/* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, one and a
- half times what memory takes, and 6.5 times what it takes to multiply (3.4 times where they do at multiples of 4). Strict F32 takes no
- longer. Fitted to 166 times in CUDA graphs on an H100, of which it is 0.18 off in the mean. */
+/* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, 1.6
+ times what memory takes, and 6.5 times what it takes to multiply (3.4 times where they do at multiples of 4). Strict F32 takes no
+ longer. Fitted to times in CUDA graphs on an H100, of which it is some 0.2 off in the mean. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
   gemmepi__problem bare;
   double least,
@@ -27094,9 +27118,9 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     return least;
   if (chip->wgmma > 0)
     rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
-  otherwise = 3.2 + 6 * (double)problem->k / ((double)problem->k + 200) +
+  otherwise = 3 + 6.5 * (double)problem->k / ((double)problem->k + 200) +
         (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) /
-        (0.65 * gemmepi__memory_rate(context)) +
+        (0.62 * gemmepi__memory_rate(context)) +
         (unit > 2 ? 3.4 : 6.5) * pairs / (rate * context->multiprocessors * chip->megahertz);
   return otherwise > least ? otherwise : least;
 }
@@ -27249,16 +27273,19 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
 static double gemmepi__plain_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
   const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
   const double area = GEMMEPI__PLAIN_TILE * GEMMEPI__PLAIN_TILE;
+  double begin = 2900;
   double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
         (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
         context->multiprocessors;
-  double finish = 1000 + area / 128 *
+  double finish = 700 + area / 128 *
         (GEMMEPI__STORING_CYCLES + (gemmepi__plain_has_pass(problem) ? 0 : gemmepi__epilogue_cycles(problem)));
   if (each > 1) /* tiles wait for each other's lines */
-    finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
+    finish += gemmepi__epilogue_is_aligned(problem) ? 250 : 2200;
   else
     each = 1;
-  return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
+  if (problem->flags & GEMMEPI_ACCUMULATE)
+    begin += 1400; /* it waits for what D holds */
+  return (begin + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
      (gemmepi__plain_has_pass(problem) ? gemmepi__pass_microseconds(context, problem, 1) : gemmepi__sums_microseconds(problem));
 }
 
@@ -29368,7 +29395,7 @@ static gemmepi_status gemmepi__build_group_sums(gemmepi_context *context, gemmep
   params->column_tiles = (unsigned)tiles;
   plan->sums.blocks = (unsigned)blocks;
   plan->sums.threads_x = plan->sums.threads_y = GEMMEPI__SUM_COLUMNS;
-  gemmepi__reduce_prologue(&like, GEMMEPI__SUM_MANY_ROWS, prologue, sizeof prologue);
+  gemmepi__reduce_prologue(&like, GEMMEPI__SUM_LINE_THREADS, GEMMEPI__SUM_MANY_ROWS, prologue, sizeof prologue);
   gemmepi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s", gemmepi__dtype((gemmepi_dtype)x->dtype)->name,
     gemmepi__dtype((gemmepi_dtype)out->dtype)->name);
   return gemmepi__get_waiting_kernel(context, "group_sums.cu", prologue, "gemmepi_group_sums", &plan->sums);

@@ -159,12 +159,12 @@ static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, con
 
 /* >>what launches take, for estimates */
 
-/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in 62 random products. On a stream
-   the host takes longer for it, 2 to 3.5, which half of the difference stands for. */
-#define GEMMEPI__ANOTHER_LAUNCH 1.5
+/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in random products. On a stream the host
+   takes longer for it, 2 to 3.5. */
+#define GEMMEPI__ANOTHER_LAUNCH 1.3
 
 /* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
-#define GEMMEPI__SUM_LAUNCH 1.2
+#define GEMMEPI__SUM_LAUNCH 1.35
 
 /* Bytes that memory gives in a microsecond. */
 static double gemmepi__memory_rate(const gemmepi_context *context) {

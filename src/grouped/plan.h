@@ -209,7 +209,8 @@ static gemmepi_status gemmepi__build_group_sums(gemmepi_context *context, gemmep
     params->column_tiles = (unsigned)tiles;
     plan->sums.blocks = (unsigned)blocks;
     plan->sums.threads_x = plan->sums.threads_y = GEMMEPI__SUM_COLUMNS;
-    gemmepi__reduce_prologue(&like, GEMMEPI__SUM_MANY_ROWS, prologue, sizeof prologue);
+    gemmepi__reduce_prologue(&like, GEMMEPI__SUM_LINE_THREADS, GEMMEPI__SUM_MANY_ROWS, prologue,
+                             sizeof prologue);
     gemmepi__name_kernel(&plan->sums, "gemmepi_group_sums_%s_to_%s",
                          gemmepi__dtype((gemmepi_dtype)x->dtype)->name,
                          gemmepi__dtype((gemmepi_dtype)out->dtype)->name);

@@ -9,10 +9,12 @@
 #define GEMMEPI_ACCUMULATE 0 // 1: add to what out holds
 #define GEMMEPI_X_SCALE    0 // the public mode of x's scale; x is summed along k
 #define GEMMEPI_ROWS       8 // of a block's threads in sum_columns, a power of two
+#define GEMMEPI_LANES      128 // that share a row in sum_rows, a power of two
 #endif
 
 constexpr int COLUMNS = 32, ROWS = GEMMEPI_ROWS; // sum_columns: a block
 constexpr int LINE_THREADS = 128;     // sum_rows: a block
+constexpr int LANES = GEMMEPI_LANES, LINES = LINE_THREADS / LANES;
 constexpr u32 AT_ONCE = 8;            // numbers that a thread loads before it adds them up
 constexpr bool VARIES = GEMMEPI_X_SCALE == SCALE_VECTOR_128 || GEMMEPI_X_SCALE == SCALE_BLOCK_128; // along k
 
@@ -78,21 +80,21 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS, 1)
         finish(p, line, column, shared[0][threadIdx.x] * whole_scale(scale, column));
 }
 
-// out[item][row] = sum along the row. Blocks: items * rows.
+// out[item][row] = sum along the row. Blocks: items * tiles of LINES rows.
 extern "C" __global__ void __launch_bounds__(LINE_THREADS, 1)
     gemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p) {
-    __shared__ double shared[LINE_THREADS];
-    u32 item = blockIdx.x / (u32)p.rows;
-    long long row = blockIdx.x - item * (u32)p.rows;
+    __shared__ double shared[LINES][LANES];
+    u32 row_tiles = (u32)((p.rows + LINES - 1) / LINES), item = blockIdx.x / row_tiles;
+    long long row = (long long)(blockIdx.x - item * row_tiles) * LINES + threadIdx.y;
     const float *scale = p.scale.data + item * p.scale.stride;
-    shared[threadIdx.x] =
-        sum_up((const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld, 1, threadIdx.x, LINE_THREADS, p.columns,
-               scale_line<GEMMEPI_X_SCALE>(scale, row, p.rows, p.columns));
-    for (int half = LINE_THREADS / 2; half > 0; half /= 2) {
+    double *sums = shared[threadIdx.y];
+    sums[threadIdx.x] = sum_up((const GEMMEPI_X_TYPE *)p.x.data + item * p.x.stride + row * p.x.ld, 1, threadIdx.x, LANES,
+                               row < p.rows ? p.columns : 0, scale_line<GEMMEPI_X_SCALE>(scale, row, p.rows, p.columns));
+    for (int half = LANES / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)
-            shared[threadIdx.x] += shared[threadIdx.x + half];
+            sums[threadIdx.x] += sums[threadIdx.x + half];
     }
-    if (threadIdx.x == 0)
-        finish(p, item, row, shared[0] * whole_scale(scale, row));
+    if (threadIdx.x == 0 && row < p.rows)
+        finish(p, item, row, sums[0] * whole_scale(scale, row));
 }

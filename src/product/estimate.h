@@ -6,10 +6,10 @@
 
 #define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
 
-/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.7 us,
+/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.8 us,
    mostly 0.9 to 1.2 of it, large or small; where tiles are many as long: 16384 x 50304 x 768 takes 1759 us within a step of GPT-2 on an H100
    where ours takes 1998, 8192 x 50304 x 1024 1128 and 1118. Where they are fewer than multiprocessors it divides a long k among all of these
-   (5 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
+   (4.3 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
    where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of ours and 3 us. All measured on
    an H200. */
 static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
@@ -34,8 +34,8 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
     if ((double)bare->m * (double)bare->n * (double)bare->batch >
         128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
         return microseconds;
-    divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 5;
-    return divided < microseconds + 0.7 ? divided : microseconds + 0.7;
+    divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 4.3;
+    return divided < microseconds + 0.8 ? divided : microseconds + 0.8;
 }
 
 /* Whether cuBLASLt multiplies fp8 as it lies: along k, in multiples of 16, not E5M2 twice. */
@@ -83,9 +83,9 @@ static double gemmepi__widened_microseconds(const gemmepi_context *context, cons
     return gemmepi__bare_microseconds(context, &wide) + 1 + 1.5 * (double)b->bytes / 3.5e6;
 }
 
-/* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, one and a
-   half times what memory takes, and 6.5 times what it takes to multiply (3.4 times where they do at multiples of 4). Strict F32 takes no
-   longer. Fitted to 166 times in CUDA graphs on an H100, of which it is 0.18 off in the mean. */
+/* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, 1.6
+   times what memory takes, and 6.5 times what it takes to multiply (3.4 times where they do at multiples of 4). Strict F32 takes no
+   longer. Fitted to times in CUDA graphs on an H100, of which it is some 0.2 off in the mean. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     gemmepi__problem bare;
     double least,
@@ -111,9 +111,9 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
         return least;
     if (chip->wgmma > 0)
         rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
-    otherwise = 3.2 + 6 * (double)problem->k / ((double)problem->k + 200) +
+    otherwise = 3 + 6.5 * (double)problem->k / ((double)problem->k + 200) +
                 (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) /
-                    (0.65 * gemmepi__memory_rate(context)) +
+                    (0.62 * gemmepi__memory_rate(context)) +
                 (unit > 2 ? 3.4 : 6.5) * pairs / (rate * context->multiprocessors * chip->megahertz);
     return otherwise > least ? otherwise : least;
 }

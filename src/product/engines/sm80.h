@@ -145,7 +145,7 @@ static double gemmepi__fma_slowness(const gemmepi__problem *problem, const gemme
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
 static double gemmepi__copy_rate(int unit) {
-    return unit == 16 ? 64 : unit == 8 ? 20 : unit == 4 ? 17 : 10;
+    return unit == 16 ? 50 : unit == 8 ? 25 : unit == 4 ? 17 : 10;
 }
 
 /* Copies of 2 bytes are loads of the threads' own, which wait for each other where few blocks run: for as long as so many would. */
@@ -157,10 +157,9 @@ static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__s
     return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
-/* Microseconds with a shape, roughly: a launch takes 2900 cycles to begin and end, a step of k 700 beside what it multiplies or copies,
-   whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to 390 times of
-   bench/candidates_h100.csv. own: the kernel's problem, bare where k is in
-   parts */
+/* Microseconds with a shape, roughly: a launch takes 2400 cycles to begin and end, a step of k 600 beside what it multiplies or copies,
+   whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to
+   the times of bench/candidates_h100.csv. own: the kernel's problem, bare where k is in parts */
 static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
     const gemmepi__sm80_shape *shape = cut->shape;
@@ -195,7 +194,7 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gemmepi__wants_exact(problem))
         finish += gemmepi__activation_costs(problem->epilogue) ? GEMMEPI__EXACT_CYCLES : 0;
     finish *= blocks * area / 128;
-    return (2900 + waves * (steps * (700 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
+    return (2400 + waves * (steps * (600 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
                chip->megahertz +
            (cut->parts > 1 ? gemmepi__pass_microseconds(context, problem, cut->parts)
                            : gemmepi__sums_microseconds(problem));
@@ -478,7 +477,7 @@ static void gemmepi__sm80_tile(const gemmepi__candidate *candidate, int *tile_m,
 
 static const gemmepi__engine gemmepi__sm80_engine = {"sm80",
                                                      GEMMEPI__HAS_SM80,
-                                                     0.9,
+                                                     0.92,
                                                      gemmepi__sm80_rule,
                                                      NULL,
                                                      gemmepi__sm80_choose,

@@ -143,7 +143,7 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
 
 /* Cycles of a thread for an element of the product, where the epilogue reads others that do not lie in whole units: fitted to random
    products on an H100. */
-#define GEMMEPI__ODD_CYCLES 32
+#define GEMMEPI__ODD_CYCLES 26
 
 static double gemmepi__odd_cycles(const gemmepi__problem *problem) {
     const gemmepi__view *views = problem->views;
@@ -216,8 +216,9 @@ static double gemmepi__load_slowness(const gemmepi__view *view) {
 
 #define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
 #define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
-#define GEMMEPI__GROUPS_SLOWNESS 1.25       /* of loads, where each group's B is read anew */
-#define GEMMEPI__SM90_KEPT       (20 << 20) /* bytes of operands that stay in L2 beside what is written */
+#define GEMMEPI__SM90_NARROW \
+    0.92 /* of tiles of 64 columns: steps, multiplied or loaded, where rows are not few */
+#define GEMMEPI__GROUPS_SLOWNESS 1.25 /* of loads, where each group's B is read anew */
 
 /* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
    128 x 128 is loaded more slowly than it is multiplied, 128 x 256 is not. */
@@ -251,11 +252,19 @@ static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi
 #define GEMMEPI__SM90_FEW      1400
 #define GEMMEPI__SM90_FEW_ROWS 64 /* FEW_ROWS in sm90/load.cuh */
 
+static int gemmepi__fetches_ahead(const gemmepi__problem *problem) {
+    return problem->m <= GEMMEPI__SM90_FEW_ROWS && !problem->grouping.groups && !problem->found_scale &&
+           !gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_BGRAD);
+}
+
 static double gemmepi__launch_cycles(const gemmepi__problem *problem) {
-    int fetches = problem->m <= GEMMEPI__SM90_FEW_ROWS && !problem->grouping.groups &&
-                  !problem->found_scale && !gemmepi__has(problem, GEMMEPI_BACKWARD) &&
-                  !gemmepi__has(problem, GEMMEPI_BGRAD);
-    return fetches ? GEMMEPI__SM90_FEW : GEMMEPI__SM90_LAUNCH;
+    return gemmepi__fetches_ahead(problem) ? GEMMEPI__SM90_FEW : GEMMEPI__SM90_LAUNCH;
+}
+
+/* To add up the sums of blocks that divide k: once, and for each doubling of their number; a sixth less where rows are few. */
+static double gemmepi__joining_cycles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+    double cycles = shape->parts > 1 ? 1100 + 950 * log2((double)shape->parts) : 0;
+    return gemmepi__fetches_ahead(problem) ? cycles * 5 / 6 : cycles;
 }
 
 /* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. Measured on an H100 at
@@ -274,8 +283,8 @@ static double gemmepi__stages_slowness(const gemmepi__problem *problem, const ge
    TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
    less to begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
    beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
-   wait for each other); of the last one half counts. Blocks that divide k take 900 to add their sums up, and 800 for each doubling of their
-   number. Fitted to all shapes' times of 192 random products on an H100, in graphs and in bursts: bench/candidates_h100.csv. */
+   wait for each other); of the last one half counts. Fitted to
+   all shapes' times of random products on an H100, in graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__sm90_shape *shape, int applied) {
     int cluster = gemmepi__cluster_blocks(shape);
@@ -288,6 +297,8 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     double load = gemmepi__load_cycles(context, problem, shape);
     double slowness = gemmepi__stages_slowness(problem, shape, applied);
     double sums, storing, beside, finish, slowed, cycles = gemmepi__launch_cycles(problem), tile;
+    if (shape->tile_n == 64 && !gemmepi__fetches_ahead(problem))
+        slowness *= GEMMEPI__SM90_NARROW;
     multiply *= slowness, load *= slowness;
     sums = steps * (multiply > load ? multiply : load) + 550;
     storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
@@ -302,7 +313,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
-        cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 800 * log2((double)shape->parts) : 0));
+        cycles += waves * (sums + finish + gemmepi__joining_cycles(problem, shape));
     if (gemmepi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
     if (gemmepi__sm90_summed(problem, shape, applied))

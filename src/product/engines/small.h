@@ -82,19 +82,19 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 
 /* >>how long it takes */
 
-/* Cycles, fitted to some 400 times of these shapes in CUDA graphs on an H200 and an H100: of a launch; of a block, of each sum of a
+/* Cycles, fitted to some 2000 times of these shapes in CUDA graphs on H100s: of a launch; of a block, of each sum of a
    lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, of each sum, and of each word
    that is shifted. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
-#define GEMMEPI__SMALL_LAUNCH    310
-#define GEMMEPI__SMALL_BLOCK     2070
-#define GEMMEPI__SMALL_BLOCK_SUM 90
-#define GEMMEPI__SMALL_CLUSTER   1330
-#define GEMMEPI__SMALL_STEP      610
-#define GEMMEPI__SMALL_LOAD      18
-#define GEMMEPI__SMALL_SUM       14
-#define GEMMEPI__SMALL_SHIFT     10
-#define GEMMEPI__SMALL_WARP      140
-#define GEMMEPI__SMALL_WARP_LOAD 5.5
+#define GEMMEPI__SMALL_LAUNCH    240
+#define GEMMEPI__SMALL_BLOCK     1700
+#define GEMMEPI__SMALL_BLOCK_SUM 95
+#define GEMMEPI__SMALL_CLUSTER   1900
+#define GEMMEPI__SMALL_STEP      590
+#define GEMMEPI__SMALL_LOAD      23
+#define GEMMEPI__SMALL_SUM       18
+#define GEMMEPI__SMALL_SHIFT     14
+#define GEMMEPI__SMALL_WARP      135
+#define GEMMEPI__SMALL_WARP_LOAD 3.6
 
 /* Clusters leave some multiprocessors' room empty. */
 #define GEMMEPI__SMALL_CLUSTERED 0.97
@@ -102,8 +102,8 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 /* Of the time that memory takes to give the operands, which is not all behind the rest (lowered by hand, so that large operands go here
    and not to sm90, which took a quarter longer); and how much more of it for each time that what a warp reads of a line goes into 64 bytes
    after the first. */
-#define GEMMEPI__SMALL_READ  0.47
-#define GEMMEPI__SMALL_APART 0.57
+#define GEMMEPI__SMALL_READ  0.43
+#define GEMMEPI__SMALL_APART 0.43
 
 /* What a lane does with an operand in a step. */
 typedef struct gemmepi__small_loads {

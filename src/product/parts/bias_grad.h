@@ -10,6 +10,7 @@
 #define GEMMEPI__SUM_ROWS         8 /* of a block's threads, or MANY, so that few rounds of loads follow each other */
 #define GEMMEPI__SUM_MANY_ROWS    32
 #define GEMMEPI__SUM_LINE_THREADS 128
+#define GEMMEPI__SUM_LEAST_LANES  4 /* of these threads, that share a line */
 
 /* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
    leaves them, or none. */
@@ -27,28 +28,41 @@ typedef struct gemmepi__addends {
     int dtype, scale, out_dtype, accumulate;
 } gemmepi__addends;
 
-static void gemmepi__reduce_prologue(const gemmepi__addends *x, int rows, char *data, size_t size) {
+/* Threads that share a line of so many elements: each has four of them or more. */
+static int gemmepi__sum_lanes(int64_t elements) {
+    int lanes = GEMMEPI__SUM_LEAST_LANES;
+    while (lanes < GEMMEPI__SUM_LINE_THREADS && 4 * (int64_t)lanes < elements)
+        lanes *= 2;
+    return lanes;
+}
+
+/* lanes: that share a row; rows: of threads, for sums of columns */
+static void gemmepi__reduce_prologue(const gemmepi__addends *x, int lanes, int rows, char *data,
+                                     size_t size) {
     gemmepi__text text = gemmepi__text_in(data, size);
     gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x->dtype)->name);
     gemmepi__append(&text, "#define GEMMEPI_X_SCALE %d\n", x->scale);
     gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);
-    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_ROWS %d\n", x->accumulate, rows);
+    gemmepi__append(&text, "#define GEMMEPI_ACCUMULATE %d\n#define GEMMEPI_LANES %d\n", x->accumulate, lanes);
+    gemmepi__append(&text, "#define GEMMEPI_ROWS %d\n", rows);
 }
 
 /* One launch of reduce.cu: items * parts sums. */
 static gemmepi_status gemmepi__build_sum(gemmepi_context *context, const gemmepi__addends *x,
                                          const gemmepi__reduce_params *params, gemmepi__launch *launch) {
-    int64_t tiles = x->along_rows ? params->rows : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
+    int lanes = x->along_rows ? gemmepi__sum_lanes(params->columns) : GEMMEPI__SUM_LINE_THREADS;
+    int64_t tiles = x->along_rows ? gemmepi__divide_up(params->rows, GEMMEPI__SUM_LINE_THREADS / lanes)
+                                  : gemmepi__divide_up(params->columns, GEMMEPI__SUM_COLUMNS);
     int64_t blocks = gemmepi__offset(gemmepi__offset(tiles, params->parts, 0), x->items, 0);
     int rows = params->part_rows >= 4 * GEMMEPI__SUM_MANY_ROWS ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS;
     char prologue[512];
     if (blocks <= 0 || blocks > INT_MAX)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "bias_grad has more tiles than a grid has blocks");
     launch->blocks = (unsigned)blocks;
-    launch->threads_x = x->along_rows ? GEMMEPI__SUM_LINE_THREADS : GEMMEPI__SUM_COLUMNS;
-    launch->threads_y = x->along_rows ? 1 : (unsigned)rows;
-    gemmepi__reduce_prologue(x, rows, prologue, sizeof prologue);
+    launch->threads_x = x->along_rows ? (unsigned)lanes : GEMMEPI__SUM_COLUMNS;
+    launch->threads_y = x->along_rows ? GEMMEPI__SUM_LINE_THREADS / (unsigned)lanes : (unsigned)rows;
+    gemmepi__reduce_prologue(x, lanes, rows, prologue, sizeof prologue);
     gemmepi__name_kernel(launch, "gemmepi_sum_%s_%s_to_%s", x->along_rows ? "rows" : "columns",
                          gemmepi__dtype((gemmepi_dtype)x->dtype)->name,
                          gemmepi__dtype((gemmepi_dtype)x->out_dtype)->name);

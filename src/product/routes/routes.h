@@ -135,17 +135,20 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
 static double gemmepi__plain_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
     const double area = GEMMEPI__PLAIN_TILE * GEMMEPI__PLAIN_TILE;
+    double begin = 2900;
     double each = (double)gemmepi__divide_up(problem->m, GEMMEPI__PLAIN_TILE) *
                   (double)gemmepi__divide_up(problem->n, GEMMEPI__PLAIN_TILE) * (double)problem->batch /
                   context->multiprocessors;
-    double finish = 1000 + area / 128 *
-                               (GEMMEPI__STORING_CYCLES +
-                                (gemmepi__plain_has_pass(problem) ? 0 : gemmepi__epilogue_cycles(problem)));
+    double finish = 700 + area / 128 *
+                              (GEMMEPI__STORING_CYCLES +
+                               (gemmepi__plain_has_pass(problem) ? 0 : gemmepi__epilogue_cycles(problem)));
     if (each > 1) /* tiles wait for each other's lines */
-        finish += gemmepi__epilogue_is_aligned(problem) ? 300 : 3000;
+        finish += gemmepi__epilogue_is_aligned(problem) ? 250 : 2200;
     else
         each = 1;
-    return (2900 + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
+    if (problem->flags & GEMMEPI_ACCUMULATE)
+        begin += 1400; /* it waits for what D holds */
+    return (begin + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
            (gemmepi__plain_has_pass(problem) ? gemmepi__pass_microseconds(context, problem, 1)
                                              : gemmepi__sums_microseconds(problem));
 }
