@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "elementwise.c"
 #include "formulas.c"
+#include "fp8.c"
 #include "grouped.c"
 #include "linear.c"
 #include "products.c"
@@ -184,6 +185,7 @@ static void choose_rows(void) {
     elementwise_rows(&all);
     linear_rows(&all);
     formula_rows(&all);
+    fp8_rows(&all);
     weights_rows(&all);
     grouped_rows(&all);
     products_rows(&all);
