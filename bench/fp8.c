@@ -142,7 +142,7 @@ static gemmepi_matmul_desc fp8_desc(const fp8_form *f, int is_other) {
         return desc;
     desc.epilogue = f->epilogue;
     if (f->finds) {
-        desc.epilogue |= GEMMEPI_FIND_SCALE_D;
+        desc.flags = GEMMEPI_FIND_SCALE_D;
         desc.d.dtype = GEMMEPI_E4M3;
         desc.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
     }
