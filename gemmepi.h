@@ -22626,16 +22626,13 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
   return gemmepi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
-/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes longer, and
- what is read and written in its place half as long again for each of the two. */
+/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes longer. */
 static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand) {
   const gemmepi__view *view = &problem->views[operand];
   int is_written = operand == GEMMEPI__D || (operand == GEMMEPI__AUX && gemmepi__has(problem, GEMMEPI_AUX));
   int64_t beyond = is_written && view->lines > 1 ? view->ld * view->bits / 8 % 32 : 0;
   double items = problem->batch > 1 && view->batch_stride ? (double)problem->batch : 1;
   double bytes = (double)view->lines * (double)view->length * view->bits / 8 * items;
-  if (problem->flags & GEMMEPI_ACCUMULATE && operand >= GEMMEPI__C)
-    return bytes * 1.5;
   return bytes * (beyond % 16 ? 2.2 : beyond ? 1.5 : 1);
 }
 
@@ -23782,19 +23779,6 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
   return cycles;
 }
 
-/* Cycles of a thread for an element of the product, where the epilogue reads others that do not lie in whole units: fitted to random
- products on an H100. */
-#define GEMMEPI__ODD_CYCLES 26
-
-static double gemmepi__odd_cycles(const gemmepi__problem *problem) {
-  const gemmepi__view *views = problem->views;
-  int saved = gemmepi__has(problem, GEMMEPI_BACKWARD) && views[GEMMEPI__AUX].bits > 1 &&
-        !gemmepi__runs_are_aligned(problem, &views[GEMMEPI__AUX]);
-  int residual = gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
-        !gemmepi__runs_are_aligned(problem, &views[GEMMEPI__RESIDUAL]);
-  return GEMMEPI__ODD_CYCLES * (saved * gemmepi__halves_out(problem) + residual);
-}
-
 /* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every set of
  multiprocessors (an H200 runs 30 of 4 and 15 of 8). */
 static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int cluster) {
@@ -23921,12 +23905,10 @@ static double gemmepi__stages_slowness(const gemmepi__problem *problem, const ge
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
  TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
  less to begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
- beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
- wait for each other); of the last one half counts. Fitted to
- all shapes' times of random products on an H100, in graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
+ beyond storing shows, in wide tiles 0.7 of it; of the last one half counts. Fitted to all shapes' times of random products on an H100, in
+ graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__sm90_shape *shape, int applied) {
-  int cluster = gemmepi__cluster_blocks(shape);
   double megahertz = gemmepi__chip_of(context->arch)->megahertz;
   double waves = (double)gemmepi__sm90_waves(context, problem, shape);
   double area = (double)shape->tile_m * shape->tile_n;
@@ -23941,12 +23923,10 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   multiply *= slowness, load *= slowness;
   sums = steps * (multiply > load ? multiply : load) + 550;
   storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
-  beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
+  beside = gemmepi__epilogue_cycles(problem);
   finish = area / 128 * (storing + beside) / shape->parts;
   slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
   tile = steps * multiply + 550;
-  if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) && !gemmepi__gains_side_by_side(problem, shape))
-    slowed *= 1.15;
   tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
   if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
     cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
@@ -24598,8 +24578,6 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
   copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
   if (blocks > each)
     blocks = (int)each;
-  if (cut->parts == 1)
-    finish += gemmepi__odd_cycles(problem);
   if (gemmepi__is_fma(problem))
     multiply *= gemmepi__fma_slowness(own, shape, blocks);
   if (gemmepi__copy_unit(problem, GEMMEPI__A) > 2 && gemmepi__copy_unit(problem, GEMMEPI__B) > 2)
@@ -27078,8 +27056,7 @@ static double gemmepi__fp8_microseconds(const gemmepi_context *context, const ge
   return microseconds + (takes ? 0.7 : copies * (double)problem->batch);
 }
 
-/* Microseconds of the shortest product, in a CUDA graph on an H100. What the host takes for it on a stream is
- gemmepi__lt_rank's. */
+/* Microseconds of the shortest product, in a CUDA graph on an H100. */
 #define GEMMEPI__LT_CALL 2.2
 
 /* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
@@ -27206,14 +27183,6 @@ static double gemmepi__lt_sum_microseconds(const gemmepi__problem *problem) {
   return gemmepi__operand_sum_microseconds(problem) + more;
 }
 
-/* Microseconds of the host for a call of cuBLASLt on a stream, where a launch of ours takes 3.5: products that take less on the GPU
- are to gain half a microsecond by it. */
-#define GEMMEPI__LT_HOST 7
-
-static double gemmepi__lt_rank(double microseconds) {
-  return microseconds > 0 && microseconds < GEMMEPI__LT_HOST ? microseconds + 0.5 : microseconds;
-}
-
 /* Where products wait for A and B, cuBLASLt takes so much longer than the kernel for Hopper: 158 and 167 us against 154 for heads of
  attention (192 of 64 x 1024 x 1024), 20.5 against 19.0 for a row by weights of 6144 x 4096; in CUDA graphs and on a stream, on an
  H100. */
@@ -27234,7 +27203,7 @@ static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candid
   lt->otherwise = "its estimate is not less";
   if (wanted->bare_microseconds > 0)
     lt->microseconds = gemmepi__lt_microseconds(wanted);
-  lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
+  lt->rank = 0.99 * lt->microseconds;
 }
 
 /* What it would find out by asking cuBLASLt, which takes long to load. */
@@ -27263,7 +27232,7 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
   split->otherwise = "it takes a pass more";
   if (wanted->bare_microseconds > 0)
     split->microseconds = gemmepi__split_microseconds(wanted);
-  split->rank = gemmepi__lt_rank(split->microseconds);
+  split->rank = split->microseconds;
   if (split->rank < before)
     split->rank = before;
 }

@@ -70,8 +70,7 @@ static double gemmepi__fp8_microseconds(const gemmepi_context *context, const ge
     return microseconds + (takes ? 0.7 : copies * (double)problem->batch);
 }
 
-/* Microseconds of the shortest product, in a CUDA graph on an H100. What the host takes for it on a stream is
-   gemmepi__lt_rank's. */
+/* Microseconds of the shortest product, in a CUDA graph on an H100. */
 #define GEMMEPI__LT_CALL 2.2
 
 /* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */

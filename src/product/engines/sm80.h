@@ -182,8 +182,6 @@ static double gemmepi__sm80_microseconds(const gemmepi_context *context, const g
     copy = (lines[0] + lines[1]) * GEMMEPI__SM80_LINE;
     if (blocks > each)
         blocks = (int)each;
-    if (cut->parts == 1)
-        finish += gemmepi__odd_cycles(problem);
     if (gemmepi__is_fma(problem))
         multiply *= gemmepi__fma_slowness(own, shape, blocks);
     if (gemmepi__copy_unit(problem, GEMMEPI__A) > 2 && gemmepi__copy_unit(problem, GEMMEPI__B) > 2)

@@ -141,19 +141,6 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     return cycles;
 }
 
-/* Cycles of a thread for an element of the product, where the epilogue reads others that do not lie in whole units: fitted to random
-   products on an H100. */
-#define GEMMEPI__ODD_CYCLES 26
-
-static double gemmepi__odd_cycles(const gemmepi__problem *problem) {
-    const gemmepi__view *views = problem->views;
-    int saved = gemmepi__has(problem, GEMMEPI_BACKWARD) && views[GEMMEPI__AUX].bits > 1 &&
-                !gemmepi__runs_are_aligned(problem, &views[GEMMEPI__AUX]);
-    int residual = gemmepi__has(problem, GEMMEPI_RESIDUAL) &&
-                   !gemmepi__runs_are_aligned(problem, &views[GEMMEPI__RESIDUAL]);
-    return GEMMEPI__ODD_CYCLES * (saved * gemmepi__halves_out(problem) + residual);
-}
-
 /* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every set of
    multiprocessors (an H200 runs 30 of 4 and 15 of 8). */
 static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int cluster) {
@@ -282,12 +269,10 @@ static double gemmepi__stages_slowness(const gemmepi__problem *problem, const ge
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
    TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
    less to begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
-   beyond storing shows, in wide tiles 0.7 of it (forward without a gate a seventh more in clusters of blocks one above the other, which
-   wait for each other); of the last one half counts. Fitted to
-   all shapes' times of random products on an H100, in graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
+   beyond storing shows, in wide tiles 0.7 of it; of the last one half counts. Fitted to all shapes' times of random products on an H100, in
+   graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__sm90_shape *shape, int applied) {
-    int cluster = gemmepi__cluster_blocks(shape);
     double megahertz = gemmepi__chip_of(context->arch)->megahertz;
     double waves = (double)gemmepi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
@@ -302,13 +287,10 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
     multiply *= slowness, load *= slowness;
     sums = steps * (multiply > load ? multiply : load) + 550;
     storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
-    beside = gemmepi__epilogue_cycles(problem) + gemmepi__odd_cycles(problem);
+    beside = gemmepi__epilogue_cycles(problem);
     finish = area / 128 * (storing + beside) / shape->parts;
     slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
     tile = steps * multiply + 550;
-    if (cluster > 1 && !gemmepi__has(problem, GEMMEPI_GATED | GEMMEPI_BACKWARD) &&
-        !gemmepi__gains_side_by_side(problem, shape))
-        slowed *= 1.15;
     tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
     if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;

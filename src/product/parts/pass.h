@@ -485,16 +485,13 @@ static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmep
     return gemmepi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
-/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes longer, and
-   what is read and written in its place half as long again for each of the two. */
+/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes longer. */
 static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand) {
     const gemmepi__view *view = &problem->views[operand];
     int is_written = operand == GEMMEPI__D || (operand == GEMMEPI__AUX && gemmepi__has(problem, GEMMEPI_AUX));
     int64_t beyond = is_written && view->lines > 1 ? view->ld * view->bits / 8 % 32 : 0;
     double items = problem->batch > 1 && view->batch_stride ? (double)problem->batch : 1;
     double bytes = (double)view->lines * (double)view->length * view->bits / 8 * items;
-    if (problem->flags & GEMMEPI_ACCUMULATE && operand >= GEMMEPI__C)
-        return bytes * 1.5;
     return bytes * (beyond % 16 ? 2.2 : beyond ? 1.5 : 1);
 }
 

@@ -67,14 +67,6 @@ static double gemmepi__lt_sum_microseconds(const gemmepi__problem *problem) {
     return gemmepi__operand_sum_microseconds(problem) + more;
 }
 
-/* Microseconds of the host for a call of cuBLASLt on a stream, where a launch of ours takes 3.5: products that take less on the GPU
-   are to gain half a microsecond by it. */
-#define GEMMEPI__LT_HOST 7
-
-static double gemmepi__lt_rank(double microseconds) {
-    return microseconds > 0 && microseconds < GEMMEPI__LT_HOST ? microseconds + 0.5 : microseconds;
-}
-
 /* Where products wait for A and B, cuBLASLt takes so much longer than the kernel for Hopper: 158 and 167 us against 154 for heads of
    attention (192 of 64 x 1024 x 1024), 20.5 against 19.0 for a row by weights of 6144 x 4096; in CUDA graphs and on a stream, on an
    H100. */
@@ -95,7 +87,7 @@ static void gemmepi__enumerate_lt(const gemmepi__wanted *wanted, gemmepi__candid
     lt->otherwise = "its estimate is not less";
     if (wanted->bare_microseconds > 0)
         lt->microseconds = gemmepi__lt_microseconds(wanted);
-    lt->rank = 0.99 * gemmepi__lt_rank(lt->microseconds);
+    lt->rank = 0.99 * lt->microseconds;
 }
 
 /* What it would find out by asking cuBLASLt, which takes long to load. */
@@ -125,7 +117,7 @@ static void gemmepi__enumerate_split(const gemmepi__wanted *wanted, gemmepi__can
     split->otherwise = "it takes a pass more";
     if (wanted->bare_microseconds > 0)
         split->microseconds = gemmepi__split_microseconds(wanted);
-    split->rank = gemmepi__lt_rank(split->microseconds);
+    split->rank = split->microseconds;
     if (split->rank < before)
         split->rank = before;
 }
