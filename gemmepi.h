@@ -21517,7 +21517,7 @@ static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__ele
 #define GEMMEPI__SUM_ROWS         8 /* of a block's threads, or MANY, so that few rounds of loads follow each other */
 #define GEMMEPI__SUM_MANY_ROWS    32
 #define GEMMEPI__SUM_LINE_THREADS 128
-#define GEMMEPI__SUM_LEAST_LANES  4 /* of these threads, that share a line */
+#define GEMMEPI__SUM_LEAST_LANES  4 /* of these, that share a line */
 
 /* A sum is one launch, or two with partial sums in workspace between them; or the second alone, where a product's kernel
  leaves them, or none. */
@@ -21535,7 +21535,7 @@ typedef struct gemmepi__addends {
   int dtype, scale, out_dtype, accumulate;
 } gemmepi__addends;
 
-/* Threads that share a line of so many elements: each has four of them or more. */
+/* Threads that share a line of so many elements: a quarter as many, 128 at most: a line of up to 1024 takes one round of loads. */
 static int gemmepi__sum_lanes(int64_t elements) {
   int lanes = GEMMEPI__SUM_LEAST_LANES;
   while (lanes < GEMMEPI__SUM_LINE_THREADS && 4 * (int64_t)lanes < elements)
