@@ -23840,8 +23840,7 @@ static double gemmepi__load_slowness(const gemmepi__view *view) {
 
 #define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
 #define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
-#define GEMMEPI__SM90_NARROW \
-  0.92 /* of tiles of 64 columns: steps, multiplied or loaded, where rows are not few */
+#define GEMMEPI__SM90_NARROW     0.92 /* of steps of tiles of 64 columns, but where rows are few */
 #define GEMMEPI__GROUPS_SLOWNESS 1.25 /* of loads, where each group's B is read anew */
 
 /* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
@@ -23885,12 +23884,6 @@ static double gemmepi__launch_cycles(const gemmepi__problem *problem) {
   return gemmepi__fetches_ahead(problem) ? GEMMEPI__SM90_FEW : GEMMEPI__SM90_LAUNCH;
 }
 
-/* To add up the sums of blocks that divide k: once, and for each doubling of their number; a sixth less where rows are few. */
-static double gemmepi__joining_cycles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
-  double cycles = shape->parts > 1 ? 1100 + 950 * log2((double)shape->parts) : 0;
-  return gemmepi__fetches_ahead(problem) ? cycles * 5 / 6 : cycles;
-}
-
 /* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. Measured on an H100 at
  4096^3: a gate with squares takes 231 us, in tiles of 128 x 256 207, RoPE 201 and 187. */
 static double gemmepi__stages_slowness(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied) {
@@ -23905,7 +23898,8 @@ static double gemmepi__stages_slowness(const gemmepi__problem *problem, const ge
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
  TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
  less to begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
- beyond storing shows, in wide tiles 0.7 of it; of the last one half counts. Fitted to all shapes' times of random products on an H100, in
+ beyond storing shows, in wide tiles 0.7 of it; of the last one half counts. Blocks that divide k take 900 to add their sums up, and 800 for
+ each doubling of their number. Fitted to all shapes' times of random products on an H100, in
  graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
 static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__sm90_shape *shape, int applied) {
@@ -23931,7 +23925,7 @@ static double gemmepi__sm90_microseconds(const gemmepi_context *context, const g
   if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
     cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
   else
-    cycles += waves * (sums + finish + gemmepi__joining_cycles(problem, shape));
+    cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 800 * log2((double)shape->parts) : 0));
   if (gemmepi__gains_side_by_side(problem, shape))
     cycles *= 0.995; /* enough to decide */
   if (gemmepi__sm90_summed(problem, shape, applied))
@@ -24554,8 +24548,8 @@ static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__s
 }
 
 /* Microseconds with a shape, roughly: a launch takes 2400 cycles to begin and end, a step of k 600 beside what it multiplies or copies,
- whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to
- the times of bench/candidates_h100.csv. own: the kernel's problem, bare where k is in parts */
+ whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to the
+ times of bench/candidates_h100.csv. own: the kernel's problem, bare where k is in parts */
 static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
   const gemmepi__sm80_shape *shape = cut->shape;

@@ -118,6 +118,11 @@ static int bench_fail(bench *b, const char *format, ...) {
     return 0;
 }
 
+/* Of a tensor, up to where the next may begin. */
+static size_t bench_unit(size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
 static int bench_ok(bench *b, gemmepi_status status) {
     return status == GEMMEPI_OK || bench_fail(b, "%s: %s", gemmepi_status_name(status), gemmepi_last_error());
 }
@@ -311,6 +316,15 @@ static int bench_open(bench *b, size_t memory) {
         return bench_fail(b, "out of memory");
     bench_make_normals(b->normals, BENCH_BLOCK);
     return 1;
+}
+
+/* A context of the device whose plans take one route alone. */
+static int bench_open_route(bench *b, gemmepi_route route, gemmepi_context **context) {
+    gemmepi_config config;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE(b->details.device);
+    config.routes = 1u << route;
+    return bench_ok(b, gemmepi_create(&config, context));
 }
 
 /* Whatever bench_open has left, and the context. */

@@ -3,16 +3,14 @@
    that are found, against cuBLASLt's bare product into BF16 with one scale for each operand. Part of bench.c. */
 #include "bench.h"
 
-enum { FP8_OPPONENT_LT, FP8_OPPONENT_OURS };
-
 typedef struct fp8_form {
     const char *name;
     int64_t m, n, k; /* n of gates counts both halves, and so does the opponent's */
     gemmepi_scale_mode a, b;
     gemmepi_epilogue epilogue;
     int finds; /* D is E4M3, and its scales of 1 x 128 are found; else BF16 */
-    int opponent;
-    gemmepi_scale_mode other_a, other_b; /* the opponent's */
+    /* The opponent's. Of a bare product it is ours where these are others than the row's own. */
+    gemmepi_scale_mode other_a, other_b;
     double bound;
 } fp8_form;
 
@@ -25,14 +23,14 @@ typedef struct fp8_form {
 #define FP8_B GEMMEPI_SCALE_BLOCK_128
 
 #define FP8_MODE(name, m, n, k, a, b) \
-    { name, m, n, k, a, b, GEMMEPI_NONE, 0, FP8_OPPONENT_LT, a, b, 1.02 }
+    { name, m, n, k, a, b, GEMMEPI_NONE, 0, a, b, 1.02 }
 #define FP8_EPILOGUE(name, m, n, k, epilogue, finds) \
-    { name, m, n, k, FP8_T, FP8_T, epilogue, finds, FP8_OPPONENT_LT, FP8_T, FP8_T, 1.06 }
+    { name, m, n, k, FP8_T, FP8_T, epilogue, finds, FP8_T, FP8_T, 1.06 }
 #define FP8_ALL_MODES(m, n, k)                                                                              \
     FP8_MODE("TENSOR by TENSOR", m, n, k, FP8_T, FP8_T), FP8_MODE("OUTER by OUTER", m, n, k, FP8_O, FP8_O), \
         FP8_MODE("VECTOR by BLOCK", m, n, k, FP8_V, FP8_B),                                                 \
         FP8_MODE("VECTOR by VECTOR", m, n, k, FP8_V, FP8_V), {                                              \
-        "BLOCK by BLOCK", m, n, k, FP8_B, FP8_B, GEMMEPI_NONE, 0, FP8_OPPONENT_OURS, FP8_V, FP8_B, 1.1      \
+        "BLOCK by BLOCK", m, n, k, FP8_B, FP8_B, GEMMEPI_NONE, 0, FP8_V, FP8_B, 1.1                         \
     }
 #define FP8_ALL_EPILOGUES(m, n, k)                                                                       \
     FP8_EPILOGUE("SILU", m, n, k, GEMMEPI_SILU, 0), FP8_EPILOGUE("GELU", m, n, k, GEMMEPI_GELU_TANH, 0), \
@@ -57,10 +55,6 @@ typedef struct fp8_work {
 
 /* >>tensors */
 
-static size_t fp8_unit(size_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
-
 /* Scales have room for one of each 128 of a line, as many as any mode has. */
 static size_t fp8_lay_out(fp8_work *w, const fp8_form *f, char *memory) {
     size_t vectors = (size_t)(f->k + 127) / 128, columns = (size_t)(f->n + 127) / 128;
@@ -69,11 +63,11 @@ static size_t fp8_lay_out(fp8_work *w, const fp8_form *f, char *memory) {
     w->bytes_a = (size_t)f->m * (size_t)f->k, w->bytes_b = (size_t)f->n * (size_t)f->k;
     w->bytes_d = (size_t)f->m * (size_t)f->n * 2;
     w->a = memory;
-    w->b = w->a + fp8_unit(w->bytes_a);
-    w->d = w->b + fp8_unit(w->bytes_b);
-    w->scales_a = w->d + fp8_unit(w->bytes_d);
-    w->scales_b = w->scales_a + fp8_unit((size_t)f->m * vectors * 4);
-    w->found = w->scales_b + fp8_unit((size_t)f->n * vectors * 4);
+    w->b = w->a + bench_unit(w->bytes_a);
+    w->d = w->b + bench_unit(w->bytes_b);
+    w->scales_a = w->d + bench_unit(w->bytes_d);
+    w->scales_b = w->scales_a + bench_unit((size_t)f->m * vectors * 4);
+    w->found = w->scales_b + bench_unit((size_t)f->n * vectors * 4);
     w->scales = (size_t)(w->found - w->scales_a);
     return (size_t)(w->found - memory) + (size_t)f->m * columns * 4;
 }
@@ -157,14 +151,10 @@ static int fp8_plan(bench *b, gemmepi_context *context, const gemmepi_matmul_des
 
 /* By the fastest of cuBLASLt's algorithms. */
 static int fp8_plan_lt(bench *b, fp8_work *w, const gemmepi_matmul_desc *desc) {
-    gemmepi_config config;
     gemmepi_any_desc problem;
-    memset(&config, 0, sizeof config);
     memset(&problem, 0, sizeof problem);
-    config.device = GEMMEPI_DEVICE(b->details.device);
-    config.routes = 1u << GEMMEPI_ROUTE_LT;
     problem.matmul = desc;
-    return bench_ok(b, gemmepi_create(&config, &w->lt)) &&
+    return bench_open_route(b, GEMMEPI_ROUTE_LT, &w->lt) &&
            bench_ok(b, gemmepi_tune(w->lt, &problem, 1, NULL, NULL, NULL)) &&
            fp8_plan(b, w->lt, desc, &w->other);
 }
@@ -198,8 +188,8 @@ static int fp8_open(bench *b, const bench_row *row, bench_job *job) {
     b->plan_seconds += bench_seconds() - began;
     job->launches = details.launches;
     if (planned && fp8_fill(b, w) &&
-        (f->opponent == FP8_OPPONENT_LT ? fp8_plan_lt(b, w, &other)
-                                        : fp8_plan(b, b->context, &other, &w->other)))
+        (f->epilogue || f->a == f->other_a ? fp8_plan_lt(b, w, &other)
+                                           : fp8_plan(b, b->context, &other, &w->other)))
         return 1;
     fp8_close(job);
     return 0;

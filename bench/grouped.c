@@ -34,10 +34,6 @@ typedef struct grouped_work {
     int tried;
 } grouped_work;
 
-static size_t grouped_unit(int64_t bytes) {
-    return ((size_t)bytes + 255) / 256 * 256;
-}
-
 /* >>sizes */
 
 static void grouped_lay_out(grouped_work *w, const grouped_form *f, char *memory) {
@@ -53,10 +49,10 @@ static void grouped_lay_out(grouped_work *w, const grouped_form *f, char *memory
     }
     w->ends[f->groups - 1] = f->m;
     w->a = memory;
-    w->b = w->a + grouped_unit((int64_t)f->m * f->k * 2);
-    w->d = w->b + grouped_unit((int64_t)f->groups * f->n * f->k * 2);
-    w->device_ends = w->d + grouped_unit((int64_t)f->m * f->n * 2);
-    w->space = w->device_ends + grouped_unit((int64_t)sizeof w->ends);
+    w->b = w->a + bench_unit((size_t)f->m * (size_t)f->k * 2);
+    w->d = w->b + bench_unit((size_t)f->groups * (size_t)f->n * (size_t)f->k * 2);
+    w->device_ends = w->d + bench_unit((size_t)f->m * (size_t)f->n * 2);
+    w->space = w->device_ends + bench_unit(sizeof w->ends);
 }
 
 static size_t grouped_memory(const bench_row *row, size_t size) {

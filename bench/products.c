@@ -497,13 +497,7 @@ static int product_open_epilogue(bench *b, product_work *w, bench_job *job) {
 /* >>what rows share */
 
 static int product_open_split(bench *b) {
-    gemmepi_config config;
-    if (product_kept.split)
-        return 1;
-    memset(&config, 0, sizeof config);
-    config.device = GEMMEPI_DEVICE(b->details.device);
-    config.routes = 1u << GEMMEPI_ROUTE_SPLIT;
-    return bench_ok(b, gemmepi_create(&config, &product_kept.split));
+    return product_kept.split || bench_open_route(b, GEMMEPI_ROUTE_SPLIT, &product_kept.split);
 }
 
 /* A plan of the route split loads cuBLASLt, which the system's loader need not find by itself. */

@@ -114,14 +114,6 @@ static int random_call(bench *b, void *user, int series, int set) {
 
 /* >>plans */
 
-static int random_open_context(bench *b, gemmepi_route route, gemmepi_context **context) {
-    gemmepi_config config;
-    memset(&config, 0, sizeof config);
-    config.device = GEMMEPI_DEVICE(b->details.device);
-    config.routes = 1u << route;
-    return bench_ok(b, gemmepi_create(&config, context));
-}
-
 /* By ours, which may be refused: *supported is 0 then, and the next problem is drawn. */
 static int random_plan(bench *b, gemmepi_context *context, const draw_problem *p, gemmepi_plan **plan,
                        int *supported) {
@@ -673,7 +665,7 @@ static int random_open(bench *b) {
     void *pointer = NULL;
     int i;
     for (i = 0; i < RANDOM_ROUTES; i++)
-        if (!random_open_context(b, random_routes[i], &shared.contexts[i]))
+        if (!bench_open_route(b, random_routes[i], &shared.contexts[i]))
             return 0;
     if (!random_open_libraries(b) || !bench_ok(b, gemmepi_alloc(b->context, LT_WORKSPACE, &pointer)))
         return 0;

@@ -158,8 +158,8 @@ static int gemmepi__sm80_blocks(const gemmepi_context *context, const gemmepi__s
 }
 
 /* Microseconds with a shape, roughly: a launch takes 2400 cycles to begin and end, a step of k 600 beside what it multiplies or copies,
-   whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to
-   the times of bench/candidates_h100.csv. own: the kernel's problem, bare where k is in parts */
+   whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to the
+   times of bench/candidates_h100.csv. own: the kernel's problem, bare where k is in parts */
 static double gemmepi__sm80_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
                                          const gemmepi__problem *own, const gemmepi__sm80_cut *cut) {
     const gemmepi__sm80_shape *shape = cut->shape;
