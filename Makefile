@@ -62,9 +62,9 @@ AT_ONCE = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(JOBS))
 test test-all:
 	@JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh --say $@
 	@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) test-programs || true
-	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(UNIT_TESTS) $(WHOLE_TESTS)
+	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(UNIT_TESTS) $(WHOLE_TESTS) build/tests/kernels
 
-test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) $(EXAMPLES) build/fake_nccl/libnccl.so.2 build/tests/table
+test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) $(EXAMPLES) build/fake_nccl/libnccl.so.2 build/tests/table build/tests/kernels
 
 build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
 	@mkdir -p $(@D)

@@ -282,7 +282,8 @@ static void add_scaled_pass(gemmepi_dtype operands, gemmepi_dtype results, gemme
     add_pass_of(&desc, 1);
 }
 
-static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate) {
+/* lanes: that share a row. Sums of columns are in the same module. */
+static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate, int lanes) {
     gemmepi__addends addends = {0};
     char name[80], prologue[512];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
@@ -291,13 +292,13 @@ static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate)
     append_dtype(&text, out);
     if (scale)
         gemmepi__append(&text, "_scale_%d", (int)scale);
-    gemmepi__append(&text, "%s", accumulate ? "_accumulate" : "");
+    gemmepi__append(&text, "%s_%d_lanes", accumulate ? "_accumulate" : "", lanes);
     addends.dtype = x;
     addends.scale = (int)scale;
     addends.out_dtype = out;
     addends.accumulate = accumulate;
-    gemmepi__reduce_prologue(&addends, accumulate ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS, prologue,
-                             sizeof prologue);
+    gemmepi__reduce_prologue(&addends, lanes, accumulate ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS,
+                             prologue, sizeof prologue);
     add(&reduce, name, prologue);
 }
 
@@ -1788,8 +1789,8 @@ static void list_kernels(void) {
     add_scaled_pass(GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                     GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_TENSOR);
     add_scaled_pass(GEMMEPI_I8, GEMMEPI_BF16, GEMMEPI_BIAS, GEMMEPI_SCALE_OUTER, GEMMEPI_SCALE_OUTER);
-    add_reduce(GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_F32, 0);
-    add_reduce(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_BF16, 1);
+    add_reduce(GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_F32, 0, 128);
+    add_reduce(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_BF16, 1, 128);
     add_packs();
     add_convert(GEMMEPI_E4M3, GEMMEPI_F16, 1);
     for (i = 0; i < GEMMEPI__COUNT(products_everywhere); i++)
@@ -1804,15 +1805,15 @@ static void list_kernels(void) {
     add_pass(GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 1, 1);
     add_pass(GEMMEPI_I8, GEMMEPI_F32, GEMMEPI_BIAS, 0, 1);
     add_gradient_passes();
-    add_reduce(GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_BF16, 1);
-    add_reduce(GEMMEPI_F64, GEMMEPI_SCALE_NONE, GEMMEPI_F64, 1);
-    add_reduce(GEMMEPI_F16, GEMMEPI_SCALE_NONE, GEMMEPI_F16, 0);
-    add_reduce(GEMMEPI_BF16, GEMMEPI_SCALE_NONE, GEMMEPI_F32, 0);
-    add_reduce(GEMMEPI_F64, GEMMEPI_SCALE_NONE, GEMMEPI_I32, 1);
-    add_reduce(GEMMEPI_I8, GEMMEPI_SCALE_NONE, GEMMEPI_F64, 0);
-    add_reduce(GEMMEPI_I8, GEMMEPI_SCALE_TENSOR, GEMMEPI_F32, 0);
-    add_reduce(GEMMEPI_E5M2, GEMMEPI_SCALE_OUTER, GEMMEPI_F16, 0);
-    add_reduce(GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_F64, 0);
+    add_reduce(GEMMEPI_F32, GEMMEPI_SCALE_NONE, GEMMEPI_BF16, 1, 4);
+    add_reduce(GEMMEPI_F64, GEMMEPI_SCALE_NONE, GEMMEPI_F64, 1, 64);
+    add_reduce(GEMMEPI_F16, GEMMEPI_SCALE_NONE, GEMMEPI_F16, 0, 128);
+    add_reduce(GEMMEPI_BF16, GEMMEPI_SCALE_NONE, GEMMEPI_F32, 0, 32);
+    add_reduce(GEMMEPI_F64, GEMMEPI_SCALE_NONE, GEMMEPI_I32, 1, 16);
+    add_reduce(GEMMEPI_I8, GEMMEPI_SCALE_NONE, GEMMEPI_F64, 0, 8);
+    add_reduce(GEMMEPI_I8, GEMMEPI_SCALE_TENSOR, GEMMEPI_F32, 0, 4);
+    add_reduce(GEMMEPI_E5M2, GEMMEPI_SCALE_OUTER, GEMMEPI_F16, 0, 64);
+    add_reduce(GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_F64, 0, 16);
     add_convert(GEMMEPI_E5M2, GEMMEPI_F16, 0);
     add_convert(GEMMEPI_E4M3, GEMMEPI_BF16, 1);
     add_convert(GEMMEPI_E5M2, GEMMEPI_BF16, 1);
