@@ -1685,6 +1685,11 @@ static void gemmepi__append(gemmepi__text *text, const char *format, ...) {
 static int gemmepi__text_is_cut(const gemmepi__text *text) {
   return text->length >= text->size;
 }
+
+/* Whether a field's name goes on. */
+static int gemmepi__is_word(char c) {
+  return (c >= 'a' && c <= 'z') || c == '_';
+}
 /* One line to the user's log callback or, where there is none and GEMMEPI_LOG asks for it, to stderr. */
 
 typedef struct gemmepi__log {
@@ -10415,6 +10420,37 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 
  Of what a group has of its own (B and bias of rows, D and what lies as it of k) items have a stride; all else is one matrix, whose stride is 0. */
 
+/* >>sentences in the caller's words */
+
+/* What a grouped desc or its args have themselves: all else is in product. */
+static int gemmepi__is_own_of_groups(const char *field) {
+  static const char *const own[] = {"product",  "groups",  "grouping", "gather_a", "gather_b", "scatter_d",
+        "weighted", "weights", "ends",     "index_a",  "index_b",  "index_d"};
+  size_t i, length;
+  for (i = 0; i < GEMMEPI__COUNT(own); i++) {
+    length = strlen(own[i]);
+    if (strncmp(field, own[i], length) == 0 && !gemmepi__is_word(field[length]))
+      return 1;
+  }
+  return 0;
+}
+
+/* The checks of a product say desc.n for what a grouped desc has as desc.product.n. */
+static gemmepi_status gemmepi__in_groups_words(gemmepi_status status) {
+  char renamed[GEMMEPI__ERROR_TEXT_SIZE];
+  gemmepi__text text = gemmepi__text_in(renamed, sizeof renamed);
+  const char *at = gemmepi__error_text;
+  if (!status)
+    return status;
+  while (*at) {
+    int is_field = strncmp(at, "desc.", 5) == 0 || strncmp(at, "args.", 5) == 0;
+    int is_products = is_field && !gemmepi__is_own_of_groups(at + 5);
+    gemmepi__append(&text, "%.*s%s", is_field ? 5 : 1, at, is_products ? "product." : "");
+    at += is_field ? 5 : 1;
+  }
+  return gemmepi__fail(status, "%s", renamed);
+}
+
 /* >>desc to problem */
 
 static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
@@ -10728,13 +10764,10 @@ static gemmepi_status gemmepi__check_formula_of_groups(const gemmepi_grouped_des
 }
 #endif
 
-static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
+static gemmepi_status gemmepi__take_grouped_desc(const gemmepi_allocator *allocator,
   const gemmepi_grouped_desc *desc, size_t alignment, gemmepi__problem *problem) {
-  gemmepi_matmul_desc product;
+  gemmepi_matmul_desc product = desc->product;
   gemmepi_status status;
-  if (!desc)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-  product = desc->product;
   status = gemmepi__check_grouping(desc);
 #ifndef GEMMEPI_NO_FORMULA
   if (!status)
@@ -10769,6 +10802,13 @@ static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
   if (status)
     gemmepi__free_formula(problem, allocator);
   return status;
+}
+
+static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
+  const gemmepi_grouped_desc *desc, size_t alignment, gemmepi__problem *problem) {
+  if (!desc)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  return gemmepi__in_groups_words(gemmepi__take_grouped_desc(allocator, desc, alignment, problem));
 }
 
 /* >>arguments */
@@ -29779,8 +29819,8 @@ static gemmepi_status gemmepi__check_lists_workspace(const gemmepi__problem *pro
     uintptr_t list = (uintptr_t)lists->lists[i];
     uintptr_t size = 4 * (uintptr_t)(i ? gemmepi__positions(problem) : problem->grouping.groups);
     if (list && list < begin + needed && begin < list + size)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.product.workspace (%p, %llu bytes used) overlaps args.%s (%p)",
-        workspace, (gemmepi__ull)needed, gemmepi__names_of_lists[i], (const void *)list);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
+        (gemmepi__ull)needed, gemmepi__names_of_lists[i], (const void *)list);
   }
   return GEMMEPI_OK;
 }
@@ -29887,7 +29927,9 @@ static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan, co
 GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
   gemmepi_stream stream) {
   gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_GROUPED);
-  return status ? status : gemmepi__run_grouped((const gemmepi__grouped_plan *)plan, args, 0, stream);
+  if (!status)
+    status = gemmepi__run_grouped((const gemmepi__grouped_plan *)plan, args, 0, stream);
+  return gemmepi__in_groups_words(status);
 }
 
 /* >>one-shot calls */
@@ -29971,7 +30013,7 @@ GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemme
   if (!status)
     status = gemmepi__run_grouped(plan, args, 1, stream);
   gemmepi__release_plan(&plan->base);
-  return status;
+  return gemmepi__in_groups_words(status);
 }
 /* What a plan of a grouped product is, as a struct and in words. */
 
@@ -30181,10 +30223,6 @@ static int gemmepi__is_affine(uint64_t epilogue) {
 typedef struct gemmepi__renaming {
   const char *from, *to;
 } gemmepi__renaming;
-
-static int gemmepi__is_word(char c) {
-  return (c >= 'a' && c <= 'z') || c == '_';
-}
 
 /* Exchanges whole words "desc.x" in this thread's sentence, all at once. */
 static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) {

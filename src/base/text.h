@@ -37,4 +37,9 @@ static int gemmepi__text_is_cut(const gemmepi__text *text) {
     return text->length >= text->size;
 }
 
+/* Whether a field's name goes on. */
+static int gemmepi__is_word(char c) {
+    return (c >= 'a' && c <= 'z') || c == '_';
+}
+
 #endif

@@ -178,9 +178,8 @@ static gemmepi_status gemmepi__check_lists_workspace(const gemmepi__problem *pro
         uintptr_t size = 4 * (uintptr_t)(i ? gemmepi__positions(problem) : problem->grouping.groups);
         if (list && list < begin + needed && begin < list + size)
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.product.workspace (%p, %llu bytes used) overlaps args.%s (%p)",
-                                 workspace, (gemmepi__ull)needed, gemmepi__names_of_lists[i],
-                                 (const void *)list);
+                                 "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
+                                 (gemmepi__ull)needed, gemmepi__names_of_lists[i], (const void *)list);
     }
     return GEMMEPI_OK;
 }
@@ -295,7 +294,9 @@ static gemmepi_status gemmepi__run_grouped(const gemmepi__grouped_plan *plan,
 GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
                                                gemmepi_stream stream) {
     gemmepi_status status = gemmepi__check_plan(plan, args, GEMMEPI_PLAN_GROUPED);
-    return status ? status : gemmepi__run_grouped((const gemmepi__grouped_plan *)plan, args, 0, stream);
+    if (!status)
+        status = gemmepi__run_grouped((const gemmepi__grouped_plan *)plan, args, 0, stream);
+    return gemmepi__in_groups_words(status);
 }
 
 /* >>one-shot calls */
@@ -383,7 +384,7 @@ GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemme
     if (!status)
         status = gemmepi__run_grouped(plan, args, 1, stream);
     gemmepi__release_plan(&plan->base);
-    return status;
+    return gemmepi__in_groups_words(status);
 }
 
 #endif

@@ -151,10 +151,6 @@ typedef struct gemmepi__renaming {
     const char *from, *to;
 } gemmepi__renaming;
 
-static int gemmepi__is_word(char c) {
-    return (c >= 'a' && c <= 'z') || c == '_';
-}
-
 /* Exchanges whole words "desc.x" in this thread's sentence, all at once. */
 static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) {
     char renamed[GEMMEPI__ERROR_TEXT_SIZE];

@@ -8,6 +8,37 @@
 #include "arguments.h"
 #include "normalise.h"
 
+/* >>sentences in the caller's words */
+
+/* What a grouped desc or its args have themselves: all else is in product. */
+static int gemmepi__is_own_of_groups(const char *field) {
+    static const char *const own[] = {"product",  "groups",  "grouping", "gather_a", "gather_b", "scatter_d",
+                                      "weighted", "weights", "ends",     "index_a",  "index_b",  "index_d"};
+    size_t i, length;
+    for (i = 0; i < GEMMEPI__COUNT(own); i++) {
+        length = strlen(own[i]);
+        if (strncmp(field, own[i], length) == 0 && !gemmepi__is_word(field[length]))
+            return 1;
+    }
+    return 0;
+}
+
+/* The checks of a product say desc.n for what a grouped desc has as desc.product.n. */
+static gemmepi_status gemmepi__in_groups_words(gemmepi_status status) {
+    char renamed[GEMMEPI__ERROR_TEXT_SIZE];
+    gemmepi__text text = gemmepi__text_in(renamed, sizeof renamed);
+    const char *at = gemmepi__error_text;
+    if (!status)
+        return status;
+    while (*at) {
+        int is_field = strncmp(at, "desc.", 5) == 0 || strncmp(at, "args.", 5) == 0;
+        int is_products = is_field && !gemmepi__is_own_of_groups(at + 5);
+        gemmepi__append(&text, "%.*s%s", is_field ? 5 : 1, at, is_products ? "product." : "");
+        at += is_field ? 5 : 1;
+    }
+    return gemmepi__fail(status, "%s", renamed);
+}
+
 /* >>desc to problem */
 
 static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
@@ -364,14 +395,11 @@ static gemmepi_status gemmepi__check_formula_of_groups(const gemmepi_grouped_des
 }
 #endif
 
-static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
-                                            const gemmepi_grouped_desc *desc, size_t alignment,
-                                            gemmepi__problem *problem) {
-    gemmepi_matmul_desc product;
+static gemmepi_status gemmepi__take_grouped_desc(const gemmepi_allocator *allocator,
+                                                 const gemmepi_grouped_desc *desc, size_t alignment,
+                                                 gemmepi__problem *problem) {
+    gemmepi_matmul_desc product = desc->product;
     gemmepi_status status;
-    if (!desc)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-    product = desc->product;
     status = gemmepi__check_grouping(desc);
 #ifndef GEMMEPI_NO_FORMULA
     if (!status)
@@ -406,6 +434,14 @@ static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
     if (status)
         gemmepi__free_formula(problem, allocator);
     return status;
+}
+
+static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
+                                            const gemmepi_grouped_desc *desc, size_t alignment,
+                                            gemmepi__problem *problem) {
+    if (!desc)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    return gemmepi__in_groups_words(gemmepi__take_grouped_desc(allocator, desc, alignment, problem));
 }
 
 /* >>arguments */

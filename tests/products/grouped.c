@@ -387,6 +387,10 @@ static void descs_without_a_meaning_are_refused_in_words(void) {
              product->a.scale.mode = GEMMEPI_SCALE_VECTOR_128),
             "desc.product.a.scale.mode is 3 with GROUPS_OF_K");
     REFUSED(product->m = (int64_t)1 << 30, "desc.product.m is 1073741824");
+    REFUSED(product->n = -1, "desc.product.n is -1");
+    REFUSED(product->a.ld = 3, "desc.product.a.ld is 3");
+    REFUSED(product->epilogue = (uint64_t)1 << 63, "desc.product.epilogue");
+    REFUSED((product->formula = "d = v + x", product->operand_count = 0), "desc.product.formula, column");
 }
 
 static char said[1024];
@@ -485,15 +489,22 @@ static void a_run_wants_its_own_plan_lists_and_workspace(void) {
     RUN_REFUSED("args.ends is");
     args.ends = (const int32_t *)memory[2];
     RUN_REFUSED("overlaps args.ends");
+    args.ends = (const int32_t *)memory[3], args.product.d = NULL;
+    RUN_REFUSED("args.product.d is NULL");
+    args.product.d = memory[0];
+    RUN_REFUSED("args.product.a");
+    args.product.d = memory[2], args.product.bias = memory[1];
+    RUN_REFUSED("args.product.bias is given");
+    args.product.bias = NULL;
     args.ends = (const int32_t *)memory[3], args.index_a = args.ends;
     RUN_REFUSED("args.index_a is given, but desc.gather_a is 0");
     args.index_a = NULL, args.weights = (const float *)memory[3];
     RUN_REFUSED("args.weights is given, but desc.weighted is 0");
     args.weights = NULL;
     if (!here->is_host) {
-        RUN_REFUSED("args.workspace is NULL");
+        RUN_REFUSED("args.product.workspace is NULL");
         args.product.workspace = memory[4], args.product.workspace_size = details.workspace_size - 1;
-        RUN_REFUSED("args.workspace_size is");
+        RUN_REFUSED("args.product.workspace_size is");
     }
     args.product.workspace = memory[4], args.product.workspace_size = details.workspace_size + 256;
     CHECK(gemmepi_run_grouped(plan, &args, stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
