@@ -561,6 +561,8 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
     int is_da = tensor == GEMMEPI__L_DA;
     const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db, *of = is_da ? &layer->a : &layer->b;
     int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
+    int is_f64 = layer->a.dtype == GEMMEPI_F64;
+    uint32_t accepted = is_f64 ? 1u << GEMMEPI_F64 : GEMMEPI__VECTOR_TYPES;
     gemmepi_matmul_desc desc;
     gemmepi__problem problem;
     gemmepi_status status;
@@ -579,19 +581,18 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
     if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
                              gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
-    if (matrix->dtype != GEMMEPI_F64 &&
-        !(gemmepi__dtype_is_known(matrix->dtype) && GEMMEPI__VECTOR_TYPES >> matrix->dtype & 1))
+    if (!gemmepi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1))
         return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s.dtype is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)%s",
+            GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s",
             gemmepi__layer_name(task, tensor), (int)matrix->dtype,
             gemmepi__dtype_is_known(matrix->dtype) ? gemmepi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
+            gemmepi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
             gemmepi__dtype_is_known(matrix->dtype) ? "" : GEMMEPI__UNINITIALISED);
     memset(&desc, 0, sizeof desc);
     desc.m = of->transposed ? columns : rows;
     desc.n = of->transposed ? rows : columns;
     desc.batch = batch;
-    desc.a.dtype = desc.b.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    desc.a.dtype = desc.b.dtype = is_f64 ? GEMMEPI_F64 : GEMMEPI_F32;
     desc.d = *matrix;
     desc.d.transposed = 0;
     desc.flags = layer->flags & GEMMEPI_BATCH_INVARIANT;

@@ -757,7 +757,8 @@ static void types_that_do_not_go_together_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "b.dtype|b", NULL, use_dtype(GEMMEPI_F64), desc.b.dtype = GEMMEPI_F32);
     REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|b.dtype|a|b", NULL, desc.b.dtype = GEMMEPI_F64);
     REFUSED_DESC(INVALID_ARGUMENT, "dy.dtype", NULL, use_dtype(GEMMEPI_F64), desc.dy.dtype = GEMMEPI_F32);
-    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype", NULL, use_dtype(GEMMEPI_F64), desc.da.dtype = GEMMEPI_F32);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype", "layer in F64 are in F64", use_dtype(GEMMEPI_F64),
+                 desc.da.dtype = GEMMEPI_F32);
     REFUSED_DESC(INVALID_ARGUMENT, "db.dtype", NULL, use_dtype(GEMMEPI_F64), desc.db.dtype = GEMMEPI_F32);
     REFUSED_DESC(INVALID_ARGUMENT, "dbias.dtype", NULL, use_dtype(GEMMEPI_F64),
                  desc.dbias.dtype = GEMMEPI_F32);
@@ -767,7 +768,7 @@ static void types_that_do_not_go_together_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", NULL, desc.g_dtype = GEMMEPI_I32);
     REFUSED_DESC(INVALID_ARGUMENT, "dy.dtype", NULL, desc.dy.dtype = GEMMEPI_F64);
     REFUSED_DESC(INVALID_ARGUMENT, "dy.dtype", NULL, desc.dy.dtype = GEMMEPI_I32);
-    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype", NULL, desc.da.dtype = GEMMEPI_F64);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype", "a layer in", desc.da.dtype = GEMMEPI_F64);
     REFUSED_DESC(INVALID_ARGUMENT, "da.dtype", NULL, desc.da.dtype = GEMMEPI_E4M3);
     REFUSED_DESC(INVALID_ARGUMENT, "db.dtype", NULL, desc.db.dtype = GEMMEPI_E5M2);
     REFUSED_DESC(INVALID_ARGUMENT, "db.dtype", NULL, desc.db.dtype = GEMMEPI_I8);
