@@ -155,6 +155,31 @@ static void what_is_compiled_is_dumped_where_that_is_asked_for(void) {
     empty_folder();
 }
 
+/* A program may go elsewhere after it has made its context. */
+static void a_relative_dump_path_is_in_the_folder_of_when_the_context_was_made(void) {
+    static char data[1 << 20];
+    char here[500], name[80];
+    gemmepi_config config = fake_config();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = pass_alone();
+    gemmepi_plan *plan = NULL;
+    long length;
+    CHECK(getcwd(here, sizeof here) != NULL, "no current folder");
+    snprintf(name, sizeof name, "gemmepi-dump-%ld", (long)getpid());
+    snprintf(folder, sizeof folder, "%s/%s", here, name);
+    config.dump_path = name;
+    context = open_fake(&config);
+    CHECK(chdir("..") == 0, "cannot go up");
+    CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(chdir(here) == 0, "cannot go back");
+    gemmepi_plan_destroy(plan);
+    gemmepi_destroy(context);
+    nothing_is_left();
+    length = read_dumped("gemmepi_pass_f32_tanh_bias.cu", data, sizeof data);
+    CHECK(length > 0, "nothing is in %s", folder);
+    empty_folder();
+}
+
 static void a_dump_that_cannot_be_written_is_a_warning(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context;
@@ -185,6 +210,7 @@ int main(void) {
     RUN(a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew);
     RUN(an_nvrtc_that_serialises_wgmma_is_told_once);
     RUN(what_is_compiled_is_dumped_where_that_is_asked_for);
+    RUN(a_relative_dump_path_is_in_the_folder_of_when_the_context_was_made);
     RUN(a_dump_that_cannot_be_written_is_a_warning);
     return test_finish();
 }
