@@ -3832,7 +3832,8 @@ enum {
   GEMMEPI__FORMULA_LEAVES = 1536, /* more than there is room for in the text */
   GEMMEPI__FORMULA_NAME = 60, /* characters of an operand's name */
   GEMMEPI__GRAPH_NODES = GEMMEPI__FORMULA_NODES + GEMMEPI__FORMULA_LEAVES,
-  GEMMEPI__GRAPH_BUCKETS = 1024
+  GEMMEPI__GRAPH_BUCKETS = 1024,
+  GEMMEPI__SIMPLIFIED = 4096
 };
 
 /* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one without everything is WIDE. ANY does not change along
@@ -3872,15 +3873,23 @@ typedef struct gemmepi__assigned {
   int16_t reduction;
 } gemmepi__assigned;
 
+/* What an operation of nodes came to. */
+typedef struct gemmepi__simplified {
+  int16_t args[3], op, result;
+} gemmepi__simplified;
+
 typedef struct gemmepi__graph {
   const gemmepi__formula_desc *desc;
   int count, operations, most; /* operations at most */
+  int full; /* 1: there was no room; nothing more is made */
   int simplifies; /* 1: also where that is exact for finite numbers alone */
   int mode, n_width; /* of halves; whether n is NARROW or WIDE */
   int64_t group; /* columns of a group; 0: all are one */
   gemmepi__assigned assigned[GEMMEPI__FORMULA_OPERANDS + 1];
   int16_t next[GEMMEPI__GRAPH_NODES], buckets[GEMMEPI__GRAPH_BUCKETS];
   gemmepi__node nodes[GEMMEPI__GRAPH_NODES];
+  uint8_t masked[GEMMEPI__GRAPH_NODES]; /* whether a node is 0 by selection, and shows it: gemmepi__masks */
+  gemmepi__simplified simplified[GEMMEPI__SIMPLIFIED]; /* found last; op 0: nothing */
   int names
     [GEMMEPI__GRAPH_NODES]; /* where in the text the first name of a node stands, which is no output; -1: it has none */
 } gemmepi__graph;
@@ -3888,13 +3897,15 @@ typedef struct gemmepi__graph {
 static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_desc *desc, int n_width) {
   int i;
   graph->desc = desc;
-  graph->count = graph->operations = graph->simplifies = 0;
+  graph->count = graph->operations = graph->full = graph->simplifies = 0;
   graph->most = GEMMEPI__FORMULA_NODES;
   graph->mode = GEMMEPI__NO_HALVES;
   graph->group = 0;
   graph->n_width = n_width;
   for (i = 0; i < GEMMEPI__GRAPH_BUCKETS; i++)
     graph->buckets[i] = -1;
+  for (i = 0; i < GEMMEPI__SIMPLIFIED; i++)
+    graph->simplified[i].op = 0;
   for (i = 0; i <= GEMMEPI__FORMULA_OPERANDS; i++)
     graph->assigned[i].node = -1, graph->assigned[i].reduction = 0;
 }
@@ -3913,6 +3924,30 @@ static int gemmepi__same_node(const gemmepi__node *x, const gemmepi__node *y) {
   return memcmp(x, y, sizeof *x) == 0;
 }
 
+/* Whether a node is 0 by selection, and shows it: c ? x : 0, a sum or a choice of two such, a pair that has one, and its negative. 0 is so
+ itself. */
+static int gemmepi__masks(const gemmepi__graph *graph, const gemmepi__node *node) {
+  const gemmepi__node *nodes = graph->nodes;
+  const uint8_t *masked = graph->masked;
+  int x = node->args[0], y = node->args[1], z = node->args[2];
+  switch (node->op) {
+  case GEMMEPI__OP_NUMBER:
+    return node->number == 0;
+  case GEMMEPI__OP_SELECT:
+    return (masked[y] && (masked[z] || nodes[y].op == GEMMEPI__OP_NUMBER)) ||
+       (masked[z] && nodes[z].op == GEMMEPI__OP_NUMBER);
+  case GEMMEPI__OP_ADD:
+  case GEMMEPI__OP_SUB:
+    return masked[x] && masked[y];
+  case GEMMEPI__OP_BOTH:
+    return masked[x] || masked[y];
+  case GEMMEPI__OP_NEG:
+    return masked[x];
+  default:
+    return 0;
+  }
+}
+
 /* The node's number: of one that is there, or a new one; -1: there is no room. */
 static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
   uint64_t hash = GEMMEPI__HASH_START;
@@ -3922,11 +3957,14 @@ static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
   for (i = graph->buckets[bucket]; i >= 0; i = graph->next[i])
     if (gemmepi__same_node(&graph->nodes[i], node))
       return i;
-  if (graph->count == GEMMEPI__GRAPH_NODES || (node->op >= GEMMEPI__LEAVES && graph->operations == graph->most))
+  if (graph->count == GEMMEPI__GRAPH_NODES || (node->op >= GEMMEPI__LEAVES && graph->operations == graph->most)) {
+    graph->full = 1;
     return -1;
+  }
   graph->operations += node->op >= GEMMEPI__LEAVES;
   i = graph->count++;
   graph->nodes[i] = *node;
+  graph->masked[i] = (uint8_t)gemmepi__masks(graph, node);
   graph->names[i] = -1;
   graph->next[i] = graph->buckets[bucket];
   graph->buckets[bucket] = (int16_t)i;
@@ -4160,25 +4198,13 @@ static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
         : 0;
 }
 
-/* Whether every part of a node may be 0 by selection: c ? x : 0, and sums, pairs and selections of such. */
-static int gemmepi__is_masked(const gemmepi__graph *graph, int node, int depth) {
-  const gemmepi__node *n = &graph->nodes[node];
-  int first = n->op == GEMMEPI__OP_SELECT;
-  if (gemmepi__is_the_number(graph, node, 0) || gemmepi__zero_branch(graph, node))
-    return 1;
-  if (depth == 8 || (!first && n->op != GEMMEPI__OP_ADD && n->op != GEMMEPI__OP_SUB && n->op != GEMMEPI__OP_BOTH))
-    return 0;
-  return gemmepi__is_masked(graph, n->args[first], depth + 1) &&
-     gemmepi__is_masked(graph, n->args[first + 1], depth + 1);
-}
-
 /* (c ? x : 0) op y becomes c ? x op y : 0: a y that is NaN has no effect where it is not taken. So does all that is masked, part by part;
  -1: it is not. What is masked is the argument `which` of the operation. */
 static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
   int masked = node->args[which], other = node->args[1 - which], part, beside, i, made[2];
   const gemmepi__node parts = graph->nodes[masked];
   int first = parts.op == GEMMEPI__OP_SELECT;
-  if (gemmepi__is_number(graph, masked) || !gemmepi__is_masked(graph, masked, 0))
+  if (gemmepi__is_number(graph, masked) || !graph->masked[masked] || parts.args[first + 1] < 0)
     return -1;
   for (i = 0; i < 2; i++) {
     part = parts.args[first + i];
@@ -4189,6 +4215,19 @@ static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *n
   }
   return first ? gemmepi__make(graph, GEMMEPI__OP_SELECT, parts.args[0], made[0], made[1])
         : gemmepi__make(graph, parts.op, made[0], made[1], -1);
+}
+
+/* One half of columns of what is masked: of its parts, so that the selections are outside; of a pair, one of the two. -1: it stays. */
+static int gemmepi__half_of_parts(gemmepi__graph *graph, int op, int x) {
+  const gemmepi__node n = graph->nodes[x];
+  int i, made[3] = {-1, -1, -1};
+  if (n.op == GEMMEPI__OP_BOTH)
+    return n.args[op == GEMMEPI__OP_SECOND];
+  if (!graph->masked[x])
+    return -1;
+  for (i = 0; i < 3 && n.args[i] >= 0; i++)
+    made[i] = gemmepi__make(graph, op, n.args[i], -1, -1);
+  return gemmepi__make(graph, n.op, made[0], made[1], made[2]);
 }
 
 static int gemmepi__negative_selection(gemmepi__graph *graph, gemmepi__node select) {
@@ -4331,8 +4370,7 @@ static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *no
     return gemmepi__is_the_number(graph, x, 0) && x == y ? x : -1;
   case GEMMEPI__OP_FIRST:
   case GEMMEPI__OP_SECOND:
-    return gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) ? nodes[x].args[node->op == GEMMEPI__OP_SECOND]
-        : -1;
+    return gemmepi__half_of_parts(graph, node->op, x);
   default:
     return -1;
   }
@@ -4369,6 +4407,29 @@ static int gemmepi__result_type(const gemmepi__graph *graph, const gemmepi__node
         : GEMMEPI__OF_NUMBERS;
 }
 
+/* What was found for an operation of nodes, if it is still in the graph's table of such; -1: it is not. */
+static int gemmepi__found_before(const gemmepi__graph *graph, const gemmepi__node *node, int place) {
+  const gemmepi__simplified *s = &graph->simplified[place];
+  return s->op == node->op && memcmp(s->args, node->args, sizeof s->args) == 0 ? s->result : -1;
+}
+
+/* What the operation comes to; -1: it stays, or there is no room. A sum whose parts have parts in common would be gone through once for
+ each way to them: what was found is kept. */
+static int gemmepi__come_to(gemmepi__graph *graph, const gemmepi__node *node) {
+  int place = (int)(gemmepi__hash_word(gemmepi__hash(node->args, sizeof node->args), node->op) % GEMMEPI__SIMPLIFIED);
+  gemmepi__simplified *s = &graph->simplified[place];
+  int found = gemmepi__found_before(graph, node, place);
+  if (found >= 0)
+    return found;
+  found = gemmepi__simplify_node(graph, node);
+  if (found >= 0) {
+    s->op = node->op;
+    memcpy(s->args, node->args, sizeof s->args);
+    s->result = (int16_t)found;
+  }
+  return found;
+}
+
 /* The node with type and width filled in, or what it comes to. -1: there is no room, or an argument is -1; -2: widths differ. */
 static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
   int width = gemmepi__joint_width(graph, node), found;
@@ -4378,7 +4439,7 @@ static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
     return node->args[0];
   found = gemmepi__fold(graph, node);
   if (found < 0 && graph->simplifies)
-    found = gemmepi__simplify_node(graph, node);
+    found = gemmepi__come_to(graph, node);
   if (found >= 0)
     return found;
   node->width = (uint8_t)width;
@@ -4390,7 +4451,7 @@ static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
 static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z) {
   gemmepi__node node = gemmepi__node_of(op, x, y, z);
   int least = gemmepi__operation_of(op)->least;
-  if (x < 0 || (least > 1 && y < 0) || (least > 2 && z < 0))
+  if (x < 0 || (least > 1 && y < 0) || (least > 2 && z < 0) || graph->full)
     return -1;
   return gemmepi__finish(graph, &node);
 }

@@ -17,7 +17,8 @@ enum {
     GEMMEPI__FORMULA_LEAVES = 1536, /* more than there is room for in the text */
     GEMMEPI__FORMULA_NAME = 60,     /* characters of an operand's name */
     GEMMEPI__GRAPH_NODES = GEMMEPI__FORMULA_NODES + GEMMEPI__FORMULA_LEAVES,
-    GEMMEPI__GRAPH_BUCKETS = 1024
+    GEMMEPI__GRAPH_BUCKETS = 1024,
+    GEMMEPI__SIMPLIFIED = 4096
 };
 
 /* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one without everything is WIDE. ANY does not change along
@@ -57,15 +58,23 @@ typedef struct gemmepi__assigned {
     int16_t reduction;
 } gemmepi__assigned;
 
+/* What an operation of nodes came to. */
+typedef struct gemmepi__simplified {
+    int16_t args[3], op, result;
+} gemmepi__simplified;
+
 typedef struct gemmepi__graph {
     const gemmepi__formula_desc *desc;
     int count, operations, most; /* operations at most */
+    int full;                    /* 1: there was no room; nothing more is made */
     int simplifies;              /* 1: also where that is exact for finite numbers alone */
     int mode, n_width;           /* of halves; whether n is NARROW or WIDE */
     int64_t group;               /* columns of a group; 0: all are one */
     gemmepi__assigned assigned[GEMMEPI__FORMULA_OPERANDS + 1];
     int16_t next[GEMMEPI__GRAPH_NODES], buckets[GEMMEPI__GRAPH_BUCKETS];
     gemmepi__node nodes[GEMMEPI__GRAPH_NODES];
+    uint8_t masked[GEMMEPI__GRAPH_NODES]; /* whether a node is 0 by selection, and shows it: gemmepi__masks */
+    gemmepi__simplified simplified[GEMMEPI__SIMPLIFIED]; /* found last; op 0: nothing */
     int names
         [GEMMEPI__GRAPH_NODES]; /* where in the text the first name of a node stands, which is no output; -1: it has none */
 } gemmepi__graph;
@@ -73,13 +82,15 @@ typedef struct gemmepi__graph {
 static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_desc *desc, int n_width) {
     int i;
     graph->desc = desc;
-    graph->count = graph->operations = graph->simplifies = 0;
+    graph->count = graph->operations = graph->full = graph->simplifies = 0;
     graph->most = GEMMEPI__FORMULA_NODES;
     graph->mode = GEMMEPI__NO_HALVES;
     graph->group = 0;
     graph->n_width = n_width;
     for (i = 0; i < GEMMEPI__GRAPH_BUCKETS; i++)
         graph->buckets[i] = -1;
+    for (i = 0; i < GEMMEPI__SIMPLIFIED; i++)
+        graph->simplified[i].op = 0;
     for (i = 0; i <= GEMMEPI__FORMULA_OPERANDS; i++)
         graph->assigned[i].node = -1, graph->assigned[i].reduction = 0;
 }
@@ -98,6 +109,30 @@ static int gemmepi__same_node(const gemmepi__node *x, const gemmepi__node *y) {
     return memcmp(x, y, sizeof *x) == 0;
 }
 
+/* Whether a node is 0 by selection, and shows it: c ? x : 0, a sum or a choice of two such, a pair that has one, and its negative. 0 is so
+   itself. */
+static int gemmepi__masks(const gemmepi__graph *graph, const gemmepi__node *node) {
+    const gemmepi__node *nodes = graph->nodes;
+    const uint8_t *masked = graph->masked;
+    int x = node->args[0], y = node->args[1], z = node->args[2];
+    switch (node->op) {
+    case GEMMEPI__OP_NUMBER:
+        return node->number == 0;
+    case GEMMEPI__OP_SELECT:
+        return (masked[y] && (masked[z] || nodes[y].op == GEMMEPI__OP_NUMBER)) ||
+               (masked[z] && nodes[z].op == GEMMEPI__OP_NUMBER);
+    case GEMMEPI__OP_ADD:
+    case GEMMEPI__OP_SUB:
+        return masked[x] && masked[y];
+    case GEMMEPI__OP_BOTH:
+        return masked[x] || masked[y];
+    case GEMMEPI__OP_NEG:
+        return masked[x];
+    default:
+        return 0;
+    }
+}
+
 /* The node's number: of one that is there, or a new one; -1: there is no room. */
 static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
     uint64_t hash = GEMMEPI__HASH_START;
@@ -108,11 +143,14 @@ static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
         if (gemmepi__same_node(&graph->nodes[i], node))
             return i;
     if (graph->count == GEMMEPI__GRAPH_NODES ||
-        (node->op >= GEMMEPI__LEAVES && graph->operations == graph->most))
+        (node->op >= GEMMEPI__LEAVES && graph->operations == graph->most)) {
+        graph->full = 1;
         return -1;
+    }
     graph->operations += node->op >= GEMMEPI__LEAVES;
     i = graph->count++;
     graph->nodes[i] = *node;
+    graph->masked[i] = (uint8_t)gemmepi__masks(graph, node);
     graph->names[i] = -1;
     graph->next[i] = graph->buckets[bucket];
     graph->buckets[bucket] = (int16_t)i;

@@ -146,26 +146,13 @@ static int gemmepi__zero_branch(const gemmepi__graph *graph, int node) {
                                                           : 0;
 }
 
-/* Whether every part of a node may be 0 by selection: c ? x : 0, and sums, pairs and selections of such. */
-static int gemmepi__is_masked(const gemmepi__graph *graph, int node, int depth) {
-    const gemmepi__node *n = &graph->nodes[node];
-    int first = n->op == GEMMEPI__OP_SELECT;
-    if (gemmepi__is_the_number(graph, node, 0) || gemmepi__zero_branch(graph, node))
-        return 1;
-    if (depth == 8 ||
-        (!first && n->op != GEMMEPI__OP_ADD && n->op != GEMMEPI__OP_SUB && n->op != GEMMEPI__OP_BOTH))
-        return 0;
-    return gemmepi__is_masked(graph, n->args[first], depth + 1) &&
-           gemmepi__is_masked(graph, n->args[first + 1], depth + 1);
-}
-
 /* (c ? x : 0) op y becomes c ? x op y : 0: a y that is NaN has no effect where it is not taken. So does all that is masked, part by part;
    -1: it is not. What is masked is the argument `which` of the operation. */
 static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *node, int which) {
     int masked = node->args[which], other = node->args[1 - which], part, beside, i, made[2];
     const gemmepi__node parts = graph->nodes[masked];
     int first = parts.op == GEMMEPI__OP_SELECT;
-    if (gemmepi__is_number(graph, masked) || !gemmepi__is_masked(graph, masked, 0))
+    if (gemmepi__is_number(graph, masked) || !graph->masked[masked] || parts.args[first + 1] < 0)
         return -1;
     for (i = 0; i < 2; i++) {
         part = parts.args[first + i];
@@ -176,6 +163,19 @@ static int gemmepi__select_outside(gemmepi__graph *graph, const gemmepi__node *n
     }
     return first ? gemmepi__make(graph, GEMMEPI__OP_SELECT, parts.args[0], made[0], made[1])
                  : gemmepi__make(graph, parts.op, made[0], made[1], -1);
+}
+
+/* One half of columns of what is masked: of its parts, so that the selections are outside; of a pair, one of the two. -1: it stays. */
+static int gemmepi__half_of_parts(gemmepi__graph *graph, int op, int x) {
+    const gemmepi__node n = graph->nodes[x];
+    int i, made[3] = {-1, -1, -1};
+    if (n.op == GEMMEPI__OP_BOTH)
+        return n.args[op == GEMMEPI__OP_SECOND];
+    if (!graph->masked[x])
+        return -1;
+    for (i = 0; i < 3 && n.args[i] >= 0; i++)
+        made[i] = gemmepi__make(graph, op, n.args[i], -1, -1);
+    return gemmepi__make(graph, n.op, made[0], made[1], made[2]);
 }
 
 static int gemmepi__negative_selection(gemmepi__graph *graph, gemmepi__node select) {
@@ -326,8 +326,7 @@ static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *no
         return gemmepi__is_the_number(graph, x, 0) && x == y ? x : -1;
     case GEMMEPI__OP_FIRST:
     case GEMMEPI__OP_SECOND:
-        return gemmepi__is_op(graph, x, GEMMEPI__OP_BOTH) ? nodes[x].args[node->op == GEMMEPI__OP_SECOND]
-                                                          : -1;
+        return gemmepi__half_of_parts(graph, node->op, x);
     default:
         return -1;
     }
@@ -364,6 +363,30 @@ static int gemmepi__result_type(const gemmepi__graph *graph, const gemmepi__node
                                                                        : GEMMEPI__OF_NUMBERS;
 }
 
+/* What was found for an operation of nodes, if it is still in the graph's table of such; -1: it is not. */
+static int gemmepi__found_before(const gemmepi__graph *graph, const gemmepi__node *node, int place) {
+    const gemmepi__simplified *s = &graph->simplified[place];
+    return s->op == node->op && memcmp(s->args, node->args, sizeof s->args) == 0 ? s->result : -1;
+}
+
+/* What the operation comes to; -1: it stays, or there is no room. A sum whose parts have parts in common would be gone through once for
+   each way to them: what was found is kept. */
+static int gemmepi__come_to(gemmepi__graph *graph, const gemmepi__node *node) {
+    int place = (int)(gemmepi__hash_word(gemmepi__hash(node->args, sizeof node->args), node->op) %
+                      GEMMEPI__SIMPLIFIED);
+    gemmepi__simplified *s = &graph->simplified[place];
+    int found = gemmepi__found_before(graph, node, place);
+    if (found >= 0)
+        return found;
+    found = gemmepi__simplify_node(graph, node);
+    if (found >= 0) {
+        s->op = node->op;
+        memcpy(s->args, node->args, sizeof s->args);
+        s->result = (int16_t)found;
+    }
+    return found;
+}
+
 /* The node with type and width filled in, or what it comes to. -1: there is no room, or an argument is -1; -2: widths differ. */
 static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
     int width = gemmepi__joint_width(graph, node), found;
@@ -373,7 +396,7 @@ static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
         return node->args[0];
     found = gemmepi__fold(graph, node);
     if (found < 0 && graph->simplifies)
-        found = gemmepi__simplify_node(graph, node);
+        found = gemmepi__come_to(graph, node);
     if (found >= 0)
         return found;
     node->width = (uint8_t)width;
@@ -385,7 +408,7 @@ static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
 static int gemmepi__make(gemmepi__graph *graph, int op, int x, int y, int z) {
     gemmepi__node node = gemmepi__node_of(op, x, y, z);
     int least = gemmepi__operation_of(op)->least;
-    if (x < 0 || (least > 1 && y < 0) || (least > 2 && z < 0))
+    if (x < 0 || (least > 1 && y < 0) || (least > 2 && z < 0) || graph->full)
         return -1;
     return gemmepi__finish(graph, &node);
 }

@@ -539,6 +539,54 @@ static void ties_and_bends_have_the_slopes_that_are_told(void) {
     CHECK(slope("d = v > 0 ? abs(log(v)) + 0 * r : 0", 0, 0) == 0, "abs of it");
     CHECK(slope("d = v > 0 ? max(log(v), -5) + 0 * r : v", 0, 0) == 1, "max of it");
     CHECK(slope("t = log(v); d = (v > 0 ? (v > 1 ? t : 2 * t) : 0) + 0 * r", 0, 0) == 0, "a choice of it");
+    CHECK(slope("t = log(v); d = (v > 0 ? t : 0) + (v > 1 ? t : 1) + (v > 2 ? t : 2) + (v > 3 ? t : 3) + "
+                "(v > 4 ? t : 4) + (v > 5 ? t : 5) + (v > 6 ? t : 6) + (v > 7 ? t : 7) + (v > 8 ? t : 8) + "
+                "(v > 9 ? t : 9) + (v > 10 ? t : 10) + 0 * r",
+                0, 0) == 0,
+          "of what eleven do not take");
+}
+
+/* A half that is not read has the gradient 0, also where its logarithm would be NaN. */
+static void the_gradient_of_what_is_not_taken_stays_0_in_halves(void) {
+    DERIVES("d = left(log(v))", "v", NULL, "d_v = pair(dy / left(v), 0)");
+    DERIVES("l = log(v); d = left(v) > 0 ? left(l) * right(l) : 1", "v", NULL,
+            "/* derivatives that are 0: comparisons */\n"
+            "l = log(v);\n"
+            "t1 = left(v);\n"
+            "t2 = t1 > 0;\n"
+            "d_v = pair(t2 ? dy * right(l) / t1 : 0, t2 ? dy * left(l) / right(v) : 0)");
+    DERIVES("l = log(v); d = left(v) > 0 ? -left(l) : right(l)", "v", NULL,
+            "/* derivatives that are 0: comparisons */\n"
+            "t1 = left(v);\n"
+            "t2 = t1 > 0;\n"
+            "d_v = pair(t2 ? -(dy / t1) : 0, t2 ? 0 : dy / right(v))");
+}
+
+/* A formula in which each line has two choices of the line before. Its gradient is there, or too long. */
+static void check_chain(const char *around, int count) {
+    char text[8192];
+    int i, length = snprintf(text, sizeof text, "a0 = log(v)");
+    gemmepi_derive_desc desc;
+    for (i = 1; i <= count; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length,
+                           "; a%d = %s((v > %d ? a%d : 0) + (v > %d ? a%d : 0))", i, around, i, i - 1, i + 1,
+                           i - 1);
+    snprintf(text + length, sizeof text - (size_t)length, "; d = a%d", count);
+    memset(&desc, 0, sizeof desc);
+    desc.formula = text, desc.wrt = "v";
+    CHECK(gemmepi_derive(&desc, NULL, 0) > 0 ||
+              strstr(gemmepi_last_error(), "has more than 1024 operations") != NULL ||
+              strstr(gemmepi_last_error(), "characters; a formula has at most 4096") != NULL,
+          "%d: %s", count, gemmepi_last_error());
+}
+
+/* They would take minutes if the sums were gone through once for each way to what they share: 2 to the power of the lines. */
+static void chains_of_choices_are_derived_at_once(void) {
+    int count;
+    for (count = 4; count <= 60; count += 8) {
+        check_chain("", count);
+        check_chain("log", count);
+    }
 }
 
 /* >>operands and lengths */
@@ -683,6 +731,8 @@ int main(void) {
     RUN(numbers_of_f64_have_gradients);
     RUN(derivatives_that_are_0_are_told);
     RUN(ties_and_bends_have_the_slopes_that_are_told);
+    RUN(the_gradient_of_what_is_not_taken_stays_0_in_halves);
+    RUN(chains_of_choices_are_derived_at_once);
     RUN(operands_of_a_gradient_are_listed);
     RUN(results_that_are_read_become_inputs);
     RUN(derive_writes_as_snprintf_does);
