@@ -1316,8 +1316,11 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    all; those of FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
    row_max, row_argmax and their kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its
    kin, inputs with periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a
-   comment in the text says; rounded has 1. Inputs of min and max that are equal share the gradient, clamp passes it at its
-   bounds, and that of abs at 0 is 0. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+   comment in the text says; rounded has 1, and where the text has it, it rounds to the type of the d that the text is run with (over
+   tensors without y: F32). Inputs of min and max that are equal share the gradient, clamp passes it at its bounds, and that of abs at 0
+   is 0. What is not taken, or not read, has the gradient 0, whatever is NaN there. Refused is what one formula cannot say: sums over
+   columns of what does not change along them, in a formula with halves, and counts of columns (column, columns, uniform, sums) where
+   the gradient alone would not show that there are 2 n. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size);
 
 /* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
@@ -3860,6 +3863,7 @@ typedef struct gemmepi__formula_desc {
   const gemmepi_operand *operands;
   int operand_count;
   const char *value, *result; /* NULL: "v" and "d" */
+  const char *value_field; /* what the caller's struct calls value; NULL: "formula_value" */
   int without_value; /* 1: there is no v */
   int without_result; /* 1: there is no D */
   int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
@@ -4378,16 +4382,15 @@ static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *no
 
 /* >>nodes of nodes */
 
-/* The width of what an operation makes of these arguments; -1: they are of different widths. */
-static int gemmepi__joint_width(const gemmepi__graph *graph, const gemmepi__node *node) {
-  int i, width, joint = GEMMEPI__ANY;
+/* The width of what an operation makes of arguments so wide; -1: they are of different widths. */
+static int gemmepi__joint_width(int op, const int widths[3]) {
+  int i, joint = GEMMEPI__ANY;
   for (i = 0; i < 3; i++) {
-    width = node->args[i] >= 0 ? graph->nodes[node->args[i]].width : 0;
-    if (width && joint && width != joint)
+    if (widths[i] && joint && widths[i] != joint)
       return -1;
-    joint = width ? width : joint;
+    joint = widths[i] ? widths[i] : joint;
   }
-  switch (node->op) {
+  switch (op) {
   case GEMMEPI__OP_FIRST:
   case GEMMEPI__OP_SECOND:
     return joint == GEMMEPI__NARROW ? -1 : joint ? (int)GEMMEPI__NARROW : (int)GEMMEPI__ANY;
@@ -4432,7 +4435,10 @@ static int gemmepi__come_to(gemmepi__graph *graph, const gemmepi__node *node) {
 
 /* The node with type and width filled in, or what it comes to. -1: there is no room, or an argument is -1; -2: widths differ. */
 static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
-  int width = gemmepi__joint_width(graph, node), found;
+  int widths[3], i, width, found;
+  for (i = 0; i < 3; i++)
+    widths[i] = node->args[i] >= 0 ? graph->nodes[node->args[i]].width : 0;
+  width = gemmepi__joint_width(node->op, widths);
   if (width < 0)
     return -2;
   if ((node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND) && width == GEMMEPI__ANY)
@@ -4664,7 +4670,7 @@ static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_de
 /* All that can be said without the text. */
 static gemmepi_status gemmepi__check_formula_desc(const gemmepi__formula_desc *desc) {
   gemmepi_status status = GEMMEPI_OK;
-  const char *who;
+  const char *who, *value_field = desc->value_field ? desc->value_field : "formula_value";
   int i;
   if (!desc->text)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula is NULL");
@@ -4674,14 +4680,16 @@ static gemmepi_status gemmepi__check_formula_desc(const gemmepi__formula_desc *d
   if (desc->operand_count && !desc->operands)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
   if (!desc->without_value)
-    status = gemmepi__check_given_name("formula_value", -1, gemmepi__value_name(desc));
+    status = gemmepi__check_given_name(value_field, -1, gemmepi__value_name(desc));
   if (!status && !desc->without_result)
     status = gemmepi__check_given_name("formula_result", -1, gemmepi__result_name(desc));
   if (!status && !desc->without_value && !desc->without_result &&
     strcmp(gemmepi__value_name(desc), gemmepi__result_name(desc)) == 0)
     status =
-      gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula_value and desc.formula_result are both %s",
-        gemmepi__value_name(desc));
+      desc->result
+        ? gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s and desc.formula_result are both %s",
+          value_field, gemmepi__value_name(desc))
+        : gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is d, as the result is called; give it another name", value_field);
   for (i = 0; i < desc->operand_count && !status; i++) {
     status = gemmepi__check_given_name("operands", i, desc->operands[i].name);
     who = status ? NULL : gemmepi__who_is_called(desc, desc->operands[i].name, i);
@@ -5707,6 +5715,10 @@ static gemmepi_status gemmepi__check_wrt(const gemmepi__derivation *d, int which
   if (o->row_period || o->column_period)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
+  if (gemmepi__width_of(&d->graph, o->kind, o->width) < 0)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, which is %s columns wide and not read; the formula has %s "
+      "columns alone", o->name, o->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
+      d->graph.n_width == GEMMEPI__WIDE ? "n and n / 2" : "n and 2 n");
   return GEMMEPI_OK;
 }
 
@@ -5792,6 +5804,7 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
   d->desc.operands = desc->operands;
   d->desc.operand_count = desc->operand_count;
   d->desc.value = desc->value;
+  d->desc.value_field = "value";
   d->desc.accumulator = GEMMEPI_F32;
   gemmepi__take_operands_to_derive(d, desc);
   for (i = 0; desc->operands && i < desc->operand_count && i < GEMMEPI__FORMULA_OPERANDS; i++)
@@ -6068,34 +6081,66 @@ static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
   return operations <= GEMMEPI__FORMULA_NODES ? GEMMEPI_OK : gemmepi__refuse_size();
 }
 
-/* Whether the gradient reads or makes what is of the given width: how wide n is in its text depends on that. */
-static int gemmepi__has_width(const gemmepi__derivation *d, int width) {
-  const gemmepi__node *nodes = d->graph.nodes;
-  int i;
-  for (i = 0; i < d->graph.count; i++)
-    if (d->printer.uses[i] && nodes[i].width == width && nodes[i].op != GEMMEPI__OP_INDEX &&
-      (nodes[i].op < GEMMEPI__LEAVES || nodes[i].op == GEMMEPI__OP_BOTH))
+/* How wide an output of the gradient is. */
+static int gemmepi__width_of_gradient(const gemmepi__derivation *d, int which) {
+  return which == GEMMEPI__OF_VALUE
+       ? d->graph.n_width
+       : gemmepi__width_of(&d->graph, d->desc.operands[which].kind, d->desc.operands[which].width);
+}
+
+/* Of a formula with 2 n columns: whether its gradient, read as one with n columns and their halves, would be refused. If not, it is read
+ so. */
+static int gemmepi__tells_width(const gemmepi__derivation *d) {
+  const gemmepi__printer *p = &d->printer;
+  int widths[GEMMEPI__GRAPH_NODES], of_args[3], i, a, joint;
+  for (i = 0; i < d->graph.count; i++) {
+    const gemmepi__node *node = &d->graph.nodes[i];
+    widths[i] = node->width;
+    if (!p->uses[i] || node->op == GEMMEPI__OP_INDEX)
+      continue;
+    if (gemmepi__is_leaf(p, i)) {
+      if (node->width == GEMMEPI__WIDE)
+        return 1;
+      widths[i] = node->width ? (int)GEMMEPI__WIDE : (int)GEMMEPI__ANY;
+      continue;
+    }
+    for (a = 0; a < 3; a++)
+      of_args[a] = node->args[a] >= 0 ? widths[node->args[a]] : 0;
+    if ((joint = gemmepi__joint_width(node->op, of_args)) < 0)
       return 1;
-  for (i = 0; i < d->wrt_count; i++) /* the value is n columns wide */
-    if (d->wrt[i] != GEMMEPI__OF_VALUE && gemmepi__width_of(&d->graph, d->desc.operands[d->wrt[i]].kind,
-      d->desc.operands[d->wrt[i]].width) == width)
+    widths[i] = joint;
+  }
+  for (i = 0; i < d->wrt_count; i++) {
+    int width = gemmepi__width_of_gradient(d, d->wrt[i]);
+    if (width == GEMMEPI__WIDE || (width && widths[p->outputs[i].node] == GEMMEPI__NARROW))
+      return 1;
+  }
+  return 0;
+}
+
+/* What is another number where n is another part of all columns. */
+static int gemmepi__counts_columns(const gemmepi__derivation *d) {
+  const gemmepi__printer *p = &d->printer;
+  int i;
+  for (i = 0; i < d->graph.count; i++) {
+    const gemmepi__node *node = &d->graph.nodes[i];
+    if (p->uses[i] && (node->op == GEMMEPI__OP_UNIFORM || (node->op == GEMMEPI__OP_INDEX &&
+      (node->place == GEMMEPI__INDEX_COLUMN || node->place == GEMMEPI__INDEX_COLUMNS))))
+      return 1;
+  }
+  for (i = 0; i < p->output_count; i++)
+    if (p->outputs[i].reduction && d->graph.nodes[p->outputs[i].node].width &&
+      gemmepi__reductions[p->outputs[i].reduction].kind != GEMMEPI_PER_COLUMN)
       return 1;
   return 0;
 }
 
-/* Where the formula has what is 2 n columns wide and the gradient has not, or the other way round, columns would be others in it. */
+/* Where the formula has what is 2 n columns wide and the gradient has not, columns would be others in it. */
 static gemmepi_status gemmepi__check_columns(const gemmepi__derivation *d) {
-  int wide = d->graph.n_width == GEMMEPI__NARROW ? gemmepi__has_width(d, GEMMEPI__WIDE)
-        : !gemmepi__has_width(d, -1);
-  int i;
-  for (i = 0; i < d->graph.count && !wide; i++) {
-    const gemmepi__node *node = &d->graph.nodes[i];
-    if (d->printer.uses[i] && (node->op == GEMMEPI__OP_UNIFORM || (node->op == GEMMEPI__OP_INDEX &&
-      (node->place == GEMMEPI__INDEX_COLUMN || node->place == GEMMEPI__INDEX_COLUMNS))))
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "the gradient counts columns (column, columns, uniform), of which the formula has %s "
-        "as many: it cannot be said in one formula", d->graph.n_width == GEMMEPI__NARROW ? "twice" : "half");
-  }
+  if (d->graph.n_width == GEMMEPI__NARROW && gemmepi__counts_columns(d) && !gemmepi__tells_width(d))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "the gradient counts columns (column, columns, uniform, sums over them), of which the formula has "
+      "twice as many: it cannot be said in one formula");
   return GEMMEPI_OK;
 }
 
@@ -17505,7 +17550,9 @@ static void gemmepi__read_into_unit(gemmepi__host_formula *h, int o, int64_t ite
   const void *base = h->arguments->operands[o];
   double *value = &h->unit.operands[o][member].value;
   if (operand->kind == GEMMEPI_NUMBER)
-    *value = h->arguments->numbers[o];
+    *value = h->formula->accumulator == GEMMEPI_F32
+        ? (double)(float)h->arguments->numbers[o] /* as kernels */
+        : h->arguments->numbers[o];
   else if (operand->dtype == GEMMEPI_I64)
     h->unit.whole[o][member] = ((const int64_t *)base)[at];
   else if (operand->dtype == GEMMEPI_I32)

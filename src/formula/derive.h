@@ -56,6 +56,12 @@ static gemmepi_status gemmepi__check_wrt(const gemmepi__derivation *d, int which
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
+    if (gemmepi__width_of(&d->graph, o->kind, o->width) < 0)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.wrt names %s, which is %s columns wide and not read; the formula has %s "
+                             "columns alone",
+                             o->name, o->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
+                             d->graph.n_width == GEMMEPI__WIDE ? "n and n / 2" : "n and 2 n");
     return GEMMEPI_OK;
 }
 
@@ -150,6 +156,7 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
     d->desc.operands = desc->operands;
     d->desc.operand_count = desc->operand_count;
     d->desc.value = desc->value;
+    d->desc.value_field = "value";
     d->desc.accumulator = GEMMEPI_F32;
     gemmepi__take_operands_to_derive(d, desc);
     for (i = 0; desc->operands && i < desc->operand_count && i < GEMMEPI__FORMULA_OPERANDS; i++)
@@ -442,38 +449,68 @@ static gemmepi_status gemmepi__check_reads(const gemmepi__derivation *d) {
     return operations <= GEMMEPI__FORMULA_NODES ? GEMMEPI_OK : gemmepi__refuse_size();
 }
 
-/* Whether the gradient reads or makes what is of the given width: how wide n is in its text depends on that. */
-static int gemmepi__has_width(const gemmepi__derivation *d, int width) {
-    const gemmepi__node *nodes = d->graph.nodes;
-    int i;
-    for (i = 0; i < d->graph.count; i++)
-        if (d->printer.uses[i] && nodes[i].width == width && nodes[i].op != GEMMEPI__OP_INDEX &&
-            (nodes[i].op < GEMMEPI__LEAVES || nodes[i].op == GEMMEPI__OP_BOTH))
+/* How wide an output of the gradient is. */
+static int gemmepi__width_of_gradient(const gemmepi__derivation *d, int which) {
+    return which == GEMMEPI__OF_VALUE
+               ? d->graph.n_width
+               : gemmepi__width_of(&d->graph, d->desc.operands[which].kind, d->desc.operands[which].width);
+}
+
+/* Of a formula with 2 n columns: whether its gradient, read as one with n columns and their halves, would be refused. If not, it is read
+   so. */
+static int gemmepi__tells_width(const gemmepi__derivation *d) {
+    const gemmepi__printer *p = &d->printer;
+    int widths[GEMMEPI__GRAPH_NODES], of_args[3], i, a, joint;
+    for (i = 0; i < d->graph.count; i++) {
+        const gemmepi__node *node = &d->graph.nodes[i];
+        widths[i] = node->width;
+        if (!p->uses[i] || node->op == GEMMEPI__OP_INDEX)
+            continue;
+        if (gemmepi__is_leaf(p, i)) {
+            if (node->width == GEMMEPI__WIDE)
+                return 1;
+            widths[i] = node->width ? (int)GEMMEPI__WIDE : (int)GEMMEPI__ANY;
+            continue;
+        }
+        for (a = 0; a < 3; a++)
+            of_args[a] = node->args[a] >= 0 ? widths[node->args[a]] : 0;
+        if ((joint = gemmepi__joint_width(node->op, of_args)) < 0)
             return 1;
-    for (i = 0; i < d->wrt_count; i++) /* the value is n columns wide */
-        if (d->wrt[i] != GEMMEPI__OF_VALUE && gemmepi__width_of(&d->graph, d->desc.operands[d->wrt[i]].kind,
-                                                                d->desc.operands[d->wrt[i]].width) == width)
+        widths[i] = joint;
+    }
+    for (i = 0; i < d->wrt_count; i++) {
+        int width = gemmepi__width_of_gradient(d, d->wrt[i]);
+        if (width == GEMMEPI__WIDE || (width && widths[p->outputs[i].node] == GEMMEPI__NARROW))
+            return 1;
+    }
+    return 0;
+}
+
+/* What is another number where n is another part of all columns. */
+static int gemmepi__counts_columns(const gemmepi__derivation *d) {
+    const gemmepi__printer *p = &d->printer;
+    int i;
+    for (i = 0; i < d->graph.count; i++) {
+        const gemmepi__node *node = &d->graph.nodes[i];
+        if (p->uses[i] && (node->op == GEMMEPI__OP_UNIFORM ||
+                           (node->op == GEMMEPI__OP_INDEX &&
+                            (node->place == GEMMEPI__INDEX_COLUMN || node->place == GEMMEPI__INDEX_COLUMNS))))
+            return 1;
+    }
+    for (i = 0; i < p->output_count; i++)
+        if (p->outputs[i].reduction && d->graph.nodes[p->outputs[i].node].width &&
+            gemmepi__reductions[p->outputs[i].reduction].kind != GEMMEPI_PER_COLUMN)
             return 1;
     return 0;
 }
 
-/* Where the formula has what is 2 n columns wide and the gradient has not, or the other way round, columns would be others in it. */
+/* Where the formula has what is 2 n columns wide and the gradient has not, columns would be others in it. */
 static gemmepi_status gemmepi__check_columns(const gemmepi__derivation *d) {
-    int wide = d->graph.n_width == GEMMEPI__NARROW ? gemmepi__has_width(d, GEMMEPI__WIDE)
-                                                   : !gemmepi__has_width(d, -1);
-    int i;
-    for (i = 0; i < d->graph.count && !wide; i++) {
-        const gemmepi__node *node = &d->graph.nodes[i];
-        if (d->printer.uses[i] &&
-            (node->op == GEMMEPI__OP_UNIFORM ||
-             (node->op == GEMMEPI__OP_INDEX &&
-              (node->place == GEMMEPI__INDEX_COLUMN || node->place == GEMMEPI__INDEX_COLUMNS))))
-            return gemmepi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "the gradient counts columns (column, columns, uniform), of which the formula has %s "
-                "as many: it cannot be said in one formula",
-                d->graph.n_width == GEMMEPI__NARROW ? "twice" : "half");
-    }
+    if (d->graph.n_width == GEMMEPI__NARROW && gemmepi__counts_columns(d) && !gemmepi__tells_width(d))
+        return gemmepi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "the gradient counts columns (column, columns, uniform, sums over them), of which the formula has "
+            "twice as many: it cannot be said in one formula");
     return GEMMEPI_OK;
 }
 

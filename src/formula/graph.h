@@ -45,6 +45,7 @@ typedef struct gemmepi__formula_desc {
     const gemmepi_operand *operands;
     int operand_count;
     const char *value, *result; /* NULL: "v" and "d" */
+    const char *value_field;    /* what the caller's struct calls value; NULL: "formula_value" */
     int without_value;          /* 1: there is no v */
     int without_result;         /* 1: there is no D */
     int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */

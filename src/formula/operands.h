@@ -225,7 +225,7 @@ static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_de
 /* All that can be said without the text. */
 static gemmepi_status gemmepi__check_formula_desc(const gemmepi__formula_desc *desc) {
     gemmepi_status status = GEMMEPI_OK;
-    const char *who;
+    const char *who, *value_field = desc->value_field ? desc->value_field : "formula_value";
     int i;
     if (!desc->text)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula is NULL");
@@ -236,14 +236,17 @@ static gemmepi_status gemmepi__check_formula_desc(const gemmepi__formula_desc *d
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d",
                              desc->operand_count);
     if (!desc->without_value)
-        status = gemmepi__check_given_name("formula_value", -1, gemmepi__value_name(desc));
+        status = gemmepi__check_given_name(value_field, -1, gemmepi__value_name(desc));
     if (!status && !desc->without_result)
         status = gemmepi__check_given_name("formula_result", -1, gemmepi__result_name(desc));
     if (!status && !desc->without_value && !desc->without_result &&
         strcmp(gemmepi__value_name(desc), gemmepi__result_name(desc)) == 0)
         status =
-            gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula_value and desc.formula_result are both %s",
-                          gemmepi__value_name(desc));
+            desc->result
+                ? gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s and desc.formula_result are both %s",
+                                value_field, gemmepi__value_name(desc))
+                : gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                "desc.%s is d, as the result is called; give it another name", value_field);
     for (i = 0; i < desc->operand_count && !status; i++) {
         status = gemmepi__check_given_name("operands", i, desc->operands[i].name);
         who = status ? NULL : gemmepi__who_is_called(desc, desc->operands[i].name, i);

@@ -334,16 +334,15 @@ static int gemmepi__simplify_node(gemmepi__graph *graph, const gemmepi__node *no
 
 /* >>nodes of nodes */
 
-/* The width of what an operation makes of these arguments; -1: they are of different widths. */
-static int gemmepi__joint_width(const gemmepi__graph *graph, const gemmepi__node *node) {
-    int i, width, joint = GEMMEPI__ANY;
+/* The width of what an operation makes of arguments so wide; -1: they are of different widths. */
+static int gemmepi__joint_width(int op, const int widths[3]) {
+    int i, joint = GEMMEPI__ANY;
     for (i = 0; i < 3; i++) {
-        width = node->args[i] >= 0 ? graph->nodes[node->args[i]].width : 0;
-        if (width && joint && width != joint)
+        if (widths[i] && joint && widths[i] != joint)
             return -1;
-        joint = width ? width : joint;
+        joint = widths[i] ? widths[i] : joint;
     }
-    switch (node->op) {
+    switch (op) {
     case GEMMEPI__OP_FIRST:
     case GEMMEPI__OP_SECOND:
         return joint == GEMMEPI__NARROW ? -1 : joint ? (int)GEMMEPI__NARROW : (int)GEMMEPI__ANY;
@@ -389,7 +388,10 @@ static int gemmepi__come_to(gemmepi__graph *graph, const gemmepi__node *node) {
 
 /* The node with type and width filled in, or what it comes to. -1: there is no room, or an argument is -1; -2: widths differ. */
 static int gemmepi__finish(gemmepi__graph *graph, gemmepi__node *node) {
-    int width = gemmepi__joint_width(graph, node), found;
+    int widths[3], i, width, found;
+    for (i = 0; i < 3; i++)
+        widths[i] = node->args[i] >= 0 ? graph->nodes[node->args[i]].width : 0;
+    width = gemmepi__joint_width(node->op, widths);
     if (width < 0)
         return -2;
     if ((node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND) && width == GEMMEPI__ANY)

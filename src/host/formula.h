@@ -136,7 +136,9 @@ static void gemmepi__read_into_unit(gemmepi__host_formula *h, int o, int64_t ite
     const void *base = h->arguments->operands[o];
     double *value = &h->unit.operands[o][member].value;
     if (operand->kind == GEMMEPI_NUMBER)
-        *value = h->arguments->numbers[o];
+        *value = h->formula->accumulator == GEMMEPI_F32
+                     ? (double)(float)h->arguments->numbers[o] /* as kernels */
+                     : h->arguments->numbers[o];
     else if (operand->dtype == GEMMEPI_I64)
         h->unit.whole[o][member] = ((const int64_t *)base)[at];
     else if (operand->dtype == GEMMEPI_I32)

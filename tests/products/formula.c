@@ -1011,6 +1011,21 @@ static void whole_numbers_are_exact(void) {
           gemmepi_last_error());
 }
 
+/* 0.1 of the text and 0.1 of the caller are one number, though F32 does not have it. */
+static void numbers_are_of_the_type_that_sums_are_in(void) {
+    static const gemmepi_dtype dtypes[] = {GEMMEPI_F32, GEMMEPI_F64};
+    double tenth = 0.1;
+    int t, i;
+    for (t = 0; t < 2; t++) {
+        small s;
+        start_small(&s, "d = k == 0.1 ? 1 : 2", dtypes[t]);
+        add_sized_operand(&s, "k", GEMMEPI_NUMBER, &tenth, sizeof tenth);
+        RUNS(&s);
+        for (i = 0; i < M * N; i++)
+            CHECK((t ? s.d[i] : (double)((float *)s.d)[i]) == 1, "%d: %d", t, i);
+    }
+}
+
 static void reductions_take_nan_infinity_and_ties_as_said(void) {
     const double n = nan(""), p = HUGE_VAL;
     double x[M * N], rows[3][M], of_columns[2][N];
@@ -1342,6 +1357,7 @@ static void run_all(void) {
     RUN(c_lies_dense_where_d_is_of_another_width);
     RUN(d_has_scale_and_amax_as_ever);
     RUN(whole_numbers_are_exact);
+    RUN(numbers_are_of_the_type_that_sums_are_in);
     RUN(reductions_take_nan_infinity_and_ties_as_said);
     RUN(what_is_not_taken_has_no_effect);
     RUN(over_nothing_reductions_are_0_and_minus_infinity);

@@ -472,6 +472,54 @@ static void a_gradient_whose_columns_would_be_others_is_refused(void) {
     CHECK(gemmepi_derive(&desc, NULL, 0) > 0, "%s", gemmepi_last_error());
 }
 
+/* Of 2 n columns that the formula sums, where nothing in the gradient's text says that they are more than n. */
+static void a_gradient_whose_sums_would_be_over_fewer_columns_is_refused(void) {
+    gemmepi_operand operands[4];
+    gemmepi_derive_desc desc;
+    char text[256];
+    memset(operands, 0, sizeof operands);
+    memset(&desc, 0, sizeof desc);
+    operands[0].name = "x", operands[0].kind = GEMMEPI_PER_ROW;
+    operands[1].name = "y", operands[1].kind = GEMMEPI_PER_ROW;
+    operands[2].name = "rs", operands[2].kind = GEMMEPI_PER_ROW, operands[2].output = 1;
+    operands[3].name = "wide", operands[3].kind = GEMMEPI_FULL, operands[3].width = GEMMEPI_WIDTH_DOUBLE;
+    operands[3].output = 1;
+    desc.operands = operands, desc.operand_count = 4;
+    desc.formula = "wide = pair(v, v); rs = row_sum(tanh(pair(x, y)))", desc.wrt = "x";
+    CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "the gradient counts columns"),
+          "%s", gemmepi_last_error());
+    desc.wrt = "x, v"; /* d_v is n columns wide, and made of halves */
+    CHECK(gemmepi_derive(&desc, text, sizeof text) > 0, "%s", gemmepi_last_error());
+    CHECK(strcmp(text,
+                 "d_v = left(dy_wide) + right(dy_wide);\nd_x = row_sum(left(dy_rs * d_tanh(pair(x, y))))") ==
+              0,
+          "%s", text);
+    desc.formula = "wide = pair(x, 1) * pair(v, v); rs = row_sum(v)", desc.wrt = "x";
+    CHECK(gemmepi_derive(&desc, NULL, 0) > 0, "%s", gemmepi_last_error()); /* dy_wide says it */
+}
+
+static void operands_and_names_that_no_formula_has_are_refused(void) {
+    gemmepi_operand operand;
+    gemmepi_derive_desc desc;
+    memset(&operand, 0, sizeof operand);
+    memset(&desc, 0, sizeof desc);
+    operand.name = "wide", operand.kind = GEMMEPI_FULL, operand.width = GEMMEPI_WIDTH_DOUBLE;
+    desc.operands = &operand, desc.operand_count = 1, desc.wrt = "wide", desc.formula = "d = v";
+    CHECK(gemmepi_derive(&desc, NULL, 0) == 0 &&
+              strcmp(gemmepi_last_error(),
+                     "desc.wrt names wide, which is 2 n columns wide and not read; the formula "
+                     "has n and n / 2 columns alone") == 0,
+          "%s", gemmepi_last_error());
+    desc.value = "d", desc.wrt = "d";
+    CHECK(gemmepi_derive(&desc, NULL, 0) == 0 &&
+              strcmp(gemmepi_last_error(),
+                     "desc.value is d, as the result is called; give it another name") == 0,
+          "%s", gemmepi_last_error());
+    desc.value = "7";
+    CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "desc.value is \"7\""), "%s",
+          gemmepi_last_error());
+}
+
 static void what_is_saved_and_has_no_columns_is_computed_anew(void) {
     DERIVES("d = 0.5 + s; oh = d * h", "h", "s,h,d", "d_h = dy_oh * (0.5 + s)");
 }
@@ -727,6 +775,8 @@ int main(void) {
     RUN(what_is_saved_is_read_and_the_rest_computed_anew);
     RUN(a_gradient_that_lacks_what_it_reads_is_refused);
     RUN(a_gradient_whose_columns_would_be_others_is_refused);
+    RUN(a_gradient_whose_sums_would_be_over_fewer_columns_is_refused);
+    RUN(operands_and_names_that_no_formula_has_are_refused);
     RUN(what_is_saved_and_has_no_columns_is_computed_anew);
     RUN(numbers_of_f64_have_gradients);
     RUN(derivatives_that_are_0_are_told);
