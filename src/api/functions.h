@@ -296,7 +296,8 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
 
 /* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
    Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
-   formula are as desc has them. Results that are read have become inputs. What is new has the kind and width of what it belongs
+   formula are as desc has them. Results that are read have become inputs, those of
+   reductions with dtype 0 in F32: for a formula that will run in F64 let desc give them F64. What is new has the kind and width of what it belongs
    to, dtype 0 but for gradients of FULL inputs without a tensor, which have the input's, no tensor, and strides that are 0.
    Widths count from the n of the formula that was derived: where the gradient is the epilogue of the product that makes dy, dy
    is that product's n, and is left out like the value otherwise. The names of what is new belong to the library and hold until
