@@ -1316,18 +1316,19 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    all; those of FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
    row_max, row_argmax and their kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its
    kin, inputs with periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a
-   comment in the text says; rounded has 1, and where the text has it, it rounds to the type of the d that the text is run with (over
-   tensors without y: F32). Inputs of min and max that are equal share the gradient, clamp passes it at its bounds, and that of abs at 0
-   is 0. What is not taken, or not read, has the gradient 0, whatever is NaN there. Refused is what one formula cannot say: sums over
-   columns of what does not change along them, in a formula with halves, and counts of columns (column, columns, uniform, sums) where
-   the gradient alone would not show that there are 2 n. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+   comment in the text says; rounded has 1, and where the text has it, it rounds to the type of the d that the text is run
+   with (over tensors without y: F32). Inputs of min and max that are equal share the gradient, clamp passes it at its bounds,
+   and that of abs at 0 is 0. What c ? a : b does not take, and a half that is not read, have the gradient 0, also where they
+   are NaN. What one formula cannot say is refused: sums over columns of what does not change along them, in a formula with
+   halves, and counts of columns (column, columns, uniform, sums) where the gradient alone would not show that there are 2 n.
+   Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size);
 
 /* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
    Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
-   formula are as desc has them. Results that are read have become inputs, those of
-   reductions with dtype 0 in F32: for a formula that will run in F64 let desc give them F64. What is new has the kind and width of what it belongs
-   to, dtype 0 but for gradients of FULL inputs without a tensor, which have the input's, no tensor, and strides that are 0.
+   formula are as desc has them. Results that are read have become inputs, those of reductions with dtype 0 in F32: for a
+   formula that will run in F64 let desc give them F64. What is new has the kind and width of what it belongs to, dtype 0 but
+   for gradients of FULL inputs without a tensor, which have the input's, no tensor, and strides that are 0.
    Widths count from the n of the formula that was derived: where the gradient is the epilogue of the product that makes dy, dy
    is that product's n, and is left out like the value otherwise. The names of what is new belong to the library and hold until
    this thread's next call. */
@@ -4411,20 +4412,14 @@ static int gemmepi__result_type(const gemmepi__graph *graph, const gemmepi__node
         : GEMMEPI__OF_NUMBERS;
 }
 
-/* What was found for an operation of nodes, if it is still in the graph's table of such; -1: it is not. */
-static int gemmepi__found_before(const gemmepi__graph *graph, const gemmepi__node *node, int place) {
-  const gemmepi__simplified *s = &graph->simplified[place];
-  return s->op == node->op && memcmp(s->args, node->args, sizeof s->args) == 0 ? s->result : -1;
-}
-
 /* What the operation comes to; -1: it stays, or there is no room. A sum whose parts have parts in common would be gone through once for
  each way to them: what was found is kept. */
 static int gemmepi__come_to(gemmepi__graph *graph, const gemmepi__node *node) {
   int place = (int)(gemmepi__hash_word(gemmepi__hash(node->args, sizeof node->args), node->op) % GEMMEPI__SIMPLIFIED);
   gemmepi__simplified *s = &graph->simplified[place];
-  int found = gemmepi__found_before(graph, node, place);
-  if (found >= 0)
-    return found;
+  int found;
+  if (s->op == node->op && memcmp(s->args, node->args, sizeof s->args) == 0)
+    return s->result;
   found = gemmepi__simplify_node(graph, node);
   if (found >= 0) {
     s->op = node->op;

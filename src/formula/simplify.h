@@ -362,21 +362,15 @@ static int gemmepi__result_type(const gemmepi__graph *graph, const gemmepi__node
                                                                        : GEMMEPI__OF_NUMBERS;
 }
 
-/* What was found for an operation of nodes, if it is still in the graph's table of such; -1: it is not. */
-static int gemmepi__found_before(const gemmepi__graph *graph, const gemmepi__node *node, int place) {
-    const gemmepi__simplified *s = &graph->simplified[place];
-    return s->op == node->op && memcmp(s->args, node->args, sizeof s->args) == 0 ? s->result : -1;
-}
-
 /* What the operation comes to; -1: it stays, or there is no room. A sum whose parts have parts in common would be gone through once for
    each way to them: what was found is kept. */
 static int gemmepi__come_to(gemmepi__graph *graph, const gemmepi__node *node) {
     int place = (int)(gemmepi__hash_word(gemmepi__hash(node->args, sizeof node->args), node->op) %
                       GEMMEPI__SIMPLIFIED);
     gemmepi__simplified *s = &graph->simplified[place];
-    int found = gemmepi__found_before(graph, node, place);
-    if (found >= 0)
-        return found;
+    int found;
+    if (s->op == node->op && memcmp(s->args, node->args, sizeof s->args) == 0)
+        return s->result;
     found = gemmepi__simplify_node(graph, node);
     if (found >= 0) {
         s->op = node->op;
