@@ -1,4 +1,4 @@
-/* gemmepi - matrix products with bias, activation or gradient in one pass, in one C header (version 0.14.0, MIT licence)
+/* gemmepi - matrix products with bias, activation or gradient in one pass, in one C header (version 0.15.0, MIT licence)
 
    The licence stands at the end of this file. README.md and docs/ of the repository say more.
 

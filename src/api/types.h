@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #define GEMMEPI_VERSION_MAJOR  0
-#define GEMMEPI_VERSION_MINOR  14
+#define GEMMEPI_VERSION_MINOR  15
 #define GEMMEPI_VERSION_PATCH  0
-#define GEMMEPI_VERSION_STRING "0.14.0"
+#define GEMMEPI_VERSION_STRING "0.15.0"
 #define GEMMEPI_VERSION        (GEMMEPI_VERSION_MAJOR * 10000 + GEMMEPI_VERSION_MINOR * 100 + GEMMEPI_VERSION_PATCH)
 
 /* Every struct below is zero-initialised by the user: = {0} in C, = {} in C++. A field left 0 has the default that its
