@@ -78,7 +78,7 @@ USERS := $(filter-out $(INSIDE),$(WHOLE_TESTS)) build/tests/table
 $(UNIT_TESTS) build/tests/kernels: INCLUDES := -Isrc -Itests
 # Each compiles gemmepi for itself. On the fake GPU nothing else takes time.
 $(INSIDE): CFLAGS += -O1
-ON_FAKE_GPU := $(patsubst %.c,build/%,$(shell grep -lE '"(fake_[a-z]+|left_out)\.h"' tests/unit/*.c))
+ON_FAKE_GPU := $(patsubst %.c,build/%,$(shell grep -lE '"(fake_[a-z]+|left_out|explained)\.h"' tests/unit/*.c))
 $(ON_FAKE_GPU): CFLAGS += -O0
 $(INSIDE): INCLUDES := -I. -Itests -DGEMMEPI_IMPLEMENTATION=
 build/tests/gpu/formula_pass: INCLUDES := -Isrc -Itests

@@ -28235,12 +28235,15 @@ static const gemmepi__route gemmepi__found_routes[] = {
   gemmepi__found_explain},
 };
 
-/* Which route a user is told: that of the plan within, and SPLIT of cuBLASLt's product with a launch behind it. */
+/* Returns the route that a user is told: that of the plan inside, and SPLIT of cuBLASLt's product with a launch behind it. */
+static gemmepi_route gemmepi__told_found_route(const gemmepi__problem *problem, gemmepi_route within) {
+  return within == GEMMEPI_ROUTE_LT && problem->found_scale != GEMMEPI_SCALE_TENSOR ? GEMMEPI_ROUTE_SPLIT
+        : within;
+}
+
 static const gemmepi__route *gemmepi__found_route(const gemmepi__matmul_plan *plan) {
-  gemmepi_route id = plan->v->route->id;
+  gemmepi_route id = gemmepi__told_found_route(&plan->problem, plan->v->route->id);
   const gemmepi__route *row = gemmepi__found_routes;
-  if (id == GEMMEPI_ROUTE_LT && plan->problem.found_scale != GEMMEPI_SCALE_TENSOR)
-    id = GEMMEPI_ROUTE_SPLIT;
   while (row->id != id)
     row++;
   return row;
@@ -29073,13 +29076,17 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
-/* With a formula what runs it now. */
+/* Returns the route that runs the product now: with a plan inside, what that one has become decides. */
 static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
+  if (!plan->v)
+    return plan->route->id;
+  if (gemmepi__finds_around(&plan->problem))
+    return gemmepi__told_found_route(&plan->problem, gemmepi__told_route(gemmepi__current_plan(plan->v)));
 #ifndef GEMMEPI_NO_FORMULA
-  if (plan->v)
-    return gemmepi__told_formula_route(plan);
-#endif
+  return gemmepi__told_formula_route(plan);
+#else
   return plan->route->id;
+#endif
 }
 
 static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
@@ -29229,12 +29236,10 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-/* Beside a formula: why it is not inside a kernel, and what the plan within was chosen from. */
-static void gemmepi__explain_within_formula(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+/* Says why a formula is not inside a kernel, and what the plan of v was chosen from. */
+static void gemmepi__explain_around_v(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
   const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
-  if (v->tuned_microseconds > 0)
-    gemmepi__append(text, "  the product is tuned: it took %.1f us\n", v->tuned_microseconds);
   if (step->is_composed) {
     gemmepi__explain_others(text, v);
     return;
@@ -29246,19 +29251,21 @@ static void gemmepi__explain_within_formula(gemmepi__text *text, const gemmepi__
 }
 #endif
 
-/* Of a plan with one within, which may have another. */
-static void gemmepi__explain_within(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  const gemmepi__matmul_plan *within = gemmepi__current_plan(plan->v);
-  if (!gemmepi__finds_around(&plan->problem)) {
-#ifndef GEMMEPI_NO_FORMULA
-    gemmepi__explain_within_formula(text, plan);
-#endif
+/* Says what the plan, or the plan inside it, was chosen from: nothing of an empty product, and of a formula that reads no product. */
+static void gemmepi__explain_choice(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__matmul_plan *inside = plan->v ? gemmepi__current_plan(plan->v) : NULL;
+  if (plan->route->enumerate)
+    gemmepi__explain_others(text, plan);
+  if (!inside)
     return;
-  }
-  if (within->v)
-    gemmepi__explain_within(text, within);
+  if (inside->tuned_microseconds > 0)
+    gemmepi__append(text, "  the product is tuned: it took %.1f us\n", inside->tuned_microseconds);
+  if (gemmepi__finds_around(&plan->problem))
+    gemmepi__explain_choice(text, inside);
+#ifndef GEMMEPI_NO_FORMULA
   else
-    gemmepi__explain_others(text, within);
+    gemmepi__explain_around_v(text, plan);
+#endif
 }
 
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
@@ -29289,10 +29296,7 @@ static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
       plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
   gemmepi__explain_invariance(text, plan);
-  if (plan->v)
-    gemmepi__explain_within(text, plan);
-  if (plan->route->enumerate)
-    gemmepi__explain_others(text, plan);
+  gemmepi__explain_choice(text, plan);
 }
 
 static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_plan *plan) {

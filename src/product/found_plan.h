@@ -38,12 +38,15 @@ static const gemmepi__route gemmepi__found_routes[] = {
      gemmepi__found_explain},
 };
 
-/* Which route a user is told: that of the plan within, and SPLIT of cuBLASLt's product with a launch behind it. */
+/* Returns the route that a user is told: that of the plan inside, and SPLIT of cuBLASLt's product with a launch behind it. */
+static gemmepi_route gemmepi__told_found_route(const gemmepi__problem *problem, gemmepi_route within) {
+    return within == GEMMEPI_ROUTE_LT && problem->found_scale != GEMMEPI_SCALE_TENSOR ? GEMMEPI_ROUTE_SPLIT
+                                                                                      : within;
+}
+
 static const gemmepi__route *gemmepi__found_route(const gemmepi__matmul_plan *plan) {
-    gemmepi_route id = plan->v->route->id;
+    gemmepi_route id = gemmepi__told_found_route(&plan->problem, plan->v->route->id);
     const gemmepi__route *row = gemmepi__found_routes;
-    if (id == GEMMEPI_ROUTE_LT && plan->problem.found_scale != GEMMEPI_SCALE_TENSOR)
-        id = GEMMEPI_ROUTE_SPLIT;
     while (row->id != id)
         row++;
     return row;

@@ -1,6 +1,6 @@
 /* The route fused where one of its kernels, or both, are left out of the program, on the fake GPU of fake_cuda.h. Whoever includes
    this defines GEMMEPI_NO_SM80, GEMMEPI_NO_SM90 or both. */
-#include "fake_cuda.h"
+#include "explained.h"
 
 typedef struct wanted {
     int arch;
@@ -120,5 +120,6 @@ int main(void) {
     RUN(what_is_left_out_is_said);
 #endif
     RUN(the_text_of_a_kernel_is_left_out);
+    RUN(plans_of_every_size_and_route_are_explained);
     return test_finish();
 }
