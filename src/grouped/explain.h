@@ -20,8 +20,7 @@ static void gemmepi__grouped_info(const gemmepi__grouped_plan *plan, gemmepi_pla
         details->tile_n =
             plan->route == GEMMEPI_ROUTE_FUSED ? plan->built.sm90.shape.tile_n : GEMMEPI__PLAIN_TILE;
         details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
-                            (plan->maps.function != NULL) + (plan->sums.function != NULL) +
-                            gemmepi__amax_count(&plan->problem);
+                            (plan->maps.function != NULL) + (plan->sums.function != NULL);
     }
     details->workspace_size = gemmepi__grouped_workspace(plan);
     details->compute = (gemmepi_compute)plan->problem.compute;

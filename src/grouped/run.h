@@ -25,7 +25,18 @@ static gemmepi__grouped_space gemmepi__divide_space(const gemmepi__grouped_plan 
     return space;
 }
 
+/* Points to each amax that the product's kernel raises from 0: of an empty D none is written. */
+static void gemmepi__point_amax_of_groups(const gemmepi__problem *problem,
+                                          const gemmepi__arguments *arguments,
+                                          gemmepi__groups_params *params) {
+    int i;
+    for (i = 0; i < 2 && !gemmepi__is_empty(problem); i++)
+        params->amax[i] = (unsigned *)arguments->pointers[GEMMEPI__AMAX_D + i];
+    params->amax_words = problem->accumulator == GEMMEPI_F64 ? 2 : 1;
+}
+
 static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan,
+                                             const gemmepi__arguments *arguments,
                                              const gemmepi__group_lists *lists,
                                              const gemmepi__grouped_space *space, gemmepi_stream stream) {
     const gemmepi_context *context = plan->base.context;
@@ -49,6 +60,7 @@ static gemmepi_status gemmepi__launch_groups(const gemmepi__grouped_plan *plan,
     params.parts = (gemmepi__group_part *)(void *)space->parts;
     params.faults =
         (gemmepi__fault *)gemmepi__load_pointer((gemmepi__atomic_pointer *)(uintptr_t)&context->faults);
+    gemmepi__point_amax_of_groups(&plan->problem, arguments, &params);
     return gemmepi__launch_kernel(context, &plan->groups, &params, "the check of groups", stream);
 }
 
@@ -121,7 +133,7 @@ static gemmepi_status gemmepi__launch_grouped(const gemmepi__grouped_plan *plan,
     const gemmepi_context *context = plan->base.context;
     gemmepi__grouped_space space = gemmepi__divide_space(plan, workspace);
     gemmepi__arguments own = *arguments;
-    gemmepi_status status = gemmepi__launch_groups(plan, lists, &space, stream);
+    gemmepi_status status = gemmepi__launch_groups(plan, arguments, lists, &space, stream);
     int operand;
     gemmepi__point_groups(plan, lists, &space, &own.groups);
 #ifndef GEMMEPI_NO_FORMULA

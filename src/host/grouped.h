@@ -240,7 +240,7 @@ static gemmepi_status gemmepi__host_grouped(const gemmepi__problem *problem,
                 gemmepi__host_group_of_rows(problem, arguments, lists, group, first, end, allocator, &amax);
         first = end;
     }
-    if (status)
+    if (status || gemmepi__is_empty(problem))
         return status;
     gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, amax.most[0]);
     gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_AUX, amax.most[1]);

@@ -162,6 +162,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
         return;
     }
 
+    // What the product's kernel raises
+    for (int i = 0; i < 2; i++)
+        if (p.amax[i] && blockIdx.x == 0 && (int)threadIdx.x < p.amax_words)
+            p.amax[i][threadIdx.x] = 0;
+
     // Parts of groups
     int own = 0, of_group[EACH], start = before;
     for (int i = 0; i < EACH; i++) {

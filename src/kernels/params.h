@@ -100,6 +100,8 @@ typedef struct gemmepi__groups_params {
     int *count;
     gemmepi__group_part *parts;
     gemmepi__fault *faults;
+    unsigned *amax[2]; /* of D and AUX, which become 0 unless something is wrong; NULL: none */
+    int amax_words;    /* of 32 bits each */
 } gemmepi__groups_params;
 
 /* groups.cu: rows gathered, in units of 16 bytes */

@@ -290,9 +290,9 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
     memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
 }
 
-/* Whether an amax is to be set to 0 before the run. */
+/* Whether an amax is to be set to 0 before the run. groups.cu does so for grouped products: only where their lists are right. */
 static int gemmepi__clears_amax(const gemmepi__problem *problem, int operand) {
-    return gemmepi__has_operand(problem, operand) &&
+    return gemmepi__has_operand(problem, operand) && !problem->grouping.groups &&
            !(operand == GEMMEPI__AMAX_D && problem->flags & GEMMEPI__AMAX_TO_HISTORY);
 }
 
