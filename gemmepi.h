@@ -5702,10 +5702,10 @@ static gemmepi_status gemmepi__check_wrt(const gemmepi__derivation *d, int which
       return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s twice", gemmepi__name_in(d, which));
   if (which == GEMMEPI__OF_VALUE)
     return GEMMEPI_OK;
-  o = &d->desc.operands[which];
-  if (which == GEMMEPI__RESULT || o->output)
+  if (which == GEMMEPI__RESULT || d->desc.operands[which].output)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, an output; accepted are inputs and the value",
       gemmepi__name_in(d, which));
+  o = &d->desc.operands[which];
   if (o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, whose whole numbers have no gradient", o->name);
   if (o->row_period || o->column_period)
@@ -5865,10 +5865,11 @@ static int gemmepi__new_leaf(gemmepi__derivation *d, int op, int output, int wid
 }
 
 static int gemmepi__width_of_output(const gemmepi__derivation *d, int output) {
-  const gemmepi_operand *o = &d->desc.operands[output];
-  int width = output == GEMMEPI__RESULT ? (int)d->graph.nodes[d->graph.assigned[output].node].width
-        : gemmepi__width_of(&d->graph, o->kind, o->width);
-  return output == GEMMEPI__RESULT && !width ? d->graph.n_width : width;
+  int width;
+  if (output != GEMMEPI__RESULT)
+    return gemmepi__width_of(&d->graph, d->desc.operands[output].kind, d->desc.operands[output].width);
+  width = (int)d->graph.nodes[d->graph.assigned[output].node].width;
+  return width ? width : d->graph.n_width;
 }
 
 /* A rule's expression. nodes: the arguments x, y and z, the result r and the upstream g. */

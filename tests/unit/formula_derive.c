@@ -610,6 +610,18 @@ static void the_gradient_of_what_is_not_taken_stays_0_in_halves(void) {
             "d_v = pair(t2 ? -(dy / t1) : 0, t2 ? 0 : dy / right(v))");
 }
 
+static void a_formula_without_operands_has_a_gradient(void) {
+    char text[64];
+    gemmepi_derive_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.formula = "d = sin(v)", desc.wrt = "v";
+    CHECK(gemmepi_derive(&desc, text, sizeof text) && strcmp(text, "d_v = dy * cos(v)") == 0, "%s", text);
+    desc.wrt = "d";
+    CHECK(!gemmepi_derive(&desc, text, sizeof text) &&
+              strstr(gemmepi_last_error(), "desc.wrt names d, an output"),
+          "%s", gemmepi_last_error());
+}
+
 /* A formula in which each line has two choices of the line before. Its gradient is there, or too long. */
 static void check_chain(const char *around, int count) {
     char text[8192];
@@ -769,6 +781,7 @@ static void names_of_gradients_are_kept_free(void) {
 
 int main(void) {
     RUN(gradients_are_what_differences_say);
+    RUN(a_formula_without_operands_has_a_gradient);
     RUN(gradients_are_short_and_read_like_the_formula);
     RUN(gradients_that_people_want_are_simplified);
     RUN(numbers_come_first_and_terms_together);
