@@ -730,7 +730,8 @@ typedef struct gemmepi_linear_args {
    Precedence is C's, and so are comments. At most 4,096 characters, 1,024 operations, 32 operands with names of up to 60 characters, and
    64 expressions within one another.
 
-   Names: v is what the formula is applied to, operands have the names that they are given; a name is defined once, before it is used.
+   Names: v is what the formula is applied to, operands have the names that they are given; a name is defined once, before it is used,
+   and something reads it.
    row, column and item count from 0; rows, columns and depth are the extents. They, and operands in I32 and I64, are whole numbers:
    exact where they are compared with each other, numbers like others in arithmetic. The names of functions are reserved, and those that
    begin with d_ or dy_ are for operands alone.

@@ -6,7 +6,7 @@
 
 typedef struct gemmepi__local {
     const char *name;
-    int16_t length, node;
+    int16_t length, node, is_read;
 } gemmepi__local;
 
 typedef struct gemmepi__parser {
@@ -42,25 +42,30 @@ static int gemmepi__refuse(const gemmepi__parser *p, size_t at, const char *form
 
 /* >>tokens */
 
-/* Over blanks and comments, to the next token, whose place is noted. 0: a comment has no end. */
-static int gemmepi__skip_blanks(gemmepi__parser *p) {
-    const char *t = p->text;
+/* Where the next token begins, over blanks and comments; of a comment that has no end where that begins. */
+static size_t gemmepi__next_token(const char *text, size_t at) {
+    const char *end;
     for (;;) {
-        while (t[p->at] == ' ' || t[p->at] == '\t' || t[p->at] == '\n' || t[p->at] == '\r')
-            p->at++;
-        p->token = p->at;
-        if (t[p->at] != '/' || (t[p->at + 1] != '/' && t[p->at + 1] != '*'))
-            return 1;
-        if (t[p->at + 1] == '/') {
-            while (t[p->at] && t[p->at] != '\n')
-                p->at++;
+        while (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r')
+            at++;
+        if (text[at] != '/' || (text[at + 1] != '/' && text[at + 1] != '*'))
+            return at;
+        if (text[at + 1] == '/') {
+            while (text[at] && text[at] != '\n')
+                at++;
         } else {
-            const char *end = strstr(t + p->at + 2, "*/");
+            end = strstr(text + at + 2, "*/");
             if (!end)
-                return 0;
-            p->at = (size_t)(end - t) + 2;
+                return at;
+            at = (size_t)(end - text) + 2;
         }
     }
+}
+
+/* To the next token, whose place is noted. 0: a comment has no end. */
+static int gemmepi__skip_blanks(gemmepi__parser *p) {
+    p->at = p->token = gemmepi__next_token(p->text, p->at);
+    return p->text[p->at] != '/' || p->text[p->at + 1] != '*';
 }
 
 /* Takes this sign if it is the next token. */
@@ -215,8 +220,10 @@ static int gemmepi__read_name(gemmepi__parser *p, size_t at, const char *name, s
     if (p->rule && length == 1 && (letter = strchr("xyzrg", name[0])) != NULL)
         return p->rule[letter - "xyzrg"];
     for (i = p->local_count - 1; i >= 0; i--)
-        if ((size_t)p->locals[i].length == length && memcmp(p->locals[i].name, name, length) == 0)
+        if ((size_t)p->locals[i].length == length && memcmp(p->locals[i].name, name, length) == 0) {
+            p->locals[i].is_read = 1;
             return p->locals[i].node;
+        }
     if (!desc->without_value && gemmepi__is_name(name, length, gemmepi__value_name(desc)))
         return gemmepi__leaf(p, at, GEMMEPI__OP_VALUE, 0, GEMMEPI__OF_NUMBERS, p->graph->n_width);
     if (!desc->without_result && gemmepi__is_name(name, length, gemmepi__result_name(desc)))
@@ -402,6 +409,31 @@ static int gemmepi__function(gemmepi__parser *p, size_t at, size_t length) {
 #define GEMMEPI__ROUNDS_TO_INFINITY \
     3.4028235677973366e38 /* in F32: its largest number and half of the last bit */
 
+/* Whether the digits of a number are all 0. */
+static int gemmepi__is_written_as_0(const char *text, size_t length) {
+    size_t i;
+    for (i = 0; i < length && text[i] != 'e' && text[i] != 'E'; i++)
+        if (text[i] > '0' && text[i] <= '9')
+            return 0;
+    return 1;
+}
+
+/* Whether a number of the text is one in the type of the accumulator: it does not become infinite, nor 0, nor in F32 a subnormal number that
+   has lost digits. */
+static int gemmepi__check_literal(const gemmepi__parser *p, size_t at, double number, size_t length) {
+    int is_f32 = p->graph->desc->accumulator != GEMMEPI_F64 && !p->graph->desc->of_any_type;
+    if (!(number <= DBL_MAX) || (is_f32 && number >= GEMMEPI__ROUNDS_TO_INFINITY))
+        return gemmepi__refuse(p, at, "the number is out of range; the largest %s is %s",
+                               number > DBL_MAX ? "F64" : "F32",
+                               number > DBL_MAX ? "1.7976931348623157e308" : "3.4028234663852886e38");
+    if (number > 0 ? !is_f32 || (float)number >= FLT_MIN || gemmepi__f32_holds(number)
+                   : gemmepi__is_written_as_0(p->text + at, length))
+        return 0;
+    return gemmepi__refuse(p, at, "the number is out of range; the smallest %s",
+                           is_f32 ? "F32 with all its digits is 1.1754943508222875e-38"
+                                  : "F64 is 4.9406564584124654e-324");
+}
+
 static int gemmepi__literal(gemmepi__parser *p, size_t length) {
     gemmepi_dtype accumulator = p->graph->desc->accumulator;
     size_t at = p->at;
@@ -416,11 +448,8 @@ static int gemmepi__literal(gemmepi__parser *p, size_t length) {
             p, at, "the number ends in what is none; accepted are digits, a point and an exponent");
     if (accumulator == GEMMEPI_I32 && !(number <= 2147483648.0 && floor(number) == number))
         return gemmepi__refuse(p, at, "with results in I32 numbers are whole and at most 2147483648");
-    if (!(number <= DBL_MAX) ||
-        (accumulator != GEMMEPI_F64 && !p->graph->desc->of_any_type && number >= GEMMEPI__ROUNDS_TO_INFINITY))
-        return gemmepi__refuse(p, at, "the number is out of range; the largest %s is %s",
-                               number > DBL_MAX ? "F64" : "F32",
-                               number > DBL_MAX ? "1.7976931348623157e308" : "3.4028234663852886e38");
+    if (gemmepi__check_literal(p, at, number, length) < 0)
+        return -1;
     node = gemmepi__number(p->graph, number);
     return node >= 0 ? node : gemmepi__refuse_room(p, at);
 }
@@ -660,6 +689,7 @@ static int gemmepi__statement(gemmepi__parser *p) {
         local->name = p->text + target.at;
         local->length = (int16_t)target.length;
         local->node = (int16_t)node;
+        local->is_read = 0;
         if (p->graph->names[node] < 0)
             p->graph->names[node] = (int)target.at;
         return 0;
@@ -669,6 +699,58 @@ static int gemmepi__statement(gemmepi__parser *p) {
     p->graph->assigned[target.output].node = (int16_t)node;
     p->graph->assigned[target.output].reduction =
         (int16_t)(p->graph->desc->exchanged ? gemmepi__reduction_across(reduction) : reduction);
+    return 0;
+}
+
+/* How many letters are to be changed, put in or left out to make one name of another. */
+static int gemmepi__distance_of_names(const char *x, size_t length, const char *y) {
+    uint8_t row[GEMMEPI__FORMULA_NAME + 1];
+    size_t i, j, other = strlen(y);
+    int before, least;
+    for (j = 0; j <= other; j++)
+        row[j] = (uint8_t)j;
+    for (i = 0; i < length; i++) {
+        before = row[0];
+        row[0] = (uint8_t)(i + 1);
+        for (j = 0; j < other; j++) {
+            least = before + (x[i] != y[j]);
+            before = row[j + 1];
+            least = least < before + 1 ? least : before + 1;
+            row[j + 1] = (uint8_t)(least < row[j] + 1 ? least : row[j] + 1);
+        }
+    }
+    return row[other];
+}
+
+/* The name of an operand or of D that is nearest to this one, at most two letters and half of them away, or NULL. */
+static const char *gemmepi__nearest_name(const gemmepi__formula_desc *desc, const char *name, size_t length) {
+    const char *nearest = NULL, *other;
+    int i, distance, least = 3;
+    for (i = -desc->operand_count; i <= -desc->without_result && length <= GEMMEPI__FORMULA_NAME; i++) {
+        other = i < 0 ? desc->operands[-1 - i].name : gemmepi__result_name(desc);
+        distance = gemmepi__distance_of_names(name, length, other);
+        if (distance < least && 2 * (size_t)distance <= (strlen(other) > length ? strlen(other) : length)) {
+            nearest = other;
+            least = distance;
+        }
+    }
+    return nearest;
+}
+
+static int gemmepi__check_all_read(const gemmepi__parser *p) {
+    int i;
+    for (i = 0; i < p->local_count; i++) {
+        const gemmepi__local *local = &p->locals[i];
+        const char *nearest;
+        if (local->is_read)
+            continue;
+        nearest = gemmepi__nearest_name(p->graph->desc, local->name, (size_t)local->length);
+        return gemmepi__refuse(p, (size_t)(local->name - p->text),
+                               "%.*s is assigned, but nothing reads it; %s%s%s",
+                               local->length > 60 ? 60 : local->length, local->name,
+                               nearest ? "did you mean " : "leave it out, or list it among desc.operands",
+                               nearest ? nearest : "", nearest ? "?" : " as an output");
+    }
     return 0;
 }
 
@@ -690,12 +772,10 @@ static int gemmepi__check_all_assigned(const gemmepi__parser *p) {
 
 static int gemmepi__parse_statements(gemmepi__parser *p) {
     for (;;) {
-        while (gemmepi__take(p, ";"))
-            ;
         if (!gemmepi__skip_blanks(p))
             return gemmepi__refuse_token(p, "");
         if (!p->text[p->at])
-            return gemmepi__check_all_assigned(p);
+            return gemmepi__check_all_read(p) < 0 ? -1 : gemmepi__check_all_assigned(p);
         if (gemmepi__statement(p) < 0)
             return -1;
         if (!gemmepi__take(p, ";") && p->text[p->token])

@@ -173,11 +173,13 @@ static gemmepi_operand gemmepi__operand_of_forward(const gemmepi_linear_desc *la
 
 /* >>what the layer adds */
 
+/* Beside its comments. */
 static int gemmepi__text_has_name(const char *text, const char *name) {
-    size_t length;
-    for (; *text; text += length ? length : 1) {
-        length = gemmepi__name_length(text);
-        if (length && gemmepi__is_name(text, length, name))
+    size_t at, length;
+    for (at = gemmepi__next_token(text, 0); text[at];
+         at = gemmepi__next_token(text, at + (length ? length : 1))) {
+        length = gemmepi__name_length(text + at);
+        if (length && gemmepi__is_name(text + at, length, name))
             return 1;
     }
     return 0;
@@ -250,9 +252,11 @@ static void gemmepi__draft_bare(gemmepi__draft *draft) {
 
 static void gemmepi__draft_forward(gemmepi__draft *draft) {
     const char *preact;
+    int saves = (draft->layer->flags & GEMMEPI_LINEAR_SAVED) != 0;
     gemmepi__list_operands_of_forward(draft);
-    gemmepi__draft_bias(draft);
-    if (draft->layer->flags & GEMMEPI_LINEAR_SAVED) {
+    if (saves || gemmepi__text_has_name(draft->layer->formula, draft->value)) /* else nothing reads P */
+        gemmepi__draft_bias(draft);
+    if (saves) {
         preact = gemmepi__new_name(draft, "preact");
         gemmepi__add_beside(draft, GEMMEPI__L_PREACT, GEMMEPI_FULL, preact)->output = 1;
         gemmepi__append(&draft->text, "%s = %s;\n", preact, draft->value);

@@ -126,7 +126,11 @@ static void operands_are_counted_and_named(void) {
 static void mistakes_in_the_text_are_told_by_the_callers_places(void) {
     BOTH(desc.formula = "d = v +", "desc.formula, column 8: the end is not expected here");
     BOTH(desc.formula = "x = v;\nd = x * y", "desc.formula, line 2, column 9: y is not known here");
-    BOTH(desc.formula = "x = v", "has assigned no output");
+    BOTH(desc.formula = "", "has assigned no output");
+    BOTH(desc.formula = "d = up;\nupp = v",
+         "desc.formula, line 2, column 1: upp is assigned, but nothing reads it", "did you mean up?");
+    BOTH(desc.formula = "d = v;;", "desc.formula, column 7: ';' is not expected here");
+    BOTH(desc.formula = "d = v / 1e-46", "desc.formula, column 9: the number is out of range");
     BOTH(desc.formula = "d = bias", "desc.formula, column 5: bias is not known here");
     BOTH(desc.formula = "d = row_sum(v)", "d is a matrix and cannot be a reduction");
     BOTH(desc.formula = "d = v; d_beta = column_sum(v)",
@@ -194,6 +198,12 @@ static void the_gradient_says_whether_it_needs_p(void) {
     TAKEN(1, (desc.flags = GEMMEPI_LINEAR_SAVED, args.da = args.db = args.dbias = NULL, args.bias = NULL));
     TAKEN(1, (desc.operand_count = 0, desc.operands = NULL, args.operands = NULL, desc.formula = "d = 2 * v",
               desc.flags &= ~GEMMEPI_LINEAR_SAVED, args.preact = NULL, args.bias = NULL, args.b = memory[1]));
+}
+
+static void a_formula_need_not_read_the_product(void) {
+    TAKEN(0, desc.formula = "d = up");
+    TAKEN(0, (desc.formula = "d = up // not of v", desc.flags &= ~GEMMEPI_LINEAR_SAVED, args.preact = NULL));
+    TAKEN(1, desc.formula = "d = up /* v */");
 }
 
 static void what_lies_otherwise_is_refused(void) {
@@ -287,6 +297,7 @@ int main(void) {
     RUN(gradients_have_rules);
     RUN(what_has_no_derivative_is_refused);
     RUN(the_gradient_says_whether_it_needs_p);
+    RUN(a_formula_need_not_read_the_product);
     RUN(what_lies_otherwise_is_refused);
     RUN(gradients_that_are_too_long_are_refused);
     RUN(arrays_and_pointers_are_wanted);

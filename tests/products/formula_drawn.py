@@ -202,6 +202,8 @@ class Drawn:
         self.types(r)
         self.extents(r)
         self.make()
+        while any(self.is_unread(*pair) for pair in self.statements):
+            self.statements = [pair for pair in self.statements if not self.is_unread(*pair)]
         self.text = "; ".join("%s = %s" % pair for pair in self.statements)
 
     def types(self, r):
@@ -224,6 +226,11 @@ class Drawn:
         if self.order == COLUMN_MAJOR:
             self.m, self.n = self.n, self.m
         self.transposed = [r.random() < 0.5, r.random() < 0.5]
+
+    def is_unread(self, name, _):
+        """whether it is a name of the formula's own that no statement has, which is refused"""
+        of_others = {"d"} | {o["name"] for o in self.operands}
+        return name not in of_others and not any(name in re.findall(r"[A-Za-z_]\w*", text) for _, text in self.statements)
 
     def is_read(self, name):
         """whether an output depends on it"""

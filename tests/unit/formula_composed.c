@@ -182,7 +182,7 @@ static const said_case said_cases[] = {
     {"d = d_gelu_tanh(r) * v + s", "sr", GEMMEPI_GELU_TANH | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL},
     {"d = v > 0 ? r : 0", "r", GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM},
     {"d = left(v) * silu(right(v)) + h", "h", GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_RESIDUAL},
-    {"unused = v * r; d = relu(v)", "r", GEMMEPI_RELU},
+    {"unused = v * r; d = 1 > 0 ? relu(v) : unused", "r", GEMMEPI_RELU},
     {"d = v * d_silu(r); g = column_sum(d)", "rg", GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD},
     /* like an epilogue, and none */
     {"d = relu(v + q)", "q", ANY_FORMULA},

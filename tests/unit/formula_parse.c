@@ -45,10 +45,10 @@ static void precedence_is_that_of_c(void) {
 }
 
 static void blanks_comments_and_names_mean_nothing(void) {
-    SAME("d=v+r*0.5", " /* of * all */ d =\n v // the value\n + r\t* 0.5 ; ; ");
+    SAME("d=v+r*0.5", " /* of * all */ d =\n v // the value\n + r\t* 0.5 ; // ; ");
     SAME("t = v + r; d = t * t", "another = v + r; d = another * another;");
     SAME("t = v + r; d = t * t", "d = (v + r) * (v + r)");
-    SAME("x = v; y = x + x; z = 3 * r; d = y", "d = v + v");
+    SAME("x = v; y = x + x; d = y", "d = v + v");
     SAME("d = relu(leaky_relu(v))", "d = relu(leaky_relu(v, 0.01))");
     NOT_SAME("d = leaky_relu(v)", "d = leaky_relu(v, 0.02)");
 }
@@ -219,7 +219,11 @@ static void check_refusal(const refusal *r, gemmepi_dtype accumulator) {
 static void mistakes_of_syntax_are_refused_with_their_place(void) {
     static const refusal refusals[] = {
         {"", 1, "has assigned no output"},
-        {"   ;;", 6, "has assigned no output"},
+        {"   ;;", 4, "';' is not expected here, but a statement: name = expression"},
+        {";d = v", 1, "';' is not expected here, but a statement"},
+        {"d = v;;", 7, "';' is not expected here, but a statement"},
+        {"x = v; ;d = x", 8, "';' is not expected here, but a statement"},
+        {"d = v; /* ; */ ;", 16, "';' is not expected here, but a statement"},
         {"d", 2, "the end is not expected here, but the '='"},
         {"d v", 3, "v is not expected here, but the '='"},
         {"d = ", 5, "the end is not expected here, but a number, a name, a function or '('"},
@@ -245,6 +249,10 @@ static void mistakes_of_syntax_are_refused_with_their_place(void) {
         {"d = 0x10", 5, "the number ends in what is none"},
         {"d = 1e999", 5, "out of range"},
         {"d = v * 4e38", 9, "out of range; the largest F32 is 3.4028234663852886e38"},
+        {"d = v / 1e-46", 9, "out of range; the smallest F32 with all its digits is 1.1754943508222875e-38"},
+        {"d = 1 * 0.0e1 + v * 1e-40", 21, "out of range; the smallest F32"},
+        {"d = v + 1e-999", 9, "out of range; the smallest F32"},
+        {"d = v + 1e-45", 9, "out of range; the smallest F32"},
         {"d = v * 3.4028236e38", 9, "out of range; the largest F32 is 3.4028234663852886e38"},
         {"d = exp(v", 10, "a comma or the ')'"},
         {"d = exp(v,)", 11, "')' is not expected"},
@@ -264,7 +272,7 @@ static void mistakes_of_syntax_are_refused_with_their_place(void) {
 
 static void wrong_counts_and_names_are_refused_with_their_place(void) {
     static const refusal refusals[] = {
-        {"x = 1; d = exp(v, r)", 12, "exp takes one value, two are given"},
+        {"x = 1; d = exp(x, r)", 12, "exp takes one value, two are given"},
         {"d =  v + silu(r, 2)", 10, "silu takes one value, two are given"},
         {"d = exp()", 5, "exp takes one value, none is given"},
         {"d = min(v)", 5, "min takes two values, one is given"},
@@ -292,7 +300,8 @@ static void wrong_counts_and_names_are_refused_with_their_place(void) {
         {"column = 3; d = v", 1, "column is a name of the language"},
         {"d_x = 3; d = v", 1, "names that begin with d_ or dy_ are for operands alone"},
         {"dy_x = 3; d = v", 1, "names that begin with d_ or dy_ are for operands alone"},
-        {"x = v", 6, "has assigned no output: neither an operand nor d"},
+        {"x = v", 1, "x is assigned, but nothing reads it; "},
+        {"", 1, "has assigned no output: neither an operand nor d"},
         {"d = v; x = rs", 12, "rs is an output and has no value yet"},
         {"d = v + uniform(s, 0)", 17, "the seed of uniform is an operand of the kind SCALAR in I64"},
         {"d = uniform(3, 0)", 13, "the seed of uniform"},
@@ -303,6 +312,54 @@ static void wrong_counts_and_names_are_refused_with_their_place(void) {
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F32);
+}
+
+static void a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for(void) {
+    static const refusal refusals[] = {
+        {"dd = v", 1, "dd is assigned, but nothing reads it; did you mean d?"},
+        {"d = v; label1 = p * label", 8, "label1 is assigned, but nothing reads it; did you mean label?"},
+        {"d = v;\n sede = p + s + seed", 2, "sede is assigned, but nothing reads it; did you mean seed?"},
+        {"d = v; t = r", 8,
+         "t is assigned, but nothing reads it; leave it out, or list it among desc.operands"},
+        {"t = r; d = v", 1, "t is assigned, but nothing reads it; leave it out"},
+        {"x = v; y = x * x; z = y; d = r", 19, "z is assigned, but nothing reads it"},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_F32);
+    SAME("x = v; y = 0 * x; d = 2 > 1 ? r : y", "d = r"); /* it is read where it has no effect */
+}
+
+static void numbers_of_f64_have_its_range(void) {
+    static const refusal refusals[] = {
+        {"d = v / 1e-400", 9, "out of range; the smallest F64 is 4.9406564584124654e-324"},
+        {"d = v * 1e309", 9, "out of range; the largest F64"},
+    };
+    static const char *const taken[] = {"d = v / 1e-46", "d = v / 1e-310", "d = v + 5e-324", "d = v * 1e39",
+                                        "d = v + 0.0e-999"};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_F64);
+    for (i = 0; i < GEMMEPI__COUNT(taken); i++) {
+        gemmepi__formula *f = parsed(taken[i], GEMMEPI_F64, GEMMEPI_F64);
+        CHECK(f != NULL, "%s: %s", taken[i], gemmepi_last_error());
+        freed(f);
+    }
+}
+
+static void small_numbers_that_f32_holds_are_accepted(void) {
+    static const char *const taken[] = {"d = v + 1.401298464324817e-45",
+                                        "d = v * 1.1754943508222875e-38",
+                                        "d = v + 1.1754943508222874e-38",
+                                        "d = v + 0.000e-50",
+                                        "d = v * 2e-38",
+                                        "d = v * 5.877471754111438e-39"};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(taken); i++) {
+        gemmepi__formula *f = parsed(taken[i], GEMMEPI_F32, GEMMEPI_F32);
+        CHECK(f != NULL, "%s: %s", taken[i], gemmepi_last_error());
+        freed(f);
+    }
 }
 
 static void outputs_and_reductions_are_refused_where_they_do_not_fit(void) {
@@ -508,7 +565,7 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("v is not known here", one_desc.without_value = 1);
     REFUSED("d is not known here", one_desc.without_result = 1, one_operand.output = 1,
             one_desc.text = "r = d");
-    REFUSED("has assigned no output", one_desc.without_result = 1, one_desc.text = "e = v");
+    REFUSED("has assigned no output", one_desc.without_result = 1, one_desc.text = "");
 }
 
 /* >>what is kept */
@@ -668,6 +725,9 @@ int main(void) {
     RUN(numbers_print_alike_in_locales_with_another_point);
     RUN(mistakes_of_syntax_are_refused_with_their_place);
     RUN(wrong_counts_and_names_are_refused_with_their_place);
+    RUN(a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for);
+    RUN(numbers_of_f64_have_its_range);
+    RUN(small_numbers_that_f32_holds_are_accepted);
     RUN(outputs_and_reductions_are_refused_where_they_do_not_fit);
     RUN(widths_that_do_not_fit_are_refused);
     RUN(whole_results_take_what_whole_numbers_have);
