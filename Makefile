@@ -73,7 +73,7 @@ build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
 
 # Unit tests include parts of src. The others are users of gemmepi.h, whose implementation is compiled once; those of INSIDE look into
 # it and have one of their own.
-INSIDE := build/tests/gpu/casts build/tests/gpu/formula_inside build/tests/gpu/formula_pass build/tests/gpu/fp8_shapes build/tests/gpu/fused build/tests/gpu/grouped_shapes build/tests/gpu/invariant build/tests/gpu/operands build/tests/gpu/refusal build/tests/gpu/weights
+INSIDE := build/tests/gpu/casts build/tests/gpu/formula_inside build/tests/gpu/formula_pass build/tests/gpu/fp8_shapes build/tests/gpu/fused build/tests/gpu/grouped_shapes build/tests/gpu/invariant build/tests/gpu/lt_known build/tests/gpu/operands build/tests/gpu/refusal build/tests/gpu/weights
 USERS := $(filter-out $(INSIDE),$(WHOLE_TESTS)) build/tests/table
 $(UNIT_TESTS) build/tests/kernels: INCLUDES := -Isrc -Itests
 # Each compiles gemmepi for itself. On the fake GPU nothing else takes time.

@@ -23355,6 +23355,12 @@ enum {
   GEMMEPI__SIDE_BY_SIDE /* into such that lie along k */
 };
 
+/* An algorithm of cuBLASLt's by what its attributes CUBLASLT_ALGO_CONFIG_... say, so that it is the same whatever else is offered. */
+#define GEMMEPI__LT_ALGORITHM_NUMBERS 9
+typedef struct gemmepi__lt_algorithm {
+  int32_t id, tile, stages, split, reduction, swizzle, custom, inner, cluster; /* id 0: none */
+} gemmepi__lt_algorithm;
+
 typedef struct gemmepi__candidate {
   gemmepi_route route;
   int engine; /* of FUSED: a row of gemmepi__engines, or ANY_ENGINE of a refusal for all */
@@ -23363,7 +23369,9 @@ typedef struct gemmepi__candidate {
   int applied; /* of FUSED: for runs alone whose alpha is 1 and which have no C */
   int copies[2]; /* of FUSED: of A and B */
   int bare; /* of SPLIT: without an epilogue of cuBLASLt's */
-  int algorithm; /* of LT and SPLIT: which of cuBLASLt's, from 1 on; 0: by a rule of ours */
+  int nth; /* of LT and SPLIT, while tuning: which of cuBLASLt's algorithms, from 1 on */
+  gemmepi__lt_algorithm
+    algorithm; /* of LT and SPLIT where nth is 0: cuBLASLt's, or one by a rule of ours */
   double microseconds; /* an estimate; 0: not known */
   double rank; /* what is compared: mostly the estimate */
   const char *refusal; /* why it cannot run the problem, or NULL */
@@ -23440,6 +23448,7 @@ typedef struct gemmepi__matmul_plan {
   int applied; /* for runs alone whose alpha is 1 and which have no C */
   double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
   int is_measured; /* the answer is this process's own, which another may not find again */
+  gemmepi__lt_algorithm algorithm; /* cuBLASLt's that it runs; id 0: none */
   size_t workspace_size;
   struct gemmepi__matmul_plan *
     v; /* on a GPU the plan within, or NULL: the product that a formula is applied to, or that a launch is
@@ -25944,6 +25953,9 @@ typedef struct gemmepi__lt_product {
   gemmepi__lt_matmul_desc desc;
   gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
   gemmepi__lt_algo algo;
+  gemmepi__lt_algorithm algorithm; /* its name */
+  const char *left_out; /* what another algorithm is known to do wrong, or NULL */
+  const char *not_with_c; /* what this one is known to do wrong where beta is not 0, or NULL */
   size_t workspace_size;
   int scalars; /* dtype of alpha and beta */
   int c_as_d; /* where C is not read, D may stand for it */
@@ -25951,24 +25963,6 @@ typedef struct gemmepi__lt_product {
   int pointer_count;
   gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
 } gemmepi__lt_product;
-
-static gemmepi_status gemmepi__open_lt(gemmepi_context *context) {
-  gemmepi_status status = GEMMEPI_OK;
-  int result;
-  if (context->lt_handle)
-    return GEMMEPI_OK;
-  if (!context->has_cublaslt)
-    status = gemmepi__load_cublaslt(&context->loader, &context->cublaslt);
-  if (status)
-    return status;
-  context->has_cublaslt = 1;
-  result = context->cublaslt.create(&context->lt_handle);
-  if (result) {
-    context->lt_handle = NULL;
-    return gemmepi__cublaslt_failed(&context->cublaslt, result, "cublasLtCreate");
-  }
-  return GEMMEPI_OK;
-}
 
 static int gemmepi__lt_type(int dtype) {
   static const int types[] = {
@@ -26125,6 +26119,233 @@ static int gemmepi__lt_describe(const gemmepi__cublaslt *lt, const gemmepi__prob
 }
 /* A product by cuBLASLt: its algorithm, and its runs. */
 
+/* What is known to be wrong with cuBLASLt: a table by version and chip, asked when the library is opened, before it is asked for
+ algorithms, of each algorithm and of each run. NVIDIA's release notes are at docs.nvidia.com/cuda/cuda-toolkit-release-notes and
+ .../cublas-patch-release-notes; the number of a row is theirs. docs/routes.md prints the table. */
+
+/* What is asked about: a product, by an algorithm or by any. */
+typedef struct gemmepi__lt_question {
+  const gemmepi_context *context;
+  const gemmepi__problem *problem;
+  gemmepi__lt_use use;
+  const gemmepi__view *c, *d; /* the product's */
+  const gemmepi__lt_algorithm *algorithm; /* NULL: whichever it will be */
+} gemmepi__lt_question;
+
+/* About a product into the problem's own D, by any algorithm. */
+static gemmepi__lt_question gemmepi__lt_question_of(const gemmepi_context *context,
+  const gemmepi__problem *problem, gemmepi__lt_use use) {
+  gemmepi__lt_question question;
+  question.context = context;
+  question.problem = problem;
+  question.use = use;
+  question.c = &problem->views[GEMMEPI__C];
+  question.d = &problem->views[GEMMEPI__D];
+  question.algorithm = NULL;
+  return question;
+}
+
+typedef enum gemmepi__lt_asked {
+  GEMMEPI__LT_ASKED_OPENING, /* a warning: what decides cannot be seen from here */
+  GEMMEPI__LT_ASKED_PRODUCT, /* no algorithm may run the product */
+  GEMMEPI__LT_ASKED_ALGORITHM,
+  GEMMEPI__LT_ASKED_RUN /* runs with C, that is beta other than 0 */
+} gemmepi__lt_asked;
+
+typedef struct gemmepi__lt_defect {
+  int from, before; /* versions, 120603 for 12.6.3: from the first with the defect to the first without */
+  int patched; /* the patch releases of March 2026 are without it, too */
+  int first_arch, last_arch;
+  int algorithm; /* cuBLASLt's number; 0: any */
+  gemmepi__lt_asked asked;
+  int (*applies)(const gemmepi__lt_question *); /* NULL: always */
+  const char *sentence; /* what goes wrong, and when */
+  const char *source;
+} gemmepi__lt_defect;
+
+/* >>conditions */
+
+/* Elements of k in a stage, by cuBLASLt's number of the stages (cublasLtMatmulStages_t of CUDA 13); 0: a number that is not known. */
+static int gemmepi__lt_stage(int stages) {
+  static const short listed[] = {0,  16, 16, 16, 16, 16, 16,  32,  32,  32,  32,  32,  32,
+        64, 64, 64, 64, 64, 64, 128, 128, 128, 128, 128, 128, 32,
+        8,  16, 8,  0,  0,  8,  8,   16,  32,  64,  128, 256, 768};
+  return stages >= 0 && stages < (int)GEMMEPI__COUNT(listed) ? listed[stages] : 0;
+}
+
+/* The split does not divide k, and the parts without the rest are whole stages. Of stages that are not known the smallest is counted. */
+static int gemmepi__lt_loses_end_of_k(const gemmepi__lt_question *q) {
+  int split = q->algorithm->split, stage = gemmepi__lt_stage(q->algorithm->stages);
+  return split > 1 && q->problem->k % split != 0 && q->problem->k / split % (stage ? stage : 8) == 0;
+}
+
+static int gemmepi__lt_has_long_lines(const gemmepi__lt_question *q) {
+  const gemmepi__view *views = q->problem->views;
+  return views[GEMMEPI__A].ld > INT_MAX / (views[GEMMEPI__A].bits / 8) ||
+     views[GEMMEPI__B].ld > INT_MAX / (views[GEMMEPI__B].bits / 8) ||
+     q->c->ld > INT_MAX / (q->c->bits / 8) || q->d->ld > INT_MAX / (q->d->bits / 8);
+}
+
+static int gemmepi__lt_is_vector(const gemmepi__lt_question *q) {
+  return q->problem->m == 1 || q->problem->n == 1;
+}
+
+static int gemmepi__lt_is_vector_with_bias(const gemmepi__lt_question *q) {
+  return gemmepi__lt_is_vector(q) && q->use == GEMMEPI__LT_WHOLE && gemmepi__has(q->problem, GEMMEPI_BIAS);
+}
+
+static int gemmepi__lt_spans_2_31(const gemmepi__view *view) {
+  return view->lines > INT_MAX / view->ld;
+}
+
+static int gemmepi__lt_is_vector_of_large_matrix(const gemmepi__lt_question *q) {
+  const gemmepi__view *views = q->problem->views;
+  return gemmepi__lt_is_vector(q) &&
+     (gemmepi__lt_spans_2_31(&views[GEMMEPI__A]) || gemmepi__lt_spans_2_31(&views[GEMMEPI__B]) ||
+       gemmepi__lt_spans_2_31(q->c) || gemmepi__lt_spans_2_31(q->d));
+}
+
+static int gemmepi__lt_is_very_long_vector(const gemmepi__lt_question *q) {
+  return gemmepi__lt_is_vector(q) && (q->problem->m > 3145680 || q->problem->n > 3145680);
+}
+
+static int gemmepi__lt_has_biases_of_items(const gemmepi__lt_question *q) {
+  return q->use == GEMMEPI__LT_WHOLE && q->problem->batch > 1 && gemmepi__has(q->problem, GEMMEPI_BIAS) &&
+     q->problem->views[GEMMEPI__BIAS].batch_stride != 0;
+}
+
+static int gemmepi__lt_sums_gradients_at_k_1(const gemmepi__lt_question *q) {
+  return q->use == GEMMEPI__LT_WHOLE && q->problem->k == 1 &&
+     (gemmepi__has(q->problem, GEMMEPI__ANY_BGRAD) || gemmepi__has(q->problem, GEMMEPI_BACKWARD));
+}
+
+static int gemmepi__lt_has_fp8_gelu(const gemmepi__lt_question *q) {
+  return q->use == GEMMEPI__LT_WHOLE && gemmepi__is_fp8_product(q->problem) &&
+     !gemmepi__is_fp8(q->d->dtype) && gemmepi__activation(q->problem->epilogue) == GEMMEPI_GELU_TANH;
+}
+
+/* Documented are a bias of D's type, beside F32 BF16 and beside fp8 C's, and an aux of D's type. */
+static int gemmepi__lt_has_other_fp8_bias_or_aux(const gemmepi__lt_question *q) {
+  const gemmepi__view *views = q->problem->views;
+  int d = q->d->dtype, bias = gemmepi__is_fp8(d) ? q->c->dtype : d == GEMMEPI_F32 ? GEMMEPI_BF16 : d;
+  return q->use == GEMMEPI__LT_WHOLE && gemmepi__is_fp8_product(q->problem) &&
+     ((views[GEMMEPI__BIAS].dtype && views[GEMMEPI__BIAS].dtype != bias) ||
+       (views[GEMMEPI__AUX].dtype && views[GEMMEPI__AUX].bits != 1 && views[GEMMEPI__AUX].dtype != d));
+}
+
+static int gemmepi__lt_is_i8(const gemmepi__lt_question *q) {
+  return q->problem->common == GEMMEPI_I8;
+}
+
+static int gemmepi__lt_shares_an_operand(const gemmepi__lt_question *q) {
+  const gemmepi__view *a = &q->problem->views[GEMMEPI__A], *b = &q->problem->views[GEMMEPI__B];
+  return q->problem->batch > 1 &&
+     (a->batch_stride < a->lines * a->ld || b->batch_stride < b->lines * b->ld);
+}
+
+static int gemmepi__lt_has_scaled_c(const gemmepi__lt_question *q) {
+  return q->use == GEMMEPI__LT_WHOLE && gemmepi__is_fp8_product(q->problem) && q->c->scale != 0;
+}
+
+/* Whether a blocking stream of this context is captured: the driver refuses the legacy stream then, and leaves the capture as it is. */
+static int gemmepi__lt_is_captured(const gemmepi__lt_question *q) {
+  gemmepi__cu_stream legacy = (gemmepi__cu_stream)(uintptr_t)GEMMEPI__CU_STREAM_LEGACY;
+  int status = 0;
+  return q->context->driver.stream_is_capturing(legacy, &status) ==
+     GEMMEPI__CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+}
+
+/* >>the table */
+
+static const gemmepi__lt_defect gemmepi__lt_defects[] = {
+  {120603, 130800, 0, 90, 119, 66, GEMMEPI__LT_ASKED_ALGORITHM, gemmepi__lt_loses_end_of_k,
+  "split-k leaves out the end of k where it does not divide k and its parts are whole stages", "6580689"},
+  {120603, 130300, 1, 90, 119, 66, GEMMEPI__LT_ASKED_ALGORITHM, gemmepi__lt_has_long_lines,
+  "results are wrong where ld in bytes is 2^31 or more", "CUB-9572"},
+  {0, 130300, 1, 90, 90, 66, GEMMEPI__LT_ASKED_RUN, gemmepi__lt_has_scaled_c,
+  "fp8 products hang where beta is not 0 and the scale of C is 0", "CUB-9627"},
+  {130501, 130601, 0, 0, INT_MAX, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_is_captured,
+  "asking for an algorithm ends the capture of a blocking stream", "6288786"},
+  {0, 120804, 0, 0, INT_MAX, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_is_vector_with_bias,
+  "results with BIAS may be wrong where m or n is 1", "5104822"},
+  {0, 120804, 0, 0, INT_MAX, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_is_vector_of_large_matrix,
+  "memory beyond the operands may be read where m or n is 1 and a matrix spans 2^31 elements", "5113092"},
+  {130600, 130601, 0, 120, 121, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_is_very_long_vector,
+  "results with beta C may be wrong where m or n is 1 and the other above 3145680", "CUB-10445"},
+  {130100, 130601, 0, 120, 121, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_shares_an_operand,
+  "memory beyond an operand that items share may be read", "6040940"},
+  {130000, 130002, 0, 0, INT_MAX, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_is_i8,
+  "products of I8 into I32 may be wrong", "CUB-8874"},
+  {0, 120603, 0, 0, INT_MAX, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_has_other_fp8_bias_or_aux,
+  "fp8 products may ignore the type of bias or aux", "4750343"},
+  {0, INT_MAX, 0, 0, INT_MAX, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_sums_gradients_at_k_1,
+  "gradients in the epilogue may be wrong, or use memory beyond the workspace, where k is 1",
+  "known issue of CUDA 12.4, not said to be resolved"},
+  {120200, 120304, 0, 0, INT_MAX, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_has_fp8_gelu,
+  "fp8 products with GELU may be wrong where D is C and beta is 1", "resolved in CUDA 12.3 Update 1"},
+  {0, 120300, 0, 90, 90, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_has_biases_of_items,
+  "each item may get the first item's bias", "known issue of CUDA 12.2, not listed from 12.3 on"},
+  {120800, 130300, 1, 100, 119, 66, GEMMEPI__LT_ASKED_OPENING, NULL,
+  "results may be wrong while another kernel uses tensor memory", "5807900"},
+  {120800, 120804, 0, 100, INT_MAX, 0, GEMMEPI__LT_ASKED_OPENING, NULL,
+  "launches of fp8, F16 and BF16 products may fail under rare circumstances", "5124406"},
+  {0, 130300, 0, 120, 121, 0, GEMMEPI__LT_ASKED_OPENING, NULL,
+  "16-bit products on 12.1 and fp8 products on 12.0 may read memory beyond their operands", "5846563"},
+  {0, 120405, 0, 90, 90, 0, GEMMEPI__LT_ASKED_OPENING, NULL,
+  "asking for an algorithm may end the program by a floating-point exception, as on parts of a GPU (MIG)",
+  "resolved in CUDA 12.4 Update 1"},
+};
+
+/* Whether the version is one of the patch releases of March 2026 (12.8.5, 12.9.2, 13.1.1, 13.2.2), or a later one of its series. */
+static int gemmepi__lt_is_patched(int version) {
+  return (version >= 120805 && version < 120900) || (version >= 120902 && version < 130000) ||
+     (version >= 130101 && version < 130200) || version >= 130202;
+}
+
+static int gemmepi__lt_is_affected(const gemmepi_context *context, const gemmepi__lt_defect *defect) {
+  int version = context->cublaslt.version, arch = context->arch;
+  return version >= defect->from && version < defect->before &&
+     !(defect->patched && gemmepi__lt_is_patched(version)) && arch >= defect->first_arch &&
+     arch <= defect->last_arch;
+}
+
+/* The first defect that is met, or NULL. */
+static const gemmepi__lt_defect *gemmepi__lt_known(const gemmepi__lt_question *question, gemmepi__lt_asked asked) {
+  size_t i;
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_defects); i++) {
+    const gemmepi__lt_defect *defect = &gemmepi__lt_defects[i];
+    if (defect->asked == asked && gemmepi__lt_is_affected(question->context, defect) &&
+      (!defect->algorithm || defect->algorithm == question->algorithm->id) && defect->applies(question))
+      return defect;
+  }
+  return NULL;
+}
+
+/* >>opening */
+
+static gemmepi_status gemmepi__open_lt(gemmepi_context *context) {
+  gemmepi_status status = GEMMEPI_OK;
+  size_t i;
+  int result;
+  if (context->lt_handle)
+    return GEMMEPI_OK;
+  if (!context->has_cublaslt)
+    status = gemmepi__load_cublaslt(&context->loader, &context->cublaslt);
+  if (status)
+    return status;
+  context->has_cublaslt = 1;
+  result = context->cublaslt.create(&context->lt_handle);
+  if (result) {
+    context->lt_handle = NULL;
+    return gemmepi__cublaslt_failed(&context->cublaslt, result, "cublasLtCreate");
+  }
+  for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_defects); i++)
+    if (gemmepi__lt_defects[i].asked == GEMMEPI__LT_ASKED_OPENING && gemmepi__lt_is_affected(context, &gemmepi__lt_defects[i]))
+      gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "cuBLASLt %d on this GPU: %s (NVIDIA: %s); a newer one is without",
+        context->cublaslt.version, gemmepi__lt_defects[i].sentence, gemmepi__lt_defects[i].source);
+  return GEMMEPI_OK;
+}
+
 /* >>choosing an algorithm */
 
 /* What one reduction over k may need; NVIDIA recommends 32 MiB for Hopper, and 4 MiB before. */
@@ -26160,8 +26381,29 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
 
 static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo, int attribute) {
   int32_t value = 0;
+  int is_short = attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID ||
+        attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
+  uint16_t short_value = 0;
   size_t written = 0;
+  if (is_short)
+    return lt->algo_config_get_attribute(algo, attribute, &short_value, sizeof short_value, &written)
+        ? 0
+        : short_value;
   return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
+}
+
+static gemmepi__lt_algorithm gemmepi__lt_name(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo) {
+  gemmepi__lt_algorithm name;
+  name.id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+  name.tile = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
+  name.stages = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_STAGES_ID);
+  name.split = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+  name.reduction = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+  name.swizzle = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING);
+  name.custom = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION);
+  name.inner = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID);
+  name.cluster = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID);
+  return name;
 }
 
 /* Rows x columns of cuBLASLt's tiles up to 35, which cublasLt.h numbers from 1 on. */
@@ -26211,14 +26453,14 @@ static void gemmepi__lt_tile(int number, int *tile_m, int *tile_n) {
 #define GEMMEPI__LT_SKIPS_ALPHA_0 13
 
 /* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
-static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
-  int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+static const char *gemmepi__lt_algorithm_fault(const gemmepi__lt_question *question) {
+  const gemmepi__problem *problem = question->problem;
+  int id = question->algorithm->id;
   int rounds_early =
     problem->views[GEMMEPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
-    use == GEMMEPI__LT_WHOLE &&
+    question->use == GEMMEPI__LT_WHOLE &&
     (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
-  if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && use != GEMMEPI__LT_BARE_ALPHA_1)
+  if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && question->use != GEMMEPI__LT_BARE_ALPHA_1)
     return "do not write D where alpha is 0";
   if (rounds_early && id != GEMMEPI__LT_ROUNDS_ONCE)
     return "may round to 16 bits before the epilogue";
@@ -26244,83 +26486,159 @@ static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 *
 #define GEMMEPI__LT_SHORT_K     2048
 #define GEMMEPI__LT_SHORT_WAVES 2
 
-/* The answer to take, of `count` good ones in the heuristic's order. */
+/* cuBLASLt's answers that may be taken, in its order. */
+typedef struct gemmepi__lt_answers {
+  gemmepi__lt_heuristic list[GEMMEPI__LT_ALGORITHMS];
+  gemmepi__lt_algorithm names[GEMMEPI__LT_ALGORITHMS];
+  int count;
+  const char *fault; /* what the last of those that break the contract does, or NULL */
+  const gemmepi__lt_defect *defect; /* what the last of those that are known to be wrong does, or NULL */
+} gemmepi__lt_answers;
+
+/* Leaves those that may be taken, of `count` answers. */
+static void gemmepi__lt_sort_out(const gemmepi__lt_question *about, int count, gemmepi__lt_answers *answers) {
+  const gemmepi__cublaslt *lt = &about->context->cublaslt;
+  gemmepi__lt_question question = *about;
+  int i;
+  for (i = 0; i < count; i++) {
+    gemmepi__lt_algorithm name;
+    const gemmepi__lt_defect *defect;
+    const char *fault;
+    if (answers->list[i].state)
+      continue;
+    name = gemmepi__lt_name(lt, &answers->list[i].algo);
+    question.algorithm = &name;
+    fault = gemmepi__lt_algorithm_fault(&question);
+    defect = gemmepi__lt_known(&question, GEMMEPI__LT_ASKED_ALGORITHM);
+    answers->fault = fault ? fault : answers->fault;
+    answers->defect = defect ? defect : answers->defect;
+    if (fault || defect)
+      continue;
+    answers->names[answers->count] = name;
+    answers->list[answers->count++] = answers->list[i];
+  }
+}
+
+/* The answer that a rule of ours takes. */
 static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-  const gemmepi__lt_heuristic *good, int count) {
-  const gemmepi__cublaslt *lt = &context->cublaslt;
+  const gemmepi__lt_answers *answers) {
   size_t t;
   int i;
   if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
-    problem->k > GEMMEPI__LT_SHORT_K || good[0].waves < GEMMEPI__LT_SHORT_WAVES)
+    problem->k > GEMMEPI__LT_SHORT_K || answers->list[0].waves < GEMMEPI__LT_SHORT_WAVES)
     return 0;
   for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
-    for (i = 0; i < count; i++)
-      if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) == gemmepi__lt_short_tiles[t] &&
-        gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
+    for (i = 0; i < answers->count; i++)
+      if (answers->names[i].tile == gemmepi__lt_short_tiles[t] && answers->names[i].split <= 1)
         return i;
   return 0;
 }
 
-/* algorithm: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */
-static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, int algorithm, gemmepi__lt_product *product) {
+/* The answer that the candidate names, or -1. */
+static int gemmepi__lt_find(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__candidate *candidate, const gemmepi__lt_answers *answers) {
+  int i;
+  if (candidate->nth)
+    return candidate->nth <= answers->count ? candidate->nth - 1 : -1;
+  if (!candidate->algorithm.id)
+    return gemmepi__lt_choose(context, problem, answers);
+  for (i = 0; i < answers->count; i++)
+    if (memcmp(&answers->names[i], &candidate->algorithm, sizeof candidate->algorithm) == 0)
+      return i;
+  return -1;
+}
+
+/* Has the heuristic's answers, as far as they may be taken. */
+static int gemmepi__lt_get_answers(const gemmepi__lt_question *question, const gemmepi__candidate *candidate,
+  gemmepi__lt_product *product, gemmepi__lt_answers *answers) {
+  const gemmepi_context *context = question->context;
   const gemmepi__cublaslt *lt = &context->cublaslt;
-  gemmepi__lt_heuristic answers[GEMMEPI__LT_ALGORITHMS];
+  const gemmepi__problem *problem = question->problem;
   gemmepi__lt_preference preference;
-  const char *fault = NULL;
   int32_t most = context->asked_multiprocessors;
-  int count = 0, good = 0, i, result;
-  memset(product, 0, sizeof *product);
-  if (problem->batch > INT_MAX)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1", (long long)problem->batch);
-  result = gemmepi__lt_describe(lt, problem, c, d, product);
+  int asked = candidate->nth || candidate->algorithm.id ? GEMMEPI__LT_ALGORITHMS : GEMMEPI__LT_FIRST,
+    count = 0;
+  int result = gemmepi__lt_describe(lt, problem, question->c, question->d, product);
   if (!result)
-    result = gemmepi__lt_describe_scales(lt, problem, use, product);
-  if (!result && use == GEMMEPI__LT_WHOLE)
+    result = gemmepi__lt_describe_scales(lt, problem, question->use, product);
+  if (!result && question->use == GEMMEPI__LT_WHOLE)
     result = gemmepi__lt_describe_epilogue(lt, problem, product);
   if (!result && most)
     result =
       gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &most, sizeof most);
   if (!result)
-    result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
+    result = gemmepi__lt_prefer(lt, problem, question->c, question->d, &preference);
   if (!result)
-    result = lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a, &product->c, &product->d,
-      &preference, algorithm ? GEMMEPI__LT_ALGORITHMS : GEMMEPI__LT_FIRST, answers, &count);
-  for (i = 0; i < count && !result; i++) {
-    const char *found =
-      answers[i].state ? NULL : gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
-    if (!found && !answers[i].state)
-      answers[good++] = answers[i];
-    fault = found ? found : fault;
-  }
-  if (good && algorithm > good)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has %d algorithms for it, and no %d", lt->version, good, algorithm);
-  if (good) {
-    const gemmepi__lt_heuristic *chosen =
-      &answers[algorithm ? algorithm - 1 : gemmepi__lt_choose(context, problem, answers, good)];
-    product->algo = chosen->algo;
-    product->workspace_size = chosen->workspace_size;
-    product->adds_in_place = gemmepi__lt_adds_in_place(problem, use);
-    return GEMMEPI_OK;
-  }
-  if (fault)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version, fault);
+    result = lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a,
+      &product->c, &product->d, &preference, asked, answers->list, &count);
+  if (!result)
+    gemmepi__lt_sort_out(question, count, answers);
+  return result;
+}
+
+/* The sentence for a problem that none of the answers runs. */
+static gemmepi_status gemmepi__lt_no_answer(const gemmepi__cublaslt *lt, const gemmepi__lt_answers *answers, int result) {
+  if (answers->defect)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d is known to be wrong here: %s (NVIDIA: %s)",
+      lt->version, answers->defect->sentence, answers->defect->source);
+  if (answers->fault)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version, answers->fault);
   if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED && result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
     return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
   return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has no algorithm for it (%s)", lt->version,
     lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
 
+static void gemmepi__lt_take(const gemmepi__lt_question *about, const gemmepi__lt_answers *answers, int taken,
+  gemmepi__lt_product *product) {
+  gemmepi__lt_question question = *about;
+  const gemmepi__lt_defect *of_runs;
+  product->algo = answers->list[taken].algo;
+  product->workspace_size = answers->list[taken].workspace_size;
+  product->algorithm = answers->names[taken];
+  product->adds_in_place = gemmepi__lt_adds_in_place(about->problem, about->use);
+  product->left_out = answers->defect ? answers->defect->sentence : NULL;
+  question.algorithm = &product->algorithm;
+  of_runs = gemmepi__lt_known(&question, GEMMEPI__LT_ASKED_RUN);
+  product->not_with_c = of_runs ? of_runs->sentence : NULL;
+}
+
+/* candidate: which algorithm */
+static gemmepi_status gemmepi__lt_ask(const gemmepi__lt_question *question,
+  const gemmepi__candidate *candidate, gemmepi__lt_product *product) {
+  const gemmepi__cublaslt *lt = &question->context->cublaslt;
+  gemmepi__lt_answers answers;
+  int result = 0, taken;
+  memset(product, 0, sizeof *product);
+  memset(&answers, 0, sizeof answers);
+  if (question->problem->batch > INT_MAX)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
+      (long long)question->problem->batch);
+  answers.defect = gemmepi__lt_known(question, GEMMEPI__LT_ASKED_PRODUCT);
+  if (!answers.defect)
+    result = gemmepi__lt_get_answers(question, candidate, product, &answers);
+  if (!answers.count)
+    return gemmepi__lt_no_answer(lt, &answers, result);
+  taken = gemmepi__lt_find(question->context, question->problem, candidate, &answers);
+  if (taken < 0)
+    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+      "cuBLASLt %d offers %d algorithms for it that may be used, and not the one asked for", lt->version, answers.count);
+  gemmepi__lt_take(question, &answers, taken, product);
+  return GEMMEPI_OK;
+}
+
 /* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
  GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
  not have it. */
-static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d, int algorithm, gemmepi__lt_product *product) {
-  gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, algorithm, product);
-  gemmepi__problem slow = *problem;
+static gemmepi_status gemmepi__lt_build(const gemmepi__lt_question *question,
+  const gemmepi__candidate *candidate, gemmepi__lt_product *product) {
+  gemmepi_status status = gemmepi__lt_ask(question, candidate, product);
+  gemmepi__problem slow = *question->problem;
+  gemmepi__lt_question slowly = *question;
   slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
-  if (status == GEMMEPI_UNSUPPORTED && slow.flags != problem->flags)
-    status = gemmepi__lt_ask(context, &slow, use, c, d, algorithm, product);
+  slowly.problem = &slow;
+  if (status == GEMMEPI_UNSUPPORTED && slow.flags != question->problem->flags)
+    status = gemmepi__lt_ask(&slowly, candidate, product);
   return status;
 }
 
@@ -26373,10 +26691,12 @@ static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gem
   return product->adds_in_place && (float)call->beta == 1 && call->c == call->d;
 }
 
-/* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
-static const char *gemmepi__lt_rounds_early(const gemmepi_context *context, const gemmepi__lt_product *product,
+/* Why another route is to run it, or NULL. */
+static const char *gemmepi__lt_not_for_run(const gemmepi_context *context, const gemmepi__lt_product *product,
   const gemmepi__arguments *arguments) {
   gemmepi__lt_call call = gemmepi__lt_call_of(arguments, NULL);
+  if (product->not_with_c && call.beta != 0)
+    return product->not_with_c;
   if (!gemmepi__lt_is_in_place(product, &call) || ((float)call.alpha == 1 && context->ones))
     return NULL;
   return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
@@ -26427,12 +26747,17 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
 /* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not known. */
 static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
   gemmepi_plan_details *details) {
-  int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
-  int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
-  int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
-  gemmepi__lt_tile(tile, &details->tile_m, &details->tile_n);
+  gemmepi__lt_tile(product->algorithm.tile, &details->tile_m, &details->tile_n);
   snprintf(details->kernel, sizeof details->kernel, "cuBLASLt %d algorithm %d, tile %d, split-k %d",
-    lt->version, id, tile, split_k);
+    lt->version, product->algorithm.id, product->algorithm.tile, product->algorithm.split);
+}
+
+static void gemmepi__lt_explain_product(gemmepi__text *text, const gemmepi__lt_product *product) {
+  if (product->left_out)
+    gemmepi__append(text, "  left out other algorithms of this version, which are known to be wrong here: %s\n",
+      product->left_out);
+  if (product->not_with_c)
+    gemmepi__append(text, "  runs with beta other than 0 take another plan: %s\n", product->not_with_c);
 }
 /* The route lt: cuBLASLt runs product and epilogue in one kernel. */
 
@@ -26440,17 +26765,19 @@ static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi
 
 static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
   gemmepi__lt_product *lt = (gemmepi__lt_product *)plan->built;
+  gemmepi__lt_question question;
   gemmepi_status status = gemmepi__open_lt(plan->base.context);
   if (status)
     return status;
-  status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
-    &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D], candidate->algorithm, lt);
+  question = gemmepi__lt_question_of(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE);
+  status = gemmepi__lt_build(&question, candidate, lt);
+  plan->algorithm = lt->algorithm;
   plan->workspace_size = lt->workspace_size;
   return status;
 }
 
 static const char *gemmepi__lt_route_not_for(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
-  return gemmepi__lt_rounds_early(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments);
+  return gemmepi__lt_not_for_run(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments);
 }
 
 /* With an epilogue of its own, which the route lt has but for sums of operands, cuBLASLt is not tried again: the bare product is
@@ -26475,8 +26802,8 @@ static void gemmepi__lt_route_describe(const gemmepi__matmul_plan *plan, gemmepi
 }
 
 static void gemmepi__lt_route_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
-  (void)plan;
   gemmepi__append(text, "  %s\n", kernel);
+  gemmepi__lt_explain_product(text, (const gemmepi__lt_product *)plan->built);
 }
 /* The route split: a cuBLASLt product, then what cuBLASLt's epilogue cannot do, in one pass of ours, and sums.
 
@@ -26495,7 +26822,7 @@ typedef struct gemmepi__split {
   gemmepi__pass pass;
   gemmepi__sums sums;
   size_t product_bytes;
-  int algorithm; /* of cuBLASLt's, as the candidate has it */
+  const gemmepi__candidate *candidate; /* while it is built */
 } gemmepi__split;
 
 /* >>building */
@@ -26552,6 +26879,7 @@ static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
 static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmepi__problem *problem,
   gemmepi__view *view, gemmepi__split *split) {
   const char *rule = gemmepi__bare_rule(problem);
+  gemmepi__lt_question question;
   gemmepi_status status = GEMMEPI_OK;
   int alone;
   if (rule && split->has_product)
@@ -26562,8 +26890,10 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
       return GEMMEPI_OK;
     if (split->to_workspace)
       split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride), (size_t)(view->bits / 8));
-    status = gemmepi__lt_build(context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
-      split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view, split->algorithm, &split->product);
+    question = gemmepi__lt_question_of(context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1);
+    question.c = split->product_takes_c ? question.c : view;
+    question.d = view;
+    status = gemmepi__lt_build(&question, split->candidate, &split->product);
     if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
       break;
   }
@@ -26640,14 +26970,14 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
   if (status)
     return status;
   memset(split, 0, sizeof *split);
-  split->algorithm = candidate->algorithm;
+  split->candidate = candidate;
   split->has_product = problem->k != 0;
   split->bare =
     candidate->bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
     gemmepi__lt_rule(context, &rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
   if (!split->bare) {
-    status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
-      &rest.views[GEMMEPI__D], split->algorithm, &split->product);
+    gemmepi__lt_question question = gemmepi__lt_question_of(context, &rest, GEMMEPI__LT_WHOLE);
+    status = gemmepi__lt_build(&question, candidate, &split->product);
     split->product_takes_c = 1;
     if (status == GEMMEPI_UNSUPPORTED)
       split->bare = 1;
@@ -26659,6 +26989,8 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
   }
   if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
     status = gemmepi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
+  split->candidate = NULL;
+  plan->algorithm = split->product.algorithm;
   plan->workspace_size = gemmepi__split_workspace(split);
   return status;
 }
@@ -26709,7 +27041,7 @@ static gemmepi_status gemmepi__split_run(const gemmepi__matmul_plan *plan, const
 
 static const char *gemmepi__split_not_for(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments) {
   const gemmepi__split *split = (const gemmepi__split *)plan->built;
-  return split->bare ? NULL : gemmepi__lt_rounds_early(plan->base.context, &split->product, arguments);
+  return split->bare ? NULL : gemmepi__lt_not_for_run(plan->base.context, &split->product, arguments);
 }
 
 static void gemmepi__split_give_up(const gemmepi__matmul_plan *plan, gemmepi__candidates *candidates) {
@@ -26742,6 +27074,8 @@ static void gemmepi__split_explain(const gemmepi__matmul_plan *plan, const char 
   if (split->has_product)
     gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
       split->to_workspace ? ", into workspace in the type of its sums" : "");
+  if (split->has_product)
+    gemmepi__lt_explain_product(text, &split->product);
   gemmepi__explain_pass(text, &split->pass.launch, "");
   gemmepi__explain_sums(text, &split->sums);
 }
@@ -27677,7 +28011,7 @@ static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__pla
 typedef struct gemmepi__answer {
   unsigned char digest[GEMMEPI__DIGEST_SIZE];
   gemmepi__candidate candidate; /* its estimate is what was measured */
-  int cublaslt; /* the version that gave the algorithm; 0: the candidate has none */
+  int cublaslt; /* the version of the algorithm; 0: the candidate has none */
   int is_loaded; /* else this process has measured it */
   char words[GEMMEPI__WORDS_SIZE]; /* the problem, for people */
 } gemmepi__answer;
@@ -27728,13 +28062,16 @@ static void gemmepi__append_words(gemmepi__text *text, const gemmepi__problem *p
 
 static void gemmepi__append_answer(gemmepi__text *text, const gemmepi__answer *answer) {
   const gemmepi__candidate *c = &answer->candidate;
+  const gemmepi__lt_algorithm *a = &c->algorithm;
   int i;
   for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
     gemmepi__append(text, "%02x", answer->digest[i]);
   gemmepi__append(text, " %s", gemmepi__route_names[c->route]);
   gemmepi__append(text, " %s", c->engine == GEMMEPI__ANY_ENGINE ? "-" : gemmepi__engines[c->engine]->name);
-  gemmepi__append(text, " shape %d parts %d copies %d %d algorithm %d cublaslt %d nanoseconds %lld : %s\n",
-    c->shape, c->parts, c->copies[0], c->copies[1], c->algorithm, answer->cublaslt,
+  gemmepi__append(text, " shape %d parts %d copies %d %d", c->shape, c->parts, c->copies[0], c->copies[1]);
+  gemmepi__append(text, " algorithm %d tile %d stages %d split %d reduction %d swizzle %d custom %d inner %d cluster %d",
+    a->id, a->tile, a->stages, a->split, a->reduction, a->swizzle, a->custom, a->inner, a->cluster);
+  gemmepi__append(text, " cublaslt %d nanoseconds %lld : %s\n", answer->cublaslt,
     (long long)(c->microseconds * 1e3), answer->words);
 }
 
@@ -27798,10 +28135,11 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
   gemmepi__candidate *c = &answer->candidate;
   const char *at = line;
   char route[16], engine[16];
-  int64_t numbers[7];
+  int64_t numbers[15];
   size_t i, length;
-  static const char *const words[] = {"shape ",      " parts ",    " copies ",     " ",
-        " algorithm ", " cublaslt ", " nanoseconds "};
+  static const char *const words[] = {"shape ",   " parts ",  " copies ",  " ",           " algorithm ",
+        " tile ",   " stages ", " split ",   " reduction ", " swizzle ",
+        " custom ", " inner ",  " cluster ", " cublaslt ",  " nanoseconds "};
   memset(answer, 0, sizeof *answer);
   if (strlen(line) < 2 * GEMMEPI__DIGEST_SIZE + 1 || !gemmepi__read_digest(line, answer->digest))
     return 0;
@@ -27822,15 +28160,19 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
   for (i = 0; i < length; i++)
     if ((unsigned char)at[3 + i] < 32 || at[3 + i] == 127)
       return 0;
-  if ((numbers[4] > 0) != (numbers[5] > 0)) /* an algorithm is of a version */
+  if ((numbers[4] > 0) != (numbers[13] > 0)) /* an algorithm is of a version */
     return 0;
   memcpy(answer->words, at + 3, length);
   c->route = (gemmepi_route)gemmepi__route_named(route);
   c->engine = gemmepi__engine_named(engine);
   c->shape = (int)numbers[0], c->parts = (int)numbers[1];
   c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
-  c->algorithm = (int)numbers[4], answer->cublaslt = (int)numbers[5];
-  c->microseconds = (double)numbers[6] / 1e3;
+  c->algorithm.id = (int32_t)numbers[4], c->algorithm.tile = (int32_t)numbers[5];
+  c->algorithm.stages = (int32_t)numbers[6], c->algorithm.split = (int32_t)numbers[7];
+  c->algorithm.reduction = (int32_t)numbers[8], c->algorithm.swizzle = (int32_t)numbers[9];
+  c->algorithm.custom = (int32_t)numbers[10], c->algorithm.inner = (int32_t)numbers[11];
+  c->algorithm.cluster = (int32_t)numbers[12], answer->cublaslt = (int)numbers[13];
+  c->microseconds = (double)numbers[14] / 1e3;
   answer->is_loaded = 1;
   return 1;
 }
@@ -27859,10 +28201,9 @@ static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__prob
     return 0;
   own.applied = like->applied; /* which an answer's text does not say */
   if (one->route != GEMMEPI_ROUTE_FUSED)
-    return one->algorithm >= 0 && one->algorithm <= GEMMEPI__LT_ALGORITHMS &&
-       (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm > 0);
+    return (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm.id > 0);
   gemmepi__pack_views(problem, one->copies, &packed);
-  return one->algorithm == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
+  return one->algorithm.id == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
      one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
      gemmepi__engines[one->engine]->estimate(context, &packed, &own) < GEMMEPI__NEVER;
 }
@@ -33136,7 +33477,7 @@ static void gemmepi__add_algorithms_of_lt(const gemmepi__candidate *enumerated, 
   if (!has_product)
     gemmepi__add_way(ways, &one);
   else
-    for (one.algorithm = 1; one.algorithm <= GEMMEPI__LT_ALGORITHMS; one.algorithm++)
+    for (one.nth = 1; one.nth <= GEMMEPI__LT_ALGORITHMS; one.nth++)
       gemmepi__add_way(ways, &one);
 }
 
@@ -33729,8 +34070,8 @@ static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi
   gemmepi__text text = gemmepi__text_in(words, sizeof words);
   gemmepi__append_words(&text, tuning->problem);
   gemmepi__say(&tuning->context->log, GEMMEPI_LOG_WARNING,
-    "tuning left out the route %s, shape %d, algorithm %d, whose results are not those of the reference: %s",
-    gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->algorithm, words);
+    "tuning left out the route %s, shape %d, answer %d of cuBLASLt, whose results are not those of the reference: %s",
+    gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->nth, words);
 }
 
 /* Leaves those that do not run or are wrong, those that are there to compare with, and, once there is no time, all others. */
@@ -33827,7 +34168,7 @@ static gemmepi_status gemmepi__time_ways(gemmepi__tuning *tuning) {
 
 /* Whether it is what would be chosen without tuning, as far as that can be said. */
 static int gemmepi__is_least(const gemmepi__candidate *least, const gemmepi__candidate *way) {
-  return least && least->route == way->route && least->engine == way->engine && way->algorithm <= 1 &&
+  return least && least->route == way->route && least->engine == way->engine && way->nth <= 1 &&
      (way->route != GEMMEPI_ROUTE_FUSED ||
        (least->shape == way->shape && least->parts == way->parts && least->copies[0] == way->copies[0] &&
        least->copies[1] == way->copies[1]));
@@ -33876,7 +34217,9 @@ static gemmepi_status gemmepi__note_fastest(gemmepi__tuning *tuning) {
   gemmepi__problem_digest(tuning->problem, answer.digest);
   answer.candidate = *best->way;
   answer.candidate.microseconds = gemmepi__median(best);
-  if (best->way->algorithm)
+  answer.candidate.nth = 0;
+  answer.candidate.algorithm = best->plan->algorithm;
+  if (best->plan->algorithm.id)
     answer.cublaslt = context->cublaslt.version;
   words = gemmepi__text_in(answer.words, sizeof answer.words);
   gemmepi__append_words(&words, tuning->problem);
@@ -34045,15 +34388,15 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
 }
 /* Answers in a file of text:
 
-   gemmepi answers 1
-   gemmepi 0.13.0, driver 13000, chip 90 of 132 multiprocessors, routes 0, engines 11, NVIDIA H100 80GB HBM3
-   DIGEST ROUTE ENGINE shape S parts P copies A B algorithm N cublaslt V nanoseconds T : the problem in words
+   gemmepi answers 2
+   gemmepi 0.15.0, driver 13000, chip 90 of 132 multiprocessors, routes 0, engines 11, NVIDIA H100 80GB HBM3
+   DIGEST ROUTE ENGINE shape S parts P copies A B algorithm I tile T ... cluster C cublaslt V nanoseconds N : the problem in words
    ...
    end of 1 answers, HASH
 
  HASH is SHA-256 of all before the last line. A file that is not exactly so is left. */
 
-#define GEMMEPI__ANSWERS_FIRST "gemmepi answers 1\n"
+#define GEMMEPI__ANSWERS_FIRST "gemmepi answers 2\n"
 #define GEMMEPI__ANSWERS_MOST  ((size_t)64 << 20) /* bytes of a file that is read */
 #define GEMMEPI__ANSWERS_LINE  1024 /* of the first and last lines, at most */
 

@@ -1,8 +1,8 @@
 /* Answers in a file of text:
 
-       gemmepi answers 1
-       gemmepi 0.13.0, driver 13000, chip 90 of 132 multiprocessors, routes 0, engines 11, NVIDIA H100 80GB HBM3
-       DIGEST ROUTE ENGINE shape S parts P copies A B algorithm N cublaslt V nanoseconds T : the problem in words
+       gemmepi answers 2
+       gemmepi 0.15.0, driver 13000, chip 90 of 132 multiprocessors, routes 0, engines 11, NVIDIA H100 80GB HBM3
+       DIGEST ROUTE ENGINE shape S parts P copies A B algorithm I tile T ... cluster C cublaslt V nanoseconds N : the problem in words
        ...
        end of 1 answers, HASH
 
@@ -12,7 +12,7 @@
 
 #include "../product/answers.h"
 
-#define GEMMEPI__ANSWERS_FIRST "gemmepi answers 1\n"
+#define GEMMEPI__ANSWERS_FIRST "gemmepi answers 2\n"
 #define GEMMEPI__ANSWERS_MOST  ((size_t)64 << 20) /* bytes of a file that is read */
 #define GEMMEPI__ANSWERS_LINE  1024               /* of the first and last lines, at most */
 

@@ -129,8 +129,8 @@ static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi
     gemmepi__append_words(&text, tuning->problem);
     gemmepi__say(
         &tuning->context->log, GEMMEPI_LOG_WARNING,
-        "tuning left out the route %s, shape %d, algorithm %d, whose results are not those of the reference: %s",
-        gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->algorithm, words);
+        "tuning left out the route %s, shape %d, answer %d of cuBLASLt, whose results are not those of the reference: %s",
+        gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->nth, words);
 }
 
 /* Leaves those that do not run or are wrong, those that are there to compare with, and, once there is no time, all others. */
@@ -228,7 +228,7 @@ static gemmepi_status gemmepi__time_ways(gemmepi__tuning *tuning) {
 
 /* Whether it is what would be chosen without tuning, as far as that can be said. */
 static int gemmepi__is_least(const gemmepi__candidate *least, const gemmepi__candidate *way) {
-    return least && least->route == way->route && least->engine == way->engine && way->algorithm <= 1 &&
+    return least && least->route == way->route && least->engine == way->engine && way->nth <= 1 &&
            (way->route != GEMMEPI_ROUTE_FUSED ||
             (least->shape == way->shape && least->parts == way->parts && least->copies[0] == way->copies[0] &&
              least->copies[1] == way->copies[1]));
@@ -278,7 +278,9 @@ static gemmepi_status gemmepi__note_fastest(gemmepi__tuning *tuning) {
     gemmepi__problem_digest(tuning->problem, answer.digest);
     answer.candidate = *best->way;
     answer.candidate.microseconds = gemmepi__median(best);
-    if (best->way->algorithm)
+    answer.candidate.nth = 0;
+    answer.candidate.algorithm = best->plan->algorithm;
+    if (best->plan->algorithm.id)
         answer.cublaslt = context->cublaslt.version;
     words = gemmepi__text_in(answer.words, sizeof answer.words);
     gemmepi__append_words(&words, tuning->problem);

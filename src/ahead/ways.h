@@ -45,7 +45,7 @@ static void gemmepi__add_algorithms_of_lt(const gemmepi__candidate *enumerated, 
     if (!has_product)
         gemmepi__add_way(ways, &one);
     else
-        for (one.algorithm = 1; one.algorithm <= GEMMEPI__LT_ALGORITHMS; one.algorithm++)
+        for (one.nth = 1; one.nth <= GEMMEPI__LT_ALGORITHMS; one.nth++)
             gemmepi__add_way(ways, &one);
 }
 

@@ -34,7 +34,7 @@ static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__pla
 typedef struct gemmepi__answer {
     unsigned char digest[GEMMEPI__DIGEST_SIZE];
     gemmepi__candidate candidate;    /* its estimate is what was measured */
-    int cublaslt;                    /* the version that gave the algorithm; 0: the candidate has none */
+    int cublaslt;                    /* the version of the algorithm; 0: the candidate has none */
     int is_loaded;                   /* else this process has measured it */
     char words[GEMMEPI__WORDS_SIZE]; /* the problem, for people */
 } gemmepi__answer;
@@ -88,13 +88,18 @@ static void gemmepi__append_words(gemmepi__text *text, const gemmepi__problem *p
 
 static void gemmepi__append_answer(gemmepi__text *text, const gemmepi__answer *answer) {
     const gemmepi__candidate *c = &answer->candidate;
+    const gemmepi__lt_algorithm *a = &c->algorithm;
     int i;
     for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
         gemmepi__append(text, "%02x", answer->digest[i]);
     gemmepi__append(text, " %s", gemmepi__route_names[c->route]);
     gemmepi__append(text, " %s", c->engine == GEMMEPI__ANY_ENGINE ? "-" : gemmepi__engines[c->engine]->name);
-    gemmepi__append(text, " shape %d parts %d copies %d %d algorithm %d cublaslt %d nanoseconds %lld : %s\n",
-                    c->shape, c->parts, c->copies[0], c->copies[1], c->algorithm, answer->cublaslt,
+    gemmepi__append(text, " shape %d parts %d copies %d %d", c->shape, c->parts, c->copies[0], c->copies[1]);
+    gemmepi__append(
+        text,
+        " algorithm %d tile %d stages %d split %d reduction %d swizzle %d custom %d inner %d cluster %d",
+        a->id, a->tile, a->stages, a->split, a->reduction, a->swizzle, a->custom, a->inner, a->cluster);
+    gemmepi__append(text, " cublaslt %d nanoseconds %lld : %s\n", answer->cublaslt,
                     (long long)(c->microseconds * 1e3), answer->words);
 }
 
@@ -158,10 +163,11 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
     gemmepi__candidate *c = &answer->candidate;
     const char *at = line;
     char route[16], engine[16];
-    int64_t numbers[7];
+    int64_t numbers[15];
     size_t i, length;
-    static const char *const words[] = {"shape ",      " parts ",    " copies ",     " ",
-                                        " algorithm ", " cublaslt ", " nanoseconds "};
+    static const char *const words[] = {"shape ",   " parts ",  " copies ",  " ",           " algorithm ",
+                                        " tile ",   " stages ", " split ",   " reduction ", " swizzle ",
+                                        " custom ", " inner ",  " cluster ", " cublaslt ",  " nanoseconds "};
     memset(answer, 0, sizeof *answer);
     if (strlen(line) < 2 * GEMMEPI__DIGEST_SIZE + 1 || !gemmepi__read_digest(line, answer->digest))
         return 0;
@@ -182,15 +188,19 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
     for (i = 0; i < length; i++)
         if ((unsigned char)at[3 + i] < 32 || at[3 + i] == 127)
             return 0;
-    if ((numbers[4] > 0) != (numbers[5] > 0)) /* an algorithm is of a version */
+    if ((numbers[4] > 0) != (numbers[13] > 0)) /* an algorithm is of a version */
         return 0;
     memcpy(answer->words, at + 3, length);
     c->route = (gemmepi_route)gemmepi__route_named(route);
     c->engine = gemmepi__engine_named(engine);
     c->shape = (int)numbers[0], c->parts = (int)numbers[1];
     c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
-    c->algorithm = (int)numbers[4], answer->cublaslt = (int)numbers[5];
-    c->microseconds = (double)numbers[6] / 1e3;
+    c->algorithm.id = (int32_t)numbers[4], c->algorithm.tile = (int32_t)numbers[5];
+    c->algorithm.stages = (int32_t)numbers[6], c->algorithm.split = (int32_t)numbers[7];
+    c->algorithm.reduction = (int32_t)numbers[8], c->algorithm.swizzle = (int32_t)numbers[9];
+    c->algorithm.custom = (int32_t)numbers[10], c->algorithm.inner = (int32_t)numbers[11];
+    c->algorithm.cluster = (int32_t)numbers[12], answer->cublaslt = (int)numbers[13];
+    c->microseconds = (double)numbers[14] / 1e3;
     answer->is_loaded = 1;
     return 1;
 }
@@ -220,10 +230,9 @@ static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__prob
         return 0;
     own.applied = like->applied; /* which an answer's text does not say */
     if (one->route != GEMMEPI_ROUTE_FUSED)
-        return one->algorithm >= 0 && one->algorithm <= GEMMEPI__LT_ALGORITHMS &&
-               (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm > 0);
+        return (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm.id > 0);
     gemmepi__pack_views(problem, one->copies, &packed);
-    return one->algorithm == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
+    return one->algorithm.id == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
            one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
            gemmepi__engines[one->engine]->estimate(context, &packed, &own) < GEMMEPI__NEVER;
 }

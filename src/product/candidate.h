@@ -12,15 +12,23 @@ enum {
     GEMMEPI__SIDE_BY_SIDE /* into such that lie along k */
 };
 
+/* An algorithm of cuBLASLt's by what its attributes CUBLASLT_ALGO_CONFIG_... say, so that it is the same whatever else is offered. */
+#define GEMMEPI__LT_ALGORITHM_NUMBERS 9
+typedef struct gemmepi__lt_algorithm {
+    int32_t id, tile, stages, split, reduction, swizzle, custom, inner, cluster; /* id 0: none */
+} gemmepi__lt_algorithm;
+
 typedef struct gemmepi__candidate {
     gemmepi_route route;
-    int engine;            /* of FUSED: a row of gemmepi__engines, or ANY_ENGINE of a refusal for all */
-    int shape;             /* of the engine: a row of its shapes */
-    int parts;             /* of the engine: k in so many, whose sums are added up by a pass */
-    int applied;           /* of FUSED: for runs alone whose alpha is 1 and which have no C */
-    int copies[2];         /* of FUSED: of A and B */
-    int bare;              /* of SPLIT: without an epilogue of cuBLASLt's */
-    int algorithm;         /* of LT and SPLIT: which of cuBLASLt's, from 1 on; 0: by a rule of ours */
+    int engine;    /* of FUSED: a row of gemmepi__engines, or ANY_ENGINE of a refusal for all */
+    int shape;     /* of the engine: a row of its shapes */
+    int parts;     /* of the engine: k in so many, whose sums are added up by a pass */
+    int applied;   /* of FUSED: for runs alone whose alpha is 1 and which have no C */
+    int copies[2]; /* of FUSED: of A and B */
+    int bare;      /* of SPLIT: without an epilogue of cuBLASLt's */
+    int nth;       /* of LT and SPLIT, while tuning: which of cuBLASLt's algorithms, from 1 on */
+    gemmepi__lt_algorithm
+        algorithm;         /* of LT and SPLIT where nth is 0: cuBLASLt's, or one by a rule of ours */
     double microseconds;   /* an estimate; 0: not known */
     double rank;           /* what is compared: mostly the estimate */
     const char *refusal;   /* why it cannot run the problem, or NULL */

@@ -13,9 +13,10 @@ typedef struct gemmepi__matmul_plan {
     gemmepi_plan base;
     gemmepi__problem problem;
     const struct gemmepi__route *route;
-    int applied;               /* for runs alone whose alpha is 1 and which have no C */
-    double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
-    int is_measured;           /* the answer is this process's own, which another may not find again */
+    int applied;                     /* for runs alone whose alpha is 1 and which have no C */
+    double tuned_microseconds;       /* what an answer says that it takes; 0: it was chosen by estimates */
+    int is_measured;                 /* the answer is this process's own, which another may not find again */
+    gemmepi__lt_algorithm algorithm; /* cuBLASLt's that it runs; id 0: none */
     size_t workspace_size;
     struct gemmepi__matmul_plan *
         v; /* on a GPU the plan within, or NULL: the product that a formula is applied to, or that a launch is

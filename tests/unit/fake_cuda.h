@@ -36,7 +36,9 @@ static struct {
     int device_count;
     int is_capturing;
     int heuristic_answers;
-    int lt_multiprocessors; /* that cuBLASLt is to count on; 0: it was not told */
+    gemmepi__lt_algorithm algorithms[32]; /* of the answers, in order; id 0: 100, 101, ... */
+    int other_cublaslt;                   /* its version; 0: 130100 */
+    int lt_multiprocessors;               /* that cuBLASLt is to count on; 0: it was not told */
     size_t lt_workspace;
     long refusals; /* so many calls of cublasLtMatmul return refusal; negative: all */
     int refusal;
@@ -334,8 +336,9 @@ FAKE(cuStreamSynchronize)(gemmepi__cu_stream stream) {
     return broken("cuStreamSynchronize");
 }
 FAKE(cuStreamIsCapturing)(gemmepi__cu_stream stream, int *status) {
-    (void)stream;
     BREAKS("cuStreamIsCapturing");
+    if (stream == (gemmepi__cu_stream)(uintptr_t)GEMMEPI__CU_STREAM_LEGACY && gpu.is_capturing)
+        return GEMMEPI__CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     *status = gpu.is_capturing;
     return 0;
 }
@@ -646,7 +649,7 @@ FAKE(nvrtcGetProgramLog)(gemmepi__nvrtc_program program, char *log) {
 /* >>cuBLASLt */
 
 static size_t GEMMEPI__CUDA_CALL fake_cublasLtGetVersion(void) {
-    return 130100;
+    return gpu.other_cublaslt ? (size_t)gpu.other_cublaslt : 130100;
 }
 static const char *GEMMEPI__CUDA_CALL fake_cublasLtGetStatusName(gemmepi__lt_status status) {
     return status == GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED ? "CUBLAS_STATUS_EXECUTION_FAILED"
@@ -767,9 +770,16 @@ FAKE(cublasLtMatmulAlgoGetHeuristic)
 }
 FAKE(cublasLtMatmulAlgoConfigGetAttribute)
 (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written) {
-    (void)algo, (void)attribute;
+    int nth = (int)algo->data[0];
+    const gemmepi__lt_algorithm *own = &gpu.algorithms[nth];
+    int32_t is = attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_ID           ? (own->id ? own->id : 100 + nth)
+                 : attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID    ? own->tile
+                 : attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_STAGES_ID  ? own->stages
+                 : attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM ? own->split
+                                                                         : 0;
     BREAKS("cublasLtMatmulAlgoConfigGetAttribute");
     memset(value, 0, size);
+    memcpy(value, &is, size < sizeof is ? size : sizeof is);
     *written = size;
     return 0;
 }

@@ -283,6 +283,35 @@ static void answers_for_scales_that_are_found_are_loaded(void) {
     nothing_is_left();
 }
 
+/* Its place among the algorithms is another where some of them are left out, and it may not be offered at all. */
+static void an_answer_names_its_algorithm(void) {
+    static const struct { int first, is_offered; } cases[] = {{3, 1}, {40, 0}};
+    gemmepi_matmul_desc desc = lt_product();
+    gemmepi_context *context;
+    gemmepi_plan_details details;
+    int i, n;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        context = another("");
+        take(90, 60, -2);
+        tune(context, &desc);
+        details = details_for(context, &desc);
+        CHECK(strstr(details.kernel, "algorithm 107"), "%s",
+              details.kernel); /* the last of 8, which is the fastest */
+        CHECK(gemmepi_answers_save(context, file) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi_destroy(context);
+        context = another("");
+        for (n = 0; n < ANSWERS; n++)
+            gpu.algorithms[n].id = 100 + cases[i].first + n;
+        CHECK(gemmepi_answers_load(context, file) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        details = details_for(context, &desc);
+        CHECK((details.microseconds > 0) == cases[i].is_offered &&
+                  (strstr(details.kernel, "algorithm 107") != NULL) == cases[i].is_offered,
+              "%s, %g us", details.kernel, details.microseconds);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 static void the_cache_folder_keeps_them_by_itself(void) {
     gemmepi_context *context = another(folder);
     gemmepi_matmul_desc desc = fused_product();
@@ -373,7 +402,7 @@ static void write_changed(const char *from, const char *to) {
 
 static void foreign_files_change_nothing(void) {
     static const char *const changes[][2] = {
-        {"chip 90", "chip 80"}, {"driver 1", "driver 2"}, {"gemmepi answers 1", "gemmepi answers 2"},
+        {"chip 90", "chip 80"}, {"driver 1", "driver 2"}, {"gemmepi answers 2", "gemmepi answers 1"},
         {" fused ", " fuses "}, {" shape ", " shapes "},  {" : m ", " ; m "}};
     int i;
     save_two();
@@ -382,7 +411,7 @@ static void foreign_files_change_nothing(void) {
         write_changed(changes[i][0], changes[i][1]);
         loads_nothing(changes[i][1], i);
     }
-    write_signed("gemmepi answers 1\n", 0);
+    write_signed("gemmepi answers 2\n", 0);
     loads_nothing("without a maker", 0);
     write_bytes("", 0);
     loads_nothing("empty", 0);
@@ -518,6 +547,7 @@ int main(void) {
     RUN(threads_tune_once_and_agree);
     RUN(saved_answers_are_loaded_and_nothing_is_timed);
     RUN(answers_for_scales_that_are_found_are_loaded);
+    RUN(an_answer_names_its_algorithm);
     RUN(the_cache_folder_keeps_them_by_itself);
     RUN(damaged_files_change_nothing);
     RUN(foreign_files_change_nothing);

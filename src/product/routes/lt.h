@@ -10,19 +10,20 @@
 static gemmepi_status gemmepi__lt_route_build(gemmepi__matmul_plan *plan,
                                               const gemmepi__candidate *candidate) {
     gemmepi__lt_product *lt = (gemmepi__lt_product *)plan->built;
+    gemmepi__lt_question question;
     gemmepi_status status = gemmepi__open_lt(plan->base.context);
     if (status)
         return status;
-    status = gemmepi__lt_build(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE,
-                               &plan->problem.views[GEMMEPI__C], &plan->problem.views[GEMMEPI__D],
-                               candidate->algorithm, lt);
+    question = gemmepi__lt_question_of(plan->base.context, &plan->problem, GEMMEPI__LT_WHOLE);
+    status = gemmepi__lt_build(&question, candidate, lt);
+    plan->algorithm = lt->algorithm;
     plan->workspace_size = lt->workspace_size;
     return status;
 }
 
 static const char *gemmepi__lt_route_not_for(const gemmepi__matmul_plan *plan,
                                              const gemmepi__arguments *arguments) {
-    return gemmepi__lt_rounds_early(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments);
+    return gemmepi__lt_not_for_run(plan->base.context, (const gemmepi__lt_product *)plan->built, arguments);
 }
 
 /* With an epilogue of its own, which the route lt has but for sums of operands, cuBLASLt is not tried again: the bare product is
@@ -51,8 +52,8 @@ static void gemmepi__lt_route_describe(const gemmepi__matmul_plan *plan, gemmepi
 
 static void gemmepi__lt_route_explain(const gemmepi__matmul_plan *plan, const char *kernel,
                                       gemmepi__text *text) {
-    (void)plan;
     gemmepi__append(text, "  %s\n", kernel);
+    gemmepi__lt_explain_product(text, (const gemmepi__lt_product *)plan->built);
 }
 
 #endif

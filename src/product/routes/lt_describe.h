@@ -24,6 +24,9 @@ typedef struct gemmepi__lt_product {
     gemmepi__lt_matmul_desc desc;
     gemmepi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
     gemmepi__lt_algo algo;
+    gemmepi__lt_algorithm algorithm; /* its name */
+    const char *left_out;            /* what another algorithm is known to do wrong, or NULL */
+    const char *not_with_c;          /* what this one is known to do wrong where beta is not 0, or NULL */
     size_t workspace_size;
     int scalars;       /* dtype of alpha and beta */
     int c_as_d;        /* where C is not read, D may stand for it */
@@ -31,24 +34,6 @@ typedef struct gemmepi__lt_product {
     int pointer_count;
     gemmepi__lt_pointer pointers[GEMMEPI__LT_MAX_POINTERS];
 } gemmepi__lt_product;
-
-static gemmepi_status gemmepi__open_lt(gemmepi_context *context) {
-    gemmepi_status status = GEMMEPI_OK;
-    int result;
-    if (context->lt_handle)
-        return GEMMEPI_OK;
-    if (!context->has_cublaslt)
-        status = gemmepi__load_cublaslt(&context->loader, &context->cublaslt);
-    if (status)
-        return status;
-    context->has_cublaslt = 1;
-    result = context->cublaslt.create(&context->lt_handle);
-    if (result) {
-        context->lt_handle = NULL;
-        return gemmepi__cublaslt_failed(&context->cublaslt, result, "cublasLtCreate");
-    }
-    return GEMMEPI_OK;
-}
 
 static int gemmepi__lt_type(int dtype) {
     static const int types[] = {

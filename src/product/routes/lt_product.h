@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_PRODUCT_ROUTES_LT_PRODUCT_H
 #define GEMMEPI_PRODUCT_ROUTES_LT_PRODUCT_H
 
-#include "lt_describe.h"
+#include "lt_known.h"
 
 /* >>choosing an algorithm */
 
@@ -40,8 +40,29 @@ static int gemmepi__lt_prefer(const gemmepi__cublaslt *lt, const gemmepi__proble
 
 static int gemmepi__lt_config(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo, int attribute) {
     int32_t value = 0;
+    int is_short = attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID ||
+                   attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
+    uint16_t short_value = 0;
     size_t written = 0;
+    if (is_short)
+        return lt->algo_config_get_attribute(algo, attribute, &short_value, sizeof short_value, &written)
+                   ? 0
+                   : short_value;
     return lt->algo_config_get_attribute(algo, attribute, &value, sizeof value, &written) ? 0 : value;
+}
+
+static gemmepi__lt_algorithm gemmepi__lt_name(const gemmepi__cublaslt *lt, const gemmepi__lt_algo *algo) {
+    gemmepi__lt_algorithm name;
+    name.id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+    name.tile = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
+    name.stages = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_STAGES_ID);
+    name.split = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+    name.reduction = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+    name.swizzle = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING);
+    name.custom = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION);
+    name.inner = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID);
+    name.cluster = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID);
+    return name;
 }
 
 /* Rows x columns of cuBLASLt's tiles up to 35, which cublasLt.h numbers from 1 on. */
@@ -91,14 +112,14 @@ static void gemmepi__lt_tile(int number, int *tile_m, int *tile_n) {
 #define GEMMEPI__LT_SKIPS_ALPHA_0 13
 
 /* NULL if an algorithm keeps the contract for the problem, else what it breaks. */
-static const char *gemmepi__lt_algo_fault(const gemmepi__cublaslt *lt, const gemmepi__problem *problem,
-                                          gemmepi__lt_use use, const gemmepi__lt_algo *algo) {
-    int id = gemmepi__lt_config(lt, algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
+static const char *gemmepi__lt_algorithm_fault(const gemmepi__lt_question *question) {
+    const gemmepi__problem *problem = question->problem;
+    int id = question->algorithm->id;
     int rounds_early =
         problem->views[GEMMEPI__D].bits <= 16 && !(problem->flags & GEMMEPI_RELAXED) &&
-        use == GEMMEPI__LT_WHOLE &&
+        question->use == GEMMEPI__LT_WHOLE &&
         (gemmepi__has(problem, GEMMEPI_BIAS) || gemmepi__activation(problem->epilogue) == GEMMEPI_GELU_TANH);
-    if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && use != GEMMEPI__LT_BARE_ALPHA_1)
+    if (id == GEMMEPI__LT_SKIPS_ALPHA_0 && question->use != GEMMEPI__LT_BARE_ALPHA_1)
         return "do not write D where alpha is 0";
     if (rounds_early && id != GEMMEPI__LT_ROUNDS_ONCE)
         return "may round to 16 bits before the epilogue";
@@ -124,73 +145,105 @@ static const int gemmepi__lt_short_tiles[] = {20, 29}; /* 128 x 128, 128 x 160 *
 #define GEMMEPI__LT_SHORT_K     2048
 #define GEMMEPI__LT_SHORT_WAVES 2
 
-/* The answer to take, of `count` good ones in the heuristic's order. */
+/* cuBLASLt's answers that may be taken, in its order. */
+typedef struct gemmepi__lt_answers {
+    gemmepi__lt_heuristic list[GEMMEPI__LT_ALGORITHMS];
+    gemmepi__lt_algorithm names[GEMMEPI__LT_ALGORITHMS];
+    int count;
+    const char *fault;                /* what the last of those that break the contract does, or NULL */
+    const gemmepi__lt_defect *defect; /* what the last of those that are known to be wrong does, or NULL */
+} gemmepi__lt_answers;
+
+/* Leaves those that may be taken, of `count` answers. */
+static void gemmepi__lt_sort_out(const gemmepi__lt_question *about, int count, gemmepi__lt_answers *answers) {
+    const gemmepi__cublaslt *lt = &about->context->cublaslt;
+    gemmepi__lt_question question = *about;
+    int i;
+    for (i = 0; i < count; i++) {
+        gemmepi__lt_algorithm name;
+        const gemmepi__lt_defect *defect;
+        const char *fault;
+        if (answers->list[i].state)
+            continue;
+        name = gemmepi__lt_name(lt, &answers->list[i].algo);
+        question.algorithm = &name;
+        fault = gemmepi__lt_algorithm_fault(&question);
+        defect = gemmepi__lt_known(&question, GEMMEPI__LT_ASKED_ALGORITHM);
+        answers->fault = fault ? fault : answers->fault;
+        answers->defect = defect ? defect : answers->defect;
+        if (fault || defect)
+            continue;
+        answers->names[answers->count] = name;
+        answers->list[answers->count++] = answers->list[i];
+    }
+}
+
+/* The answer that a rule of ours takes. */
 static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-                              const gemmepi__lt_heuristic *good, int count) {
-    const gemmepi__cublaslt *lt = &context->cublaslt;
+                              const gemmepi__lt_answers *answers) {
     size_t t;
     int i;
     if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
-        problem->k > GEMMEPI__LT_SHORT_K || good[0].waves < GEMMEPI__LT_SHORT_WAVES)
+        problem->k > GEMMEPI__LT_SHORT_K || answers->list[0].waves < GEMMEPI__LT_SHORT_WAVES)
         return 0;
     for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
-        for (i = 0; i < count; i++)
-            if (gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID) ==
-                    gemmepi__lt_short_tiles[t] &&
-                gemmepi__lt_config(lt, &good[i].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1)
+        for (i = 0; i < answers->count; i++)
+            if (answers->names[i].tile == gemmepi__lt_short_tiles[t] && answers->names[i].split <= 1)
                 return i;
     return 0;
 }
 
-/* algorithm: which of the good ones, from 1 on; 0: that which gemmepi__lt_choose takes */
-static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__problem *problem,
-                                      gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-                                      int algorithm, gemmepi__lt_product *product) {
+/* The answer that the candidate names, or -1. */
+static int gemmepi__lt_find(const gemmepi_context *context, const gemmepi__problem *problem,
+                            const gemmepi__candidate *candidate, const gemmepi__lt_answers *answers) {
+    int i;
+    if (candidate->nth)
+        return candidate->nth <= answers->count ? candidate->nth - 1 : -1;
+    if (!candidate->algorithm.id)
+        return gemmepi__lt_choose(context, problem, answers);
+    for (i = 0; i < answers->count; i++)
+        if (memcmp(&answers->names[i], &candidate->algorithm, sizeof candidate->algorithm) == 0)
+            return i;
+    return -1;
+}
+
+/* Has the heuristic's answers, as far as they may be taken. */
+static int gemmepi__lt_get_answers(const gemmepi__lt_question *question, const gemmepi__candidate *candidate,
+                                   gemmepi__lt_product *product, gemmepi__lt_answers *answers) {
+    const gemmepi_context *context = question->context;
     const gemmepi__cublaslt *lt = &context->cublaslt;
-    gemmepi__lt_heuristic answers[GEMMEPI__LT_ALGORITHMS];
+    const gemmepi__problem *problem = question->problem;
     gemmepi__lt_preference preference;
-    const char *fault = NULL;
     int32_t most = context->asked_multiprocessors;
-    int count = 0, good = 0, i, result;
-    memset(product, 0, sizeof *product);
-    if (problem->batch > INT_MAX)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
-                             (long long)problem->batch);
-    result = gemmepi__lt_describe(lt, problem, c, d, product);
+    int asked = candidate->nth || candidate->algorithm.id ? GEMMEPI__LT_ALGORITHMS : GEMMEPI__LT_FIRST,
+        count = 0;
+    int result = gemmepi__lt_describe(lt, problem, question->c, question->d, product);
     if (!result)
-        result = gemmepi__lt_describe_scales(lt, problem, use, product);
-    if (!result && use == GEMMEPI__LT_WHOLE)
+        result = gemmepi__lt_describe_scales(lt, problem, question->use, product);
+    if (!result && question->use == GEMMEPI__LT_WHOLE)
         result = gemmepi__lt_describe_epilogue(lt, problem, product);
     if (!result && most)
         result =
             gemmepi__lt_set(lt, product, GEMMEPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &most, sizeof most);
     if (!result)
-        result = gemmepi__lt_prefer(lt, problem, c, d, &preference);
+        result = gemmepi__lt_prefer(lt, problem, question->c, question->d, &preference);
     if (!result)
-        result = lt->algo_get_heuristic(
-            context->lt_handle, &product->desc, &product->b, &product->a, &product->c, &product->d,
-            &preference, algorithm ? GEMMEPI__LT_ALGORITHMS : GEMMEPI__LT_FIRST, answers, &count);
-    for (i = 0; i < count && !result; i++) {
-        const char *found =
-            answers[i].state ? NULL : gemmepi__lt_algo_fault(lt, problem, use, &answers[i].algo);
-        if (!found && !answers[i].state)
-            answers[good++] = answers[i];
-        fault = found ? found : fault;
-    }
-    if (good && algorithm > good)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d has %d algorithms for it, and no %d",
-                             lt->version, good, algorithm);
-    if (good) {
-        const gemmepi__lt_heuristic *chosen =
-            &answers[algorithm ? algorithm - 1 : gemmepi__lt_choose(context, problem, answers, good)];
-        product->algo = chosen->algo;
-        product->workspace_size = chosen->workspace_size;
-        product->adds_in_place = gemmepi__lt_adds_in_place(problem, use);
-        return GEMMEPI_OK;
-    }
-    if (fault)
+        result = lt->algo_get_heuristic(context->lt_handle, &product->desc, &product->b, &product->a,
+                                        &product->c, &product->d, &preference, asked, answers->list, &count);
+    if (!result)
+        gemmepi__lt_sort_out(question, count, answers);
+    return result;
+}
+
+/* The sentence for a problem that none of the answers runs. */
+static gemmepi_status gemmepi__lt_no_answer(const gemmepi__cublaslt *lt, const gemmepi__lt_answers *answers,
+                                            int result) {
+    if (answers->defect)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d is known to be wrong here: %s (NVIDIA: %s)",
+                             lt->version, answers->defect->sentence, answers->defect->source);
+    if (answers->fault)
         return gemmepi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt %d's algorithms for this shape %s", lt->version,
-                             fault);
+                             answers->fault);
     if (result && result != GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED &&
         result != GEMMEPI__CUBLAS_STATUS_INVALID_VALUE)
         return gemmepi__cublaslt_failed(lt, result, "asking cuBLASLt for an algorithm");
@@ -198,17 +251,58 @@ static gemmepi_status gemmepi__lt_ask(gemmepi_context *context, const gemmepi__p
                          lt->get_status_string(result ? result : GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED));
 }
 
+static void gemmepi__lt_take(const gemmepi__lt_question *about, const gemmepi__lt_answers *answers, int taken,
+                             gemmepi__lt_product *product) {
+    gemmepi__lt_question question = *about;
+    const gemmepi__lt_defect *of_runs;
+    product->algo = answers->list[taken].algo;
+    product->workspace_size = answers->list[taken].workspace_size;
+    product->algorithm = answers->names[taken];
+    product->adds_in_place = gemmepi__lt_adds_in_place(about->problem, about->use);
+    product->left_out = answers->defect ? answers->defect->sentence : NULL;
+    question.algorithm = &product->algorithm;
+    of_runs = gemmepi__lt_known(&question, GEMMEPI__LT_ASKED_RUN);
+    product->not_with_c = of_runs ? of_runs->sentence : NULL;
+}
+
+/* candidate: which algorithm */
+static gemmepi_status gemmepi__lt_ask(const gemmepi__lt_question *question,
+                                      const gemmepi__candidate *candidate, gemmepi__lt_product *product) {
+    const gemmepi__cublaslt *lt = &question->context->cublaslt;
+    gemmepi__lt_answers answers;
+    int result = 0, taken;
+    memset(product, 0, sizeof *product);
+    memset(&answers, 0, sizeof answers);
+    if (question->problem->batch > INT_MAX)
+        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
+                             (long long)question->problem->batch);
+    answers.defect = gemmepi__lt_known(question, GEMMEPI__LT_ASKED_PRODUCT);
+    if (!answers.defect)
+        result = gemmepi__lt_get_answers(question, candidate, product, &answers);
+    if (!answers.count)
+        return gemmepi__lt_no_answer(lt, &answers, result);
+    taken = gemmepi__lt_find(question->context, question->problem, candidate, &answers);
+    if (taken < 0)
+        return gemmepi__fail(
+            GEMMEPI_UNSUPPORTED,
+            "cuBLASLt %d offers %d algorithms for it that may be used, and not the one asked for",
+            lt->version, answers.count);
+    gemmepi__lt_take(question, &answers, taken, product);
+    return GEMMEPI_OK;
+}
+
 /* Asks cuBLASLt for an algorithm. c and d are the problem's, or those of a bare product into a buffer of ours.
    GEMMEPI_UNSUPPORTED with the sentence if cuBLASLt has none. Fast accumulation is a permission: block-scaled products do
    not have it. */
-static gemmepi_status gemmepi__lt_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                        gemmepi__lt_use use, const gemmepi__view *c, const gemmepi__view *d,
-                                        int algorithm, gemmepi__lt_product *product) {
-    gemmepi_status status = gemmepi__lt_ask(context, problem, use, c, d, algorithm, product);
-    gemmepi__problem slow = *problem;
+static gemmepi_status gemmepi__lt_build(const gemmepi__lt_question *question,
+                                        const gemmepi__candidate *candidate, gemmepi__lt_product *product) {
+    gemmepi_status status = gemmepi__lt_ask(question, candidate, product);
+    gemmepi__problem slow = *question->problem;
+    gemmepi__lt_question slowly = *question;
     slow.flags &= ~GEMMEPI_FAST_ACCUMULATION;
-    if (status == GEMMEPI_UNSUPPORTED && slow.flags != problem->flags)
-        status = gemmepi__lt_ask(context, &slow, use, c, d, algorithm, product);
+    slowly.problem = &slow;
+    if (status == GEMMEPI_UNSUPPORTED && slow.flags != question->problem->flags)
+        status = gemmepi__lt_ask(&slowly, candidate, product);
     return status;
 }
 
@@ -261,11 +355,12 @@ static int gemmepi__lt_is_in_place(const gemmepi__lt_product *product, const gem
     return product->adds_in_place && (float)call->beta == 1 && call->c == call->d;
 }
 
-/* Whether it cannot be kept, and another route is to run it: the sentence, or NULL. */
-static const char *gemmepi__lt_rounds_early(const gemmepi_context *context,
-                                            const gemmepi__lt_product *product,
-                                            const gemmepi__arguments *arguments) {
+/* Why another route is to run it, or NULL. */
+static const char *gemmepi__lt_not_for_run(const gemmepi_context *context, const gemmepi__lt_product *product,
+                                           const gemmepi__arguments *arguments) {
     gemmepi__lt_call call = gemmepi__lt_call_of(arguments, NULL);
+    if (product->not_with_c && call.beta != 0)
+        return product->not_with_c;
     if (!gemmepi__lt_is_in_place(product, &call) || ((float)call.alpha == 1 && context->ones))
         return NULL;
     return context->ones ? "with such an alpha it rounds the product to d's type before it adds d"
@@ -321,12 +416,18 @@ static gemmepi_status gemmepi__lt_run(const gemmepi_context *context, const gemm
 /* The algorithm in words; its tile in rows and columns of our D, 0 where its number is not known. */
 static void gemmepi__lt_describe_algo(const gemmepi__cublaslt *lt, const gemmepi__lt_product *product,
                                       gemmepi_plan_details *details) {
-    int id = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_ID);
-    int tile = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID);
-    int split_k = gemmepi__lt_config(lt, &product->algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
-    gemmepi__lt_tile(tile, &details->tile_m, &details->tile_n);
+    gemmepi__lt_tile(product->algorithm.tile, &details->tile_m, &details->tile_n);
     snprintf(details->kernel, sizeof details->kernel, "cuBLASLt %d algorithm %d, tile %d, split-k %d",
-             lt->version, id, tile, split_k);
+             lt->version, product->algorithm.id, product->algorithm.tile, product->algorithm.split);
+}
+
+static void gemmepi__lt_explain_product(gemmepi__text *text, const gemmepi__lt_product *product) {
+    if (product->left_out)
+        gemmepi__append(text,
+                        "  left out other algorithms of this version, which are known to be wrong here: %s\n",
+                        product->left_out);
+    if (product->not_with_c)
+        gemmepi__append(text, "  runs with beta other than 0 take another plan: %s\n", product->not_with_c);
 }
 
 #endif

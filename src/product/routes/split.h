@@ -20,7 +20,7 @@ typedef struct gemmepi__split {
     gemmepi__pass pass;
     gemmepi__sums sums;
     size_t product_bytes;
-    int algorithm; /* of cuBLASLt's, as the candidate has it */
+    const gemmepi__candidate *candidate; /* while it is built */
 } gemmepi__split;
 
 /* >>building */
@@ -78,6 +78,7 @@ static const char *gemmepi__bare_rule(const gemmepi__problem *problem) {
 static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmepi__problem *problem,
                                           gemmepi__view *view, gemmepi__split *split) {
     const char *rule = gemmepi__bare_rule(problem);
+    gemmepi__lt_question question;
     gemmepi_status status = GEMMEPI_OK;
     int alone;
     if (rule && split->has_product)
@@ -89,10 +90,11 @@ static gemmepi_status gemmepi__build_bare(gemmepi_context *context, const gemmep
         if (split->to_workspace)
             split->product_bytes = gemmepi__bytes_for(gemmepi__times(problem->batch, view->batch_stride),
                                                       (size_t)(view->bits / 8));
-        status = gemmepi__lt_build(context, problem,
-                                   split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1,
-                                   split->product_takes_c ? &problem->views[GEMMEPI__C] : view, view,
-                                   split->algorithm, &split->product);
+        question = gemmepi__lt_question_of(
+            context, problem, split->product_takes_c ? GEMMEPI__LT_BARE : GEMMEPI__LT_BARE_ALPHA_1);
+        question.c = split->product_takes_c ? question.c : view;
+        question.d = view;
+        status = gemmepi__lt_build(&question, split->candidate, &split->product);
         if (status != GEMMEPI_UNSUPPORTED || !split->product_takes_c)
             break;
     }
@@ -172,14 +174,14 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
     if (status)
         return status;
     memset(split, 0, sizeof *split);
-    split->algorithm = candidate->algorithm;
+    split->candidate = candidate;
     split->has_product = problem->k != 0;
     split->bare =
         candidate->bare || !gemmepi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B) ||
         gemmepi__lt_rule(context, &rest) != NULL; /* without sums of an operand lt is cuBLASLt's epilogue */
     if (!split->bare) {
-        status = gemmepi__lt_build(context, &rest, GEMMEPI__LT_WHOLE, &rest.views[GEMMEPI__C],
-                                   &rest.views[GEMMEPI__D], split->algorithm, &split->product);
+        gemmepi__lt_question question = gemmepi__lt_question_of(context, &rest, GEMMEPI__LT_WHOLE);
+        status = gemmepi__lt_build(&question, candidate, &split->product);
         split->product_takes_c = 1;
         if (status == GEMMEPI_UNSUPPORTED)
             split->bare = 1;
@@ -191,6 +193,8 @@ static gemmepi_status gemmepi__split_build(gemmepi__matmul_plan *plan, const gem
     }
     if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
         status = gemmepi__build_sums(context, problem, split->pass.params.epilogue.row_tiles, &split->sums);
+    split->candidate = NULL;
+    plan->algorithm = split->product.algorithm;
     plan->workspace_size = gemmepi__split_workspace(split);
     return status;
 }
@@ -247,7 +251,7 @@ static gemmepi_status gemmepi__split_run(const gemmepi__matmul_plan *plan,
 static const char *gemmepi__split_not_for(const gemmepi__matmul_plan *plan,
                                           const gemmepi__arguments *arguments) {
     const gemmepi__split *split = (const gemmepi__split *)plan->built;
-    return split->bare ? NULL : gemmepi__lt_rounds_early(plan->base.context, &split->product, arguments);
+    return split->bare ? NULL : gemmepi__lt_not_for_run(plan->base.context, &split->product, arguments);
 }
 
 static void gemmepi__split_give_up(const gemmepi__matmul_plan *plan, gemmepi__candidates *candidates) {
@@ -282,6 +286,8 @@ static void gemmepi__split_explain(const gemmepi__matmul_plan *plan, const char 
     if (split->has_product)
         gemmepi__append(text, "  %s%s%s\n", kernel, split->bare ? ", bare" : ", with its epilogue",
                         split->to_workspace ? ", into workspace in the type of its sums" : "");
+    if (split->has_product)
+        gemmepi__lt_explain_product(text, &split->product);
     gemmepi__explain_pass(text, &split->pass.launch, "");
     gemmepi__explain_sums(text, &split->sums);
 }
