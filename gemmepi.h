@@ -1913,6 +1913,11 @@ static void gemmepi__publish_pointer(gemmepi__atomic_pointer *place, void *point
 static long gemmepi__add(long *counter, long amount) {
   return InterlockedExchangeAdd((volatile LONG *)counter, amount) + amount;
 }
+static long gemmepi__read(const long *counter) {
+  long value = *(const volatile long *)counter;
+  MemoryBarrier();
+  return value;
+}
 #else
 static void *gemmepi__load_pointer(gemmepi__atomic_pointer const *place) {
   return __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -1922,6 +1927,10 @@ static void gemmepi__publish_pointer(gemmepi__atomic_pointer *place, void *point
 }
 static long gemmepi__add(long *counter, long amount) {
   return __atomic_add_fetch(counter, amount, __ATOMIC_ACQ_REL);
+}
+/* Returns a counter that other threads add to. */
+static long gemmepi__read(const long *counter) {
+  return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
 }
 #endif
 
@@ -16925,7 +16934,7 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
   base.kind = kind;
   base.context = context;
   base.references = 1;
-  base.generation = gemmepi__add(&context->generation, 0);
+  base.generation = gemmepi__read(&context->generation);
   base.destroy = destroy;
   return base;
 }
@@ -16991,7 +17000,7 @@ static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, si
   gemmepi_plan *other;
   gemmepi__lock(&context->lock);
   other = gemmepi__find_locked(context, key, size);
-  if (!other && plan->generation == context->generation) {
+  if (!other && plan->generation == gemmepi__read(&context->generation)) {
     if (context->plans.count >= GEMMEPI__MAX_KEPT)
       gemmepi__drop_oldest(context);
     plan->last_used = ++context->plan_clock;

@@ -147,9 +147,10 @@ list() {
         done
         scripts products/formula_drawn 6 "python3 tests/products/formula_drawn.py --count $((problems > 80 ? 80 : problems)) --gradients $((problems > 80 ? 80 : problems))"
     fi
+    echo "unit/threads_sanitized sh tests/unit/sanitized.sh threads $mode"
     [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
-    echo 'unit/formula_sanitized sh tests/unit/formula_sanitized.sh'
+    echo 'unit/formulas_sanitized sh tests/unit/sanitized.sh formulas'
     echo 'unit/formula_text sh tests/unit/formula_text.sh'
     echo 'programs sh tests/programs.sh'
     echo 'parallel sh tests/parallel.sh'

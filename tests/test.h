@@ -60,7 +60,8 @@ static uint64_t test_key(const int *numbers, int count) {
 
 /* TEST_SHARE */
 static long test_share(void) {
-    static long share; /* 0: not asked for yet */
+    static long kept; /* 0: not asked for yet; threads may ask at once */
+    long share = __atomic_load_n(&kept, __ATOMIC_RELAXED);
     if (!share) {
         const char *text = getenv("TEST_SHARE");
         share = text ? strtol(text, NULL, 10) : 1;
@@ -68,15 +69,17 @@ static long test_share(void) {
             printf("TEST_SHARE is %s; accepted are 1, 2 and so on\n", text);
             exit(2);
         }
+        __atomic_store_n(&kept, share, __ATOMIC_RELAXED);
     }
     return share;
 }
 
 /* Whether the case with this key is to be run; asked once before each case of a test that has many. */
 static int test_takes(uint64_t key) {
-    if (!test_first_key)
-        test_first_key = key;
-    return key == test_first_key || (key >> 1) % (uint64_t)test_share() == 0;
+    uint64_t none = 0;
+    int is_first =
+        __atomic_compare_exchange_n(&test_first_key, &none, key, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return is_first || key == none || (key >> 1) % (uint64_t)test_share() == 0;
 }
 
 static void test_run(const char *name, void (*function)(void)) {

@@ -137,6 +137,11 @@ static void gemmepi__publish_pointer(gemmepi__atomic_pointer *place, void *point
 static long gemmepi__add(long *counter, long amount) {
     return InterlockedExchangeAdd((volatile LONG *)counter, amount) + amount;
 }
+static long gemmepi__read(const long *counter) {
+    long value = *(const volatile long *)counter;
+    MemoryBarrier();
+    return value;
+}
 #else
 static void *gemmepi__load_pointer(gemmepi__atomic_pointer const *place) {
     return __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -146,6 +151,10 @@ static void gemmepi__publish_pointer(gemmepi__atomic_pointer *place, void *point
 }
 static long gemmepi__add(long *counter, long amount) {
     return __atomic_add_fetch(counter, amount, __ATOMIC_ACQ_REL);
+}
+/* Returns a counter that other threads add to. */
+static long gemmepi__read(const long *counter) {
+    return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
 }
 #endif
 

@@ -31,7 +31,7 @@ static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_ki
     base.kind = kind;
     base.context = context;
     base.references = 1;
-    base.generation = gemmepi__add(&context->generation, 0);
+    base.generation = gemmepi__read(&context->generation);
     base.destroy = destroy;
     return base;
 }
@@ -100,7 +100,7 @@ static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, si
     gemmepi_plan *other;
     gemmepi__lock(&context->lock);
     other = gemmepi__find_locked(context, key, size);
-    if (!other && plan->generation == context->generation) {
+    if (!other && plan->generation == gemmepi__read(&context->generation)) {
         if (context->plans.count >= GEMMEPI__MAX_KEPT)
             gemmepi__drop_oldest(context);
         plan->last_used = ++context->plan_clock;

@@ -1,0 +1,72 @@
+#!/bin/sh
+# Tests with the sanitizers of the compiler, and of clang, which sees more of pointers: called by tests/run.sh in the repository's root.
+#
+#   sanitized.sh formulas [COUNT] [SEED]     what reads text, with checks of memory and arithmetic
+#   sanitized.sh threads test|test-all       threads that share a context, with checks of what they share; test has one program of three
+. tests/compile/lines.sh
+: "${CC:=cc}"
+
+# usable FLAGS: whether $compiler makes a program of them that runs; else this says so
+usable() {
+    printf 'int main(void) { return 0; }\n' >build/tests/unit/sanitized.c
+    "$compiler" $1 build/tests/unit/sanitized.c -o build/tests/unit/sanitized 2>/dev/null && build/tests/unit/sanitized && return
+    skip "${subject}_sanitized: $compiler has no such sanitizer here"
+    return 1
+}
+
+# sanitized NAME ARGUMENTS...
+sanitized() {
+    name=$1
+    shift
+    program=build/tests/${name}_sanitized
+    attempt "${name}_compile_sanitized_by_$compiler" "$compiler" $FLAGS "tests/$name.c" $IMPLEMENTATION -o "$program" -lm -ldl -lpthread ||
+        return
+    said=$("$program" "$@" 2>&1)
+    status=$?
+    closing=$(printf '%s\n' "$said" | tail -n 1)
+    case $closing in
+    *' passed, '*' failed, '*' skipped')
+        printf '%s\n' "$said" | sed '$d; s/^ok   /&sanitized by '"$compiler"': /; s/^FAIL /&sanitized by '"$compiler"': /; s/^skip /&sanitized by '"$compiler"': /'
+        passed=$((passed + $(printf '%s\n' "$said" | grep -c '^ok   ')))
+        failed=$((failed + $(printf '%s\n' "$said" | grep -c '^FAIL ')))
+        skipped=$((skipped + $(printf '%s\n' "$said" | grep -c '^skip ')))
+        ;;
+    *)
+        printf '%s\n' "$said" | tail -n 40
+        fail "$name, sanitized by $compiler, ended with status $status before its last line"
+        ;;
+    esac
+}
+
+formulas() {
+    FLAGS='-std=c99 -O1 -g -w -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -Isrc -Itests' IMPLEMENTATION=
+    usable "$FLAGS" || return
+    sanitized unit/formula_parse
+    sanitized unit/formula_derive
+    sanitized unit/formula_fuzz "${1:-4000}" "${2:-1}"
+}
+
+threads() {
+    FLAGS='-std=c99 -O1 -g -w -fsanitize=thread -I. -Isrc -Itests' IMPLEMENTATION=
+    TSAN_OPTIONS=halt_on_error=1 GEMMEPI_TEST_DEVICE=host
+    export TSAN_OPTIONS GEMMEPI_TEST_DEVICE
+    usable "$FLAGS" || return
+    sanitized unit/threads
+    [ "$1" = test-all ] || return
+    IMPLEMENTATION=build/tests/gemmepi_sanitized.o
+    echo '#include "gemmepi.h"' >build/tests/gemmepi_sanitized.c
+    attempt threads_compile_gemmepi_sanitized "$compiler" $FLAGS -DGEMMEPI_IMPLEMENTATION= -c build/tests/gemmepi_sanitized.c \
+        -o "$IMPLEMENTATION" || return
+    sanitized products/threads
+    sanitized elementwise/threads
+}
+
+mkdir -p build/tests/unit build/tests/products build/tests/elementwise
+subject=$1
+shift
+for compiler in "$CC" clang; do
+    [ "$compiler" = "$CC" ] || command -v "$compiler" >/dev/null 2>&1 || continue
+    "$subject" "$@"
+    [ "$CC" = clang ] && break
+done
+finish
