@@ -3887,6 +3887,7 @@ typedef struct gemmepi__formula_desc {
 typedef struct gemmepi__assigned {
   int16_t node; /* -1: not yet */
   int16_t reduction;
+  int16_t at; /* in the text */
 } gemmepi__assigned;
 
 /* What an operation of nodes came to. */
@@ -3906,6 +3907,8 @@ typedef struct gemmepi__graph {
   gemmepi__node nodes[GEMMEPI__GRAPH_NODES];
   uint8_t masked[GEMMEPI__GRAPH_NODES]; /* whether a node is 0 by selection, and shows it: gemmepi__masks */
   gemmepi__simplified simplified[GEMMEPI__SIMPLIFIED]; /* found last; op 0: nothing */
+  int16_t at; /* where in the text stands what is being made; -1: it is not of the text */
+  int16_t places[GEMMEPI__GRAPH_NODES]; /* and of each node, where it was made first */
   int names
     [GEMMEPI__GRAPH_NODES]; /* where in the text the first name of a node stands, which is no output; -1: it has none */
 } gemmepi__graph;
@@ -3918,12 +3921,13 @@ static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_d
   graph->mode = GEMMEPI__NO_HALVES;
   graph->group = 0;
   graph->n_width = n_width;
+  graph->at = -1;
   for (i = 0; i < GEMMEPI__GRAPH_BUCKETS; i++)
     graph->buckets[i] = -1;
   for (i = 0; i < GEMMEPI__SIMPLIFIED; i++)
     graph->simplified[i].op = 0;
   for (i = 0; i <= GEMMEPI__FORMULA_OPERANDS; i++)
-    graph->assigned[i].node = -1, graph->assigned[i].reduction = 0;
+    graph->assigned[i].node = graph->assigned[i].at = -1, graph->assigned[i].reduction = 0;
 }
 
 static gemmepi__node gemmepi__node_of(int op, int x, int y, int z) {
@@ -3982,6 +3986,7 @@ static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
   graph->nodes[i] = *node;
   graph->masked[i] = (uint8_t)gemmepi__masks(graph, node);
   graph->names[i] = -1;
+  graph->places[i] = graph->at;
   graph->next[i] = graph->buckets[bucket];
   graph->buckets[bucket] = (int16_t)i;
   return i;
@@ -4727,22 +4732,33 @@ typedef struct gemmepi__parser {
   gemmepi__local locals[GEMMEPI__FORMULA_CHARACTERS / 4];
 } gemmepi__parser;
 
+enum { GEMMEPI__PLACE_TEXT = 64 };
+
+/* "desc.formula, line 2, column 17"; at -1: "desc.formula". */
+static const char *gemmepi__name_place(const char *text, int at, char place[GEMMEPI__PLACE_TEXT]) {
+  char line[24] = "";
+  int i, start = 0, lines = 1;
+  for (i = 0; i < at; i++)
+    if (text[i] == '\n')
+      lines++, start = i + 1;
+  if (lines > 1)
+    snprintf(line, sizeof line, "line %d, ", lines);
+  if (at < 0)
+    snprintf(place, GEMMEPI__PLACE_TEXT, "desc.formula");
+  else
+    snprintf(place, GEMMEPI__PLACE_TEXT, "desc.formula, %scolumn %d", line, at - start + 1);
+  return place;
+}
+
 /* Notes "desc.formula, column 17: " and the rest; -1. */
 GEMMEPI__PRINTF(3, 4)
 static int gemmepi__refuse(const gemmepi__parser *p, size_t at, const char *format, ...) {
-  char what[512], line[32] = "";
-  size_t i, start = 0;
-  int lines = 1;
+  char what[512], place[GEMMEPI__PLACE_TEXT];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(what, sizeof what, format, arguments);
   va_end(arguments);
-  for (i = 0; i < at; i++)
-    if (p->text[i] == '\n')
-      lines++, start = i + 1;
-  if (lines > 1)
-    snprintf(line, sizeof line, "line %d, ", lines);
-  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula, %scolumn %d: %s", line, (int)(at - start) + 1, what);
+  (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s", gemmepi__name_place(p->text, (int)at, place), what);
   return -1;
 }
 
@@ -4814,6 +4830,11 @@ static int gemmepi__want(gemmepi__parser *p, const char *sign, const char *wante
 
 /* >>nodes, with what is refused of them */
 
+/* What is made now stands there, if it is not of a rule. */
+static void gemmepi__note_place(gemmepi__parser *p, size_t at) {
+  p->graph->at = (int16_t)(p->rule ? -1 : (int)at);
+}
+
 static const char *gemmepi__width_in_words(const gemmepi__graph *graph, int width) {
   if (width == graph->n_width)
     return "n";
@@ -4855,6 +4876,7 @@ static int gemmepi__apply(gemmepi__parser *p, size_t at, const char *name, gemme
   if (p->graph->desc->accumulator == GEMMEPI_I32 && !gemmepi__goes_with_whole(node))
     return gemmepi__refuse(p, at, "%s does not go with results in I32; accepted are + - * min max relu, comparisons and ?:",
       name);
+  gemmepi__note_place(p, at);
   made = gemmepi__finish(p->graph, node);
   if (made == -2)
     return gemmepi__refuse_widths(p, at, node, name);
@@ -4867,6 +4889,7 @@ static int gemmepi__leaf(gemmepi__parser *p, size_t at, int op, int place, int t
   node.place = (int16_t)place;
   node.type = (uint8_t)type;
   node.width = (uint8_t)width;
+  gemmepi__note_place(p, at);
   made = gemmepi__intern(p->graph, &node);
   return made >= 0 ? made : gemmepi__refuse_room(p, at);
 }
@@ -5366,6 +5389,7 @@ static int gemmepi__statement(gemmepi__parser *p) {
   if (gemmepi__check_assignment(p, &target, node, reduction) < 0)
     return -1;
   p->graph->assigned[target.output].node = (int16_t)node;
+  p->graph->assigned[target.output].at = (int16_t)target.at;
   p->graph->assigned[target.output].reduction =
     (int16_t)(p->graph->desc->exchanged ? gemmepi__reduction_across(reduction) : reduction);
   return 0;
@@ -5902,6 +5926,7 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
   if (!status)
     status = gemmepi__take_lists(d, desc);
   d->given = d->graph.count;
+  d->graph.at = -1;
   d->graph.simplifies = 1;
   d->graph.most = GEMMEPI__GRAPH_NODES; /* of which the gradient need not have all */
   return status;
@@ -5982,21 +6007,23 @@ static int gemmepi__has_halves(const gemmepi__graph *graph) {
 static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
   int16_t nodes[5] = {-1, -1, -1, -1, -1};
   const gemmepi__reduction *reduction = &gemmepi__reductions[d->graph.assigned[output].reduction];
+  char place[GEMMEPI__PLACE_TEXT];
   int node = d->graph.assigned[output].node, width = d->graph.nodes[node].width, upstream, saved;
   if (!d->depends[node])
     return GEMMEPI_OK;
+  (void)gemmepi__name_place(d->desc.text, d->graph.assigned[output].at, place);
   if (reduction->op == GEMMEPI__REDUCE_MAX || reduction->op == GEMMEPI__REDUCE_ARGMAX)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s, which %s is assigned, has no derivative",
-      reduction->name, d->desc.operands[output].name);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s, which %s is assigned, has no derivative",
+      place, reduction->name, d->desc.operands[output].name);
   if (reduction->name[0] && width == GEMMEPI__ANY && reduction->kind != GEMMEPI_PER_COLUMN && gemmepi__has_halves(&d->graph))
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "%s, which %s is assigned, is of what does not change along columns, in a formula with "
-      "halves; its gradient cannot be said in one formula", reduction->name, d->desc.operands[output].name);
+      "%s: %s, which %s is assigned, is of what does not change along columns, in a formula with "
+      "halves; its gradient cannot be said in one formula", place, reduction->name, d->desc.operands[output].name);
   upstream = gemmepi__new_leaf(d, GEMMEPI__OP_UPSTREAM, output, gemmepi__width_of_output(d, output));
   if (upstream >= 0 && reduction->op == GEMMEPI__REDUCE_LOGSUMEXP) {
     if (!d->readable[output])
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of %s reads its result %s, which desc.saved does not name",
-        reduction->name, d->desc.operands[output].name);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: the gradient of %s reads its result %s, which desc.saved does not name",
+        place, reduction->name, d->desc.operands[output].name);
     saved = gemmepi__new_leaf(d, GEMMEPI__OP_OPERAND, output, gemmepi__width_of_output(d, output));
     nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
     upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", nodes);
@@ -6034,7 +6061,7 @@ static void gemmepi__note_0(gemmepi__derivation *d, int op) {
 static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, int g) {
   const gemmepi__node node = d->graph.nodes[number];
   int16_t nodes[5];
-  char room[96];
+  char room[96], place[GEMMEPI__PLACE_TEXT];
   const char *rule;
   int zero = gemmepi__number(&d->graph, 0);
   switch (node.op) {
@@ -6048,8 +6075,9 @@ static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, 
     rule = gemmepi__rule_of_activation(&node, argument, room, sizeof room);
     break;
   case GEMMEPI__OP_DERIVE:
-    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "d_%s has no derivative; the second derivatives of activations are not known",
-      gemmepi__small_name(node.place, room));
+    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "%s: d_%s has no derivative; the second derivatives of activations are not known",
+      gemmepi__name_place(d->desc.text, d->graph.places[number], place), gemmepi__small_name(node.place, room));
     return -2;
   default:
     rule = gemmepi__operation_of(node.op)->derivatives[argument];
@@ -6448,6 +6476,11 @@ typedef struct gemmepi__formula_operand {
   int16_t name; /* in formula.names */
 } gemmepi__formula_operand;
 
+/* Where in the text something stands first that may be refused once extents and scales are known; -1: it is not there. */
+typedef struct gemmepi__formula_places {
+  int16_t halves, uniform, rounded, indices[GEMMEPI__INDICES];
+} gemmepi__formula_places;
+
 typedef struct gemmepi__formula {
   size_t size; /* bytes of all */
   int32_t node_count, operand_count;
@@ -6465,8 +6498,10 @@ typedef struct gemmepi__formula {
   int64_t group; /* columns; 0: halves are of the whole */
   int16_t value_name;
   gemmepi__formula_operand operands[GEMMEPI__FORMULA_OPERANDS + 1];
-  const gemmepi__node *nodes;
+  const gemmepi__node
+    *nodes; /* what stands before it, and what it and names point to, makes formulas equal or not */
   const char *names;
+  gemmepi__formula_places places;
 } gemmepi__formula;
 
 /* How many values a node has in a unit. */
@@ -6645,6 +6680,36 @@ static void gemmepi__keep_names(const gemmepi__formula_desc *desc, gemmepi__form
   }
 }
 
+static void gemmepi__note_first(int16_t *place, int at) {
+  if (at >= 0 && (*place < 0 || at < *place))
+    *place = (int16_t)at;
+}
+
+static void gemmepi__keep_places(const gemmepi__graph *graph, const uint8_t *live, gemmepi__formula_places *places) {
+  int i, by_width = -1;
+  memset(places, -1, sizeof *places);
+  for (i = 0; i < graph->count; i++) {
+    const gemmepi__node *node = &graph->nodes[i];
+    if (!live[i])
+      continue;
+    if (node->op >= GEMMEPI__OP_FIRST)
+      gemmepi__note_first(&places->halves, graph->places[i]);
+    else if (node->op == GEMMEPI__OP_UNIFORM)
+      gemmepi__note_first(&places->uniform, graph->places[i]);
+    else if (node->op == GEMMEPI__OP_ROUNDED)
+      gemmepi__note_first(&places->rounded, graph->places[i]);
+    else if (node->op == GEMMEPI__OP_INDEX)
+      gemmepi__note_first(&places->indices[node->place], graph->places[i]);
+    if (by_width < 0 && node->width == GEMMEPI__NARROW)
+      by_width = graph->places[i];
+  }
+  for (i = 0; i < graph->desc->operand_count && by_width < 0; i++)
+    if (graph->desc->operands[i].output && graph->desc->operands[i].width)
+      by_width = graph->assigned[i].at;
+  if (places->halves < 0)
+    places->halves = (int16_t)by_width;
+}
+
 /* What of the graph the outputs need, in memory from the allocator, or NULL with the sentence. */
 static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator, const gemmepi__graph *graph) {
   uint8_t live[GEMMEPI__GRAPH_NODES];
@@ -6673,6 +6738,7 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
   formula->nodes = nodes = (gemmepi__node *)(void *)((char *)formula + size);
   gemmepi__keep_names(graph->desc, formula, (char *)(nodes + count));
   gemmepi__keep_operands(graph, formula, renumbered);
+  gemmepi__keep_places(graph, live, &formula->places);
   for (i = 0; i < graph->count; i++) {
     if (!live[i])
       continue;
@@ -6714,27 +6780,30 @@ static gemmepi_status gemmepi__parse_formula(const gemmepi_allocator *allocator,
   return status;
 }
 
-/* What extents must be: of D's rows and columns as the product has them, n, and items. */
-static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *formula, int64_t m, int64_t n, int64_t items) {
+/* What extents must be: of D's rows and columns as the product has them, n, and items. text: the formula's. */
+static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *formula, const char *text,
+  int64_t m, int64_t n, int64_t items) {
   const int64_t most = 4294967295;
   const char *name = formula->exchanged ? "m" : "n";
+  char place[GEMMEPI__PLACE_TEXT];
   int64_t wide = n;
+  (void)gemmepi__name_place(text, formula->places.halves, place);
   if (formula->has_halves && formula->n_width == GEMMEPI__NARROW) {
     if (n > INT64_MAX / 2)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %lld, and the formula is 2 %s columns wide",
-        name, (long long)n, name);
+      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula is 2 %s columns wide", place, name,
+        (long long)n, name);
     wide = 2 * n;
   }
   if (formula->has_halves && wide % 2)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %lld, and the formula has halves: it must be even", name, (long long)n);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula has halves: it must be even", place, name,
+      (long long)n);
   if (formula->has_halves && formula->group && wide % formula->group)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "the formula is %lld columns wide and has halves of groups of %lld: it must be a multiple",
-      (long long)wide, (long long)formula->group);
+      "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
+      place, (long long)formula->group, (long long)wide);
   if (formula->uses_uniform && (m > most || wide > most || items > most))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "the formula has uniform, whose extents are below 2^32; they are %lld, %lld and %lld",
-      (long long)m, (long long)wide, (long long)items);
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: uniform is for extents below 2^32; they are %lld, %lld and %lld",
+      gemmepi__name_place(text, formula->places.uniform, place), (long long)m, (long long)wide, (long long)items);
   return GEMMEPI_OK;
 }
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN
@@ -9762,8 +9831,8 @@ static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gem
   if (!status)
     status = gemmepi__make_formula(allocator, desc, problem->accumulator, d, &problem->formula);
   if (!status)
-    status = gemmepi__check_formula_extents(problem->formula->placed.formula, by_rows ? desc->m : desc->n,
-      by_rows ? desc->n : desc->m, problem->batch);
+    status = gemmepi__check_formula_extents(problem->formula->placed.formula, desc->formula,
+      by_rows ? desc->m : desc->n, by_rows ? desc->n : desc->m, problem->batch);
   if (!status)
     *result = gemmepi__d_columns(problem->formula, *result);
   return status;
@@ -10941,11 +11010,15 @@ static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *d
 /* What a formula may have of groups: of operands those of columns or of one number may be a group's own. */
 static gemmepi_status gemmepi__check_formula_of_groups(const gemmepi_grouped_desc *desc, const gemmepi__problem *problem) {
   const gemmepi__formula *f = problem->formula->placed.formula;
-  const uint32_t places = 1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_ITEM | 1u << GEMMEPI__INDEX_ROWS;
+  static const uint8_t lacking[] = {GEMMEPI__INDEX_ROW, GEMMEPI__INDEX_ITEM, GEMMEPI__INDEX_ROWS};
+  char place[GEMMEPI__PLACE_TEXT];
   int i;
-  if (f->indices & places)
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "desc.product.formula reads row, item, rows or uniform, which the positions of a "
-      "grouped product do not have");
+  for (i = 0; i < 3; i++)
+    if (f->indices >> lacking[i] & 1)
+      return gemmepi__fail(GEMMEPI_UNSUPPORTED,
+        "%s: row, item, rows and uniform are not what the positions of a grouped product have",
+        gemmepi__name_place(desc->product.formula, f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
+        : f->places.uniform, place));
   for (i = 0; i < f->operand_count; i++) {
     const gemmepi_operand *operand = &desc->product.operands[i];
     int has_rows = f->operands[i].kind == GEMMEPI_FULL || f->operands[i].kind == GEMMEPI_PER_ROW;
@@ -12354,7 +12427,8 @@ static void gemmepi__take_formula_shape(const gemmepi_elementwise_desc *desc, co
       task->shape[GEMMEPI__COLUMN_AXIS] = 2;
 }
 
-static gemmepi_status gemmepi__check_formula_shape(const gemmepi__formula_task *task, const gemmepi__formula *formula) {
+static gemmepi_status gemmepi__check_formula_shape(const gemmepi__formula_task *task, const char *text,
+  const gemmepi__formula *formula) {
   int64_t count = 2; /* of what is 2 n wide */
   int d;
   for (d = 0; d < GEMMEPI__MAX_RANK; d++)
@@ -12364,7 +12438,7 @@ static gemmepi_status gemmepi__check_formula_shape(const gemmepi__formula_task *
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation has more than 2^55 elements");
   for (count = 1, d = 0; d < GEMMEPI__ROW_AXIS; d++)
     count *= task->shape[d];
-  return gemmepi__check_formula_extents(formula, task->shape[GEMMEPI__ROW_AXIS], task->shape[GEMMEPI__COLUMN_AXIS], count);
+  return gemmepi__check_formula_extents(formula, text, task->shape[GEMMEPI__ROW_AXIS], task->shape[GEMMEPI__COLUMN_AXIS], count);
 }
 
 /* >>operands */
@@ -12534,7 +12608,7 @@ static gemmepi_status gemmepi__take_formula_task(const gemmepi_allocator *alloca
   task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
   gemmepi__take_formula_shape(desc, formula, task);
   gemmepi__note_halves(formula, task->is_halved);
-  status = gemmepi__check_formula_shape(task, formula);
+  status = gemmepi__check_formula_shape(task, desc->formula, formula);
   for (i = 0; i <= GEMMEPI__RESULT && !status; i++)
     status = gemmepi__place_tensor(desc, i, formula, task);
   gemmepi__place_extents(task);

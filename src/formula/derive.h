@@ -170,6 +170,7 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
     if (!status)
         status = gemmepi__take_lists(d, desc);
     d->given = d->graph.count;
+    d->graph.at = -1;
     d->graph.simplifies = 1;
     d->graph.most = GEMMEPI__GRAPH_NODES; /* of which the gradient need not have all */
     return status;
@@ -253,25 +254,27 @@ static int gemmepi__has_halves(const gemmepi__graph *graph) {
 static gemmepi_status gemmepi__seed(gemmepi__derivation *d, int output) {
     int16_t nodes[5] = {-1, -1, -1, -1, -1};
     const gemmepi__reduction *reduction = &gemmepi__reductions[d->graph.assigned[output].reduction];
+    char place[GEMMEPI__PLACE_TEXT];
     int node = d->graph.assigned[output].node, width = d->graph.nodes[node].width, upstream, saved;
     if (!d->depends[node])
         return GEMMEPI_OK;
+    (void)gemmepi__name_place(d->desc.text, d->graph.assigned[output].at, place);
     if (reduction->op == GEMMEPI__REDUCE_MAX || reduction->op == GEMMEPI__REDUCE_ARGMAX)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s, which %s is assigned, has no derivative",
-                             reduction->name, d->desc.operands[output].name);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s, which %s is assigned, has no derivative",
+                             place, reduction->name, d->desc.operands[output].name);
     if (reduction->name[0] && width == GEMMEPI__ANY && reduction->kind != GEMMEPI_PER_COLUMN &&
         gemmepi__has_halves(&d->graph))
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "%s, which %s is assigned, is of what does not change along columns, in a formula with "
+            "%s: %s, which %s is assigned, is of what does not change along columns, in a formula with "
             "halves; its gradient cannot be said in one formula",
-            reduction->name, d->desc.operands[output].name);
+            place, reduction->name, d->desc.operands[output].name);
     upstream = gemmepi__new_leaf(d, GEMMEPI__OP_UPSTREAM, output, gemmepi__width_of_output(d, output));
     if (upstream >= 0 && reduction->op == GEMMEPI__REDUCE_LOGSUMEXP) {
         if (!d->readable[output])
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "the gradient of %s reads its result %s, which desc.saved does not name",
-                                 reduction->name, d->desc.operands[output].name);
+                                 "%s: the gradient of %s reads its result %s, which desc.saved does not name",
+                                 place, reduction->name, d->desc.operands[output].name);
         saved = gemmepi__new_leaf(d, GEMMEPI__OP_OPERAND, output, gemmepi__width_of_output(d, output));
         nodes[0] = (int16_t)node, nodes[3] = (int16_t)saved, nodes[4] = (int16_t)upstream;
         upstream = saved < 0 ? -1 : gemmepi__apply_rule(d, "g * exp(x - r)", nodes);
@@ -311,7 +314,7 @@ static void gemmepi__note_0(gemmepi__derivation *d, int op) {
 static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, int g) {
     const gemmepi__node node = d->graph.nodes[number];
     int16_t nodes[5];
-    char room[96];
+    char room[96], place[GEMMEPI__PLACE_TEXT];
     const char *rule;
     int zero = gemmepi__number(&d->graph, 0);
     switch (node.op) {
@@ -326,7 +329,8 @@ static int gemmepi__passed_on(gemmepi__derivation *d, int number, int argument, 
         break;
     case GEMMEPI__OP_DERIVE:
         (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                            "d_%s has no derivative; the second derivatives of activations are not known",
+                            "%s: d_%s has no derivative; the second derivatives of activations are not known",
+                            gemmepi__name_place(d->desc.text, d->graph.places[number], place),
                             gemmepi__small_name(node.place, room));
         return -2;
     default:

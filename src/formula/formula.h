@@ -15,6 +15,11 @@ typedef struct gemmepi__formula_operand {
     int16_t name;                       /* in formula.names */
 } gemmepi__formula_operand;
 
+/* Where in the text something stands first that may be refused once extents and scales are known; -1: it is not there. */
+typedef struct gemmepi__formula_places {
+    int16_t halves, uniform, rounded, indices[GEMMEPI__INDICES];
+} gemmepi__formula_places;
+
 typedef struct gemmepi__formula {
     size_t size; /* bytes of all */
     int32_t node_count, operand_count;
@@ -32,8 +37,10 @@ typedef struct gemmepi__formula {
     int64_t group; /* columns; 0: halves are of the whole */
     int16_t value_name;
     gemmepi__formula_operand operands[GEMMEPI__FORMULA_OPERANDS + 1];
-    const gemmepi__node *nodes;
+    const gemmepi__node
+        *nodes; /* what stands before it, and what it and names point to, makes formulas equal or not */
     const char *names;
+    gemmepi__formula_places places;
 } gemmepi__formula;
 
 /* How many values a node has in a unit. */
@@ -218,6 +225,37 @@ static void gemmepi__keep_names(const gemmepi__formula_desc *desc, gemmepi__form
     }
 }
 
+static void gemmepi__note_first(int16_t *place, int at) {
+    if (at >= 0 && (*place < 0 || at < *place))
+        *place = (int16_t)at;
+}
+
+static void gemmepi__keep_places(const gemmepi__graph *graph, const uint8_t *live,
+                                 gemmepi__formula_places *places) {
+    int i, by_width = -1;
+    memset(places, -1, sizeof *places);
+    for (i = 0; i < graph->count; i++) {
+        const gemmepi__node *node = &graph->nodes[i];
+        if (!live[i])
+            continue;
+        if (node->op >= GEMMEPI__OP_FIRST)
+            gemmepi__note_first(&places->halves, graph->places[i]);
+        else if (node->op == GEMMEPI__OP_UNIFORM)
+            gemmepi__note_first(&places->uniform, graph->places[i]);
+        else if (node->op == GEMMEPI__OP_ROUNDED)
+            gemmepi__note_first(&places->rounded, graph->places[i]);
+        else if (node->op == GEMMEPI__OP_INDEX)
+            gemmepi__note_first(&places->indices[node->place], graph->places[i]);
+        if (by_width < 0 && node->width == GEMMEPI__NARROW)
+            by_width = graph->places[i];
+    }
+    for (i = 0; i < graph->desc->operand_count && by_width < 0; i++)
+        if (graph->desc->operands[i].output && graph->desc->operands[i].width)
+            by_width = graph->assigned[i].at;
+    if (places->halves < 0)
+        places->halves = (int16_t)by_width;
+}
+
 /* What of the graph the outputs need, in memory from the allocator, or NULL with the sentence. */
 static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
                                              const gemmepi__graph *graph) {
@@ -247,6 +285,7 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
     formula->nodes = nodes = (gemmepi__node *)(void *)((char *)formula + size);
     gemmepi__keep_names(graph->desc, formula, (char *)(nodes + count));
     gemmepi__keep_operands(graph, formula, renumbered);
+    gemmepi__keep_places(graph, live, &formula->places);
     for (i = 0; i < graph->count; i++) {
         if (!live[i])
             continue;
@@ -288,31 +327,35 @@ static gemmepi_status gemmepi__parse_formula(const gemmepi_allocator *allocator,
     return status;
 }
 
-/* What extents must be: of D's rows and columns as the product has them, n, and items. */
-static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *formula, int64_t m, int64_t n,
-                                                     int64_t items) {
+/* What extents must be: of D's rows and columns as the product has them, n, and items. text: the formula's. */
+static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *formula, const char *text,
+                                                     int64_t m, int64_t n, int64_t items) {
     const int64_t most = 4294967295;
     const char *name = formula->exchanged ? "m" : "n";
+    char place[GEMMEPI__PLACE_TEXT];
     int64_t wide = n;
+    (void)gemmepi__name_place(text, formula->places.halves, place);
     if (formula->has_halves && formula->n_width == GEMMEPI__NARROW) {
         if (n > INT64_MAX / 2)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %lld, and the formula is 2 %s columns wide",
-                                 name, (long long)n, name);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "%s: %s is %lld, and the formula is 2 %s columns wide", place, name,
+                                 (long long)n, name);
         wide = 2 * n;
     }
     if (formula->has_halves && wide % 2)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s is %lld, and the formula has halves: it must be even", name, (long long)n);
+                             "%s: %s is %lld, and the formula has halves: it must be even", place, name,
+                             (long long)n);
     if (formula->has_halves && formula->group && wide % formula->group)
         return gemmepi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "the formula is %lld columns wide and has halves of groups of %lld: it must be a multiple",
-            (long long)wide, (long long)formula->group);
+            "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
+            place, (long long)formula->group, (long long)wide);
     if (formula->uses_uniform && (m > most || wide > most || items > most))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "the formula has uniform, whose extents are below 2^32; they are %lld, %lld and %lld",
-            (long long)m, (long long)wide, (long long)items);
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "%s: uniform is for extents below 2^32; they are %lld, %lld and %lld",
+                             gemmepi__name_place(text, formula->places.uniform, place), (long long)m,
+                             (long long)wide, (long long)items);
     return GEMMEPI_OK;
 }
 

@@ -57,6 +57,7 @@ typedef struct gemmepi__formula_desc {
 typedef struct gemmepi__assigned {
     int16_t node; /* -1: not yet */
     int16_t reduction;
+    int16_t at; /* in the text */
 } gemmepi__assigned;
 
 /* What an operation of nodes came to. */
@@ -76,6 +77,8 @@ typedef struct gemmepi__graph {
     gemmepi__node nodes[GEMMEPI__GRAPH_NODES];
     uint8_t masked[GEMMEPI__GRAPH_NODES]; /* whether a node is 0 by selection, and shows it: gemmepi__masks */
     gemmepi__simplified simplified[GEMMEPI__SIMPLIFIED]; /* found last; op 0: nothing */
+    int16_t at; /* where in the text stands what is being made; -1: it is not of the text */
+    int16_t places[GEMMEPI__GRAPH_NODES]; /* and of each node, where it was made first */
     int names
         [GEMMEPI__GRAPH_NODES]; /* where in the text the first name of a node stands, which is no output; -1: it has none */
 } gemmepi__graph;
@@ -88,12 +91,13 @@ static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_d
     graph->mode = GEMMEPI__NO_HALVES;
     graph->group = 0;
     graph->n_width = n_width;
+    graph->at = -1;
     for (i = 0; i < GEMMEPI__GRAPH_BUCKETS; i++)
         graph->buckets[i] = -1;
     for (i = 0; i < GEMMEPI__SIMPLIFIED; i++)
         graph->simplified[i].op = 0;
     for (i = 0; i <= GEMMEPI__FORMULA_OPERANDS; i++)
-        graph->assigned[i].node = -1, graph->assigned[i].reduction = 0;
+        graph->assigned[i].node = graph->assigned[i].at = -1, graph->assigned[i].reduction = 0;
 }
 
 static gemmepi__node gemmepi__node_of(int op, int x, int y, int z) {
@@ -153,6 +157,7 @@ static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
     graph->nodes[i] = *node;
     graph->masked[i] = (uint8_t)gemmepi__masks(graph, node);
     graph->names[i] = -1;
+    graph->places[i] = graph->at;
     graph->next[i] = graph->buckets[bucket];
     graph->buckets[bucket] = (int16_t)i;
     return i;

@@ -20,23 +20,34 @@ typedef struct gemmepi__parser {
     gemmepi__local locals[GEMMEPI__FORMULA_CHARACTERS / 4];
 } gemmepi__parser;
 
+enum { GEMMEPI__PLACE_TEXT = 64 };
+
+/* "desc.formula, line 2, column 17"; at -1: "desc.formula". */
+static const char *gemmepi__name_place(const char *text, int at, char place[GEMMEPI__PLACE_TEXT]) {
+    char line[24] = "";
+    int i, start = 0, lines = 1;
+    for (i = 0; i < at; i++)
+        if (text[i] == '\n')
+            lines++, start = i + 1;
+    if (lines > 1)
+        snprintf(line, sizeof line, "line %d, ", lines);
+    if (at < 0)
+        snprintf(place, GEMMEPI__PLACE_TEXT, "desc.formula");
+    else
+        snprintf(place, GEMMEPI__PLACE_TEXT, "desc.formula, %scolumn %d", line, at - start + 1);
+    return place;
+}
+
 /* Notes "desc.formula, column 17: " and the rest; -1. */
 GEMMEPI__PRINTF(3, 4)
 static int gemmepi__refuse(const gemmepi__parser *p, size_t at, const char *format, ...) {
-    char what[512], line[32] = "";
-    size_t i, start = 0;
-    int lines = 1;
+    char what[512], place[GEMMEPI__PLACE_TEXT];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    for (i = 0; i < at; i++)
-        if (p->text[i] == '\n')
-            lines++, start = i + 1;
-    if (lines > 1)
-        snprintf(line, sizeof line, "line %d, ", lines);
-    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula, %scolumn %d: %s", line,
-                        (int)(at - start) + 1, what);
+    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s", gemmepi__name_place(p->text, (int)at, place),
+                        what);
     return -1;
 }
 
@@ -109,6 +120,11 @@ static int gemmepi__want(gemmepi__parser *p, const char *sign, const char *wante
 
 /* >>nodes, with what is refused of them */
 
+/* What is made now stands there, if it is not of a rule. */
+static void gemmepi__note_place(gemmepi__parser *p, size_t at) {
+    p->graph->at = (int16_t)(p->rule ? -1 : (int)at);
+}
+
 static const char *gemmepi__width_in_words(const gemmepi__graph *graph, int width) {
     if (width == graph->n_width)
         return "n";
@@ -157,6 +173,7 @@ static int gemmepi__apply(gemmepi__parser *p, size_t at, const char *name, gemme
                                "%s does not go with results in I32; accepted are + - * min max relu, "
                                "comparisons and ?:",
                                name);
+    gemmepi__note_place(p, at);
     made = gemmepi__finish(p->graph, node);
     if (made == -2)
         return gemmepi__refuse_widths(p, at, node, name);
@@ -169,6 +186,7 @@ static int gemmepi__leaf(gemmepi__parser *p, size_t at, int op, int place, int t
     node.place = (int16_t)place;
     node.type = (uint8_t)type;
     node.width = (uint8_t)width;
+    gemmepi__note_place(p, at);
     made = gemmepi__intern(p->graph, &node);
     return made >= 0 ? made : gemmepi__refuse_room(p, at);
 }
@@ -697,6 +715,7 @@ static int gemmepi__statement(gemmepi__parser *p) {
     if (gemmepi__check_assignment(p, &target, node, reduction) < 0)
         return -1;
     p->graph->assigned[target.output].node = (int16_t)node;
+    p->graph->assigned[target.output].at = (int16_t)target.at;
     p->graph->assigned[target.output].reduction =
         (int16_t)(p->graph->desc->exchanged ? gemmepi__reduction_across(reduction) : reduction);
     return 0;

@@ -234,7 +234,7 @@ static void gemmepi__take_formula_shape(const gemmepi_elementwise_desc *desc, co
             task->shape[GEMMEPI__COLUMN_AXIS] = 2;
 }
 
-static gemmepi_status gemmepi__check_formula_shape(const gemmepi__formula_task *task,
+static gemmepi_status gemmepi__check_formula_shape(const gemmepi__formula_task *task, const char *text,
                                                    const gemmepi__formula *formula) {
     int64_t count = 2; /* of what is 2 n wide */
     int d;
@@ -245,7 +245,7 @@ static gemmepi_status gemmepi__check_formula_shape(const gemmepi__formula_task *
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation has more than 2^55 elements");
     for (count = 1, d = 0; d < GEMMEPI__ROW_AXIS; d++)
         count *= task->shape[d];
-    return gemmepi__check_formula_extents(formula, task->shape[GEMMEPI__ROW_AXIS],
+    return gemmepi__check_formula_extents(formula, text, task->shape[GEMMEPI__ROW_AXIS],
                                           task->shape[GEMMEPI__COLUMN_AXIS], count);
 }
 
@@ -423,7 +423,7 @@ static gemmepi_status gemmepi__take_formula_task(const gemmepi_allocator *alloca
     task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     gemmepi__take_formula_shape(desc, formula, task);
     gemmepi__note_halves(formula, task->is_halved);
-    status = gemmepi__check_formula_shape(task, formula);
+    status = gemmepi__check_formula_shape(task, desc->formula, formula);
     for (i = 0; i <= GEMMEPI__RESULT && !status; i++)
         status = gemmepi__place_tensor(desc, i, formula, task);
     gemmepi__place_extents(task);

@@ -375,13 +375,18 @@ static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *d
 static gemmepi_status gemmepi__check_formula_of_groups(const gemmepi_grouped_desc *desc,
                                                        const gemmepi__problem *problem) {
     const gemmepi__formula *f = problem->formula->placed.formula;
-    const uint32_t places = 1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_ITEM | 1u << GEMMEPI__INDEX_ROWS;
+    static const uint8_t lacking[] = {GEMMEPI__INDEX_ROW, GEMMEPI__INDEX_ITEM, GEMMEPI__INDEX_ROWS};
+    char place[GEMMEPI__PLACE_TEXT];
     int i;
-    if (f->indices & places)
-        return gemmepi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "desc.product.formula reads row, item, rows or uniform, which the positions of a "
-            "grouped product do not have");
+    for (i = 0; i < 3; i++)
+        if (f->indices >> lacking[i] & 1)
+            return gemmepi__fail(
+                GEMMEPI_UNSUPPORTED,
+                "%s: row, item, rows and uniform are not what the positions of a grouped product have",
+                gemmepi__name_place(desc->product.formula,
+                                    f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
+                                                                       : f->places.uniform,
+                                    place));
     for (i = 0; i < f->operand_count; i++) {
         const gemmepi_operand *operand = &desc->product.operands[i];
         int has_rows = f->operands[i].kind == GEMMEPI_FULL || f->operands[i].kind == GEMMEPI_PER_ROW;

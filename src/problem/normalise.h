@@ -446,8 +446,9 @@ static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gem
     if (!status)
         status = gemmepi__make_formula(allocator, desc, problem->accumulator, d, &problem->formula);
     if (!status)
-        status = gemmepi__check_formula_extents(problem->formula->placed.formula, by_rows ? desc->m : desc->n,
-                                                by_rows ? desc->n : desc->m, problem->batch);
+        status = gemmepi__check_formula_extents(problem->formula->placed.formula, desc->formula,
+                                                by_rows ? desc->m : desc->n, by_rows ? desc->n : desc->m,
+                                                problem->batch);
     if (!status)
         *result = gemmepi__d_columns(problem->formula, *result);
     return status;

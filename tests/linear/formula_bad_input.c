@@ -177,7 +177,7 @@ static void gradients_have_rules(void) {
 }
 
 static void what_has_no_derivative_is_refused(void) {
-    BACKWARD(desc.formula = "d = d_silu(v) * up", "d_silu has no derivative");
+    BACKWARD(desc.formula = "d = d_silu(v) * up", "desc.formula, column 5: d_silu has no derivative");
     TAKEN(0, desc.formula = "d = d_silu(v) * up");
     BACKWARD(operands[UP].name = "dy", "there is no input operand up");
     BACKWARD(
@@ -219,7 +219,9 @@ static void what_lies_otherwise_is_refused(void) {
     FORWARD(desc.preact.ld = 3, "desc.preact.ld is 3");
     BACKWARD(desc.dy.ld = 3, "desc.dy.ld is 3");
     BACKWARD(desc.dy.transposed = 1, "desc.dy.transposed");
-    BOTH((desc.n = 7, desc.formula = "d = left(v)"), "it must be even");
+    BOTH((desc.n = 7, desc.formula = "d = left(v)"), "desc.formula, column 5: n is 7", "it must be even");
+    BOTH(desc.formula = "x = left(v, 6);\nd = x * right(up, 6)",
+         "desc.formula, column 5: halves are of groups of 6, and");
     FORWARD(desc.y.batch_stride = 1, "desc.y.batch_stride is 1");
     BACKWARD(desc.dbias.batch_stride = 8, "desc.dbias.batch_stride is 8");
 }

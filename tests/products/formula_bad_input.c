@@ -230,10 +230,10 @@ static void extents_are_refused(void) {
     desc.n = 7;
     desc.operands = NULL, desc.operand_count = 0;
     desc.formula = "d = left(v)";
-    REFUSED("n is 7", "must be even", "");
+    REFUSED("desc.formula, column 5: n is 7", "must be even", "");
     desc.operands = NULL, desc.operand_count = 0;
     desc.formula = "d = left(v, 6) + right(v, 6)";
-    REFUSED("8 columns", "groups of 6", "");
+    REFUSED("desc.formula, column 5", "8 columns", "groups of 6");
     desc.m = 7, desc.order = GEMMEPI_COLUMN_MAJOR;
     desc.operands = NULL, desc.operand_count = 0;
     desc.formula = "d = left(v)";

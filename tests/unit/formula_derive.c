@@ -426,13 +426,17 @@ static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
             "the gradient reads r, which desc.saved does not name, nor can it be computed anew");
     DERIVES("d = silu(v)", "v", "",
             "the gradient reads v, which desc.saved does not name, nor can it be computed anew");
-    DERIVES("rs = row_logsumexp(v)", "v", "v",
-            "the gradient of row_logsumexp reads its result rs, which desc.saved does not name");
-    DERIVES("rs = row_max(v)", "v", NULL, "row_max, which rs is assigned, has no derivative");
-    DERIVES("al = all_max(v)", "v", NULL, "all_max, which al is assigned, has no derivative");
+    DERIVES(
+        "rs = row_logsumexp(v)", "v", "v",
+        "desc.formula, column 1: the gradient of row_logsumexp reads its result rs, which desc.saved does not name");
+    DERIVES("rs = row_max(v)", "v", NULL,
+            "desc.formula, column 1: row_max, which rs is assigned, has no derivative");
+    DERIVES("al = all_max(v)", "v", NULL,
+            "desc.formula, column 1: all_max, which al is assigned, has no derivative");
     DERIVES("rs = row_max(r); d = v", "v", NULL, "d_v = dy"); /* v has no part in it */
-    DERIVES("d = d_silu(v)", "v", NULL,
-            "d_silu has no derivative; the second derivatives of activations are not known");
+    DERIVES(
+        "d = d_silu(v)", "v", NULL,
+        "desc.formula, column 5: d_silu has no derivative; the second derivatives of activations are not known");
     DERIVES("d = v * label", "label", NULL, "desc.wrt names label, whose whole numbers have no gradient");
     DERIVES("d = v; o = r", "o", NULL, "desc.wrt names o, an output; accepted are inputs and the value");
     DERIVES("d = v", "d", NULL, "desc.wrt names d, an output; accepted are inputs and the value");

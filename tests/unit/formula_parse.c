@@ -649,30 +649,47 @@ static void the_width_of_d_is_that_of_what_it_is_assigned(void) {
     }
 }
 
+/* Extents of a formula: 0 accepted, else the column and words of the sentence. */
+typedef struct extents {
+    const char *text;
+    int64_t m, n, items;
+    int column;
+    const char *words;
+} extents;
+
 static void extents_must_be_what_halves_and_random_numbers_want(void) {
-    gemmepi__formula *halves = parsed("d = left(v)", GEMMEPI_F32, GEMMEPI_F32);
-    gemmepi__formula *groups = parsed("d = left(v, 64)", GEMMEPI_F32, GEMMEPI_F32);
-    gemmepi__formula *doubled = parsed("d = pair(v, v)", GEMMEPI_F32, GEMMEPI_F32);
-    gemmepi__formula *random = parsed("d = uniform(seed, 0)", GEMMEPI_F32, GEMMEPI_F32);
-    if (!halves || !groups || !doubled || !random) {
-        CHECK(0, "%s", gemmepi_last_error());
-        return;
+    static const extents cases[] = {
+        {"d = left(v)", 3, 8, 1, 0, ""},
+        {"d = v * 0 + left(w)", 3, 7, 1, 0, ""},
+        {"d = left(v)", 3, 7, 1, 5, "n is 7, and the formula has halves: it must be even"},
+        {"d = r;\noh = 3 * left(v)", 3, 7, 1, 10, "n is 7, and the formula has halves"},
+        {"d = p * h", 3, 7, 1, 9, "n is 7, and the formula has halves"},
+        {"d = v; oh = p", 3, 7, 1, 8, "n is 7, and the formula has halves"},
+        {"d = left(v, 64)", 3, 128, 1, 0, ""},
+        {"d = left(v, 64)", 3, 96, 1, 5, "halves are of groups of 64, and the formula is 96 columns wide"},
+        {"x = left(1, 6); d = x * right(v, 6)", 3, 8, 1, 25, "halves are of groups of 6, and"},
+        {"d = pair(v, v)", 3, 7, 1, 0, ""},
+        {"d = 2 * pair(v, v)", 3, INT64_MAX, 1, 9, "and the formula is 2 n columns wide"},
+        {"d = uniform(seed, 0)", 3, 4294967295, 1, 0, ""},
+        {"d = v * uniform(seed, 0)", 3, 7, 4294967296, 9, "uniform is for extents below 2^32"},
+    };
+    char place[32];
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        const extents *c = &cases[i];
+        gemmepi__formula *f = parsed(c->text, GEMMEPI_F32, GEMMEPI_F32);
+        gemmepi_status status;
+        CHECK(f != NULL, "%s: %s", c->text, gemmepi_last_error());
+        if (!f)
+            continue;
+        status = gemmepi__check_formula_extents(f, c->text, c->m, c->n, c->items);
+        snprintf(place, sizeof place, "column %d: ", c->column);
+        CHECK(status == (c->column ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK), "%s, %lld", c->text,
+              (long long)c->n);
+        CHECK(!c->column || (strstr(gemmepi_last_error(), place) && strstr(gemmepi_last_error(), c->words)),
+              "%s, column %d: %s", c->text, c->column, gemmepi_last_error());
+        freed(f);
     }
-    CHECK(gemmepi__check_formula_extents(halves, 3, 8, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi__check_formula_extents(halves, 3, 7, 1) == GEMMEPI_INVALID_ARGUMENT &&
-              strstr(gemmepi_last_error(), "n is 7, and the formula has halves: it must be even"),
-          "%s", gemmepi_last_error());
-    CHECK(gemmepi__check_formula_extents(groups, 3, 128, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi__check_formula_extents(groups, 3, 96, 1) == GEMMEPI_INVALID_ARGUMENT &&
-              strstr(gemmepi_last_error(), "groups of 64"),
-          "%s", gemmepi_last_error());
-    CHECK(gemmepi__check_formula_extents(doubled, 3, 7, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi__check_formula_extents(doubled, 3, INT64_MAX, 1) == GEMMEPI_INVALID_ARGUMENT, "2 n");
-    CHECK(gemmepi__check_formula_extents(random, 3, 4294967295, 1) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi__check_formula_extents(random, 3, 7, 4294967296) == GEMMEPI_INVALID_ARGUMENT &&
-              strstr(gemmepi_last_error(), "below 2^32"),
-          "%s", gemmepi_last_error());
-    freed(halves), freed(groups), freed(doubled), freed(random);
 }
 
 /* >>memory */
