@@ -540,8 +540,8 @@ typedef struct gemmepi_matmul_args {
     size_t workspace_size; /* bytes; at least the plan's */
 
     /* Of a formula, a pointer for each of desc's operands, in their order, at a multiple of its element's size: of a NUMBER to a double on
-       the host, of one that no output depends on NULL. Inputs are only read: const is cast away for them. Outputs overlap nothing, but D and
-       outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is not read
+       the host. What no output depends on is not looked at. Inputs are only read: const is cast away for them. Outputs overlap nothing, but D
+       and outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is not read
        through left, right, even or odd */
     void *const *operands;
     const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */
@@ -11229,29 +11229,27 @@ static gemmepi__region gemmepi__region_of(gemmepi__region_kind kind, int place, 
 static const gemmepi__view gemmepi__one_f32 = {GEMMEPI_F32, 0, 32, 0, 4, 0, 1, 1, 1, 0, 4};
 static const gemmepi__view gemmepi__one_f64 = {GEMMEPI_F64, 0, 64, 0, 8, 0, 1, 1, 1, 0, 8};
 
-/* The tensor, the scale and the amax of an operand. */
+/* The tensor, the scale and the amax of an operand. An input that nothing depends on is not looked at. */
 static gemmepi_status gemmepi__take_formula_operand(const gemmepi__problem *problem, gemmepi__arguments *arguments, int i,
   gemmepi__regions *regions) {
-  static const char *const whys[3][2] = {
-    {"the formula has it", "no output of the formula depends on it: leave it NULL"},
-    {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
-    {"desc has amax for it", "desc has no amax for it"}};
+  static const char *const whys[3][2] = {{"the formula has it", ""},
+        {"desc has a scale.mode for it", "desc has no scale.mode for it"},
+        {"desc has amax for it", "desc has no amax for it"}};
   const gemmepi__formula_operand *operand = &problem->formula->placed.formula->operands[i];
   const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
-  int used = operand->used;
+  const gemmepi__view *view =
+    operand->kind == GEMMEPI_NUMBER ? &gemmepi__one_f64 : &problem->formula->views[i];
   gemmepi_status status;
-  if (operand->kind == GEMMEPI_NUMBER)
-    status = gemmepi__add_region(problem, regions,
-      gemmepi__region_of(GEMMEPI__OF_OPERANDS, i, 0, arguments->operands[i], &gemmepi__one_f64), used, whys[0]);
-  else
-    status = gemmepi__add_region(problem, regions, gemmepi__region_of(GEMMEPI__OF_OPERANDS, i, operand->output,
-      arguments->operands[i], &problem->formula->views[i]), used, whys[0]);
+  if (!operand->used)
+    return GEMMEPI_OK;
+  status = gemmepi__add_region(problem, regions,
+    gemmepi__region_of(GEMMEPI__OF_OPERANDS, i, operand->output, arguments->operands[i], view), 1, whys[0]);
   if (!status)
     status = gemmepi__add_region(problem, regions, gemmepi__region_of(GEMMEPI__OF_SCALES, i, 0,
-      arguments->operand_scales ? arguments->operand_scales[i] : NULL, &gemmepi__one_f32), place->scale && used, whys[1]);
+      arguments->operand_scales ? arguments->operand_scales[i] : NULL, &gemmepi__one_f32), place->scale, whys[1]);
   if (!status)
     status = gemmepi__add_region(problem, regions, gemmepi__region_of(GEMMEPI__OF_AMAX, i, 1,
-      arguments->operand_amax ? arguments->operand_amax[i] : NULL, &gemmepi__one_f32), place->amax && used, whys[2]);
+      arguments->operand_amax ? arguments->operand_amax[i] : NULL, &gemmepi__one_f32), place->amax, whys[2]);
   return status;
 }
 

@@ -419,8 +419,8 @@ typedef struct gemmepi_matmul_args {
     size_t workspace_size; /* bytes; at least the plan's */
 
     /* Of a formula, a pointer for each of desc's operands, in their order, at a multiple of its element's size: of a NUMBER to a double on
-       the host, of one that no output depends on NULL. Inputs are only read: const is cast away for them. Outputs overlap nothing, but D and
-       outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is not read
+       the host. What no output depends on is not looked at. Inputs are only read: const is cast away for them. Outputs overlap nothing, but D
+       and outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is not read
        through left, right, even or odd */
     void *const *operands;
     const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */

@@ -244,6 +244,10 @@ static void arrays_and_pointers_are_wanted(void) {
     BOTH(pointers[NUMBER] = NULL, "args.operands[8] (of number) is NULL");
     BACKWARD(pointers[D_UP] = NULL, "args.operands[3] (of d_up) is NULL; this backward needs it");
     TAKEN(0, pointers[D_UP] = NULL);
+    TAKEN(0, desc.formula = "d = 1 > 3 ? up * beta * gain * rate * number : v");
+    TAKEN(0, (desc.formula = "d = 1 > 3 ? up * beta * gain * rate * number : v",
+              pointers[UP] = pointers[BETA] = pointers[NUMBER] = NULL));
+    TAKEN(1, (desc.formula = "d = 1 > 3 ? beta : v * up * gain * rate", pointers[NUMBER] = NULL));
     TAKEN(1, pointers[LABEL] = NULL); /* no gradient depends on it */
     BOTH((operands[UP].dtype = GEMMEPI_E4M3, operands[D_UP].dtype = GEMMEPI_F32,
           operands[UP].scale.mode = GEMMEPI_SCALE_TENSOR),

@@ -256,10 +256,33 @@ static void without_d_its_fields_are_refused(void) {
     desc.formula = formula, desc.d.batch_stride = 0;
     REFUSED("args.d is given", "does not assign", "");
     desc.formula = formula, desc.d.batch_stride = 0, args.d = NULL;
-    REFUSED("args.operands[0] (of full) is given", "no output of the formula depends on it", "leave it NULL");
-    desc.formula = formula, desc.d.batch_stride = 0, args.d = NULL;
-    memset(pointers, 0, COPY * sizeof pointers[0]);
     TAKEN();
+}
+
+/* Nor its alignment, nor whether an output overlaps it, nor its scale. */
+static void pointers_of_what_nothing_depends_on_are_not_looked_at(void) {
+    static const char *const formulas[] = {
+        "copy = v; d = v; sum = row_sum(v); total = column_sum(v)",
+        "copy = 1 > 3 ? full : v; d = 2 < 3 ? v : gain * rstd * scale * number * up; sum = row_sum(v); total = "
+        "column_sum(v)"};
+    size_t f;
+    int i;
+    start();
+    for (f = 0; f < 2; f++) {
+        desc.formula = formulas[f];
+        TAKEN();
+        desc.formula = formulas[f];
+        for (i = FULL; i < COPY; i++)
+            pointers[i] = (char *)memory[2] + 1; /* within d */
+        TAKEN();
+        desc.formula = formulas[f];
+        memset(pointers, 0, COPY * sizeof pointers[0]);
+        TAKEN();
+        desc.formula = formulas[f];
+        operands[UP].dtype = GEMMEPI_E4M3, operands[UP].scale.mode = GEMMEPI_SCALE_TENSOR;
+        scales[GAIN] = memory[0], args.operand_scales = scales;
+        TAKEN();
+    }
 }
 
 static void pointers_are_refused(void) {
@@ -332,6 +355,7 @@ int main(void) {
     RUN(what_stands_beside_a_formula_is_refused);
     RUN(extents_are_refused);
     RUN(without_d_its_fields_are_refused);
+    RUN(pointers_of_what_nothing_depends_on_are_not_looked_at);
     RUN(pointers_are_refused);
     RUN(overlaps_are_refused);
     gemmepi_destroy(host);

@@ -221,7 +221,7 @@ typedef struct formula_run {
     double as[F_ROWS * F_K], bs[F_GROUPS * F_N * F_K], biases[F_GROUPS * F_N], xs[F_ROWS * F_N], rows[F_ROWS];
     int32_t ends[F_GROUPS];
     gemmepi_grouped_desc desc;
-    gemmepi_operand operands[3];
+    gemmepi_operand operands[4];
 } formula_run;
 
 static void make_formula_run(formula_run *f, const char *text, int64_t k) {
@@ -245,7 +245,7 @@ static void make_formula_run(formula_run *f, const char *text, int64_t k) {
 static gemmepi_status run_formula(formula_run *f, const double *number, int uses_rows) {
     gemmepi_grouped_args args;
     void *memory[7];
-    const void *operands[3];
+    const void *operands[4];
     gemmepi_status status;
     int i;
     memset(&args, 0, sizeof args);
@@ -254,6 +254,7 @@ static gemmepi_status run_formula(formula_run *f, const double *number, int uses
     memory[4] = send(f->row, sizeof f->row), memory[5] = send(f->d, sizeof f->d);
     memory[6] = send(f->ends, sizeof f->ends);
     operands[0] = uses_rows ? memory[3] : memory[2], operands[1] = memory[4], operands[2] = number;
+    operands[3] = memory[4];
     args.product.a = memory[0], args.product.b = memory[1], args.product.d = memory[5];
     args.product.operands = (void *const *)operands;
     args.ends = (const int32_t *)memory[6];
@@ -315,11 +316,12 @@ static void formulas_go_with_groups_of_rows(void) {
     f.desc.product.operand_count = 1;
     CHECK(run_formula(&f, NULL, 0) == GEMMEPI_OK, "on %s: %s", here->name, gemmepi_last_error());
     check_formula_rows(&f, F_N / 2, of_gate);
-    make_formula_run(&f, "d = number * v * factor + x", F_K);
+    make_formula_run(&f, "d = 1 < 3 ? number * v * factor + x : left_out", F_K);
+    f.operands[3].name = "left_out", f.operands[3].kind = GEMMEPI_SCALAR; /* with a pointer */
     f.operands[0].name = "x", f.operands[0].kind = GEMMEPI_FULL;
     f.operands[1].name = "factor", f.operands[1].kind = GEMMEPI_PER_ROW;
     f.operands[2].name = "number", f.operands[2].kind = GEMMEPI_NUMBER;
-    f.desc.product.operand_count = 3;
+    f.desc.product.operand_count = 4;
     for (i = 0; i < 3; i++) { /* the plan of the first is the second's, but not that of fewer groups */
         CHECK(run_formula(&f, &three, 1) == GEMMEPI_OK, "on %s: %s", here->name, gemmepi_last_error());
         check_formula_rows(&f, F_N, of_rows);
