@@ -10352,6 +10352,8 @@ static void gemmepi__take_pointers(const gemmepi__problem *problem, const gemmep
 static const char *gemmepi__argument_name(const gemmepi__problem *problem, int operand) {
   int is_a = operand == GEMMEPI__A || operand == GEMMEPI__SCALE_A;
   int is_b = operand == GEMMEPI__B || operand == GEMMEPI__SCALE_B;
+  if (operand == GEMMEPI__ROW_FACTOR && problem->grouping.groups)
+    return "weights";
   if (problem->exchanged && (is_a || is_b))
     operand += is_a ? 1 : -1;
   return gemmepi__operand_names[operand];

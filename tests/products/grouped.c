@@ -525,6 +525,43 @@ static void a_run_wants_its_own_plan_lists_and_workspace(void) {
         gemmepi_free(here->context, memory[i]);
 }
 
+static void weights_that_are_refused_are_called_weights(void) {
+    gemmepi_grouped_desc desc = small_desc();
+    gemmepi_grouped_args args;
+    static const int32_t ends[4] = {8, 8, 20, 32};
+    static const uint16_t values[32 * 16 * 4];
+    void *memory[4];
+    char explained[4096];
+    gemmepi_plan *plan = NULL;
+    int i;
+    memset(&args, 0, sizeof args);
+    desc.weighted = 1;
+    for (i = 0; i < 3; i++)
+        memory[i] = send(values, sizeof values);
+    memory[3] = send(ends, sizeof ends);
+    args.product.a = memory[0], args.product.b = memory[1], args.product.d = memory[2];
+    args.ends = (const int32_t *)memory[3];
+#define SAYS(says)                                                                               \
+    CHECK(gemmepi_grouped(here->context, &desc, &args, here->stream) != GEMMEPI_OK &&            \
+              strstr(gemmepi_last_error(), says) && !strstr(gemmepi_last_error(), "row_factor"), \
+          "'%s' should be said, and is: %s", says, gemmepi_last_error())
+    args.weights = (const float *)((char *)memory[0] + 2);
+    SAYS("args.weights is ");
+    args.weights = (const float *)((char *)memory[2] + 64);
+    SAYS("overlaps args.weights");
+    args.weights = (const float *)(uintptr_t)-4;
+    SAYS("args.weights is ");
+    args.weights = NULL;
+    SAYS("args.weights is NULL");
+    CHECK(gemmepi_plan_grouped(here->context, &desc, &plan) == GEMMEPI_OK &&
+              gemmepi_plan_explain(plan, explained, sizeof explained) && strstr(explained, "\n  weights ") &&
+              !strstr(explained, "row_factor"),
+          "%s", explained);
+    gemmepi_plan_destroy(plan);
+    for (i = 0; i < 4; i++)
+        gemmepi_free(here->context, memory[i]);
+}
+
 int main(void) {
     test_device devices[TEST_MOST_DEVICES];
     int count = test_devices_open_with_routes(devices), i;
@@ -547,6 +584,7 @@ int main(void) {
         RUN(descs_without_a_meaning_are_refused_in_words);
         RUN(wrong_ends_and_indices_write_nothing_and_are_told);
         RUN(a_run_wants_its_own_plan_lists_and_workspace);
+        RUN(weights_that_are_refused_are_called_weights);
         test_device_close(here);
     }
     return test_finish();
