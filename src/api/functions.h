@@ -123,9 +123,8 @@ GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemme
                                            const gemmepi_grouped_args *args, gemmepi_stream stream);
 
 #ifndef GEMMEPI_NO_LINEAR
-/* A layer's Y, and with SAVED P (else preact is not written): one product with desc's activation. What desc says of gradients is
-   not looked at. Formulas,
-   shapes and batches stand at gemmepi_linear_desc. */
+/* A layer's Y, and with SAVED P (without it preact is NULL): one product with desc's activation. What desc says of gradients is
+   not looked at. Formulas, shapes and batches stand at gemmepi_linear_desc. */
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                           const gemmepi_linear_args *args, gemmepi_stream stream);
 

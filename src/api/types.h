@@ -693,9 +693,12 @@ typedef struct gemmepi_linear_desc {
     const char *formula_result;             /* what it calls Y; NULL: "d" */
 } gemmepi_linear_desc;
 
-/* The pointers of a layer; each direction takes those that it needs and leaves the others, so that one struct serves both.
-   Forward: a, b, bias with BIAS, y, preact with SAVED. Backward: dy; da, db and dbias as asked for, else NULL; b for da, a
-   for db, both and bias for RECOMPUTE; preact with SAVED. Outputs must not overlap anything of their direction.
+/* The pointers of a layer. Forward reads a, b and, with BIAS, bias, and writes y and, with SAVED, preact. Backward reads dy, b for da,
+   a for db, both and bias for RECOMPUTE, and with SAVED preact, and writes da, db and dbias as asked for. Outputs must not overlap
+   anything of their direction.
+   One struct serves both: forward does not look at dy, da, db, dbias and scale_dy, backward not at y, scale_y, found_scale_y and
+   amax_history. All else that desc has no flag or scale mode for is NULL, or the call is refused: bias without BIAS, preact without
+   SAVED, backward's da without DA.
    A scale multiplies what is read and what is stored: a preact that forward stored times scale_preact comes back from
    backward's scale_preact, the reciprocal. */
 typedef struct gemmepi_linear_args {

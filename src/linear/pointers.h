@@ -51,46 +51,103 @@ static int gemmepi__layer_pointers(const gemmepi__layer_task *task) {
     return task->formula ? (int)GEMMEPI__L_ALL : (int)GEMMEPI__L_COUNT;
 }
 
-/* What a direction does not need may be there all the same, for the other; but not what the layer has not. */
+/* The flag with which a layer has a tensor, in the caller's words. */
+typedef struct gemmepi__layers_flag {
+    int tensor;
+    uint64_t bit;
+    const char *name;
+} gemmepi__layers_flag;
+
+/* NULL: the layer has the tensor in any case. */
+static const gemmepi__layers_flag *gemmepi__flag_of_tensor(const gemmepi__layer_task *task, int tensor) {
+    static const gemmepi__layers_flag flags[] = {
+        {GEMMEPI__L_PREACT, GEMMEPI_LINEAR_SAVED, "LINEAR_SAVED"},
+        {GEMMEPI__L_BIAS, GEMMEPI_LINEAR_BIAS, "LINEAR_BIAS"},
+        {GEMMEPI__L_DBIAS, GEMMEPI_LINEAR_DBIAS, "LINEAR_DBIAS"},
+        {GEMMEPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DA"},
+        {GEMMEPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DB"},
+        {GEMMEPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DB"}, /* exchanged */
+        {GEMMEPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DA"}};
+    size_t i, first = task->exchanged && (tensor == GEMMEPI__L_DA || tensor == GEMMEPI__L_DB) ? 5 : 0;
+    for (i = first; i < GEMMEPI__COUNT(flags); i++)
+        if (flags[i].tensor == tensor)
+            return &flags[i];
+    return NULL;
+}
+
+/* Whether only the other direction takes it, so that this one lets it be. */
+static int gemmepi__is_of_other_direction(const gemmepi__layer_task *task, int tensor) {
+    int of_forward = tensor == GEMMEPI__L_Y || tensor == GEMMEPI__L_SCALE_Y ||
+                     tensor == GEMMEPI__L_FOUND_SCALE_Y || tensor == GEMMEPI__L_AMAX_HISTORY;
+    int of_backward = tensor == GEMMEPI__L_DY || tensor == GEMMEPI__L_SCALE_DY ||
+                      (tensor >= GEMMEPI__L_DA && tensor <= GEMMEPI__L_DBIAS);
+    return gemmepi__is_backward(task) ? of_forward : of_backward;
+}
+
+/* Refuses a pointer that is given without its flag or scale mode. */
+static gemmepi_status gemmepi__check_layers_pointer(const gemmepi__layer_task *task, int tensor,
+                                                    const void *pointer) {
+    int of =
+        tensor >= GEMMEPI__L_SCALE_A && tensor <= GEMMEPI__L_SCALE_DY ? tensor - GEMMEPI__L_SCALE_A : tensor;
+    const gemmepi__layers_flag *flag = gemmepi__flag_of_tensor(task, of);
+    const char *name = gemmepi__layer_name(task, tensor);
+    if (flag && !(task->flags & flag->bit))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL",
+                             name, pointer, flag->name, name);
+    if (tensor >= GEMMEPI__L_FOUND_SCALE_Y && !gemmepi__layer_has(task, tensor))
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name, pointer,
+                             tensor == GEMMEPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
+    if (tensor == GEMMEPI__L_SCALE_Y && task->found_scale)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are "
+                             "found, and go to args.found_scale_y",
+                             pointer);
+    if (of != tensor && !task->views[of].scale)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointer,
+                             gemmepi__layer_name(task, of));
+    return GEMMEPI_OK;
+}
+
+/* Refuses a scale of an operand that desc gives none: both directions take the same array. */
+static gemmepi_status gemmepi__check_layers_operand_scale(const gemmepi__layer_task *task, int tensor,
+                                                          const void *pointer) {
+#ifndef GEMMEPI_NO_FORMULA
+    int place = tensor - GEMMEPI__L_OPERAND_SCALES;
+    char room[128];
+    if (place >= 0 && place < task->operand_count && pointer && !task->formula->placed.operands[place].scale)
+        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.%s is given (%p), but desc has no scale.mode for it",
+                             gemmepi__layer_pointers_name(task, tensor, room), pointer);
+#else
+    (void)task, (void)tensor, (void)pointer;
+#endif
+    return GEMMEPI_OK;
+}
+
+/* What one direction alone takes may be there in the other; what the layer has not may be there in neither. */
 static gemmepi_status gemmepi__check_layer_presence(const gemmepi__layer_task *task,
                                                     void *const pointers[GEMMEPI__L_ALL]) {
+    gemmepi_status status = GEMMEPI_OK;
     char room[128];
     int t;
-    for (t = 0; t < gemmepi__layer_pointers(task); t++) {
-        int used = gemmepi__layer_has(task, t);
-        const char *name;
-        if (used && !pointers[t] &&
-            (gemmepi__is_layers_number(task, t) || gemmepi__layer_view(task, t)->bytes))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it",
+    for (t = 0; t < gemmepi__layer_pointers(task) && !status; t++) {
+        if (!pointers[t] && gemmepi__layer_has(task, t) &&
+            (gemmepi__is_layers_number(task, t) || gemmepi__layer_view(task, t)->bytes)) {
+            const gemmepi__layers_flag *flag = gemmepi__flag_of_tensor(task, t);
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it%s%s",
                                  gemmepi__layer_pointers_name(task, t, room),
-                                 gemmepi__is_backward(task) ? "backward" : "forward");
+                                 gemmepi__is_backward(task) ? "backward" : "forward",
+                                 flag ? ", as desc.flags has " : "", flag ? flag->name : "");
+        }
         if (t >= GEMMEPI__L_OPERANDS)
-            continue;
-        name = gemmepi__layer_name(task, t);
-        if (t == GEMMEPI__L_BIAS && pointers[t] && !(task->flags & GEMMEPI_LINEAR_BIAS))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.bias is given (%p), but desc.flags has no LINEAR_BIAS", pointers[t]);
-        if (!used && pointers[t] && gemmepi__is_backward(task) && t >= GEMMEPI__L_DA && t <= GEMMEPI__L_DBIAS)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.%s is given (%p), but desc.flags does not ask for it", name,
-                                 pointers[t]);
-        if (t >= GEMMEPI__L_FOUND_SCALE_Y && !used && pointers[t] && !gemmepi__is_backward(task))
-            return gemmepi__fail(
-                GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no FIND_SCALE_D%s", name,
-                pointers[t], t == GEMMEPI__L_AMAX_HISTORY ? " with the scale mode TENSOR of y" : "");
-        if (t == GEMMEPI__L_SCALE_Y && pointers[t] && task->found_scale)
-            return gemmepi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "args.scale_y is given (%p), but desc.flags has FIND_SCALE_D: y's scales are "
-                "found, and go to args.found_scale_y",
-                pointers[t]);
-        if (t >= GEMMEPI__L_SCALE_A && t <= GEMMEPI__L_SCALE_DY && !used && pointers[t] &&
-            gemmepi__layer_has(task, t - GEMMEPI__L_SCALE_A))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.%s is given (%p), but desc.%s.scale.mode is NONE", name, pointers[t],
-                                 gemmepi__layer_name(task, t - GEMMEPI__L_SCALE_A));
+            status = gemmepi__check_layers_operand_scale(task, t, pointers[t]);
+        else if (pointers[t] && !gemmepi__is_of_other_direction(task, t))
+            status = gemmepi__check_layers_pointer(task, t, pointers[t]);
     }
-    return GEMMEPI_OK;
+    return status;
 }
 
 /* Bytes that a pointer is a multiple of: of operands with rows or columns those of matrices. */

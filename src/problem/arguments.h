@@ -140,6 +140,9 @@ static gemmepi_status gemmepi__check_presence(const gemmepi__problem *problem,
         int used = problem->used >> operand & 1;
         if (used == (pointer != NULL) || (used && gemmepi__may_lack(problem, arguments, operand)))
             continue;
+        if (used && operand == GEMMEPI__C && problem->flags & GEMMEPI_ACCUMULATE)
+            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "args.d is NULL, but desc.flags has ACCUMULATE, which adds to it");
         if (used && operand == GEMMEPI__C)
             return gemmepi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
@@ -327,6 +330,8 @@ static gemmepi_status gemmepi__check_workspace(const gemmepi__problem *problem,
     int operand, which;
     for (operand = 0; operand < GEMMEPI__OPERANDS; operand++) {
         uintptr_t other = (uintptr_t)arguments->pointers[operand];
+        if (operand == GEMMEPI__C && problem->flags & GEMMEPI_ACCUMULATE)
+            continue; /* it is D, whose name the caller knows */
         if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
             return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
                                  "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,

@@ -336,7 +336,7 @@ static gemmepi_status gemmepi__unite_found_scales(gemmepi__problem *problem) {
 }
 
 static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
-    static const int of_rows[] = {GEMMEPI__C, GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
+    static const int of_rows[] = {GEMMEPI__D, GEMMEPI__C, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
     int of_k = problem->grouping.is_of_k;
     gemmepi_status status = gemmepi__make_one(desc, problem, GEMMEPI__A, desc->gather_a);
     size_t i;

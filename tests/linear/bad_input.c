@@ -311,6 +311,10 @@ static void a_needed_pointer_that_is_missing_is_refused(void) {
     REFUSED_ARGS(INVALID_ARGUMENT, "args.preact", "NULL", use_forward(), args.preact = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.dy", "NULL", args.dy = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.da", "NULL", args.da = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.da", "LINEAR_DA", desc.flags |= GEMMEPI_ACCUMULATE_DA,
+                 args.da = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.db", "LINEAR_DB", use_column_major(1), args.db = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.preact", "LINEAR_SAVED", args.preact = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.db", "NULL", args.db = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.dbias", "NULL", args.dbias = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.a", "NULL", args.a = NULL);
@@ -340,6 +344,28 @@ static void an_output_that_was_not_asked_for_is_refused(void) {
                  args.dbias = at(L_Y, 0));
 }
 
+static void what_the_layer_has_not_is_refused_in_both_directions(void) {
+    int d;
+    for (d = 0; d < 2; d++) {
+        REFUSED_ARGS(INVALID_ARGUMENT, "args.preact", "LINEAR_SAVED", use_items(GEMMEPI_SILU, RECOMPUTE),
+                     backward = d, args.preact = at(L_Y, 0));
+        REFUSED_ARGS(INVALID_ARGUMENT, "args.preact", "LINEAR_SAVED", use_items(GEMMEPI_NONE, 0),
+                     backward = d, args.preact = at(L_Y, 0));
+        REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_preact", "LINEAR_SAVED",
+                     use_items(GEMMEPI_SILU, RECOMPUTE), backward = d,
+                     args.scale_preact = (const float *)at(L_Y, 0));
+        REFUSED_ARGS(INVALID_ARGUMENT, "args.bias", "LINEAR_BIAS", use_items(GEMMEPI_SILU, SAVED),
+                     backward = d, args.bias = at(L_Y, 0));
+        REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_a", "NONE",
+                     use_items(GEMMEPI_SILU, SAVED | GEMMEPI_LINEAR_DA), backward = d,
+                     args.scale_a = (const float *)at(L_Y, 0)); /* no backward of these reads a */
+    }
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.da", "LINEAR_DA", use_column_major(1), args.da = at(L_DA, 0),
+                 desc.flags &= ~GEMMEPI_LINEAR_DA);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.db", "LINEAR_DB", use_column_major(1), args.db = at(L_DB, 0),
+                 desc.flags &= ~GEMMEPI_LINEAR_DB);
+}
+
 /* One struct of arguments serves both directions. */
 static void what_the_other_direction_takes_may_be_there_or_not(void) {
     ACCEPTED(use_forward());
@@ -352,6 +378,9 @@ static void what_the_other_direction_takes_may_be_there_or_not(void) {
     ACCEPTED(use_scaled(), args.y = NULL, args.scale_y = NULL);
     ACCEPTED(use_scaled());
     ACCEPTED(args.y = args.da); /* backward has no y */
+    ACCEPTED(use_forward(), desc.flags = BIAS | SAVED, args.da = at(L_DA, 0));
+    ACCEPTED(use_forward(), args.scale_dy = (const float *)at(L_Y, 0));
+    ACCEPTED(args.scale_y = args.found_scale_y = args.amax_history = (float *)at(L_Y, 0));
 }
 
 /* >>flags */
@@ -957,6 +986,7 @@ static void run_all(void) {
     RUN(a_plan_of_another_kind_is_refused);
     RUN(a_needed_pointer_that_is_missing_is_refused);
     RUN(an_output_that_was_not_asked_for_is_refused);
+    RUN(what_the_layer_has_not_is_refused_in_both_directions);
     RUN(what_the_other_direction_takes_may_be_there_or_not);
     RUN(flags_that_do_not_go_together_are_refused);
     RUN(unknown_flags_are_refused);

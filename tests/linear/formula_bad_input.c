@@ -255,6 +255,13 @@ static void arrays_and_pointers_are_wanted(void) {
     TAKEN(1, (operands[UP].dtype = GEMMEPI_E4M3, operands[D_UP].dtype = GEMMEPI_F32,
               operands[UP].scale.mode = GEMMEPI_SCALE_TENSOR, scales[UP] = memory[23],
               args.operand_scales = scales));
+    BOTH((scales[UP] = memory[23], args.operand_scales = scales), "args.operand_scales[2] (of up) is given",
+         "scale.mode");
+    BOTH((scales[D_UP] = memory[23], args.operand_scales = scales),
+         "args.operand_scales[3] (of d_up) is given");
+    BOTH((desc.flags = (desc.flags & ~GEMMEPI_LINEAR_SAVED) | GEMMEPI_LINEAR_RECOMPUTE,
+          args.preact = memory[4]),
+         "args.preact is given", "LINEAR_SAVED");
     BOTH((desc.formula = NULL, desc.operands = NULL, desc.operand_count = 0,
           desc.flags &= ~GEMMEPI_LINEAR_SAVED, args.preact = NULL),
          "args.operands is given, but desc.formula is NULL");

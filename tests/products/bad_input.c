@@ -799,6 +799,28 @@ static void accumulation_is_refused_where_it_is_not_clear_what_comes_first(void)
              args.c = NULL, args.beta = NULL);
 }
 
+static void use_accumulating(void) {
+    memset(&desc.c, 0, sizeof desc.c);
+    desc.flags = GEMMEPI_ACCUMULATE;
+    args.c = NULL, args.beta = NULL;
+}
+
+/* C is D then, and beta 1: the caller has set neither. */
+static void sentences_about_accumulate_speak_of_d(void) {
+#define OF_D(refused, names, value, status, ...)                                                             \
+    refused(status, names, value, use_accumulating(), __VA_ARGS__);                                          \
+    CHECK(!mentions(gemmepi_last_error(), "c|desc.c|args.c|beta|args.beta"), "after '%s': %s", #__VA_ARGS__, \
+          gemmepi_last_error())
+    OF_D(REFUSED_ARGS, "args.d", "ACCUMULATE", INVALID_ARGUMENT, args.d = NULL);
+    OF_D(REFUSED_ARGS, "args.d", NULL, MISALIGNED, args.d = at(T_D, 2));
+    OF_D(REFUSED_ARGS, "args.d", "args.a", INVALID_ARGUMENT, args.d = (void *)(uintptr_t)args.a);
+    OF_D(REFUSED_ARGS, "args.d", "begin there", INVALID_ARGUMENT, args.d = (void *)~(uintptr_t)63);
+    OF_D(REFUSED_DESC, "desc.d.ld", "9", INVALID_ARGUMENT, desc.d.ld = N - 1);
+    OF_D(REFUSED_DESC, "desc.d.batch_stride", "1", INVALID_ARGUMENT, desc.d.batch_stride = 1);
+    OF_D(REFUSED_DESC, "desc.d", "2^56", INVALID_ARGUMENT, desc.d.ld = (int64_t)1 << 55);
+    OF_D(REFUSED_DESC, "desc.d.dtype", "F64", INVALID_ARGUMENT, desc.d.dtype = GEMMEPI_F64);
+}
+
 static void what_would_be_ignored_or_wrap_is_refused(void) {
     gemmepi_plan *plan = NULL;
     REFUSED_DESC(INVALID_ARGUMENT, "aux.dtype", "leave it 0", use(GEMMEPI_RELU | GEMMEPI_AUX),
@@ -1541,6 +1563,7 @@ static void run_all(void) {
     RUN(a_flag_in_another_field_is_refused_with_the_name_of_its_own);
     RUN(batch_invariance_takes_no_pointers_that_are_less_aligned_than_desc_says);
     RUN(accumulation_is_refused_where_it_is_not_clear_what_comes_first);
+    RUN(sentences_about_accumulate_speak_of_d);
     RUN(what_would_be_ignored_or_wrap_is_refused);
     RUN(an_operand_that_is_nearly_d_is_told_the_difference);
     RUN(a_plan_of_another_kind_is_refused);

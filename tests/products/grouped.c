@@ -525,6 +525,36 @@ static void a_run_wants_its_own_plan_lists_and_workspace(void) {
         gemmepi_free(here->context, memory[i]);
 }
 
+static void sentences_about_accumulate_speak_of_d(void) {
+    gemmepi_grouped_desc desc = small_desc(), wide = desc;
+    gemmepi_grouped_args args;
+    static const int32_t ends[4] = {8, 8, 20, 32};
+    static const uint16_t values[32 * 16 * 4];
+    void *memory[4];
+    const char *says;
+    int i;
+    memset(&args, 0, sizeof args);
+    for (i = 0; i < 3; i++)
+        memory[i] = send(values, sizeof values);
+    memory[3] = send(ends, sizeof ends);
+    args.product.a = memory[0], args.product.b = memory[1];
+    args.ends = (const int32_t *)memory[3];
+    desc.product.flags = GEMMEPI_ACCUMULATE;
+    for (i = 0; i < 2; i++) {
+        desc.grouping = i ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
+        CHECK(gemmepi_grouped(here->context, &desc, &args, here->stream) == GEMMEPI_INVALID_ARGUMENT,
+              "grouping %d", i);
+        says = gemmepi_last_error();
+        CHECK(strstr(says, "args.product.d is NULL") && strstr(says, "desc.product.flags has ACCUMULATE") &&
+                  !strstr(says, "beta") && !strstr(says, "product.c"),
+              "%s", says);
+    }
+    wide.product.flags = GEMMEPI_ACCUMULATE, wide.scatter_d = 1 << 29, wide.product.n = (int64_t)1 << 48;
+    check_refused(&wide, "desc.product.d spans");
+    for (i = 0; i < 4; i++)
+        gemmepi_free(here->context, memory[i]);
+}
+
 static void weights_that_are_refused_are_called_weights(void) {
     gemmepi_grouped_desc desc = small_desc();
     gemmepi_grouped_args args;
@@ -584,6 +614,7 @@ int main(void) {
         RUN(descs_without_a_meaning_are_refused_in_words);
         RUN(wrong_ends_and_indices_write_nothing_and_are_told);
         RUN(a_run_wants_its_own_plan_lists_and_workspace);
+        RUN(sentences_about_accumulate_speak_of_d);
         RUN(weights_that_are_refused_are_called_weights);
         test_device_close(here);
     }

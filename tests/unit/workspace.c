@@ -210,6 +210,26 @@ static void scalars_on_the_device_do_not_lie_in_the_workspace(void) {
     }
 }
 
+/* ACCUMULATE's C is D: the sentence has the name that the caller has given. */
+static void a_d_that_is_added_to_does_not_lie_in_the_workspace(void) {
+    planned p = planned_begin(80, 0);
+    p.desc.m = p.desc.n = 128, p.desc.k = 8192;
+    p.desc.epilogue = GEMMEPI_NONE;
+    p.desc.flags = GEMMEPI_ACCUMULATE;
+    p.args.bias = p.args.c = NULL, p.args.beta = NULL;
+    if (planned_plan(&p)) {
+        CHECK(p.details.workspace_size > 256, "%s, %d bytes", p.details.route_name,
+              (int)p.details.workspace_size);
+        p.args.workspace = p.args.d;
+        p.args.workspace_size = p.details.workspace_size;
+        CHECK(gemmepi_run_matmul(p.plan, &p.args, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+                  sentence_has("overlaps args.d "),
+              "%s", gemmepi_last_error());
+        CHECK(gpu.launches == 0, "%ld launches", gpu.launches);
+    }
+    planned_end(&p);
+}
+
 /* >>a context's blocks */
 
 static void device_memory_that_runs_out_is_reported(void) {
@@ -492,6 +512,7 @@ int main(void) {
     RUN(the_workspace_of_groups_is_enough_for_runs_with_c);
     RUN(runs_with_alpha_reserve_nothing_themselves);
     RUN(scalars_on_the_device_do_not_lie_in_the_workspace);
+    RUN(a_d_that_is_added_to_does_not_lie_in_the_workspace);
     RUN(device_memory_that_runs_out_is_reported);
     RUN(the_blocks_of_growing_problems_are_less_than_four_times_the_largest);
     RUN(a_block_is_as_large_as_it_must_be_where_there_is_no_memory_for_more);
