@@ -9766,12 +9766,16 @@ static gemmepi_status gemmepi__check_beside_formula(const gemmepi_matmul_desc *d
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
+/* First of all checks: what is made of sizes overflows where they are not. */
+static gemmepi_status gemmepi__check_extents(const gemmepi_matmul_desc *desc) {
   gemmepi_status status = gemmepi__check_size("m", desc->m);
   if (!status)
     status = gemmepi__check_size("n", desc->n);
-  if (!status)
-    status = gemmepi__check_size("k", desc->k);
+  return status ? status : gemmepi__check_size("k", desc->k);
+}
+
+static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
+  gemmepi_status status = gemmepi__check_extents(desc);
   if (!status)
     status = gemmepi__check_size("batch", desc->batch);
   if (status)
@@ -11041,8 +11045,9 @@ static gemmepi_status gemmepi__check_formula_of_groups(const gemmepi_grouped_des
 static gemmepi_status gemmepi__take_grouped_desc(const gemmepi_allocator *allocator,
   const gemmepi_grouped_desc *desc, size_t alignment, gemmepi__problem *problem) {
   gemmepi_matmul_desc product = desc->product;
-  gemmepi_status status;
-  status = gemmepi__check_grouping(desc);
+  gemmepi_status status = gemmepi__check_extents(&product);
+  if (!status)
+    status = gemmepi__check_grouping(desc);
 #ifndef GEMMEPI_NO_FORMULA
   if (!status)
     status = gemmepi__check_outputs_of_groups(&product);

@@ -150,6 +150,7 @@ list() {
     echo "unit/threads_sanitized sh tests/unit/sanitized.sh threads $mode"
     [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
+    echo 'unit/sizes_sanitized sh tests/unit/sanitized.sh sizes'
     echo 'unit/formulas_sanitized sh tests/unit/sanitized.sh formulas'
     echo 'unit/formula_text sh tests/unit/formula_text.sh'
     echo 'programs sh tests/programs.sh'

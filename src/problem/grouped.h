@@ -404,8 +404,9 @@ static gemmepi_status gemmepi__take_grouped_desc(const gemmepi_allocator *alloca
                                                  const gemmepi_grouped_desc *desc, size_t alignment,
                                                  gemmepi__problem *problem) {
     gemmepi_matmul_desc product = desc->product;
-    gemmepi_status status;
-    status = gemmepi__check_grouping(desc);
+    gemmepi_status status = gemmepi__check_extents(&product);
+    if (!status)
+        status = gemmepi__check_grouping(desc);
 #ifndef GEMMEPI_NO_FORMULA
     if (!status)
         status = gemmepi__check_outputs_of_groups(&product);

@@ -374,12 +374,16 @@ static gemmepi_status gemmepi__check_beside_formula(const gemmepi_matmul_desc *d
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
+/* First of all checks: what is made of sizes overflows where they are not. */
+static gemmepi_status gemmepi__check_extents(const gemmepi_matmul_desc *desc) {
     gemmepi_status status = gemmepi__check_size("m", desc->m);
     if (!status)
         status = gemmepi__check_size("n", desc->n);
-    if (!status)
-        status = gemmepi__check_size("k", desc->k);
+    return status ? status : gemmepi__check_size("k", desc->k);
+}
+
+static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
+    gemmepi_status status = gemmepi__check_extents(desc);
     if (!status)
         status = gemmepi__check_size("batch", desc->batch);
     if (status)

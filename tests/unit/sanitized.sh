@@ -2,6 +2,7 @@
 # Tests with the sanitizers of the compiler, and of clang, which sees more of pointers: called by tests/run.sh in the repository's root.
 #
 #   sanitized.sh formulas [COUNT] [SEED]     what reads text, with checks of memory and arithmetic
+#   sanitized.sh sizes                       sizes that no memory has, with checks of arithmetic
 #   sanitized.sh threads test|test-all       threads that share a context, with checks of what they share; test has one program of three
 . tests/compile/lines.sh
 : "${CC:=cc}"
@@ -44,6 +45,12 @@ formulas() {
     sanitized unit/formula_parse
     sanitized unit/formula_derive
     sanitized unit/formula_fuzz "${1:-4000}" "${2:-1}"
+}
+
+sizes() {
+    FLAGS='-std=c99 -O0 -w -fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all -I. -Itests -DGEMMEPI_IMPLEMENTATION=' IMPLEMENTATION=
+    usable "$FLAGS" || return
+    sanitized products/extreme_sizes
 }
 
 threads() {
