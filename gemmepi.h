@@ -681,8 +681,9 @@ typedef enum gemmepi_operation {
    last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or twice as
    many columns. An input is broadcast as above, PER_ROW ones have the extent 1 in columns, PER_COLUMN ones in rows, SCALARs in both; of an
    axis with a period it has that. y and FULL outputs have the whole shape, other outputs 1 in columns (PER_ROW), rows (PER_COLUMN) or both
-   (SCALAR). PER_COLUMN and SCALAR outputs with 1 in all axes before cover all items (but for column_argmax); where there are more, these have
-   one stride, as in a dense tensor. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
+   (SCALAR). PER_COLUMN and SCALAR outputs with 1 in all axes before cover all items (but for column_argmax). Else the axes before the last two
+   of an output PER_ROW, PER_COLUMN or SCALAR have one stride from item to item, as in a dense tensor; those of y and FULL outputs may have
+   any. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
    in F32, in F64 where a tensor is, in I32 where y is. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
@@ -860,7 +861,10 @@ typedef struct gemmepi_linear_args {
    exact where they are compared with each other, numbers like others in arithmetic. The names of functions are reserved, and those that
    begin with d_ or dy_ are for operands alone.
    Outputs: a statement that assigns d or an output operand writes it, rounded once in its type. Read later, it is the number before
-   that; rounded(x) is x as d stores it.
+   that; rounded(x) is what d stands for once it has stored x: the number that is stored, divided by the scale that d is multiplied by, if
+   it has one (with FIND_SCALE_D and TENSOR times the scale that is found ahead; those of OUTER and VECTOR_128 are found of d, and rounded is
+   refused). Where d is not stored, it is of the type that it would have, without a scale; over tensors without y of that which is computed
+   in, so that rounded(x) is x.
 
    Functions: abs min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
    every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
@@ -908,7 +912,7 @@ typedef struct gemmepi_operand {
     gemmepi_width width;       /* of PER_COLUMN and FULL */
 
     /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32 and I64. 0: d's, BF16 where d is fp8; of reductions
-       F32 (F64), of row_argmax I32 */
+       F32 (F64), of row_argmax and column_argmax I32 */
     gemmepi_dtype dtype;
     int output;                        /* 1: the formula assigns it */
     int accumulate;                    /* 1, of sums: added to what is there */
@@ -1319,8 +1323,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    all; those of FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
    row_max, row_argmax and their kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its
    kin, inputs with periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a
-   comment in the text says; rounded has 1, and where the text has it, it rounds to the type of the d that the text is run
-   with (over tensors without y: F32). Inputs of min and max that are equal share the gradient, clamp passes it at its bounds,
+   comment in the text says; rounded has 1, and where the text has it, it is what the d that the text is run with stands for.
+   Inputs of min and max that are equal share the gradient, clamp passes it at its bounds,
    and that of abs at 0 is 0. What c ? a : b does not take, and a half that is not read, have the gradient 0, also where they
    are NaN. What one formula cannot say is refused: sums over columns of what does not change along them, in a formula with
    halves, and counts of columns (column, columns, uniform, sums) where the gradient alone would not show that there are 2 n.
@@ -3643,7 +3647,7 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
   X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, 60, "g", "g * (r - x) / y", NULL) \
   X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, 2, "g * y", "g * x", "g") \
   X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, 2, "0", NULL, NULL) \
-  X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x)", 0, 0, 4, "g", NULL, NULL) \
+  X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x, in.scale_d)", 0, 0, 4, "g", NULL, NULL) \
   X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, 20, "0", "0", NULL) \
   X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
   X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
@@ -6496,7 +6500,7 @@ typedef struct gemmepi__formula {
   int32_t
     exchanged; /* 1: of column-major order: kinds, indices and reductions are those of the row-major problem, but uniform
         counts the caller's rows and columns */
-  int32_t unused;
+  int32_t rounds; /* rounded() is read, which depends on the scale of D */
   int64_t group; /* columns; 0: halves are of the whole */
   int16_t value_name;
   gemmepi__formula_operand operands[GEMMEPI__FORMULA_OPERANDS + 1];
@@ -6590,6 +6594,8 @@ static void gemmepi__note_node(gemmepi__formula *formula, const gemmepi__node *n
     formula->reads_value = 1;
   if (node->op == GEMMEPI__OP_OPERAND)
     formula->operands[node->place].used = 1;
+  if (node->op == GEMMEPI__OP_ROUNDED)
+    formula->rounds = 1;
   if (node->op == GEMMEPI__OP_UNIFORM) {
     formula->uses_uniform = 1;
     formula->indices |=
@@ -7456,6 +7462,7 @@ static void gemmepi__emit_uniforms(const gemmepi__emitter *e) {
    FORMULA_GROUP     columns of a group; 0: the whole
    FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
    FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
+   FORMULA_ROUNDS    1: an `in` has scale_d, that of D, 1 where it has none
    FORMULA_EXCHANGED 1: the caller's rows are the columns here
    FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform(), of an `in`
    FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
@@ -7465,10 +7472,10 @@ static void gemmepi__emit_table(const gemmepi__emitter *e) {
   int i, pass, value = f->n_width == GEMMEPI__WIDE && f->has_halves ? 2 : 1;
   gemmepi__append(e->out, "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
     "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
-    "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n",
+    "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n#define FORMULA_ROUNDS %d\n",
     f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
     f->operands[GEMMEPI__RESULT].used ? f->operands[GEMMEPI__RESULT].members : 0,
-    (unsigned)f->indices, (int)f->exchanged, !f->is_short);
+    (unsigned)f->indices, (int)f->exchanged, !f->is_short, (int)f->rounds);
   gemmepi__emit_uniforms(e);
   for (pass = 0; pass < 2; pass++) {
     gemmepi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
@@ -7519,6 +7526,8 @@ static void gemmepi__emit_inputs(const gemmepi__emitter *e) {
     if (f->indices >> i & 1)
       gemmepi__append(e->out, "    GEMMEPI_INDEX %s%s;\n", gemmepi__index_names[i], i != GEMMEPI__INDEX_COLUMN ? ""
         : f->has_halves            ? "[2]" : "[1]");
+  if (f->rounds)
+    gemmepi__append(e->out, "    GEMMEPI_T scale_d;\n");
   gemmepi__emit_random_inputs(e);
   gemmepi__append(e->out, "};\n");
 }
@@ -7544,7 +7553,7 @@ static void gemmepi__emit_outputs(const gemmepi__emitter *e, int assigns) {
 }
 
 /* The code. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the extents), formula.cuh,
- activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(). FORMULA_ACTIVATE and FORMULA_DERIVE
+ activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(x, scale), which is what D stands for once it has stored x times the scale. FORMULA_ACTIVATE and FORMULA_DERIVE
  may be defined otherwise. Appends to out, which counts on where there is no room. */
 static void gemmepi__emit_formula(gemmepi__text *out, const gemmepi__formula *formula) {
   gemmepi__emitter e;
@@ -7582,6 +7591,8 @@ typedef struct gemmepi__unit {
   int64_t whole[GEMMEPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
   int64_t indices[GEMMEPI__INDICES]; /* but for the column */
   int64_t column[2];
+  int scales_d; /* D has a scale, by which it is multiplied as it is stored */
+  double scale_d;
   int values_only; /* 1: bounds are not wanted; all that are given are 0 */
 } gemmepi__unit;
 
@@ -7808,7 +7819,7 @@ static double gemmepi__moves_of_pow(double value, gemmepi__estimate x, gemmepi__
   return x.bound > 0 && gemmepi__may_be_0(x) ? most + fabs(value) : most;
 }
 
-/* x as D's dtype stores it, without scale. */
+/* x as a dtype stores it. */
 static double gemmepi__as_stored(int dtype, double x) {
   const gemmepi__float_format *format = gemmepi__format_of(dtype);
   if (format)
@@ -7820,7 +7831,7 @@ static double gemmepi__as_stored(int dtype, double x) {
        : x;
 }
 
-static gemmepi__estimate gemmepi__estimate_rounded(int dtype, gemmepi__estimate x) {
+static gemmepi__estimate gemmepi__estimate_stored(int dtype, gemmepi__estimate x) {
   double value = gemmepi__as_stored(dtype, x.value);
   if (x.bound == 0)
     return gemmepi__estimated(value, 0);
@@ -8020,6 +8031,16 @@ static gemmepi__estimate gemmepi__estimate_uniform(const gemmepi__evaluation *e,
     e->unit->indices[GEMMEPI__INDEX_ITEM]), 0);
 }
 
+/* What D stands for once it has stored x. */
+static gemmepi__estimate gemmepi__estimate_rounded(const gemmepi__evaluation *e, gemmepi__estimate x) {
+  gemmepi__estimate scale = gemmepi__estimated(e->unit->scale_d, 0), none = gemmepi__estimated(0, 0);
+  if (!e->unit->scales_d)
+    return gemmepi__estimate_stored(e->formula->d, x);
+  x = gemmepi__estimate_arithmetic(&e->precision, GEMMEPI__OP_MUL, x, scale, none);
+  x = gemmepi__estimate_stored(e->formula->d, x);
+  return gemmepi__estimate_arithmetic(&e->precision, GEMMEPI__OP_DIV, x, scale, none);
+}
+
 static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
   gemmepi__estimate x = gemmepi__argument(e, n, 0, member), y = gemmepi__argument(e, n, 1, member),
         z = gemmepi__argument(e, n, 2, member);
@@ -8041,7 +8062,7 @@ static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *
   case GEMMEPI__OP_ISNAN:
     return gemmepi__estimated(x.value != x.value, x.bound > DBL_MAX);
   case GEMMEPI__OP_ROUNDED:
-    return gemmepi__estimate_rounded(e->formula->d, x);
+    return gemmepi__estimate_rounded(e, x);
   case GEMMEPI__OP_UNIFORM:
     return gemmepi__estimate_uniform(e, n, member);
   case GEMMEPI__OP_ACTIVATE:
@@ -9845,6 +9866,20 @@ static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gem
 #endif
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* Scales that are found of what the formula makes are not there while it is computed. */
+static gemmepi_status gemmepi__check_rounded(const gemmepi__problem *problem, const char *text) {
+  const gemmepi__formula *formula = problem->formula->placed.formula;
+  char place[GEMMEPI__PLACE_TEXT];
+  if (!formula->rounds || problem->found_scale <= GEMMEPI_SCALE_TENSOR)
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s: rounded is what d stands for, but desc.flags has FIND_SCALE_D, which finds d's scales behind "
+    "the formula: compute it of d afterwards, or take one scale (desc.d.scale.mode TENSOR)",
+    gemmepi__name_place(text, formula->places.rounded, place));
+}
+#endif
+
 /* Its operands, once the row-major problem is there. */
 static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
 #ifdef GEMMEPI_NO_FORMULA
@@ -9857,6 +9892,8 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
     return GEMMEPI_OK;
   extents[0] = problem->m, extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
   status = gemmepi__check_without_d(problem, desc);
+  if (!status)
+    status = gemmepi__check_rounded(problem, desc->formula);
   if (!status)
     status = gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
   problem->formula->placed.operands[GEMMEPI__RESULT].scale_stride =
@@ -15252,8 +15289,8 @@ static const gemmepi__source gemmepi__sources[] = {
 "#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gemmepi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gemmepi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<Reduction> &kept){\nconst gemmepi__formula_place&to=state.beside[Place];\nif constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse{\n#pragma unroll\nfor(int member=0;member<Members;member++)\nstore_at((Type*)to.data+at.item*to.stride +at.row*to.ld+column_of_half<Members>(p,at.column,member),\nat.valid,x[member]);\n}\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\n"
 "FORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=drawn.name[member][i];\nDEVICE void compute_element(const gemmepi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\nconst Operand_runs&runs,const Drawn_runs&drawn,int i,Acc(&v)[HALVES][RUN],\nOutput_runs&outputs){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\n"
 "FORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n",
-"#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p,at.column,member)+place(i/2*2));\n\nin.column[member]=SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1):first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\n"
-"for(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,at,member,state.held.name,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\nDrawn_runs drawn;\nFormula_in in;\nconstexpr int i=0;\n(void)runs,(void)outputs,(void)in,(void)i;\nFORMULA_INPUTS(INSIDE_LOAD)\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,at,in,drawn);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,state,at,runs,drawn,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
+"#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p,at.column,member)+place(i/2*2));\n\nin.column[member]=SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1):first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n"
+"#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,at,member,state.held.name,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gemmepi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\nDrawn_runs drawn;\nFormula_in in;\nconstexpr int i=0;\n(void)runs,(void)outputs,(void)in,(void)i;\nFORMULA_INPUTS(INSIDE_LOAD)\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,at,in,drawn);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,state,at,runs,drawn,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gemmepi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\nif(FINDS&&valid==0)\nreturn;\n}\n"
@@ -15472,11 +15509,11 @@ static const gemmepi__source gemmepi__sources[] = {
 "to[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gemmepi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gemmepi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\n"
 "if constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\n",
 "return Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\nreturn Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n"
-"#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE void compute(const gemmepi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\n"
-"in.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n"
-"#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gemmepi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\n"
-"for(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\n",
-"place.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
+"#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE void compute(const gemmepi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\nT scale_d=1;\nif constexpr(FORMULA_ROUNDS&&(GEMMEPI_SCALED>>RESULT&1)!=0)\nscale_d=(T)p.places[RESULT].scale[place.item*p.places[RESULT].scale_stride];\n(void)scale_d;\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\n"
+"in.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=scale_d;\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n"
+"#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gemmepi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n"
+"__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n",
+"#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
 {"formula_reduce.cu",
 {
 "#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S&state,u32 lane,u32 lanes){\n__shared__ S warps[THREADS/32];\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gemmepi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n"
@@ -17737,6 +17774,9 @@ static void gemmepi__read_into_unit(gemmepi__host_formula *h, int o, int64_t ite
 static void gemmepi__fill_unit(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
   int o, member, two = gemmepi__v_is_wide(h->formula);
   int64_t column, at;
+  h->unit.scales_d = h->problem && h->placed->operands[GEMMEPI__RESULT].scale;
+  if (h->unit.scales_d)
+    h->unit.scale_d = gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
   h->unit.indices[GEMMEPI__INDEX_ROW] = row;
   h->unit.indices[GEMMEPI__INDEX_ITEM] = item;
   for (member = 0; member < 2; member++) {
@@ -18969,8 +19009,8 @@ static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__p
     (unsigned long long)gemmepi__stepped_places(placed));
   gemmepi__append_masks(text, placed);
   gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
-    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n",
-    gemmepi__formula_type(f->d, f->accumulator));
+    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n"
+    "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n", gemmepi__formula_type(f->d, f->accumulator));
   gemmepi__emit_formula(text, f);
 }
 
@@ -22354,8 +22394,8 @@ static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__prob
   gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
     "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
     "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
-    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n");
-  gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n", d->name);
+    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n");
+  gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n", d->name);
   gemmepi__emit_formula(text, f);
 }
 
@@ -31600,15 +31640,19 @@ static gemmepi_operand gemmepi__operand_of_forward(const gemmepi_linear_desc *la
 
 /* >>what the layer adds */
 
-/* Beside its comments. */
-static int gemmepi__text_has_name(const char *text, const char *name) {
+/* Where a text has a name, beside its comments; -1: it has it not. */
+static int gemmepi__place_of_name(const char *text, const char *name) {
   size_t at, length;
   for (at = gemmepi__next_token(text, 0); text[at]; at = gemmepi__next_token(text, at + (length ? length : 1))) {
     length = gemmepi__name_length(text + at);
     if (length && gemmepi__is_name(text + at, length, name))
-      return 1;
+      return (int)at;
   }
-  return 0;
+  return -1;
+}
+
+static int gemmepi__text_has_name(const char *text, const char *name) {
+  return gemmepi__place_of_name(text, name) >= 0;
 }
 
 static int gemmepi__is_callers_name(const gemmepi__draft *draft, const char *name) {
@@ -31848,6 +31892,22 @@ static gemmepi_status gemmepi__take_bare_formula(gemmepi_context *context, const
   return status;
 }
 
+/* "line 3, " in a sentence about a draft, of which so many lines are ahead of the caller's text, as the caller counts. */
+static void gemmepi__count_callers_lines(const gemmepi__draft *draft, char *sentence) {
+  size_t own = strlen(draft->room) - strlen(draft->layer->formula), i;
+  char *at = strstr(sentence, "desc.formula, line "), head[24] = "";
+  int line, length = 0, lines = 0;
+  for (i = 0; i < own; i++)
+    lines += draft->room[i] == '\n';
+  at = at ? at + strlen("desc.formula, ") : NULL;
+  if (!at || sscanf(at, "line %d, %n", &line, &length) != 1 || line <= lines)
+    return;
+  if (line - lines > 1)
+    snprintf(head, sizeof head, "line %d, ", line - lines);
+  memmove(at + strlen(head), at + length, strlen(at + length) + 1);
+  memcpy(at, head, strlen(head));
+}
+
 static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context, const gemmepi_linear_desc *layer, size_t alignment,
   gemmepi__layer_task *task, gemmepi__problem *problem) {
   gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
@@ -31859,28 +31919,30 @@ static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context, co
   gemmepi__draft_forward(draft);
   status = gemmepi__take_draft(context, draft, &layer->y, "desc.y", alignment, problem);
   memcpy(task->beside, draft->beside, sizeof task->beside);
+  memcpy(sentence, gemmepi__error_text, sizeof sentence);
+  if (status)
+    gemmepi__count_callers_lines(draft, sentence);
   gemmepi__delete(&context->allocator, draft);
   if (!status) {
     gemmepi__take_y_view(task, problem);
     return GEMMEPI_OK;
   }
-  memcpy(sentence, gemmepi__error_text, sizeof sentence);
   if (!gemmepi__take_bare_formula(context, layer, task, alignment, &columns))
     return gemmepi__fail(status, "%s", sentence); /* the text by itself is right */
   return status;
 }
 
-/* rounded(x) is x as D stores it, which backward is G. */
-static gemmepi_status gemmepi__check_rounded(const gemmepi_linear_desc *layer, const gemmepi__layer_task *task,
+/* rounded(x) is what D stands for, which backward is G. */
+static gemmepi_status gemmepi__check_layers_rounded(const gemmepi_linear_desc *layer, const gemmepi__layer_task *task,
   const gemmepi__formula *formula) {
-  int i;
-  for (i = 0; i < formula->node_count && (int32_t)layer->y.dtype != task->g_dtype; i++)
-    if (formula->nodes[i].op == GEMMEPI__OP_ROUNDED)
-      return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.g_dtype is %s, and the gradient of desc.formula has rounded, which is as y "
-        "stores it, in %s: then G is in that, too",
-        gemmepi__dtype((gemmepi_dtype)task->g_dtype)->name, gemmepi__dtype(layer->y.dtype)->name);
-  return GEMMEPI_OK;
+  char place[GEMMEPI__PLACE_TEXT];
+  if (!formula->rounds || (int32_t)layer->y.dtype == task->g_dtype)
+    return GEMMEPI_OK;
+  return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s: desc.g_dtype is %s, and the gradient has rounded, which is as y stores it, in %s%s",
+    gemmepi__name_place(layer->formula, gemmepi__place_of_name(layer->formula, "rounded"), place),
+    gemmepi__dtype((gemmepi_dtype)task->g_dtype)->name, gemmepi__dtype(layer->y.dtype)->name,
+    gemmepi__takes_scale((int)layer->y.dtype) ? ", which G cannot be: round in another product" : ": then G is in that, too");
 }
 
 /* P and dY, once they are read as operands, have one scale. */
@@ -31918,7 +31980,7 @@ static gemmepi_status gemmepi__take_backward_formula(gemmepi_context *context, c
   gemmepi__delete(&context->allocator, draft);
   if (status)
     return status;
-  status = gemmepi__check_rounded(layer, task, problem->formula->placed.formula);
+  status = gemmepi__check_layers_rounded(layer, task, problem->formula->placed.formula);
   if (status)
     gemmepi__drop_formula(context, problem);
   return status;

@@ -286,8 +286,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    all; those of FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
    row_max, row_argmax and their kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its
    kin, inputs with periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a
-   comment in the text says; rounded has 1, and where the text has it, it rounds to the type of the d that the text is run
-   with (over tensors without y: F32). Inputs of min and max that are equal share the gradient, clamp passes it at its bounds,
+   comment in the text says; rounded has 1, and where the text has it, it is what the d that the text is run with stands for.
+   Inputs of min and max that are equal share the gradient, clamp passes it at its bounds,
    and that of abs at 0 is 0. What c ? a : b does not take, and a half that is not read, have the gradient 0, also where they
    are NaN. What one formula cannot say is refused: sums over columns of what does not change along them, in a formula with
    halves, and counts of columns (column, columns, uniform, sums) where the gradient alone would not show that there are 2 n.

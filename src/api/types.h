@@ -560,8 +560,9 @@ typedef enum gemmepi_operation {
    last axis, rows the last but one, items all before, counted as in a dense tensor; depth is 0. What is HALF or DOUBLE has half or twice as
    many columns. An input is broadcast as above, PER_ROW ones have the extent 1 in columns, PER_COLUMN ones in rows, SCALARs in both; of an
    axis with a period it has that. y and FULL outputs have the whole shape, other outputs 1 in columns (PER_ROW), rows (PER_COLUMN) or both
-   (SCALAR). PER_COLUMN and SCALAR outputs with 1 in all axes before cover all items (but for column_argmax); where there are more, these have
-   one stride, as in a dense tensor. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
+   (SCALAR). PER_COLUMN and SCALAR outputs with 1 in all axes before cover all items (but for column_argmax). Else the axes before the last two
+   of an output PER_ROW, PER_COLUMN or SCALAR have one stride from item to item, as in a dense tensor; those of y and FULL outputs may have
+   any. Types are the tensors': y F32, F16, BF16, E4M3, E5M2, I8, I32 or F64, operands as with products; computed
    in F32, in F64 where a tensor is, in I32 where y is. */
 typedef struct gemmepi_elementwise_desc {
     gemmepi_operation operation;
@@ -739,7 +740,10 @@ typedef struct gemmepi_linear_args {
    exact where they are compared with each other, numbers like others in arithmetic. The names of functions are reserved, and those that
    begin with d_ or dy_ are for operands alone.
    Outputs: a statement that assigns d or an output operand writes it, rounded once in its type. Read later, it is the number before
-   that; rounded(x) is x as d stores it.
+   that; rounded(x) is what d stands for once it has stored x: the number that is stored, divided by the scale that d is multiplied by, if
+   it has one (with FIND_SCALE_D and TENSOR times the scale that is found ahead; those of OUTER and VECTOR_128 are found of d, and rounded is
+   refused). Where d is not stored, it is of the type that it would have, without a scale; over tensors without y of that which is computed
+   in, so that rounded(x) is x.
 
    Functions: abs min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
    every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
@@ -787,7 +791,7 @@ typedef struct gemmepi_operand {
     gemmepi_width width;       /* of PER_COLUMN and FULL */
 
     /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32 and I64. 0: d's, BF16 where d is fp8; of reductions
-       F32 (F64), of row_argmax I32 */
+       F32 (F64), of row_argmax and column_argmax I32 */
     gemmepi_dtype dtype;
     int output;                        /* 1: the formula assigns it */
     int accumulate;                    /* 1, of sums: added to what is there */

@@ -283,8 +283,8 @@ static void gemmepi__formula_pass_prologue(gemmepi__text *text, const gemmepi__p
     gemmepi__append_masks(text, placed);
     gemmepi__append(text,
                     "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
-                    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n"
-                    "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n",
+                    "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n"
+                    "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n",
                     gemmepi__formula_type(f->d, f->accumulator));
     gemmepi__emit_formula(text, f);
 }

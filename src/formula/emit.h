@@ -239,6 +239,7 @@ static void gemmepi__emit_uniforms(const gemmepi__emitter *e) {
        FORMULA_GROUP     columns of a group; 0: the whole
        FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
        FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
+       FORMULA_ROUNDS    1: an `in` has scale_d, that of D, 1 where it has none
        FORMULA_EXCHANGED 1: the caller's rows are the columns here
        FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform(), of an `in`
        FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
@@ -249,10 +250,10 @@ static void gemmepi__emit_table(const gemmepi__emitter *e) {
     gemmepi__append(e->out,
                     "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
                     "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
-                    "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n",
+                    "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n#define FORMULA_ROUNDS %d\n",
                     f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
                     f->operands[GEMMEPI__RESULT].used ? f->operands[GEMMEPI__RESULT].members : 0,
-                    (unsigned)f->indices, (int)f->exchanged, !f->is_short);
+                    (unsigned)f->indices, (int)f->exchanged, !f->is_short, (int)f->rounds);
     gemmepi__emit_uniforms(e);
     for (pass = 0; pass < 2; pass++) {
         gemmepi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
@@ -308,6 +309,8 @@ static void gemmepi__emit_inputs(const gemmepi__emitter *e) {
                             i != GEMMEPI__INDEX_COLUMN ? ""
                             : f->has_halves            ? "[2]"
                                                        : "[1]");
+    if (f->rounds)
+        gemmepi__append(e->out, "    GEMMEPI_T scale_d;\n");
     gemmepi__emit_random_inputs(e);
     gemmepi__append(e->out, "};\n");
 }
@@ -333,7 +336,7 @@ static void gemmepi__emit_outputs(const gemmepi__emitter *e, int assigns) {
 }
 
 /* The code. What is before it: GEMMEPI_T (float, double or int), GEMMEPI_INDEX (an integer type that holds the extents), formula.cuh,
-   activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(). FORMULA_ACTIVATE and FORMULA_DERIVE
+   activation.cuh compiled for FORMULA_EXACT, and, where the formula has rounded(), formula_rounded(x, scale), which is what D stands for once it has stored x times the scale. FORMULA_ACTIVATE and FORMULA_DERIVE
    may be defined otherwise. Appends to out, which counts on where there is no room. */
 static void gemmepi__emit_formula(gemmepi__text *out, const gemmepi__formula *formula) {
     gemmepi__emitter e;

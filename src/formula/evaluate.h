@@ -19,6 +19,8 @@ typedef struct gemmepi__unit {
     int64_t whole[GEMMEPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
     int64_t indices[GEMMEPI__INDICES];           /* but for the column */
     int64_t column[2];
+    int scales_d; /* D has a scale, by which it is multiplied as it is stored */
+    double scale_d;
     int values_only; /* 1: bounds are not wanted; all that are given are 0 */
 } gemmepi__unit;
 
@@ -256,7 +258,7 @@ static double gemmepi__moves_of_pow(double value, gemmepi__estimate x, gemmepi__
     return x.bound > 0 && gemmepi__may_be_0(x) ? most + fabs(value) : most;
 }
 
-/* x as D's dtype stores it, without scale. */
+/* x as a dtype stores it. */
 static double gemmepi__as_stored(int dtype, double x) {
     const gemmepi__float_format *format = gemmepi__format_of(dtype);
     if (format)
@@ -268,7 +270,7 @@ static double gemmepi__as_stored(int dtype, double x) {
                : x;
 }
 
-static gemmepi__estimate gemmepi__estimate_rounded(int dtype, gemmepi__estimate x) {
+static gemmepi__estimate gemmepi__estimate_stored(int dtype, gemmepi__estimate x) {
     double value = gemmepi__as_stored(dtype, x.value);
     if (x.bound == 0)
         return gemmepi__estimated(value, 0);
@@ -485,6 +487,16 @@ static gemmepi__estimate gemmepi__estimate_uniform(const gemmepi__evaluation *e,
                               0);
 }
 
+/* What D stands for once it has stored x. */
+static gemmepi__estimate gemmepi__estimate_rounded(const gemmepi__evaluation *e, gemmepi__estimate x) {
+    gemmepi__estimate scale = gemmepi__estimated(e->unit->scale_d, 0), none = gemmepi__estimated(0, 0);
+    if (!e->unit->scales_d)
+        return gemmepi__estimate_stored(e->formula->d, x);
+    x = gemmepi__estimate_arithmetic(&e->precision, GEMMEPI__OP_MUL, x, scale, none);
+    x = gemmepi__estimate_stored(e->formula->d, x);
+    return gemmepi__estimate_arithmetic(&e->precision, GEMMEPI__OP_DIV, x, scale, none);
+}
+
 static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *e, const gemmepi__node *n,
                                                      int member) {
     gemmepi__estimate x = gemmepi__argument(e, n, 0, member), y = gemmepi__argument(e, n, 1, member),
@@ -508,7 +520,7 @@ static gemmepi__estimate gemmepi__estimate_operation(const gemmepi__evaluation *
     case GEMMEPI__OP_ISNAN:
         return gemmepi__estimated(x.value != x.value, x.bound > DBL_MAX);
     case GEMMEPI__OP_ROUNDED:
-        return gemmepi__estimate_rounded(e->formula->d, x);
+        return gemmepi__estimate_rounded(e, x);
     case GEMMEPI__OP_UNIFORM:
         return gemmepi__estimate_uniform(e, n, member);
     case GEMMEPI__OP_ACTIVATE:

@@ -33,8 +33,8 @@ typedef struct gemmepi__formula {
     int32_t
         exchanged; /* 1: of column-major order: kinds, indices and reductions are those of the row-major problem, but uniform
                           counts the caller's rows and columns */
-    int32_t unused;
-    int64_t group; /* columns; 0: halves are of the whole */
+    int32_t rounds; /* rounded() is read, which depends on the scale of D */
+    int64_t group;  /* columns; 0: halves are of the whole */
     int16_t value_name;
     gemmepi__formula_operand operands[GEMMEPI__FORMULA_OPERANDS + 1];
     const gemmepi__node
@@ -129,6 +129,8 @@ static void gemmepi__note_node(gemmepi__formula *formula, const gemmepi__node *n
         formula->reads_value = 1;
     if (node->op == GEMMEPI__OP_OPERAND)
         formula->operands[node->place].used = 1;
+    if (node->op == GEMMEPI__OP_ROUNDED)
+        formula->rounds = 1;
     if (node->op == GEMMEPI__OP_UNIFORM) {
         formula->uses_uniform = 1;
         formula->indices |=

@@ -56,7 +56,7 @@
     X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, 60, "g", "g * (r - x) / y", NULL)                              \
     X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, 2, "g * y", "g * x", "g")                                \
     X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, 2, "0", NULL, NULL)                                \
-    X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x)", 0, 0, 4, "g", NULL, NULL)                                    \
+    X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x, in.scale_d)", 0, 0, 4, "g", NULL, NULL)                                    \
     X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, 20, "0", "0", NULL)                                       \
     X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL)                               \
     X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL)                                 \

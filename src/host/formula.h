@@ -152,6 +152,9 @@ static void gemmepi__read_into_unit(gemmepi__host_formula *h, int o, int64_t ite
 static void gemmepi__fill_unit(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
     int o, member, two = gemmepi__v_is_wide(h->formula);
     int64_t column, at;
+    h->unit.scales_d = h->problem && h->placed->operands[GEMMEPI__RESULT].scale;
+    if (h->unit.scales_d)
+        h->unit.scale_d = gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
     h->unit.indices[GEMMEPI__INDEX_ROW] = row;
     h->unit.indices[GEMMEPI__INDEX_ITEM] = item;
     for (member = 0; member < 2; member++) {

@@ -364,6 +364,9 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
 #if FORMULA_INDICES & 32
     in.depth = (GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;
 #endif
+#if FORMULA_ROUNDS
+    in.scale_d = SCALES_D ? state.scale_d : Acc(1);
+#endif
     formula(in, out);
 #if FORMULA_RESULT
     for (int member = 0; member < FORMULA_RESULT; member++)

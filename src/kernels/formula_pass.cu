@@ -305,6 +305,10 @@ union Scratch {
         outputs.name.row[member][i] = out.name[member];
 
 __device__ inline void compute(const gemmepi__formula_pass_params &p, const Place &place, const Values &values, Outputs &outputs) {
+    T scale_d = 1;
+    if constexpr (FORMULA_ROUNDS && (GEMMEPI_SCALED >> RESULT & 1) != 0)
+        scale_d = (T)p.places[RESULT].scale[place.item * p.places[RESULT].scale_stride];
+    (void)scale_d;
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
         Formula_in in;
@@ -332,6 +336,9 @@ __device__ inline void compute(const gemmepi__formula_pass_params &p, const Plac
 #endif
 #if FORMULA_INDICES & 32
         in.depth = (GEMMEPI_INDEX)p.depth;
+#endif
+#if FORMULA_ROUNDS
+        in.scale_d = scale_d;
 #endif
         formula(in, out);
         RESULTS(KEEP_UNIT)

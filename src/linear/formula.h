@@ -173,16 +173,20 @@ static gemmepi_operand gemmepi__operand_of_forward(const gemmepi_linear_desc *la
 
 /* >>what the layer adds */
 
-/* Beside its comments. */
-static int gemmepi__text_has_name(const char *text, const char *name) {
+/* Where a text has a name, beside its comments; -1: it has it not. */
+static int gemmepi__place_of_name(const char *text, const char *name) {
     size_t at, length;
     for (at = gemmepi__next_token(text, 0); text[at];
          at = gemmepi__next_token(text, at + (length ? length : 1))) {
         length = gemmepi__name_length(text + at);
         if (length && gemmepi__is_name(text + at, length, name))
-            return 1;
+            return (int)at;
     }
-    return 0;
+    return -1;
+}
+
+static int gemmepi__text_has_name(const char *text, const char *name) {
+    return gemmepi__place_of_name(text, name) >= 0;
 }
 
 static int gemmepi__is_callers_name(const gemmepi__draft *draft, const char *name) {

@@ -65,6 +65,22 @@ static gemmepi_status gemmepi__take_bare_formula(gemmepi_context *context, const
     return status;
 }
 
+/* "line 3, " in a sentence about a draft, of which so many lines are ahead of the caller's text, as the caller counts. */
+static void gemmepi__count_callers_lines(const gemmepi__draft *draft, char *sentence) {
+    size_t own = strlen(draft->room) - strlen(draft->layer->formula), i;
+    char *at = strstr(sentence, "desc.formula, line "), head[24] = "";
+    int line, length = 0, lines = 0;
+    for (i = 0; i < own; i++)
+        lines += draft->room[i] == '\n';
+    at = at ? at + strlen("desc.formula, ") : NULL;
+    if (!at || sscanf(at, "line %d, %n", &line, &length) != 1 || line <= lines)
+        return;
+    if (line - lines > 1)
+        snprintf(head, sizeof head, "line %d, ", line - lines);
+    memmove(at + strlen(head), at + length, strlen(at + length) + 1);
+    memcpy(at, head, strlen(head));
+}
+
 static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context,
                                                     const gemmepi_linear_desc *layer, size_t alignment,
                                                     gemmepi__layer_task *task, gemmepi__problem *problem) {
@@ -77,30 +93,33 @@ static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context,
     gemmepi__draft_forward(draft);
     status = gemmepi__take_draft(context, draft, &layer->y, "desc.y", alignment, problem);
     memcpy(task->beside, draft->beside, sizeof task->beside);
+    memcpy(sentence, gemmepi__error_text, sizeof sentence);
+    if (status)
+        gemmepi__count_callers_lines(draft, sentence);
     gemmepi__delete(&context->allocator, draft);
     if (!status) {
         gemmepi__take_y_view(task, problem);
         return GEMMEPI_OK;
     }
-    memcpy(sentence, gemmepi__error_text, sizeof sentence);
     if (!gemmepi__take_bare_formula(context, layer, task, alignment, &columns))
         return gemmepi__fail(status, "%s", sentence); /* the text by itself is right */
     return status;
 }
 
-/* rounded(x) is x as D stores it, which backward is G. */
-static gemmepi_status gemmepi__check_rounded(const gemmepi_linear_desc *layer,
-                                             const gemmepi__layer_task *task,
-                                             const gemmepi__formula *formula) {
-    int i;
-    for (i = 0; i < formula->node_count && (int32_t)layer->y.dtype != task->g_dtype; i++)
-        if (formula->nodes[i].op == GEMMEPI__OP_ROUNDED)
-            return gemmepi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.g_dtype is %s, and the gradient of desc.formula has rounded, which is as y "
-                "stores it, in %s: then G is in that, too",
-                gemmepi__dtype((gemmepi_dtype)task->g_dtype)->name, gemmepi__dtype(layer->y.dtype)->name);
-    return GEMMEPI_OK;
+/* rounded(x) is what D stands for, which backward is G. */
+static gemmepi_status gemmepi__check_layers_rounded(const gemmepi_linear_desc *layer,
+                                                    const gemmepi__layer_task *task,
+                                                    const gemmepi__formula *formula) {
+    char place[GEMMEPI__PLACE_TEXT];
+    if (!formula->rounds || (int32_t)layer->y.dtype == task->g_dtype)
+        return GEMMEPI_OK;
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "%s: desc.g_dtype is %s, and the gradient has rounded, which is as y stores it, in %s%s",
+        gemmepi__name_place(layer->formula, gemmepi__place_of_name(layer->formula, "rounded"), place),
+        gemmepi__dtype((gemmepi_dtype)task->g_dtype)->name, gemmepi__dtype(layer->y.dtype)->name,
+        gemmepi__takes_scale((int)layer->y.dtype) ? ", which G cannot be: round in another product"
+                                                  : ": then G is in that, too");
 }
 
 /* P and dY, once they are read as operands, have one scale. */
@@ -141,7 +160,7 @@ static gemmepi_status gemmepi__take_backward_formula(gemmepi_context *context,
     gemmepi__delete(&context->allocator, draft);
     if (status)
         return status;
-    status = gemmepi__check_rounded(layer, task, problem->formula->placed.formula);
+    status = gemmepi__check_layers_rounded(layer, task, problem->formula->placed.formula);
     if (status)
         gemmepi__drop_formula(context, problem);
     return status;

@@ -459,6 +459,21 @@ static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gem
 #endif
 }
 
+#ifndef GEMMEPI_NO_FORMULA
+/* Scales that are found of what the formula makes are not there while it is computed. */
+static gemmepi_status gemmepi__check_rounded(const gemmepi__problem *problem, const char *text) {
+    const gemmepi__formula *formula = problem->formula->placed.formula;
+    char place[GEMMEPI__PLACE_TEXT];
+    if (!formula->rounds || problem->found_scale <= GEMMEPI_SCALE_TENSOR)
+        return GEMMEPI_OK;
+    return gemmepi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "%s: rounded is what d stands for, but desc.flags has FIND_SCALE_D, which finds d's scales behind "
+        "the formula: compute it of d afterwards, or take one scale (desc.d.scale.mode TENSOR)",
+        gemmepi__name_place(text, formula->places.rounded, place));
+}
+#endif
+
 /* Its operands, once the row-major problem is there. */
 static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
 #ifdef GEMMEPI_NO_FORMULA
@@ -471,6 +486,8 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
         return GEMMEPI_OK;
     extents[0] = problem->m, extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
     status = gemmepi__check_without_d(problem, desc);
+    if (!status)
+        status = gemmepi__check_rounded(problem, desc->formula);
     if (!status)
         status = gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
     problem->formula->placed.operands[GEMMEPI__RESULT].scale_stride =

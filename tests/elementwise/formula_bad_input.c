@@ -227,6 +227,43 @@ static void items_of_reductions_are_refused_where_no_one_step_leads_to_the_next(
     REFUSED("desc.operands[7].tensor is a reduction's", "dense", "");
 }
 
+/* y and a FULL output, beside a sum by rows whose items are dense. */
+static void outputs_that_are_no_reductions_have_any_strides(void) {
+    static int64_t shape[4] = {2, 2, 6, 8}, of_sum[4] = {2, 2, 6, 1}, sparse[4] = {200, 50, 8, 1};
+    start();
+    y.rank = tensors[X].rank = tensors[COPY].rank = tensors[SUM].rank = tensors[RSTD].rank = 4;
+    y.shape = tensors[X].shape = tensors[COPY].shape = shape, tensors[SUM].shape = of_sum,
+    tensors[RSTD].shape = of_sum;
+    y.stride = tensors[COPY].stride = sparse;
+    tensors[X].stride = tensors[SUM].stride = tensors[RSTD].stride = NULL;
+    TAKEN();
+}
+
+/* y, or what all is computed in: F32, F64 where a tensor is. */
+static void over_tensors_rounded_is_of_what_y_has(void) {
+    static double in_f64[2] = {0.1, 1 + 0x1p-40}, out_of_f64[2];
+    int64_t shape[1] = {2};
+    start();
+    desc.formula = "copy = rounded(x)";
+    desc.operands = operands, operands[1] = operands[COPY], desc.operand_count = 2, desc.y = NULL;
+    tensors[X].rank = tensors[COPY].rank = 1;
+    tensors[X].shape = tensors[COPY].shape = shape, tensors[X].stride = tensors[COPY].stride = NULL;
+    args.y = NULL, pointers[1] = memory[4], memory[3][0] = 1 + 0x1p-20f;
+    CHECK(gemmepi_elementwise(host, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(memory[4][0] == 1 + 0x1p-20f, "F32: %.9g", (double)memory[4][0]);
+    desc.formula = "copy = rounded(x); d = x";
+    desc.y = &y, y.rank = 1, y.shape = shape, y.dtype = GEMMEPI_BF16, args.y = memory[0];
+    CHECK(gemmepi_elementwise(host, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(memory[4][0] == 1, "BF16: %.9g", (double)memory[4][0]);
+    desc.formula = "copy = rounded(x)";
+    desc.y = NULL, args.y = NULL, tensors[X].dtype = tensors[COPY].dtype = GEMMEPI_F64;
+    pointers[X] = in_f64, pointers[1] = out_of_f64;
+    CHECK(gemmepi_elementwise(host, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(out_of_f64[0] == in_f64[0] && out_of_f64[1] == in_f64[1], "F64: %.17g and %.17g", out_of_f64[0],
+          out_of_f64[1]);
+    start();
+}
+
 static void an_output_in_one_place_is_refused(void) {
     start();
     strides[COPY][1] = 0;
@@ -353,6 +390,8 @@ int main(void) {
     RUN(operands_are_refused);
     RUN(shapes_are_refused);
     RUN(items_of_reductions_are_refused_where_no_one_step_leads_to_the_next);
+    RUN(outputs_that_are_no_reductions_have_any_strides);
+    RUN(over_tensors_rounded_is_of_what_y_has);
     RUN(an_output_in_one_place_is_refused);
     RUN(pointers_are_refused);
     RUN(scales_come_where_they_are_asked_for);

@@ -100,6 +100,9 @@ static const formula_case cases[] = {
     {"x = left(v, 64); y = right(v, 64); d = pair(x * c - y * s, y * c + x * s, 64)",
      "c:full:half:repeats s:full:half:repeats:f32", GEMMEPI_BF16, 1e-5},
     {"d = v * r + c + t", "r:row:f32:repeats c:column:repeats t:full:repeats", GEMMEPI_BF16, 1e-5},
+    {"d = 40 * v + bias; r = rounded(d); ss = row_sum(rounded(40 * v) * rounded(d))",
+     "bias:column r:full:f32:out ss:row:f32:out", GEMMEPI_E4M3, 0.13}, /* a step more or less */
+    {"r = rounded(left(v)); d = left(v) * rounded(right(v))", "r:full:half:f32:out", GEMMEPI_BF16, 1e-2},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };

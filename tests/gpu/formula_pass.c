@@ -436,6 +436,8 @@ static void fill_unit_of(const layout_case *c, const char *block, int64_t item, 
     const gemmepi__formula *f = c->formula;
     int o, m, two = f->has_halves && f->n_width == GEMMEPI__WIDE ? 2 : 1;
     memset(to, 0, sizeof *to);
+    to->scales_d = c->placed.operands[GEMMEPI__RESULT].scale;
+    to->scale_d = operand_scale(c, block, GEMMEPI__RESULT);
     to->indices[GEMMEPI__INDEX_ROW] = row;
     to->indices[GEMMEPI__INDEX_ITEM] = item;
     to->indices[GEMMEPI__INDEX_ROWS] = c->placed.rows;
@@ -692,6 +694,7 @@ static const char *const more_formulas[] = {
     "cs = column_sum(v); al = all_sum(v * v); rs = row_sum(v); d = v",
     "cs = column_max(v); al = all_max(abs(v))",
     "cs = column_logsumexp(v); rs = row_logsumexp(left(v) - right(v)); d = left(v)",
+    "d = v * 600; o = rounded(d) + rounded(v * r); rs = row_sum(rounded(d) * p)",
     "d = r * u + b",
     "o = r * u + b",
     "o = r + v; d = o * b; rs = row_sum(o)",

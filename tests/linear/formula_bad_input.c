@@ -212,7 +212,16 @@ static void what_lies_otherwise_is_refused(void) {
          "desc.preact.scale.batch_stride is 1 beside desc.formula");
     BACKWARD(
         (desc.formula = "d = rounded(v) * v", desc.y.dtype = GEMMEPI_BF16, desc.preact.dtype = GEMMEPI_F32),
-        "desc.g_dtype is F32, and the gradient of desc.formula has rounded", "BF16");
+        "desc.formula, column 5: desc.g_dtype is F32, and the gradient has rounded",
+        "BF16: then G is in that");
+    BACKWARD((desc.formula = "x = v; /* rounded */\nd = x * rounded(x)", desc.a.dtype = GEMMEPI_BF16,
+              desc.y.dtype = GEMMEPI_E4M3, operands[D_UP].dtype = operands[D_GAIN].dtype = GEMMEPI_BF16),
+             "desc.formula, line 2, column 9: desc.g_dtype is BF16, and the gradient has rounded",
+             "E4M3, which G cannot be");
+    FORWARD((desc.formula = "x = v;\nd = x * rounded(x)", desc.a.dtype = GEMMEPI_BF16,
+             desc.y.dtype = GEMMEPI_E4M3, desc.y.scale.mode = GEMMEPI_SCALE_OUTER,
+             desc.y.scale.batch_stride = 8, desc.flags |= GEMMEPI_FIND_SCALE_D),
+            "desc.formula, line 2, column 9: rounded is what d stands for, but desc.flags has FIND_SCALE_D");
     TAKEN(1, (desc.formula = "d = rounded(v) * v", desc.y.dtype = GEMMEPI_BF16,
               desc.preact.dtype = GEMMEPI_F32, desc.g_dtype = GEMMEPI_BF16));
     FORWARD(desc.y.ld = 3, "desc.y.ld is 3");

@@ -870,6 +870,7 @@ typedef struct small {
     gemmepi_operand operands[MOST_OPERANDS];
     void *pointers[MOST_OPERANDS];
     size_t sizes[MOST_OPERANDS];
+    size_t scales; /* of D, in bytes */
     double a[M * K], b[K * N], d[2 * M * N], v[M * N];
 } small;
 
@@ -884,6 +885,7 @@ static void start_small(small *s, const char *formula, gemmepi_dtype dtype) {
         for (j = 0; j < N; j++)
             s->v[i * N + j] = (2 * i - 2) * (3 - j) + (2 * i - 1) * (-1 - j);
     s->desc.m = M, s->desc.n = N, s->desc.k = K;
+    s->scales = sizeof(float);
     s->desc.a.dtype = dtype;
     s->desc.formula = formula;
     s->desc.operands = s->operands;
@@ -921,7 +923,9 @@ static gemmepi_status run_small(small *s) {
         args.alpha = there(args.alpha, sizeof(double));
         args.beta = there(args.beta, sizeof(double));
     }
-    args.scale_d = (const float *)there(args.scale_d, sizeof(float));
+    args.scale_d = (const float *)there(args.scale_d, s->scales);
+    args.found_scale_d = (float *)there(args.found_scale_d, sizeof(float));
+    args.amax_history = (float *)there(args.amax_history, sizeof(float[2]));
     args.amax_d = there(args.amax_d, sizeof(float));
     return back(gemmepi_matmul(here->context, &s->desc, &args, NULL));
 }
@@ -978,10 +982,89 @@ static void d_has_scale_and_amax_as_ever(void) {
         unsigned char bits;
         oracle_encode(GEMMEPI_E4M3, &bits, 3 * s.v[i] * 0.25);
         CHECK(((unsigned char *)s.d)[i] == bits, "%d", i);
-        CHECK((double)r[i] == as_stored(GEMMEPI_E4M3, 3 * s.v[i]), "%d: %g", i, (double)r[i]);
+        CHECK((double)r[i] == as_stored(GEMMEPI_E4M3, 3 * s.v[i] * 0.25) / 0.25, "%d: %g", i, (double)r[i]);
         largest = fabs(3 * s.v[i]) > largest ? fabs(3 * s.v[i]) : largest;
     }
     CHECK((double)amax == largest, "%g", (double)amax);
+}
+
+/* r and ss of `count` matrices as D stands for them, with such scales. */
+static void check_rounded(const small *s, const float *scales, int count, const float *r, const float *ss) {
+    gemmepi_dtype dtype = s->desc.d.dtype;
+    int i, item;
+    double sum = 0;
+    for (item = 0; item < count; item++)
+        for (i = 0; i < M * N; i++) {
+            double scale = scales ? (double)scales[item] : 1, scaled = (double)(float)(300 * s->v[i] * scale);
+            double stored = oracle_decode(dtype, (const char *)s->d +
+                                                     (size_t)(item * M * N + i) * gemmepi_dtype_size(dtype));
+            double want = stored / scale, got = (double)r[item * M * N + i];
+            sum = i % N ? sum + want * want : want * want;
+            CHECK(stored == as_stored(dtype, scaled), "%d: %g of %g", i, stored, scaled);
+            CHECK(fabs(got - want) <= 0x1p-23 * fabs(want), "%d, %d of %g: %.9g, not %.9g", dtype, i, scale,
+                  got, want);
+            got = (double)ss[item * M + i / N];
+            CHECK(i % N < N - 1 || fabs(got - sum) <= 1e-6 * sum, "row %d: %.9g, not %.9g", i / N, got, sum);
+        }
+}
+
+static void start_rounded(small *s, gemmepi_dtype dtype, const float *scales, float *r, float *ss) {
+    start_small(s, "d = 300 * v; r = rounded(d); ss = row_sum(rounded(300 * v) * rounded(d))", GEMMEPI_F32);
+    memcpy((float *)s->a + M * K, s->a, sizeof(float[M * K])); /* the second matrix of a batch */
+    s->desc.d.dtype = dtype;
+    s->desc.d.scale.mode = scales ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE;
+    s->args.scale_d = scales;
+    add_sized_operand(s, "r", GEMMEPI_FULL, r, sizeof(float[2 * M * N]))->output = 1;
+    add_sized_operand(s, "ss", GEMMEPI_PER_ROW, ss, sizeof(float[2 * M]))->output = 1;
+    s->operands[0].dtype = s->operands[1].dtype = GEMMEPI_F32;
+}
+
+/* Of 300 times v, up to some thousands, E4M3 holds none without a scale. */
+static void rounded_is_what_d_stands_for(void) {
+    static const gemmepi_dtype dtypes[] = {GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_F16, GEMMEPI_BF16};
+    static float scales[][2] = {{0.25f, 0.015625f}, {0.1f, 0.0123f}, {3, 1e-30f}};
+    small s;
+    float r[2 * M * N], ss[2 * M];
+    size_t i, t;
+    for (t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++)
+        for (i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+            const float *scale = gemmepi_dtype_size(dtypes[t]) == 1 ? scales[i] : NULL;
+            start_rounded(&s, dtypes[t], scale, r, ss);
+            RUNS(&s);
+            check_rounded(&s, scale, 1, r, ss);
+            s.desc.batch = 2;
+            s.desc.a.batch_stride = M * K, s.desc.d.batch_stride = M * N;
+            s.desc.d.scale.batch_stride = scale != NULL, s.scales = sizeof(float[2]);
+            s.operands[0].batch_stride = M * N, s.operands[1].batch_stride = M;
+            RUNS(&s);
+            check_rounded(&s, scale, 2, r, ss);
+        }
+}
+
+/* Of the amax of a run before; those that are found of this D are not there. */
+static void rounded_has_the_scale_of_earlier_runs(void) {
+    static const int modes[] = {GEMMEPI_SCALE_OUTER, GEMMEPI_SCALE_VECTOR_128};
+    small s;
+    float r[2 * M * N], ss[2 * M], history[2] = {2240, 0}, found = 0, reciprocal; /* 5 times 448 */
+    size_t i;
+    start_rounded(&s, GEMMEPI_E4M3, NULL, r, ss);
+    s.desc.flags = GEMMEPI_FIND_SCALE_D;
+    s.desc.d.scale.mode = GEMMEPI_SCALE_TENSOR, s.desc.amax_history = 2;
+    s.args.found_scale_d = &found, s.args.amax_history = history;
+    RUNS(&s);
+    CHECK(found == 5, "%g", (double)found);
+    reciprocal = 1 / found;
+    check_rounded(&s, &reciprocal, 1, r, ss);
+    for (i = 0; i < 2; i++) {
+        s.desc.d.scale.mode = (gemmepi_scale_mode)modes[i], s.desc.amax_history = 0;
+        s.args.amax_history = NULL;
+        CHECK(
+            run_small(&s) == GEMMEPI_INVALID_ARGUMENT &&
+                strstr(
+                    gemmepi_last_error(),
+                    "desc.formula, column 18: rounded is what d stands for, but desc.flags has FIND_SCALE_D"),
+            "%s", gemmepi_last_error());
+    }
 }
 
 static void whole_numbers_are_exact(void) {
@@ -1356,6 +1439,8 @@ static void run_all(void) {
     RUN(c_and_scalars_are_part_of_v);
     RUN(c_lies_dense_where_d_is_of_another_width);
     RUN(d_has_scale_and_amax_as_ever);
+    RUN(rounded_is_what_d_stands_for);
+    RUN(rounded_has_the_scale_of_earlier_runs);
     RUN(whole_numbers_are_exact);
     RUN(numbers_are_of_the_type_that_sums_are_in);
     RUN(reductions_take_nan_infinity_and_ties_as_said);

@@ -54,8 +54,8 @@ static const char *shim =
     "0.70710678))); }\n"
     "static float fast_reciprocal(float x) { double y = 1 / (double)flushed(x); return flushed((float)((float)y == y ? y : "
     "y * (1 + off * 0x1p-23))); }\n"
-    "static double formula_rounded(double x) { return x; }\n"
-    "static float formula_rounded(float x) {\n"
+    "static double formula_rounded(double x, double) { return x; }\n"
+    "static float formula_rounded(float x, float) {\n"
     "    if (!TO_BF16 || x != x) return x;\n"
     "    uint32_t b = __float_as_uint(x); return __uint_as_float((b + 0x7fff + (b >> 16 & 1)) & 0xffff0000); }\n"
     "#include \"kernels/activation.cuh\"\n#include \"kernels/formula.cuh\"\n";
@@ -97,10 +97,11 @@ static void write_formula(FILE *file, const gemmepi__formula *f, int number, con
             else
                 fprintf(file, "    to[%d] = out.a%d[%d];\n", 2 * i + member, i, member);
     fprintf(file, "}\n}\n");
-    fprintf(file,
-            "#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n"
-            "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_EXACT\n"
-            "#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n");
+    fprintf(
+        file,
+        "#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n"
+        "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_ROUNDS\n#undef FORMULA_EXACT\n"
+        "#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n");
 }
 
 static int compile(const kind *k) {

@@ -4,6 +4,7 @@
 /* >>of one unit */
 
 static gemmepi__estimate here[4 * GEMMEPI__GRAPH_NODES];
+static double scale_of_d; /* 0: there is none */
 
 /* The value of D with v, r and u as given, all exact. */
 static gemmepi__estimate value_of(const char *text, gemmepi_dtype accumulator, gemmepi_dtype d,
@@ -18,6 +19,7 @@ static gemmepi__estimate value_of(const char *text, gemmepi_dtype accumulator, g
         return out;
     memset(&unit, 0, sizeof unit);
     unit.value[0] = v;
+    unit.scales_d = scale_of_d != 0, unit.scale_d = scale_of_d;
     for (i = 0; i < count; i++)
         unit.operands[i][0] = strcmp(operands[i].name, "r") == 0 ? r : u;
     gemmepi__evaluate(f, &unit, here);
@@ -193,6 +195,28 @@ static void what_may_jump_spans_both_results(void) {
     BOUND("d = rounded(v)", about(1.001, 1e-6), exactly(0), 0, 0);
     BOUND("d = abs(v)", about(1e-4, 1e-3), exactly(0), 1e-3, 1e-3);
     BOUND("d = pow(v, 2)", about(1e-4, 1e-3), exactly(0), 1.2e-6, 1.4e-6);
+}
+
+/* rounded(v) of D in E4M3 with a scale. E4M3's steps are 16 from 128 to 256, 32 from 256 to 448. */
+static void check_rounded(double scale, gemmepi__estimate v, double value, double least, double most) {
+    gemmepi__estimate got;
+    scale_of_d = scale;
+    got = value_of("d = rounded(v)", GEMMEPI_F32, GEMMEPI_E4M3, v, exactly(0), exactly(0));
+    scale_of_d = 0;
+    CHECK(got.value == value && got.bound >= least && got.bound <= most, "%g of %g: %.9g +- %.9g", scale,
+          v.value, got.value, got.bound);
+}
+
+static void rounded_is_what_d_stands_for_by_its_scale(void) {
+    check_rounded(0, exactly(1000), 448, 0, 0);
+    check_rounded(0.25, exactly(1000), 1024, 0, 0);
+    check_rounded(0.25, exactly(-1e6), -1792, 0, 0);
+    check_rounded(0.25, exactly(992), 1024, 0, 0); /* a tie, to even, that is exact */
+    check_rounded(0.25, about(1000, 5), 1024, 0, 0);
+    check_rounded(0.25, about(1000, 9), 1024, 64, 64.1);    /* over the tie at 992 */
+    check_rounded(0.1, exactly(2000), 192 / 0.1, 160, 161); /* 200, a tie for 0.1, and more for F32's */
+    check_rounded(0.1, exactly(2100), 208 / 0.1, 1e-5, 1e-3);
+    check_rounded(1e-30, exactly(1.01e32), 104 / 1e-30, 1e24, 1e26);
 }
 
 /* Every formula at numbers moved within their bounds, in all corners that a generator finds. */
@@ -471,6 +495,7 @@ int main(void) {
     RUN(exact_arithmetic_has_no_bound);
     RUN(every_step_adds_its_rounding);
     RUN(what_may_jump_spans_both_results);
+    RUN(rounded_is_what_d_stands_for_by_its_scale);
     RUN(bounds_cover_what_inputs_within_theirs_give);
     RUN(whole_results_are_modulo_2_to_32);
     RUN(whole_numbers_compare_exactly_however_large);

@@ -21,9 +21,9 @@ static void append_kernel(gemmepi__text *out, const gemmepi__formula *f, int num
         "extern \"C\" __global__ void run%d(const Formula_in *in, Formula_out *out) {\n"
         "    Formula_out here;\n    formula(in[threadIdx.x], here);\n    out[threadIdx.x] = here;\n}\n}\n",
         number);
-    for (i = 0; i < 10; i++) {
-        static const char *const names[] = {"MEMBERS", "HALVES",   "GROUP", "VALUE",  "RESULT",
-                                            "INDICES", "UNIFORMS", "EXACT", "INPUTS", "OUTPUTS"};
+    for (i = 0; i < 11; i++) {
+        static const char *const names[] = {"MEMBERS",  "HALVES", "GROUP", "VALUE",  "RESULT", "INDICES",
+                                            "UNIFORMS", "ROUNDS", "EXACT", "INPUTS", "OUTPUTS"};
         gemmepi__append(out, "#undef FORMULA_%s\n", names[i]);
     }
 }
@@ -35,7 +35,7 @@ static void make_source(gemmepi__text *out, gemmepi_dtype accumulator, gemmepi_d
     gemmepi__append(
         out,
         "#include \"types.cuh\"\n#include \"activation.cuh\"\n#include \"formula.cuh\"\n"
-        "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) { return to_acc<GEMMEPI_T>(from_acc<%s>(x)); }\n",
+        "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) { return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale; }\n",
         gemmepi__dtype(d)->name);
     for (i = 0; i < count + GEMMEPI__COUNT(other_formulas); i++) {
         const char *text = i < count ? smooth_formulas[i] : other_formulas[i - count];

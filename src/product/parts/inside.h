@@ -328,8 +328,8 @@ static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__prob
     gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
                           "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
                           "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
-                          "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x) {\n");
-    gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x));\n}\n", d->name);
+                          "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n");
+    gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n", d->name);
     gemmepi__emit_formula(text, f);
 }
 
