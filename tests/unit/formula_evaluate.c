@@ -197,6 +197,75 @@ static void what_may_jump_spans_both_results(void) {
     BOUND("d = pow(v, 2)", about(1e-4, 1e-3), exactly(0), 1.2e-6, 1.4e-6);
 }
 
+/* >>docs/numerics.md: the table whose rows begin with names in backticks */
+
+/* The row of an operation by the text between two backticks, in which | has a backslash ahead; -1: none. */
+static int operation_called(const char *name, size_t length) {
+    int op;
+    if (length == 4 && memcmp(name, "\\|\\|", 4) == 0)
+        return GEMMEPI__OP_OR;
+    for (op = GEMMEPI__LEAVES; op < GEMMEPI__OP_ACTIVATE; op++)
+        if (strlen(gemmepi__operation_of(op)->name) == length &&
+            memcmp(gemmepi__operation_of(op)->name, name, length) == 0)
+            return op;
+    return -1;
+}
+
+/* A row of the table: its names, and the errors behind them. */
+static void check_row_of_document(const char *line, int *seen) {
+    const char *at = line, *cells = strstr(line, "` | ");
+    double f32 = -1, f64 = -1;
+    CHECK(cells && sscanf(cells + 4, "%lf | %lf |", &f32, &f64) == 2, "%s", line);
+    while (cells && (at = strchr(at, '`')) != NULL && at < cells) {
+        const char *end = strchr(at + 1, '`');
+        int op = operation_called(at + 1, (size_t)(end - at) - 1);
+        CHECK(op >= 0, "no operation is called %.*s", (int)(end - at) - 1, at + 1);
+        CHECK(op < 0 ||
+                  (gemmepi__operation_of(op)->ulps_f32 == f32 && gemmepi__operation_of(op)->ulps_f64 == f64),
+              "%.*s is off by %g and %g, not %g and %g", (int)(end - at) - 1, at + 1,
+              op < 0 ? 0 : gemmepi__operation_of(op)->ulps_f32,
+              op < 0 ? 0 : gemmepi__operation_of(op)->ulps_f64, f32, f64);
+        if (op >= 0)
+            seen[op]++;
+        at = end + 1;
+    }
+}
+
+static void errors_of_functions_are_those_of_the_document(void) {
+    FILE *file = fopen("docs/numerics.md", "r");
+    int seen[GEMMEPI__OPS] = {0}, op, rows = 0;
+    char line[1024];
+    file = file ? file : fopen("../docs/numerics.md", "r");
+    CHECK(file != NULL, "docs/numerics.md is not found");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "| `", 3) == 0)
+            check_row_of_document(line, seen), rows++;
+    if (file)
+        fclose(file);
+    CHECK(rows >= 5, "%d rows", rows);
+    for (op = GEMMEPI__LEAVES; op < GEMMEPI__OP_ACTIVATE; op++) /* of the two - the first */
+        CHECK(seen[op] == (op != GEMMEPI__OP_NEG), "%s is there %d times", gemmepi__operation_of(op)->name,
+              seen[op]);
+}
+
+/* Of arguments that are exact, by what the table says, and the host's own rounding. */
+static void bounds_of_functions_are_those_of_the_table(void) {
+    int op, is_f64;
+    for (op = GEMMEPI__OP_EXP; op <= GEMMEPI__OP_ERF; op++)
+        for (is_f64 = 0; is_f64 < 2; is_f64++) {
+            const gemmepi__operation_of_formula *row = gemmepi__operation_of(op);
+            double ulps = is_f64 ? row->ulps_f64 : row->ulps_f32, unit = is_f64 ? 0x1p-52 : 0x1p-23;
+            gemmepi_dtype dtype = is_f64 ? GEMMEPI_F64 : GEMMEPI_F32;
+            gemmepi__estimate got;
+            char text[32];
+            snprintf(text, sizeof text, row->least == 2 ? "d = %s(v, r)" : "d = %s(v)", row->name);
+            got = value_of(text, dtype, dtype, exactly(0.7), exactly(1.3), exactly(0));
+            CHECK(got.bound >= ulps * unit * fabs(got.value) &&
+                      got.bound <= (ulps + (is_f64 ? 1.01 : 0.01)) * unit * fabs(got.value),
+                  "%s in %s: %g +- %g", text, is_f64 ? "F64" : "F32", got.value, got.bound);
+        }
+}
+
 /* rounded(v) of D in E4M3 with a scale. E4M3's steps are 16 from 128 to 256, 32 from 256 to 448. */
 static void check_rounded(double scale, gemmepi__estimate v, double value, double least, double most) {
     gemmepi__estimate got;
@@ -495,6 +564,8 @@ int main(void) {
     RUN(exact_arithmetic_has_no_bound);
     RUN(every_step_adds_its_rounding);
     RUN(what_may_jump_spans_both_results);
+    RUN(errors_of_functions_are_those_of_the_document);
+    RUN(bounds_of_functions_are_those_of_the_table);
     RUN(rounded_is_what_d_stands_for_by_its_scale);
     RUN(bounds_cover_what_inputs_within_theirs_give);
     RUN(whole_results_are_modulo_2_to_32);
