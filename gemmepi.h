@@ -419,10 +419,10 @@ typedef uint64_t gemmepi_epilogue;
 #define GEMMEPI_ACCUMULATE 0x20000000ull
 
 /* A row of D and of AUX has the same bits whatever m is and wherever in it the row stands (in column-major order a column, whatever n
-   is), on one GPU with the same gemmepi, NVRTC and driver, where desc changes in m and what follows from it alone: strides of items,
-   and ld of a transposed a. Runs with other scalars than alpha 1 and no c agree among themselves. bias_grad and amax are of all rows,
-   and not meant. One kernel of gemmepi's, told by types, layouts and alignment alone, takes all m: what is faster for some of them is
-   left out, and explain says how much that costs. Pointers are multiples of desc.alignment, 16 unless given, in gemmepi_matmul too. */
+   is), and wherever tensors lie: pointers, ld, strides of items and desc.alignment may be any, in plans and calls. On one GPU with the
+   same gemmepi, NVRTC and driver. Runs with other scalars than alpha 1 and no c agree among themselves. bias_grad and amax are of all
+   rows, and not meant. One kernel of gemmepi's, told by types, transposition, n, k and the epilogue alone, takes all m: what is faster
+   for some of them is left out, operands that it does not take as they lie are copied first, and explain says how much that costs. */
 #define GEMMEPI_BATCH_INVARIANT 0x40000000ull
 
 /* A d of E4M3 or E5M2 whose scales are found. desc.d.scale.mode says which: they go to args.found_scale_d, laid out as a
@@ -496,7 +496,7 @@ typedef struct gemmepi_matmul_desc {
     int amax_history;         /* FIND_SCALE_D with TENSOR: runs whose amax args.amax_history holds, 1 to 1024; else 0 */
 
     /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
-       plans, what the pointers have for gemmepi_matmul (16 with BATCH_INVARIANT). An element's size in any case */
+       plans, what the pointers have for gemmepi_matmul. An element's size in any case */
     size_t alignment;
 
     /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue,
@@ -1000,7 +1000,7 @@ typedef struct gemmepi_plan_details {
     const char *route_name;    /* "lt" and so on, as the constants; never freed */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work */
     int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known */
-    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run */
+    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run, at most */
     size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c */
     gemmepi_compute compute;   /* never DEFAULT */
     gemmepi_dtype accumulator; /* F32, F64 or I32 */
@@ -8613,9 +8613,7 @@ static int gemmepi__may_cover_batch(const gemmepi__formula_operand *operand) {
      gemmepi__reductions[operand->reduction].op != GEMMEPI__REDUCE_ARGMAX;
 }
 
-/* is_invariant: a row alone is treated as it is among others. */
-static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept,
-  const gemmepi_operand *given, int i, int is_invariant) {
+static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept, const gemmepi_operand *given, int i) {
   const gemmepi__formula *formula = kept->placed.formula;
   const gemmepi__formula_operand *operand = &formula->operands[i];
   gemmepi__placed_operand *place = &kept->placed.operands[i];
@@ -8640,8 +8638,6 @@ static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept
     status = gemmepi__check_output(view, name, kept->placed.items);
   if (status)
     return gemmepi__fail(status, "%s (the formula calls it %s)", gemmepi__error_text, given->name);
-  if (is_invariant && operand->kind == GEMMEPI_FULL && view->lines == 1 && given->ld > 0 && given->ld <= GEMMEPI__MAX_ELEMENTS)
-    view->ld = given->ld;
   place->ld = view->ld;
   place->batch_stride = view->batch_stride;
   return GEMMEPI_OK;
@@ -8661,7 +8657,7 @@ static gemmepi_status gemmepi__place_formula(gemmepi__kept_formula *kept, const 
   kept->placed.operands[GEMMEPI__RESULT].scale = d->scale != 0;
   kept->placed.operands[GEMMEPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
   for (i = 0; i < kept->placed.formula->operand_count && !status; i++)
-    status = gemmepi__place_formula_operand(kept, &desc->operands[i], i, (desc->flags & GEMMEPI_BATCH_INVARIANT) != 0);
+    status = gemmepi__place_formula_operand(kept, &desc->operands[i], i);
   return status;
 }
 
@@ -9267,11 +9263,6 @@ static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view
 
 #define GEMMEPI__DEFAULT_ALIGNMENT 16
 
-/* Of a call without a plan, whose pointers have so much: where a row's place must not decide, it is not theirs that counts. */
-static size_t gemmepi__alignment_wanted(uint64_t flags, size_t of_pointers) {
-  return flags & GEMMEPI_BATCH_INVARIANT ? GEMMEPI__DEFAULT_ALIGNMENT : of_pointers;
-}
-
 /* >>the list of its operands */
 
 /* Of an operand that the problem has: whether no pointer of args is it. D's one scale and its amax are the library's own where it finds
@@ -9527,8 +9518,6 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
   view->alignment = gemmepi__alignment_for(problem, view);
   if (!status)
     status = gemmepi__check_view(view, name, problem->batch);
-  if (gemmepi__is_invariant(problem) && view->lines == 1 && matrix->ld > 0 && matrix->ld <= GEMMEPI__MAX_ELEMENTS)
-    view->ld = matrix->ld; /* a row alone is treated as it is among others */
   if (!status && !(operand == GEMMEPI__D && problem->flags & GEMMEPI_FIND_SCALE_D))
     status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
       operand == GEMMEPI__B ? rows : columns);
@@ -23381,7 +23370,8 @@ static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int
   const gemmepi__view *from = &problem->views[operand];
   int64_t size = view->bits / 8;
   if (view->bytes / size / 16 >
-    from->bytes + 4096) /* items overlap: they would be written out one by one */
+    from->bytes + 4096 && /* items overlap: they would be written out one by one */
+    !(gemmepi__is_invariant(problem) && view->bytes < INT64_MAX))
     return gemmepi__fail(GEMMEPI_UNSUPPORTED, "an operand's items overlap, and converted they would be far larger");
   convert->bytes = gemmepi__bytes_for(view->bytes, 1);
   convert->params.x = gemmepi__kernel_matrix_of(from);
@@ -23827,15 +23817,11 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
   return gemmepi__loads_rule(problem);
 }
 
-/* Why TMA would take A at some m alone, or NULL. */
+/* Why TMA would take A at some m alone, or NULL. What does not lie at multiples of 16 bytes is copied (routes/fused.h). */
 static const char *gemmepi__tma_varies(const gemmepi__problem *problem) {
-  gemmepi__view a = problem->views[GEMMEPI__A];
-  if (a.transposed)
-    return "BATCH_INVARIANT: TMA takes lines as long as m where they are whole units of 16 bytes, so at some m alone";
-  a.lines = 2; /* the rule for one is another */
-  return gemmepi__tma_takes(problem, &a, a.bits)
-       ? NULL
-       : "BATCH_INVARIANT: TMA takes one row of such an operand, but no more";
+  return problem->views[GEMMEPI__A].transposed
+       ? "BATCH_INVARIANT: TMA takes lines as long as m where they are whole units of 16 bytes, so at some m alone"
+       : NULL;
 }
 
 /* Of aux, whether it is written or read. */
@@ -24690,8 +24676,8 @@ static const gemmepi__sm90_shape
         {128, 64, 1, 1, 1, 1},
 };
 
-/* The rule that keeps a problem from this kernel, or NULL. */
-static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+/* What keeps a problem from this kernel wherever its operands lie, or NULL. */
+static const char *gemmepi__fp8_layout_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   if (context->arch != 90)
     return "its kernel is for compute capability 9.0";
   if (!gemmepi__is_fp8_product(problem))
@@ -24702,20 +24688,22 @@ static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemme
     return "beside sums of fp8, and aux or a residual, registers are too few for a vector whose scale is found";
   if (problem->found_scale && gemmepi__halves_in(problem) > 1 && !gemmepi__promotes(problem))
     return "with FAST_ACCUMULATION, beside a gate, registers are too few for a vector whose scale is found";
-  if (gemmepi__sm90_found_rule(context, problem))
-    return gemmepi__sm90_found_rule(context, problem);
-  return gemmepi__loads_rule(problem);
+  return gemmepi__sm90_found_rule(context, problem);
 }
 
-/* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not. */
+/* The rule that keeps a problem from this kernel, or NULL. */
+static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+  const char *rule = gemmepi__fp8_layout_rule(context, problem);
+  return rule ? rule : gemmepi__loads_rule(problem);
+}
+
+/* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not turned. */
 static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   const char *rule = NULL;
   if (context->arch != 90)
     return "its kernel for fp8 is for compute capability 9.0";
   if (gemmepi__is_invariant(problem))
-    rule = gemmepi__fp8_rule(context, problem);
-  if (gemmepi__is_invariant(problem) && !rule)
-    rule = gemmepi__tma_varies(problem);
+    rule = gemmepi__fp8_layout_rule(context, problem);
   return rule ? rule : gemmepi__extents_rule(problem);
 }
 
@@ -27418,6 +27406,8 @@ typedef struct gemmepi__fused {
   const gemmepi__engine *engine;
   gemmepi__built built;
   gemmepi__convert packs[2]; /* of A and B */
+  int lies_as_packed
+    [2]; /* their lines and items do, so that they are packed in runs alone where they begin anywhere */
   size_t
     other_workspace; /* of applied: what runs with alpha or C need, whose kernel is compiled in the first of them */
 } gemmepi__fused;
@@ -27494,7 +27484,20 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 
 /* >>choosing */
 
-/* In units of 16 bytes alone, or side by side, too. Where m may not decide whether a copy pays there is none. */
+/* With BATCH_INVARIANT: what is copied, so that the kernel for Hopper takes operands that lie anywhere as it does all others. None are
+ where another kernel takes the problem, which reads them as they lie. */
+static void gemmepi__copy_for_hopper(const gemmepi_context *context, const gemmepi__problem *problem, int copies[2]) {
+  const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+  gemmepi__problem packed;
+  copies[0] = gemmepi__tma_takes(problem, a, a->bits) ? GEMMEPI__AS_IT_LIES : GEMMEPI__IN_UNITS;
+  copies[1] = gemmepi__tma_takes(problem, b, b->bits) ? GEMMEPI__AS_IT_LIES : GEMMEPI__IN_UNITS;
+  gemmepi__pack_views(problem, copies, &packed);
+  if (gemmepi__engine_refusal(context, &packed, &gemmepi__sm90_engine, 0) &&
+    gemmepi__engine_refusal(context, &packed, &gemmepi__sm90_fp8_engine, 0))
+    copies[0] = copies[1] = GEMMEPI__AS_IT_LIES;
+}
+
+/* In units of 16 bytes alone, or side by side, too. Where m may not decide whether a copy pays there is no such way. */
 static int gemmepi__ways_to_copy(const gemmepi_context *context, const gemmepi__problem *problem) {
   if (gemmepi__is_invariant(problem))
     return 0;
@@ -27515,8 +27518,10 @@ static void gemmepi__enumerate_fused(const gemmepi__wanted *wanted, gemmepi__can
   like.route = GEMMEPI_ROUTE_FUSED;
   like.applied = wanted->applied;
   like.otherwise = "its estimate is not less";
+  if (gemmepi__is_invariant(problem))
+    gemmepi__copy_for_hopper(context, problem, like.copies);
   gemmepi__pack_views(problem, like.copies, &packed);
-  gemmepi__enumerate_engines(context, &packed, &like, 0, candidates);
+  gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies), candidates);
   for (side_by_side = 0; side_by_side < ways; side_by_side++) {
     int a = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
     int b = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
@@ -27573,14 +27578,24 @@ static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemme
   return status;
 }
 
+/* Whether an operand's lines and items lie as they are packed. */
+static int gemmepi__lies_as_packed(const gemmepi__problem *problem, const gemmepi__problem *packed, int operand) {
+  const gemmepi__view *from = &problem->views[operand], *to = &packed->views[operand];
+  return from->transposed == to->transposed && (from->lines <= 1 || from->ld == to->ld) &&
+     (problem->batch <= 1 || from->batch_stride == to->batch_stride);
+}
+
 /* Builds the candidate as it is. */
 static gemmepi_status gemmepi__build_fused(gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__candidate *candidate, gemmepi__fused *fused) {
   gemmepi__problem packed;
   gemmepi_status status;
+  int operand;
   memset(fused, 0, sizeof *fused);
   fused->engine = gemmepi__engines[candidate->engine];
   gemmepi__pack_views(problem, candidate->copies, &packed);
+  for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+    fused->lies_as_packed[operand] = gemmepi__lies_as_packed(problem, &packed, operand);
   status = gemmepi__build_packs(context, problem, candidate->copies, fused->packs);
   return status ? status : fused->engine->build(context, &packed, candidate, &fused->built);
 }
@@ -27642,12 +27657,14 @@ static gemmepi_status gemmepi__fused_run(const gemmepi__matmul_plan *plan, const
     packed.uses_c = 0;
     packed.beta = 0;
   }
-  for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
-    if (fused->packs[operand].launch.function) {
-      status = gemmepi__run_convert(context, &fused->packs[operand], arguments->pointers[operand], workspace, stream);
+  for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++) {
+    void *pointer = arguments->pointers[operand];
+    if (fused->packs[operand].launch.function && !(fused->lies_as_packed[operand] && (uintptr_t)pointer % 16 == 0)) {
+      status = gemmepi__run_convert(context, &fused->packs[operand], pointer, workspace, stream);
       packed.pointers[operand] = workspace;
-      workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
     }
+    workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
+  }
   return status ? status
         : fused->engine->run(context, &plan->problem, &fused->built, &packed, workspace, stream);
 }
@@ -27671,8 +27688,9 @@ static void gemmepi__fused_explain(const gemmepi__matmul_plan *plan, const char 
   (void)kernel;
   for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
     if (fused->packs[operand].launch.function)
-      gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n", fused->packs[operand].launch.name,
-        gemmepi__argument_name(&plan->problem, operand));
+      gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes%s\n", fused->packs[operand].launch.name,
+        gemmepi__argument_name(&plan->problem, operand),
+        fused->lies_as_packed[operand] ? ", in runs where it does not begin at a multiple of 16 bytes" : "");
   fused->engine->explain(&plan->problem, &fused->built, text);
   if (plan->applied)
     gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
@@ -29615,8 +29633,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__plan_of_call(
-    context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(desc, args)), &plan);
+  status = gemmepi__plan_of_call(context, desc, gemmepi__alignment_of(desc, args), &plan);
   if (status)
     return status;
   if (!args->workspace)
@@ -29830,7 +29847,7 @@ static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matm
   const gemmepi__candidate *taken = gemmepi__least_of_route(&plan->candidates, plan->route->id);
   if (!gemmepi__is_invariant(&plan->problem))
     return;
-  gemmepi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is\n",
+  gemmepi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",
     plan->problem.exchanged ? "column" : "row", plan->problem.exchanged ? 'n' : 'm');
   if (!taken || without->route == GEMMEPI_ROUTE_EMPTY)
     return;
@@ -33319,8 +33336,7 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
   if (gemmepi__came_by_fork(context))
     return GEMMEPI_INVALID_ARGUMENT;
-  status = gemmepi__layer_of_call(context, desc, backward,
-    gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(desc, args, backward)), &kept);
+  status = gemmepi__layer_of_call(context, desc, backward, gemmepi__alignment_of_layer(desc, args, backward), &kept);
   if (status)
     return status;
   layer = (gemmepi__linear_plan *)kept;

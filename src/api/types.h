@@ -298,10 +298,10 @@ typedef uint64_t gemmepi_epilogue;
 #define GEMMEPI_ACCUMULATE 0x20000000ull
 
 /* A row of D and of AUX has the same bits whatever m is and wherever in it the row stands (in column-major order a column, whatever n
-   is), on one GPU with the same gemmepi, NVRTC and driver, where desc changes in m and what follows from it alone: strides of items,
-   and ld of a transposed a. Runs with other scalars than alpha 1 and no c agree among themselves. bias_grad and amax are of all rows,
-   and not meant. One kernel of gemmepi's, told by types, layouts and alignment alone, takes all m: what is faster for some of them is
-   left out, and explain says how much that costs. Pointers are multiples of desc.alignment, 16 unless given, in gemmepi_matmul too. */
+   is), and wherever tensors lie: pointers, ld, strides of items and desc.alignment may be any, in plans and calls. On one GPU with the
+   same gemmepi, NVRTC and driver. Runs with other scalars than alpha 1 and no c agree among themselves. bias_grad and amax are of all
+   rows, and not meant. One kernel of gemmepi's, told by types, transposition, n, k and the epilogue alone, takes all m: what is faster
+   for some of them is left out, operands that it does not take as they lie are copied first, and explain says how much that costs. */
 #define GEMMEPI_BATCH_INVARIANT 0x40000000ull
 
 /* A d of E4M3 or E5M2 whose scales are found. desc.d.scale.mode says which: they go to args.found_scale_d, laid out as a
@@ -375,7 +375,7 @@ typedef struct gemmepi_matmul_desc {
     int amax_history;         /* FIND_SCALE_D with TENSOR: runs whose amax args.amax_history holds, 1 to 1024; else 0 */
 
     /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
-       plans, what the pointers have for gemmepi_matmul (16 with BATCH_INVARIANT). An element's size in any case */
+       plans, what the pointers have for gemmepi_matmul. An element's size in any case */
     size_t alignment;
 
     /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue,
@@ -879,7 +879,7 @@ typedef struct gemmepi_plan_details {
     const char *route_name;    /* "lt" and so on, as the constants; never freed */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work */
     int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known */
-    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run */
+    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run, at most */
     size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c */
     gemmepi_compute compute;   /* never DEFAULT */
     gemmepi_dtype accumulator; /* F32, F64 or I32 */

@@ -352,10 +352,8 @@ static gemmepi_status gemmepi__call_layer(gemmepi_context *context, const gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__layer_of_call(
-        context, desc, backward,
-        gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of_layer(desc, args, backward)),
-        &kept);
+    status = gemmepi__layer_of_call(context, desc, backward,
+                                    gemmepi__alignment_of_layer(desc, args, backward), &kept);
     if (status)
         return status;
     layer = (gemmepi__linear_plan *)kept;

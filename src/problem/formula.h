@@ -116,9 +116,8 @@ static int gemmepi__may_cover_batch(const gemmepi__formula_operand *operand) {
            gemmepi__reductions[operand->reduction].op != GEMMEPI__REDUCE_ARGMAX;
 }
 
-/* is_invariant: a row alone is treated as it is among others. */
 static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept,
-                                                     const gemmepi_operand *given, int i, int is_invariant) {
+                                                     const gemmepi_operand *given, int i) {
     const gemmepi__formula *formula = kept->placed.formula;
     const gemmepi__formula_operand *operand = &formula->operands[i];
     gemmepi__placed_operand *place = &kept->placed.operands[i];
@@ -145,9 +144,6 @@ static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept
         status = gemmepi__check_output(view, name, kept->placed.items);
     if (status)
         return gemmepi__fail(status, "%s (the formula calls it %s)", gemmepi__error_text, given->name);
-    if (is_invariant && operand->kind == GEMMEPI_FULL && view->lines == 1 && given->ld > 0 &&
-        given->ld <= GEMMEPI__MAX_ELEMENTS)
-        view->ld = given->ld;
     place->ld = view->ld;
     place->batch_stride = view->batch_stride;
     return GEMMEPI_OK;
@@ -167,8 +163,7 @@ static gemmepi_status gemmepi__place_formula(gemmepi__kept_formula *kept, const 
     kept->placed.operands[GEMMEPI__RESULT].scale = d->scale != 0;
     kept->placed.operands[GEMMEPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
     for (i = 0; i < kept->placed.formula->operand_count && !status; i++)
-        status = gemmepi__place_formula_operand(kept, &desc->operands[i], i,
-                                                (desc->flags & GEMMEPI_BATCH_INVARIANT) != 0);
+        status = gemmepi__place_formula_operand(kept, &desc->operands[i], i);
     return status;
 }
 

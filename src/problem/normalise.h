@@ -82,9 +82,6 @@ static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operan
     view->alignment = gemmepi__alignment_for(problem, view);
     if (!status)
         status = gemmepi__check_view(view, name, problem->batch);
-    if (gemmepi__is_invariant(problem) && view->lines == 1 && matrix->ld > 0 &&
-        matrix->ld <= GEMMEPI__MAX_ELEMENTS)
-        view->ld = matrix->ld; /* a row alone is treated as it is among others */
     if (!status && !(operand == GEMMEPI__D && problem->flags & GEMMEPI_FIND_SCALE_D))
         status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
                                      operand == GEMMEPI__B ? rows : columns);

@@ -224,11 +224,6 @@ static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view
 
 #define GEMMEPI__DEFAULT_ALIGNMENT 16
 
-/* Of a call without a plan, whose pointers have so much: where a row's place must not decide, it is not theirs that counts. */
-static size_t gemmepi__alignment_wanted(uint64_t flags, size_t of_pointers) {
-    return flags & GEMMEPI_BATCH_INVARIANT ? GEMMEPI__DEFAULT_ALIGNMENT : of_pointers;
-}
-
 /* >>the list of its operands */
 
 /* Of an operand that the problem has: whether no pointer of args is it. D's one scale and its amax are the library's own where it finds

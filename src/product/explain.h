@@ -217,7 +217,8 @@ static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matm
     const gemmepi__candidate *taken = gemmepi__least_of_route(&plan->candidates, plan->route->id);
     if (!gemmepi__is_invariant(&plan->problem))
         return;
-    gemmepi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is\n",
+    gemmepi__append(text,
+                    "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",
                     plan->problem.exchanged ? "column" : "row", plan->problem.exchanged ? 'n' : 'm');
     if (!taken || without->route == GEMMEPI_ROUTE_EMPTY)
         return;

@@ -425,9 +425,7 @@ GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmep
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
     if (gemmepi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__plan_of_call(
-        context, desc, gemmepi__alignment_wanted(desc ? desc->flags : 0, gemmepi__alignment_of(desc, args)),
-        &plan);
+    status = gemmepi__plan_of_call(context, desc, gemmepi__alignment_of(desc, args), &plan);
     if (status)
         return status;
     if (!args->workspace)

@@ -1,6 +1,7 @@
-/* invariant [small] [all] [CASE]: BATCH_INVARIANT, of one case or of each. Rows of D and AUX have the bits that they have among all rows, however few are multiplied
-   and wherever they stand; with `all` in every shape that the flag admits, too. small: sizes for the emulator and the host. On the host
-   and, if there is one, on the GPU that GEMMEPI_TEST_DEVICE numbers. */
+/* invariant [small] [all] [CASE]: BATCH_INVARIANT, of one case or of each. Rows of D and AUX have the bits that they have among all rows,
+   however few are multiplied and wherever they stand; with `all` in every shape that the flag admits, too; and wherever tensors lie, in
+   plans and calls. small: sizes for the emulator and the host. On the host and, if there is one, on the GPU that GEMMEPI_TEST_DEVICE
+   numbers. */
 #include "../products/problem.h"
 
 static test_device *here;
@@ -44,6 +45,12 @@ static const product_case cases[] = {
     {GEMMEPI_F32, 0, 0, GEMMEPI_SILU | GEMMEPI_GATED, 0, 512, 2048, 0},
     {GEMMEPI_F32, GEMMEPI_BF16, TF32, GEMMEPI_RELU | GEMMEPI_BIAS, 0, 1024, 2048, 0},
     {GEMMEPI_F64, 0, 0, GEMMEPI_SILU | GEMMEPI_BIAS, 0, 64, 100, 0},
+    {GEMMEPI_I8, GEMMEPI_BF16, 0, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, 2, 256, 512, 0},
+    {GEMMEPI_I8, GEMMEPI_F32, 0, GEMMEPI_SILU | GEMMEPI_GATED, 0, 96, 80, 0},
+    {GEMMEPI_E4M3, GEMMEPI_E4M3, 0, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, 2, 256, 208, 0},
+    {GEMMEPI_E5M2, GEMMEPI_BF16, 0, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 0, 128, 192, 0},
+    {GEMMEPI_F64, 0, 0, GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD, 2, 72, 130, 1},
+    {GEMMEPI_F32, 0, TF32, GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_AUX, 2, 200, 132, 0},
 };
 enum { CASES = GEMMEPI__COUNT(cases) };
 
@@ -62,7 +69,36 @@ static product_case case_of(int which) {
     return c;
 }
 
-static gemmepi_matmul_desc desc_of(const product_case *c, int64_t m) {
+/* Where the tensors of a run lie. */
+typedef struct places {
+    int operand; /* the one that does not lie as others; -1: all */
+    int offset;  /* elements that it begins behind a multiple of 256 bytes (of RELU's mask: bytes) */
+    int padding; /* elements between its lines (of the mask none) */
+    int is_plan; /* else a call, which looks at its pointers */
+} places;
+static const places as_they_are = {-1, 0, 0, 1};
+
+static int pads(const places *where, int operand) {
+    return where->operand < 0 || where->operand == operand ? where->padding : 0;
+}
+
+static void pad_lines(const places *where, gemmepi_matmul_desc *desc) {
+    gemmepi_matrix *const matrices[] = {&desc->a, &desc->b, &desc->c, &desc->d, &desc->aux, &desc->residual};
+    int64_t along = gemmepi__result_columns(desc->epilogue, desc->n);
+    int64_t aux = gemmepi__aux_columns(desc->epilogue, desc->n);
+    const int64_t lengths[] = {desc->a.transposed ? desc->m : desc->k,
+                               desc->b.transposed ? desc->k : desc->n,
+                               desc->n,
+                               along,
+                               aux,
+                               along};
+    int i;
+    for (i = GEMMEPI__A; i <= GEMMEPI__RESIDUAL; i++)
+        if (pads(where, i) && !(i == GEMMEPI__AUX && gemmepi__aux_is_mask(desc->epilogue)))
+            matrices[i]->ld = lengths[i] + where->padding;
+}
+
+static gemmepi_matmul_desc desc_of(const product_case *c, int64_t m, const places *where) {
     gemmepi_matmul_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.m = m, desc.n = c->n, desc.k = c->k;
@@ -71,13 +107,14 @@ static gemmepi_matmul_desc desc_of(const product_case *c, int64_t m) {
     desc.a.transposed = c->layout & 1, desc.b.transposed = c->layout >> 1;
     desc.epilogue = c->epilogue;
     desc.flags = GEMMEPI_BATCH_INVARIANT;
-    desc.alignment = c->k % 8 || c->n % 8 ? 2 : 0;
+    desc.alignment = !where->is_plan ? 0 : where->offset ? 1 : c->k % 8 || c->n % 8 ? 2 : 0;
+    pad_lines(where, &desc);
     return desc;
 }
 
-static gemmepi__problem problem_of(const product_case *c, int64_t m) {
+static gemmepi__problem problem_of(const product_case *c, int64_t m, const places *where) {
     gemmepi__problem problem;
-    gemmepi_matmul_desc desc = desc_of(c, m);
+    gemmepi_matmul_desc desc = desc_of(c, m, where);
     CHECK(gemmepi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
     return problem;
 }
@@ -90,7 +127,7 @@ static void compile_ahead(void) {
     int which;
     for (which = 0; which < CASES; which++)
         for (i = 0; i < GEMMEPI__COUNT(some_rows) && (only < 0 || only == which); i++) {
-            descs[count] = desc_of(&cases[which], some_rows[i]);
+            descs[count] = desc_of(&cases[which], some_rows[i], &as_they_are);
             problems[count].matmul = &descs[count];
             count++;
         }
@@ -123,10 +160,11 @@ static double number_at(int operand, int64_t row, int64_t i) {
 }
 
 static void fill_view(const gemmepi__view *view, int operand, char *to) {
+    double factor = view->dtype == GEMMEPI_I8 ? 100 : 1;
     int64_t line, i;
     for (line = 0; line < view->lines; line++)
         for (i = 0; i < view->length; i++) {
-            double number = number_at(operand, line, line * view->length + i);
+            double number = factor * number_at(operand, line, line * view->length + i);
             int64_t at = line * view->ld + i;
             if (view->bits > 1)
                 gemmepi__store_run(view->dtype, to, at, 1, &number);
@@ -142,7 +180,7 @@ static tensors all_tensors(const product_case *c) {
     tensors t;
     int i;
     straight.layout &= 2;
-    problem = problem_of(&straight, all_rows());
+    problem = problem_of(&straight, all_rows(), &as_they_are);
     memset(&t, 0, sizeof t);
     for (i = 0; i < problem.count; i++) {
         int operand = problem.list[i];
@@ -160,58 +198,88 @@ static void free_tensors(tensors *t) {
         free(t->at[i]);
 }
 
-/* Rows from `first` on, as the problem's A lies transposed. */
-static char *turned_rows(const gemmepi__problem *problem, const char *rows) {
-    const gemmepi__view *view = &problem->views[GEMMEPI__A];
-    size_t element = (size_t)view->bits / 8;
-    char *turned = (char *)malloc((size_t)view->bytes);
-    int64_t row, k;
-    for (row = 0; row < problem->m; row++)
-        for (k = 0; k < problem->k; k++)
-            memcpy(turned + (size_t)(k * view->ld + row) * element,
-                   rows + (size_t)(row * problem->k + k) * element, element);
-    return turned;
-}
-
 /* >>a run of a window */
 
-/* A window's tensors one behind the other on the device. */
-static char *upload(const gemmepi__problem *problem, const tensors *all, int64_t first, char *places[]) {
-    size_t size = 0;
-    char *device;
-    void *block = NULL;
+/* The line of a view, of the window whose rows are from `first` on in dense ones; A may lie transposed. */
+static void copy_line(const gemmepi__problem *problem, int operand, const char *rows, int64_t first,
+                      int64_t line, char *to) {
+    const gemmepi__view *view = &problem->views[operand];
+    size_t element = (size_t)view->bits / 8, dense = (size_t)(view->length * view->bits / 8);
+    int64_t row;
+    if (view->bits == 1) {
+        memcpy(to, rows + (size_t)(first + line) * line_bytes(view), line_bytes(view));
+        return;
+    }
+    if (operand != GEMMEPI__A || !view->transposed) {
+        memcpy(to, rows + (size_t)((has_rows(operand) ? first : 0) + line) * dense, dense);
+        return;
+    }
+    for (row = 0; row < problem->m; row++)
+        memcpy(to + (size_t)row * element, rows + (size_t)((first + row) * problem->k + line) * element,
+               element);
+}
+
+/* Bytes of a window's tensor, with what stands ahead of it. */
+static size_t ahead_of(const gemmepi__view *view, const places *where, int operand) {
+    size_t element = view->bits > 8 ? (size_t)view->bits / 8 : 1;
+    return where->operand < 0 || where->operand == operand ? (size_t)where->offset * element : 0;
+}
+static size_t room_for(const gemmepi__view *view, const places *where, int operand) {
+    return ((size_t)view->bytes + ahead_of(view, where, operand) + 511) / 256 * 256;
+}
+
+/* A window's tensors one behind the other on the device; what is between their lines is NaN, or no number of theirs. */
+static char *upload(const gemmepi__problem *problem, const tensors *all, int64_t first, const places *where,
+                    char *at[]) {
+    size_t size = 0, done = 0;
+    char *host;
+    void *device = NULL;
+    int64_t line;
     int i;
     for (i = 0; i < problem->count; i++)
-        size += ((size_t)problem->views[problem->list[i]].bytes + 511) / 256 * 256;
-    CHECK(gemmepi_alloc(here->context, size, &block) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    device = (char *)block;
+        size += room_for(&problem->views[problem->list[i]], where, problem->list[i]);
+    host = (char *)malloc(size);
+    memset(host, 0xff, size);
+    CHECK(gemmepi_alloc(here->context, size, &device) == GEMMEPI_OK, "%s", gemmepi_last_error());
     for (i = 0; i < problem->count; i++) {
         int operand = problem->list[i];
         const gemmepi__view *view = &problem->views[operand];
-        int turns = operand == GEMMEPI__A && view->transposed;
-        size_t line = turns ? (size_t)(problem->k * view->bits / 8) : line_bytes(view);
-        char *from = all->at[operand] + (has_rows(operand) ? (size_t)first * line : 0);
-        char *data = turns ? turned_rows(problem, from) : from;
-        places[operand] = device;
-        if (view->bytes)
-            CHECK(gemmepi_upload(here->context, device, data, (size_t)view->bytes, NULL) == GEMMEPI_OK, "%s",
-                  gemmepi_last_error());
-        device += ((size_t)view->bytes + 511) / 256 * 256;
-        if (turns)
-            free(data);
+        size_t begin = done + ahead_of(view, where, operand);
+        at[operand] = (char *)device + begin;
+        for (line = 0; line < view->lines && !view->written; line++)
+            copy_line(problem, operand, all->at[operand], first, line,
+                      host + begin + (size_t)line * line_bytes(view));
+        done += room_for(view, where, operand);
     }
-    return (char *)block;
+    CHECK(gemmepi_upload(here->context, device, host, size, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    free(host);
+    return (char *)device;
 }
 
-static gemmepi_matmul_args args_of(const product_case *c, char *const places[]) {
+/* An output as it would lie dense. */
+static char *download(const gemmepi__view *view, const char *from) {
+    size_t dense = view->bits == 1 ? line_bytes(view) : (size_t)(view->length * view->bits / 8);
+    char *whole = (char *)calloc(1, (size_t)view->bytes + 1),
+         *out = (char *)calloc((size_t)view->lines + 1, dense);
+    int64_t line;
+    CHECK(gemmepi_download(here->context, whole, from, (size_t)view->bytes, NULL) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    for (line = 0; line < view->lines; line++)
+        memcpy(out + (size_t)line * dense, whole + (size_t)line * line_bytes(view),
+               view->bits == 1 ? (size_t)(view->length + 7) / 8 : dense);
+    free(whole);
+    return out;
+}
+
+static gemmepi_matmul_args args_of(const product_case *c, char *const at[]) {
     static const double alpha = 0.7, beta = 1.3;
     gemmepi_matmul_args args;
     memset(&args, 0, sizeof args);
-    args.a = places[GEMMEPI__A], args.b = places[GEMMEPI__B], args.d = places[GEMMEPI__D];
-    args.bias = places[GEMMEPI__BIAS], args.aux = places[GEMMEPI__AUX];
-    args.residual = places[GEMMEPI__RESIDUAL], args.bias_grad = places[GEMMEPI__BIAS_GRAD];
+    args.a = at[GEMMEPI__A], args.b = at[GEMMEPI__B], args.d = at[GEMMEPI__D];
+    args.bias = at[GEMMEPI__BIAS], args.aux = at[GEMMEPI__AUX];
+    args.residual = at[GEMMEPI__RESIDUAL], args.bias_grad = at[GEMMEPI__BIAS_GRAD];
     if (c->has_c)
-        args.c = places[GEMMEPI__C], args.alpha = &alpha, args.beta = &beta;
+        args.c = at[GEMMEPI__C], args.alpha = &alpha, args.beta = &beta;
     return args;
 }
 
@@ -236,29 +304,35 @@ static gemmepi_plan *plan_of(const gemmepi__problem *problem, const gemmepi__can
 
 static int runs;
 
-/* Rows from `first` on; D and AUX as they come out to `out`. name: the kernel's */
-static void run_window(const product_case *c, const gemmepi__problem *problem,
-                       const gemmepi__candidate *candidate, const tensors *all, int64_t first, tensors *out,
-                       char name[96]) {
-    char *places[GEMMEPI__OPERANDS] = {0}, *block = upload(problem, all, first, places);
-    gemmepi_matmul_args args = args_of(c, places);
-    gemmepi_plan *plan = plan_of(problem, candidate);
+/* By a plan, whose kernel is named, or a call. */
+static void run_product(const product_case *c, const gemmepi__problem *problem,
+                        const gemmepi__candidate *candidate, const places *where,
+                        const gemmepi_matmul_args *args, char name[96]) {
+    gemmepi_matmul_desc desc = desc_of(c, problem->m, where);
+    gemmepi_plan *plan = where->is_plan ? plan_of(problem, candidate) : NULL;
     gemmepi_plan_details details;
-    int i;
-    if (plan) {
-        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        memcpy(name, details.kernel, sizeof details.kernel);
-    }
-    for (i = 0; i < problem->outputs; i++) {
-        int operand = problem->list[i];
-        out->at[operand] = (char *)calloc((size_t)problem->m + 1, line_bytes(&problem->views[operand]));
-        CHECK(gemmepi_download(here->context, out->at[operand], places[operand],
-                               (size_t)problem->views[operand].bytes, NULL) == GEMMEPI_OK,
-              "%s", gemmepi_last_error());
-    }
     runs++;
+    if (!where->is_plan) {
+        CHECK(gemmepi_matmul(here->context, &desc, args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        snprintf(name, 96, "a call");
+    } else if (plan) {
+        CHECK(gemmepi_run_matmul(plan, args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        snprintf(name, 96, "%s", details.kernel);
+    }
     gemmepi_plan_destroy(plan);
+}
+
+/* Rows from `first` on; D and AUX as they come out to `out`, dense. name: the kernel's */
+static void run_window(const product_case *c, const gemmepi__problem *problem,
+                       const gemmepi__candidate *candidate, const places *where, const tensors *all,
+                       int64_t first, tensors *out, char name[96]) {
+    char *at[GEMMEPI__OPERANDS] = {0}, *block = upload(problem, all, first, where, at);
+    gemmepi_matmul_args args = args_of(c, at);
+    int i;
+    run_product(c, problem, candidate, where, &args, name);
+    for (i = 0; i < problem->outputs; i++)
+        out->at[problem->list[i]] = download(&problem->views[problem->list[i]], at[problem->list[i]]);
     gemmepi_free(here->context, block);
 }
 
@@ -271,7 +345,8 @@ static int64_t count_other_rows(const gemmepi__problem *problem, const tensors *
     int i;
     for (i = 0; i < 2; i++) {
         const gemmepi__view *view = &problem->views[compared[i]];
-        size_t line = line_bytes(view), used = (size_t)(view->length * view->bits / 8);
+        size_t used = (size_t)(view->length * view->bits / 8),
+               line = view->bits == 1 ? line_bytes(view) : used;
         for (row = 0; view->written && row < problem->m; row++)
             others += memcmp(reference->at[compared[i]] + (size_t)(first + row) * line,
                              got->at[compared[i]] + (size_t)row * line, used) != 0;
@@ -318,19 +393,21 @@ static int64_t count_wrong(const product_case *c, const gemmepi__problem *proble
     return wrong;
 }
 
-static void window_holds(int which, int64_t m, const gemmepi__candidate *candidate, const tensors *all,
-                         const tensors *reference) {
+static void window_holds(int which, int64_t m, const gemmepi__candidate *candidate, const places *where,
+                         const tensors *all, const tensors *reference) {
     product_case c = case_of(which);
-    gemmepi__problem problem = problem_of(&c, m);
+    gemmepi__problem problem = problem_of(&c, m, where);
     int64_t first = m * 37 % (all_rows() - m + 1), others;
     char name[96] = "none";
     tensors got;
     memset(&got, 0, sizeof got);
-    run_window(&c, &problem, candidate, all, first, &got, name);
+    run_window(&c, &problem, candidate, where, all, first, &got, name);
     others = count_other_rows(&problem, reference, &got, first);
-    CHECK(others == 0, "case %d, m %lld from row %lld by %s, shape %d: %lld rows differ", which, (long long)m,
-          (long long)first, name, candidate ? candidate->shape : -1, (long long)others);
-    if (m == 7 && !problem.views[GEMMEPI__A].transposed) {
+    CHECK(others == 0,
+          "case %d, m %lld from row %lld by %s, shape %d, operand %d at %d, lines %d apart: %lld rows differ",
+          which, (long long)m, (long long)first, name, candidate ? candidate->shape : -1, where->operand,
+          where->offset, where->padding, (long long)others);
+    if (m == 7 && where == &as_they_are && !problem.views[GEMMEPI__A].transposed) {
         others = count_wrong(&c, &problem, all, first, &got);
         CHECK(others == 0, "case %d by %s: %lld elements are wrong", which, name, (long long)others);
     }
@@ -349,7 +426,7 @@ static int has_shape(const gemmepi__problem *problem, const gemmepi__candidate *
 static void shapes_hold(int which, const tensors *all, const tensors *reference) {
     product_case c = case_of(which);
     int64_t m = is_small ? 130 : 300;
-    gemmepi__problem problem = problem_of(&c, m);
+    gemmepi__problem problem = problem_of(&c, m, &as_they_are);
     gemmepi__candidates candidates;
     gemmepi__candidate candidate;
     const gemmepi__candidate *least;
@@ -361,20 +438,37 @@ static void shapes_hold(int which, const tensors *all, const tensors *reference)
     candidate = *least;
     for (candidate.shape = 0; candidate.shape < 32; candidate.shape++)
         if (has_shape(&problem, &candidate))
-            window_holds(which, m, &candidate, all, reference);
+            window_holds(which, m, &candidate, &as_they_are, all, reference);
+}
+
+/* Each operand by itself and all at once begin, and have lines, so many elements further on than at multiples of 256 bytes. */
+static void places_hold(int which, const tensors *all, const tensors *reference) {
+    product_case c = case_of(which);
+    gemmepi__problem problem = problem_of(&c, 7, &as_they_are);
+    places where;
+    int i;
+    for (where.offset = 1; where.offset <= 16; where.offset += is_small ? 7 : 1)
+        for (i = -1; i < problem.count; i++) {
+            where.operand = i < 0 ? -1 : problem.list[i];
+            where.padding = where.offset % 2 ? where.offset / 2 : 0;
+            where.is_plan = (where.offset + i) % 2;
+            if (i < 0 || !is_small || (where.offset + i) % 3 == 0)
+                window_holds(which, i % 2 ? 7 : 65, NULL, &where, all, reference);
+        }
 }
 
 static void case_holds(int which) {
     product_case c = case_of(which);
     tensors all = all_tensors(&c), reference;
-    gemmepi__problem problem = problem_of(&c, all_rows());
+    gemmepi__problem problem = problem_of(&c, all_rows(), &as_they_are);
     char name[96] = "none";
     size_t i;
     memset(&reference, 0, sizeof reference);
-    run_window(&c, &problem, NULL, &all, 0, &reference, name);
+    run_window(&c, &problem, NULL, &as_they_are, &all, 0, &reference, name);
     for (i = 0; i < GEMMEPI__COUNT(some_rows); i++)
         if (some_rows[i] < all_rows() && (!is_small || some_rows[i] < 128))
-            window_holds(which, some_rows[i], NULL, &all, &reference);
+            window_holds(which, some_rows[i], NULL, &as_they_are, &all, &reference);
+    places_hold(which, &all, &reference);
     if (takes_all && !here->is_host)
         shapes_hold(which, &all, &reference);
     free_tensors(&all);

@@ -1,4 +1,4 @@
-/* BATCH_INVARIANT: what may change the bits of a row is the same at every m. On the fake GPU of fake_cuda.h. */
+/* BATCH_INVARIANT: what may change the bits of a row is the same at every m and wherever tensors lie. On the fake GPU of fake_cuda.h. */
 #include "fake_program.h"
 
 /* >>products */
@@ -6,7 +6,7 @@
 typedef struct types {
     gemmepi_dtype a, b, d;
     gemmepi_compute compute;
-    int is_fused; /* 2: where TMA loads both along k */
+    int is_fused; /* 2: where both lie along k */
 } types;
 static const types all_types[] = {
     {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, 0, 1},
@@ -57,7 +57,7 @@ static gemmepi_matmul_desc desc_of(const types *of, gemmepi_epilogue epilogue, i
 }
 
 static int is_fused(const types *of, const gemmepi_matmul_desc *desc) {
-    return of->is_fused == 2 ? desc->b.transposed && !desc->a.transposed && desc->k % 16 == 0 : of->is_fused;
+    return of->is_fused == 2 ? desc->b.transposed && !desc->a.transposed : of->is_fused;
 }
 
 /* From one row to more than any band, wave or part has. */
@@ -118,11 +118,29 @@ static void sm80_counts(const gemmepi__problem *problem, int shape, int applied,
     keep_what_counts(prologue, kept);
 }
 
-/* >>the choice at all m */
+static void plain_counts(const gemmepi__problem *problem, char *kept) {
+    char prologue[4096];
+    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__problem bare = gemmepi__bare_problem(problem);
+    gemmepi__append_plain_defines(&text, gemmepi__plain_has_pass(problem) ? &bare : problem);
+    keep_what_counts(prologue, kept);
+}
 
+/* >>the choice */
+
+/* What the first of several problems is run by, which the others are held against. */
+static gemmepi__candidate first_choice;
 static char first_counts[4096];
 
-/* In every shape that the engine may take, as in the first one at the first m. */
+static void counts_as_the_first(const gemmepi__problem *problem, const gemmepi__candidate *least, int shape,
+                                const char *counts, int is_first) {
+    if (is_first)
+        snprintf(first_counts, sizeof first_counts, "%s", counts);
+    CHECK(strcmp(counts, first_counts) == 0, "m %lld, engine %d, shape %d:\n%s, not\n%s",
+          (long long)problem->m, least->engine, shape, counts, first_counts);
+}
+
+/* In every shape that the engine may take, as in the first one of the first problem. */
 static void all_shapes_count_the_same(const gemmepi__problem *problem, const gemmepi__candidate *least,
                                       int is_first) {
     const gemmepi__engine *engine = gemmepi__engines[least->engine];
@@ -136,41 +154,60 @@ static void all_shapes_count_the_same(const gemmepi__problem *problem, const gem
                       : gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[shape], 90)))
             continue;
         (is_sm90 ? sm90_counts : sm80_counts)(problem, shape, least->applied, counts);
-        if (is_first && shape == 0)
-            memcpy(first_counts, counts, sizeof counts);
-        CHECK(strcmp(counts, first_counts) == 0, "m %lld, shape %d:\n%s, not\n%s", (long long)problem->m,
-              shape, counts, first_counts);
+        counts_as_the_first(problem, least, shape, counts, is_first && shape == 0);
         CHECK(!is_sm90 || shape_for_hopper(problem, shape)->parts == 1, "shape %d divides k", shape);
     }
 }
 
+/* Operands that the kernel for Hopper does not take as they lie are copied, byte by byte, and no others. */
+static void copies_are_what_tma_wants(const gemmepi__problem *problem, const gemmepi__candidate *least) {
+    int is_sm80 = gemmepi__engines[least->engine] == &gemmepi__sm80_engine, operand;
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
+        const gemmepi__view *view = &problem->views[operand];
+        int copies = !is_sm80 && !gemmepi__tma_takes(problem, view, view->bits);
+        CHECK(least->copies[operand] == (copies ? GEMMEPI__IN_UNITS : GEMMEPI__AS_IT_LIES),
+              "operand %d is copied so: %d", operand, least->copies[operand]);
+    }
+}
+
+/* Of a desc, by the first of several or as that is. */
+static void is_run_as_the_first(const gemmepi_context *context, const types *of,
+                                const gemmepi_matmul_desc *desc, int applied, int is_first) {
+    gemmepi_route route = is_fused(of, desc) ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_PLAIN;
+    gemmepi__problem problem, packed;
+    gemmepi__candidates candidates;
+    const gemmepi__candidate *least;
+    char counts[4096];
+    int i, open = 0;
+    CHECK(gemmepi__normalise(desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi__enumerate(context, &problem, applied, &candidates);
+    for (i = 0; i < candidates.count; i++)
+        open += !candidates.list[i].refusal;
+    least = gemmepi__least(&candidates);
+    CHECK(open == 1 && least && least->route == route, "%d candidates at m %lld, route %d", open,
+          (long long)desc->m, least ? (int)least->route : -1);
+    if (open != 1 || !least || least->route != route)
+        return;
+    if (is_first)
+        first_choice = *least;
+    CHECK(least->engine == first_choice.engine && least->parts <= 1, "m %lld: engine %d, not %d, %d parts",
+          (long long)desc->m, least->engine, first_choice.engine, least->parts);
+    if (route == GEMMEPI_ROUTE_PLAIN) {
+        plain_counts(&problem, counts);
+        counts_as_the_first(&problem, least, 0, counts, is_first);
+        return;
+    }
+    copies_are_what_tma_wants(&problem, least);
+    gemmepi__pack_views(&problem, least->copies, &packed);
+    all_shapes_count_the_same(&packed, least, is_first);
+}
+
+/* >>at all m */
+
 static void one_choice_for_all_m(const gemmepi_context *context, const types *of, gemmepi_matmul_desc desc,
                                  int applied) {
-    int first_engine = 0;
-    for (desc.m = 1; desc.m < MOST_ROWS; desc.m = next_m(desc.m)) {
-        gemmepi__problem problem;
-        gemmepi__candidates candidates;
-        const gemmepi__candidate *least;
-        int i, open = 0;
-        CHECK(gemmepi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        gemmepi__enumerate(context, &problem, applied, &candidates);
-        for (i = 0; i < candidates.count; i++)
-            open += !candidates.list[i].refusal;
-        least = gemmepi__least(&candidates);
-        CHECK(open == 1 && least, "%d candidates at m %lld", open, (long long)desc.m);
-        if (open != 1 || !least)
-            return;
-        CHECK(least->route == (is_fused(of, &desc) ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_PLAIN), "route %d",
-              (int)least->route);
-        if (!is_fused(of, &desc))
-            continue;
-        if (desc.m == 1)
-            first_engine = least->engine;
-        CHECK(least->engine == first_engine && least->parts == 1 && !least->copies[0] && !least->copies[1],
-              "m %lld: engine %d, not %d, %d parts", (long long)desc.m, least->engine, first_engine,
-              least->parts);
-        all_shapes_count_the_same(&problem, least, desc.m == 1);
-    }
+    for (desc.m = 1; desc.m < MOST_ROWS; desc.m = next_m(desc.m))
+        is_run_as_the_first(context, of, &desc, applied, desc.m == 1);
 }
 
 static void for_each_product(const types *of) {
@@ -191,6 +228,59 @@ static void the_choice_does_not_depend_on_m(void) {
     size_t t;
     for (t = 0; t < GEMMEPI__COUNT(all_types); t++)
         for_each_product(&all_types[t]);
+}
+
+/* >>wherever tensors lie */
+
+/* Elements of a line as it is stored, and lines, of the matrix in so many rows and columns. */
+static void place(gemmepi_matrix *matrix, int64_t rows, int64_t columns, int padding, int between, int unit) {
+    int64_t length = matrix->transposed ? rows : columns, lines = matrix->transposed ? columns : rows;
+    matrix->ld = (length + padding + unit - 1) / unit * unit;
+    matrix->batch_stride = (matrix->ld * lines + between + unit - 1) / unit * unit;
+}
+
+/* Lines and items of all matrices so many elements further apart than they must be; those of RELU's mask are whole units. */
+static void place_all(gemmepi_matmul_desc *desc, int padding, int between) {
+    int64_t d = gemmepi__result_columns(desc->epilogue, desc->n),
+            aux = gemmepi__aux_columns(desc->epilogue, desc->n);
+    int has_aux = (desc->epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) != 0;
+    place(&desc->a, desc->m, desc->k, padding, between, 1),
+        place(&desc->b, desc->k, desc->n, padding, between, 1);
+    place(&desc->d, desc->m, d, padding, between, 1);
+    if (has_aux)
+        place(&desc->aux, desc->m, aux, padding, between, gemmepi__aux_is_mask(desc->epilogue) ? 128 : 1);
+    if (desc->epilogue & GEMMEPI_RESIDUAL)
+        place(&desc->residual, desc->m, d, padding, between, 1);
+    desc->bias.batch_stride = desc->epilogue & GEMMEPI_BIAS ? desc->n + between : 0;
+}
+
+static void one_choice_wherever_it_lies(const gemmepi_context *context, const types *of,
+                                        gemmepi_matmul_desc desc, int applied) {
+    static const int places[][2] = {{0, 0}, {1, 0}, {2, 8}, {4, 3}, {8, 0}, {16, 1}}; /* padding, between */
+    size_t i;
+    desc.batch = 3;
+    for (i = 0; i < GEMMEPI__COUNT(places); i++)
+        for (desc.alignment = 16; desc.alignment; desc.alignment /= 4) {
+            place_all(&desc, places[i][0], places[i][1]);
+            is_run_as_the_first(context, of, &desc, applied, i == 0 && desc.alignment == 16);
+        }
+}
+
+static void the_choice_does_not_depend_on_where_tensors_lie(void) {
+    static const int64_t sizes[][3] = {{1, 256, 512}, {300, 50, 72}, {3, 264, 1001}, {128, 24, 24}};
+    static gemmepi_context h100;
+    size_t t, e, s;
+    int layout;
+    h100.arch = 90, h100.multiprocessors = 132;
+    for (t = 0; t < GEMMEPI__COUNT(all_types); t++)
+        for (e = 0; e < GEMMEPI__COUNT(epilogues); e++)
+            for (s = 0; s < GEMMEPI__COUNT(sizes); s++)
+                for (layout = 0; layout < 4; layout++) {
+                    gemmepi_matmul_desc desc =
+                        desc_of(&all_types[t], epilogues[e], layout, sizes[s][1], sizes[s][2]);
+                    desc.m = sizes[s][0];
+                    one_choice_wherever_it_lies(&h100, &all_types[t], desc, (int)(e + s) % 2);
+                }
 }
 
 /* The parts of k, the near derivative of a box and joined products and sums are left out, all in words that the compiler sees. */
@@ -272,6 +362,67 @@ static void layers_hand_it_to_the_products_of_their_rows(void) {
     }
 }
 
+static void layers_take_the_same_kernels_wherever_tensors_lie(void) {
+    static char text[16384];
+    int alignment, backward, ld;
+    for (alignment = 16; alignment; alignment /= 8)
+        for (backward = 0; backward < 2; backward++)
+            for (ld = 256; ld <= 259; ld += 3) {
+                gemmepi_config config = config_with_all_routes();
+                gemmepi_context *context = open_fake(&config);
+                gemmepi_linear_desc desc;
+                gemmepi_plan *plan = NULL;
+                memset(&desc, 0, sizeof desc);
+                desc.m = 300, desc.n = 512, desc.k = 256, desc.a.dtype = GEMMEPI_BF16, desc.b.transposed = 1;
+                desc.a.ld = desc.b.ld = ld, desc.alignment = (size_t)alignment;
+                desc.activation = GEMMEPI_SILU;
+                desc.flags =
+                    GEMMEPI_BATCH_INVARIANT | GEMMEPI_LINEAR_RECOMPUTE | (backward ? GEMMEPI_LINEAR_DA : 0);
+                CHECK((backward ? gemmepi_plan_linear_backward(context, &desc, &plan)
+                                : gemmepi_plan_linear(context, &desc, &plan)) == GEMMEPI_OK,
+                      "%s", gemmepi_last_error());
+                gemmepi_plan_explain(plan, text, sizeof text);
+                CHECK(count_in(text, "\n  gemmepi_sm90_bf16_") == 1 + backward, "alignment %d, ld %d: %s",
+                      alignment, ld, text);
+                gemmepi_plan_destroy(plan);
+                gemmepi_destroy(context);
+                nothing_is_left();
+            }
+}
+
+/* >>formulas */
+
+static void formulas_go_to_the_same_kernel_wherever_tensors_lie(void) {
+    static const char *const formulas[] = {"d = silu(v + bias) * q + r", "d = silu(v + bias) + r",
+                                           "d = v * q; s = row_sum(d * d)",
+                                           "d = left(v, 64) * silu(right(v, 64))", "d = exp(v / 16) + r"};
+    gemmepi_operand operands[4];
+    size_t f;
+    int alignment, ld;
+    memset(operands, 0, sizeof operands);
+    operands[0].name = "bias", operands[0].kind = GEMMEPI_PER_COLUMN;
+    operands[1].name = "r", operands[1].kind = GEMMEPI_FULL;
+    operands[2].name = "q", operands[2].kind = GEMMEPI_PER_ROW;
+    operands[3].name = "s", operands[3].kind = GEMMEPI_PER_ROW, operands[3].output = 1;
+    for (f = 0; f < GEMMEPI__COUNT(formulas); f++)
+        for (alignment = 16; alignment; alignment /= 8)
+            for (ld = 1024; ld <= 1025; ld++) {
+                planned p = planned_begin(90, 0);
+                p.desc.n = 1024, p.desc.a.ld = p.desc.k + ld - 1024, p.desc.b.ld = ld;
+                operands[1].ld = ld;
+                p.desc.epilogue = 0, p.desc.alignment = (size_t)alignment;
+                p.desc.flags = GEMMEPI_BATCH_INVARIANT;
+                p.desc.formula = formulas[f], p.desc.operands = operands;
+                p.desc.operand_count = strstr(formulas[f], "s = ") ? 4 : 3;
+                if (planned_plan(&p))
+                    CHECK(is_kernel(&p.details, "gemmepi_sm90_bf16_") &&
+                              (explain_has(p.plan, "inside the kernel") ||
+                               explain_has(p.plan, "the formula is ")),
+                          "%s, alignment %d, ld %d: by %s", formulas[f], alignment, ld, p.details.kernel);
+                planned_end(&p);
+            }
+}
+
 /* >>what is refused */
 
 static void routes_that_are_left_out_are_missed_in_words(void) {
@@ -305,41 +456,70 @@ static void an_m_that_fused_does_not_take_is_refused(void) {
     planned_end(&p);
 }
 
-/* A kernel that takes any alignment has other bits than one that does not. */
-static void a_pointer_of_less_alignment_does_not_take_another_kernel(void) {
-    planned p = planned_begin(0, 0);
-    p.args.a = (const char *)p.args.a + 2;
-    CHECK(gemmepi_matmul(p.context, &p.desc, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    p.desc.flags = GEMMEPI_BATCH_INVARIANT;
-    CHECK(gemmepi_matmul(p.context, &p.desc, &p.args, NULL) == GEMMEPI_MISALIGNED && sentence_has("args.a"),
-          "%s", gemmepi_last_error());
-    p.desc.alignment = 2;
-    CHECK(gemmepi_matmul(p.context, &p.desc, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    planned_end(&p);
+/* A plan and a call for each alignment, by one kernel; an operand is copied where it begins anywhere, or its lines do. */
+static void pointers_of_any_alignment_go_to_the_same_kernel(void) {
+    static const struct {
+        int offset; /* bytes, of each pointer */
+        int ld;     /* of A; 0: dense */
+        int copies;
+    } cases[] = {{0, 0, 0}, {2, 0, 2}, {8, 0, 2}, {0, 520, 0}, {2, 520, 2}, {0, 515, 1}, {6, 515, 2}};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(90, 0);
+        long launches;
+        p.desc = fused_product();
+        p.args = fused_args();
+        p.desc.a.ld = cases[i].ld;
+        p.desc.flags = GEMMEPI_BATCH_INVARIANT;
+        p.args.a = (const char *)p.args.a + cases[i].offset;
+        p.args.b = (const char *)p.args.b + cases[i].offset;
+        p.args.d = (char *)p.args.d + cases[i].offset;
+        p.args.bias = (const char *)p.args.bias + cases[i].offset;
+        launches = gpu.launches;
+        CHECK(gemmepi_matmul(p.context, &p.desc, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gpu.launches - launches == 1 + cases[i].copies, "%d: %ld launches", (int)i,
+              gpu.launches - launches);
+        p.desc.alignment = 2;
+        if (planned_plan(&p)) {
+            CHECK(is_kernel(&p.details, "gemmepi_sm90_bf16_"), "%d by %s", (int)i, p.details.kernel);
+            CHECK(p.details.launches == 3 && explain_has(p.plan, "gemmepi_pack: b to workspace"),
+                  "%d: %d launches", (int)i, p.details.launches);
+            launches = gpu.launches;
+            CHECK(gemmepi_plan_prepare(p.plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gemmepi_run_matmul(p.plan, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(gpu.launches - launches == 1 + (cases[i].ld || cases[i].offset) + (cases[i].offset != 0),
+                  "%d: %ld launches of a plan", (int)i, gpu.launches - launches);
+        }
+        planned_end(&p);
+    }
 }
 
-/* What one row has of it decides for one row alone, unless the row is to be as it is among others. */
-static void one_row_keeps_its_ld(void) {
-    int ld, m;
-    for (ld = 60; ld <= 64; ld += 4)
-        for (m = 1; m <= 2; m++) {
-            planned p = planned_begin(0, 0);
-            p.desc.m = m, p.desc.k = 60, p.desc.a.ld = ld, p.desc.flags = GEMMEPI_BATCH_INVARIANT;
-            if (planned_plan(&p))
-                CHECK(is_kernel(&p.details, ld == 64 ? "gemmepi_sm90_" : "gemmepi_sm80_"),
-                      "m %d, ld %d by %s", m, ld, p.details.kernel);
-            planned_end(&p);
-        }
+/* What copies make of items that overlap is larger than they are, and yet m decides nothing. */
+static void items_that_overlap_are_copied(void) {
+    int m;
+    for (m = 1; m <= 4096; m *= 64) {
+        planned p = planned_begin(90, 0);
+        p.desc.m = m, p.desc.n = 64, p.desc.k = 64, p.desc.batch = 1000;
+        p.desc.a.batch_stride = 1, p.desc.d.batch_stride = m * 64;
+        p.desc.flags = GEMMEPI_BATCH_INVARIANT;
+        if (planned_plan(&p))
+            CHECK(is_kernel(&p.details, "gemmepi_sm90_") && p.details.launches == 2, "m %d by %s", m,
+                  p.details.kernel);
+        planned_end(&p);
+    }
 }
 
 int main(void) {
     keep_libraries_open();
     RUN(the_choice_does_not_depend_on_m);
+    RUN(the_choice_does_not_depend_on_where_tensors_lie);
     RUN(kernels_are_told);
     RUN(layers_hand_it_to_the_products_of_their_rows);
+    RUN(layers_take_the_same_kernels_wherever_tensors_lie);
+    RUN(formulas_go_to_the_same_kernel_wherever_tensors_lie);
     RUN(routes_that_are_left_out_are_missed_in_words);
     RUN(an_m_that_fused_does_not_take_is_refused);
-    RUN(a_pointer_of_less_alignment_does_not_take_another_kernel);
-    RUN(one_row_keeps_its_ld);
+    RUN(pointers_of_any_alignment_go_to_the_same_kernel);
+    RUN(items_that_overlap_are_copied);
     return test_finish();
 }

@@ -22,8 +22,8 @@ static const gemmepi__sm90_shape
                 {128, 64, 1, 1, 1, 1},
 };
 
-/* The rule that keeps a problem from this kernel, or NULL. */
-static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+/* What keeps a problem from this kernel wherever its operands lie, or NULL. */
+static const char *gemmepi__fp8_layout_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     if (context->arch != 90)
         return "its kernel is for compute capability 9.0";
     if (!gemmepi__is_fp8_product(problem))
@@ -34,21 +34,23 @@ static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemme
         return "beside sums of fp8, and aux or a residual, registers are too few for a vector whose scale is found";
     if (problem->found_scale && gemmepi__halves_in(problem) > 1 && !gemmepi__promotes(problem))
         return "with FAST_ACCUMULATION, beside a gate, registers are too few for a vector whose scale is found";
-    if (gemmepi__sm90_found_rule(context, problem))
-        return gemmepi__sm90_found_rule(context, problem);
-    return gemmepi__loads_rule(problem);
+    return gemmepi__sm90_found_rule(context, problem);
 }
 
-/* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not. */
+/* The rule that keeps a problem from this kernel, or NULL. */
+static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
+    const char *rule = gemmepi__fp8_layout_rule(context, problem);
+    return rule ? rule : gemmepi__loads_rule(problem);
+}
+
+/* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not turned. */
 static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context,
                                              const gemmepi__problem *problem) {
     const char *rule = NULL;
     if (context->arch != 90)
         return "its kernel for fp8 is for compute capability 9.0";
     if (gemmepi__is_invariant(problem))
-        rule = gemmepi__fp8_rule(context, problem);
-    if (gemmepi__is_invariant(problem) && !rule)
-        rule = gemmepi__tma_varies(problem);
+        rule = gemmepi__fp8_layout_rule(context, problem);
     return rule ? rule : gemmepi__extents_rule(problem);
 }
 

@@ -166,15 +166,11 @@ static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemme
     return gemmepi__loads_rule(problem);
 }
 
-/* Why TMA would take A at some m alone, or NULL. */
+/* Why TMA would take A at some m alone, or NULL. What does not lie at multiples of 16 bytes is copied (routes/fused.h). */
 static const char *gemmepi__tma_varies(const gemmepi__problem *problem) {
-    gemmepi__view a = problem->views[GEMMEPI__A];
-    if (a.transposed)
-        return "BATCH_INVARIANT: TMA takes lines as long as m where they are whole units of 16 bytes, so at some m alone";
-    a.lines = 2; /* the rule for one is another */
-    return gemmepi__tma_takes(problem, &a, a.bits)
-               ? NULL
-               : "BATCH_INVARIANT: TMA takes one row of such an operand, but no more";
+    return problem->views[GEMMEPI__A].transposed
+               ? "BATCH_INVARIANT: TMA takes lines as long as m where they are whole units of 16 bytes, so at some m alone"
+               : NULL;
 }
 
 /* Of aux, whether it is written or read. */

@@ -52,7 +52,8 @@ static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int
     const gemmepi__view *from = &problem->views[operand];
     int64_t size = view->bits / 8;
     if (view->bytes / size / 16 >
-        from->bytes + 4096) /* items overlap: they would be written out one by one */
+            from->bytes + 4096 && /* items overlap: they would be written out one by one */
+        !(gemmepi__is_invariant(problem) && view->bytes < INT64_MAX))
         return gemmepi__fail(GEMMEPI_UNSUPPORTED,
                              "an operand's items overlap, and converted they would be far larger");
     convert->bytes = gemmepi__bytes_for(view->bytes, 1);

@@ -11,6 +11,8 @@ typedef struct gemmepi__fused {
     const gemmepi__engine *engine;
     gemmepi__built built;
     gemmepi__convert packs[2]; /* of A and B */
+    int lies_as_packed
+        [2]; /* their lines and items do, so that they are packed in runs alone where they begin anywhere */
     size_t
         other_workspace; /* of applied: what runs with alpha or C need, whose kernel is compiled in the first of them */
 } gemmepi__fused;
@@ -88,7 +90,21 @@ static double gemmepi__pack_microseconds(const gemmepi__problem *packed, const i
 
 /* >>choosing */
 
-/* In units of 16 bytes alone, or side by side, too. Where m may not decide whether a copy pays there is none. */
+/* With BATCH_INVARIANT: what is copied, so that the kernel for Hopper takes operands that lie anywhere as it does all others. None are
+   where another kernel takes the problem, which reads them as they lie. */
+static void gemmepi__copy_for_hopper(const gemmepi_context *context, const gemmepi__problem *problem,
+                                     int copies[2]) {
+    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
+    gemmepi__problem packed;
+    copies[0] = gemmepi__tma_takes(problem, a, a->bits) ? GEMMEPI__AS_IT_LIES : GEMMEPI__IN_UNITS;
+    copies[1] = gemmepi__tma_takes(problem, b, b->bits) ? GEMMEPI__AS_IT_LIES : GEMMEPI__IN_UNITS;
+    gemmepi__pack_views(problem, copies, &packed);
+    if (gemmepi__engine_refusal(context, &packed, &gemmepi__sm90_engine, 0) &&
+        gemmepi__engine_refusal(context, &packed, &gemmepi__sm90_fp8_engine, 0))
+        copies[0] = copies[1] = GEMMEPI__AS_IT_LIES;
+}
+
+/* In units of 16 bytes alone, or side by side, too. Where m may not decide whether a copy pays there is no such way. */
 static int gemmepi__ways_to_copy(const gemmepi_context *context, const gemmepi__problem *problem) {
     if (gemmepi__is_invariant(problem))
         return 0;
@@ -109,8 +125,11 @@ static void gemmepi__enumerate_fused(const gemmepi__wanted *wanted, gemmepi__can
     like.route = GEMMEPI_ROUTE_FUSED;
     like.applied = wanted->applied;
     like.otherwise = "its estimate is not less";
+    if (gemmepi__is_invariant(problem))
+        gemmepi__copy_for_hopper(context, problem, like.copies);
     gemmepi__pack_views(problem, like.copies, &packed);
-    gemmepi__enumerate_engines(context, &packed, &like, 0, candidates);
+    gemmepi__enumerate_engines(context, &packed, &like, gemmepi__pack_microseconds(&packed, like.copies),
+                               candidates);
     for (side_by_side = 0; side_by_side < ways; side_by_side++) {
         int a = gemmepi__pack_of(problem, GEMMEPI__A, side_by_side);
         int b = gemmepi__pack_of(problem, GEMMEPI__B, side_by_side);
@@ -171,14 +190,25 @@ static gemmepi_status gemmepi__build_packs(gemmepi_context *context, const gemme
     return status;
 }
 
+/* Whether an operand's lines and items lie as they are packed. */
+static int gemmepi__lies_as_packed(const gemmepi__problem *problem, const gemmepi__problem *packed,
+                                   int operand) {
+    const gemmepi__view *from = &problem->views[operand], *to = &packed->views[operand];
+    return from->transposed == to->transposed && (from->lines <= 1 || from->ld == to->ld) &&
+           (problem->batch <= 1 || from->batch_stride == to->batch_stride);
+}
+
 /* Builds the candidate as it is. */
 static gemmepi_status gemmepi__build_fused(gemmepi_context *context, const gemmepi__problem *problem,
                                            const gemmepi__candidate *candidate, gemmepi__fused *fused) {
     gemmepi__problem packed;
     gemmepi_status status;
+    int operand;
     memset(fused, 0, sizeof *fused);
     fused->engine = gemmepi__engines[candidate->engine];
     gemmepi__pack_views(problem, candidate->copies, &packed);
+    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
+        fused->lies_as_packed[operand] = gemmepi__lies_as_packed(problem, &packed, operand);
     status = gemmepi__build_packs(context, problem, candidate->copies, fused->packs);
     return status ? status : fused->engine->build(context, &packed, candidate, &fused->built);
 }
@@ -241,13 +271,15 @@ static gemmepi_status gemmepi__fused_run(const gemmepi__matmul_plan *plan,
         packed.uses_c = 0;
         packed.beta = 0;
     }
-    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++)
-        if (fused->packs[operand].launch.function) {
-            status = gemmepi__run_convert(context, &fused->packs[operand], arguments->pointers[operand],
-                                          workspace, stream);
+    for (operand = GEMMEPI__A; !status && operand <= GEMMEPI__B; operand++) {
+        void *pointer = arguments->pointers[operand];
+        if (fused->packs[operand].launch.function &&
+            !(fused->lies_as_packed[operand] && (uintptr_t)pointer % 16 == 0)) {
+            status = gemmepi__run_convert(context, &fused->packs[operand], pointer, workspace, stream);
             packed.pointers[operand] = workspace;
-            workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
         }
+        workspace = gemmepi__past(workspace, fused->packs[operand].bytes);
+    }
     return status ? status
                   : fused->engine->run(context, &plan->problem, &fused->built, &packed, workspace, stream);
 }
@@ -272,9 +304,11 @@ static void gemmepi__fused_explain(const gemmepi__matmul_plan *plan, const char 
     (void)kernel;
     for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
         if (fused->packs[operand].launch.function)
-            gemmepi__append(text, "  %s: %s to workspace, lines of whole 16 bytes\n",
-                            fused->packs[operand].launch.name,
-                            gemmepi__argument_name(&plan->problem, operand));
+            gemmepi__append(
+                text, "  %s: %s to workspace, lines of whole 16 bytes%s\n", fused->packs[operand].launch.name,
+                gemmepi__argument_name(&plan->problem, operand),
+                fused->lies_as_packed[operand] ? ", in runs where it does not begin at a multiple of 16 bytes"
+                                               : "");
     fused->engine->explain(&plan->problem, &fused->built, text);
     if (plan->applied)
         gemmepi__append(text, "  runs with alpha or C have a kernel of their own\n");
