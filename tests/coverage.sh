@@ -1,5 +1,5 @@
 #!/bin/sh
-# Which lines of src/ the tests of the host run, by file: `make coverage`, from the repository's root. The unit tests and the tests of
+# Which lines of src/ the tests of the host run, by file, and the functions that none runs: `make coverage`, from the repository's root. The unit tests and the tests of
 # products, layers and element-wise operations are compiled with -O0 and --coverage, run on the host, and asked by gcov, or by
 # llvm-cov where CC is clang. The tests include the parts of src/, so that lines are those of the sources.
 . tests/compile/lines.sh
@@ -34,7 +34,7 @@ one() {
         grep '^FAIL ' "$FOLDER/$name/said.txt"
         echo "FAIL coverage $1"
     fi
-    cd "$FOLDER/$name" && $gcov -p ./*.gcda >/dev/null 2>&1
+    cd "$FOLDER/$name" && $gcov -b -p ./*.gcda >/dev/null 2>&1
 }
 
 if [ "$1" = --one ]; then
@@ -63,4 +63,10 @@ cat "$FOLDER"/*/*src#*.h.gcov | awk -F: '
         if (total) printf "~ %-26s %6d of %6d lines %5.1f %%\n", "all", total_done, total, 100 * total_done / total
     }' | sort | sed 's/^~ //' | tee "$FOLDER/table.txt"
 attempt 'there is a table' test -s "$FOLDER/table.txt"
+
+# 'function NAME called COUNT', for each program. One runs in children alone, which leave no counts.
+awk '/^function gemmepi/ { called[$2] += $4 } END { for (name in called) if (!called[name] && name != "gemmepi__count_fork") print name }' \
+    "$FOLDER"/*/*src#*.h.gcov | sort >"$FOLDER/never.txt"
+sed 's/^/never run: /' "$FOLDER/never.txt"
+attempt 'every function runs' test ! -s "$FOLDER/never.txt"
 finish

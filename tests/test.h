@@ -16,6 +16,14 @@ static const char *test_skip_here; /* why the running test is skipped   */
 static const char *test_name_here;
 static int test_count_here; /* of tests begun: tells one from the next */
 
+/* With TEST_STOP in the environment the first failure ends the program. */
+static void test_stop_if_asked(void) {
+    if (getenv("TEST_STOP")) {
+        fflush(stdout);
+        _Exit(1);
+    }
+}
+
 /* A check that fails prints where and what, and lets the test go on. Only the first few are printed. */
 #define CHECK(condition, ...)                                                                     \
     do {                                                                                          \
@@ -23,6 +31,7 @@ static int test_count_here; /* of tests begun: tells one from the next */
             printf("  %s:%d: in %s: not (%s): ", __FILE__, __LINE__, test_name_here, #condition); \
             printf(__VA_ARGS__);                                                                  \
             printf("\n");                                                                         \
+            test_stop_if_asked();                                                                 \
         }                                                                                         \
     } while (0)
 

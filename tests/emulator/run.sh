@@ -4,6 +4,7 @@
 #   run.sh                             a sample of them
 #   run.sh ARCH TEST [ARGUMENTS...]    one, on a GPU of that compute capability, as in: run.sh 120 products/fuzz 100 7;
 #                                      TEST_SHARE=N may stand before it
+#   run.sh --build                     builds it alone and says where NVRTC is; 77: something is missing
 #
 # TEST_PART and EMULATOR_SEED, and what else emulator.cpp names, may be set. A test fails also where the emulator has something to
 # say: an address out of bounds, a barrier that nobody reaches, an operation of PTX that it does not know.
@@ -77,6 +78,7 @@ find_nvrtc() {
 
 build() {
     mkdir -p "$folder"
+    [ -f "$folder/emulator.so" ] && [ -z "$(find tests/emulator src/cuda src/base -newer "$folder/emulator.so")" ] && return
     "$CXX" -std=c++17 -O2 -march=native -ffp-contract=off -fwrapv -fno-strict-aliasing -fvisibility=hidden -shared -fPIC \
         -Wall -Wextra -Werror -Wno-unused-function -Wno-unknown-pragmas tests/emulator/emulator.cpp \
         -o "$folder/emulator.so" -ldl || return
@@ -114,6 +116,11 @@ if [ "$1" = --one ]; then
     nvrtc=$EMULATOR_NVRTC
     one $2
     exit 0
+fi
+
+if [ "$1" = --build ]; then
+    has "${CXX:=g++}" && find_nvrtc && build && echo "$nvrtc" && exit
+    exit 77
 fi
 
 if ! has "${CXX:=g++}"; then

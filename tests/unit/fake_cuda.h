@@ -23,6 +23,13 @@ static gemmepi__cu_context const primary =
     (gemmepi__cu_context)(uintptr_t)0x1000; /* of the first GPU, see primary_of */
 static gemmepi__cu_context const callers_own = (gemmepi__cu_context)(uintptr_t)0x2000;
 
+/* A launch, with the parameters of its kernel as they are handed over. */
+typedef struct fake_launch {
+    const char *entry;
+    const void *params;
+    unsigned grid, block_x, block_y, shared;
+} fake_launch;
+
 static struct {
     /* what is to go wrong */
     const char *fails; /* the function of this name returns fail_code */
@@ -48,6 +55,7 @@ static struct {
     int other_nvrtc;       /* NVRTC's version, 124 for 12.4; 0: 13.0 */
     int serialises_wgmma;  /* ptxas says so of every kernel */
     int memory_is_unknown; /* the driver gives 0 for its clock and width */
+    const void *unknown;   /* host memory that CUDA does not know, and the device cannot reach */
     long meeting;          /* a compilation waits until so many are under way, or some time: */
     long patience;         /* looks; 0: many */
     /* what happened */
@@ -82,6 +90,8 @@ static struct {
     double now, captured;
     int captures;
     long graphs, events;
+    /* what each launch is shown to, if anything */
+    void (*watch)(const fake_launch *launch);
 } gpu;
 
 static __thread gemmepi__cu_context stack[16];
@@ -216,6 +226,7 @@ FAKE(cuDeviceGetAttribute)(int *value, int attribute, gemmepi__cu_device device)
     (void)device;
     *value = attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? device_arch() / 10
              : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? device_arch() % 10
+             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS   ? 0
              : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
                  ? (gpu.memory_is_unknown ? 0 : 2619000) /* an H100's */
              : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH
@@ -304,6 +315,16 @@ FAKE(cuMemFreeHost)(void *pointer) {
     free(pointer);
     count(&gpu.device_blocks, -1);
     return broken("cuMemFreeHost");
+}
+FAKE(cuPointerGetAttribute)(void *value, int attribute, gemmepi__cu_deviceptr pointer) {
+    const unsigned type = 2; /* the device's */
+    needs_context();
+    BREAKS("cuPointerGetAttribute");
+    if (attribute != GEMMEPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE ||
+        (const void *)(uintptr_t)pointer == gpu.unknown)
+        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    memcpy(value, &type, sizeof type);
+    return 0;
 }
 FAKE(cuMemcpyHtoDAsync_v2)
 (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream) {
@@ -447,13 +468,18 @@ FAKE(cuThreadExchangeStreamCaptureMode)(int *mode) {
     *mode = previous;
     return 0;
 }
+/* A module is what its launches may ask for of shared memory, until more is given, and the kernel that was taken of it. */
+typedef struct fake_module {
+    int shared;
+    char entry[100];
+} fake_module;
 FAKE(cuModuleLoadData)(gemmepi__cu_module *module, const void *image) {
     needs_relaxed_capture();
     BREAKS("cuModuleLoadData");
     if (memcmp(image, "fake cubin", 10) != 0)
         return GEMMEPI__CUDA_ERROR_INVALID_IMAGE;
-    *module = (gemmepi__cu_module)malloc(sizeof(int));
-    *(int *)(void *)*module = 48 << 10; /* what a launch may ask for, until more is given */
+    *module = (gemmepi__cu_module)calloc(1, sizeof(fake_module));
+    ((fake_module *)(void *)*module)->shared = 48 << 10;
     count(&gpu.modules, 1);
     return 0;
 }
@@ -468,6 +494,7 @@ FAKE(cuModuleGetFunction)(gemmepi__cu_function *function, gemmepi__cu_module mod
     if (strncmp(name, "gemmepi_", 8) != 0)
         return GEMMEPI__CUDA_ERROR_NOT_FOUND;
     *function = (gemmepi__cu_function)(void *)module;
+    copy_text(((fake_module *)(void *)module)->entry, sizeof((fake_module *)(void *)module)->entry, name);
     copy_text(gpu.last_kernel, sizeof gpu.last_kernel, name);
     count(&gpu.functions_taken, 1);
     return 0;
@@ -477,7 +504,7 @@ FAKE(cuFuncSetAttribute)(gemmepi__cu_function function, int attribute, int value
     BREAKS("cuFuncSetAttribute");
     if (!function || attribute != GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > 232448)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
-    *(int *)(void *)function = value;
+    ((fake_module *)(void *)function)->shared = value;
     return 0;
 }
 /* A map is its address, its extents and its box, of 128 bytes a line. */
@@ -514,12 +541,19 @@ FAKE(cuTensorMapReplaceAddress)(gemmepi__cu_tensor_map *map, void *address) {
     map->words[0] = (uintptr_t)address;
     return 0;
 }
-static int fake_launch(gemmepi__cu_function function, unsigned grid_x, unsigned block_x, unsigned block_y,
+static int launch_fake(gemmepi__cu_function function, unsigned grid_x, unsigned block_x, unsigned block_y,
                        unsigned shared_size, void **parameters) {
+    const fake_module *module = (const fake_module *)(const void *)function;
     needs_context();
     if (!function || !parameters || !grid_x || grid_x > INT_MAX || block_x * block_y == 0 ||
-        block_x * block_y > 1024 || (int)shared_size > *(const int *)(const void *)function)
+        block_x * block_y > 1024 || (int)shared_size > module->shared)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    if (gpu.watch) {
+        fake_launch launch;
+        launch.entry = module->entry, launch.params = parameters[0];
+        launch.grid = grid_x, launch.block_x = block_x, launch.block_y = block_y, launch.shared = shared_size;
+        gpu.watch(&launch);
+    }
     if (block_x == GEMMEPI__SM90_THREADS) {
         if ((uintptr_t)parameters[0] % 64)
             return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
@@ -542,7 +576,7 @@ FAKE(cuLaunchKernelEx)
         allowed != 1)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
     count(&gpu.overlapping, 1);
-    return fake_launch(function, config->grid_x, config->block_x, config->block_y, config->shared_size,
+    return launch_fake(function, config->grid_x, config->block_x, config->block_y, config->shared_size,
                        parameters);
 }
 FAKE(cuLaunchKernel)
@@ -553,7 +587,7 @@ FAKE(cuLaunchKernel)
     BREAKS("cuLaunchKernel");
     if (grid_y != 1 || grid_z != 1 || block_z != 1)
         return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
-    return fake_launch(function, grid_x, block_x, block_y, shared_size, parameters);
+    return launch_fake(function, grid_x, block_x, block_y, shared_size, parameters);
 }
 FAKE(cuGetErrorName)(int error, const char **name) {
     *name = error == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
@@ -834,6 +868,7 @@ static const struct {
     IS_FAKED(cuMemFree_v2),
     IS_FAKED(cuMemHostAlloc),
     IS_FAKED(cuMemFreeHost),
+    IS_FAKED(cuPointerGetAttribute),
     IS_FAKED(cuMemcpyHtoDAsync_v2),
     IS_FAKED(cuMemcpyDtoHAsync_v2),
     IS_FAKED(cuMemsetD8Async),

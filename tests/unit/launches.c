@@ -486,6 +486,93 @@ static void plans_of_one_kernel_keep_their_shared_memory(void) {
     planned_end(&p);
 }
 
+/* >>launches around a product, which find D's scales */
+
+static gemmepi__history_params history_seen;
+static gemmepi__quantise_params quantise_seen;
+static gemmepi__sm90_params product_seen;
+static char order_seen[8]; /* of launches: h, q, p */
+
+static void see_found(const fake_launch *launch) {
+    size_t length = strlen(order_seen);
+    if (strncmp(launch->entry, "gemmepi_scale_of_history", 24) == 0) {
+        memcpy(&history_seen, launch->params, sizeof history_seen);
+        order_seen[length] = 'h';
+        CHECK(launch->grid == 1 && launch->block_x >= (unsigned)history_seen.count &&
+                  launch->block_x % 32 == 0,
+              "%u threads", launch->block_x);
+    } else if (strncmp(launch->entry, "gemmepi_find_scales", 19) == 0) {
+        memcpy(&quantise_seen, launch->params, sizeof quantise_seen);
+        order_seen[length] = 'q';
+    } else {
+        memcpy(&product_seen, launch->params, sizeof product_seen);
+        order_seen[length] = 'p';
+    }
+}
+
+static planned found_begin(gemmepi_scale_mode mode) {
+    planned p = planned_begin(90, 0);
+    gpu.is_untouched = 1;
+    gpu.watch = see_found;
+    memset(order_seen, 0, sizeof order_seen);
+    p.desc.m = 3000, p.desc.n = 2000, p.desc.k = 512, p.desc.batch = 2;
+    p.desc.d.dtype = GEMMEPI_E4M3, p.desc.d.ld = 2016;
+    p.desc.a.batch_stride = 3000 * 512, p.desc.d.batch_stride = 3001 * 2016;
+    p.desc.flags = GEMMEPI_FIND_SCALE_D;
+    p.desc.d.scale.mode = mode;
+    p.args.found_scale_d = (float *)(uintptr_t)0x50000000;
+    return p;
+}
+
+/* With TENSOR the scale is made ahead of the product, which reads its reciprocal and leaves its amax in the history. */
+static void the_scale_of_earlier_runs_is_made_ahead_of_the_product(void) {
+    planned p = found_begin(GEMMEPI_SCALE_TENSOR);
+    p.desc.amax_history = 40;
+    p.args.amax_history = (float *)(uintptr_t)0x60000000;
+    if (planned_plan(&p)) {
+        CHECK(p.details.launches == 2 && p.details.route == GEMMEPI_ROUTE_FUSED, "%d launches",
+              p.details.launches);
+        p.args.workspace = (void *)(uintptr_t)0x70000000, p.args.workspace_size = p.details.workspace_size;
+        CHECK(gemmepi_run_matmul(p.plan, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(strcmp(order_seen, "hp") == 0, "launches are %s", order_seen);
+        CHECK(history_seen.history == p.args.amax_history && history_seen.scale == p.args.found_scale_d &&
+                  history_seen.count == 40 && history_seen.reciprocal == p.args.workspace,
+              "another history");
+        CHECK(product_seen.epilogue.scale_d.data == p.args.workspace &&
+                  product_seen.epilogue.amax_d == p.args.amax_history &&
+                  product_seen.epilogue.d.data == p.args.d && product_seen.epilogue.d.ld == 2016,
+              "another scale");
+    }
+    gpu.watch = NULL;
+    planned_end(&p);
+}
+
+/* With OUTER a launch behind the product stores D of its F32 in workspace, which lies as D does. */
+static void scales_of_rows_are_found_behind_the_product(void) {
+    planned p = found_begin(GEMMEPI_SCALE_OUTER);
+    p.desc.d.scale.batch_stride = 3008;
+    if (planned_plan(&p)) {
+        size_t bytes = 4 * (3001 * 2016 + 2999 * 2016 + 2000);
+        CHECK(p.details.launches == 2 && p.details.workspace_size >= bytes, "%d launches",
+              p.details.launches);
+        p.args.workspace = (void *)(uintptr_t)0x70000000, p.args.workspace_size = p.details.workspace_size;
+        CHECK(gemmepi_run_matmul(p.plan, &p.args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(strcmp(order_seen, "pq") == 0, "launches are %s", order_seen);
+        CHECK(product_seen.epilogue.d.data == p.args.workspace && product_seen.epilogue.d.ld == 2016 &&
+                  product_seen.epilogue.d.stride == 3001 * 2016 && !product_seen.epilogue.scale_d.data,
+              "the product's D");
+        CHECK(quantise_seen.x.data == p.args.workspace && quantise_seen.d.data == p.args.d &&
+                  quantise_seen.x.ld == 2016 && quantise_seen.d.ld == 2016 &&
+                  quantise_seen.x.stride == 3001 * 2016 && quantise_seen.d.stride == 3001 * 2016,
+              "matrices");
+        CHECK(quantise_seen.scale == p.args.found_scale_d && quantise_seen.scale_stride == 3008 &&
+                  quantise_seen.rows == 3000 && quantise_seen.columns == 2000 && quantise_seen.items == 2,
+              "scales");
+    }
+    gpu.watch = NULL;
+    planned_end(&p);
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(a_fused_run_has_its_own_pointers_in_its_maps);
@@ -502,5 +589,7 @@ int main(void) {
     RUN(a_fused_gradient_leaves_its_sums);
     RUN(sums_of_an_operand_are_the_fused_kernels_own);
     RUN(plans_of_one_kernel_keep_their_shared_memory);
+    RUN(the_scale_of_earlier_runs_is_made_ahead_of_the_product);
+    RUN(scales_of_rows_are_found_behind_the_product);
     return test_finish();
 }

@@ -1,5 +1,5 @@
 /* The three CUDA libraries are found where they should be, and only whole ones of the right version are taken. */
-#include "../../src/cuda/load.h"
+#include "cuda/load.h"
 #include "../test.h"
 
 /* >>a log that keeps its lines, and a loader without wishes */

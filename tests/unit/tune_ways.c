@@ -1,0 +1,260 @@
+/* What gemmepi_tune holds against each other, on the fake GPU of fake_cuda.h: ways whose results are others are left out, every kind of
+   kernel has ways, problems that differ have answers of their own, and progress is told. */
+#include "fake_program.h"
+
+enum { ROWS = 512, COLUMNS = 256, K = 128 };
+
+static gemmepi_matmul_desc small_product(gemmepi_dtype dtype, gemmepi_epilogue epilogue) {
+    gemmepi_matmul_desc desc = product(dtype, epilogue);
+    desc.m = ROWS, desc.n = COLUMNS, desc.k = K;
+    return desc;
+}
+
+static gemmepi_any_desc any(const gemmepi_matmul_desc *desc) {
+    gemmepi_any_desc problem;
+    memset(&problem, 0, sizeof problem);
+    problem.matmul = desc;
+    return problem;
+}
+
+/* Launches take 5 us, products of cuBLASLt 50. */
+static gemmepi_context *open_timed(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    config.log = keep_log;
+    context = open_fake(&config);
+    gpu.launch_time = 5, gpu.product_time = 50, gpu.heuristic_answers = 2;
+    return context;
+}
+
+static void close_timed(gemmepi_context *context) {
+    gpu.watch = NULL;
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void tune(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
+    gemmepi_any_desc problem = any(desc);
+    gemmepi_tune_options options;
+    memset(&options, 0, sizeof options);
+    options.threads = 1;
+    CHECK(gemmepi_tune(context, &problem, 1, &options, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
+static gemmepi_plan_details details_for(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL;
+    memset(&details, 0, sizeof details);
+    CHECK(gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK &&
+              gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    return details;
+}
+
+/* >>results that are others */
+
+/* The kernel for Hopper, which is the fastest, writes something. */
+static void spoil_d(const fake_launch *launch) {
+    const gemmepi__sm90_params *p = (const gemmepi__sm90_params *)launch->params;
+    if (strncmp(launch->entry, "gemmepi_sm90_", 13) == 0)
+        memset(p->epilogue.d.data, 0x41, 2 * ROWS * COLUMNS);
+}
+
+static void a_way_whose_results_are_others_is_left_out_and_told(void) {
+    int spoils;
+    for (spoils = 0; spoils < 2; spoils++) {
+        gemmepi_context *context = open_timed();
+        gemmepi_matmul_desc desc = small_product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_SILU);
+        gemmepi_plan_details details;
+        gpu.watch = spoils ? spoil_d : NULL;
+        tune(context, &desc);
+        details = details_for(context, &desc);
+        CHECK(details.microseconds > 0 && (strncmp(details.kernel, "gemmepi_sm90_", 13) == 0) == !spoils,
+              "%s is taken", details.kernel);
+        CHECK((strstr(logged, "tuning left out the route fused") != NULL) == spoils &&
+                  (strstr(logged, "whose results are not those of the reference: ") != NULL) == spoils,
+              "the log has: %s", logged);
+        close_timed(context);
+    }
+}
+
+/* Of so many bits of a mask. */
+static unsigned char spoiled_bits;
+
+static void spoil_mask(const fake_launch *launch) {
+    const gemmepi__sm90_params *p = (const gemmepi__sm90_params *)launch->params;
+    if (strncmp(launch->entry, "gemmepi_sm90_", 13) == 0) {
+        unsigned char *mask = (unsigned char *)p->epilogue.aux.data;
+        int i;
+        for (i = 0; i < 1024; i++)
+            mask[i] ^= spoiled_bits;
+    }
+}
+
+static void a_few_bits_of_a_mask_may_differ(void) {
+    int many;
+    for (many = 0; many < 2; many++) {
+        gemmepi_context *context = open_timed();
+        gemmepi_matmul_desc desc = small_product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_RELU | GEMMEPI_AUX);
+        spoiled_bits = many ? 0xff : 0;
+        gpu.watch = spoil_mask;
+        tune(context, &desc);
+        CHECK((strstr(logged, "tuning left out the route fused") != NULL) == many, "the log has: %s", logged);
+        close_timed(context);
+    }
+    {
+        char x[100], y[100];
+        int i;
+        memset(x, 0x55, sizeof x);
+        memcpy(y, x, sizeof y);
+        for (i = 0; i < 18; i++) /* 8 and a tenth of the bytes */
+            y[5 * i] ^= (char)(1 << i % 8);
+        CHECK(gemmepi__bits_agree(x, y, sizeof x), "18 bits of 100 bytes");
+        y[99] ^= (char)0x80;
+        CHECK(!gemmepi__bits_agree(x, y, sizeof x), "19 bits of 100 bytes");
+    }
+}
+
+/* >>which ways there are */
+
+static void kernels_for_fp8_and_for_weights_in_i8_are_timed(void) {
+    static const struct {
+        gemmepi_dtype a, b;
+        int arch;
+        const char *kernel;
+    } cases[] = {{GEMMEPI_BF16, GEMMEPI_BF16, 90, "gemmepi_sm90_"},
+                 {GEMMEPI_E4M3, GEMMEPI_E4M3, 90, "gemmepi_sm90_"},
+                 {GEMMEPI_BF16, GEMMEPI_I8, 80, "gemmepi_weights_"}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc = small_product(cases[i].a, GEMMEPI_NONE);
+        gemmepi_plan_details before, details;
+        gemmepi_config config = config_with_all_routes();
+        gpu.other_arch = cases[i].arch;
+        context = open_fake(&config);
+        gpu.launch_time = 5, gpu.product_time = 50, gpu.heuristic_answers = 2;
+        desc.b.dtype = cases[i].b, desc.b.transposed = 1, desc.d.dtype = GEMMEPI_BF16;
+        if (cases[i].b == GEMMEPI_I8)
+            desc.m = 16, desc.b.scale.mode = GEMMEPI_SCALE_OUTER;
+        before = details_for(context, &desc);
+        CHECK(strncmp(before.kernel, cases[i].kernel, strlen(cases[i].kernel)) == 0, "%d: %s", i,
+              before.kernel);
+        tune(context, &desc);
+        details = details_for(context, &desc);
+        CHECK(details.route == GEMMEPI_ROUTE_FUSED && fabs(details.microseconds - 5) < 0.1 &&
+                  details.tile_m > 0 && details.tile_n > 0,
+              "%d: %s, %g us", i, details.kernel, details.microseconds);
+        gpu.other_arch = 0;
+        close_timed(context);
+    }
+}
+
+/* A call takes 4 us: in a burst 8 calls are timed at once, in a graph 200 at most. */
+static void calls_of_a_graph_are_as_many_as_the_mode_says(void) {
+    static const struct {
+        gemmepi_tune_mode mode;
+        double launch;
+        long calls;
+    } cases[] = {{GEMMEPI_TUNE_BURST, 5, 8},
+                 {GEMMEPI_TUNE_BURST, 200, 4},
+                 {GEMMEPI_TUNE_GRAPH, 5, 160},
+                 {GEMMEPI_TUNE_GRAPH, 2, 200},
+                 {GEMMEPI_TUNE_GRAPH, 900, 2}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc = small_product(GEMMEPI_BF16, GEMMEPI_NONE);
+        gemmepi_any_desc problem = any(&desc);
+        gemmepi_tune_options options;
+        long least;
+        memset(&options, 0, sizeof options);
+        config.routes = 1u << GEMMEPI_ROUTE_PLAIN; /* one way */
+        context = open_fake(&config);
+        options.mode = cases[i].mode, options.threads = 1;
+        gpu.launch_time = cases[i].launch;
+        CHECK(gemmepi_tune(context, &problem, 1, &options, NULL, NULL) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+        least = cases[i].calls;
+        CHECK(gpu.launches >= least && gpu.launches < least + 8, "%d: %ld launches for graphs of %ld", i,
+              gpu.launches, least);
+        close_timed(context);
+    }
+}
+
+/* >>answers */
+
+/* Those of formulas that differ in what they compute or in where an operand lies are others, and saved they are found again. */
+static void a_formula_has_an_answer_of_its_own(void) {
+    static const char *const formulas[] = {"d = max(min(v, 3) + x, 0) * row",
+                                           "d = max(min(v, 4) + x, 0) * row",
+                                           "d = max(min(v, 3) - x, 0) * row"};
+    gemmepi_context *context = open_timed();
+    gemmepi_operand operand;
+    unsigned char digests[4][GEMMEPI__DIGEST_SIZE];
+    int i, j;
+    memset(&operand, 0, sizeof operand);
+    operand.name = "x", operand.kind = GEMMEPI_FULL;
+    for (i = 0; i < 5; i++) {
+        gemmepi_matmul_desc desc = small_product(GEMMEPI_BF16, GEMMEPI_NONE);
+        gemmepi__problem problem;
+        desc.operands = &operand, desc.operand_count = 1;
+        desc.formula = formulas[i < 3 ? i : 0];
+        operand.ld = i == 3 ? COLUMNS + 8 : 0;
+        CHECK(gemmepi__take_problem(context, &desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gemmepi__problem_digest(&problem, digests[i < 4 ? i : 3]);
+        for (j = 0; j < i && i < 4; j++)
+            CHECK(memcmp(digests[i], digests[j], sizeof digests[0]) != 0, "%d and %d have one answer", i, j);
+        if (i == 4) /* the first one again */
+            CHECK(memcmp(digests[3], digests[0], sizeof digests[0]) == 0, "the same has two answers");
+        gemmepi__drop_formula(context, &problem);
+    }
+    close_timed(context);
+}
+
+/* >>progress */
+
+typedef struct told {
+    size_t calls, done, count;
+} told;
+
+static void keep_told(void *user, size_t done, size_t count) {
+    told *t = (told *)user;
+    t->calls++;
+    CHECK(done == t->calls, "%lu are done at call %lu", (unsigned long)done, (unsigned long)t->calls);
+    t->done = done, t->count = count;
+}
+
+static void progress_is_told_of_each_problem_and_the_first_that_fails_is_named(void) {
+    gemmepi_context *context = open_timed();
+    gemmepi_matmul_desc good = small_product(GEMMEPI_BF16, GEMMEPI_NONE), bad = good, worse = good;
+    gemmepi_any_desc problems[4];
+    gemmepi_tune_options options;
+    told t;
+    memset(&t, 0, sizeof t);
+    memset(&options, 0, sizeof options);
+    options.threads = 1;
+    bad.m = -5, worse.n = -7;
+    problems[0] = any(&good), problems[1] = any(&bad), problems[2] = any(&worse), problems[3] = any(&good);
+    good.k = 2 * K;
+    CHECK(gemmepi_tune(context, problems, 4, &options, keep_told, &t) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("problems[1]: ") && sentence_has("-5"),
+          "%s", gemmepi_last_error());
+    CHECK(t.calls == 4 && t.done == 4 && t.count == 4, "told %lu times, %lu of %lu", (unsigned long)t.calls,
+          (unsigned long)t.done, (unsigned long)t.count);
+    CHECK(context->answers.count == 1, "%lu answers", (unsigned long)context->answers.count);
+    close_timed(context);
+}
+
+int main(void) {
+    keep_libraries_open();
+    RUN(a_way_whose_results_are_others_is_left_out_and_told);
+    RUN(a_few_bits_of_a_mask_may_differ);
+    RUN(kernels_for_fp8_and_for_weights_in_i8_are_timed);
+    RUN(calls_of_a_graph_are_as_many_as_the_mode_says);
+    RUN(a_formula_has_an_answer_of_its_own);
+    RUN(progress_is_told_of_each_problem_and_the_first_that_fails_is_named);
+    return test_finish();
+}
