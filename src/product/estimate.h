@@ -4,11 +4,8 @@
 
 #include "routes/fused.h"
 
-#define GEMMEPI__MANY_TILES 20 /* of 128 x 128, for each multiprocessor */
-
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.8 us,
-   mostly 0.9 to 1.2 of it, large or small; where tiles are many as long: 16384 x 50304 x 768 takes 1759 us within a step of GPT-2 on an H100
-   where ours takes 1998, 8192 x 50304 x 1024 1128 and 1118. Where they are fewer than multiprocessors it divides a long k among all of these
+   mostly 0.9 to 1.2 of it, large or small. Where tiles are fewer than multiprocessors it divides a long k among all of these
    (4.3 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
    where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of ours and 3 us. All measured on
    an H200. */
@@ -31,9 +28,6 @@ static double gemmepi__aligned_microseconds(const gemmepi_context *context, cons
                     gemmepi__chip_of(context->arch)->megahertz; /* it brings nothing to L2 ahead */
     if (gemmepi__is_tf32(bare))
         return microseconds * by_transposes[transposes] + 2.5;
-    if ((double)bare->m * (double)bare->n * (double)bare->batch >
-        128.0 * 128 * GEMMEPI__MANY_TILES * context->multiprocessors)
-        return microseconds;
     divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 4.3;
     return divided < microseconds + 0.8 ? divided : microseconds + 0.8;
 }
@@ -70,9 +64,6 @@ static double gemmepi__fp8_microseconds(const gemmepi_context *context, const ge
     return microseconds + (takes ? 0.7 : copies * (double)problem->batch);
 }
 
-/* Microseconds of the shortest product, in a CUDA graph on an H100. */
-#define GEMMEPI__LT_CALL 2.2
-
 /* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
 static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem);
 static double gemmepi__widened_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
@@ -102,8 +93,6 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
     bare.epilogue = GEMMEPI_NONE;
     least = gemmepi__is_fp8_product(problem) ? gemmepi__fp8_microseconds(context, problem)
                                              : gemmepi__aligned_microseconds(context, &bare);
-    if (least < GEMMEPI__LT_CALL)
-        least = GEMMEPI__LT_CALL;
     if (gemmepi__is_fp8_product(problem))
         return least;
     if (unit == 16 || gemmepi__is_fma(problem))

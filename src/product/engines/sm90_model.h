@@ -129,7 +129,7 @@ static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
     if (backward)
         cycles += 14 + 9 * gemmepi__halves_out(problem);
     if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
-        cycles += gemmepi__sm90_loaded(problem) & 2 ? 6 : 20;
+        cycles += 6;
     if (gemmepi__has(problem, GEMMEPI_BGRAD))
         cycles += 11 * gemmepi__halves_out(problem);
     if (problem->found_scale)

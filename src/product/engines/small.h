@@ -19,10 +19,8 @@ typedef struct gemmepi__small_shape {
 /* Tiles of less than eight columns are for products of no more. */
 static const gemmepi__small_shape gemmepi__small_shapes[] = {
     {16, 16, 4, 4, 8, 1}, /* first the one for everything */
-    {1, 8, 1, 2, 8, 1},   {1, 32, 1, 8, 8, 1}, {2, 16, 2, 4, 8, 1}, {4, 16, 4, 4, 8, 1}, {8, 16, 4, 4, 8, 1},
-    {8, 1, 2, 1, 8, 1},   {32, 1, 8, 1, 8, 1}, {16, 4, 4, 4, 8, 1}, {16, 8, 4, 4, 8, 1}, {1, 64, 1, 8, 4, 1},
-    {1, 64, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
-    {8, 1, 8, 1, 4, 2},   {8, 1, 8, 1, 4, 4},
+    {1, 8, 1, 2, 8, 1},   {2, 16, 2, 4, 8, 1}, {8, 16, 4, 4, 8, 1}, {8, 1, 2, 1, 8, 1},  {16, 4, 4, 4, 8, 1},
+    {1, 64, 1, 8, 4, 1},  {1, 8, 1, 8, 4, 4},  {1, 8, 1, 8, 4, 8},  {64, 1, 8, 1, 4, 1}, {64, 1, 8, 1, 4, 8},
 };
 
 typedef struct gemmepi__small {
@@ -83,8 +81,7 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 /* >>how long it takes */
 
 /* Cycles, fitted to some 2000 times of these shapes in CUDA graphs on H100s: of a launch; of a block, of each sum of a
-   lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, of each sum, and of each word
-   that is shifted. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
+   lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, and of each sum. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
 #define GEMMEPI__SMALL_LAUNCH    240
 #define GEMMEPI__SMALL_BLOCK     1700
 #define GEMMEPI__SMALL_BLOCK_SUM 95
@@ -92,38 +89,20 @@ static gemmepi__problem gemmepi__small_problem(const gemmepi__problem *problem) 
 #define GEMMEPI__SMALL_STEP      590
 #define GEMMEPI__SMALL_LOAD      23
 #define GEMMEPI__SMALL_SUM       18
-#define GEMMEPI__SMALL_SHIFT     14
 #define GEMMEPI__SMALL_WARP      135
 #define GEMMEPI__SMALL_WARP_LOAD 3.6
 
-/* Clusters leave some multiprocessors' room empty. */
-#define GEMMEPI__SMALL_CLUSTERED 0.97
-
 /* Of the time that memory takes to give the operands, which is not all behind the rest (lowered by hand, so that large operands go here
-   and not to sm90, which took a quarter longer); and how much more of it for each time that what a warp reads of a line goes into 64 bytes
-   after the first. */
-#define GEMMEPI__SMALL_READ  0.43
-#define GEMMEPI__SMALL_APART 0.43
+   and not to sm90, which took a quarter longer). */
+#define GEMMEPI__SMALL_READ 0.43
 
-/* What a lane does with an operand in a step. */
-typedef struct gemmepi__small_loads {
-    double loads, shifted; /* the latter in words of 4 bytes */
-    int width;             /* bytes that a warp reads of a line */
-} gemmepi__small_loads;
-
-/* lines: of a lane, along m or n; tile: of the warp, which has so many lanes along k. Runs that begin anywhere are read as the two words
-   that cover them. */
-static gemmepi__small_loads gemmepi__small_loads_of(const gemmepi__problem *problem, int operand, int lines,
-                                                    int tile, int lanes) {
+/* Loads of a lane in a step. lines: of a lane, along m or n. Runs that begin anywhere are read as the two words that cover them. */
+static double gemmepi__small_loads(const gemmepi__problem *problem, int operand, int lines) {
     const gemmepi__view *view = &problem->views[operand];
     int element = view->bits / 8, unit = gemmepi__copy_unit(problem, operand), depth = 16 / element;
     int along_k = (operand == GEMMEPI__B) == view->transposed, bytes = along_k ? 16 : lines * element;
     int runs = along_k ? lines : depth;
-    gemmepi__small_loads of = {0, 0, 0};
-    of.loads = runs * (bytes > 2 * unit ? 2 : bytes > unit ? bytes / unit : 1);
-    of.shifted = bytes > 2 * unit ? runs * bytes / 4 : 0;
-    of.width = along_k ? 16 * lanes : tile * element;
-    return of;
+    return runs * (bytes > 2 * unit ? 2 : bytes > unit ? bytes / unit : 1);
 }
 
 /* Microseconds with a shape, roughly. */
@@ -136,24 +115,19 @@ static double gemmepi__small_microseconds(const gemmepi_context *context, const 
     int halves = gemmepi__halves_in(problem), sums = shape->rows * shape->columns;
     int lanes = 32 / (shape->tile_m / shape->rows * (shape->tile_n / shape->columns));          /* along k */
     int depth = 128 / views[GEMMEPI__A].bits, at_once = shape->warps == 4 || sums <= 2 ? 3 : 1; /* blocks */
-    gemmepi__small_loads a = gemmepi__small_loads_of(problem, GEMMEPI__A, shape->rows, shape->tile_m, lanes);
-    gemmepi__small_loads b =
-        gemmepi__small_loads_of(problem, GEMMEPI__B, shape->columns / halves, shape->tile_n / halves, lanes);
+    double loads = gemmepi__small_loads(problem, GEMMEPI__A, shape->rows) +
+                   halves * gemmepi__small_loads(problem, GEMMEPI__B, shape->columns / halves);
     double steps = ceil((double)problem->k / (lanes * shape->warps * shape->parts * depth));
     double blocks = (double)tiles * shape->parts / context->multiprocessors; /* of each */
-    double loads = a.loads + halves * b.loads, shifted = a.shifted + halves * b.shifted;
     double block = GEMMEPI__SMALL_BLOCK + GEMMEPI__SMALL_BLOCK_SUM * sums;
     double read = GEMMEPI__SMALL_READ * (double)(views[GEMMEPI__A].bytes + views[GEMMEPI__B].bytes) /
                   gemmepi__memory_rate(context);
-    int width = problem->m > problem->n ? a.width : b.width; /* of the larger operand */
     double alone, beside;
-    if (width < 64)
-        read *= 1 + GEMMEPI__SMALL_APART * (64.0 / width - 1);
-    block += steps * (GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads +
-                      GEMMEPI__SMALL_SUM * sums * depth / 8.0 + GEMMEPI__SMALL_SHIFT * shifted);
+    block +=
+        steps * (GEMMEPI__SMALL_STEP + GEMMEPI__SMALL_LOAD * loads + GEMMEPI__SMALL_SUM * sums * depth / 8.0);
     if (shape->parts > 1)
         block += GEMMEPI__SMALL_CLUSTER;
-    alone = ceil(blocks / (shape->parts > 1 ? GEMMEPI__SMALL_CLUSTERED * at_once : at_once)) * block;
+    alone = ceil(blocks / at_once) * block;
     beside = ceil(blocks) * shape->warps * (GEMMEPI__SMALL_WARP + steps * GEMMEPI__SMALL_WARP_LOAD * loads);
     return (GEMMEPI__SMALL_LAUNCH + (alone > beside ? alone : beside)) /
                gemmepi__chip_of(context->arch)->megahertz +
