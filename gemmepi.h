@@ -759,7 +759,8 @@ typedef struct gemmepi_elementwise_args {
    Where act is not NONE backward needs P: one of SAVED and RECOMPUTE. NONE without GATED takes neither.
 
    Bounds are those of gemmepi_matmul, with the terms of G as stored: u |g| more in each where g_dtype is coarser than the
-   accumulator. In a recomputed G the error E of P stands times |dy| and the largest |act''| nearby. fp8 operands whose scales change
+   accumulator. In a recomputed G the error E of P stands times |dy| and the largest |act''| nearby; a saved P is taken as preact stores
+   it, so that where its rounding leads over a jump of act' (HARDSIGMOID's at 3) G has the other side's. fp8 operands whose scales change
    along a gradient's sum (OUTER, VECTOR_128 and BLOCK_128 may) are first written out in F32: right, but slow. An A of a batch that
    shares B, whose items are not stored one after another, is copied for dB.
 
