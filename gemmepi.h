@@ -11233,24 +11233,30 @@ static int gemmepi__alignment_of_region(const gemmepi__problem *problem, const g
        : alignment;
 }
 
-/* Adds one of a formula's pointers, if it is there exactly where it is wanted. why: what wants it, and does not. */
+/* What is wrong with one of a formula's pointers. why: what wants it, and does not. */
+static gemmepi_status gemmepi__refuse_region(const gemmepi__problem *problem, const gemmepi__region *region,
+  int is_wanted, const char *const why[2]) {
+  char name[128];
+  int alignment = gemmepi__alignment_of_region(problem, region);
+  gemmepi__name_region(problem, region, name, sizeof name);
+  if (is_wanted != (region->pointer != NULL))
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given", why[!is_wanted]);
+  if ((uintptr_t)region->pointer > (uintptr_t)-1 - (uintptr_t)region->view->bytes)
+    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
+      region->pointer, (long long)region->view->bytes);
+  return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region->pointer, alignment,
+    alignment > region->view->alignment ? "desc.alignment, 16 where it is 0" : "the size of an element");
+}
+
+/* Adds one of a formula's pointers, if it is there exactly where it is wanted. */
 static gemmepi_status gemmepi__add_region(const gemmepi__problem *problem, gemmepi__regions *regions,
   gemmepi__region region, int is_wanted, const char *const why[2]) {
-  char name[128];
+  uintptr_t pointer = (uintptr_t)region.pointer;
   int alignment = gemmepi__alignment_of_region(problem, &region);
-  if (region.view->bytes == 0 && !region.pointer)
+  if (!pointer && (!is_wanted || region.view->bytes == 0))
     return GEMMEPI_OK;
-  gemmepi__name_region(problem, &region, name, sizeof name);
-  if (is_wanted != (region.pointer != NULL))
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given", why[!is_wanted]);
-  if (!is_wanted)
-    return GEMMEPI_OK;
-  if ((uintptr_t)region.pointer > (uintptr_t)-1 - (uintptr_t)region.view->bytes)
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
-      region.pointer, (long long)region.view->bytes);
-  if ((uintptr_t)region.pointer & (uintptr_t)(alignment - 1))
-    return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region.pointer, alignment,
-      alignment > region.view->alignment ? "desc.alignment, 16 where it is 0" : "the size of an element");
+  if (!is_wanted || !pointer || pointer > (uintptr_t)-1 - (uintptr_t)region.view->bytes || (pointer & (uintptr_t)(alignment - 1)))
+    return gemmepi__refuse_region(problem, &region, is_wanted, why);
   regions->list[regions->count++] = region;
   return GEMMEPI_OK;
 }
@@ -18777,6 +18783,8 @@ typedef struct gemmepi__formula_pass {
   gemmepi__formula_reduce_params reduce_params; /* likewise */
   gemmepi__formula_strides strides; /* where is_strided */
   int is_strided;
+  int used_count;
+  uint8_t used[GEMMEPI__FORMULA_PLACES]; /* places that have pointers or numbers, each once */
   uint8_t roles[GEMMEPI__FORMULA_PLACES], scaled[GEMMEPI__FORMULA_PLACES];
   uint8_t amax[GEMMEPI__FORMULA_PLACES]; /* bytes; 0: none */
   size_t state_offsets[GEMMEPI__FORMULA_PLACES];
@@ -19031,6 +19039,7 @@ static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i,
   gemmepi__formula_place *to = &pass->params.places[i];
   if (!o->used)
     return;
+  pass->used[pass->used_count++] = (uint8_t)i;
   pass->roles[i] = (uint8_t)(o->kind == GEMMEPI_NUMBER ? GEMMEPI__ROLE_NUMBER : gemmepi__is_reduced(o)  ? GEMMEPI__ROLE_REDUCTION
     : GEMMEPI__ROLE_POINTER);
   pass->scaled[i] = from->scale != 0;
@@ -19306,11 +19315,13 @@ static void *gemmepi__given(void *const *list, int i) {
 
 static gemmepi_status gemmepi__clear_formula_amax(const gemmepi_context *context, const gemmepi__formula_pass *pass,
   const gemmepi__formula_run *run, gemmepi_stream stream) {
-  int i, result = 0;
-  for (i = 0; i < GEMMEPI__FORMULA_PLACES && !result; i++)
+  int u, result = 0;
+  for (u = 0; u < pass->used_count && !result; u++) {
+    int i = pass->used[u];
     if (pass->amax[i])
       result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)run->amax[i], 0,
         pass->amax[i], (gemmepi__cu_stream)stream);
+  }
   return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
@@ -19340,36 +19351,44 @@ static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__form
 }
 
 static gemmepi_status gemmepi__launch_formula_pass(const gemmepi_context *context, const gemmepi__formula_pass *pass,
-  gemmepi__formula_pass_params *params, gemmepi_stream stream) {
+  const gemmepi__formula_run *run, gemmepi_stream stream) {
   gemmepi__strided_formula_params strided;
-  if (!pass->is_strided)
-    return gemmepi__launch_kernel(context, &pass->launch, params, "the formula", stream);
-  strided.pass = *params;
-  strided.strides = pass->strides;
-  return gemmepi__launch_kernel(context, &pass->launch, &strided, "the formula", stream);
+  int u;
+  strided.pass = pass->params;
+  gemmepi__point_source(run, &strided.pass);
+  for (u = 0; u < pass->used_count; u++)
+    gemmepi__point_operand(run, pass, pass->used[u], &strided.pass.places[pass->used[u]]);
+  if (pass->is_strided)
+    strided.strides = pass->strides;
+  return gemmepi__launch_kernel(context, &pass->launch,
+    pass->is_strided ? (void *)&strided : (void *)&strided.pass, "the formula", stream);
+}
+
+static gemmepi_status gemmepi__launch_reductions(const gemmepi_context *context, const gemmepi__formula_pass *pass,
+  const gemmepi__formula_run *run, gemmepi_stream stream) {
+  gemmepi__formula_reduce_params params = pass->reduce_params;
+  gemmepi__formula_place place;
+  int u;
+  for (u = 0; u < pass->used_count; u++) {
+    int i = pass->used[u];
+    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+      continue;
+    gemmepi__point_operand(run, pass, i, &place);
+    params.reductions[i].states = place.data;
+    params.reductions[i].out = run->operands[i];
+    params.reductions[i].scale = place.scale;
+    params.reductions[i].amax = place.amax;
+  }
+  return gemmepi__launch_kernel(context, &pass->finish, &params, "a formula's reductions", stream);
 }
 
 static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context, const gemmepi__formula_pass *pass,
   const gemmepi__formula_run *run, gemmepi_stream stream) {
-  gemmepi__formula_pass_params params = pass->params;
-  gemmepi__formula_reduce_params reduce_params = pass->reduce_params;
   gemmepi_status status = gemmepi__clear_formula_amax(context, pass, run, stream);
-  int i;
-  gemmepi__point_source(run, &params);
-  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++) {
-    gemmepi__point_operand(run, pass, i, &params.places[i]);
-    if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
-      continue;
-    reduce_params.reductions[i].states = params.places[i].data;
-    reduce_params.reductions[i].out = run->operands[i];
-    reduce_params.reductions[i].scale = params.places[i].scale;
-    reduce_params.reductions[i].amax = params.places[i].amax;
-  }
   if (!status && pass->launch.function)
-    status = gemmepi__launch_formula_pass(context, pass, &params, stream);
+    status = gemmepi__launch_formula_pass(context, pass, run, stream);
   if (!status && pass->finish.function)
-    status =
-      gemmepi__launch_kernel(context, &pass->finish, &reduce_params, "a formula's reductions", stream);
+    status = gemmepi__launch_reductions(context, pass, run, stream);
   return status;
 }
 
@@ -19746,14 +19765,15 @@ static gemmepi_status gemmepi__check_number(const gemmepi__formula *formula, int
   double number;
   if (!formula->operands[i].used)
     return GEMMEPI_OK;
+  if (pointer && (uintptr_t)pointer % sizeof(double) == 0 && formula->accumulator != GEMMEPI_I32)
+    return GEMMEPI_OK;
   gemmepi__name_tensor_region(formula, GEMMEPI__TENSOR_REGION, i, name);
   if (!pointer)
     return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; it is a NUMBER, so a double on the host", name);
   if ((uintptr_t)pointer % sizeof(double))
     return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of 8 bytes (a double)", name, pointer);
   memcpy(&number, pointer, sizeof number);
-  return formula->accumulator == GEMMEPI_I32 ? gemmepi__check_whole(name + strlen("args."), number)
-        : GEMMEPI_OK;
+  return gemmepi__check_whole(name + strlen("args."), number);
 }
 
 /* Whether an input may be the output that begins where it does. */
@@ -28608,7 +28628,6 @@ static void gemmepi__point_formula(const gemmepi__problem *problem, const gemmep
   gemmepi__formula_pointers *to) {
   const gemmepi__formula *formula = problem->formula->placed.formula;
   int i;
-  memset(to, 0, sizeof *to);
   for (i = 0; i < formula->operand_count; i++) {
     const void *number = &arguments->numbers[i];
     if (formula->operands[i].kind == GEMMEPI_NUMBER)
@@ -28640,10 +28659,12 @@ static gemmepi__formula_parts gemmepi__divide_for_formula(const gemmepi__matmul_
 /* For a kernel with the formula inside: the operands, with states in the place of what is reduced. */
 static void gemmepi__point_states(const gemmepi__matmul_plan *plan, char *states, gemmepi__formula_pointers *pointers) {
   const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  int i;
-  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+  int u;
+  for (u = 0; u < step->pass.used_count; u++) {
+    int i = step->pass.used[u];
     if (step->pass.roles[i] == GEMMEPI__ROLE_REDUCTION)
       pointers->operands[i] = states + step->pass.state_offsets[i];
+  }
 }
 
 /* The pass, once v is there (run.h); nothing where what makes it does all. */
@@ -28653,7 +28674,7 @@ static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan
   gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
   gemmepi__formula_pointers pointers;
   gemmepi__formula_run run;
-  if (step->is_composed)
+  if (!step->pass.used_count)
     return GEMMEPI_OK;
   gemmepi__point_formula(&plan->problem, arguments, &pointers);
   memset(&run, 0, sizeof run);

@@ -51,6 +51,8 @@ typedef struct gemmepi__formula_pass {
     gemmepi__formula_reduce_params reduce_params; /* likewise */
     gemmepi__formula_strides strides;             /* where is_strided */
     int is_strided;
+    int used_count;
+    uint8_t used[GEMMEPI__FORMULA_PLACES]; /* places that have pointers or numbers, each once */
     uint8_t roles[GEMMEPI__FORMULA_PLACES], scaled[GEMMEPI__FORMULA_PLACES];
     uint8_t amax[GEMMEPI__FORMULA_PLACES]; /* bytes; 0: none */
     size_t state_offsets[GEMMEPI__FORMULA_PLACES];
@@ -319,6 +321,7 @@ static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i,
     gemmepi__formula_place *to = &pass->params.places[i];
     if (!o->used)
         return;
+    pass->used[pass->used_count++] = (uint8_t)i;
     pass->roles[i] = (uint8_t)(o->kind == GEMMEPI_NUMBER ? GEMMEPI__ROLE_NUMBER
                                : gemmepi__is_reduced(o)  ? GEMMEPI__ROLE_REDUCTION
                                                          : GEMMEPI__ROLE_POINTER);
@@ -612,11 +615,13 @@ static void *gemmepi__given(void *const *list, int i) {
 static gemmepi_status gemmepi__clear_formula_amax(const gemmepi_context *context,
                                                   const gemmepi__formula_pass *pass,
                                                   const gemmepi__formula_run *run, gemmepi_stream stream) {
-    int i, result = 0;
-    for (i = 0; i < GEMMEPI__FORMULA_PLACES && !result; i++)
+    int u, result = 0;
+    for (u = 0; u < pass->used_count && !result; u++) {
+        int i = pass->used[u];
         if (pass->amax[i])
             result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)run->amax[i], 0,
                                                      pass->amax[i], (gemmepi__cu_stream)stream);
+    }
     return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
@@ -647,38 +652,47 @@ static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__form
 
 static gemmepi_status gemmepi__launch_formula_pass(const gemmepi_context *context,
                                                    const gemmepi__formula_pass *pass,
-                                                   gemmepi__formula_pass_params *params,
-                                                   gemmepi_stream stream) {
+                                                   const gemmepi__formula_run *run, gemmepi_stream stream) {
     gemmepi__strided_formula_params strided;
-    if (!pass->is_strided)
-        return gemmepi__launch_kernel(context, &pass->launch, params, "the formula", stream);
-    strided.pass = *params;
-    strided.strides = pass->strides;
-    return gemmepi__launch_kernel(context, &pass->launch, &strided, "the formula", stream);
+    int u;
+    strided.pass = pass->params;
+    gemmepi__point_source(run, &strided.pass);
+    for (u = 0; u < pass->used_count; u++)
+        gemmepi__point_operand(run, pass, pass->used[u], &strided.pass.places[pass->used[u]]);
+    if (pass->is_strided)
+        strided.strides = pass->strides;
+    return gemmepi__launch_kernel(context, &pass->launch,
+                                  pass->is_strided ? (void *)&strided : (void *)&strided.pass, "the formula",
+                                  stream);
+}
+
+static gemmepi_status gemmepi__launch_reductions(const gemmepi_context *context,
+                                                 const gemmepi__formula_pass *pass,
+                                                 const gemmepi__formula_run *run, gemmepi_stream stream) {
+    gemmepi__formula_reduce_params params = pass->reduce_params;
+    gemmepi__formula_place place;
+    int u;
+    for (u = 0; u < pass->used_count; u++) {
+        int i = pass->used[u];
+        if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+            continue;
+        gemmepi__point_operand(run, pass, i, &place);
+        params.reductions[i].states = place.data;
+        params.reductions[i].out = run->operands[i];
+        params.reductions[i].scale = place.scale;
+        params.reductions[i].amax = place.amax;
+    }
+    return gemmepi__launch_kernel(context, &pass->finish, &params, "a formula's reductions", stream);
 }
 
 static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context,
                                                 const gemmepi__formula_pass *pass,
                                                 const gemmepi__formula_run *run, gemmepi_stream stream) {
-    gemmepi__formula_pass_params params = pass->params;
-    gemmepi__formula_reduce_params reduce_params = pass->reduce_params;
     gemmepi_status status = gemmepi__clear_formula_amax(context, pass, run, stream);
-    int i;
-    gemmepi__point_source(run, &params);
-    for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++) {
-        gemmepi__point_operand(run, pass, i, &params.places[i]);
-        if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
-            continue;
-        reduce_params.reductions[i].states = params.places[i].data;
-        reduce_params.reductions[i].out = run->operands[i];
-        reduce_params.reductions[i].scale = params.places[i].scale;
-        reduce_params.reductions[i].amax = params.places[i].amax;
-    }
     if (!status && pass->launch.function)
-        status = gemmepi__launch_formula_pass(context, pass, &params, stream);
+        status = gemmepi__launch_formula_pass(context, pass, run, stream);
     if (!status && pass->finish.function)
-        status =
-            gemmepi__launch_kernel(context, &pass->finish, &reduce_params, "a formula's reductions", stream);
+        status = gemmepi__launch_reductions(context, pass, run, stream);
     return status;
 }
 

@@ -115,6 +115,8 @@ static gemmepi_status gemmepi__check_number(const gemmepi__formula *formula, int
     double number;
     if (!formula->operands[i].used)
         return GEMMEPI_OK;
+    if (pointer && (uintptr_t)pointer % sizeof(double) == 0 && formula->accumulator != GEMMEPI_I32)
+        return GEMMEPI_OK;
     gemmepi__name_tensor_region(formula, GEMMEPI__TENSOR_REGION, i, name);
     if (!pointer)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; it is a NUMBER, so a double on the host",
@@ -123,8 +125,7 @@ static gemmepi_status gemmepi__check_number(const gemmepi__formula *formula, int
         return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of 8 bytes (a double)",
                              name, pointer);
     memcpy(&number, pointer, sizeof number);
-    return formula->accumulator == GEMMEPI_I32 ? gemmepi__check_whole(name + strlen("args."), number)
-                                               : GEMMEPI_OK;
+    return gemmepi__check_whole(name + strlen("args."), number);
 }
 
 /* Whether an input may be the output that begins where it does. */

@@ -49,27 +49,34 @@ static int gemmepi__alignment_of_region(const gemmepi__problem *problem, const g
                : alignment;
 }
 
-/* Adds one of a formula's pointers, if it is there exactly where it is wanted. why: what wants it, and does not. */
-static gemmepi_status gemmepi__add_region(const gemmepi__problem *problem, gemmepi__regions *regions,
-                                          gemmepi__region region, int is_wanted, const char *const why[2]) {
+/* What is wrong with one of a formula's pointers. why: what wants it, and does not. */
+static gemmepi_status gemmepi__refuse_region(const gemmepi__problem *problem, const gemmepi__region *region,
+                                             int is_wanted, const char *const why[2]) {
     char name[128];
-    int alignment = gemmepi__alignment_of_region(problem, &region);
-    if (region.view->bytes == 0 && !region.pointer)
-        return GEMMEPI_OK;
-    gemmepi__name_region(problem, &region, name, sizeof name);
-    if (is_wanted != (region.pointer != NULL))
+    int alignment = gemmepi__alignment_of_region(problem, region);
+    gemmepi__name_region(problem, region, name, sizeof name);
+    if (is_wanted != (region->pointer != NULL))
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
                              why[!is_wanted]);
-    if (!is_wanted)
-        return GEMMEPI_OK;
-    if ((uintptr_t)region.pointer > (uintptr_t)-1 - (uintptr_t)region.view->bytes)
+    if ((uintptr_t)region->pointer > (uintptr_t)-1 - (uintptr_t)region->view->bytes)
         return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
-                             region.pointer, (long long)region.view->bytes);
-    if ((uintptr_t)region.pointer & (uintptr_t)(alignment - 1))
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
-                             region.pointer, alignment,
-                             alignment > region.view->alignment ? "desc.alignment, 16 where it is 0"
-                                                                : "the size of an element");
+                             region->pointer, (long long)region->view->bytes);
+    return gemmepi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
+                         region->pointer, alignment,
+                         alignment > region->view->alignment ? "desc.alignment, 16 where it is 0"
+                                                             : "the size of an element");
+}
+
+/* Adds one of a formula's pointers, if it is there exactly where it is wanted. */
+static gemmepi_status gemmepi__add_region(const gemmepi__problem *problem, gemmepi__regions *regions,
+                                          gemmepi__region region, int is_wanted, const char *const why[2]) {
+    uintptr_t pointer = (uintptr_t)region.pointer;
+    int alignment = gemmepi__alignment_of_region(problem, &region);
+    if (!pointer && (!is_wanted || region.view->bytes == 0))
+        return GEMMEPI_OK;
+    if (!is_wanted || !pointer || pointer > (uintptr_t)-1 - (uintptr_t)region.view->bytes ||
+        (pointer & (uintptr_t)(alignment - 1)))
+        return gemmepi__refuse_region(problem, &region, is_wanted, why);
     regions->list[regions->count++] = region;
     return GEMMEPI_OK;
 }

@@ -156,7 +156,6 @@ static void gemmepi__point_formula(const gemmepi__problem *problem, const gemmep
                                    gemmepi__formula_pointers *to) {
     const gemmepi__formula *formula = problem->formula->placed.formula;
     int i;
-    memset(to, 0, sizeof *to);
     for (i = 0; i < formula->operand_count; i++) {
         const void *number = &arguments->numbers[i];
         if (formula->operands[i].kind == GEMMEPI_NUMBER)
@@ -189,10 +188,12 @@ static gemmepi__formula_parts gemmepi__divide_for_formula(const gemmepi__matmul_
 static void gemmepi__point_states(const gemmepi__matmul_plan *plan, char *states,
                                   gemmepi__formula_pointers *pointers) {
     const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-    int i;
-    for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+    int u;
+    for (u = 0; u < step->pass.used_count; u++) {
+        int i = step->pass.used[u];
         if (step->pass.roles[i] == GEMMEPI__ROLE_REDUCTION)
             pointers->operands[i] = states + step->pass.state_offsets[i];
+    }
 }
 
 /* The pass, once v is there (run.h); nothing where what makes it does all. */
@@ -203,7 +204,7 @@ static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan
     gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
     gemmepi__formula_pointers pointers;
     gemmepi__formula_run run;
-    if (step->is_composed)
+    if (!step->pass.used_count)
         return GEMMEPI_OK;
     gemmepi__point_formula(&plan->problem, arguments, &pointers);
     memset(&run, 0, sizeof run);
