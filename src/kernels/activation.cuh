@@ -451,9 +451,10 @@ template <bool Derivative> __device__ inline double times_normal(double v, doubl
         double of_square = fma(y, y, -square),
                of_argument = fma(y, -SQRT_HALF, -argument) + y * SQRT_HALF_REST;
         double less = of_argument * -0.56418958354775628695, half;
-        half = square < 1 ? fma(-0.5, erf(argument), 0.5) : 0.5 * erfc(argument); // erf has the smaller error
-        if (Derivative)
-            less = fma(x, INV_SQRT_2PI, fma(y * INV_SQRT_2PI, -0.5 * of_square, less));
+        half = square < 1.3 ? fma(-0.5, erf(argument), 0.5) : 0.5 * erfc(argument); // above -1.14 erf has the smaller error
+        if (!Derivative) // v is x; one rounding, as the bound has the least room at -0.8
+            return fma(v, half, y * (less * e.value()));
+        less = fma(x, INV_SQRT_2PI, fma(y * INV_SQRT_2PI, -0.5 * of_square, less));
         return v * fma(less, e.value(), half);
     }
     double factor = Derivative ? x * INV_SQRT_2PI : 0;
