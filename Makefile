@@ -21,12 +21,13 @@ WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elemen
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-programs coverage emulate gen check-gen parts format check kernels table fuzz bench install \
-        uninstall clean
+.PHONY: help demo test test-all test-programs coverage emulate gen check-gen parts format check kernels table fuzz fuzz-descs \
+        fuzz-formulas fuzz-files bench install uninstall clean
 
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
 	@echo 'make test      tests for some minutes: of the grids a share  make fuzz      random formulas and products'
+	@echo 'make fuzz-descs, fuzz-formulas, fuzz-files    libFuzzer with sanitizers (clang), FUZZ_SECONDS=300 each'
 	@echo 'make test-all  every test that this machine can run; PART=2/5 the second fifth of them, REST=1 those that make test'
 	@echo '               runs in part alone. JOBS=N runs N at a time, V=1 shows what passed'
 	@echo 'make coverage  which lines of src/ the tests of the host run, by file'
@@ -112,6 +113,11 @@ SEED ?= 1
 fuzz: build/tests/products/fuzz build/tests/unit/formula_fuzz
 	build/tests/unit/formula_fuzz $(COUNT) $(SEED)
 	build/tests/products/fuzz $(COUNT) $(SEED)
+
+# libFuzzer, which needs clang: descs, texts of formulas, bundles and answers, for so many seconds each
+FUZZ_SECONDS ?= 300
+fuzz-descs fuzz-formulas fuzz-files: fuzz-%:
+	sh tests/fuzz.sh $(if $(filter descs,$*),planning_fuzz,$(if $(filter files,$*),files_fuzz,formula_fuzz)) $(FUZZ_SECONDS)
 
 coverage:
 	@CC='$(CC)' JOBS=$(JOBS) sh tests/coverage.sh

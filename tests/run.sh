@@ -97,7 +97,7 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | products/formula_drawn* | compile* | windows) return 0 ;;
+    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | unit/planning_fuzz | products/formula_drawn* | compile* | windows) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -128,6 +128,10 @@ list() {
         gpu/weights) options=$weights ;;
         */fuzz | products/composed) options=$random ;;
         esac
+        if [ "$name" = unit/planning_fuzz ] && [ "$mode" = test-all ]; then
+            for seed in 1000001 2000001 3000001 4000001; do echo "$name/$seed $program 200000 $seed"; done # five minutes in all
+            continue
+        fi
         of=1 every=$share
         [ "$name" = products/grouped ] && every=1 # a share is for the emulator
         case $name in
@@ -149,6 +153,7 @@ list() {
         scripts products/formula_drawn 6 "python3 tests/products/formula_drawn.py --count $((problems > 80 ? 80 : problems)) --gradients $((problems > 80 ? 80 : problems))"
     fi
     echo "unit/threads_sanitized sh tests/unit/sanitized.sh threads $mode"
+    [ "$mode" = test-all ] && echo 'unit/descs_sanitized sh tests/unit/sanitized.sh descs'
     [ -n "$REST" ] && return
     echo 'unit/activations sh tests/unit/activations.sh'
     echo 'unit/sizes_sanitized sh tests/unit/sanitized.sh sizes'

@@ -625,6 +625,11 @@ static gemmepi_status gemmepi__clear_formula_amax(const gemmepi_context *context
     return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
+/* Returns the states of a place; NULL where there are none, as of reductions over nothing. */
+static void *gemmepi__states_of(const gemmepi__formula_pass *pass, char *states, int i) {
+    return states ? states + pass->state_offsets[i] : NULL;
+}
+
 static void gemmepi__point_operand(const gemmepi__formula_run *run, const gemmepi__formula_pass *pass, int i,
                                    gemmepi__formula_place *place) {
     if (pass->roles[i] == GEMMEPI__ROLE_NUMBER)
@@ -632,7 +637,7 @@ static void gemmepi__point_operand(const gemmepi__formula_run *run, const gemmep
     else if (pass->roles[i] == GEMMEPI__ROLE_POINTER)
         place->data = run->operands[i];
     else if (pass->roles[i] == GEMMEPI__ROLE_REDUCTION)
-        place->data = (char *)run->states + pass->state_offsets[i];
+        place->data = gemmepi__states_of(pass, (char *)run->states, i);
     place->scale = pass->scaled[i] ? run->scales[i] : NULL;
     place->amax = pass->amax[i] ? gemmepi__given(run->amax, i) : NULL;
 }

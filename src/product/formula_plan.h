@@ -192,7 +192,7 @@ static void gemmepi__point_states(const gemmepi__matmul_plan *plan, char *states
     for (u = 0; u < step->pass.used_count; u++) {
         int i = step->pass.used[u];
         if (step->pass.roles[i] == GEMMEPI__ROLE_REDUCTION)
-            pointers->operands[i] = states + step->pass.state_offsets[i];
+            pointers->operands[i] = gemmepi__states_of(&step->pass, states, i);
     }
 }
 

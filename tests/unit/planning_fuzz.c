@@ -1,465 +1,583 @@
-/* planning_fuzz [count] [first seed]: random products, layers and element-wise operations, with sizes and strides up to 2^62,
-   planned and run on the fake GPU of fake_cuda.h. Each is refused with a sentence or accepted, in bounded time, and no launch
-   is larger than a grid. Memory is addresses alone: nothing is there, and nothing may be touched.
-   A failure prints its seed: `planning_fuzz 1 SEED` repeats it. */
+/* planning_fuzz [count] [first seed]: random products, grouped products, layers and element-wise operations, with epilogues and with
+   formulas, planned, explained, precompiled and run, on the fake GPU of fake_cuda.h and on the host. Extents and strides are up to 2^62
+   (on the host as many as its memory has), and some fields are garbage. Each is refused with a sentence or accepted, in bounded time, no
+   launch is larger than a grid, and a caller who does what the sentences say of args can run the plan, in the workspace that it tells.
+   On the GPU memory is addresses alone: nothing is there, and nothing may be touched.
+   A failure prints its seed: `planning_fuzz 1 SEED` repeats it. With GEMMEPI_LIBFUZZER it is a fuzzer for libFuzzer (tests/fuzz.sh). */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
 #include "fake_cuda.h"
 
+#include "draw_descs.h"
+
+#include <sys/mman.h>
 #include <time.h>
 
+#ifndef MOST_MILLISECONDS
 #define MOST_MILLISECONDS 100 /* of a case: planning, preparing and running; compiling is not counted */
+#endif
 
-static uint64_t first = 1, count_of_cases = 3000;
-
-/* >>random numbers: Knuth's MMIX generator */
-
-static uint64_t state;
-
-static uint64_t next(void) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return state >> 31;
-}
-static int below(int n) {
-    return (int)(next() % (uint64_t)n);
-}
-static int one_in(int n) {
-    return below(n) == 0;
-}
-
-/* An extent: small ones, and powers of two with their neighbours, up to 2^62. */
-static int64_t extent(void) {
-    int64_t power;
-    switch (below(8)) {
-    case 0:
-        return 0;
-    case 1:
-        return 1;
-    case 2:
-    case 3:
-        return 1 + below(300);
-    default:
-        power = (int64_t)1 << (one_in(8) ? below(63) : below(40));
-        return power + below(3) - (power > 1);
-    }
-}
-
-/* Of four extents so that they fit 2^56 together, most times: each takes what the others leave. */
-static void extents(int64_t *out, int n) {
-    int64_t left = (int64_t)1 << 56;
-    int i, at = below(n);
-    for (i = 0; i < n; i++, at = (at + 1) % n) {
-        out[at] = extent();
-        if (out[at] > left && !one_in(20))
-            out[at] = 1 + below(2);
-        if (out[at] > 1)
-            left /= out[at];
-    }
-}
-
-static int64_t stride_for(int64_t dense) {
-    switch (below(6)) {
-    case 0:
-        return 0;
-    case 1:
-        return dense;
-    case 2:
-        return dense < INT64_MAX - 100 ? dense + below(100) : dense;
-    case 3:
-        return extent();
-    default:
-        return dense < INT64_MAX / 8 ? (dense + 7) / 8 * 8 : dense;
-    }
-}
-
-static int64_t times(int64_t x, int64_t y) {
-    return y && x > INT64_MAX / 16 / y ? INT64_MAX / 16 : x * y;
-}
-
-static const gemmepi_dtype dtypes[] = {GEMMEPI_F32,  GEMMEPI_F64,  GEMMEPI_F16, GEMMEPI_BF16,
-                                       GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
-
-static gemmepi_dtype any_dtype(void) {
-    return one_in(2) ? GEMMEPI_BF16 : dtypes[below((int)GEMMEPI__COUNT(dtypes))];
-}
-
-/* >>one case */
-
-static gemmepi_context *context;
+static uint64_t first = 1, count_of_cases = 15000;
 static unsigned long long seed_here;
-static long planned, ran;
+static long planned[KINDS], ran[KINDS], refused[KINDS];
 
 static void check_status(gemmepi_status status, const char *what) {
     CHECK(strcmp(gemmepi_status_name(status), "unknown status") != 0, "seed %llu: %s is %d", seed_here, what,
           (int)status);
     CHECK(status == GEMMEPI_OK || gemmepi_last_error()[0] != 0, "seed %llu: %s has no sentence", seed_here,
           what);
-    CHECK(status != GEMMEPI_CUDA_ERROR, "seed %llu: %s: %s", seed_here, what, gemmepi_last_error());
+    CHECK(!status || !strstr(gemmepi_last_error(), "(null)"), "seed %llu: %s: %s", seed_here, what,
+          gemmepi_last_error());
+    CHECK(status != GEMMEPI_CUDA_ERROR && status != GEMMEPI_CUBLAS_ERROR && status != GEMMEPI_COMPILE_ERROR,
+          "seed %llu: %s: %s", seed_here, what, gemmepi_last_error());
+    (void)gemmepi__fail(GEMMEPI_OK, "%s", "");
 }
 
-/* Tensors far apart, now and then on top of each other. */
-static char *address(int i) {
-    uint64_t at = ((uint64_t)1 << 40) + ((uint64_t)i << 59);
-    if (one_in(12))
-        at = ((uint64_t)1 << 40) + ((uint64_t)below(2) << 59) + 256 * next() % ((uint64_t)1 << below(58));
-    return (char *)(uintptr_t)at;
+/* >>contexts: made when they are drawn, and kept for some cases */
+
+static const int archs[] = {90, 80, 75, 100, 89};
+static const unsigned routes[] = {0, NOT_FUSED, 1u << GEMMEPI_ROUTE_PLAIN, 1u << GEMMEPI_ROUTE_FUSED,
+                                  1u << GEMMEPI_ROUTE_LT};
+enum { ARCHS = (int)GEMMEPI__COUNT(archs), CHOICES_OF_ROUTES = (int)GEMMEPI__COUNT(routes) };
+
+static gemmepi_context *contexts[ARCHS][CHOICES_OF_ROUTES], *host;
+static int are_open;
+
+static void close_all(void) {
+    int a, r;
+    for (a = 0; a < ARCHS; a++)
+        for (r = 0; r < CHOICES_OF_ROUTES; r++)
+            gemmepi_destroy(contexts[a][r]);
+    gemmepi_destroy(host);
+    memset(contexts, 0, sizeof contexts);
+    host = NULL;
+    if (are_open)
+        CHECK(gpu.wrong_context == 0 && gpu.device_blocks == 0, "%ld blocks are left", gpu.device_blocks);
+    are_open = 0;
 }
 
-static gemmepi_matrix matrix(gemmepi_dtype dtype, int64_t rows, int64_t columns, int may_turn) {
-    gemmepi_matrix m;
-    int64_t line = columns;
-    memset(&m, 0, sizeof m);
-    m.dtype = dtype;
-    m.transposed = may_turn && one_in(2);
-    if (m.transposed)
-        line = rows;
-    m.ld = one_in(2) ? 0 : stride_for(line);
-    m.batch_stride = stride_for(times(m.ld ? m.ld : line, m.transposed ? columns : rows));
-    return m;
-}
-
-static void choose_scale(gemmepi_scale *scale, int may_vary) {
-    if (one_in(3))
-        scale->mode = (gemmepi_scale_mode)(may_vary ? below(5) : below(2));
-    if (scale->mode && one_in(3))
-        scale->batch_stride = extent();
-}
-
-static gemmepi_epilogue any_epilogue(void) {
-    static const gemmepi_epilogue flags[] = {
-        0,
-        GEMMEPI_BIAS,
-        GEMMEPI_BGRAD,
-        GEMMEPI_BGRAD_A,
-        GEMMEPI_BGRAD_B,
-        GEMMEPI_BIAS | GEMMEPI_AUX,
-        GEMMEPI_BACKWARD,
-        GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
-        GEMMEPI_GATED,
-        GEMMEPI_GATED | GEMMEPI_BACKWARD,
-        GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
-        GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD,
-        GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM,
-        GEMMEPI_RESIDUAL,
-        GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD};
-    gemmepi_epilogue epilogue = flags[below((int)GEMMEPI__COUNT(flags))];
-    if (!(epilogue & GEMMEPI_BGRAD) || epilogue & GEMMEPI_BACKWARD)
-        epilogue |= (gemmepi_epilogue)(one_in(2) ? 0 : below(4));
-    return epilogue;
-}
-
-static gemmepi_matmul_desc any_product(void) {
-    gemmepi_matmul_desc desc;
-    gemmepi_dtype a = any_dtype(), b = one_in(4) && a != GEMMEPI_F64 ? any_dtype() : a;
-    int64_t e[4];
-    memset(&desc, 0, sizeof desc);
-    extents(e, 4);
-    desc.m = e[0], desc.n = e[1], desc.k = e[2], desc.batch = one_in(2) ? 1 : e[3];
-    desc.order = one_in(3) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
-    desc.epilogue = any_epilogue();
-    if (desc.epilogue & GEMMEPI_GATED)
-        desc.n &= ~(int64_t)1, desc.m &= ~(int64_t)1;
-    desc.a = matrix(a, desc.m, desc.k, desc.order == GEMMEPI_ROW_MAJOR);
-    desc.b = matrix(b, desc.k, desc.n, desc.order == GEMMEPI_ROW_MAJOR);
-    choose_scale(&desc.a.scale, 1);
-    choose_scale(&desc.b.scale, 1);
-    desc.d.dtype = a == GEMMEPI_F64 ? a : one_in(2) ? GEMMEPI_DTYPE_DEFAULT : any_dtype();
-    desc.d.batch_stride = times(desc.m, times(desc.n, 2));
-    if (one_in(2))
-        desc.d = matrix(desc.d.dtype, desc.m, desc.n, 0);
-    desc.aux.batch_stride = times((desc.m + 127) / 128 * 128, times((desc.n + 127) / 128 * 128, 2));
-    desc.residual.batch_stride = one_in(2) ? 0 : desc.aux.batch_stride;
-    desc.bias_grad.batch_stride = one_in(2) ? 0 : 2 * (desc.m > desc.n ? desc.m : desc.n);
-    desc.flags = one_in(4) ? GEMMEPI_AMAX_D : one_in(4) ? GEMMEPI_DEVICE_SCALARS : 0;
-    desc.flags |= one_in(4) ? GEMMEPI_BATCH_INVARIANT : 0;
-    desc.alignment = one_in(3) ? (size_t)1 << below(9) : 0;
-    return desc;
-}
-
-static void give_pointers(const gemmepi__problem *problem, gemmepi_matmul_args *args) {
-    char *at[GEMMEPI__OPERANDS];
-    int operand, swap = problem->exchanged;
-    memset(args, 0, sizeof *args);
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-        at[operand] = problem->used >> operand & 1 ? address(operand) : NULL;
-    args->a = at[swap ? GEMMEPI__B : GEMMEPI__A];
-    args->b = at[swap ? GEMMEPI__A : GEMMEPI__B];
-    args->c = at[GEMMEPI__C];
-    args->d = at[GEMMEPI__D];
-    args->aux = at[GEMMEPI__AUX];
-    args->residual = at[GEMMEPI__RESIDUAL];
-    args->bias = at[GEMMEPI__BIAS];
-    args->bias_grad = at[GEMMEPI__BIAS_GRAD];
-    args->scale_a = (float *)(void *)at[swap ? GEMMEPI__SCALE_B : GEMMEPI__SCALE_A];
-    args->scale_b = (float *)(void *)at[swap ? GEMMEPI__SCALE_A : GEMMEPI__SCALE_B];
-    args->amax_d = at[GEMMEPI__AMAX_D];
-}
-
-static void one_product(void) {
-    static const double one = 1;
-    gemmepi_matmul_desc desc = any_product();
-    gemmepi_matmul_args args;
-    gemmepi__problem problem;
-    gemmepi_plan *plan = NULL;
-    gemmepi_plan_details details;
-    char text[2048];
-    gemmepi_status status = gemmepi_plan_matmul(context, &desc, &plan);
-    check_status(status, "planning");
-    if (status)
-        return;
-    planned++;
-    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK &&
-              gemmepi_plan_explain(plan, text, sizeof text) > 0,
-          "seed %llu", seed_here);
-    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "seed %llu",
-          seed_here);
-    give_pointers(&problem, &args);
-    if (one_in(2) && !(desc.flags & GEMMEPI_DEVICE_SCALARS))
-        args.beta = &one;
-    check_status(gemmepi_plan_prepare(plan, NULL), "preparing");
-    status = gemmepi_run_matmul(plan, &args, NULL);
-    check_status(status, "running");
-    ran += status == GEMMEPI_OK;
-    gemmepi_plan_destroy(plan);
-}
-
-static gemmepi_linear_desc any_layer(void) {
-    static const gemmepi_epilogue activations[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_TANH,
-                                                   GEMMEPI_SILU | GEMMEPI_GATED};
-    gemmepi_linear_desc desc;
-    gemmepi_dtype a = any_dtype();
-    int64_t e[4];
-    memset(&desc, 0, sizeof desc);
-    extents(e, 4);
-    desc.m = e[0], desc.n = e[1], desc.k = e[2], desc.batch = one_in(2) ? 1 : e[3];
-    desc.activation = activations[below((int)GEMMEPI__COUNT(activations))];
-    if (desc.activation & GEMMEPI_GATED)
-        desc.n &= ~(int64_t)1;
-    desc.order = one_in(4) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
-    desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS;
-    desc.flags |= one_in(4) ? GEMMEPI_BATCH_INVARIANT : 0;
-    if (one_in(3))
-        desc.flags = below(2) ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DBIAS;
-    if (one_in(2))
-        desc.flags |= GEMMEPI_LINEAR_BIAS;
-    if (desc.activation)
-        desc.flags |= one_in(2) ? GEMMEPI_LINEAR_SAVED : GEMMEPI_LINEAR_RECOMPUTE;
-    desc.a = matrix(a, desc.m, desc.k, desc.order == GEMMEPI_ROW_MAJOR);
-    desc.b = matrix(a, desc.k, desc.n, desc.order == GEMMEPI_ROW_MAJOR);
-    if (one_in(2))
-        desc.b.batch_stride = 0;
-    choose_scale(&desc.a.scale, 1);
-    choose_scale(&desc.b.scale, 1);
-    desc.y.batch_stride = desc.dy.batch_stride = times(desc.m, desc.n);
-    desc.preact.batch_stride = times((desc.m + 127) / 128 * 128, (desc.n + 127) / 128 * 128);
-    desc.da.batch_stride = times(desc.m, desc.k);
-    desc.db.batch_stride = desc.b.batch_stride ? times(desc.k, desc.n) : 0;
-    desc.bias.batch_stride = desc.dbias.batch_stride = desc.b.batch_stride ? desc.n : 0;
-    return desc;
-}
-
-static void one_layer(void) {
-    gemmepi_linear_desc desc = any_layer();
-    gemmepi_linear_args args;
-    gemmepi_plan *layer = NULL;
-    int backward = below(2), t;
-    char *at[GEMMEPI__L_COUNT];
-    gemmepi_status status = backward ? gemmepi_plan_linear_backward(context, &desc, &layer)
-                                     : gemmepi_plan_linear(context, &desc, &layer);
-    check_status(status, "planning a layer");
-    if (status)
-        return;
-    planned++;
-    for (t = 0; t < GEMMEPI__L_COUNT; t++)
-        at[t] = address(t);
-    memset(&args, 0, sizeof args);
-    args.a = at[GEMMEPI__L_A], args.b = at[GEMMEPI__L_B], args.y = at[GEMMEPI__L_Y];
-    args.preact = desc.flags & GEMMEPI_LINEAR_SAVED ? at[GEMMEPI__L_PREACT] : NULL;
-    args.bias = desc.flags & GEMMEPI_LINEAR_BIAS ? at[GEMMEPI__L_BIAS] : NULL;
-    args.dy = at[GEMMEPI__L_DY];
-    args.da = desc.flags & GEMMEPI_LINEAR_DA ? at[GEMMEPI__L_DA] : NULL;
-    args.db = desc.flags & GEMMEPI_LINEAR_DB ? at[GEMMEPI__L_DB] : NULL;
-    args.dbias = desc.flags & GEMMEPI_LINEAR_DBIAS ? at[GEMMEPI__L_DBIAS] : NULL;
-    args.scale_a = desc.a.scale.mode ? (float *)(void *)address(20) : NULL;
-    args.scale_b = desc.b.scale.mode ? (float *)(void *)address(21) : NULL;
-    check_status(gemmepi_plan_prepare(layer, NULL), "preparing a layer");
-    status =
-        backward ? gemmepi_run_linear_backward(layer, &args, NULL) : gemmepi_run_linear(layer, &args, NULL);
-    check_status(status, "running a layer");
-    ran += status == GEMMEPI_OK;
-    gemmepi_plan_destroy(layer);
-}
-
-/* >>element-wise */
-
-typedef struct operands {
-    int64_t shape[4][8], stride[4][8];
-    gemmepi_tensor tensor[4];
-} operands;
-
-static gemmepi_tensor *any_tensor(operands *o, int i, gemmepi_dtype dtype, int rank, const int64_t *shape,
-                                  int is_output) {
-    gemmepi_tensor *tensor = &o->tensor[i];
-    int64_t dense = 1;
-    int d;
-    memset(tensor, 0, sizeof *tensor);
-    tensor->dtype = dtype;
-    tensor->rank = rank;
-    tensor->shape = o->shape[i];
-    for (d = rank - 1; d >= 0; d--) {
-        o->shape[i][d] = !is_output && one_in(8) ? 1 : shape[d];
-        o->stride[i][d] = is_output && !one_in(8) ? times(dense, 1 + one_in(8)) : stride_for(dense);
-        if (one_in(6))
-            o->stride[i][d] = -o->stride[i][d];
-        dense = times(o->stride[i][d] < 0 ? -o->stride[i][d] : o->stride[i][d], shape[d]);
-    }
-    if (!one_in(3))
-        tensor->stride = o->stride[i];
-    return tensor;
-}
-
-static void one_elementwise(void) {
-    static const gemmepi_operation operations[] = {GEMMEPI_OP_ACTIVATION, GEMMEPI_OP_ACTIVATION_BACKWARD,
-                                                   GEMMEPI_OP_GATED,      GEMMEPI_OP_LERP,
-                                                   GEMMEPI_OP_BIAS_GRAD,  GEMMEPI_OP_CAST};
-    gemmepi_elementwise_desc desc;
-    gemmepi_elementwise_args args;
-    gemmepi_plan *plan = NULL;
-    gemmepi_status status;
-    operands o;
-    gemmepi_dtype dtype = dtypes[below(4)], other = dtype;
-    int rank = 1 + below(5), sum = one_in(3), axis;
-    int64_t shape[8];
-    memset(&desc, 0, sizeof desc);
-    memset(&args, 0, sizeof args);
-    extents(shape, rank);
-    desc.operation = operations[below((int)GEMMEPI__COUNT(operations))];
-    desc.axis = axis = below(rank);
-    if (desc.operation == GEMMEPI_OP_CAST) {
-        other = dtypes[below(6)];
-        desc.flags = (uint64_t)(next() & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX |
-                                          GEMMEPI_CAST_K_IS_ROWS));
-        if (desc.flags & GEMMEPI_CAST_SCALE)
-            desc.flags &= ~GEMMEPI_CAST_Y_SCALE;
-        if (desc.flags)
-            desc.scale_mode = (gemmepi_scale_mode)below(5);
-        if (desc.scale_mode < GEMMEPI_SCALE_OUTER)
-            desc.flags &= ~GEMMEPI_CAST_K_IS_ROWS;
-    }
-    desc.a = any_tensor(&o, 0, dtype, rank, shape, sum);
-    args.a = address(0);
-    if (desc.operation == GEMMEPI_OP_ACTIVATION_BACKWARD) {
-        desc.activation = GEMMEPI_SILU;
-        desc.dy = any_tensor(&o, 1, dtype, rank, shape, 1);
-        desc.da = any_tensor(&o, 2, dtype, rank, o.shape[0], 1);
-        args.dy = address(1), args.da = address(2);
-    } else if (desc.operation == GEMMEPI_OP_BIAS_GRAD) {
-        desc.y = any_tensor(&o, 2, dtype, 1, shape + axis, 1);
-        args.y = address(2);
-    } else {
-        desc.y = any_tensor(&o, 2, other, rank, shape, 1);
-        args.y = address(2);
-        desc.activation = desc.operation == GEMMEPI_OP_GATED        ? GEMMEPI_SILU
-                          : desc.operation == GEMMEPI_OP_ACTIVATION ? GEMMEPI_GELU_ERF
-                                                                    : 0;
-    }
-    if (desc.operation == GEMMEPI_OP_LERP || desc.operation == GEMMEPI_OP_GATED) {
-        desc.b = any_tensor(&o, 1, dtype, rank, shape, 0);
-        args.b = address(1);
-        desc.axis = desc.operation == GEMMEPI_OP_GATED ? -1 : 0;
-    } else if (desc.operation != GEMMEPI_OP_BIAS_GRAD) {
-        desc.axis = 0;
-    }
-    args.weight = desc.operation == GEMMEPI_OP_LERP ? 0.25 : 0;
-    args.scale = desc.flags & GEMMEPI_CAST_SCALE ? (float *)(void *)address(3) : NULL;
-    args.y_scale = desc.flags & GEMMEPI_CAST_Y_SCALE ? (float *)(void *)address(4) : NULL;
-    args.amax = desc.flags & GEMMEPI_CAST_AMAX ? address(5) : NULL;
-    status = gemmepi_plan_elementwise(context, &desc, &plan);
-    check_status(status, "planning an operation");
-    if (status)
-        return;
-    planned++;
-    check_status(gemmepi_plan_prepare(plan, NULL), "preparing an operation");
-    status = gemmepi_run_elementwise(plan, &args, NULL);
-    check_status(status, "running an operation");
-    ran += status == GEMMEPI_OK;
-    gemmepi_plan_destroy(plan);
-}
-
-/* >>the tests */
-
-static void open_gpu(int arch, unsigned routes) {
-    gemmepi_config config = fake_config();
-    config.routes = routes;
+static gemmepi_context *open_one(gemmepi_context **place, int device, int arch, unsigned taken) {
+    static gemmepi_config config;
+    if (!are_open)
+        config = fake_config();
+    are_open = 1;
     config.allocator.alloc = NULL, config.allocator.free = NULL;
+    config.device = device;
+    config.routes = taken;
     gpu.other_arch = arch;
     gpu.largest_block = 1 << 24;
     gpu.is_untouched = 1;
-    context = open_fake(&config);
+    if (!*place)
+        *place = open_fake(&config);
+    return *place;
 }
 
-static void open_any_gpu(void) {
-    static const int archs[] = {90, 80, 75, 100, 90, 89};
-    static const unsigned routes[] = {0, 0, NOT_FUSED, 1u << GEMMEPI_ROUTE_PLAIN, 1u << GEMMEPI_ROUTE_FUSED};
-    int arch = archs[below((int)GEMMEPI__COUNT(archs))];
-    open_gpu(arch, routes[below((int)GEMMEPI__COUNT(routes))]);
+static gemmepi_context *any_context(int on_host) {
+    int a = below(ARCHS), r = below(CHOICES_OF_ROUTES);
+    return on_host ? open_one(&host, GEMMEPI_DEVICE_HOST, 0, 0)
+                   : open_one(&contexts[a][r], GEMMEPI_DEVICE(0), archs[a], routes[r]);
 }
 
+/* >>pointers */
+
+#define SLOT_BYTES ((size_t)1 << 28)
+enum { SLOTS = 32 + 3 * MOST_DRAWN_OPERANDS, POISON = 64 };
+
+static int on_host;
+static unsigned char used_slots[SLOTS];
+
+/* The middle of a part of the host's memory, whose pages are there once they are touched. */
+static char *slot(int i) {
+    static char *all;
+    char *here;
+    size_t k;
+    if (!all) {
+        void *mapped = mmap(NULL, SLOTS * SLOT_BYTES, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (mapped == MAP_FAILED) {
+            printf("the system gives no memory\n");
+            exit(1);
+        }
+        all = (char *)mapped;
+    }
+    here = all + (size_t)i * SLOT_BYTES + SLOT_BYTES / 2;
+    if (!used_slots[i])
+        for (k = 0; k < 4096; k++)
+            here[k] = (char)(k * 37 + k / 251 + (size_t)i);
+    used_slots[i] = 1;
+    return here;
+}
+
+static void drop_slots(void) {
+    int i;
+    for (i = 0; i < SLOTS; i++)
+        if (used_slots[i])
+            madvise(slot(i) - SLOT_BYTES / 2, SLOT_BYTES, MADV_DONTNEED);
+    memset(used_slots, 0, sizeof used_slots);
+}
+
+/* Tensors far apart, now and then on top of each other, or where nothing may begin. */
+static char *address(int i) {
+    uint64_t at = ((uint64_t)1 << 48) + ((uint64_t)(i % 31) << 59) + ((uint64_t)(i / 31) << 50);
+    if (on_host)
+        return slot(one_in(16) ? below(SLOTS) : i) + (one_in(16) ? below(256) : 0);
+    if (one_in(12))
+        at = ((uint64_t)1 << 48) + ((uint64_t)below(2) << 59) + 256 * next() % ((uint64_t)1 << below(58));
+    return (char *)(uintptr_t)(one_in(30) ? next() : at);
+}
+
+static union {
+    gemmepi_matmul_args product;
+    gemmepi_grouped_args grouped;
+    gemmepi_linear_args layer;
+    gemmepi_elementwise_args operation;
+} args;
+
+static void *operand_pointers[MOST_DRAWN_OPERANDS], *operand_amax[MOST_DRAWN_OPERANDS];
+static const float *operand_scales[MOST_DRAWN_OPERANDS];
+static double numbers[2];
+
+typedef struct field {
+    const char *name;
+    size_t place;
+} field;
+
+#define OF(type, name) \
+    { #name, offsetof(type, name) }
+#define OF_PRODUCT(name) \
+    { #name, offsetof(gemmepi_grouped_args, product.name) }
+/* gemmepi_grouped_args begins with product */
+static const field fields_of_products[] = {OF_PRODUCT(a),
+                                           OF_PRODUCT(b),
+                                           OF_PRODUCT(c),
+                                           OF_PRODUCT(d),
+                                           OF_PRODUCT(bias),
+                                           OF_PRODUCT(aux),
+                                           OF_PRODUCT(bias_grad),
+                                           OF_PRODUCT(residual),
+                                           OF_PRODUCT(scale_a),
+                                           OF_PRODUCT(scale_b),
+                                           OF_PRODUCT(scale_c),
+                                           OF_PRODUCT(scale_d),
+                                           OF_PRODUCT(scale_aux),
+                                           OF_PRODUCT(scale_residual),
+                                           OF_PRODUCT(amax_d),
+                                           OF_PRODUCT(amax_aux),
+                                           OF_PRODUCT(found_scale_d),
+                                           OF_PRODUCT(amax_history),
+                                           OF_PRODUCT(alpha),
+                                           OF_PRODUCT(beta),
+                                           OF_PRODUCT(operands),
+                                           OF_PRODUCT(operand_scales),
+                                           OF_PRODUCT(operand_amax),
+                                           OF(gemmepi_grouped_args, ends),
+                                           OF(gemmepi_grouped_args, index_a),
+                                           OF(gemmepi_grouped_args, index_b),
+                                           OF(gemmepi_grouped_args, index_d),
+                                           OF(gemmepi_grouped_args, weights),
+                                           {NULL, 0}};
+#define OF_LAYER(name) OF(gemmepi_linear_args, name)
+static const field fields_of_layers[] = {OF_LAYER(a),
+                                         OF_LAYER(b),
+                                         OF_LAYER(bias),
+                                         OF_LAYER(y),
+                                         OF_LAYER(preact),
+                                         OF_LAYER(dy),
+                                         OF_LAYER(da),
+                                         OF_LAYER(db),
+                                         OF_LAYER(dbias),
+                                         OF_LAYER(scale_a),
+                                         OF_LAYER(scale_b),
+                                         OF_LAYER(scale_y),
+                                         OF_LAYER(scale_preact),
+                                         OF_LAYER(scale_dy),
+                                         OF_LAYER(found_scale_y),
+                                         OF_LAYER(amax_history),
+                                         OF_LAYER(operands),
+                                         OF_LAYER(operand_scales),
+                                         {NULL, 0}};
+#define OF_OPERATION(name) OF(gemmepi_elementwise_args, name)
+static const field fields_of_operations[] = {OF_OPERATION(a),
+                                             OF_OPERATION(b),
+                                             OF_OPERATION(w),
+                                             OF_OPERATION(dy),
+                                             OF_OPERATION(y),
+                                             OF_OPERATION(da),
+                                             OF_OPERATION(db),
+                                             OF_OPERATION(dw),
+                                             OF_OPERATION(scale),
+                                             OF_OPERATION(y_scale),
+                                             OF_OPERATION(amax),
+                                             OF_OPERATION(y_transposed),
+                                             OF_OPERATION(y_transposed_scale),
+                                             OF_OPERATION(operands),
+                                             OF_OPERATION(operand_scales),
+                                             OF_OPERATION(operand_amax),
+                                             {NULL, 0}};
+
+static const field *fields_here(void) {
+    return drawn.kind == OPERATION                           ? fields_of_operations
+           : drawn.kind == FORWARD || drawn.kind == BACKWARD ? fields_of_layers
+                                                             : fields_of_products;
+}
+
+/* Running sums of groups and rows that are there, most times. */
+static void write_list(char *at, int is_ends) {
+    int32_t value = 0;
+    int i;
+    for (i = 0; i < 256; i++) {
+        value = is_ends ? value + below(3) : below(12);
+        memcpy(at + 4 * i, &value, sizeof value);
+    }
+}
+
+static void *pointer_for(const char *name, int number) {
+    int is_scalar = strcmp(name, "alpha") == 0 || strcmp(name, "beta") == 0;
+    char *at;
+    if (strcmp(name, "operands") == 0)
+        return operand_pointers;
+    if (strcmp(name, "operand_scales") == 0)
+        return (void *)operand_scales;
+    if (strcmp(name, "operand_amax") == 0)
+        return operand_amax;
+    if (is_scalar && !(drawn.desc.product.flags & GEMMEPI_DEVICE_SCALARS))
+        return &numbers[name[0] == 'b'];
+    at = address(number);
+    if (on_host && (strcmp(name, "ends") == 0 || strncmp(name, "index", 5) == 0))
+        write_list(at, name[0] == 'e');
+    return at;
+}
+
+/* Puts the pointer there, or takes it away: args.NAME, or element `index` of args.NAME. */
+static int set_argument(const char *name, int index, int is_given) {
+    const field *f = fields_here();
+    void *pointer = NULL;
+    for (; f->name && strcmp(f->name, name) != 0; f++)
+        continue;
+    if (!f->name || index >= MOST_DRAWN_OPERANDS)
+        return 0;
+    if (is_given || index >= 0)
+        pointer = pointer_for(name, (int)(f - fields_here()));
+    memcpy((char *)&args + f->place, &pointer, sizeof pointer);
+    if (index < 0)
+        return 1;
+    pointer = !is_given                                                        ? NULL
+              : name[7] == 's' && drawn.operands[index].kind == GEMMEPI_NUMBER ? (void *)&numbers[0]
+                                                                               : address(30 + index);
+    if (strcmp(name, "operand_scales") == 0)
+        operand_scales[index] = (const float *)pointer;
+    else
+        (strcmp(name, "operands") == 0 ? operand_pointers : operand_amax)[index] = pointer;
+    return 1;
+}
+
+/* Does what a sentence says of args, if it is that a pointer is missing or one too many. */
+static int heed(const char *sentence) {
+    char name[40];
+    int index = -1, length = 0;
+    if (strncmp(sentence, "args.", 5) != 0)
+        return 0;
+    sentence += strncmp(sentence, "args.product.", 13) == 0 ? 13 : 5;
+    if (sscanf(sentence, "%39[a-z_]%n", name, &length) != 1)
+        return 0;
+    sentence += length;
+    if (sscanf(sentence, "[%d]", &index) == 1)
+        sentence = strchr(sentence, ']') + 1;
+    if (strncmp(sentence, " (of ", 5) == 0)
+        sentence = strchr(sentence, ')') + 1;
+    if (strncmp(sentence, " is NULL", 8) == 0)
+        return set_argument(name, index, 1);
+    return strncmp(sentence, " is given", 9) == 0 && set_argument(name, index, 0);
+}
+
+/* >>calls of each kind */
+
+static gemmepi_status plan_drawn(gemmepi_context *context, gemmepi_plan **plan) {
+    switch (drawn.kind) {
+    case PRODUCT:
+        return gemmepi_plan_matmul(context, &drawn.desc.product, plan);
+    case GROUPED:
+        return gemmepi_plan_grouped(context, &drawn.desc.grouped, plan);
+    case FORWARD:
+        return gemmepi_plan_linear(context, &drawn.desc.layer, plan);
+    case BACKWARD:
+        return gemmepi_plan_linear_backward(context, &drawn.desc.layer, plan);
+    default:
+        return gemmepi_plan_elementwise(context, &drawn.desc.operation, plan);
+    }
+}
+
+static gemmepi_status run_drawn(const gemmepi_plan *plan) {
+    switch (drawn.kind) {
+    case PRODUCT:
+        return gemmepi_run_matmul(plan, &args.product, NULL);
+    case GROUPED:
+        return gemmepi_run_grouped(plan, &args.grouped, NULL);
+    case FORWARD:
+        return gemmepi_run_linear(plan, &args.layer, NULL);
+    case BACKWARD:
+        return gemmepi_run_linear_backward(plan, &args.layer, NULL);
+    default:
+        return gemmepi_run_elementwise(plan, &args.operation, NULL);
+    }
+}
+
+static gemmepi_status call_drawn(gemmepi_context *context) {
+    switch (drawn.kind) {
+    case PRODUCT:
+        return gemmepi_matmul(context, &drawn.desc.product, &args.product, NULL);
+    case GROUPED:
+        return gemmepi_grouped(context, &drawn.desc.grouped, &args.grouped, NULL);
+    case FORWARD:
+        return gemmepi_linear(context, &drawn.desc.layer, &args.layer, NULL);
+    case BACKWARD:
+        return gemmepi_linear_backward(context, &drawn.desc.layer, &args.layer, NULL);
+    default:
+        return gemmepi_elementwise(context, &drawn.desc.operation, &args.operation, NULL);
+    }
+}
+
+static gemmepi_status precompile_drawn(gemmepi_context *context) {
+    gemmepi_any_desc any;
+    memset(&any, 0, sizeof any);
+    any.matmul = drawn.kind == PRODUCT ? &drawn.desc.product : NULL;
+    any.grouped = drawn.kind == GROUPED ? &drawn.desc.grouped : NULL;
+    any.linear = drawn.kind == FORWARD ? &drawn.desc.layer : NULL;
+    any.linear_backward = drawn.kind == BACKWARD ? &drawn.desc.layer : NULL;
+    any.elementwise = drawn.kind == OPERATION ? &drawn.desc.operation : NULL;
+    return gemmepi_precompile(context, &any, 1, 1, NULL, NULL);
+}
+
+static void give_workspace(void *workspace, size_t size) {
+    if (drawn.kind == PRODUCT || drawn.kind == GROUPED)
+        args.product.workspace = workspace, args.product.workspace_size = size;
+    else if (drawn.kind == OPERATION)
+        args.operation.workspace = workspace, args.operation.workspace_size = size;
+    else
+        args.layer.workspace = workspace, args.layer.workspace_size = size;
+}
+
+/* >>what holds of each */
+
+static void check_explained(const gemmepi_plan *plan, gemmepi_plan_details *details) {
+    static char explanation[1 << 16], beginning[64];
+    size_t length = gemmepi_plan_explain(plan, explanation, sizeof explanation);
+    CHECK(gemmepi_plan_info(plan, details) == GEMMEPI_OK, "seed %llu: %s", seed_here, gemmepi_last_error());
+    CHECK(length > 0 && length < sizeof explanation && strlen(explanation) == length, "seed %llu: %lu bytes",
+          seed_here, (unsigned long)length);
+    CHECK(!strstr(explanation, "(null)"), "seed %llu: %s", seed_here, explanation);
+    CHECK(gemmepi_plan_explain(plan, beginning, sizeof beginning) == length &&
+              strlen(beginning) < sizeof beginning && strncmp(explanation, beginning, strlen(beginning)) == 0,
+          "seed %llu: %s", seed_here, beginning);
+}
+
+static long work_done(void) {
+    return gpu.launches + gpu.products + gpu.memsets + gpu.copies;
+}
+
+/* Whether all of it is in the host's memory. Of what is spoiled only that is known which a product's plan says. */
+static int fits_host(const gemmepi_plan *plan) {
+    const gemmepi__problem *problem = &((const gemmepi__matmul_plan *)plan)->problem;
+    int operand;
+    if (!drawn.is_spoiled)
+        return 1;
+    if (drawn.kind != PRODUCT || problem->formula)
+        return 0;
+    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+        if (problem->views[operand].bytes > (int64_t)SLOT_BYTES / 2)
+            return 0;
+    return times(times(problem->m, problem->n), times(problem->k + 1, problem->batch)) < 1 << 22;
+}
+
+static gemmepi_status run_heeding(const gemmepi_plan *plan) {
+    gemmepi_status status;
+    int turns;
+    for (turns = 0; turns < 100; turns++) {
+        long before = work_done();
+        status = run_drawn(plan);
+        if (!status)
+            return status;
+        CHECK(work_done() == before, "seed %llu: refused, and %ld calls were made: %s", seed_here,
+              work_done() - before, gemmepi_last_error());
+        if (status != GEMMEPI_INVALID_ARGUMENT || !heed(gemmepi_last_error()))
+            return status;
+    }
+    CHECK(turns < 100, "seed %llu: there is no end of refusals: %s", seed_here, gemmepi_last_error());
+    return status;
+}
+
+/* A byte less than the plan tells is refused, what it tells is enough, and is all that is taken. */
+static void check_workspace(const gemmepi_plan *plan, size_t size) {
+    char *workspace = (char *)(uintptr_t)((uint64_t)1 << 38);
+    long before = work_done(), products = gpu.products, allocations_before = gpu.device_allocations;
+    gemmepi_status status;
+    if (size == 0 || size > (size_t)1 << 37)
+        return;
+    give_workspace(workspace, size - 1);
+    status = run_drawn(plan);
+    CHECK(status == GEMMEPI_BUFFER_TOO_SMALL && work_done() == before,
+          "seed %llu: with %lu bytes less than %lu: %s, %s", seed_here, 1ul, (unsigned long)size,
+          gemmepi_status_name(status), gemmepi_last_error());
+    give_workspace(workspace, size);
+    status = run_drawn(plan);
+    CHECK(status == GEMMEPI_OK, "seed %llu: with its workspace: %s", seed_here, gemmepi_last_error());
+    CHECK(gpu.device_allocations == allocations_before, "seed %llu: a run allocates", seed_here);
+    CHECK(gpu.products == products || !gpu.last_workspace_size ||
+              ((char *)gpu.last_workspace >= workspace &&
+               (char *)gpu.last_workspace + gpu.last_workspace_size <= workspace + size),
+          "seed %llu: cuBLASLt has %lu bytes of workspace beyond the plan's %lu", seed_here,
+          (unsigned long)gpu.last_workspace_size, (unsigned long)size);
+    give_workspace((char *)((uintptr_t)address(below(SLOTS)) & ~(uintptr_t)255),
+                   size); /* over a tensor, maybe */
+    before = work_done();
+    status = run_drawn(plan);
+    CHECK(!status || work_done() == before, "seed %llu: refused, and %ld calls were made: %s", seed_here,
+          work_done() - before, gemmepi_last_error());
+    give_workspace(NULL, 0);
+}
+
+static void run_plan(gemmepi_context *context, const gemmepi_plan *plan, size_t workspace) {
+    static const double scalars[] = {1, 0, -0.5, 3};
+    gemmepi_status status;
+    memset(&args, 0, sizeof args);
+    memset(operand_pointers, 0, sizeof operand_pointers);
+    memset(operand_scales, 0, sizeof operand_scales);
+    memset(operand_amax, 0, sizeof operand_amax);
+    numbers[0] = scalars[below(4)], numbers[1] = scalars[below(4)];
+    if (drawn.kind <= GROUPED && one_in(3))
+        set_argument("alpha", -1, 1);
+    if (drawn.kind <= GROUPED && one_in(3))
+        set_argument("beta", -1, 1);
+    status = gemmepi_plan_prepare(plan, NULL);
+    check_status(status, "preparing");
+    status = run_heeding(plan);
+    if (!status) {
+        ran[drawn.kind]++;
+        if (!on_host)
+            check_workspace(plan, workspace);
+    }
+    check_status(status, "running");
+    if (one_in(4))
+        check_status(call_drawn(context), "calling");
+}
+
+static void one_case(void) {
+    gemmepi_context *context;
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = (gemmepi_plan *)&details; /* garbage */
+    gemmepi_status status;
+    on_host = draw_is_modest = one_in(4);
+    context = any_context(on_host);
+    gpu.archs_told = gpu.compilations = 0;
+    draw_desc((kind)below(KINDS));
+    (void)gemmepi__fail(GEMMEPI_OK, "%s", "");
+    status = plan_drawn(context, &plan);
+    CHECK(!status == (plan != NULL), "seed %llu: status %s, and the plan is %p", seed_here,
+          gemmepi_status_name(status), (void *)plan);
+    check_status(status, "planning");
+    if (one_in(8)) {
+        gemmepi_status ahead = precompile_drawn(context);
+        CHECK(!ahead == !status, "seed %llu: planning is %s, precompiling %s", seed_here,
+              gemmepi_status_name(status), gemmepi_status_name(ahead));
+        check_status(ahead, "precompiling");
+    }
+    if (drawn.kind == PRODUCT) {
+        gemmepi_epilogue_needs needs;
+        check_status(gemmepi_epilogue_info(&drawn.desc.product, &needs), "asking of the epilogue");
+    }
+    if (status) {
+        refused[drawn.kind]++;
+        return;
+    }
+    planned[drawn.kind]++;
+    check_explained(plan, &details);
+    if (!on_host || fits_host(plan))
+        run_plan(context, plan, details.workspace_size);
+    gemmepi_plan_destroy(plan);
+    if (on_host)
+        drop_slots();
+}
+
+#ifdef GEMMEPI_LIBFUZZER
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static long cases;
+    if (!corpus_count)
+        read_corpus();
+    draw_from_bytes(data, size);
+    one_case();
+    if (++cases % 500 == 0)
+        close_all();
+    if (test_failures_here)
+        abort();
+    return 0;
+}
+#else
 static double milliseconds(void) {
     return 1e3 * (double)clock() / CLOCKS_PER_SEC;
 }
 
 /* Compiling is a fake, but its key is computed: a few milliseconds for each kernel. */
-static void cases(void (*one)(void)) {
-    uint64_t i;
-    planned = ran = 0;
-    for (i = 0; i < count_of_cases; i++) {
-        double began, took;
-        long compiled;
-        state = seed_here = first + i;
-        next();
-        if (!context || i % 500 == 0 || count_of_cases == 1) {
-            gemmepi_destroy(context);
-            state = seed_here / 500 * 500;
-            open_any_gpu();
-            state = seed_here;
-            next();
-        }
-        compiled = gpu.compilations;
-        began = milliseconds();
-        one();
-        took = milliseconds() - began;
-        CHECK(took < MOST_MILLISECONDS + 80 * (double)(gpu.compilations - compiled), "seed %llu took %.0f ms",
-              seed_here, took);
+static void timed_case(void) {
+    double began = milliseconds(), took;
+    one_case();
+    took = milliseconds() - began;
+    CHECK(took < MOST_MILLISECONDS + 80 * (double)(gpu.compilations), "seed %llu took %.0f ms", seed_here,
+          took);
+}
+
+static void run_seed(const unsigned char *bytes, size_t size) {
+    draw_from_bytes(bytes, size);
+    seed_here = 0;
+    timed_case();
+    close_all();
+}
+
+static void what_found_something_is_found_no_more(void) {
+    int count;
+    read_corpus();
+    count = run_seeds("tests/unit/planning_fuzz_seeds.txt", run_seed);
+    CHECK(count > 10, "there are %d seeds", count);
+}
+
+static void descs_of_every_kind_are_refused_in_words_or_run(void) {
+    int i;
+    if (!corpus_count)
+        read_corpus();
+    for (seed_here = first; seed_here < first + count_of_cases; seed_here++) {
+        draw_from_seed(seed_here);
+        timed_case();
+        if (seed_here % 500 == 0)
+            close_all();
     }
-    gemmepi_destroy(context);
-    context = NULL;
-    CHECK(gpu.wrong_context == 0 && gpu.device_blocks == 0, "%ld blocks are left", gpu.device_blocks);
-    if (count_of_cases >= 1000)
-        CHECK(planned > (long)count_of_cases / 10 && ran > (long)count_of_cases / 20,
-              "only %ld planned and %ld ran", planned, ran);
+    close_all();
+    for (i = 0; i < KINDS && count_of_cases >= 1000; i++)
+        CHECK(planned[i] > (long)count_of_cases / 100 && ran[i] > (long)count_of_cases / 200 &&
+                  refused[i] > (long)count_of_cases / 200,
+              "kind %d: only %ld planned, %ld ran, %ld refused", i, planned[i], ran[i], refused[i]);
 }
 
 /* Its tiles times its items are 2^64. */
 static void sums_of_more_tiles_than_a_number_has_are_refused_or_planned(void) {
+    gemmepi_context *context = open_one(&contexts[0][0], GEMMEPI_DEVICE(0), archs[0], routes[0]);
     gemmepi_matmul_desc desc;
     gemmepi_plan *plan = NULL;
-    open_gpu(90, 0);
     memset(&desc, 0, sizeof desc);
     desc.n = (int64_t)1 << 45;
     desc.batch = 1 << 24;
     desc.epilogue = GEMMEPI_BGRAD_B;
     check_status(gemmepi_plan_matmul(context, &desc, &plan), "planning");
     gemmepi_plan_destroy(plan);
-    gemmepi_destroy(context);
-    context = NULL;
+    close_all();
 }
 
 /* Lines of 2 bytes, 12 and 8 bytes apart: they meet, or never do, and 2^32 of them are not walked. */
 static void whether_2_to_32_lines_overlap_takes_no_time(void) {
+    gemmepi_context *context = open_one(&contexts[0][2], GEMMEPI_DEVICE(0), archs[0], routes[2]);
     gemmepi_matmul_desc desc;
     gemmepi_matmul_args args;
     gemmepi_plan *plan = NULL;
     double began;
-    open_gpu(90, 1u << GEMMEPI_ROUTE_PLAIN);
     memset(&desc, 0, sizeof desc);
     memset(&args, 0, sizeof args);
     desc.m = (int64_t)1 << 32;
@@ -482,18 +600,7 @@ static void whether_2_to_32_lines_overlap_takes_no_time(void) {
           gemmepi_last_error());
     CHECK(milliseconds() - began < 10, "%.0f ms", milliseconds() - began);
     gemmepi_plan_destroy(plan);
-    gemmepi_destroy(context);
-    context = NULL;
-}
-
-static void products_of_any_size_are_refused_or_run(void) {
-    cases(one_product);
-}
-static void layers_of_any_size_are_refused_or_run(void) {
-    cases(one_layer);
-}
-static void elementwise_operations_of_any_size_are_refused_or_run(void) {
-    cases(one_elementwise);
+    close_all();
 }
 
 int main(int argc, char **argv) {
@@ -503,8 +610,9 @@ int main(int argc, char **argv) {
         first = strtoull(argv[2], NULL, 10);
     RUN(sums_of_more_tiles_than_a_number_has_are_refused_or_planned);
     RUN(whether_2_to_32_lines_overlap_takes_no_time);
-    RUN(products_of_any_size_are_refused_or_run);
-    RUN(layers_of_any_size_are_refused_or_run);
-    RUN(elementwise_operations_of_any_size_are_refused_or_run);
+    if (argc < 3)
+        RUN(what_found_something_is_found_no_more);
+    RUN(descs_of_every_kind_are_refused_in_words_or_run);
     return test_finish();
 }
+#endif

@@ -3,6 +3,7 @@
 #
 #   sanitized.sh formulas [COUNT] [SEED]     what reads text, with checks of memory and arithmetic
 #   sanitized.sh sizes                       sizes that no memory has, with checks of arithmetic
+#   sanitized.sh descs                       descs of every kind on the fake GPU and the host, and files, with the same checks
 #   sanitized.sh threads test|test-all       threads that share a context, with checks of what they share; test has one program of three
 . tests/compile/lines.sh
 : "${CC:=cc}"
@@ -51,6 +52,14 @@ sizes() {
     FLAGS='-std=c99 -O0 -w -fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all -I. -Itests -DGEMMEPI_IMPLEMENTATION=' IMPLEMENTATION=
     usable "$FLAGS" || return
     sanitized products/extreme_sizes
+}
+
+descs() {
+    FLAGS='-std=c99 -O1 -g -w -DMOST_MILLISECONDS=20000 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all'
+    FLAGS="$FLAGS -Isrc -Itests" IMPLEMENTATION=
+    usable "$FLAGS" || return
+    sanitized unit/planning_fuzz 6000
+    sanitized unit/files_fuzz 600
 }
 
 threads() {

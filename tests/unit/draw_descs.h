@@ -1,0 +1,501 @@
+/* Descs of every kind that fuzzers draw: good ones, most times, and some that are spoiled. */
+#ifndef GEMMEPI_TESTS_DRAW_DESCS_H
+#define GEMMEPI_TESTS_DRAW_DESCS_H
+
+#include "formula_texts.h"
+
+#include <ctype.h>
+
+typedef enum kind { PRODUCT, GROUPED, FORWARD, BACKWARD, OPERATION, KINDS } kind;
+
+enum { MOST_TENSORS = 9 + GEMMEPI__FORMULA_OPERANDS, MOST_DRAWN_OPERANDS = 40 };
+
+/* A desc and all that it points to. */
+static struct {
+    kind kind;
+    int is_spoiled;
+    union {
+        gemmepi_matmul_desc product;
+        gemmepi_grouped_desc grouped;
+        gemmepi_linear_desc layer;
+        gemmepi_elementwise_desc operation;
+    } desc;
+    gemmepi_operand operands[MOST_DRAWN_OPERANDS];
+    int operand_count, tensor_count;
+    gemmepi_tensor tensors[MOST_TENSORS];
+    int64_t shapes[MOST_TENSORS][8], strides[MOST_TENSORS][8];
+} drawn;
+
+static const gemmepi_dtype dtypes[] = {GEMMEPI_F32,  GEMMEPI_F64,  GEMMEPI_F16, GEMMEPI_BF16,
+                                       GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+
+static gemmepi_dtype any_dtype(void) {
+    return one_in(2) ? dtypes[below((int)GEMMEPI__COUNT(dtypes))] : GEMMEPI_BF16;
+}
+
+static gemmepi_matrix matrix(gemmepi_dtype dtype, int64_t rows, int64_t columns, int may_turn) {
+    gemmepi_matrix m;
+    int64_t line = columns;
+    memset(&m, 0, sizeof m);
+    m.dtype = dtype;
+    m.transposed = may_turn && one_in(2);
+    if (m.transposed)
+        line = rows;
+    m.ld = one_in(2) ? stride_for(line) : 0;
+    m.batch_stride = stride_for(times(m.ld ? m.ld : line, m.transposed ? columns : rows));
+    return m;
+}
+
+static int is_of_8_bits(gemmepi_dtype dtype) {
+    return dtype == GEMMEPI_E4M3 || dtype == GEMMEPI_E5M2 || dtype == GEMMEPI_I8;
+}
+
+/* Of a type that has none, too, which is refused. */
+static void choose_scale(gemmepi_matrix *m) {
+    if (one_in(is_of_8_bits(m->dtype) ? 2 : 30))
+        m->scale.mode = (gemmepi_scale_mode)below(5);
+    if (m->scale.mode && one_in(3))
+        m->scale.batch_stride = extent();
+}
+
+/* >>formulas */
+
+static const char *const plain_formulas[] = {"d = silu(v + 1)",
+                                             "d = silu(v + b)",
+                                             "d = relu(v) + r",
+                                             "d = r",
+                                             "d = v * sigmoid(k * v)",
+                                             "d = left(v) * silu(right(v))",
+                                             "d = even(v) * odd(v)",
+                                             "d = pair(left(v, 64) * p, right(v, 64), 64)",
+                                             "d = v * p; rs = row_sum(d)",
+                                             "d = v; cs = column_sum(d * d)",
+                                             "d = uniform(seed, 0) < 0.5 ? v : 0",
+                                             "al = all_sum(v * v)",
+                                             "d = gelu_tanh(v + b) * s",
+                                             "rt = row_logsumexp(v)",
+                                             "o = v; d = 2 * r + u * b"};
+
+static void draw_text(void) {
+    if (corpus_count && one_in(3))
+        snprintf(text, sizeof text, "%s", corpus[below(corpus_count)]);
+    else if (one_in(3))
+        make_text();
+    else
+        snprintf(text, sizeof text, "%s", plain_formulas[below((int)GEMMEPI__COUNT(plain_formulas))]);
+    if (one_in(10))
+        spoil_text();
+}
+
+/* What is optional of an operand that the text names. */
+static void draw_operand(gemmepi_operand *operand, int64_t rows, int64_t columns) {
+    if (operand->kind == GEMMEPI_NUMBER)
+        return;
+    if (operand->dtype == GEMMEPI_DTYPE_DEFAULT && one_in(3))
+        operand->dtype = any_dtype();
+    if (one_in(3) && operand->kind == GEMMEPI_FULL)
+        operand->ld = stride_for(columns);
+    if (one_in(2))
+        operand->batch_stride =
+            stride_for(operand->kind == GEMMEPI_FULL ? times(rows, times(columns, 2)) : columns);
+    if (!operand->output && one_in(10))
+        operand->row_period = 1 + below(9), operand->column_period = below(9);
+    if (is_of_8_bits(operand->dtype) && one_in(2))
+        operand->scale.mode = GEMMEPI_SCALE_TENSOR;
+    if (operand->output)
+        operand->accumulate = one_in(6), operand->amax = one_in(8);
+}
+
+/* Gradients of inputs, which a layer's backward writes. */
+static void draw_gradients(void) {
+    static const char *const names[][2] = {{"r", "d_r"}, {"u", "d_u"}, {"b", "d_b"},  {"p", "d_p"},
+                                           {"s", "d_s"}, {"h", "d_h"}, {"bh", "d_bh"}};
+    int i, j, inputs = drawn.operand_count;
+    for (i = 0; i < inputs; i++)
+        for (j = 0; j < (int)GEMMEPI__COUNT(names); j++)
+            if (strcmp(drawn.operands[i].name, names[j][0]) == 0 && one_in(2)) {
+                gemmepi_operand *gradient = &drawn.operands[drawn.operand_count++];
+                memset(gradient, 0, sizeof *gradient);
+                gradient->name = names[j][1];
+                gradient->kind = drawn.operands[i].kind, gradient->width = drawn.operands[i].width;
+                gradient->batch_stride = drawn.operands[i].batch_stride;
+                gradient->output = 1, gradient->accumulate = one_in(4);
+            }
+}
+
+/* Without a product what is read is an operand. */
+static void read_operand_for_value(void) {
+    char *at = text;
+    while ((at = strchr(at, 'v')) != NULL) {
+        int in_word =
+            (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_')) || isalnum((unsigned char)at[1]);
+        if (!in_word)
+            *at = 'r';
+        at++;
+    }
+}
+
+static void draw_formula(int64_t rows, int64_t columns, int has_value) {
+    int i;
+    draw_text();
+    if (!has_value)
+        read_operand_for_value();
+    memset(drawn.operands, 0, sizeof drawn.operands);
+    drawn.operand_count = operands_of(text, drawn.operands);
+    for (i = 0; i < drawn.operand_count; i++)
+        draw_operand(&drawn.operands[i], rows, columns);
+}
+
+/* >>products */
+
+static gemmepi_epilogue any_epilogue(void) {
+    static const gemmepi_epilogue flags[] = {
+        0,
+        GEMMEPI_BIAS,
+        GEMMEPI_BGRAD,
+        GEMMEPI_BGRAD_A,
+        GEMMEPI_BGRAD_B,
+        GEMMEPI_BIAS | GEMMEPI_AUX,
+        GEMMEPI_BACKWARD,
+        GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+        GEMMEPI_GATED,
+        GEMMEPI_GATED | GEMMEPI_AUX,
+        GEMMEPI_GATED | GEMMEPI_BACKWARD,
+        GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+        GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_BGRAD,
+        GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM,
+        GEMMEPI_RESIDUAL,
+        GEMMEPI_RESIDUAL | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD};
+    static const gemmepi_epilogue activations[] = {
+        GEMMEPI_NONE,       GEMMEPI_RELU, GEMMEPI_GELU_TANH,    GEMMEPI_GELU_ERF, GEMMEPI_SILU,
+        GEMMEPI_LEAKY_RELU, GEMMEPI_TANH, GEMMEPI_SQUARED_RELU, GEMMEPI_MISH,     GEMMEPI_HARDSWISH};
+    gemmepi_epilogue epilogue = flags[below((int)GEMMEPI__COUNT(flags))];
+    if (!(epilogue & GEMMEPI_BGRAD) || epilogue & GEMMEPI_BACKWARD)
+        epilogue |= activations[below((int)GEMMEPI__COUNT(activations))];
+    return epilogue;
+}
+
+static void draw_found_scale(gemmepi_matrix *d, uint64_t *flags, int *amax_history) {
+    d->dtype = one_in(2) ? GEMMEPI_E5M2 : GEMMEPI_E4M3;
+    d->scale.mode = (gemmepi_scale_mode)(1 + below(3));
+    if (d->scale.mode == GEMMEPI_SCALE_TENSOR)
+        *amax_history = 1 + below(9);
+    else
+        d->scale.batch_stride = one_in(2) ? extent() : 0;
+    *flags |= GEMMEPI_FIND_SCALE_D | (one_in(3) ? GEMMEPI_POWER_OF_TWO_SCALE : 0);
+    *flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_ACCUMULATE);
+}
+
+static gemmepi_matmul_desc any_product(int has_formula) {
+    gemmepi_matmul_desc desc;
+    gemmepi_dtype a = any_dtype(), b = one_in(4) && a != GEMMEPI_F64 ? any_dtype() : a;
+    int64_t e[4];
+    memset(&desc, 0, sizeof desc);
+    extents(e, 4);
+    desc.m = e[0], desc.n = e[1], desc.k = e[2], desc.batch = one_in(2) ? e[3] : 1;
+    desc.order = one_in(3) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+    desc.epilogue = any_epilogue();
+    if (desc.epilogue & GEMMEPI_GATED)
+        desc.n &= ~(int64_t)1, desc.m &= ~(int64_t)1;
+    desc.a = matrix(a, desc.m, desc.k, desc.order == GEMMEPI_ROW_MAJOR);
+    desc.b = matrix(b, desc.k, desc.n, desc.order == GEMMEPI_ROW_MAJOR);
+    choose_scale(&desc.a);
+    choose_scale(&desc.b);
+    desc.d.dtype = a == GEMMEPI_F64 ? a : one_in(2) ? any_dtype() : GEMMEPI_DTYPE_DEFAULT;
+    desc.d.batch_stride = times(desc.m, times(desc.n, 2));
+    if (one_in(2))
+        desc.d = matrix(desc.d.dtype, desc.m, desc.n, 0);
+    if (one_in(4))
+        desc.c = matrix(a == GEMMEPI_F64 ? a : any_dtype(), desc.m, desc.n, 0);
+    desc.flags = one_in(4) ? GEMMEPI_AMAX_D : one_in(4) ? GEMMEPI_DEVICE_SCALARS : 0;
+    desc.flags |= one_in(4) ? GEMMEPI_BATCH_INVARIANT : one_in(6) ? GEMMEPI_ACCUMULATE : 0;
+    if (one_in(4))
+        draw_found_scale(&desc.d, &desc.flags, &desc.amax_history);
+    desc.alignment = one_in(3) ? (size_t)1 << below(9) : 0;
+    if (has_formula) {
+        draw_formula(desc.m, desc.n, 1);
+        desc.epilogue = 0;
+        desc.flags &= ~GEMMEPI_ACCUMULATE;
+        desc.formula = text, desc.operands = drawn.operands, desc.operand_count = drawn.operand_count;
+        return desc;
+    }
+    desc.aux.batch_stride = times((desc.m + 127) / 128 * 128, times((desc.n + 127) / 128 * 128, 2));
+    desc.residual.batch_stride = one_in(2) ? desc.aux.batch_stride : 0;
+    desc.bias_grad.batch_stride = one_in(2) ? 2 * (desc.m > desc.n ? desc.m : desc.n) : 0;
+    return desc;
+}
+
+static gemmepi_grouped_desc any_groups(void) {
+    gemmepi_grouped_desc desc;
+    int is_of_k = one_in(3), has_formula = !is_of_k && one_in(3);
+    memset(&desc, 0, sizeof desc);
+    desc.product = any_product(has_formula);
+    desc.product.batch = one_in(2);
+    desc.product.order = GEMMEPI_ROW_MAJOR;
+    desc.product.epilogue &= ~(GEMMEPI_BGRAD | (is_of_k ? 0 : GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B));
+    if (!(desc.product.epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)))
+        desc.product.epilogue &= ~GEMMEPI_ACCUMULATE_BIAS_GRAD;
+    desc.product.flags &= ~GEMMEPI_BATCH_INVARIANT;
+    desc.product.a.batch_stride = desc.product.d.batch_stride = desc.product.c.batch_stride = 0;
+    desc.product.aux.batch_stride = desc.product.residual.batch_stride = desc.product.bias_grad.batch_stride =
+        0;
+    desc.product.b.batch_stride = one_in(3) ? desc.product.b.batch_stride : 0;
+    if (desc.product.flags & GEMMEPI_FIND_SCALE_D && !one_in(9)) {
+        desc.product.d.scale.mode = GEMMEPI_SCALE_VECTOR_128, desc.product.amax_history = 0;
+        desc.product.d.scale.batch_stride = 0;
+    }
+    desc.groups = 1 + below(one_in(8) ? 4096 : 9);
+    desc.grouping = is_of_k ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
+    desc.gather_a = one_in(4) ? extent() : 0;
+    if (is_of_k) {
+        desc.product.a.transposed = 1, desc.product.b.transposed = 0;
+        desc.product.a.ld = desc.product.b.ld = desc.product.b.batch_stride = 0;
+        desc.gather_b = one_in(4) ? extent() : 0;
+    } else if (!has_formula || one_in(20)) {
+        desc.scatter_d = one_in(4) ? extent() : 0;
+        desc.weighted = one_in(4);
+    }
+    if (desc.gather_a && !is_of_k)
+        desc.product.a.transposed = 0, desc.product.a.ld = 0;
+    return desc;
+}
+
+/* >>layers */
+
+static gemmepi_linear_desc any_layer(void) {
+    static const gemmepi_epilogue activations[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_TANH,
+                                                   GEMMEPI_SILU | GEMMEPI_GATED};
+    gemmepi_linear_desc desc;
+    gemmepi_dtype a = any_dtype();
+    int64_t e[4];
+    memset(&desc, 0, sizeof desc);
+    extents(e, 4);
+    desc.m = e[0], desc.n = e[1], desc.k = e[2], desc.batch = one_in(2) ? e[3] : 1;
+    desc.activation = activations[below((int)GEMMEPI__COUNT(activations))];
+    if (desc.activation & GEMMEPI_GATED)
+        desc.n &= ~(int64_t)1;
+    desc.order = one_in(4) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+    desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS;
+    desc.flags |= one_in(4) ? GEMMEPI_BATCH_INVARIANT : 0;
+    if (one_in(3))
+        desc.flags = below(2) ? GEMMEPI_LINEAR_DB : GEMMEPI_LINEAR_DBIAS;
+    if (one_in(2))
+        desc.flags |= GEMMEPI_LINEAR_BIAS;
+    desc.a = matrix(a, desc.m, desc.k, desc.order == GEMMEPI_ROW_MAJOR);
+    desc.b = matrix(a, desc.k, desc.n, desc.order == GEMMEPI_ROW_MAJOR);
+    if (one_in(2))
+        desc.b.batch_stride = 0;
+    choose_scale(&desc.a);
+    choose_scale(&desc.b);
+    desc.y.batch_stride = desc.dy.batch_stride = times(desc.m, desc.n);
+    desc.preact.batch_stride = times((desc.m + 127) / 128 * 128, (desc.n + 127) / 128 * 128);
+    desc.da.batch_stride = times(desc.m, desc.k);
+    desc.db.batch_stride = desc.b.batch_stride ? times(desc.k, desc.n) : 0;
+    desc.bias.batch_stride = desc.dbias.batch_stride = desc.b.batch_stride ? desc.n : 0;
+    if (one_in(6))
+        draw_found_scale(&desc.y, &desc.flags, &desc.amax_history);
+    if (one_in(3)) {
+        desc.activation = 0;
+        draw_formula(desc.m, desc.n, 1);
+        draw_gradients();
+        desc.formula = text, desc.operands = drawn.operands, desc.operand_count = drawn.operand_count;
+    }
+    if (desc.activation || desc.formula)
+        desc.flags |= one_in(2) ? GEMMEPI_LINEAR_SAVED : GEMMEPI_LINEAR_RECOMPUTE;
+    return desc;
+}
+
+/* >>element-wise */
+
+/* Broadcast now and then, unless it is an output. */
+static gemmepi_tensor *any_tensor(gemmepi_dtype dtype, int rank, const int64_t *shape, int is_output) {
+    int i = drawn.tensor_count++, d;
+    gemmepi_tensor *tensor = &drawn.tensors[i];
+    int64_t dense = 1;
+    memset(tensor, 0, sizeof *tensor);
+    tensor->dtype = dtype;
+    tensor->rank = rank;
+    tensor->shape = drawn.shapes[i];
+    for (d = rank - 1; d >= 0; d--) {
+        drawn.shapes[i][d] = !is_output && one_in(8) ? 1 : shape[d];
+        drawn.strides[i][d] = is_output && !one_in(8) ? times(dense, 1 + one_in(8)) : stride_for(dense);
+        if (one_in(6))
+            drawn.strides[i][d] = -drawn.strides[i][d];
+        dense = times(drawn.strides[i][d] < 0 ? -drawn.strides[i][d] : drawn.strides[i][d], shape[d]);
+    }
+    if (one_in(2))
+        tensor->stride = drawn.strides[i];
+    return tensor;
+}
+
+static void draw_cast(gemmepi_elementwise_desc *desc) {
+    desc->flags =
+        (next() & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS));
+    if (desc->flags & GEMMEPI_CAST_SCALE)
+        desc->flags &= ~GEMMEPI_CAST_Y_SCALE;
+    if (desc->flags)
+        desc->scale_mode = (gemmepi_scale_mode)below(5);
+    if (desc->scale_mode < GEMMEPI_SCALE_OUTER)
+        desc->flags &= ~GEMMEPI_CAST_K_IS_ROWS;
+}
+
+/* The tensors that the operation has, of one type most times. */
+static gemmepi_elementwise_desc any_operation(void) {
+    gemmepi_elementwise_desc desc;
+    gemmepi_dtype dtype = dtypes[below(4)];
+    int rank = below(6), axis = rank ? below(rank) : 0, sums;
+    int64_t shape[8] = {0}, turned[8] = {0};
+    memset(&desc, 0, sizeof desc);
+    extents(shape, rank ? rank : 1);
+    desc.operation = (gemmepi_operation)(1 + below(8));
+    desc.axis = desc.operation == GEMMEPI_OP_BIAS_GRAD || one_in(20) ? axis : 0;
+    sums = desc.operation == GEMMEPI_OP_BIAS_GRAD || one_in(3);
+    if (desc.operation <= GEMMEPI_OP_GATED_BACKWARD)
+        desc.activation = any_epilogue() & 0xff;
+    if (desc.operation != GEMMEPI_OP_LERP_BACKWARD || one_in(2))
+        desc.a = any_tensor(dtype, rank, shape, sums);
+    switch (desc.operation) {
+    case GEMMEPI_OP_GATED:
+    case GEMMEPI_OP_GATED_BACKWARD:
+        if (one_in(2))
+            desc.b = any_tensor(dtype, rank, shape, 0);
+        else
+            desc.axis = -1;
+        break;
+    case GEMMEPI_OP_LERP:
+    case GEMMEPI_OP_LERP_BACKWARD:
+        if (desc.a)
+            desc.b = any_tensor(dtype, rank, shape, 0);
+        if (one_in(2) || desc.b)
+            desc.w = any_tensor(dtype, rank, shape, 0);
+        break;
+    case GEMMEPI_OP_CAST:
+        draw_cast(&desc);
+        break;
+    default:
+        break;
+    }
+    if (desc.operation == GEMMEPI_OP_ACTIVATION_BACKWARD || desc.operation == GEMMEPI_OP_GATED_BACKWARD ||
+        desc.operation == GEMMEPI_OP_LERP_BACKWARD) {
+        desc.dy = any_tensor(dtype, rank, shape, 1);
+        desc.da = any_tensor(dtype, rank, desc.a ? desc.a->shape : shape, 1);
+        if (desc.b && one_in(2))
+            desc.db = any_tensor(dtype, rank, desc.b->shape, 1);
+        if (desc.w && desc.b && one_in(2))
+            desc.dw = any_tensor(dtype, rank, desc.w->shape, 1);
+        return desc;
+    }
+    if (desc.operation == GEMMEPI_OP_BIAS_GRAD) {
+        desc.y = any_tensor(dtype, 1, shape + axis, 1);
+        desc.flags = one_in(3) ? GEMMEPI_ACCUMULATE : 0;
+        return desc;
+    }
+    desc.y = any_tensor(desc.operation == GEMMEPI_OP_CAST ? dtypes[below(6)] : dtype, rank, shape, 1);
+    if (desc.operation == GEMMEPI_OP_CAST && rank >= 2 && one_in(3)) {
+        memcpy(turned, shape, sizeof turned);
+        turned[rank - 1] = shape[rank - 2], turned[rank - 2] = shape[rank - 1];
+        desc.y_transposed = any_tensor(desc.y->dtype, rank, turned, 1);
+    }
+    return desc;
+}
+
+static int64_t columns_of_width(int64_t columns, gemmepi_width width) {
+    return width == GEMMEPI_WIDTH_HALF     ? columns / 2
+           : width == GEMMEPI_WIDTH_DOUBLE ? times(columns, 2)
+                                           : columns;
+}
+
+/* Every operand with a tensor of its kind's shape. */
+static gemmepi_elementwise_desc any_formula_operation(void) {
+    gemmepi_elementwise_desc desc;
+    int64_t shape[8] = {1, 1};
+    int i, rank = 2 + below(3);
+    memset(&desc, 0, sizeof desc);
+    extents(shape, rank);
+    draw_formula(shape[rank - 2], shape[rank - 1], one_in(30));
+    for (i = 0; i < drawn.operand_count; i++) {
+        gemmepi_operand *operand = &drawn.operands[i];
+        int64_t own[8];
+        memcpy(own, shape, sizeof own);
+        own[rank - 1] = columns_of_width(own[rank - 1], operand->width);
+        if (operand->kind == GEMMEPI_PER_ROW || operand->kind == GEMMEPI_SCALAR)
+            own[rank - 1] = 1;
+        if (operand->kind == GEMMEPI_PER_COLUMN || operand->kind == GEMMEPI_SCALAR)
+            own[rank - 2] = 1;
+        operand->ld = operand->batch_stride = 0;
+        if (operand->row_period)
+            own[rank - 2] = operand->row_period;
+        if (operand->kind != GEMMEPI_NUMBER)
+            operand->tensor =
+                any_tensor(operand->dtype ? operand->dtype : GEMMEPI_F32, rank, own, operand->output);
+        if (operand->kind != GEMMEPI_NUMBER && operand->dtype == GEMMEPI_DTYPE_DEFAULT)
+            operand->dtype = operand->tensor->dtype;
+    }
+    if (has_word(text, "d"))
+        desc.y = any_tensor(dtypes[below((int)GEMMEPI__COUNT(dtypes))], rank, shape, 1);
+    desc.formula = text, desc.operands = drawn.operands, desc.operand_count = drawn.operand_count;
+    return desc;
+}
+
+/* >>any */
+
+#define POINTERS(type, ...) static const size_t pointers_of_##type[] = {__VA_ARGS__}
+POINTERS(product, offsetof(gemmepi_matmul_desc, formula), offsetof(gemmepi_matmul_desc, operands),
+         offsetof(gemmepi_matmul_desc, formula_value), offsetof(gemmepi_matmul_desc, formula_result));
+POINTERS(layer, offsetof(gemmepi_linear_desc, formula), offsetof(gemmepi_linear_desc, operands),
+         offsetof(gemmepi_linear_desc, formula_value), offsetof(gemmepi_linear_desc, formula_result));
+POINTERS(operation, offsetof(gemmepi_elementwise_desc, a), offsetof(gemmepi_elementwise_desc, b),
+         offsetof(gemmepi_elementwise_desc, w), offsetof(gemmepi_elementwise_desc, dy),
+         offsetof(gemmepi_elementwise_desc, y), offsetof(gemmepi_elementwise_desc, da),
+         offsetof(gemmepi_elementwise_desc, db), offsetof(gemmepi_elementwise_desc, dw),
+         offsetof(gemmepi_elementwise_desc, y_transposed), offsetof(gemmepi_elementwise_desc, formula),
+         offsetof(gemmepi_elementwise_desc, operands), offsetof(gemmepi_elementwise_desc, formula_result));
+POINTERS(operand, offsetof(gemmepi_operand, name), offsetof(gemmepi_operand, tensor));
+POINTERS(tensor, offsetof(gemmepi_tensor, data), offsetof(gemmepi_tensor, shape),
+         offsetof(gemmepi_tensor, stride));
+#define SPOIL(block, type) \
+    spoil(&(block), sizeof(block), pointers_of_##type, (int)GEMMEPI__COUNT(pointers_of_##type))
+
+/* One field of the desc, or of what it points to. */
+static void spoil_drawn(void) {
+    int which = below(4);
+    if (which == 1 && drawn.operand_count)
+        SPOIL(drawn.operands[below(drawn.operand_count)], operand);
+    else if (which == 2 && drawn.tensor_count)
+        SPOIL(drawn.tensors[below(drawn.tensor_count)], tensor);
+    else if (which == 3 && drawn.tensor_count)
+        (one_in(2) ? drawn.shapes : drawn.strides)[below(drawn.tensor_count)][below(8)] = (int64_t)garbage();
+    else if (drawn.kind == PRODUCT || drawn.kind == GROUPED)
+        SPOIL(drawn.desc.product, product);
+    else if (drawn.kind == OPERATION)
+        SPOIL(drawn.desc.operation, operation);
+    else
+        SPOIL(drawn.desc.layer, layer);
+    if (drawn.kind == GROUPED && one_in(2))
+        spoil(&drawn.desc.grouped.groups, sizeof drawn.desc.grouped - offsetof(gemmepi_grouped_desc, groups),
+              NULL, 0);
+}
+
+static void draw_desc(kind of_kind) {
+    memset(&drawn, 0, sizeof drawn);
+    drawn.kind = of_kind;
+    switch (of_kind) {
+    case PRODUCT:
+        drawn.desc.product = any_product(one_in(2));
+        break;
+    case GROUPED:
+        drawn.desc.grouped = any_groups();
+        break;
+    case OPERATION:
+        drawn.desc.operation = one_in(2) ? any_formula_operation() : any_operation();
+        break;
+    default:
+        drawn.desc.layer = any_layer();
+    }
+    while (one_in(5)) {
+        spoil_drawn();
+        drawn.is_spoiled = 1;
+    }
+}
+
+#endif
