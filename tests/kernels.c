@@ -1508,6 +1508,7 @@ static const struct formula_row {
     {"argmax", "best = row_argmax(v)"},
     {"sums", "sums = column_sum(v * residual); total = all_sum(v * v); d = gelu_erf(v)"},
     {"columns", "sums = column_logsumexp(v)"},
+    {"rounded", "d = v * up; squares = row_sum(rounded(d) * rounded(v))"},
 };
 
 static void place_formula(const gemmepi__formula *formula, gemmepi__placed_formula *placed) {
@@ -1607,6 +1608,7 @@ static const struct formula_row inside_rows[] = {
     {"loss", "lse = row_logsumexp(v); squares = row_sum(column == label ? v : 0)"},
     {"statistics", "d = silu(v + bias) * up + residual; squares = row_sum(d * d)"},
     {"argmax", "best = row_argmax(v); d = v"},
+    {"rounded", "d = v * up; squares = row_sum(rounded(d) * rounded(v))"},
     {"rotate_heads",
      "x = left(v, 128); y = right(v, 128); d = pair(x * cosine - y * sine, y * cosine + x * sine, 128)"},
     {"rotate_narrow_heads",

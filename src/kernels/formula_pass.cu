@@ -304,11 +304,14 @@ union Scratch {
     for (int member = 0; member < members; member++)                         \
         outputs.name.row[member][i] = out.name[member];
 
+__device__ inline T scale_of_result(const gemmepi__formula_pass_params &p, const Place &place) {
+    if constexpr ((GEMMEPI_SCALED >> RESULT & 1) != 0)
+        return (T)p.places[RESULT].scale[place.item * p.places[RESULT].scale_stride];
+    else
+        return 1;
+}
+
 __device__ inline void compute(const gemmepi__formula_pass_params &p, const Place &place, const Values &values, Outputs &outputs) {
-    T scale_d = 1;
-    if constexpr (FORMULA_ROUNDS && (GEMMEPI_SCALED >> RESULT & 1) != 0)
-        scale_d = (T)p.places[RESULT].scale[place.item * p.places[RESULT].scale_stride];
-    (void)scale_d;
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
         Formula_in in;
@@ -338,7 +341,7 @@ __device__ inline void compute(const gemmepi__formula_pass_params &p, const Plac
         in.depth = (GEMMEPI_INDEX)p.depth;
 #endif
 #if FORMULA_ROUNDS
-        in.scale_d = scale_d;
+        in.scale_d = scale_of_result(p, place);
 #endif
         formula(in, out);
         RESULTS(KEEP_UNIT)
