@@ -181,11 +181,10 @@ static gemmepi_status gemmepi__check_scales_of_groups(const gemmepi_grouped_desc
     return GEMMEPI_OK;
 }
 
-/* What a group has of its own, bit by operand. */
+/* The matrices that a group has of its own, bit by operand. */
 static uint32_t gemmepi__own_of_group(int of_k) {
-    return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL |
-                      1u << GEMMEPI__BIAS
-                : 1u << GEMMEPI__B | 1u << GEMMEPI__BIAS;
+    return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL
+                : 1u << GEMMEPI__B;
 }
 
 /* The stride of items that lie one after another, in elements; 0 where there are too many, which the view's check says. */
