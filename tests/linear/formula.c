@@ -309,6 +309,7 @@ static void make_layer(void) {
     gemmepi_linear_desc *d = &z.desc;
     int across = z.order == GEMMEPI_COLUMN_MAJOR;
     gemmepi_matrix x = matrix_of(&z.x, z.x.ld, z.x.stride), w = matrix_of(&z.w, z.w.ld, z.w.stride);
+    d->alignment = sizeof(double); /* where a compiler puts `whole` */
     d->m = across ? LENGTH : LINES;
     d->n = across ? LINES : LENGTH;
     d->k = DEPTH;
