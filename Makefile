@@ -21,8 +21,8 @@ WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elemen
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-programs coverage emulate gen check-gen parts format check kernels table fuzz fuzz-descs \
-        fuzz-formulas fuzz-files bench install uninstall clean
+.PHONY: help demo test test-all test-programs coverage mutants record emulate gen check-gen parts format check kernels table fuzz \
+        fuzz-descs fuzz-formulas fuzz-files bench install uninstall clean
 
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
@@ -30,7 +30,10 @@ help:
 	@echo 'make fuzz-descs, fuzz-formulas, fuzz-files    libFuzzer with sanitizers (clang), FUZZ_SECONDS=300 each'
 	@echo 'make test-all  every test that this machine can run; PART=2/5 the second fifth of them, REST=1 those that make test'
 	@echo '               runs in part alone. JOBS=N runs N at a time, V=1 shows what passed'
-	@echo 'make coverage  which lines of src/ the tests of the host run, by file'
+	@echo 'make coverage  which lines of src/ the tests of the host run, by file, and functions that none runs'
+	@echo 'make mutants   whether the tests see the small changes of src/ that tests/mutants.txt lists; MUTANTS holds options:'
+	@echo '               --share N (one in N), --file REGEX, --line N, --jobs N'
+	@echo 'make record    writes down what is chosen for some hundred problems, where a change is meant to choose otherwise'
 	@echo 'make emulate   tests of the kernels without a GPU, their PTX run on the host: a sample, or EMULATE="ARCH TEST ARGUMENTS"'
 	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
 	@echo '               --only FAMILY, --share N (one in N), --all (every specialisation for each of them: half an hour)'
@@ -121,6 +124,12 @@ fuzz-descs fuzz-formulas fuzz-files: fuzz-%:
 
 coverage:
 	@CC='$(CC)' JOBS=$(JOBS) sh tests/coverage.sh
+
+mutants:
+	@CC='$(CC)' CXX='$(CXX)' python3 tests/mutants.py $(if $(filter command%,$(origin JOBS)),--jobs $(JOBS)) $(MUTANTS)
+
+record: build/tests/unit/recorded
+	$< --write
 
 # 77: there is no GPU to measure, and the program has said so
 bench: build/bench

@@ -90,8 +90,9 @@ static struct {
     double now, captured;
     int captures;
     long graphs, events;
-    /* what each launch is shown to, if anything */
+    /* what each launch is shown to, if to anything */
     void (*watch)(const fake_launch *launch);
+    void (*reads)(const char *source); /* and each source that is compiled */
 } gpu;
 
 static __thread gemmepi__cu_context stack[16];
@@ -626,6 +627,8 @@ FAKE(nvrtcCreateProgram)
     if (!strstr(source, "#define GEMMEPI_") || !strstr(name, ".cu") || header_count < 1 || !headers[0] ||
         !header_names[0])
         return GEMMEPI__NVRTC_ERROR_INVALID_INPUT;
+    if (gpu.reads)
+        gpu.reads(source);
     *program = (gemmepi__nvrtc_program)malloc(1);
     if (!gpu.meeting)
         copy_text(gpu.last_source, sizeof gpu.last_source, source);

@@ -10,7 +10,6 @@ int main(void) {
 #else
 #include <dlfcn.h>
 
-#define FOLDER "build/tests/unit/"
 enum { MOST_FORMULAS = 128 };
 
 /* >>the library */
@@ -104,14 +103,26 @@ static void write_formula(FILE *file, const gemmepi__formula *f, int number, con
         "#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n");
 }
 
+/* Where code and what is compiled of it go: TMPDIR, or next to the programs. */
+static const char *file_of(const kind *k, const char *ending) {
+    static char path[2][700];
+    static int which;
+    const char *folder = getenv("TMPDIR");
+    which = !which;
+    snprintf(path[which], sizeof path[0], "%.600s/formula_emit_%s%s", folder ? folder : "./build/tests/unit",
+             k->name, ending);
+    return path[which];
+}
+
 static int compile(const kind *k) {
-    char command[1024];
+    char command[2048];
     const char *compiler = getenv("CXX");
     snprintf(
         command, sizeof command,
         "%s -std=c++17 -O1 -w -shared -fPIC -DGEMMEPI_T=%s -DGEMMEPI_INDEX='long long' -DGEMMEPI_EXACT=%d -DTO_BF16=%d "
-        "-Isrc " FOLDER "formula_emit_%s.cpp -o " FOLDER "formula_emit_%s.so",
-        compiler && *compiler ? compiler : "g++", k->type, k->exact, k->d == GEMMEPI_BF16, k->name, k->name);
+        "-Isrc %s -o %s",
+        compiler && *compiler ? compiler : "g++", k->type, k->exact, k->d == GEMMEPI_BF16, file_of(k, ".cpp"),
+        file_of(k, ".so"));
     return system(command) == 0;
 }
 
@@ -194,9 +205,8 @@ static void code_computes_what_the_host_says(const kind *k) {
     double *off;
     if (system("${CXX:-g++} --version >/dev/null 2>&1") != 0)
         SKIP("there is no C++ compiler");
-    snprintf(name, sizeof name, FOLDER "formula_emit_%s.cpp", k->name);
-    file = fopen(name, "w");
-    CHECK(file != NULL, "%s cannot be written", name);
+    file = fopen(file_of(k, ".cpp"), "w");
+    CHECK(file != NULL, "%s cannot be written", file_of(k, ".cpp"));
     if (!file)
         return;
     fprintf(file, "%s", shim);
@@ -217,9 +227,8 @@ static void code_computes_what_the_host_says(const kind *k) {
         write_formula(file, formulas[i], i, k->type);
     }
     fclose(file);
-    CHECK(compile(k), "%s does not compile", name);
-    snprintf(name, sizeof name, "./" FOLDER "formula_emit_%s.so", k->name);
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    CHECK(compile(k), "%s does not compile", file_of(k, ".cpp"));
+    library = dlopen(file_of(k, ".so"), RTLD_NOW | RTLD_LOCAL);
     CHECK(library != NULL, "%s", library ? "" : dlerror());
     if (!library)
         return;

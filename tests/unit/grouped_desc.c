@@ -329,6 +329,7 @@ static gemmepi_operand operands[2];
 static void formula(gemmepi_matmul_desc *p, const char *text, gemmepi_operand_kind kind) {
     memset(operands, 0, sizeof operands);
     operands[0].name = "x", operands[0].kind = kind;
+    operands[1].name = "seed", operands[1].kind = GEMMEPI_SCALAR, operands[1].dtype = GEMMEPI_I64;
     p->formula = text, p->operands = operands, p->operand_count = 1;
 }
 
@@ -346,6 +347,9 @@ static void formulas_have_one_matrix_of_rows_for_all_groups(void) {
     DESC(0, formula(p, "d = v + x + row", GEMMEPI_FULL), "row");
     DESC(0, formula(p, "d = v + x + item", GEMMEPI_FULL), "item");
     DESC(0, formula(p, "d = v + x + rows", GEMMEPI_FULL), "rows");
+    DESC(0, (formula(p, "d = v + x + uniform(seed, 0)", GEMMEPI_FULL), p->operand_count = 2),
+         "uniform are not what the positions");
+    DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), p->operand_count = 2), NULL);
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), desc.weighted = 1), "weighted");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), desc.scatter_d = 80), "scatter_d");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), desc.gather_a = 80), NULL);

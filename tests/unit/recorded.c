@@ -1,0 +1,510 @@
+/* recorded [--write | TEXT]: what is chosen for some hundred problems, held against tests/unit/recorded.txt: launches with their grids,
+   workspace, what is compiled in, and the sums of all estimates. On the fake GPU of fake_cuda.h.
+
+   No other oracle says what a fitted model estimates or how a launch is divided up: this one says that it is as it was when it was last
+   looked at. A change that is meant to choose otherwise is looked at line by line, measured, and written down anew by --write; TEXT shows
+   the lines that begin with it, as they are now. */
+#include "fake_operations.h"
+
+#define RECORD "tests/unit/recorded.txt"
+
+/* >>a line: what was seen, as text */
+
+static char line_data[4096];
+static gemmepi__text line;
+static uint64_t compiled; /* a hash of the definitions of all sources */
+
+static void see_launch(const fake_launch *launch) {
+    gemmepi__append(&line, " | %s %u x %u", launch->entry, launch->grid, launch->block_x);
+    if (launch->block_y != 1)
+        gemmepi__append(&line, " x %u", launch->block_y);
+    if (launch->shared)
+        gemmepi__append(&line, ", %u bytes", launch->shared);
+}
+
+/* The lines with which a source begins: all that is compiled in but for the kernel's name. */
+static void see_source(const char *source) {
+    while (strncmp(source, "#define ", 8) == 0) {
+        const char *end = strchr(source, '\n');
+        size_t length = end ? (size_t)(end - source) : strlen(source);
+        if (strncmp(source, "#define gemmepi_", 16) != 0)
+            compiled = gemmepi__hash_word(compiled, gemmepi__hash(source, length));
+        source += length + (end != NULL);
+    }
+}
+
+static gemmepi_context *open_recorded(int arch) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    config.allocator.alloc = NULL, config.allocator.free = NULL;
+    gpu.other_arch = arch;
+    context = open_fake(&config);
+    gpu.is_untouched = 1;
+    gpu.watch = see_launch, gpu.reads = see_source;
+    line = gemmepi__text_in(line_data, sizeof line_data);
+    compiled = 0;
+    return context;
+}
+
+/* >>lines against the record */
+
+static char *record; /* the file */
+static FILE *written;
+static const char *shown;
+static int lines, differ;
+
+/* What the record has for the words with which a line begins, up to ':'; NULL: nothing. */
+static const char *recorded_line(const char *now, size_t *length) {
+    size_t words = (size_t)(strchr(now, ':') - now) + 1;
+    const char *at = record;
+    while (at && strncmp(at, now, words) != 0)
+        at = (at = strchr(at, '\n')) != NULL && at[1] ? at + 1 : NULL;
+    *length = at ? strcspn(at, "\n") : 0;
+    return at;
+}
+
+static void end_line(gemmepi_context *context) {
+    const char *was;
+    size_t length;
+    gemmepi__append(&line, " | compiled %016llx", (gemmepi__ull)compiled);
+    gpu.watch = NULL, gpu.reads = NULL;
+    gemmepi_destroy(context);
+    gpu.other_arch = 0;
+    lines++;
+    CHECK(!gemmepi__text_is_cut(&line), "a line is too long");
+    if (shown && strncmp(line_data, shown, strlen(shown)) == 0)
+        printf("%s\n", line_data);
+    if (written)
+        fprintf(written, "%s\n", line_data);
+    if (written || shown)
+        return;
+    was = recorded_line(line_data, &length);
+    if (was && strlen(line_data) == length && strncmp(was, line_data, length) == 0)
+        return;
+    differ++;
+    CHECK(0, "another choice than is recorded:\n    is  %s\n    was %.*s", line_data, was ? (int)length : 4,
+          was ? was : "none");
+}
+
+static void append_plan(const gemmepi_plan *plan) {
+    gemmepi_plan_details details;
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi__append(&line, " %s, %d launches, workspace %llu, tile %d x %d", details.route_name,
+                    details.launches, (gemmepi__ull)details.workspace_size, details.tile_m, details.tile_n);
+}
+
+/* The sum of the estimates of every way to run a product, and how many there are. */
+static void append_ways(const gemmepi_context *context, const gemmepi_matmul_desc *desc) {
+    static gemmepi__ways ways;
+    gemmepi__candidates candidates;
+    gemmepi__problem problem;
+    double sum = 0, ranks = 0;
+    int i;
+    if (desc->formula || gemmepi__normalise(desc, 16, &problem) || gemmepi__is_empty(&problem))
+        return;
+    gemmepi__enumerate_ways(context, &problem, &ways);
+    for (i = 0; i < ways.count; i++)
+        sum += ways.list[i].microseconds;
+    memset(&candidates, 0, sizeof candidates);
+    gemmepi__enumerate(context, &problem, gemmepi__may_be_applied(&problem), &candidates);
+    for (i = 0; i < candidates.count; i++)
+        ranks += candidates.list[i].refusal || candidates.list[i].rank >= GEMMEPI__NEVER
+                     ? 0
+                     : candidates.list[i].rank;
+    gemmepi__append(&line, " | %d ways of %.6g us, %d candidates of %.6g", ways.count, sum, candidates.count,
+                    ranks);
+}
+
+/* >>numbers that are drawn: Knuth's MMIX generator */
+
+static uint64_t state;
+
+static int below(int n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((state >> 33) % (uint64_t)n);
+}
+
+static void *place(int i) {
+    return (void *)(uintptr_t)((uint64_t)(i + 1) << 40);
+}
+
+static int any_extent(void) {
+    static const int extents[] = {1, 3, 8, 16, 40, 64, 130, 256, 500, 1024, 2048, 4096, 4100, 7168, 16384};
+    return extents[below((int)GEMMEPI__COUNT(extents))];
+}
+
+/* >>products */
+
+typedef struct drawn_type {
+    const char *name;
+    gemmepi_dtype a, b, d;
+    gemmepi_compute compute;
+} drawn_type;
+
+static const drawn_type types[] = {
+    {"bf16", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT},
+    {"f16 to f32", GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_COMPUTE_DEFAULT},
+    {"bf16 again", GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT},
+    {"f32", GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_COMPUTE_DEFAULT},
+    {"tf32", GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_COMPUTE_TF32},
+    {"e4m3", GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT},
+    {"weights in i8", GEMMEPI_BF16, GEMMEPI_I8, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT},
+    {"i8", GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_COMPUTE_DEFAULT},
+    {"f64", GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_COMPUTE_DEFAULT},
+    {"bf16 by f32", GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_COMPUTE_DEFAULT}};
+
+static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE,
+                                             GEMMEPI_SILU | GEMMEPI_BIAS,
+                                             GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX,
+                                             GEMMEPI_GELU_TANH | GEMMEPI_AUX | GEMMEPI_RESIDUAL,
+                                             GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
+                                             GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS,
+                                             GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX,
+                                             GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+                                             GEMMEPI_RELU | GEMMEPI_BACKWARD,
+                                             GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+                                             GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BACKWARD |
+                                                 GEMMEPI_UPSTREAM | GEMMEPI_BIAS,
+                                             GEMMEPI_BGRAD_A,
+                                             GEMMEPI_BGRAD_B,
+                                             GEMMEPI_BIAS};
+
+static gemmepi_matmul_desc any_product(const drawn_type **type) {
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    *type = &types[below((int)GEMMEPI__COUNT(types))];
+    desc.m = any_extent(), desc.n = any_extent(), desc.k = any_extent();
+    desc.batch = below(4) ? 1 : 3;
+    desc.a.dtype = (*type)->a, desc.b.dtype = (*type)->b, desc.d.dtype = (*type)->d,
+    desc.compute = (*type)->compute;
+    desc.a.transposed = below(4) == 0, desc.b.transposed = below(2);
+    desc.epilogue = below(3) ? epilogues[below((int)GEMMEPI__COUNT(epilogues))] : GEMMEPI_NONE;
+    if (desc.epilogue & GEMMEPI_GATED)
+        desc.n += desc.n % 2;
+    if (below(6) == 0)
+        desc.d.ld = 2 * desc.n + below(9);
+    if (below(6) == 0)
+        desc.a.ld = (desc.a.transposed ? desc.m : desc.k) + below(9);
+    if (desc.batch > 1) {
+        desc.a.batch_stride = desc.m * desc.k * 2, desc.d.batch_stride = 2 * desc.m * (2 * desc.n + 9);
+        desc.b.batch_stride = below(2) ? desc.n * desc.k : 0;
+        desc.aux.batch_stride = desc.residual.batch_stride = 2 * desc.m * ((desc.n + 127) / 128 * 128);
+    }
+    if ((*type)->a == GEMMEPI_E4M3 && below(2))
+        desc.a.scale.mode = (gemmepi_scale_mode)(1 + below(3)),
+        desc.b.scale.mode = (gemmepi_scale_mode)(1 + below(4));
+    if ((*type)->b == GEMMEPI_I8 && (*type)->a == GEMMEPI_BF16)
+        desc.b.scale.mode = GEMMEPI_SCALE_OUTER, desc.m = 1 + desc.m % 64;
+    if ((*type)->d == GEMMEPI_BF16 && below(8) == 0)
+        desc.d.dtype = GEMMEPI_E4M3, desc.d.scale.mode = (gemmepi_scale_mode)(1 + below(3)),
+        desc.flags |= GEMMEPI_FIND_SCALE_D,
+        desc.amax_history = desc.d.scale.mode == GEMMEPI_SCALE_TENSOR ? 16 : 0;
+    if (below(10) == 0)
+        desc.flags |= GEMMEPI_BATCH_INVARIANT;
+    if (below(10) == 0)
+        desc.flags |= GEMMEPI_RELAXED;
+    return desc;
+}
+
+static void point_product(const gemmepi_matmul_desc *desc, gemmepi_matmul_args *args) {
+    gemmepi_epilogue_needs needs;
+    memset(args, 0, sizeof *args);
+    CHECK(gemmepi_epilogue_info(desc, &needs) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    args->a = place(0), args->b = place(1), args->d = place(2);
+    args->bias = needs.reads_bias ? place(3) : NULL;
+    args->aux = needs.reads_aux || needs.writes_aux ? place(4) : NULL;
+    args->residual = needs.reads_residual ? place(5) : NULL;
+    args->bias_grad = needs.writes_bias_grad ? place(6) : NULL;
+    args->scale_a = desc->a.scale.mode ? (float *)place(7) : NULL;
+    args->scale_b = desc->b.scale.mode ? (float *)place(8) : NULL;
+    args->found_scale_d = desc->flags & GEMMEPI_FIND_SCALE_D ? (float *)place(9) : NULL;
+    args->amax_history = desc->amax_history ? (float *)place(10) : NULL;
+    args->workspace = place(11), args->workspace_size = (size_t)1 << 40;
+}
+
+static void record_product(int arch, const char *name, const gemmepi_matmul_desc *desc,
+                           const gemmepi_matmul_args *args) {
+    gemmepi_context *context = open_recorded(arch);
+    gemmepi_plan *plan = NULL;
+    gemmepi__append(&line, "%s:", name);
+    if (gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK) {
+        append_plan(plan);
+        append_ways(context, desc);
+        CHECK(gemmepi_run_matmul(plan, args, NULL) == GEMMEPI_OK, "%s: %s", name, gemmepi_last_error());
+    } else {
+        CHECK(sentence_has("no route"), "%s: %s", name, gemmepi_last_error());
+        gemmepi__append(&line, " no route");
+    }
+    gemmepi_plan_destroy(plan);
+    end_line(context);
+}
+
+static const int archs[] = {90, 90, 80, 90, 89, 75, 100, 120, 90, 86};
+
+static void products_are_planned_as_recorded(void) {
+    int i;
+    state = 1;
+    for (i = 0; i < 260; i++) {
+        int arch = archs[i % (int)GEMMEPI__COUNT(archs)];
+        const drawn_type *type;
+        gemmepi_matmul_desc desc = any_product(&type);
+        gemmepi_matmul_args args;
+        gemmepi_epilogue_needs needs;
+        char name[160];
+        if (gemmepi_epilogue_info(&desc, &needs) != GEMMEPI_OK)
+            continue;
+        point_product(&desc, &args);
+        snprintf(name, sizeof name, "product %d on %d, %s, %dx%dx%d batch %d epilogue 0x%llx", i, arch,
+                 type->name, (int)desc.m, (int)desc.n, (int)desc.k, (int)desc.batch,
+                 (gemmepi__ull)desc.epilogue);
+        record_product(arch, name, &desc, &args);
+    }
+}
+
+/* >>formulas */
+
+static void formulas_are_planned_as_recorded(void) {
+    static const char *const formulas[] = {"d = silu(v) * x + c",
+                                           "d = v * x; s = row_sum(d)",
+                                           "d = left(v) * sigmoid(right(v)) * 1.5",
+                                           "d = pow(max(v, 0), 1.5) + log(1 + exp(x))",
+                                           "d = v + c; s = row_logsumexp(v)",
+                                           "d = uniform(seed, 3) < 0.5 ? v : x * row",
+                                           "d = clamp(v, -c, c) / sqrt(1 + x * x)",
+                                           "d = erf(v) * cos(x) + column"};
+    static void *pointers[4];
+    gemmepi_operand operands[4];
+    int i;
+    state = 2;
+    memset(operands, 0, sizeof operands);
+    operands[0].name = "x", operands[0].kind = GEMMEPI_FULL;
+    operands[1].name = "c", operands[1].kind = GEMMEPI_PER_COLUMN;
+    operands[2].name = "s", operands[2].kind = GEMMEPI_PER_ROW, operands[2].output = 1,
+    operands[2].dtype = GEMMEPI_F32;
+    operands[3].name = "seed", operands[3].kind = GEMMEPI_SCALAR, operands[3].dtype = GEMMEPI_I64;
+    for (i = 0; i < 4; i++)
+        pointers[i] = place(20 + i);
+    for (i = 0; i < 70; i++) {
+        int arch = archs[i % (int)GEMMEPI__COUNT(archs)];
+        gemmepi_matmul_desc desc;
+        gemmepi_matmul_args args;
+        char name[160];
+        memset(&desc, 0, sizeof desc);
+        desc.m = any_extent(), desc.n = any_extent() * 2, desc.k = any_extent();
+        desc.a.dtype = below(4) ? GEMMEPI_BF16 : GEMMEPI_F32, desc.b.transposed = below(2);
+        desc.formula = formulas[i % 8], desc.operands = operands;
+        desc.operand_count = 4;
+        operands[2].output = strstr(desc.formula, "s = ") != NULL;
+        memset(&args, 0, sizeof args);
+        args.a = place(0), args.b = place(1), args.d = place(2), args.operands = pointers;
+        args.workspace = place(11), args.workspace_size = (size_t)1 << 40;
+        snprintf(name, sizeof name, "formula %d on %d, %dx%dx%d, dtype %d", i, arch, (int)desc.m, (int)desc.n,
+                 (int)desc.k, (int)desc.a.dtype);
+        record_product(arch, name, &desc, &args);
+    }
+}
+
+/* >>groups */
+
+static void grouped_products_are_planned_as_recorded(void) {
+    int i;
+    state = 3;
+    for (i = 0; i < 60; i++) {
+        int arch = i % 4 ? 90 : 80, of_k = below(3) == 0, is_fp8 = below(3) == 0;
+        gemmepi_context *context = open_recorded(arch);
+        gemmepi_grouped_desc desc;
+        gemmepi_grouped_args args;
+        gemmepi_plan *plan = NULL;
+        memset(&desc, 0, sizeof desc);
+        memset(&args, 0, sizeof args);
+        desc.groups = 1 << below(8), desc.grouping = of_k ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
+        desc.product.m = any_extent() * 4, desc.product.n = any_extent() * 2, desc.product.k = any_extent();
+        desc.product.a.dtype = is_fp8 ? GEMMEPI_E4M3 : GEMMEPI_BF16,
+        desc.product.d.dtype = of_k ? GEMMEPI_F32 : GEMMEPI_BF16;
+        desc.product.a.transposed = of_k && !is_fp8, desc.product.b.transposed = !of_k || is_fp8;
+        desc.gather_a = below(3) == 0 && desc.product.a.transposed == of_k ? 1000 : 0;
+        desc.scatter_d = !of_k && below(3) == 0 ? 70000 : 0;
+        if (!of_k && below(2))
+            desc.product.epilogue = GEMMEPI_SILU | GEMMEPI_GATED;
+        if (of_k && desc.product.a.transposed && below(2))
+            desc.product.epilogue = GEMMEPI_BGRAD_A;
+        if (is_fp8 && !of_k)
+            desc.product.a.scale.mode = GEMMEPI_SCALE_VECTOR_128,
+            desc.product.b.scale.mode = GEMMEPI_SCALE_BLOCK_128;
+        args.product.a = place(0), args.product.b = place(1), args.product.d = place(2);
+        args.product.bias_grad = desc.product.epilogue & GEMMEPI_BGRAD_A ? place(6) : NULL;
+        args.product.scale_a = desc.product.a.scale.mode ? (float *)place(7) : NULL;
+        args.product.scale_b = desc.product.b.scale.mode ? (float *)place(8) : NULL;
+        args.product.workspace = place(11), args.product.workspace_size = (size_t)1 << 40;
+        args.ends = (const int32_t *)place(12),
+        args.index_a = desc.gather_a ? (const int32_t *)place(13) : NULL;
+        args.index_d = desc.scatter_d ? (const int32_t *)place(14) : NULL;
+        gemmepi__append(&line, "grouped %d on %d, %d groups of %s, %dx%dx%d, epilogue 0x%llx:", i, arch,
+                        desc.groups, of_k ? "k" : "rows", (int)desc.product.m, (int)desc.product.n,
+                        (int)desc.product.k, (gemmepi__ull)desc.product.epilogue);
+        CHECK(gemmepi_plan_grouped(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        if (plan) {
+            append_plan(plan);
+            CHECK(gemmepi_run_grouped(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        }
+        gemmepi_plan_destroy(plan);
+        end_line(context);
+    }
+}
+
+/* >>layers */
+
+static void layers_are_planned_as_recorded(void) {
+    int i;
+    state = 4;
+    for (i = 0; i < 60; i++) {
+        int arch = archs[i % (int)GEMMEPI__COUNT(archs)], backward = i % 3 != 0, gated = below(3) == 0;
+        gemmepi_context *context = open_recorded(arch);
+        gemmepi_linear_desc desc;
+        gemmepi_linear_args args;
+        gemmepi_plan *plan = NULL;
+        memset(&desc, 0, sizeof desc);
+        memset(&args, 0, sizeof args);
+        desc.m = any_extent(), desc.n = any_extent() * 2, desc.k = any_extent();
+        desc.a.dtype = below(3) ? GEMMEPI_BF16 : GEMMEPI_F32;
+        desc.activation = (below(2) ? GEMMEPI_SILU : GEMMEPI_GELU_TANH) | (gated ? GEMMEPI_GATED : 0);
+        desc.flags = GEMMEPI_LINEAR_BIAS | (below(2) ? GEMMEPI_LINEAR_SAVED : GEMMEPI_LINEAR_RECOMPUTE);
+        desc.flags |=
+            (below(4) ? GEMMEPI_LINEAR_DA : 0) | (below(4) ? GEMMEPI_LINEAR_DB : 0) | GEMMEPI_LINEAR_DBIAS;
+        if (below(4) == 0)
+            desc.batch = 3, desc.a.batch_stride = desc.m * desc.k,
+            desc.y.batch_stride = desc.dy.batch_stride = desc.m * desc.n,
+            desc.preact.batch_stride = desc.m * desc.n, desc.da.batch_stride = desc.m * desc.k;
+        args.a = place(0), args.b = place(1), args.y = place(2), args.bias = place(3);
+        args.preact = desc.flags & GEMMEPI_LINEAR_SAVED ? place(4) : NULL, args.dy = place(5);
+        args.da = desc.flags & GEMMEPI_LINEAR_DA ? place(6) : NULL,
+        args.db = desc.flags & GEMMEPI_LINEAR_DB ? place(7) : NULL;
+        args.dbias = place(8);
+        args.workspace = place(11), args.workspace_size = (size_t)1 << 40;
+        gemmepi__append(&line, "layer %d on %d, %s, %dx%dx%d, flags 0x%llx, activation 0x%llx:", i, arch,
+                        backward ? "backward" : "forward", (int)desc.m, (int)desc.n, (int)desc.k,
+                        (gemmepi__ull)desc.flags, (gemmepi__ull)desc.activation);
+        CHECK((backward ? gemmepi_plan_linear_backward : gemmepi_plan_linear)(context, &desc, &plan) ==
+                  GEMMEPI_OK,
+              "%d: %s", i, gemmepi_last_error());
+        if (plan) {
+            append_plan(plan);
+            CHECK((backward ? gemmepi_run_linear_backward : gemmepi_run_linear)(plan, &args, NULL) ==
+                      GEMMEPI_OK,
+                  "%d: %s", i, gemmepi_last_error());
+        }
+        gemmepi_plan_destroy(plan);
+        end_line(context);
+    }
+}
+
+/* >>element-wise operations, in shapes that are drawn */
+
+static void shape_call(element_call *c) {
+    int64_t rows = any_extent() * (below(3) ? 1 : 16), columns = any_extent() * 2, t;
+    int turns = below(3) == 0, odd = below(3) == 0;
+    for (t = 0; t < ELEMENT_TENSORS; t++) {
+        gemmepi_tensor *tensor = &c->t[t];
+        int64_t *shape = c->shape[t];
+        if (!tensor->data)
+            continue;
+        tensor->data = place(t);
+        if (tensor->rank == 1) {
+            shape[0] = columns;
+            continue;
+        }
+        if (t == TURNED) {
+            shape[0] = columns, shape[1] = rows;
+            continue;
+        }
+        shape[0] = shape[0] == 1 ? 1 : rows, shape[1] = shape[1] == 1 ? 1 : columns;
+        c->stride[t][0] = turns && t != Y ? 1 : shape[1] + (odd ? 3 : 0),
+        c->stride[t][1] = turns && t != Y ? rows : 1;
+        tensor->stride = c->stride[t];
+    }
+    c->desc.alignment = odd ? 2 : 16;
+}
+
+static void elementwise_operations_are_planned_as_recorded(void) {
+    static element_call c;
+    int i;
+    state = 5;
+    for (i = 0; i < 6 * ELEMENT_CALLS; i++) {
+        const char *name = element_calls[i % ELEMENT_CALLS].name;
+        int arch = archs[i % (int)GEMMEPI__COUNT(archs)], o;
+        gemmepi_context *context = open_recorded(arch);
+        gemmepi_plan *plan = NULL;
+        element_calls[i % ELEMENT_CALLS].make(&c);
+        if (strcmp(name, "split") != 0)
+            shape_call(&c);
+        if (!c.desc.formula) {
+            c.args.a = c.t[A].data, c.args.b = c.t[B].data, c.args.w = c.t[W].data, c.args.dy = c.t[DY].data;
+            c.args.da = c.t[DA].data, c.args.db = c.t[DB].data, c.args.dw = c.t[DW].data;
+            c.args.y_transposed = c.t[TURNED].data;
+        }
+        c.args.y = c.t[Y].data;
+        for (o = 0; o < c.desc.operand_count; o++)
+            c.pointers[o] = c.operands[o].tensor->data;
+        c.args.scale = c.args.scale ? (float *)place(20) : NULL,
+        c.args.y_scale = c.args.y_scale ? (float *)place(21) : NULL;
+        c.args.amax = c.args.amax ? place(22) : NULL;
+        c.args.y_transposed_scale = c.args.y_transposed_scale ? (float *)place(23) : NULL;
+        c.scales[1] = c.scales[1] ? (float *)place(24) : NULL, c.amax[1] = c.amax[1] ? place(25) : NULL;
+        c.args.workspace = place(11), c.args.workspace_size = (size_t)1 << 40;
+        gemmepi__append(&line, "operation %d on %d, %s, %dx%d:", i, arch, name, (int)c.shape[A][0],
+                        (int)c.shape[A][1]);
+        if (gemmepi_plan_elementwise(context, &c.desc, &plan) == GEMMEPI_OK) {
+            gemmepi_status status;
+            append_plan(plan);
+            status = gemmepi_run_elementwise(plan, &c.args, NULL);
+            CHECK(status == GEMMEPI_OK, "%d %s: %s", i, name, gemmepi_last_error());
+        } else {
+            CHECK(0, "%d %s: %s", i, name, gemmepi_last_error());
+        }
+        gemmepi_plan_destroy(plan);
+        end_line(context);
+    }
+}
+
+/* >>the file */
+
+static void read_record(void) {
+    FILE *file = fopen(RECORD, "rb");
+    size_t size;
+    record = (char *)calloc(1, 1 << 20);
+    size = file ? fread(record, 1, (1 << 20) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    if (!size)
+        printf("%s is not there, or empty\n", RECORD);
+}
+
+static void the_record_has_no_other_lines(void) {
+    const char *at = record;
+    int count = 0;
+    for (; *at; at++)
+        count += *at == '\n';
+    CHECK(written || shown || count == lines, "%d lines for %d", count, lines);
+    if (differ)
+        printf(
+            "%d choices are others. Where that is meant: look at each, measure, and write them down by %s\n",
+            differ, "`build/tests/unit/recorded --write`");
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--write") == 0)
+        written = fopen(RECORD, "wb");
+    else
+        shown = argc > 1 ? argv[1] : NULL;
+    read_record();
+    RUN(products_are_planned_as_recorded);
+    RUN(formulas_are_planned_as_recorded);
+    RUN(grouped_products_are_planned_as_recorded);
+    RUN(layers_are_planned_as_recorded);
+    RUN(elementwise_operations_are_planned_as_recorded);
+    RUN(the_record_has_no_other_lines);
+    if (written)
+        fclose(written);
+    free(record);
+    return test_finish();
+}
