@@ -1,11 +1,12 @@
 /* One network on several GPUs: y = swiglu(x W1 + b1) W2 + b2, forward, backward and update. Each of G ranks has a share of
    W1's columns and of W2's rows, so that each multiplies x by its share, and y is the sum over the ranks. So is dx in backward.
-   One thread, one gemmepi context and one NCCL communicator for each GPU; ranks.h has what is not gemmepi's.
+   A thread and a gemmepi context for each GPU; ranks.h has what is not gemmepi's.
 
        parallel            learns handwritten digits with 1 to G GPUs, after its gradients were held against slopes of the loss
        parallel --bench    steps of random data at the sizes of Llama-3-8B: how much faster G GPUs are, and what overlap gives
 
-   Options: --gpus G (all there are), --no-overlap, --last N (4: one in so many rows is a block of its own, beside whose products the others' sums run),
+   Options: --gpus G (all there are), --overlap or --no-overlap (sums beside products or not; neither: by OVERLAP_FROM, see there),
+   --last N (4: one in so many rows is a block of its own, beside whose products the others' sums run),
    --ctas N (8: multiprocessors that are left to sums while they run beside products; 0: products take all, and sums what NCCL likes),
    --nccl PATH, --host (contexts of the host instead of GPUs, and plain sums), --seed N, --epochs N, --data PATH, --svg PATH;
    with --bench --tokens N, --width N, --hidden N, --steps N (10, of each of five rounds).
@@ -19,6 +20,11 @@
 #include "ranks.h"
 #include "parallel_report.h"
 #include <math.h>
+
+/* Overlap divides the rows, takes more launches, and leaves multiprocessors to sums. It is the default where a sum has so many bytes.
+   On two H100 64 MiB, of Llama-3-8B's sizes, gain a few percent; with the 8 KiB of the digits a step takes twice as long. Between the two
+   nothing was measured. */
+enum { OVERLAP_FROM = 32 << 20 };
 
 enum { PIXELS = 64, HIDDEN = 96, CLASSES = 10, BATCH = 32, MOST_DIGITS = 2000, MOST_RANKS = 1024 };
 
@@ -51,7 +57,8 @@ static double larger(double a, double b) {
 /* ---- the job, which all ranks read ---- */
 
 typedef struct options {
-    int gpus, is_host, is_bench, overlaps, last, ctas, seed, epochs, steps, tokens, width, hidden;
+    int gpus, is_host, is_bench, last, ctas, seed, epochs, steps, tokens, width, hidden;
+    int overlaps; /* -1: not said */
     int rank, ranks, device, timeout, fails, stalls;
     const char *nccl, *id, *data, *svg;
 } options;
@@ -126,6 +133,15 @@ typedef struct network {
     int passes;   /* forward */
 } network;
 
+/* The first gate of a rank's share, of the last and of the first one the job's. Shares are as equal as they can be in units of eight gates,
+   with which lines begin at multiples of 16 bytes; of fewer where the job's gates are none of eights, or too few. */
+static int64_t first_gate(const task *job, int rank, int ranks) {
+    int64_t unit = 8;
+    while (unit > 1 && (job->hidden % unit || job->hidden / unit < ranks))
+        unit /= 2;
+    return job->hidden / unit * rank / ranks * unit;
+}
+
 static int64_t count_of(const network *net, int tensor) {
     return net->line[tensor] * net->lines[tensor];
 }
@@ -161,6 +177,14 @@ static void allocate_tensors(network *net) {
     }
 }
 
+/* Bytes that all lines with which a block begins are multiples of, 16 at most. */
+static size_t alignment_of(const network *net, int block) {
+    size_t all = 16;
+    for (int i = X; i < TENSORS && block; i++)
+        all |= (size_t)(rows_of(net, 0) * net->line[i]) * gemmepi_dtype_size(net->job->dtype);
+    return all & (~all + 1);
+}
+
 static void describe(const network *net, int block, gemmepi_matmul_desc descs[PRODUCTS]) {
     const gemmepi_dtype dtype = net->job->dtype;
     const int64_t all = net->job->rows, rows = rows_of(net, block);
@@ -186,6 +210,8 @@ static void describe(const network *net, int block, gemmepi_matmul_desc descs[PR
         [UPDATE1] = {width, 2 * hidden, all, .a = transposed, .b = plain, .flags = GEMMEPI_ACCUMULATE},
     };
     memcpy(descs, is, sizeof is);
+    for (int i = 0; i < PRODUCTS; i++)
+        descs[i].alignment = alignment_of(net, block);
 }
 
 /* Pointers of a block's products; those of UPDATE1 and 2 are of all rows. */
@@ -220,7 +246,7 @@ static void reduce(const network *net, int tensor, int block) {
     if (net->overlaps)
         order(me, me->stream, me->made, me->sums);
     add_up(me, block_of(net, tensor, block), rows_of(net, block) * net->line[tensor], net->job->dtype,
-           net->overlaps ? me->sums : me->stream);
+           net->overlaps);
 }
 
 /* What comes to the first stream now comes after all sums. */
@@ -293,7 +319,8 @@ static void get(network *net, int tensor, void *values) {
 static void open_network(network *net, rank *me) {
     net->me = me;
     net->job = me->all->job;
-    net->hidden = net->job->hidden / me->all->count;
+    net->hidden = first_gate(net->job, me->number + 1, me->all->count) -
+                  first_gate(net->job, me->number, me->all->count);
     turn_to(me, "allocating");
     allocate_tensors(net);
     net->learns = net->job->options->is_bench;
@@ -350,27 +377,27 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median of some rounds, which take turns, so that a clock that changes is the same for all. */
+/* The median of some rounds, which take turns, so that a clock that changes is the same for all. Without overlap products and sums each
+   have all of the GPU. */
 static void measure(network *net) {
     enum { ROUNDS = 5 };
     const options *o = net->job->options;
-    double step_times[ROUNDS], plain_times[ROUNDS], sum_times[ROUNDS];
-    const int both = o->overlaps && net->me->all->count > 1;
+    double plain[ROUNDS], overlapped[ROUNDS], sums[ROUNDS];
+    const int ranks = net->me->all->count;
     for (int i = 0; i < ROUNDS; i++) {
         choose_overlap(net, 0);
-        plain_times[i] = time_of(net, step, o->steps);
-        sum_times[i] = time_of(net, sums_alone, o->steps);
-        choose_overlap(net, o->overlaps);
-        step_times[i] = both ? time_of(net, step, o->steps) : plain_times[i];
+        plain[i] = time_of(net, step, o->steps);
+        sums[i] = time_of(net, sums_alone, o->steps);
+        choose_overlap(net, 1);
+        overlapped[i] = ranks > 1 ? time_of(net, step, o->steps) : 0;
         show_progress(net->me, "round", i + 1, ROUNDS, "");
     }
-    qsort(step_times, ROUNDS, sizeof(double), compare);
-    qsort(plain_times, ROUNDS, sizeof(double), compare);
-    qsort(sum_times, ROUNDS, sizeof(double), compare);
+    qsort(plain, ROUNDS, sizeof(double), compare);
+    qsort(overlapped, ROUNDS, sizeof(double), compare);
+    qsort(sums, ROUNDS, sizeof(double), compare);
     if (net->me->number == 0)
-        job_of(net->me)->times[net->me->all->count] =
-            (timing){step_times[ROUNDS / 2], both ? plain_times[ROUNDS / 2] : 0,
-                     net->me->all->count > 1 ? sum_times[ROUNDS / 2] : 0};
+        job_of(net->me)->times[ranks] = (timing){plain[ROUNDS / 2], overlapped[ROUNDS / 2],
+                                                 ranks > 1 ? sums[ROUNDS / 2] : 0, ranks > 1 && o->overlaps};
 }
 
 enum { PIECE = 1 << 20 };
@@ -404,7 +431,7 @@ static void fill(network *net, int tensor, int64_t at, int64_t whole, int64_t co
 static void fill_all(network *net) {
     const size_t size = gemmepi_dtype_size(net->job->dtype);
     const int64_t width = net->job->width, whole = net->job->hidden, hidden = net->hidden;
-    const int64_t first = net->me->number * hidden;
+    const int64_t first = first_gate(net->job, net->me->number, net->me->all->count);
     const double most[4] = {1 / sqrt((double)width), 1 / sqrt((double)whole), 1, 1e-7};
     unsigned char *numbers[4];
     for (int i = 0; i < 4; i++)
@@ -628,7 +655,7 @@ static void check_gradients(network *net) {
 
 /* This rank's share of the weights to begin with: columns of W1, of values and of gates, and rows of W2. */
 static void initialise(network *net) {
-    const int64_t hidden = net->hidden, first = net->me->number * hidden;
+    const int64_t hidden = net->hidden, first = first_gate(net->job, net->me->number, net->me->all->count);
     float *w1 = allocate((size_t)count_of(net, W1), sizeof *w1), zeros[2 * HIDDEN] = {0};
     for (int64_t i = 0; i < PIXELS; i++)
         for (int64_t j = 0; j < hidden; j++) {
@@ -781,6 +808,22 @@ static void make_job(task *job, const options *o) {
         job->w2[i / CLASSES][i % CLASSES] = (float)((2 * uniform(&random) - 1) * sqrt(3.0 / HIDDEN));
 }
 
+/* Unless an option says whether sums run beside products, their size does. */
+static void decide_overlap(const task *job, options *o) {
+    const double bytes = (double)(job->rows * job->width) * (double)gemmepi_dtype_size(job->dtype);
+    const int is_said = o->overlaps >= 0;
+    if (!is_said)
+        o->overlaps = bytes >= OVERLAP_FROM;
+    if (o->rank > 0 || (o->rank < 0 && o->gpus == 1))
+        return;
+    printf("sums run %s products", o->overlaps ? "beside" : "behind");
+    if (is_said)
+        printf(", as --%soverlap says\n", o->overlaps ? "" : "no-");
+    else
+        printf(": a sum has %.0f bytes, and overlap is for %d and more (--overlap, --no-overlap)\n", bytes,
+               OVERLAP_FROM);
+}
+
 static int number(const char *text, int least) {
     char *end, why[64];
     const long value = strtol(text, &end, 10);
@@ -791,7 +834,7 @@ static int number(const char *text, int least) {
 }
 
 static options read_options(int argc, char **argv) {
-    options o = {.overlaps = 1, .last = 4, .ctas = 8, .seed = 1, .epochs = 10, .steps = 10, .timeout = 60};
+    options o = {.overlaps = -1, .last = 4, .ctas = 8, .seed = 1, .epochs = 10, .steps = 10, .timeout = 60};
     o.tokens = 8192, o.width = 4096, o.hidden = 14336; /* Llama-3-8B's */
     o.rank = o.ranks = o.device = o.fails = o.stalls = -1;
     o.data = "data/digits.csv", o.svg = "parallel.svg";
@@ -800,17 +843,29 @@ static options read_options(int argc, char **argv) {
         int *flag, value; /* that it takes */
         int *number, least;
         const char **text;
-    } known[] = {{"--host", &o.is_host, 1, NULL, 0, NULL},        {"--bench", &o.is_bench, 1, NULL, 0, NULL},
-                 {"--no-overlap", &o.overlaps, 0, NULL, 0, NULL}, {"--gpus", NULL, 0, &o.gpus, 1, NULL},
-                 {"--last", NULL, 0, &o.last, 1, NULL},           {"--ctas", NULL, 0, &o.ctas, 0, NULL},
-                 {"--seed", NULL, 0, &o.seed, 1, NULL},           {"--epochs", NULL, 0, &o.epochs, 1, NULL},
-                 {"--steps", NULL, 0, &o.steps, 1, NULL},         {"--tokens", NULL, 0, &o.tokens, 1, NULL},
-                 {"--width", NULL, 0, &o.width, 1, NULL},         {"--hidden", NULL, 0, &o.hidden, 1, NULL},
-                 {"--timeout", NULL, 0, &o.timeout, 1, NULL},     {"--rank", NULL, 0, &o.rank, 0, NULL},
-                 {"--ranks", NULL, 0, &o.ranks, 1, NULL},         {"--device", NULL, 0, &o.device, 0, NULL},
-                 {"--fail", NULL, 0, &o.fails, 0, NULL},          {"--stall", NULL, 0, &o.stalls, 0, NULL},
-                 {"--nccl", NULL, 0, NULL, 0, &o.nccl},           {"--id", NULL, 0, NULL, 0, &o.id},
-                 {"--data", NULL, 0, NULL, 0, &o.data},           {"--svg", NULL, 0, NULL, 0, &o.svg}};
+    } known[] = {{"--host", &o.is_host, 1, NULL, 0, NULL},
+                 {"--bench", &o.is_bench, 1, NULL, 0, NULL},
+                 {"--overlap", &o.overlaps, 1, NULL, 0, NULL},
+                 {"--no-overlap", &o.overlaps, 0, NULL, 0, NULL},
+                 {"--gpus", NULL, 0, &o.gpus, 1, NULL},
+                 {"--last", NULL, 0, &o.last, 1, NULL},
+                 {"--ctas", NULL, 0, &o.ctas, 0, NULL},
+                 {"--seed", NULL, 0, &o.seed, 1, NULL},
+                 {"--epochs", NULL, 0, &o.epochs, 1, NULL},
+                 {"--steps", NULL, 0, &o.steps, 1, NULL},
+                 {"--tokens", NULL, 0, &o.tokens, 1, NULL},
+                 {"--width", NULL, 0, &o.width, 1, NULL},
+                 {"--hidden", NULL, 0, &o.hidden, 1, NULL},
+                 {"--timeout", NULL, 0, &o.timeout, 1, NULL},
+                 {"--rank", NULL, 0, &o.rank, 0, NULL},
+                 {"--ranks", NULL, 0, &o.ranks, 1, NULL},
+                 {"--device", NULL, 0, &o.device, 0, NULL},
+                 {"--fail", NULL, 0, &o.fails, 0, NULL},
+                 {"--stall", NULL, 0, &o.stalls, 0, NULL},
+                 {"--nccl", NULL, 0, NULL, 0, &o.nccl},
+                 {"--id", NULL, 0, NULL, 0, &o.id},
+                 {"--data", NULL, 0, NULL, 0, &o.data},
+                 {"--svg", NULL, 0, NULL, 0, &o.svg}};
     const int count = (int)(sizeof known / sizeof known[0]);
     for (int i = 1; i < argc; i++) {
         int k = 0;
@@ -862,9 +917,9 @@ static void check_options(options *o, int gpus) {
              gpus == 1 ? "is" : "are", gpus, gpus == 1 ? "" : "s");
     if (!o->is_host && (o->gpus > gpus || o->device >= gpus))
         die(o->gpus > gpus ? "more GPUs than there are" : "--device", why);
-    snprintf(why, sizeof why, "%d gates are not divisible by %d ranks; name another number",
-             o->is_bench ? o->hidden : HIDDEN, ranks);
-    if (ranks > MOST_RANKS || (o->is_bench ? o->hidden : HIDDEN) % ranks)
+    snprintf(why, sizeof why, "%d gates are too few for %d ranks, and %d ranks are the most; name fewer",
+             o->is_bench ? o->hidden : HIDDEN, ranks, MOST_RANKS);
+    if (ranks > MOST_RANKS || (o->is_bench ? o->hidden : HIDDEN) < ranks)
         die("the hidden layer", why);
     snprintf(why, sizeof why, "there are %d rows, and one in %d would be none; name a smaller number", rows,
              o->last);
@@ -876,7 +931,7 @@ static void check_options(options *o, int gpus) {
 static int find_nccl(options *o, nccl_functions *library) {
     char reason[1200] = "";
     const int is_wanted = o->nccl || o->rank >= 0 || (!o->is_host && o->gpus > 1);
-    if (!is_wanted || load_nccl(library, o->nccl, o->overlaps ? o->ctas : 0, reason, sizeof reason))
+    if (!is_wanted || load_nccl(library, o->nccl, reason, sizeof reason))
         return is_wanted;
     if (o->nccl || o->rank >= 0)
         die("NCCL cannot be used", reason);
@@ -918,14 +973,11 @@ int main(int argc, char **argv) {
     make_job(&job, &o);
     if (o.rank <= 0)
         show_devices(driver, nccl, gpus);
+    decide_overlap(&job, &o);
     if (o.rank >= 0)
         run_with(driver, nccl, &job, o.ranks, o.rank, 1);
     for (int count = 1; count <= o.gpus; count++)
-        if (job.hidden % count == 0)
-            run_with(driver, nccl, &job, count, 0, count);
-        else
-            printf("%d %ss are left out: %d gates are not divisible by them\n", count, job.unit,
-                   (int)job.hidden);
+        run_with(driver, nccl, &job, count, 0, count);
     if (o.rank <= 0)
         result = show_results(&job, o.rank < 0 ? o.gpus : o.ranks);
     for (int i = 0; i <= MOST_RANKS; i++)

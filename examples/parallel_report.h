@@ -7,9 +7,14 @@
 
 /* Seconds of one step with so many ranks; 0: not measured. */
 typedef struct timing {
-    double step, without_overlap;
-    double sums; /* all-reduces of a step, with nothing beside them */
+    double plain, overlapped; /* sums behind products, and beside them */
+    double sums;              /* all-reduces of a step, with nothing beside them */
+    int overlaps;             /* whether the program's steps do */
 } timing;
+
+static double step_of(const timing *is) {
+    return is->overlaps ? is->overlapped : is->plain;
+}
 
 static void show_number(const char *format, double value, double scale) {
     char text[32] = "-";
@@ -20,22 +25,31 @@ static void show_number(const char *format, double value, double scale) {
 
 /* of: by the number of ranks, up to most. unit: what a rank is. */
 static void show_table(const timing *of, int most, const char *unit) {
-    printf("\n%4ss  %15s  %15s  %15s  %15s  %15s\n", unit, "step, ms", "speed-up", "no overlap, ms",
-           "all-reduce, ms", "of the step");
+    printf("\n%4ss  %15s  %15s  %15s  %15s  %15s  %15s\n", unit, "step, ms", "speed-up", "overlap, ms",
+           "no overlap, ms", "all-reduce, ms", "of the step");
     for (int i = 1; i <= most; i++) {
         const timing *is = &of[i];
-        if (is->step == 0)
+        const double step = step_of(is);
+        if (step == 0)
             continue;
         printf("%5d", i);
-        show_number("%.3f", is->step, 1e3);
-        show_number("%.2f", of[1].step / is->step, 1);
-        show_number("%.3f", is->without_overlap, 1e3);
+        show_number("%.3f", step, 1e3);
+        show_number("%.2f", of[1].plain / step, 1);
+        show_number("%.3f", is->overlapped, 1e3);
+        show_number("%.3f", is->plain, 1e3);
         show_number("%.3f", is->sums, 1e3);
-        show_number("%.1f %%", is->sums / is->step, 1e2);
+        show_number("%.1f %%", is->sums / step, 1e2);
         putchar('\n');
     }
     printf(
-        "A step is forward, backward and update; all-reduce is what its sums take with nothing beside them.\n");
+        "A step is forward, backward and update. Without overlap products and sums each have all of the GPU; "
+        "all-reduce is its sums alone.\n");
+    for (int i = 2; i <= most; i++) {
+        const double step = step_of(&of[i]), other = of[i].overlaps ? of[i].plain : of[i].overlapped;
+        if (step > 0 && other < 0.98 * step)
+            printf("%d %ss: --%soverlap takes %.2f of this step\n", i, unit, of[i].overlaps ? "no-" : "",
+                   other / step);
+    }
 }
 
 /* The plot's rectangle, and the height of one bar with the gap below it. */
@@ -61,25 +75,25 @@ static double write_group(FILE *file, const timing *of, int ranks, const char *u
                           double longest) {
     const timing *is = &of[ranks];
     char more[48] = "";
-    if (ranks > 1 && of[1].step > 0)
-        snprintf(more, sizeof more, ", %.2f times as fast", of[1].step / is->step);
+    if (ranks > 1 && of[1].plain > 0)
+        snprintf(more, sizeof more, ", %.2f times as fast", of[1].plain / step_of(is));
     fprintf(file, "<text x='%d' y='%.0f' text-anchor='end'>%d %s%s</text>\n", LEFT - 8, y + 13, ranks, unit,
             ranks == 1 ? "" : "s");
-    double next = write_bar(file, "step", y, is->step, longest, more);
-    next = write_bar(file, "plain", next, is->without_overlap, longest, "");
+    double next = write_bar(file, "step", y, is->overlapped, longest, is->overlaps ? more : "");
+    next = write_bar(file, "plain", next, is->plain, longest, is->overlaps ? "" : more);
     next = write_bar(file, "sums", next, is->sums, longest, "");
     if (*more)
-        fprintf(file, "<path d='M%.1f %.0fV%.0f'/>\n", LEFT + bar_length(of[1].step / ranks, longest), y - 3,
+        fprintf(file, "<path d='M%.1f %.0fV%.0f'/>\n", LEFT + bar_length(of[1].plain / ranks, longest), y - 3,
                 next);
     return next + GAP;
 }
 
 static void write_legend(FILE *file) {
-    static const char *const entries[4][2] = {{"step", "a step"},
+    static const char *const entries[4][2] = {{"step", "a step with overlap"},
                                               {"plain", "without overlap"},
                                               {"sums", "its all-reduces alone"},
                                               {"", "one's time, divided"}};
-    static const int places[4] = {0, 90, 230, 400};
+    static const int places[4] = {0, 155, 290, 445};
     for (int i = 0; i < 4; i++) {
         const int x = LEFT + places[i];
         if (i < 3)
@@ -99,9 +113,9 @@ static int write_svg(const char *path, const char *title, const timing *of, int 
         return 0;
     for (int i = 1; i <= most; i++) {
         const timing *is = &of[i];
-        longest = fmax(longest, fmax(is->step, is->without_overlap));
-        if (is->step > 0)
-            height += GAP + BAR * (1 + (is->without_overlap > 0) + (is->sums > 0));
+        longest = fmax(longest, fmax(is->plain, is->overlapped));
+        if (is->plain > 0)
+            height += GAP + BAR * (1 + (is->overlapped > 0) + (is->sums > 0));
     }
     fprintf(
         file,
@@ -118,7 +132,7 @@ static int write_svg(const char *path, const char *title, const timing *of, int 
         height, title, height, LEFT, title);
     write_legend(file);
     for (int i = 1; i <= most; i++)
-        if (of[i].step > 0)
+        if (of[i].plain > 0)
             y = write_group(file, of, i, unit, y, longest);
     fputs("</svg>\n", file);
     const int broken = ferror(file);

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -40,12 +41,21 @@ typedef struct unique_id {
     char bytes[128];
 } unique_id; /* ncclUniqueId, which goes by value */
 
+/* ncclConfig_t of 2.17, which later ones take as well. */
+typedef struct nccl_config {
+    size_t size;
+    unsigned magic, version;
+    int blocking, cluster_size, least_ctas, most_ctas; /* INT_MIN: NCCL's choice */
+    const char *network;
+} nccl_config;
+
 #define NCCL_FUNCTIONS(X)                                                                                    \
     X(int, ncclGetVersion, (int *version))                                                                   \
     X(const char *, ncclGetErrorString, (int result))                                                        \
     X(const char *, ncclGetLastError, (void *communicator))                                                  \
     X(int, ncclGetUniqueId, (unique_id * id))                                                                \
-    X(int, ncclCommInitRank, (void **communicator, int ranks, unique_id id, int rank))                       \
+    X(int, ncclCommInitRankConfig,                                                                           \
+      (void **communicator, int ranks, unique_id id, int rank, nccl_config *config))                         \
     X(int, ncclAllReduce,                                                                                    \
       (const void *from, void *to, size_t count, int type, int operation, void *communicator, void *stream)) \
     X(int, ncclCommGetAsyncError, (void *communicator, int *result))                                         \
@@ -55,8 +65,8 @@ typedef struct unique_id {
 enum { CUDA_NOT_READY = 600, NON_BLOCKING_STREAM = 1, EVENT_WITHOUT_TIME = 2 };
 enum { NCCL_FLOAT32 = 7, NCCL_BFLOAT16 = 9, NCCL_SUM = 0, NCCL_IN_PROGRESS = 7 };
 
-/* 2.16 is the first of CUDA 12, which gemmepi needs, and with kernels for Hopper. */
-enum { OLDEST_NCCL = 21600 };
+/* The first in which a communicator may be given a number of multiprocessors. */
+enum { OLDEST_NCCL = 21700 };
 
 #define MEMBER(result, name, parameters) result(*name) parameters;
 typedef struct cuda_functions {
@@ -100,9 +110,9 @@ static int try_nccl(nccl_functions *to, const char *path, char *reason, size_t s
         return snprintf(reason, size, "%s", dlerror()), 0;
     NCCL_FUNCTIONS(TAKE)
     if (missing)
-        return snprintf(reason, size, "%s has no %s: it is no NCCL, or older than 2.16", path, missing), 0;
+        return snprintf(reason, size, "%s has no %s: it is no NCCL, or older than 2.17", path, missing), 0;
     if (to->ncclGetVersion(&to->version) || to->version < OLDEST_NCCL)
-        return snprintf(reason, size, "%s is NCCL of version code %d, older than 2.16 (%d)", path,
+        return snprintf(reason, size, "%s is NCCL of version code %d, older than 2.17 (%d)", path,
                         to->version, OLDEST_NCCL),
                0;
     snprintf(to->path, sizeof to->path, "%s", path);
@@ -140,15 +150,12 @@ static int try_wheels(nccl_functions *to, char *reason, size_t size) {
     return try_wheel(to, "/usr/local", reason, size) || (home && try_wheel(to, path, reason, size));
 }
 
-/* given: a file, or a folder that has it; NULL: the system's, else that of PyPI's wheels. ctas: of each sum, at most; 0: NCCL's choice. */
-static int load_nccl(nccl_functions *to, const char *given, int ctas, char *reason, size_t size) {
-    char path[1024], most[16];
+/* given: a file, or a folder that has it; NULL: the system's, else that of PyPI's wheels. */
+static int load_nccl(nccl_functions *to, const char *given, char *reason, size_t size) {
+    char path[1024];
     /* NVLink multicast stays off, unless the user's environment has it on: NCCL takes multicast memory where the driver says that
        there is some, and fails where a virtual machine or container then does not hand it out. */
     setenv("NCCL_NVLS_ENABLE", "0", 0);
-    snprintf(most, sizeof most, "%d", ctas);
-    if (ctas)
-        setenv("NCCL_MAX_CTAS", most, 0);
     if (!given)
         return try_nccl(to, "libnccl.so.2", reason, size) || try_wheels(to, reason, size);
     snprintf(path, sizeof path, "%s/libnccl.so.2", given);
@@ -161,6 +168,9 @@ static int load_nccl(nccl_functions *to, const char *given, int ctas, char *reas
 
 typedef struct team team;
 
+/* Sums that run beside products, and those that have the GPU to themselves, are of a communicator each. */
+enum { ALONE, BESIDE_PRODUCTS, COMMUNICATORS };
+
 typedef struct rank {
     team *all;
     int number, device; /* device -1: the host */
@@ -169,7 +179,7 @@ typedef struct rank {
     gemmepi_stream stream;   /* of products */
     gemmepi_stream sums;     /* the second stream, of sums */
     void *made, *summed;     /* events: what is to be added up has been made, all sums are there */
-    void *communicator;
+    void *communicators[COMMUNICATORS];
     pthread_t thread;
     /* under the lock */
     const char *doing;
@@ -182,10 +192,10 @@ struct team {
     const cuda_functions *driver; /* NULL: contexts of the host */
     const nccl_functions *nccl;   /* NULL: sums in plain loops between threads */
     int count, here;              /* of all processes, and of this one */
-    int ctas;                     /* multiprocessors that a sum takes at most; 0: as many as NCCL likes */
-    double patience;              /* seconds without progress, after which a rank has failed */
-    const char *id_path;          /* file by which processes share NCCL's id; NULL: one process */
-    unique_id id;
+    int ctas;        /* multiprocessors that a sum beside products takes at most; 0: as many as NCCL likes */
+    double patience; /* seconds without progress, after which a rank has failed */
+    const char *id_path; /* file by which processes share NCCL's ids; NULL: one process */
+    unique_id ids[COMMUNICATORS];
     rank *of;      /* those of this process */
     float **parts; /* what plain sums add up, by rank */
     void (*work)(rank *);
@@ -207,10 +217,11 @@ static void doze(void) {
     nanosleep(&while_, NULL);
 }
 
-/* The thread's end. Kernels of NCCL's that wait for other GPUs end with the communicator. */
+/* The thread's end. Kernels of NCCL's that wait for other GPUs end with their communicator. */
 static void leave(rank *me) {
-    if (me->communicator)
-        me->all->nccl->ncclCommAbort(me->communicator);
+    for (int i = 0; i < COMMUNICATORS; i++)
+        if (me->communicators[i])
+            me->all->nccl->ncclCommAbort(me->communicators[i]);
     pthread_mutex_lock(&me->all->lock);
     me->has_ended = 1;
     pthread_mutex_unlock(&me->all->lock);
@@ -250,7 +261,8 @@ static void check_cuda(rank *me, int error, const char *what) {
 static void check_nccl(rank *me, int result, const char *what) {
     if (result)
         stop(me, "%s: %s. NCCL's last words: %s (NCCL_DEBUG=WARN says more)", what,
-             me->all->nccl->ncclGetErrorString(result), me->all->nccl->ncclGetLastError(me->communicator));
+             me->all->nccl->ncclGetErrorString(result),
+             me->all->nccl->ncclGetLastError(me->communicators[ALONE]));
 }
 
 /* Ends this rank if another has failed. */
@@ -297,10 +309,10 @@ static void finish(rank *me) {
     int result = 0;
     turn_to(me, "waiting for its products and sums to be done");
     while (cuda && (result = cuda->cuStreamQuery(me->stream)) == CUDA_NOT_READY) {
-        int error = 0;
-        if (me->communicator)
-            check_nccl(me, me->all->nccl->ncclCommGetAsyncError(me->communicator, &error), "asking NCCL");
-        check_nccl(me, error == NCCL_IN_PROGRESS ? 0 : error, "a sum over the GPUs");
+        for (int i = 0, error = 0; i < COMMUNICATORS && me->communicators[i]; i++) {
+            check_nccl(me, me->all->nccl->ncclCommGetAsyncError(me->communicators[i], &error), "asking NCCL");
+            check_nccl(me, error == NCCL_IN_PROGRESS ? 0 : error, "a sum over the GPUs");
+        }
         look_around(me);
         sched_yield();
     }
@@ -324,8 +336,8 @@ static void add_up_here(rank *me, float *buffer, int64_t count) {
     meet(me);
 }
 
-/* buffer (F32 or BF16) becomes the sum of all ranks' buffers, in the order of stream. */
-static void add_up(rank *me, void *buffer, int64_t count, gemmepi_dtype dtype, gemmepi_stream stream) {
+/* buffer (F32 or BF16) becomes the sum of all ranks' buffers: beside products on the second stream, else on theirs. */
+static void add_up(rank *me, void *buffer, int64_t count, gemmepi_dtype dtype, int is_beside) {
     const nccl_functions *nccl = me->all->nccl;
     turn_to(me, "adding up over the ranks");
     if (me->all->count == 1)
@@ -334,7 +346,8 @@ static void add_up(rank *me, void *buffer, int64_t count, gemmepi_dtype dtype, g
         check_nccl(me,
                    nccl->ncclAllReduce(buffer, buffer, (size_t)count,
                                        dtype == GEMMEPI_BF16 ? NCCL_BFLOAT16 : NCCL_FLOAT32, NCCL_SUM,
-                                       me->communicator, stream),
+                                       me->communicators[is_beside ? BESIDE_PRODUCTS : ALONE],
+                                       is_beside ? me->sums : me->stream),
                    "ncclAllReduce");
     else
         add_up_here(me, buffer, count);
@@ -351,28 +364,28 @@ static void order(rank *me, gemmepi_stream first, void *event, gemmepi_stream th
 
 /* ---- beginning and end ---- */
 
-/* Rank 0 of several processes leaves NCCL's id in a file, which appears under its name when it is whole; the others wait for it. */
-static void share_id(rank *me) {
+/* Rank 0 of several processes leaves NCCL's ids in a file, which appears under its name when it is whole; the others wait for it. */
+static void share_ids(rank *me) {
     team *all = me->all;
     char aside[1024];
     FILE *file;
-    if (me->number == 0)
-        check_nccl(me, all->nccl->ncclGetUniqueId(&all->id), "ncclGetUniqueId");
+    for (int i = 0; i < COMMUNICATORS && me->number == 0; i++)
+        check_nccl(me, all->nccl->ncclGetUniqueId(&all->ids[i]), "ncclGetUniqueId");
     if (all->id_path && me->number == 0) {
         if (access(all->id_path, F_OK) == 0)
             stop(me, "%s is there already: --id takes a new name for each run", all->id_path);
         snprintf(aside, sizeof aside, "%s.new", all->id_path);
         file = fopen(aside, "wb");
-        const int is_whole = file && fwrite(&all->id, sizeof all->id, 1, file) == 1;
+        const int is_whole = file && fwrite(all->ids, sizeof all->ids, 1, file) == 1;
         if (!file || fclose(file) || !is_whole || rename(aside, all->id_path))
             stop(me, "%s: cannot be written", all->id_path);
     } else if (all->id_path) {
-        turn_to(me, "waiting for the file of NCCL's id, which rank 0 writes");
+        turn_to(me, "waiting for the file of NCCL's ids, which rank 0 writes");
         while (!(file = fopen(all->id_path, "rb")))
             look_around(me), doze();
-        const int is_whole = fread(&all->id, sizeof all->id, 1, file) == 1;
+        const int is_whole = fread(all->ids, sizeof all->ids, 1, file) == 1;
         if (fclose(file) || !is_whole)
-            stop(me, "%s: is no id of NCCL", all->id_path);
+            stop(me, "%s: has no ids of NCCL", all->id_path);
     } else
         meet(me);
 }
@@ -380,15 +393,23 @@ static void share_id(rank *me) {
 /* All ranks have read the id's file when they are connected. */
 static void connect_ranks(rank *me) {
     team *all = me->all;
-    share_id(me);
+    share_ids(me);
     turn_to(me, "connecting with the other ranks (ncclCommInitRank)");
-    check_nccl(me, all->nccl->ncclCommInitRank(&me->communicator, all->count, all->id, me->number),
-               "ncclCommInitRank");
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        nccl_config config = {sizeof config, 0xcafebeef, OLDEST_NCCL, INT_MIN,
+                              INT_MIN,       INT_MIN,    INT_MIN,     NULL};
+        if (i == BESIDE_PRODUCTS && all->ctas)
+            config.most_ctas = all->ctas;
+        check_nccl(me,
+                   all->nccl->ncclCommInitRankConfig(&me->communicators[i], all->count, all->ids[i],
+                                                     me->number, &config),
+                   "ncclCommInitRank");
+    }
     if (all->id_path && me->number == 0)
         remove(all->id_path);
 }
 
-/* One or two contexts of gemmepi's, two streams, and the communicator. NCCL works with the device that is current to the thread. Its primary context
+/* One or two contexts of gemmepi's, two streams, and the communicators. NCCL works with the device that is current to the thread. Its primary context
    is kept for the next ranks, until the program ends. */
 static void open_rank(rank *me) {
     const cuda_functions *cuda = me->all->driver;
@@ -424,9 +445,12 @@ static void close_rank(rank *me) {
     const cuda_functions *cuda = me->all->driver;
     finish(me);
     turn_to(me, "closing its device");
-    if (me->communicator)
-        check_nccl(me, me->all->nccl->ncclCommDestroy(me->communicator), "ncclCommDestroy");
-    me->communicator = NULL;
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        void *communicator = me->communicators[i];
+        me->communicators[i] = NULL;
+        if (communicator)
+            check_nccl(me, me->all->nccl->ncclCommDestroy(communicator), "ncclCommDestroy");
+    }
     if (cuda) {
         check_cuda(me, cuda->cuEventDestroy_v2(me->made), "cuEventDestroy");
         check_cuda(me, cuda->cuEventDestroy_v2(me->summed), "cuEventDestroy");

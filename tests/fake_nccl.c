@@ -2,7 +2,8 @@
    processes that share a file. So the calls, and
    how ranks end when one fails, are tested where there is no GPU. A sum waits for all ranks, for ever if one is gone.
 
-   FAKE_NCCL in the environment says what is to go wrong: `old` (the version), `init` (no communicator), `sum` (the third sum). */
+   FAKE_NCCL in the environment says what is to go wrong: `old` (the version), `init` (no communicator), `sum` (the third sum). With `tell`
+   each communicator says at its end how many sums it has made, and of how many multiprocessors. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -27,6 +28,13 @@ typedef struct unique_id {
     char path[128];
 } unique_id;
 
+typedef struct config {
+    size_t size;
+    unsigned magic, version;
+    int blocking, cluster_size, least_ctas, most_ctas;
+    const char *network;
+} config;
+
 typedef struct shared {
     int waiting, round;
     float numbers[MOST_RANKS][MOST_NUMBERS];
@@ -34,7 +42,7 @@ typedef struct shared {
 
 typedef struct communicator {
     shared *with;
-    int ranks, rank, sums;
+    int ranks, rank, sums, most_ctas;
 } communicator;
 
 static int goes_wrong(const char *what) {
@@ -53,7 +61,7 @@ static void meet(communicator *me) {
 }
 
 int ncclGetVersion(int *version) {
-    *version = goes_wrong("old") ? 21500 : 22000;
+    *version = goes_wrong("old") ? 21602 : 22000;
     return SUCCESS;
 }
 
@@ -74,16 +82,18 @@ int ncclGetUniqueId(unique_id *id) {
     return file >= 0 && !ftruncate(file, sizeof(shared)) && !close(file) ? SUCCESS : SYSTEM_ERROR;
 }
 
-int ncclCommInitRank(void **result, int ranks, unique_id id, int rank) {
+int ncclCommInitRankConfig(void **result, int ranks, unique_id id, int rank, config *of) {
     communicator *me = calloc(1, sizeof *me);
     const int file = open(id.path, O_RDWR);
+    if (of->size < sizeof *of || of->magic != 0xcafebeef || of->version < 21700 || of->most_ctas == 0)
+        return INVALID_ARGUMENT;
     if (!me || file < 0 || ranks > MOST_RANKS || goes_wrong("init")) {
         unlink(id.path);
         return SYSTEM_ERROR;
     }
     me->with = mmap(NULL, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    me->ranks = ranks, me->rank = rank;
+    me->ranks = ranks, me->rank = rank, me->most_ctas = of->most_ctas;
     if (me->with == MAP_FAILED)
         return SYSTEM_ERROR;
     meet(me);
@@ -139,6 +149,9 @@ int ncclCommGetAsyncError(void *of, int *error) {
 
 int ncclCommDestroy(void *of) {
     communicator *me = of;
+    if (goes_wrong("tell"))
+        fprintf(stderr, "rank %d of %d: %d sums of %d multiprocessors\n", me->rank, me->ranks, me->sums,
+                me->most_ctas < 0 ? 0 : me->most_ctas);
     munmap(me->with, sizeof(shared));
     free(me);
     return SUCCESS;

@@ -7,6 +7,7 @@
 fake=build/fake_nccl
 mkdir -p build/parallel_test
 folder=$(mktemp -d build/parallel_test/XXXXXX) || exit 1
+export TMPDIR="$folder" # where the fake leaves files, if it is stopped
 trap 'rm -rf "$folder"' EXIT
 
 parallel() {
@@ -45,10 +46,34 @@ all_say() { # RANKS WORDS COMMAND...
     says "$@" && [ "$(echo "$said" | grep -c '^rank [0-9]: ')" -eq "$ranks" ]
 }
 
-attempt 'one to four ranks learn alike' learns_alike 4
-attempt 'and so without overlap' learns_alike 2 --no-overlap
-attempt 'and with the sums of a library' learns_alike 3 --nccl "$fake"
-attempt 'overlap in blocks changes nothing' host --bench --gpus 3 --tokens 24 --width 20 --hidden 18 --steps 1 --last 5
+attempt 'one to five ranks learn alike, whose gates five do not divide' learns_alike 5
+attempt 'and so with overlap' learns_alike 3 --overlap
+attempt 'and with the sums of a library' learns_alike 3 --overlap --nccl "$fake"
+attempt 'overlap in blocks changes nothing' host --bench --overlap --gpus 3 --tokens 24 --width 20 --hidden 18 --steps 1 --last 5
+attempt 'shares of uneven gates are those of one' host --bench --no-overlap --gpus 5 --tokens 24 --width 20 --hidden 19 --steps 1
+
+# tells WORDS OPTIONS...: two ranks say so
+tells() {
+    words=$1
+    shift
+    said=$(host --gpus 2 --epochs 1 "$@") && echo "$said" | grep -q -E -e "$words"
+}
+attempt 'sums run behind products where they are small' tells '^sums run behind products: a sum has 8192 bytes, and overlap is for 33554432 and more'
+attempt 'and beside them where they are large' says '^sums run beside products: a sum has 33554432 bytes' \
+    host --gpus 2 --bench --tokens 65536 --width 128 --hidden 2 --fail 0
+attempt 'an option has the last word' tells '^sums run beside products, as --overlap says' --overlap
+attempt 'times are those of both, whichever is taken' tells '^ +2( +[0-9.]+){5} +[0-9.]+ %$' --no-overlap
+
+# Without overlap sums have the multiprocessors that NCCL likes, beside products those of --ctas.
+two_kinds_of_sums() {
+    FAKE_NCCL=tell
+    export FAKE_NCCL
+    said=$(host --gpus 2 --epochs 1 --nccl "$fake" --ctas 3 "$@")
+    unset FAKE_NCCL
+    [ "$(echo "$said" | grep -c 'of 2: [1-9][0-9]* sums of 0 multiprocessors')" -eq 2 ] &&
+        [ "$(echo "$said" | grep -c 'of 2: 20 sums of 3 multiprocessors')" -eq 2 ]
+}
+attempt 'sums behind products are of a communicator of their own' two_kinds_of_sums
 attempt 'on what this machine has it learns, too' parallel --epochs 2
 
 processes() {
@@ -86,12 +111,12 @@ attempt 'no communicator' all_say 2 '^rank [01]: ncclCommInitRank: ' host --gpus
 export FAKE_NCCL=sum
 attempt 'a sum that fails' all_say 2 '^rank [01]: ncclAllReduce: remote process exited' host --gpus 2 --epochs 1 --nccl "$fake"
 export FAKE_NCCL=old
-attempt 'an NCCL that is too old' says 'NCCL cannot be used: .* older than 2.16' host --nccl "$fake"
+attempt 'an NCCL that is too old' says 'NCCL cannot be used: .* older than 2.17' host --nccl "$fake"
 unset FAKE_NCCL
 
 attempt 'no NCCL at the path' says 'NCCL cannot be used: .*nowhere' host --nccl "$folder/nowhere"
 attempt 'a library that is no NCCL' says 'NCCL cannot be used: .*(is no NCCL|invalid ELF header|file too short)' host --nccl Makefile
-attempt 'ranks that do not divide the gates' says '96 gates are not divisible by 5 ranks' host --gpus 5
+attempt 'more ranks than gates' says '4 gates are too few for 5 ranks' host --bench --gpus 5 --tokens 8 --width 8 --hidden 4
 attempt 'a last block without rows' says 'there are 32 rows, and one in 33 would be none' host --last 33
 if [ -e /dev/nvidia0 ] || [ -e /dev/dxg ]; then
     attempt 'more GPUs than there are' says 'more GPUs than there are' parallel --gpus 96

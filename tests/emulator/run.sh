@@ -142,7 +142,7 @@ attempt 'tests find the emulator' finds_it || finish
 # examples/parallel.c on GPUs, with streams, events and tests/fake_nccl.c's sums
 several_gpus() (
     export EMULATOR_ARCH=80 EMULATOR_GPUS=2 EMULATOR_NVRTC="$nvrtc" XDG_CACHE_HOME="$folder/cache" LD_LIBRARY_PATH="$folder:${nvrtc%/*}"
-    build/parallel --nccl build/fake_nccl --ctas 1 --epochs 1 --steps 1 --data examples/data/digits.csv --svg "$folder/chart.svg" >"$folder/several.txt" &&
+    build/parallel --nccl build/fake_nccl --overlap --ctas 1 --epochs 1 --steps 1 --data examples/data/digits.csv --svg "$folder/chart.svg" >"$folder/several.txt" &&
         grep -q "^2 GPUs: .*losses within .* of one GPU's" "$folder/several.txt" && grep -q '^GPU 1: emulated' "$folder/several.txt" &&
         build/parallel --gpus 3 2>&1 | grep -q 'more GPUs than there are: there are 2 GPUs'
 )
