@@ -265,8 +265,10 @@ static void one_file_of_answers(void) {
 }
 
 static void one_case(void) {
-    if (!bundle_size)
+    if (!bundle_size) {
+        keep_libraries_open();
         make_good_ones();
+    }
     if (one_in(2))
         one_file_of_answers();
     else
