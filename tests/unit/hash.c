@@ -99,11 +99,26 @@ static void every_bit_of_a_key_moves_it_to_another_bucket(void) {
           "the length is lost");
 }
 
+/* Also where a key is no whole number of words. */
+static void every_byte_of_a_key_of_any_length_counts(void) {
+    unsigned char key[24];
+    size_t size, at;
+    memset(key, 7, sizeof key);
+    for (size = 1; size <= sizeof key; size++)
+        for (at = 0; at < size; at++) {
+            uint64_t first = gemmepi__hash(key, size);
+            key[at] ^= 0x10;
+            CHECK(gemmepi__hash(key, size) != first, "byte %d of %d is lost", (int)at, (int)size);
+            key[at] ^= 0x10;
+        }
+}
+
 int main(void) {
     RUN(sha256_gives_the_published_digests);
     RUN(sha256_of_a_million_letters_given_in_pieces_is_the_published_one);
     RUN(sha256_is_right_at_every_length);
     RUN(sha256_does_not_depend_on_how_the_message_is_cut);
     RUN(every_bit_of_a_key_moves_it_to_another_bucket);
+    RUN(every_byte_of_a_key_of_any_length_counts);
     return test_finish();
 }

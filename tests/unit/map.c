@@ -175,6 +175,23 @@ static void an_insert_without_memory_changes_nothing(void) {
     CHECK(m.live == 0, "%d blocks are left", m.live);
 }
 
+/* So that the lower bits of a hash reach each of them. */
+static void buckets_are_a_power_of_two_and_entries_are_spread_over_them(void) {
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi__map map;
+    size_t i, taken = 0;
+    gemmepi__map_init(&map, &allocator);
+    for (i = 0; i < 1000; i++) {
+        CHECK(gemmepi__map_insert(&map, &i, sizeof i, &map), "no memory");
+        CHECK((map.bucket_count & (map.bucket_count - 1)) == 0 && map.bucket_count >= map.count,
+              "%d buckets for %d entries", (int)map.bucket_count, (int)map.count);
+    }
+    for (i = 0; i < map.bucket_count; i++)
+        taken += map.buckets[i] != NULL;
+    CHECK(taken > map.bucket_count / 2, "%d of %d buckets are taken", (int)taken, (int)map.bucket_count);
+    gemmepi__map_free(&map);
+}
+
 int main(void) {
     RUN(an_empty_map_finds_nothing_and_owns_nothing);
     RUN(keys_are_copied_and_compared_whole);
@@ -183,5 +200,6 @@ int main(void) {
     RUN(a_long_random_walk_agrees_with_a_plain_table);
     RUN(each_visits_every_entry_once);
     RUN(an_insert_without_memory_changes_nothing);
+    RUN(buckets_are_a_power_of_two_and_entries_are_spread_over_them);
     return test_finish();
 }
