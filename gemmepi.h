@@ -23589,18 +23589,17 @@ static void gemmepi__refuse_route(gemmepi__candidates *candidates, gemmepi_route
 #define GEMMEPI__REASON_SIZE 512
 
 struct gemmepi__route;
+struct gemmepi__around;
 typedef struct gemmepi__matmul_plan {
   gemmepi_plan base;
-  gemmepi__problem problem;
+  gemmepi__problem problem; /* of the product that the route runs */
   const struct gemmepi__route *route;
   int applied; /* for runs alone whose alpha is 1 and which have no C */
   double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
   int is_measured; /* the answer is this process's own, which another may not find again */
   gemmepi__lt_algorithm algorithm; /* cuBLASLt's that it runs; id 0: none */
   size_t workspace_size;
-  struct gemmepi__matmul_plan *
-    v; /* on a GPU the plan within, or NULL: the product that a formula is applied to, or that a launch is
-        around which finds D's scales */
+  struct gemmepi__around *around; /* on a GPU: what is launched around the product (around.h), or NULL */
   void *built; /* what the route has made: a struct of its own */
   gemmepi__candidates candidates; /* what it was chosen from */
   char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */
@@ -27852,10 +27851,6 @@ typedef struct gemmepi__routed_plan {
     gemmepi__plain plain;
     gemmepi__fused fused;
     gemmepi__sums empty;
-    gemmepi__found_step found;
-#ifndef GEMMEPI_NO_FORMULA
-    gemmepi__formula_step formula;
-#endif
   } built;
 } gemmepi__routed_plan;
 
@@ -28480,12 +28475,37 @@ static void gemmepi__drop_formula(gemmepi_context *context, const gemmepi__probl
   (void)context, (void)problem;
 #endif
 }
-#ifndef GEMMEPI_NO_FORMULA
-/* Products with a formula on a GPU, each by a plan of its own within the problem's plan. That is the plan of an epilogue where the formula
- says one (parts/composed.h), or has the formula inside its kernel (parts/inside.h), or makes alpha A B, in workspace and the
- accumulator's type, for a pass to go over that adds beta C (elementwise/formula_pass.h). */
+/* What is launched around a plan's product on a GPU, from outside in:
 
-/* >>building */
+   a launch that finds D's scales (parts/found_scale.h), behind the product, or ahead of it where earlier runs tell the scale
+   a formula over v = alpha A B + beta C (elementwise/formula_pass.h), where the product's own epilogue (parts/composed.h) or kernel
+   (parts/inside.h) is not the formula
+
+ The plan's problem is then what is left for a route: the epilogue that the formula says, the product with the formula inside its
+ kernel, or alpha A B in workspace. */
+
+#ifndef GEMMEPI_NO_FORMULA
+#endif
+
+typedef struct gemmepi__around {
+  gemmepi__problem problem; /* the caller's */
+  gemmepi__problem
+    inside; /* with D as the launch that finds its scales wants it; the caller's where there is none */
+  int lacks_product; /* the formula reads no v, or there is none */
+  int finds;
+  gemmepi__found_step found;
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__formula_step formula; /* of inside.formula, if it has one */
+#endif
+} gemmepi__around;
+
+/* What the plan was made for. */
+static const gemmepi__problem *gemmepi__asked(const gemmepi__matmul_plan *plan) {
+  return plan->around ? &plan->around->problem : &plan->problem;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* >>the product that makes v */
 
 static int64_t gemmepi__bytes_of_product(const gemmepi__problem *v) {
   const gemmepi__view *view = &v->views[GEMMEPI__D];
@@ -28574,255 +28594,47 @@ static const char *gemmepi__why_not_inside(const gemmepi_context *context, const
        : "v and a pass over it take less by estimate, or none is known";
 }
 
-static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id);
-
-/* What is launched behind the plan of v, which is built: the end of reductions that are inside, or the pass over v, whose problem this
+/* Builds what is launched behind the product: the end of reductions that are inside its kernel, or the pass over v, whose problem this
  is. */
 static gemmepi_status gemmepi__build_behind_v(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
   gemmepi_context *context = plan->base.context;
-  gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
-  gemmepi__formula_source source = gemmepi__v_as_source(&plan->problem, v);
+  const gemmepi__problem *problem = &plan->around->inside;
+  gemmepi__formula_step *step = &plan->around->formula;
+  gemmepi__formula_source source = gemmepi__v_as_source(problem, v);
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
   if (status)
     return status;
   gemmepi__lock(&context->build_lock);
   if (step->is_inside) {
-    status = gemmepi__build_reductions(context, &plan->problem.formula->placed, &source,
-      (unsigned)gemmepi__states_of_row(&plan->v->problem), &step->pass);
+    status = gemmepi__build_reductions(context, &problem->formula->placed, &source,
+      (unsigned)gemmepi__states_of_row(&plan->problem), &step->pass);
   } else {
-    step->product_bytes = plan->v ? (size_t)v->views[GEMMEPI__D].bytes : 0;
-    status = gemmepi__build_formula_pass(context, &plan->problem.formula->placed, &source, &step->pass);
+    step->product_bytes = plan->around->lacks_product ? 0 : (size_t)v->views[GEMMEPI__D].bytes;
+    status = gemmepi__build_formula_pass(context, &problem->formula->placed, &source, &step->pass);
   }
   gemmepi__unlock(&context->build_lock);
   gemmepi__leave_relaxed(context, &entry);
   return status;
 }
-
-/* Which route a user is told: that of the plan within as it stands, where that does all or v is PLAIN's, else SPLIT. */
-static gemmepi_route gemmepi__told_formula_route(const gemmepi__matmul_plan *plan) {
-  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  gemmepi_route route;
-  if (!plan->v)
-    return gemmepi__is_empty(&plan->problem) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
-  route = gemmepi__current_plan(plan->v)->route->id;
-  return step->is_composed || step->is_inside || route == GEMMEPI_ROUTE_PLAIN ? route : GEMMEPI_ROUTE_SPLIT;
-}
-
-static void gemmepi__finish_formula_plan(gemmepi__matmul_plan *plan) {
-  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  plan->route = gemmepi__formula_route_of(gemmepi__told_formula_route(plan));
-  plan->workspace_size = gemmepi__round_up(step->product_bytes, 256) +
-        gemmepi__round_up(step->pass.state_bytes, 256) +
-        (plan->v ? plan->v->workspace_size : 0);
-  plan->is_measured = plan->v && plan->v->is_measured;
-}
-
-/* >>running */
-
-/* The operands in the formula's order, D at RESULT. */
-typedef struct gemmepi__formula_pointers {
-  void *operands[GEMMEPI__FORMULA_PLACES];
-  const float *scales[GEMMEPI__FORMULA_PLACES];
-  void *amax[GEMMEPI__FORMULA_PLACES];
-} gemmepi__formula_pointers;
-
-static void gemmepi__point_formula(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-  gemmepi__formula_pointers *to) {
-  const gemmepi__formula *formula = problem->formula->placed.formula;
-  int i;
-  for (i = 0; i < formula->operand_count; i++) {
-    const void *number = &arguments->numbers[i];
-    if (formula->operands[i].kind == GEMMEPI_NUMBER)
-      memcpy(&to->operands[i], &number, sizeof number);
-    else
-      to->operands[i] = arguments->operands[i];
-    to->scales[i] = arguments->operand_scales ? arguments->operand_scales[i] : NULL;
-    to->amax[i] = arguments->operand_amax ? arguments->operand_amax[i] : NULL;
-  }
-  to->operands[GEMMEPI__RESULT] = arguments->pointers[GEMMEPI__D];
-  to->scales[GEMMEPI__RESULT] = (const float *)arguments->pointers[GEMMEPI__SCALE_D];
-  to->amax[GEMMEPI__RESULT] = arguments->pointers[GEMMEPI__AMAX_D];
-}
-
-/* Where v and the states of reductions lie in workspace, and what is left to the plan of v. */
-typedef struct gemmepi__formula_parts {
-  char *v, *states, *rest;
-} gemmepi__formula_parts;
-
-static gemmepi__formula_parts gemmepi__divide_for_formula(const gemmepi__matmul_plan *plan, char *workspace) {
-  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  gemmepi__formula_parts parts;
-  parts.v = workspace;
-  parts.states = gemmepi__past(workspace, step->product_bytes);
-  parts.rest = gemmepi__past(parts.states, step->pass.state_bytes);
-  return parts;
-}
-
-/* For a kernel with the formula inside: the operands, with states in the place of what is reduced. */
-static void gemmepi__point_states(const gemmepi__matmul_plan *plan, char *states, gemmepi__formula_pointers *pointers) {
-  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  int u;
-  for (u = 0; u < step->pass.used_count; u++) {
-    int i = step->pass.used[u];
-    if (step->pass.roles[i] == GEMMEPI__ROLE_REDUCTION)
-      pointers->operands[i] = gemmepi__states_of(&step->pass, states, i);
-  }
-}
-
-/* The pass, once v is there (run.h); nothing where what makes it does all. */
-static gemmepi_status gemmepi__formula_run_plan(const gemmepi__matmul_plan *plan,
-  const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
-  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
-  gemmepi__formula_pointers pointers;
-  gemmepi__formula_run run;
-  if (!step->pass.used_count)
-    return GEMMEPI_OK;
-  gemmepi__point_formula(&plan->problem, arguments, &pointers);
-  memset(&run, 0, sizeof run);
-  run.value = parts.v;
-  run.alpha = 1;
-  run.beta = arguments->beta;
-  memcpy(&run.device_beta, &arguments->device_beta, sizeof(void *));
-  run.uses_c = arguments->uses_c;
-  run.c = arguments->pointers[GEMMEPI__C];
-  run.scale_c = (const float *)arguments->pointers[GEMMEPI__SCALE_C];
-  run.operands = pointers.operands;
-  run.scales = pointers.scales;
-  run.amax = pointers.amax;
-  run.states = parts.states;
-  return gemmepi__run_formula_pass(plan->base.context, &step->pass, &run, stream);
-}
-
-/* >>in words */
-
-static void gemmepi__formula_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  int i;
-  details->launches = 0;
-  if (plan->v) {
-    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
-    v->route->describe(v, details);
-  } else {
-    memcpy(details->kernel, step->pass.launch.function ? step->pass.launch.name : step->pass.finish.name, sizeof details->kernel);
-  }
-  details->launches += (step->pass.launch.function != NULL) + (step->pass.finish.function != NULL);
-  for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
-    details->launches += step->pass.amax[i] != 0;
-}
-
-/* "GELU_TANH|BIAS" */
-static void gemmepi__append_composition(gemmepi__text *text, gemmepi_epilogue epilogue) {
-  char name[256];
-  gemmepi__text room = gemmepi__text_in(name, sizeof name);
-  gemmepi__append_epilogue(&room, epilogue);
-  gemmepi__append(text, "%s", name);
-}
-
-static void gemmepi__formula_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
-  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  if (plan->v && step->is_composed) {
-    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
-    gemmepi__append(text, "  the formula is ");
-    gemmepi__append_composition(text, v->problem.epilogue);
-    gemmepi__append(text, ":\n");
-    v->route->explain(v, kernel, text);
-  } else if (plan->v && step->is_inside) {
-    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
-    gemmepi__append(text, "  the formula is inside the kernel:\n");
-    v->route->explain(v, kernel, text);
-  } else if (plan->v) {
-    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
-    gemmepi__append(text, "  %s, into workspace in %s, by the route %s:\n", plan->problem.formula->placed.formula->names +
-      plan->problem.formula->placed.formula->value_name, gemmepi__dtype((gemmepi_dtype)plan->problem.accumulator)->name,
-      gemmepi__route_names[v->route->id]);
-    v->route->explain(v, kernel, text);
-  }
-  gemmepi__explain_formula_pass(text, &step->pass, "");
-}
-
-/* >>rows beside those of gemmepi__routes: chosen by their plan's v */
-
-static const gemmepi__route gemmepi__formula_routes[] = {
-  {GEMMEPI_ROUTE_LT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
-  gemmepi__formula_explain},
-  {GEMMEPI_ROUTE_FUSED, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
-  gemmepi__formula_explain},
-  {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
-  gemmepi__formula_explain},
-  {GEMMEPI_ROUTE_PLAIN, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
-  gemmepi__formula_explain},
-  {GEMMEPI_ROUTE_EMPTY, NULL, NULL, NULL, gemmepi__formula_run_plan, NULL, NULL, gemmepi__formula_describe,
-  gemmepi__formula_explain},
-};
-
-static const gemmepi__route *gemmepi__formula_route_of(gemmepi_route id) {
-  const gemmepi__route *row = gemmepi__formula_routes;
-  while (row->id != id)
-    row++;
-  return row;
-}
 #endif
-/* Products around which a launch finds D's scales (parts/found_scale.h), each by a plan of its own within the problem's plan. */
 
-static void gemmepi__found_describe(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-  const gemmepi__matmul_plan *within = gemmepi__current_plan(plan->v);
-  within->route->describe(within, details);
-  details->launches++;
+/* >>workspace: what the launch that finds scales has of it, v, states of reductions, then the product's own */
+
+static size_t gemmepi__bytes_around(const gemmepi__around *around) {
+  size_t bytes = gemmepi__round_up(around->found.bytes, 256);
+#ifndef GEMMEPI_NO_FORMULA
+  bytes += gemmepi__round_up(around->formula.product_bytes, 256) +
+      gemmepi__round_up(around->formula.pass.state_bytes, 256);
+#endif
+  return bytes;
 }
 
-static void gemmepi__found_explain(const gemmepi__matmul_plan *plan, const char *kernel, gemmepi__text *text) {
-  const gemmepi__found_step *step = (const gemmepi__found_step *)plan->built;
-  const gemmepi__matmul_plan *within = gemmepi__current_plan(plan->v);
-  int is_tensor = plan->problem.found_scale == GEMMEPI_SCALE_TENSOR;
-  if (is_tensor)
-    gemmepi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
-      step->launch.name, (int)plan->problem.amax_history, step->launch.threads_x);
-  else
-    gemmepi__append(text, "  d in F32, into workspace, by the route %s:\n", gemmepi__route_names[within->route->id]);
-  within->route->explain(within, kernel, text);
-  if (!is_tensor)
-    gemmepi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", step->launch.name,
-      step->launch.blocks, step->launch.threads_x);
-}
-
-/* Runs are run.h's. */
-static const gemmepi__route gemmepi__found_routes[] = {
-  {GEMMEPI_ROUTE_FUSED, NULL, NULL, NULL, NULL, NULL, NULL, gemmepi__found_describe,
-  gemmepi__found_explain},
-  {GEMMEPI_ROUTE_LT, NULL, NULL, NULL, NULL, NULL, NULL, gemmepi__found_describe, gemmepi__found_explain},
-  {GEMMEPI_ROUTE_SPLIT, NULL, NULL, NULL, NULL, NULL, NULL, gemmepi__found_describe,
-  gemmepi__found_explain},
-  {GEMMEPI_ROUTE_PLAIN, NULL, NULL, NULL, NULL, NULL, NULL, gemmepi__found_describe,
-  gemmepi__found_explain},
-};
-
-/* Returns the route that a user is told: that of the plan inside, and SPLIT of cuBLASLt's product with a launch behind it. */
-static gemmepi_route gemmepi__told_found_route(const gemmepi__problem *problem, gemmepi_route within) {
-  return within == GEMMEPI_ROUTE_LT && problem->found_scale != GEMMEPI_SCALE_TENSOR ? GEMMEPI_ROUTE_SPLIT
-        : within;
-}
-
-static const gemmepi__route *gemmepi__found_route(const gemmepi__matmul_plan *plan) {
-  gemmepi_route id = gemmepi__told_found_route(&plan->problem, plan->v->route->id);
-  const gemmepi__route *row = gemmepi__found_routes;
-  while (row->id != id)
-    row++;
-  return row;
-}
-
-/* Workspace: what the launch has of it, then that of the plan within. */
-static void gemmepi__finish_found_plan(gemmepi__matmul_plan *plan) {
-  const gemmepi__found_step *step = (const gemmepi__found_step *)plan->built;
-  plan->route = gemmepi__found_route(plan);
-  plan->workspace_size = gemmepi__round_up(step->bytes, 256) + plan->v->workspace_size;
-  plan->is_measured = plan->v->is_measured;
+/* As the plan was built. */
+static size_t gemmepi__workspace_of(const gemmepi__matmul_plan *plan) {
+  return plan->workspace_size + (plan->around ? gemmepi__bytes_around(plan->around) : 0);
 }
 /* Plans of products: a route chosen once for a problem, and built. */
-
-#ifndef GEMMEPI_NO_FORMULA
-#endif
 
 /* >>choosing */
 
@@ -28958,9 +28770,8 @@ static void gemmepi__destroy_matmul(gemmepi_plan *destroyed) {
     gemmepi__release_plan(replacement);
   if (scaled)
     gemmepi__release_plan(scaled);
-  if (plan->v)
-    gemmepi__release_plan(&plan->v->base);
-  gemmepi__drop_formula(plan->base.context, &plan->problem);
+  gemmepi__drop_formula(plan->base.context, gemmepi__asked(plan));
+  gemmepi__delete(&plan->base.context->allocator, plan->around);
   gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -28979,23 +28790,30 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
   return plan;
 }
 
-static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
-  gemmepi__matmul_plan **result);
+/* Builds the product that is launched around, whatever was built for another. */
+static gemmepi_status gemmepi__build_product(gemmepi__matmul_plan *plan, const gemmepi__problem *product) {
+  plan->problem = *product;
+  plan->tuned_microseconds = 0;
+  plan->is_measured = 0;
+  memset(plan->reasons, 0, sizeof plan->reasons);
+  return gemmepi__choose_on_device(plan, NULL);
+}
 
 #ifndef GEMMEPI_NO_FORMULA
-/* The plan within whose kernel has the formula, where that is better and can be built: then step->is_inside. Else step->not_inside is why,
- and the status is OK unless memory has run out. */
+/* Builds the product whose kernel has the formula, where that is better and can be built: then step->is_inside. Else step->not_inside is
+ why, and the status is OK unless memory has run out. */
 static gemmepi_status gemmepi__try_inside(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
   gemmepi_context *context = plan->base.context;
-  gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+  const gemmepi__problem *problem = &plan->around->inside;
+  gemmepi__formula_step *step = &plan->around->formula;
   gemmepi__problem inside;
   gemmepi_status status;
-  step->not_inside = gemmepi__why_not_inside(context, &plan->problem, v);
+  step->not_inside = gemmepi__why_not_inside(context, problem, v);
   if (step->not_inside)
     return GEMMEPI_OK;
-  inside = gemmepi__problem_inside(&plan->problem);
-  step->slots = gemmepi__slots_of(&plan->problem);
-  status = gemmepi__build_plan(context, &inside, &plan->v);
+  inside = gemmepi__problem_inside(problem);
+  step->slots = gemmepi__slots_of(problem);
+  status = gemmepi__build_product(plan, &inside);
   step->is_inside = !status;
   if (!status || status == GEMMEPI_OUT_OF_MEMORY)
     return status;
@@ -29005,18 +28823,18 @@ static gemmepi_status gemmepi__try_inside(gemmepi__matmul_plan *plan, const gemm
   return GEMMEPI_OK;
 }
 
-/* The plan within which is that of an epilogue, where the formula says one and it can be built: then step->is_composed. The status is OK
- unless memory has run out. */
+/* Builds the product with the epilogue that the formula says, where it says one and that can be built: then step->is_composed. The status
+ is OK unless memory has run out. */
 static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
   gemmepi_context *context = plan->base.context;
-  gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+  gemmepi__formula_step *step = &plan->around->formula;
   gemmepi__problem composed;
   int is_composed;
   gemmepi_status status =
-    gemmepi__take_composition(context, &plan->problem, &step->said, &composed, &is_composed);
+    gemmepi__take_composition(context, &plan->around->inside, &step->said, &composed, &is_composed);
   if (status || !is_composed)
     return status;
-  status = gemmepi__build_plan(context, &composed, &plan->v);
+  status = gemmepi__build_product(plan, &composed);
   step->is_composed = !status;
   if (!status || status == GEMMEPI_OUT_OF_MEMORY)
     return status;
@@ -29025,55 +28843,63 @@ static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
   return GEMMEPI_OK;
 }
 
-/* The plan of a problem with a formula: an epilogue's, inside a kernel, or v and a pass over it. */
+/* Builds an epilogue's product, one with the formula inside, or v and a pass over it. */
 static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
-  gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
-  gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
+  const gemmepi__problem *problem = &plan->around->inside;
+  gemmepi__formula_step *step = &plan->around->formula;
+  gemmepi__problem v = gemmepi__problem_of_v(problem);
   gemmepi_status status = gemmepi__check_size_of_v(&v);
-  memset(step, 0, sizeof *step);
-  if (!status && gemmepi__wants_v(&plan->problem)) {
+  plan->around->lacks_product = !gemmepi__wants_v(problem);
+  if (plan->around->lacks_product)
+    plan->route = gemmepi__route_of(GEMMEPI_ROUTE_EMPTY);
+  if (!status && !plan->around->lacks_product) {
     status = gemmepi__try_composed(plan);
     if (!status && !step->is_composed)
       status = gemmepi__try_inside(plan, &v);
     if (!status && !step->is_composed && !step->is_inside)
-      status = gemmepi__build_plan(plan->base.context, &v, &plan->v);
+      status = gemmepi__build_product(plan, &v);
   }
-  if (!status && !step->is_composed && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
+  if (!status && !step->is_composed && (!step->is_inside || gemmepi__reduces_inside(problem)))
     status = gemmepi__build_behind_v(plan, &v);
-  gemmepi__finish_formula_plan(plan);
   return status;
 }
 #endif
 
-/* A launch that finds D's scales, and a plan for the product that it is around. */
-static gemmepi_status gemmepi__build_around(gemmepi__matmul_plan *plan) {
+/* Builds the launch that finds D's scales. */
+static gemmepi_status gemmepi__build_finding(gemmepi__matmul_plan *plan) {
   gemmepi_context *context = plan->base.context;
-  gemmepi__found_step *step = (gemmepi__found_step *)plan->built;
-  gemmepi__problem within = gemmepi__problem_within(&plan->problem);
   gemmepi__entry entry;
   gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
   if (status)
     return status;
-  memset(step, 0, sizeof *step);
   gemmepi__lock(&context->build_lock);
-  status = gemmepi__build_found_step(context, &plan->problem, step);
+  status = gemmepi__build_found_step(context, &plan->around->problem, &plan->around->found);
   gemmepi__unlock(&context->build_lock);
   gemmepi__leave_relaxed(context, &entry);
-  if (!status)
-    status = gemmepi__build_plan(context, &within, &plan->v);
-  if (!status)
-    gemmepi__finish_found_plan(plan);
   return status;
 }
 
 static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
-  if (gemmepi__finds_around(&plan->problem))
-    return gemmepi__build_around(plan);
+  int finds = gemmepi__finds_around(&plan->problem);
+  int has_formula = plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE);
+  gemmepi_status status = GEMMEPI_OK;
+  if (!finds && !has_formula)
+    return gemmepi__choose_on_device(plan, NULL);
+  plan->around = (gemmepi__around *)gemmepi__new(&plan->base.context->allocator, sizeof *plan->around);
+  if (!plan->around)
+    return GEMMEPI_OUT_OF_MEMORY;
+  plan->around->finds = finds;
+  plan->around->problem = plan->problem;
+  plan->around->inside = finds ? gemmepi__problem_within(&plan->problem) : plan->problem;
+  if (finds)
+    status = gemmepi__build_finding(plan);
+  if (status)
+    return status;
 #ifndef GEMMEPI_NO_FORMULA
-  if (plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE))
+  if (has_formula)
     return gemmepi__build_with_formula(plan);
 #endif
-  return gemmepi__choose_on_device(plan, NULL);
+  return gemmepi__build_product(plan, &plan->around->inside);
 }
 
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
@@ -29221,6 +29047,152 @@ static void gemmepi__keep_by_text(gemmepi_context *context, const gemmepi__text_
 }
 #endif
 GEMMEPI__OPTIMIZE_LITTLE_END
+/* What is launched around a product (around.h), in one run. */
+
+#ifndef GEMMEPI_NO_FORMULA
+/* >>a formula's pointers */
+
+/* The operands in the formula's order, D at RESULT. */
+typedef struct gemmepi__formula_pointers {
+  void *operands[GEMMEPI__FORMULA_PLACES];
+  const float *scales[GEMMEPI__FORMULA_PLACES];
+  void *amax[GEMMEPI__FORMULA_PLACES];
+} gemmepi__formula_pointers;
+
+static void gemmepi__point_formula(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
+  gemmepi__formula_pointers *to) {
+  const gemmepi__formula *formula = problem->formula->placed.formula;
+  int i;
+  for (i = 0; i < formula->operand_count; i++) {
+    const void *number = &arguments->numbers[i];
+    if (formula->operands[i].kind == GEMMEPI_NUMBER)
+      memcpy(&to->operands[i], &number, sizeof number);
+    else
+      to->operands[i] = arguments->operands[i];
+    to->scales[i] = arguments->operand_scales ? arguments->operand_scales[i] : NULL;
+    to->amax[i] = arguments->operand_amax ? arguments->operand_amax[i] : NULL;
+  }
+  to->operands[GEMMEPI__RESULT] = arguments->pointers[GEMMEPI__D];
+  to->scales[GEMMEPI__RESULT] = (const float *)arguments->pointers[GEMMEPI__SCALE_D];
+  to->amax[GEMMEPI__RESULT] = arguments->pointers[GEMMEPI__AMAX_D];
+}
+
+/* Where v and the states of reductions are in workspace, and what is left to the product. */
+typedef struct gemmepi__formula_parts {
+  char *v, *states, *rest;
+} gemmepi__formula_parts;
+
+static gemmepi__formula_parts gemmepi__divide_for_formula(const gemmepi__formula_step *step, char *workspace) {
+  gemmepi__formula_parts parts;
+  parts.v = workspace;
+  parts.states = gemmepi__past(workspace, step->product_bytes);
+  parts.rest = gemmepi__past(parts.states, step->pass.state_bytes);
+  return parts;
+}
+
+/* For a kernel with the formula inside: the operands, with states in the place of what is reduced. */
+static void gemmepi__point_states(const gemmepi__formula_step *step, char *states, gemmepi__formula_pointers *pointers) {
+  int u;
+  for (u = 0; u < step->pass.used_count; u++) {
+    int i = step->pass.used[u];
+    if (step->pass.roles[i] == GEMMEPI__ROLE_REDUCTION)
+      pointers->operands[i] = gemmepi__states_of(&step->pass, states, i);
+  }
+}
+
+/* The arguments of the product, of those of `problem`, which has the formula. pointers: for as long as they are used. */
+static void gemmepi__point_product(const gemmepi__problem *problem, const gemmepi__formula_step *step,
+  const gemmepi__formula_parts *parts, gemmepi__formula_pointers *pointers, gemmepi__arguments *own) {
+  if (step->is_composed) {
+    gemmepi__point_composed(&step->said, own);
+  } else if (step->is_inside) {
+    gemmepi__point_formula(problem, own, pointers);
+    gemmepi__point_states(step, parts->states, pointers);
+    own->operands = pointers->operands;
+    gemmepi__point_inside(problem, &step->slots, own);
+  } else {
+    own->pointers[GEMMEPI__D] = parts->v;
+    own->pointers[GEMMEPI__SCALE_D] = own->pointers[GEMMEPI__AMAX_D] = NULL;
+    own->pointers[GEMMEPI__C] = own->pointers[GEMMEPI__SCALE_C] = NULL; /* the pass adds it */
+    own->beta = 0;
+    own->device_beta = NULL;
+    own->uses_c = 0;
+  }
+}
+
+/* The pass, once v is there; nothing where what makes it does all. */
+static gemmepi_status gemmepi__run_behind_v(const gemmepi_context *context, const gemmepi__problem *problem,
+  const gemmepi__formula_step *step, const gemmepi__arguments *arguments,
+  const gemmepi__formula_parts *parts, gemmepi_stream stream) {
+  gemmepi__formula_pointers pointers;
+  gemmepi__formula_run run;
+  if (!step->pass.used_count)
+    return GEMMEPI_OK;
+  gemmepi__point_formula(problem, arguments, &pointers);
+  memset(&run, 0, sizeof run);
+  run.value = parts->v;
+  run.alpha = 1;
+  run.beta = arguments->beta;
+  memcpy(&run.device_beta, &arguments->device_beta, sizeof(void *));
+  run.uses_c = arguments->uses_c;
+  run.c = arguments->pointers[GEMMEPI__C];
+  run.scale_c = (const float *)arguments->pointers[GEMMEPI__SCALE_C];
+  run.operands = pointers.operands;
+  run.scales = pointers.scales;
+  run.amax = pointers.amax;
+  run.states = parts->states;
+  return gemmepi__run_formula_pass(context, &step->pass, &run, stream);
+}
+#endif
+
+/* What a run has on its way from the caller's arguments to the product's. */
+typedef struct gemmepi__way_in {
+  gemmepi__arguments inside; /* of around->inside */
+  gemmepi__arguments product; /* of the plan's problem */
+  char *place, *rest; /* of workspace: the launch's that finds scales, and the product's */
+#ifndef GEMMEPI_NO_FORMULA
+  gemmepi__formula_parts parts;
+  gemmepi__formula_pointers pointers;
+#endif
+} gemmepi__way_in;
+
+/* Makes the product's arguments, and launches what is ahead of it. */
+static gemmepi_status gemmepi__run_ahead(const gemmepi_context *context, const gemmepi__around *around,
+  const gemmepi__arguments *arguments, char *workspace, gemmepi__way_in *way, gemmepi_stream stream) {
+  gemmepi_status status = GEMMEPI_OK;
+  way->inside = *arguments;
+  way->place = workspace;
+  way->rest = workspace;
+  if (around->finds) {
+    way->rest = gemmepi__past(workspace, around->found.bytes);
+    gemmepi__point_within(&around->problem, way->place, &way->inside);
+    if (around->problem.found_scale == GEMMEPI_SCALE_TENSOR)
+      status = gemmepi__run_history(context, &around->found, arguments, way->place, stream);
+  }
+  way->product = way->inside;
+#ifndef GEMMEPI_NO_FORMULA
+  if (around->inside.formula) {
+    way->parts = gemmepi__divide_for_formula(&around->formula, way->rest);
+    way->rest = way->parts.rest;
+    if (!around->lacks_product)
+      gemmepi__point_product(&around->inside, &around->formula, &way->parts, &way->pointers, &way->product);
+  }
+#endif
+  return status;
+}
+
+/* Launches what is behind the product. */
+static gemmepi_status gemmepi__run_behind(const gemmepi_context *context, const gemmepi__around *around,
+  const gemmepi__arguments *arguments, const gemmepi__way_in *way, gemmepi_stream stream) {
+  gemmepi_status status = GEMMEPI_OK;
+#ifndef GEMMEPI_NO_FORMULA
+  if (around->inside.formula)
+    status = gemmepi__run_behind_v(context, &around->inside, &around->formula, &way->inside, &way->parts, stream);
+#endif
+  if (!status && around->finds && around->problem.found_scale != GEMMEPI_SCALE_TENSOR)
+    status = gemmepi__run_quantise(context, &around->found, arguments, way->place, stream);
+  return status;
+}
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
 
@@ -29231,103 +29203,71 @@ GEMMEPI__OPTIMIZE_LITTLE_END
 #endif
 #endif
 
-/* Whose block of workspace it is. A plan with a formula has one beside that of products, because the product that makes v, once cuBLASLt
+/* Whose block of workspace it is. What is launched around a product has one next to that of products, because the product, once cuBLASLt
  refuses it, may reserve that in the middle of a run. */
-static gemmepi__stream_key gemmepi__key_of_plan(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
-  return plan->v ? gemmepi__key_beside(stream) : gemmepi__key_of_stream(stream);
+static gemmepi__stream_key gemmepi__key_of_plan(int is_around, gemmepi_stream stream) {
+  return is_around ? gemmepi__key_beside(stream) : gemmepi__key_of_stream(stream);
 }
 
-static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__run_by_route(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
   const gemmepi__arguments *arguments, gemmepi_stream stream);
 
-/* The product of the plan within, and the launch around it that finds D's scales. */
 static gemmepi_status gemmepi__run_around(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
   gemmepi_stream stream) {
   const gemmepi_context *context = plan->base.context;
-  const gemmepi__found_step *step = (const gemmepi__found_step *)plan->built;
-  int is_tensor = plan->problem.found_scale == GEMMEPI_SCALE_TENSOR;
-  gemmepi__arguments own = *arguments;
+  const gemmepi__around *around = plan->around;
+  gemmepi__way_in way;
   gemmepi_matmul_args args;
-  gemmepi_status status = GEMMEPI_OK;
+  gemmepi_status status = gemmepi__run_ahead(context, around, arguments, workspace, &way, stream);
   memset(&args, 0, sizeof args);
-  args.workspace = gemmepi__past(workspace, step->bytes);
-  args.workspace_size = plan->v->workspace_size;
-  gemmepi__point_within(&plan->problem, workspace, &own);
-  if (is_tensor)
-    status = gemmepi__run_history(context, step, arguments, workspace, stream);
-  if (!status)
-    status = gemmepi__run_on_device(plan->v, &args, &own, stream);
-  if (!status && !is_tensor)
-    status = gemmepi__run_quantise(context, step, arguments, workspace, stream);
-  return status;
+  args.workspace = way.rest;
+  args.workspace_size = plan->workspace_size;
+  if (!status && !around->lacks_product)
+    status = gemmepi__run_by_route(plan, &args, &way.product, stream);
+  return status ? status : gemmepi__run_behind(context, around, arguments, &way, stream);
 }
 
-/* Launches what the plan's route has built, behind what makes its v. */
-static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan, const gemmepi__arguments *arguments, char *workspace,
-  gemmepi_stream stream) {
-  if (gemmepi__finds_around(&plan->problem))
-    return gemmepi__run_around(plan, arguments, workspace, stream);
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->v) {
-    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-    gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
-    gemmepi__arguments own = *arguments;
-    gemmepi__formula_pointers pointers;
-    gemmepi_matmul_args args;
-    gemmepi_status status;
-    memset(&args, 0, sizeof args);
-    args.workspace = parts.rest;
-    args.workspace_size = plan->v->workspace_size;
-    if (step->is_composed) {
-      gemmepi__point_composed(&step->said, &own);
-    } else if (step->is_inside) {
-      gemmepi__point_formula(&plan->problem, arguments, &pointers);
-      gemmepi__point_states(plan, parts.states, &pointers);
-      own.operands = pointers.operands;
-      gemmepi__point_inside(&plan->problem, &step->slots, &own);
-    } else {
-      own.pointers[GEMMEPI__D] = parts.v;
-      own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
-      own.pointers[GEMMEPI__C] = own.pointers[GEMMEPI__SCALE_C] = NULL; /* the pass adds it */
-      own.beta = 0;
-      own.device_beta = NULL;
-      own.uses_c = 0;
-    }
-    status = gemmepi__run_on_device(plan->v, &args, &own, stream);
-    if (status)
-      return status;
-  }
-#endif
-  return plan->route->run(plan, arguments, workspace, stream);
+/* is_around: with what is launched around the product, else the product alone. */
+static gemmepi_status gemmepi__run_in(const gemmepi__matmul_plan *plan, int is_around,
+  const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream) {
+  return is_around ? gemmepi__run_around(plan, arguments, workspace, stream)
+        : plan->route->run(plan, arguments, workspace, stream);
 }
 
-static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
+static size_t gemmepi__workspace_for(const gemmepi__matmul_plan *plan, int is_around) {
+  return is_around ? gemmepi__workspace_of(plan) : plan->workspace_size;
+}
+
+static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan, int is_around,
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
-  gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_plan(plan, stream),
-    plan->workspace_size, "gemmepi_plan_prepare");
+  gemmepi__block *block =
+    gemmepi__take_block(plan->base.context, gemmepi__key_of_plan(is_around, stream),
+      gemmepi__workspace_for(plan, is_around), "gemmepi_plan_prepare");
   gemmepi_status status;
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
-  status = gemmepi__run_route(plan, arguments, (char *)(uintptr_t)block->address, stream);
+  status = gemmepi__run_in(plan, is_around, arguments, (char *)(uintptr_t)block->address, stream);
   gemmepi__give_block(block);
   return status;
 }
 
-static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, int is_around, const gemmepi_matmul_args *args,
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  const gemmepi__problem *problem = is_around ? gemmepi__asked(plan) : &plan->problem;
+  size_t size = gemmepi__workspace_for(plan, is_around);
   gemmepi_status status;
-  if (plan->workspace_size == 0)
-    return gemmepi__run_route(plan, arguments, NULL, stream);
+  if (size == 0)
+    return gemmepi__run_in(plan, is_around, arguments, NULL, stream);
   if (!args->workspace)
-    return gemmepi__launch_in_block(plan, arguments, stream);
-  status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
+    return gemmepi__launch_in_block(plan, is_around, arguments, stream);
+  status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, size);
   if (!status)
-    status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
+    status = gemmepi__check_workspace(problem, arguments, args->workspace, size);
 #ifndef GEMMEPI_NO_FORMULA
-  if (!status && plan->problem.formula)
-    status = gemmepi__check_formula_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
+  if (!status && problem->formula)
+    status = gemmepi__check_formula_workspace(problem, arguments, args->workspace, size);
 #endif
-  return status ? status : gemmepi__run_route(plan, arguments, (char *)args->workspace, stream);
+  return status ? status : gemmepi__run_in(plan, is_around, arguments, (char *)args->workspace, stream);
 }
 
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
@@ -29336,6 +29276,8 @@ static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan) {
   const gemmepi__matmul_plan *scaled =
     (const gemmepi__matmul_plan *)gemmepi__load_pointer(current->scaled_place);
   size_t size = current->workspace_size, other;
+  if (plan->around)
+    return gemmepi__workspace_of(plan);
   other = scaled ? gemmepi__current_plan(scaled)->workspace_size : 0;
   return size > other ? size : other;
 }
@@ -29373,9 +29315,9 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
   gemmepi_status status;
   if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
-    return gemmepi__launch_plan(plan, args, arguments, stream);
-  status = gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(plan, stream), plan->workspace_size);
-  return status ? status : gemmepi__launch_in_block(plan, arguments, stream);
+    return gemmepi__launch_plan(plan, 0, args, arguments, stream);
+  status = gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(0, stream), plan->workspace_size);
+  return status ? status : gemmepi__launch_in_block(plan, 0, arguments, stream);
 }
 
 #define GEMMEPI__IS_APPLIED "alpha 1 and no C are compiled in"
@@ -29405,15 +29347,13 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, con
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
   const gemmepi__matmul_plan *scaled;
-  while (plan->v)
-    plan = plan->v;
   if (!plan->applied)
     return GEMMEPI_OK;
   return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
-static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__run_by_route(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
   const gemmepi__arguments *arguments, gemmepi_stream stream) {
   const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
   const char *why = gemmepi__not_for_run(current, arguments);
@@ -29431,6 +29371,12 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, c
     status = gemmepi__launch_current(current, counted, args, arguments, stream);
   }
   return status;
+}
+
+static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
+  const gemmepi__arguments *arguments, gemmepi_stream stream) {
+  return plan->around ? gemmepi__launch_plan(plan, 1, args, arguments, stream)
+        : gemmepi__run_by_route(plan, args, arguments, stream);
 }
 
 #ifndef GEMMEPI_NO_HOST
@@ -29524,16 +29470,17 @@ static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, cons
 /* one_shot: each pointer is asked about at the driver, which takes a microsecond. */
 static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
   int one_shot, gemmepi_stream stream) {
+  const gemmepi__problem *problem = gemmepi__asked(plan);
   gemmepi__arguments arguments;
   gemmepi__entry entry;
   gemmepi_status status;
   status = gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
-  if (status || gemmepi__writes_nothing(&plan->problem))
+  if (status || gemmepi__writes_nothing(problem))
     return status;
-  status = gemmepi__take_arguments(&plan->problem, args, &arguments);
+  status = gemmepi__take_arguments(problem, args, &arguments);
 #ifndef GEMMEPI_NO_FORMULA
-  if (!status && plan->problem.formula)
-    status = gemmepi__take_formula_arguments(&plan->problem, args, &arguments);
+  if (!status && problem->formula)
+    status = gemmepi__take_formula_arguments(problem, args, &arguments);
 #endif
   if (status)
     return status;
@@ -29545,7 +29492,7 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
   if (status)
     return status;
   if (one_shot || plan->base.context->check_pointers)
-    status = gemmepi__check_reach(&plan->problem, plan->base.context, args, &arguments);
+    status = gemmepi__check_reach(problem, plan->base.context, args, &arguments);
   if (!status)
     status = gemmepi__run_on_device(plan, args, &arguments, stream);
   gemmepi__leave(plan->base.context, &entry);
@@ -29558,7 +29505,8 @@ GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const ge
 }
 
 static gemmepi_status gemmepi__prepare_matmul(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
-  return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(plan, stream), gemmepi__workspace_now(plan));
+  return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(plan->around != NULL, stream),
+    gemmepi__workspace_now(plan));
 }
 
 /* >>one-shot calls: plans kept by problem */
@@ -29638,39 +29586,84 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
-/* Returns the route that runs the product now: with a plan inside, what that one has become decides. */
-static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
-  if (!plan->v)
-    return plan->route->id;
-  if (gemmepi__finds_around(&plan->problem))
-    return gemmepi__told_found_route(&plan->problem, gemmepi__told_route(gemmepi__current_plan(plan->v)));
+/* >>the route that a user is told */
+
 #ifndef GEMMEPI_NO_FORMULA
-  return gemmepi__told_formula_route(plan);
-#else
-  return plan->route->id;
+/* With a formula: the product's own, where that does all or v is PLAIN's, else SPLIT. */
+static gemmepi_route gemmepi__told_with_formula(const gemmepi__around *around, gemmepi_route product) {
+  if (around->lacks_product)
+    return gemmepi__is_empty(&around->inside) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
+  return around->formula.is_composed || around->formula.is_inside || product == GEMMEPI_ROUTE_PLAIN
+       ? product
+       : GEMMEPI_ROUTE_SPLIT;
+}
 #endif
+
+/* Of what is inside the launch that finds scales. */
+static gemmepi_route gemmepi__told_inside(const gemmepi__matmul_plan *plan) {
+  gemmepi_route route = gemmepi__current_plan(plan)->route->id;
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->around && plan->around->inside.formula)
+    return gemmepi__told_with_formula(plan->around, route);
+#endif
+  return route;
+}
+
+/* The product's as it runs now, and SPLIT of cuBLASLt's with a launch behind it. */
+static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
+  gemmepi_route inside = gemmepi__told_inside(plan);
+  return plan->around && plan->around->finds && inside == GEMMEPI_ROUTE_LT &&
+        plan->around->problem.found_scale != GEMMEPI_SCALE_TENSOR
+       ? GEMMEPI_ROUTE_SPLIT
+       : inside;
+}
+
+/* >>as a struct */
+
+/* The product's kernel, else what is launched instead; and all launches. */
+static void gemmepi__describe_launches(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+  const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+  const gemmepi__around *around = plan->around;
+  if (!around || !around->lacks_product)
+    current->route->describe(current, details);
+  if (!around)
+    return;
+#ifndef GEMMEPI_NO_FORMULA
+  {
+    const gemmepi__formula_pass *pass = &around->formula.pass;
+    int u;
+    if (around->lacks_product)
+      memcpy(details->kernel, pass->launch.function ? pass->launch.name : pass->finish.name, sizeof details->kernel);
+    details->launches += (pass->launch.function != NULL) + (pass->finish.function != NULL);
+    for (u = 0; u < pass->used_count; u++)
+      details->launches += pass->amax[pass->used[u]] != 0;
+  }
+#endif
+  details->launches += around->finds;
 }
 
 static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-  plan = gemmepi__current_plan(plan);
+  const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+  const gemmepi__problem *problem = gemmepi__asked(plan);
   memset(details, 0, sizeof *details);
   details->kind = GEMMEPI_PLAN_MATMUL;
   details->route = gemmepi__told_route(plan);
   details->route_name = gemmepi__route_names[details->route];
-  plan->route->describe(plan, details);
-  if (plan->problem.exchanged) {
+  gemmepi__describe_launches(plan, details);
+  if (problem->exchanged) {
     int tile_m = details->tile_m;
     details->tile_m = details->tile_n;
     details->tile_n = tile_m;
   }
   details->workspace_size = gemmepi__workspace_now(plan);
-  details->compute = (gemmepi_compute)plan->problem.compute;
-  details->accumulator =
-    plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
+  details->compute = (gemmepi_compute)problem->compute;
+  details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)problem->accumulator;
   details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
-  details->bit_stable = !plan->is_measured; /* another process may measure otherwise */
-  details->microseconds = plan->tuned_microseconds;
+  details->bit_stable = !current->is_measured; /* another process may measure otherwise */
+  details->microseconds = plan->around ? 0 : current->tuned_microseconds;
 }
+
+/* >>in words */
 
 static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
         "a scale for each 128 of k",
@@ -29797,48 +29790,36 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
   gemmepi__explain_candidates(text, plan);
 }
 
+/* Says what the product was chosen from: nothing of an empty one, and of a formula that reads no product. */
+static void gemmepi__explain_choice(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+  const gemmepi__around *around = plan->around;
+  if (!current->route->enumerate)
+    return;
+  if (around && current->tuned_microseconds > 0)
+    gemmepi__append(text, "  the product is tuned: it took %.1f us\n", current->tuned_microseconds);
 #ifndef GEMMEPI_NO_FORMULA
-/* Says why a formula is not inside a kernel, and what the plan of v was chosen from. */
-static void gemmepi__explain_around_v(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-  const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
-  if (step->is_composed) {
-    gemmepi__explain_others(text, v);
+  if (around && around->inside.formula && !around->formula.is_composed) {
+    if (!around->formula.is_inside)
+      gemmepi__append(text, "  not inside a kernel: %s\n", around->formula.not_inside);
+    gemmepi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
+    gemmepi__explain_candidates(text, current);
     return;
   }
-  if (!step->is_inside)
-    gemmepi__append(text, "  not inside a kernel: %s\n", step->not_inside);
-  gemmepi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
-  gemmepi__explain_candidates(text, v);
-}
 #endif
-
-/* Says what the plan, or the plan inside it, was chosen from: nothing of an empty product, and of a formula that reads no product. */
-static void gemmepi__explain_choice(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  const gemmepi__matmul_plan *inside = plan->v ? gemmepi__current_plan(plan->v) : NULL;
-  if (plan->route->enumerate)
-    gemmepi__explain_others(text, plan);
-  if (!inside)
-    return;
-  if (inside->tuned_microseconds > 0)
-    gemmepi__append(text, "  the product is tuned: it took %.1f us\n", inside->tuned_microseconds);
-  if (gemmepi__finds_around(&plan->problem))
-    gemmepi__explain_choice(text, inside);
-#ifndef GEMMEPI_NO_FORMULA
-  else
-    gemmepi__explain_around_v(text, plan);
-#endif
+  gemmepi__explain_others(text, current);
 }
 
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
 static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__problem *problem = gemmepi__asked(plan);
   const gemmepi__candidate *without = &plan->candidates.without_flag;
   const gemmepi__candidate *taken = gemmepi__least_of_route(&plan->candidates, plan->route->id);
-  if (!gemmepi__is_invariant(&plan->problem))
+  if (!gemmepi__is_invariant(problem))
     return;
   gemmepi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",
-    plan->problem.exchanged ? "column" : "row", plan->problem.exchanged ? 'n' : 'm');
-  if (!taken || without->route == GEMMEPI_ROUTE_EMPTY)
+    problem->exchanged ? "column" : "row", problem->exchanged ? 'n' : 'm');
+  if (!taken || without->route == GEMMEPI_ROUTE_EMPTY || plan->around)
     return;
   if (without->microseconds <= 0 || taken->microseconds <= 0) {
     gemmepi__append(text, "  without it %s would be tried first; what that takes is not known\n",
@@ -29846,24 +29827,75 @@ static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matm
     return;
   }
   gemmepi__append(text, "  it takes %.1f us by estimate; without it:\n", taken->microseconds);
-  gemmepi__explain_candidate(text, &plan->problem, without);
+  gemmepi__explain_candidate(text, problem, without);
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* "GELU_TANH|BIAS" */
+static void gemmepi__append_composition(gemmepi__text *text, gemmepi_epilogue epilogue) {
+  char name[256];
+  gemmepi__text room = gemmepi__text_in(name, sizeof name);
+  gemmepi__append_epilogue(&room, epilogue);
+  gemmepi__append(text, "%s", name);
+}
+
+/* What the product is to the formula. */
+static void gemmepi__explain_product_of_formula(gemmepi__text *text, const gemmepi__around *around,
+  const gemmepi__matmul_plan *product) {
+  const gemmepi__formula *formula = around->inside.formula->placed.formula;
+  if (around->formula.is_composed) {
+    gemmepi__append(text, "  the formula is ");
+    gemmepi__append_composition(text, product->problem.epilogue);
+    gemmepi__append(text, ":\n");
+  } else if (around->formula.is_inside) {
+    gemmepi__append(text, "  the formula is inside the kernel:\n");
+  } else {
+    gemmepi__append(text, "  %s, into workspace in %s, by the route %s:\n", formula->names + formula->value_name,
+      gemmepi__dtype((gemmepi_dtype)around->inside.accumulator)->name, gemmepi__route_names[product->route->id]);
+  }
+}
+#endif
+
+/* The launches in their order; kernel: as describe has named the product's. */
+static void gemmepi__explain_launches(gemmepi__text *text, const gemmepi__matmul_plan *plan, const char *kernel) {
+  const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+  const gemmepi__around *around = plan->around;
+  const gemmepi__launch *finds = around && around->finds ? &around->found.launch : NULL;
+  int is_tensor = finds && around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
+  if (is_tensor)
+    gemmepi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
+      finds->name, (int)around->problem.amax_history, finds->threads_x);
+  else if (finds)
+    gemmepi__append(text, "  d in F32, into workspace, by the route %s:\n", gemmepi__route_names[gemmepi__told_inside(plan)]);
+#ifndef GEMMEPI_NO_FORMULA
+  if (around && around->inside.formula && !around->lacks_product)
+    gemmepi__explain_product_of_formula(text, around, current);
+#endif
+  if (!around || !around->lacks_product)
+    current->route->explain(current, kernel, text);
+#ifndef GEMMEPI_NO_FORMULA
+  if (around && around->inside.formula)
+    gemmepi__explain_formula_pass(text, &around->formula.pass, "");
+#endif
+  if (finds && !is_tensor)
+    gemmepi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks, finds->threads_x);
 }
 
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+  const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
   gemmepi_plan_details details;
   gemmepi__matmul_info(plan, &details);
   gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name, (gemmepi__ull)details.workspace_size);
-  plan->route->explain(plan, details.kernel, text);
-  if (plan->tuned_microseconds > 0)
-    gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
-      plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
-  gemmepi__explain_invariance(text, plan);
+  gemmepi__explain_launches(text, plan, details.kernel);
+  if (!plan->around && current->tuned_microseconds > 0)
+    gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n", current->tuned_microseconds,
+      current->is_measured ? "" : ", by an answer that was loaded");
+  gemmepi__explain_invariance(text, plan->around ? plan : current);
   gemmepi__explain_choice(text, plan);
 }
 
 static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-  plan = gemmepi__current_plan(plan);
-  gemmepi__explain_problem(text, &plan->problem);
+  gemmepi__explain_problem(text, gemmepi__asked(plan));
   gemmepi__explain_routes(text, plan);
 }
 /* Plans of grouped products. On a GPU a run is a kernel that checks the ends and divides groups into parts (groups.cu), a copy of gathered rows
@@ -33074,11 +33106,11 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *laye
 #ifndef GEMMEPI_NO_FORMULA
   gemmepi__step_operands operands;
 #endif
-  if (gemmepi__writes_nothing(&step->product->problem))
+  if (gemmepi__writes_nothing(gemmepi__asked(step->product)))
     return GEMMEPI_OK;
-  gemmepi__point_step(step, &step->product->problem, run, &arguments);
+  gemmepi__point_step(step, gemmepi__asked(step->product), run, &arguments);
 #ifndef GEMMEPI_NO_FORMULA
-  if (step->product->problem.formula)
+  if (gemmepi__asked(step->product)->formula)
     gemmepi__point_operands(&layer->task, run, &operands, &arguments);
 #endif
 #ifndef GEMMEPI_NO_HOST
@@ -33423,7 +33455,7 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
 /* Whether a step with a formula makes the product, or the formula reads operands alone. */
 static int gemmepi__multiplies(const gemmepi__step *step) {
 #ifndef GEMMEPI_NO_FORMULA
-  const gemmepi__kept_formula *kept = step->product ? step->product->problem.formula : NULL;
+  const gemmepi__kept_formula *kept = step->product ? gemmepi__asked(step->product)->formula : NULL;
   return !kept || kept->placed.formula->reads_value;
 #else
   (void)step;
@@ -34514,10 +34546,8 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
   return status;
 }
 
-/* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is, as with a formula inside a kernel. */
+/* Returns the product of a plan that is to be tuned. NULL: none is, as with a formula inside a kernel, or without a product. */
 static const gemmepi__problem *gemmepi__tuned_problem(const gemmepi__matmul_plan *plan) {
-  while (plan->v)
-    plan = plan->v;
   return plan->problem.formula ? NULL : &plan->problem;
 }
 

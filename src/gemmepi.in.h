@@ -163,13 +163,11 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/choose.h"
 #include "product/answers.h"
 #include "product/formulas.h"
-#ifndef GEMMEPI_NO_FORMULA
-#include "product/formula_plan.h"
-#endif
-#include "product/found_plan.h"
+#include "product/around.h"
 #include "product/plan.h"
 #include "product/text_key.h"
 GEMMEPI__OPTIMIZE_LITTLE_END
+#include "product/run_around.h"
 #include "product/run.h"
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/explain.h"

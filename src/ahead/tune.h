@@ -358,10 +358,8 @@ static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi_
     return status;
 }
 
-/* What of a plan is to be tuned: with a formula the product that makes its v. NULL: nothing is, as with a formula inside a kernel. */
+/* Returns the product of a plan that is to be tuned. NULL: none is, as with a formula inside a kernel, or without a product. */
 static const gemmepi__problem *gemmepi__tuned_problem(const gemmepi__matmul_plan *plan) {
-    while (plan->v)
-        plan = plan->v;
     return plan->problem.formula ? NULL : &plan->problem;
 }
 

@@ -83,7 +83,7 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
 /* Whether a step with a formula makes the product, or the formula reads operands alone. */
 static int gemmepi__multiplies(const gemmepi__step *step) {
 #ifndef GEMMEPI_NO_FORMULA
-    const gemmepi__kept_formula *kept = step->product ? step->product->problem.formula : NULL;
+    const gemmepi__kept_formula *kept = step->product ? gemmepi__asked(step->product)->formula : NULL;
     return !kept || kept->placed.formula->reads_value;
 #else
     (void)step;

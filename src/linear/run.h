@@ -94,11 +94,11 @@ static gemmepi_status gemmepi__run_product_step(const gemmepi__linear_plan *laye
 #ifndef GEMMEPI_NO_FORMULA
     gemmepi__step_operands operands;
 #endif
-    if (gemmepi__writes_nothing(&step->product->problem))
+    if (gemmepi__writes_nothing(gemmepi__asked(step->product)))
         return GEMMEPI_OK;
-    gemmepi__point_step(step, &step->product->problem, run, &arguments);
+    gemmepi__point_step(step, gemmepi__asked(step->product), run, &arguments);
 #ifndef GEMMEPI_NO_FORMULA
-    if (step->product->problem.formula)
+    if (gemmepi__asked(step->product)->formula)
         gemmepi__point_operands(&layer->task, run, &operands, &arguments);
 #endif
 #ifndef GEMMEPI_NO_HOST

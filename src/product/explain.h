@@ -7,39 +7,85 @@
 #include "../formula/key.h"
 #endif
 
-/* Returns the route that runs the product now: with a plan inside, what that one has become decides. */
-static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
-    if (!plan->v)
-        return plan->route->id;
-    if (gemmepi__finds_around(&plan->problem))
-        return gemmepi__told_found_route(&plan->problem, gemmepi__told_route(gemmepi__current_plan(plan->v)));
+/* >>the route that a user is told */
+
 #ifndef GEMMEPI_NO_FORMULA
-    return gemmepi__told_formula_route(plan);
-#else
-    return plan->route->id;
+/* With a formula: the product's own, where that does all or v is PLAIN's, else SPLIT. */
+static gemmepi_route gemmepi__told_with_formula(const gemmepi__around *around, gemmepi_route product) {
+    if (around->lacks_product)
+        return gemmepi__is_empty(&around->inside) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
+    return around->formula.is_composed || around->formula.is_inside || product == GEMMEPI_ROUTE_PLAIN
+               ? product
+               : GEMMEPI_ROUTE_SPLIT;
+}
 #endif
+
+/* Of what is inside the launch that finds scales. */
+static gemmepi_route gemmepi__told_inside(const gemmepi__matmul_plan *plan) {
+    gemmepi_route route = gemmepi__current_plan(plan)->route->id;
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->around && plan->around->inside.formula)
+        return gemmepi__told_with_formula(plan->around, route);
+#endif
+    return route;
+}
+
+/* The product's as it runs now, and SPLIT of cuBLASLt's with a launch behind it. */
+static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
+    gemmepi_route inside = gemmepi__told_inside(plan);
+    return plan->around && plan->around->finds && inside == GEMMEPI_ROUTE_LT &&
+                   plan->around->problem.found_scale != GEMMEPI_SCALE_TENSOR
+               ? GEMMEPI_ROUTE_SPLIT
+               : inside;
+}
+
+/* >>as a struct */
+
+/* The product's kernel, else what is launched instead; and all launches. */
+static void gemmepi__describe_launches(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
+    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+    const gemmepi__around *around = plan->around;
+    if (!around || !around->lacks_product)
+        current->route->describe(current, details);
+    if (!around)
+        return;
+#ifndef GEMMEPI_NO_FORMULA
+    {
+        const gemmepi__formula_pass *pass = &around->formula.pass;
+        int u;
+        if (around->lacks_product)
+            memcpy(details->kernel, pass->launch.function ? pass->launch.name : pass->finish.name,
+                   sizeof details->kernel);
+        details->launches += (pass->launch.function != NULL) + (pass->finish.function != NULL);
+        for (u = 0; u < pass->used_count; u++)
+            details->launches += pass->amax[pass->used[u]] != 0;
+    }
+#endif
+    details->launches += around->finds;
 }
 
 static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-    plan = gemmepi__current_plan(plan);
+    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+    const gemmepi__problem *problem = gemmepi__asked(plan);
     memset(details, 0, sizeof *details);
     details->kind = GEMMEPI_PLAN_MATMUL;
     details->route = gemmepi__told_route(plan);
     details->route_name = gemmepi__route_names[details->route];
-    plan->route->describe(plan, details);
-    if (plan->problem.exchanged) {
+    gemmepi__describe_launches(plan, details);
+    if (problem->exchanged) {
         int tile_m = details->tile_m;
         details->tile_m = details->tile_n;
         details->tile_n = tile_m;
     }
     details->workspace_size = gemmepi__workspace_now(plan);
-    details->compute = (gemmepi_compute)plan->problem.compute;
-    details->accumulator =
-        plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
+    details->compute = (gemmepi_compute)problem->compute;
+    details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)problem->accumulator;
     details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
-    details->bit_stable = !plan->is_measured; /* another process may measure otherwise */
-    details->microseconds = plan->tuned_microseconds;
+    details->bit_stable = !current->is_measured; /* another process may measure otherwise */
+    details->microseconds = plan->around ? 0 : current->tuned_microseconds;
 }
+
+/* >>in words */
 
 static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
                                                    "a scale for each 128 of k",
@@ -178,49 +224,38 @@ static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_p
     gemmepi__explain_candidates(text, plan);
 }
 
+/* Says what the product was chosen from: nothing of an empty one, and of a formula that reads no product. */
+static void gemmepi__explain_choice(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+    const gemmepi__around *around = plan->around;
+    if (!current->route->enumerate)
+        return;
+    if (around && current->tuned_microseconds > 0)
+        gemmepi__append(text, "  the product is tuned: it took %.1f us\n", current->tuned_microseconds);
 #ifndef GEMMEPI_NO_FORMULA
-/* Says why a formula is not inside a kernel, and what the plan of v was chosen from. */
-static void gemmepi__explain_around_v(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-    const gemmepi__matmul_plan *v = gemmepi__current_plan(plan->v);
-    if (step->is_composed) {
-        gemmepi__explain_others(text, v);
+    if (around && around->inside.formula && !around->formula.is_composed) {
+        if (!around->formula.is_inside)
+            gemmepi__append(text, "  not inside a kernel: %s\n", around->formula.not_inside);
+        gemmepi__append(text,
+                        "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
+        gemmepi__explain_candidates(text, current);
         return;
     }
-    if (!step->is_inside)
-        gemmepi__append(text, "  not inside a kernel: %s\n", step->not_inside);
-    gemmepi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
-    gemmepi__explain_candidates(text, v);
-}
 #endif
-
-/* Says what the plan, or the plan inside it, was chosen from: nothing of an empty product, and of a formula that reads no product. */
-static void gemmepi__explain_choice(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    const gemmepi__matmul_plan *inside = plan->v ? gemmepi__current_plan(plan->v) : NULL;
-    if (plan->route->enumerate)
-        gemmepi__explain_others(text, plan);
-    if (!inside)
-        return;
-    if (inside->tuned_microseconds > 0)
-        gemmepi__append(text, "  the product is tuned: it took %.1f us\n", inside->tuned_microseconds);
-    if (gemmepi__finds_around(&plan->problem))
-        gemmepi__explain_choice(text, inside);
-#ifndef GEMMEPI_NO_FORMULA
-    else
-        gemmepi__explain_around_v(text, plan);
-#endif
+    gemmepi__explain_others(text, current);
 }
 
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
 static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+    const gemmepi__problem *problem = gemmepi__asked(plan);
     const gemmepi__candidate *without = &plan->candidates.without_flag;
     const gemmepi__candidate *taken = gemmepi__least_of_route(&plan->candidates, plan->route->id);
-    if (!gemmepi__is_invariant(&plan->problem))
+    if (!gemmepi__is_invariant(problem))
         return;
     gemmepi__append(text,
                     "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",
-                    plan->problem.exchanged ? "column" : "row", plan->problem.exchanged ? 'n' : 'm');
-    if (!taken || without->route == GEMMEPI_ROUTE_EMPTY)
+                    problem->exchanged ? "column" : "row", problem->exchanged ? 'n' : 'm');
+    if (!taken || without->route == GEMMEPI_ROUTE_EMPTY || plan->around)
         return;
     if (without->microseconds <= 0 || taken->microseconds <= 0) {
         gemmepi__append(text, "  without it %s would be tried first; what that takes is not known\n",
@@ -228,25 +263,82 @@ static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matm
         return;
     }
     gemmepi__append(text, "  it takes %.1f us by estimate; without it:\n", taken->microseconds);
-    gemmepi__explain_candidate(text, &plan->problem, without);
+    gemmepi__explain_candidate(text, problem, without);
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* "GELU_TANH|BIAS" */
+static void gemmepi__append_composition(gemmepi__text *text, gemmepi_epilogue epilogue) {
+    char name[256];
+    gemmepi__text room = gemmepi__text_in(name, sizeof name);
+    gemmepi__append_epilogue(&room, epilogue);
+    gemmepi__append(text, "%s", name);
+}
+
+/* What the product is to the formula. */
+static void gemmepi__explain_product_of_formula(gemmepi__text *text, const gemmepi__around *around,
+                                                const gemmepi__matmul_plan *product) {
+    const gemmepi__formula *formula = around->inside.formula->placed.formula;
+    if (around->formula.is_composed) {
+        gemmepi__append(text, "  the formula is ");
+        gemmepi__append_composition(text, product->problem.epilogue);
+        gemmepi__append(text, ":\n");
+    } else if (around->formula.is_inside) {
+        gemmepi__append(text, "  the formula is inside the kernel:\n");
+    } else {
+        gemmepi__append(text, "  %s, into workspace in %s, by the route %s:\n",
+                        formula->names + formula->value_name,
+                        gemmepi__dtype((gemmepi_dtype)around->inside.accumulator)->name,
+                        gemmepi__route_names[product->route->id]);
+    }
+}
+#endif
+
+/* The launches in their order; kernel: as describe has named the product's. */
+static void gemmepi__explain_launches(gemmepi__text *text, const gemmepi__matmul_plan *plan,
+                                      const char *kernel) {
+    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+    const gemmepi__around *around = plan->around;
+    const gemmepi__launch *finds = around && around->finds ? &around->found.launch : NULL;
+    int is_tensor = finds && around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
+    if (is_tensor)
+        gemmepi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
+                        finds->name, (int)around->problem.amax_history, finds->threads_x);
+    else if (finds)
+        gemmepi__append(text, "  d in F32, into workspace, by the route %s:\n",
+                        gemmepi__route_names[gemmepi__told_inside(plan)]);
+#ifndef GEMMEPI_NO_FORMULA
+    if (around && around->inside.formula && !around->lacks_product)
+        gemmepi__explain_product_of_formula(text, around, current);
+#endif
+    if (!around || !around->lacks_product)
+        current->route->explain(current, kernel, text);
+#ifndef GEMMEPI_NO_FORMULA
+    if (around && around->inside.formula)
+        gemmepi__explain_formula_pass(text, &around->formula.pass, "");
+#endif
+    if (finds && !is_tensor)
+        gemmepi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks,
+                        finds->threads_x);
 }
 
 static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
     gemmepi_plan_details details;
     gemmepi__matmul_info(plan, &details);
     gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
                     (gemmepi__ull)details.workspace_size);
-    plan->route->explain(plan, details.kernel, text);
-    if (plan->tuned_microseconds > 0)
+    gemmepi__explain_launches(text, plan, details.kernel);
+    if (!plan->around && current->tuned_microseconds > 0)
         gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
-                        plan->tuned_microseconds, plan->is_measured ? "" : ", by an answer that was loaded");
-    gemmepi__explain_invariance(text, plan);
+                        current->tuned_microseconds,
+                        current->is_measured ? "" : ", by an answer that was loaded");
+    gemmepi__explain_invariance(text, plan->around ? plan : current);
     gemmepi__explain_choice(text, plan);
 }
 
 static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    plan = gemmepi__current_plan(plan);
-    gemmepi__explain_problem(text, &plan->problem);
+    gemmepi__explain_problem(text, gemmepi__asked(plan));
     gemmepi__explain_routes(text, plan);
 }
 

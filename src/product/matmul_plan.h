@@ -9,18 +9,17 @@
 #define GEMMEPI__REASON_SIZE 512
 
 struct gemmepi__route;
+struct gemmepi__around;
 typedef struct gemmepi__matmul_plan {
     gemmepi_plan base;
-    gemmepi__problem problem;
+    gemmepi__problem problem; /* of the product that the route runs */
     const struct gemmepi__route *route;
     int applied;                     /* for runs alone whose alpha is 1 and which have no C */
     double tuned_microseconds;       /* what an answer says that it takes; 0: it was chosen by estimates */
     int is_measured;                 /* the answer is this process's own, which another may not find again */
     gemmepi__lt_algorithm algorithm; /* cuBLASLt's that it runs; id 0: none */
     size_t workspace_size;
-    struct gemmepi__matmul_plan *
-        v; /* on a GPU the plan within, or NULL: the product that a formula is applied to, or that a launch is
-                                       around which finds D's scales */
+    struct gemmepi__around *around; /* on a GPU: what is launched around the product (around.h), or NULL */
     void *built;                    /* what the route has made: a struct of its own */
     gemmepi__candidates candidates; /* what it was chosen from */
     char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */

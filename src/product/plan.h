@@ -6,10 +6,7 @@
 #include "../problem/normalise.h"
 #include "formulas.h"
 #include "answers.h"
-#include "found_plan.h"
-#ifndef GEMMEPI_NO_FORMULA
-#include "formula_plan.h"
-#endif
+#include "around.h"
 
 /* >>choosing */
 
@@ -153,9 +150,8 @@ static void gemmepi__destroy_matmul(gemmepi_plan *destroyed) {
         gemmepi__release_plan(replacement);
     if (scaled)
         gemmepi__release_plan(scaled);
-    if (plan->v)
-        gemmepi__release_plan(&plan->v->base);
-    gemmepi__drop_formula(plan->base.context, &plan->problem);
+    gemmepi__drop_formula(plan->base.context, gemmepi__asked(plan));
+    gemmepi__delete(&plan->base.context->allocator, plan->around);
     gemmepi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -174,23 +170,30 @@ static gemmepi__matmul_plan *gemmepi__new_plan(gemmepi_context *context, const g
     return plan;
 }
 
-static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,
-                                          gemmepi__matmul_plan **result);
+/* Builds the product that is launched around, whatever was built for another. */
+static gemmepi_status gemmepi__build_product(gemmepi__matmul_plan *plan, const gemmepi__problem *product) {
+    plan->problem = *product;
+    plan->tuned_microseconds = 0;
+    plan->is_measured = 0;
+    memset(plan->reasons, 0, sizeof plan->reasons);
+    return gemmepi__choose_on_device(plan, NULL);
+}
 
 #ifndef GEMMEPI_NO_FORMULA
-/* The plan within whose kernel has the formula, where that is better and can be built: then step->is_inside. Else step->not_inside is why,
-   and the status is OK unless memory has run out. */
+/* Builds the product whose kernel has the formula, where that is better and can be built: then step->is_inside. Else step->not_inside is
+   why, and the status is OK unless memory has run out. */
 static gemmepi_status gemmepi__try_inside(gemmepi__matmul_plan *plan, const gemmepi__problem *v) {
     gemmepi_context *context = plan->base.context;
-    gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+    const gemmepi__problem *problem = &plan->around->inside;
+    gemmepi__formula_step *step = &plan->around->formula;
     gemmepi__problem inside;
     gemmepi_status status;
-    step->not_inside = gemmepi__why_not_inside(context, &plan->problem, v);
+    step->not_inside = gemmepi__why_not_inside(context, problem, v);
     if (step->not_inside)
         return GEMMEPI_OK;
-    inside = gemmepi__problem_inside(&plan->problem);
-    step->slots = gemmepi__slots_of(&plan->problem);
-    status = gemmepi__build_plan(context, &inside, &plan->v);
+    inside = gemmepi__problem_inside(problem);
+    step->slots = gemmepi__slots_of(problem);
+    status = gemmepi__build_product(plan, &inside);
     step->is_inside = !status;
     if (!status || status == GEMMEPI_OUT_OF_MEMORY)
         return status;
@@ -200,18 +203,18 @@ static gemmepi_status gemmepi__try_inside(gemmepi__matmul_plan *plan, const gemm
     return GEMMEPI_OK;
 }
 
-/* The plan within which is that of an epilogue, where the formula says one and it can be built: then step->is_composed. The status is OK
-   unless memory has run out. */
+/* Builds the product with the epilogue that the formula says, where it says one and that can be built: then step->is_composed. The status
+   is OK unless memory has run out. */
 static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
     gemmepi_context *context = plan->base.context;
-    gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
+    gemmepi__formula_step *step = &plan->around->formula;
     gemmepi__problem composed;
     int is_composed;
     gemmepi_status status =
-        gemmepi__take_composition(context, &plan->problem, &step->said, &composed, &is_composed);
+        gemmepi__take_composition(context, &plan->around->inside, &step->said, &composed, &is_composed);
     if (status || !is_composed)
         return status;
-    status = gemmepi__build_plan(context, &composed, &plan->v);
+    status = gemmepi__build_product(plan, &composed);
     step->is_composed = !status;
     if (!status || status == GEMMEPI_OUT_OF_MEMORY)
         return status;
@@ -221,55 +224,63 @@ static gemmepi_status gemmepi__try_composed(gemmepi__matmul_plan *plan) {
     return GEMMEPI_OK;
 }
 
-/* The plan of a problem with a formula: an epilogue's, inside a kernel, or v and a pass over it. */
+/* Builds an epilogue's product, one with the formula inside, or v and a pass over it. */
 static gemmepi_status gemmepi__build_with_formula(gemmepi__matmul_plan *plan) {
-    gemmepi__formula_step *step = (gemmepi__formula_step *)plan->built;
-    gemmepi__problem v = gemmepi__problem_of_v(&plan->problem);
+    const gemmepi__problem *problem = &plan->around->inside;
+    gemmepi__formula_step *step = &plan->around->formula;
+    gemmepi__problem v = gemmepi__problem_of_v(problem);
     gemmepi_status status = gemmepi__check_size_of_v(&v);
-    memset(step, 0, sizeof *step);
-    if (!status && gemmepi__wants_v(&plan->problem)) {
+    plan->around->lacks_product = !gemmepi__wants_v(problem);
+    if (plan->around->lacks_product)
+        plan->route = gemmepi__route_of(GEMMEPI_ROUTE_EMPTY);
+    if (!status && !plan->around->lacks_product) {
         status = gemmepi__try_composed(plan);
         if (!status && !step->is_composed)
             status = gemmepi__try_inside(plan, &v);
         if (!status && !step->is_composed && !step->is_inside)
-            status = gemmepi__build_plan(plan->base.context, &v, &plan->v);
+            status = gemmepi__build_product(plan, &v);
     }
-    if (!status && !step->is_composed && (!step->is_inside || gemmepi__reduces_inside(&plan->problem)))
+    if (!status && !step->is_composed && (!step->is_inside || gemmepi__reduces_inside(problem)))
         status = gemmepi__build_behind_v(plan, &v);
-    gemmepi__finish_formula_plan(plan);
     return status;
 }
 #endif
 
-/* A launch that finds D's scales, and a plan for the product that it is around. */
-static gemmepi_status gemmepi__build_around(gemmepi__matmul_plan *plan) {
+/* Builds the launch that finds D's scales. */
+static gemmepi_status gemmepi__build_finding(gemmepi__matmul_plan *plan) {
     gemmepi_context *context = plan->base.context;
-    gemmepi__found_step *step = (gemmepi__found_step *)plan->built;
-    gemmepi__problem within = gemmepi__problem_within(&plan->problem);
     gemmepi__entry entry;
     gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    memset(step, 0, sizeof *step);
     gemmepi__lock(&context->build_lock);
-    status = gemmepi__build_found_step(context, &plan->problem, step);
+    status = gemmepi__build_found_step(context, &plan->around->problem, &plan->around->found);
     gemmepi__unlock(&context->build_lock);
     gemmepi__leave_relaxed(context, &entry);
-    if (!status)
-        status = gemmepi__build_plan(context, &within, &plan->v);
-    if (!status)
-        gemmepi__finish_found_plan(plan);
     return status;
 }
 
 static gemmepi_status gemmepi__build_for_gpu(gemmepi__matmul_plan *plan) {
-    if (gemmepi__finds_around(&plan->problem))
-        return gemmepi__build_around(plan);
+    int finds = gemmepi__finds_around(&plan->problem);
+    int has_formula = plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE);
+    gemmepi_status status = GEMMEPI_OK;
+    if (!finds && !has_formula)
+        return gemmepi__choose_on_device(plan, NULL);
+    plan->around = (gemmepi__around *)gemmepi__new(&plan->base.context->allocator, sizeof *plan->around);
+    if (!plan->around)
+        return GEMMEPI_OUT_OF_MEMORY;
+    plan->around->finds = finds;
+    plan->around->problem = plan->problem;
+    plan->around->inside = finds ? gemmepi__problem_within(&plan->problem) : plan->problem;
+    if (finds)
+        status = gemmepi__build_finding(plan);
+    if (status)
+        return status;
 #ifndef GEMMEPI_NO_FORMULA
-    if (plan->problem.formula && !(plan->problem.flags & GEMMEPI__IS_INSIDE))
+    if (has_formula)
         return gemmepi__build_with_formula(plan);
 #endif
-    return gemmepi__choose_on_device(plan, NULL);
+    return gemmepi__build_product(plan, &plan->around->inside);
 }
 
 static gemmepi_status gemmepi__build_plan(gemmepi_context *context, const gemmepi__problem *problem,

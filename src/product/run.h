@@ -6,6 +6,7 @@
 #include "../device/memory.h"
 #include "../device/pointers.h"
 #include "plan.h"
+#include "run_around.h"
 #ifndef GEMMEPI_NO_HOST
 #include "../host/found_scale.h"
 #endif
@@ -17,107 +18,74 @@
 #endif
 #endif
 
-/* Whose block of workspace it is. A plan with a formula has one beside that of products, because the product that makes v, once cuBLASLt
+/* Whose block of workspace it is. What is launched around a product has one next to that of products, because the product, once cuBLASLt
    refuses it, may reserve that in the middle of a run. */
-static gemmepi__stream_key gemmepi__key_of_plan(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
-    return plan->v ? gemmepi__key_beside(stream) : gemmepi__key_of_stream(stream);
+static gemmepi__stream_key gemmepi__key_of_plan(int is_around, gemmepi_stream stream) {
+    return is_around ? gemmepi__key_beside(stream) : gemmepi__key_of_stream(stream);
 }
 
-static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
-                                             const gemmepi_matmul_args *args,
-                                             const gemmepi__arguments *arguments, gemmepi_stream stream);
+static gemmepi_status gemmepi__run_by_route(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
+                                            const gemmepi__arguments *arguments, gemmepi_stream stream);
 
-/* The product of the plan within, and the launch around it that finds D's scales. */
 static gemmepi_status gemmepi__run_around(const gemmepi__matmul_plan *plan,
                                           const gemmepi__arguments *arguments, char *workspace,
                                           gemmepi_stream stream) {
     const gemmepi_context *context = plan->base.context;
-    const gemmepi__found_step *step = (const gemmepi__found_step *)plan->built;
-    int is_tensor = plan->problem.found_scale == GEMMEPI_SCALE_TENSOR;
-    gemmepi__arguments own = *arguments;
+    const gemmepi__around *around = plan->around;
+    gemmepi__way_in way;
     gemmepi_matmul_args args;
-    gemmepi_status status = GEMMEPI_OK;
+    gemmepi_status status = gemmepi__run_ahead(context, around, arguments, workspace, &way, stream);
     memset(&args, 0, sizeof args);
-    args.workspace = gemmepi__past(workspace, step->bytes);
-    args.workspace_size = plan->v->workspace_size;
-    gemmepi__point_within(&plan->problem, workspace, &own);
-    if (is_tensor)
-        status = gemmepi__run_history(context, step, arguments, workspace, stream);
-    if (!status)
-        status = gemmepi__run_on_device(plan->v, &args, &own, stream);
-    if (!status && !is_tensor)
-        status = gemmepi__run_quantise(context, step, arguments, workspace, stream);
-    return status;
+    args.workspace = way.rest;
+    args.workspace_size = plan->workspace_size;
+    if (!status && !around->lacks_product)
+        status = gemmepi__run_by_route(plan, &args, &way.product, stream);
+    return status ? status : gemmepi__run_behind(context, around, arguments, &way, stream);
 }
 
-/* Launches what the plan's route has built, behind what makes its v. */
-static gemmepi_status gemmepi__run_route(const gemmepi__matmul_plan *plan,
-                                         const gemmepi__arguments *arguments, char *workspace,
-                                         gemmepi_stream stream) {
-    if (gemmepi__finds_around(&plan->problem))
-        return gemmepi__run_around(plan, arguments, workspace, stream);
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->v) {
-        const gemmepi__formula_step *step = (const gemmepi__formula_step *)plan->built;
-        gemmepi__formula_parts parts = gemmepi__divide_for_formula(plan, workspace);
-        gemmepi__arguments own = *arguments;
-        gemmepi__formula_pointers pointers;
-        gemmepi_matmul_args args;
-        gemmepi_status status;
-        memset(&args, 0, sizeof args);
-        args.workspace = parts.rest;
-        args.workspace_size = plan->v->workspace_size;
-        if (step->is_composed) {
-            gemmepi__point_composed(&step->said, &own);
-        } else if (step->is_inside) {
-            gemmepi__point_formula(&plan->problem, arguments, &pointers);
-            gemmepi__point_states(plan, parts.states, &pointers);
-            own.operands = pointers.operands;
-            gemmepi__point_inside(&plan->problem, &step->slots, &own);
-        } else {
-            own.pointers[GEMMEPI__D] = parts.v;
-            own.pointers[GEMMEPI__SCALE_D] = own.pointers[GEMMEPI__AMAX_D] = NULL;
-            own.pointers[GEMMEPI__C] = own.pointers[GEMMEPI__SCALE_C] = NULL; /* the pass adds it */
-            own.beta = 0;
-            own.device_beta = NULL;
-            own.uses_c = 0;
-        }
-        status = gemmepi__run_on_device(plan->v, &args, &own, stream);
-        if (status)
-            return status;
-    }
-#endif
-    return plan->route->run(plan, arguments, workspace, stream);
+/* is_around: with what is launched around the product, else the product alone. */
+static gemmepi_status gemmepi__run_in(const gemmepi__matmul_plan *plan, int is_around,
+                                      const gemmepi__arguments *arguments, char *workspace,
+                                      gemmepi_stream stream) {
+    return is_around ? gemmepi__run_around(plan, arguments, workspace, stream)
+                     : plan->route->run(plan, arguments, workspace, stream);
 }
 
-static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan,
+static size_t gemmepi__workspace_for(const gemmepi__matmul_plan *plan, int is_around) {
+    return is_around ? gemmepi__workspace_of(plan) : plan->workspace_size;
+}
+
+static gemmepi_status gemmepi__launch_in_block(const gemmepi__matmul_plan *plan, int is_around,
                                                const gemmepi__arguments *arguments, gemmepi_stream stream) {
-    gemmepi__block *block = gemmepi__take_block(plan->base.context, gemmepi__key_of_plan(plan, stream),
-                                                plan->workspace_size, "gemmepi_plan_prepare");
+    gemmepi__block *block =
+        gemmepi__take_block(plan->base.context, gemmepi__key_of_plan(is_around, stream),
+                            gemmepi__workspace_for(plan, is_around), "gemmepi_plan_prepare");
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
-    status = gemmepi__run_route(plan, arguments, (char *)(uintptr_t)block->address, stream);
+    status = gemmepi__run_in(plan, is_around, arguments, (char *)(uintptr_t)block->address, stream);
     gemmepi__give_block(block);
     return status;
 }
 
-static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
+static gemmepi_status gemmepi__launch_plan(const gemmepi__matmul_plan *plan, int is_around,
+                                           const gemmepi_matmul_args *args,
                                            const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    const gemmepi__problem *problem = is_around ? gemmepi__asked(plan) : &plan->problem;
+    size_t size = gemmepi__workspace_for(plan, is_around);
     gemmepi_status status;
-    if (plan->workspace_size == 0)
-        return gemmepi__run_route(plan, arguments, NULL, stream);
+    if (size == 0)
+        return gemmepi__run_in(plan, is_around, arguments, NULL, stream);
     if (!args->workspace)
-        return gemmepi__launch_in_block(plan, arguments, stream);
-    status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
+        return gemmepi__launch_in_block(plan, is_around, arguments, stream);
+    status = gemmepi__check_given_workspace(args->workspace, args->workspace_size, size);
     if (!status)
-        status = gemmepi__check_workspace(&plan->problem, arguments, args->workspace, plan->workspace_size);
+        status = gemmepi__check_workspace(problem, arguments, args->workspace, size);
 #ifndef GEMMEPI_NO_FORMULA
-    if (!status && plan->problem.formula)
-        status = gemmepi__check_formula_workspace(&plan->problem, arguments, args->workspace,
-                                                  plan->workspace_size);
+    if (!status && problem->formula)
+        status = gemmepi__check_formula_workspace(problem, arguments, args->workspace, size);
 #endif
-    return status ? status : gemmepi__run_route(plan, arguments, (char *)args->workspace, stream);
+    return status ? status : gemmepi__run_in(plan, is_around, arguments, (char *)args->workspace, stream);
 }
 
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
@@ -126,6 +94,8 @@ static size_t gemmepi__workspace_now(const gemmepi__matmul_plan *plan) {
     const gemmepi__matmul_plan *scaled =
         (const gemmepi__matmul_plan *)gemmepi__load_pointer(current->scaled_place);
     size_t size = current->workspace_size, other;
+    if (plan->around)
+        return gemmepi__workspace_of(plan);
     other = scaled ? gemmepi__current_plan(scaled)->workspace_size : 0;
     return size > other ? size : other;
 }
@@ -166,10 +136,10 @@ static gemmepi_status gemmepi__launch_current(const gemmepi__matmul_plan *plan, 
                                               const gemmepi__arguments *arguments, gemmepi_stream stream) {
     gemmepi_status status;
     if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
-        return gemmepi__launch_plan(plan, args, arguments, stream);
-    status = gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(plan, stream),
+        return gemmepi__launch_plan(plan, 0, args, arguments, stream);
+    status = gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(0, stream),
                                   plan->workspace_size);
-    return status ? status : gemmepi__launch_in_block(plan, arguments, stream);
+    return status ? status : gemmepi__launch_in_block(plan, 0, arguments, stream);
 }
 
 #define GEMMEPI__IS_APPLIED "alpha 1 and no C are compiled in"
@@ -200,17 +170,14 @@ static gemmepi_status gemmepi__scaled_plan(const gemmepi__matmul_plan *plan, con
 /* Builds beforehand what runs with alpha or C take where the plan's kernel is not for them. */
 static gemmepi_status gemmepi__build_for_scalars(const gemmepi__matmul_plan *plan) {
     const gemmepi__matmul_plan *scaled;
-    while (plan->v)
-        plan = plan->v;
     if (!plan->applied)
         return GEMMEPI_OK;
     return gemmepi__scaled_plan(plan, GEMMEPI__IS_APPLIED, &scaled);
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
-static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
-                                             const gemmepi_matmul_args *args,
-                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
+static gemmepi_status gemmepi__run_by_route(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
+                                            const gemmepi__arguments *arguments, gemmepi_stream stream) {
     const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
     const char *why = gemmepi__not_for_run(current, arguments);
     size_t counted = /* what the caller knows of for certain */
@@ -227,6 +194,13 @@ static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
         status = gemmepi__launch_current(current, counted, args, arguments, stream);
     }
     return status;
+}
+
+static gemmepi_status gemmepi__run_on_device(const gemmepi__matmul_plan *plan,
+                                             const gemmepi_matmul_args *args,
+                                             const gemmepi__arguments *arguments, gemmepi_stream stream) {
+    return plan->around ? gemmepi__launch_plan(plan, 1, args, arguments, stream)
+                        : gemmepi__run_by_route(plan, args, arguments, stream);
 }
 
 #ifndef GEMMEPI_NO_HOST
@@ -325,16 +299,17 @@ static gemmepi_status gemmepi__check_reach(const gemmepi__problem *problem, cons
 /* one_shot: each pointer is asked about at the driver, which takes a microsecond. */
 static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, const gemmepi_matmul_args *args,
                                           int one_shot, gemmepi_stream stream) {
+    const gemmepi__problem *problem = gemmepi__asked(plan);
     gemmepi__arguments arguments;
     gemmepi__entry entry;
     gemmepi_status status;
     status = gemmepi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
-    if (status || gemmepi__writes_nothing(&plan->problem))
+    if (status || gemmepi__writes_nothing(problem))
         return status;
-    status = gemmepi__take_arguments(&plan->problem, args, &arguments);
+    status = gemmepi__take_arguments(problem, args, &arguments);
 #ifndef GEMMEPI_NO_FORMULA
-    if (!status && plan->problem.formula)
-        status = gemmepi__take_formula_arguments(&plan->problem, args, &arguments);
+    if (!status && problem->formula)
+        status = gemmepi__take_formula_arguments(problem, args, &arguments);
 #endif
     if (status)
         return status;
@@ -346,7 +321,7 @@ static gemmepi_status gemmepi__run_matmul(const gemmepi__matmul_plan *plan, cons
     if (status)
         return status;
     if (one_shot || plan->base.context->check_pointers)
-        status = gemmepi__check_reach(&plan->problem, plan->base.context, args, &arguments);
+        status = gemmepi__check_reach(problem, plan->base.context, args, &arguments);
     if (!status)
         status = gemmepi__run_on_device(plan, args, &arguments, stream);
     gemmepi__leave(plan->base.context, &entry);
@@ -360,7 +335,8 @@ GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const ge
 }
 
 static gemmepi_status gemmepi__prepare_matmul(const gemmepi__matmul_plan *plan, gemmepi_stream stream) {
-    return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_plan(plan, stream),
+    return gemmepi__reserve_for(plan->base.context, stream,
+                                gemmepi__key_of_plan(plan->around != NULL, stream),
                                 gemmepi__workspace_now(plan));
 }
 

@@ -366,30 +366,27 @@ static void check_table(const world *w, table *t, const char *kernel) {
 
 /* >>plans of one shape */
 
-/* Puts a plan of this candidate into the place of what the formula's plan has within. */
-static gemmepi_status force(gemmepi_plan *plan, const gemmepi__candidate *candidate) {
-    gemmepi__matmul_plan *outer = (gemmepi__matmul_plan *)plan, *inner;
-    gemmepi__formula_step *step = (gemmepi__formula_step *)outer->built;
-    gemmepi__problem inside = gemmepi__problem_inside(&outer->problem);
-    gemmepi__problem v = gemmepi__problem_of_v(&outer->problem);
+/* Has the plan's product built anew, as this candidate with the formula inside. */
+static gemmepi_status force(gemmepi_plan *made, const gemmepi__candidate *candidate) {
+    gemmepi__matmul_plan *plan = (gemmepi__matmul_plan *)made;
+    gemmepi__formula_step *step = &plan->around->formula;
+    const gemmepi__problem *problem = &plan->around->inside;
+    gemmepi__problem v = gemmepi__problem_of_v(problem);
     gemmepi__entry entry;
     gemmepi_status status;
-    inner = gemmepi__new_plan(device.context, &inside);
-    if (!inner || gemmepi__enter_relaxed(device.context, &entry))
+    if (gemmepi__enter_relaxed(device.context, &entry))
         return GEMMEPI_OUT_OF_MEMORY;
     gemmepi__lock(&device.context->build_lock);
-    status = gemmepi__build_by(inner, GEMMEPI_ROUTE_FUSED, candidate);
+    plan->problem = gemmepi__problem_inside(problem);
+    status = gemmepi__build_by(plan, GEMMEPI_ROUTE_FUSED, candidate);
     gemmepi__unlock(&device.context->build_lock);
     gemmepi__leave_relaxed(device.context, &entry);
-    if (outer->v)
-        gemmepi__release_plan(&outer->v->base);
-    outer->v = inner;
+    plan->around->lacks_product = 0;
     memset(step, 0, sizeof *step);
     step->is_inside = 1;
-    step->slots = gemmepi__slots_of(&outer->problem);
-    if (!status && gemmepi__reduces_inside(&outer->problem))
-        status = gemmepi__build_behind_v(outer, &v);
-    gemmepi__finish_formula_plan(outer);
+    step->slots = gemmepi__slots_of(problem);
+    if (!status && gemmepi__reduces_inside(problem))
+        status = gemmepi__build_behind_v(plan, &v);
     return status;
 }
 
@@ -415,9 +412,9 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     w.adds_c = adds_c, w.flags = flags;
     describe(&w, 1, operands, pointers, &desc, &args);
     CHECK(gemmepi_plan_matmul(device.context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(!gemmepi__not_inside(&((gemmepi__matmul_plan *)plan)->problem), "%s: %s", c->formula,
-          gemmepi__not_inside(&((gemmepi__matmul_plan *)plan)->problem));
-    inside = gemmepi__problem_inside(&((gemmepi__matmul_plan *)plan)->problem);
+    CHECK(!gemmepi__not_inside(gemmepi__asked((gemmepi__matmul_plan *)plan)), "%s: %s", c->formula,
+          gemmepi__not_inside(gemmepi__asked((gemmepi__matmul_plan *)plan)));
+    inside = gemmepi__problem_inside(gemmepi__asked((gemmepi__matmul_plan *)plan));
     status = takes(&candidate, &inside) ? force(plan, &candidate) : GEMMEPI_UNSUPPORTED;
     CHECK(!status || !takes(&candidate, &inside), "%s: %s", c->formula, gemmepi_last_error());
     if (!status) {

@@ -142,7 +142,7 @@ static void a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it(void) {
     gemmepi_matmul_args args = formula_args();
     gemmepi_plan_details details;
     gemmepi_plan *plan = plan_on(context, &desc, GEMMEPI_ROUTE_SPLIT);
-    const gemmepi__matmul_plan *v = matmul_of(plan)->v;
+    const gemmepi__matmul_plan *v = matmul_of(plan);
     CHECK(v && v->route->id == GEMMEPI_ROUTE_LT && v->problem.views[GEMMEPI__D].dtype == GEMMEPI_F32 &&
               !v->problem.formula,
           "v is made otherwise");
@@ -251,8 +251,8 @@ static void routes_that_are_left_out_make_no_v(void) {
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = formula_product(formula);
         gemmepi_plan *plan = plan_on(context, &desc, rows_of[i].told);
-        CHECK(matmul_of(plan)->v->route->id == rows_of[i].of_v, "row %d: v by %d", (int)i,
-              (int)matmul_of(plan)->v->route->id);
+        CHECK(matmul_of(plan)->route->id == rows_of[i].of_v, "row %d: v by %d", (int)i,
+              (int)matmul_of(plan)->route->id);
         gemmepi_plan_destroy(plan);
         gemmepi_destroy(context);
         nothing_is_left();

@@ -43,10 +43,6 @@ typedef struct gemmepi__routed_plan {
         gemmepi__plain plain;
         gemmepi__fused fused;
         gemmepi__sums empty;
-        gemmepi__found_step found;
-#ifndef GEMMEPI_NO_FORMULA
-        gemmepi__formula_step formula;
-#endif
     } built;
 } gemmepi__routed_plan;
 
