@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_PRODUCT_ROUTES_LT_DESCRIBE_H
 #define GEMMEPI_PRODUCT_ROUTES_LT_DESCRIBE_H
 
+#include "../candidate.h"
 #include "lt_rule.h"
 
 /* What a route asks of cuBLASLt. */
