@@ -22465,8 +22465,9 @@ static void gemmepi__point_places(const gemmepi__arguments *arguments, gemmepi__
   const gemmepi__placed_formula *placed = &arguments->inside->placed;
   int i;
   for (i = 0; i < placed->formula->operand_count; i++) {
-    places[i].number = arguments->numbers[i];
-    if (placed->formula->operands[i].kind != GEMMEPI_NUMBER)
+    if (placed->formula->operands[i].kind == GEMMEPI_NUMBER)
+      places[i].number = arguments->numbers[i];
+    else
       places[i].data = arguments->operands[i];
     if (placed->operands[i].scale && placed->formula->operands[i].used)
       places[i].scale = arguments->operand_scales[i];

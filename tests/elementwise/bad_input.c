@@ -701,6 +701,11 @@ static void numbers_of_casts_are_given_as_flags_say(void) {
                  args.scale = (const float *)(const void *)((const char *)args.amax - 4 * (M - 1)));
     ACCEPTED((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_OUTER, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX)),
              args.amax = (char *)(uintptr_t)args.scale + 4 * M);
+    /* a line of blocks' scales is four numbers, whatever it needs */
+    REFUSED_ARGS((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX)),
+                 INVALID_ARGUMENT, "scale", "overlaps", args.amax = (char *)(uintptr_t)args.scale + 4 * 3);
+    ACCEPTED((use_cast(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_CAST_SCALE | GEMMEPI_CAST_AMAX)),
+             args.amax = (char *)(uintptr_t)args.scale + 4 * 4);
 }
 
 #define TURNED  use_turned(GEMMEPI_E4M3, GEMMEPI_SCALE_TENSOR, GEMMEPI_CAST_SCALE)

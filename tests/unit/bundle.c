@@ -155,8 +155,10 @@ static void kernels_of_a_bundle_need_neither_nvrtc_nor_a_cache(void) {
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context = open_fake(&config);
     gemmepi_context_details details;
+    long overlapping;
     begin_folder();
     run_products(context, &details);
+    overlapping = gpu.overlapping;
     CHECK(gemmepi_bundle_save(context, bundle_path()) == GEMMEPI_OK, "%s", gemmepi_last_error());
     gemmepi_destroy(context);
     nothing_is_left();
@@ -166,6 +168,8 @@ static void kernels_of_a_bundle_need_neither_nvrtc_nor_a_cache(void) {
     CHECK(strstr(logged, "3 kernels in the bundle ") && strstr(logged, "compute capability 9.0"),
           "the log: %s", logged);
     runs_from_bundle(context, (long)details.kernels_compiled);
+    CHECK(overlapping > 0 && gpu.overlapping == overlapping,
+          "%ld launches overlap, with kernels that are compiled %ld", gpu.overlapping, overlapping);
     gemmepi_destroy(context);
     nothing_is_left();
     empty_folder();

@@ -14,12 +14,63 @@ static char line_data[4096];
 static gemmepi__text line;
 static uint64_t compiled; /* a hash of the definitions of all sources */
 
+/* The parameters of kernels, by the first words of their names. */
+static const struct {
+    const char *entry;
+    size_t size;
+} parameters[] = {{"gemmepi_pass", sizeof(gemmepi__pass_params)},
+                  {"gemmepi_plain", sizeof(gemmepi__plain_params)},
+                  {"gemmepi_small", sizeof(gemmepi__plain_params)},
+                  {"gemmepi_sm80", sizeof(gemmepi__sm80_params)},
+                  {"gemmepi_sm90", sizeof(gemmepi__sm90_params)},
+                  {"gemmepi_weights", sizeof(gemmepi__plain_params)},
+                  {"gemmepi_sum_columns", sizeof(gemmepi__reduce_params)},
+                  {"gemmepi_sum_rows", sizeof(gemmepi__reduce_params)},
+                  {"gemmepi_sum_kept", sizeof(gemmepi__sum_params)},
+                  {"gemmepi_sum_along", sizeof(gemmepi__sum_params)},
+                  {"gemmepi_scaled", sizeof(gemmepi__scaled_params)},
+                  {"gemmepi_strided", sizeof(gemmepi__strided_params)},
+                  {"gemmepi_elementwise", sizeof(gemmepi__contiguous_params)},
+                  {"gemmepi_convert", sizeof(gemmepi__convert_params)},
+                  {"gemmepi_pack", sizeof(gemmepi__convert_params)},
+                  {"gemmepi_transpose", sizeof(gemmepi__convert_params)},
+                  {"gemmepi_groups", sizeof(gemmepi__groups_params)},
+                  {"gemmepi_group_sums", sizeof(gemmepi__group_sums_params)},
+                  {"gemmepi_gather", sizeof(gemmepi__gather_params)},
+                  {"gemmepi_maps", sizeof(gemmepi__maps_params)},
+                  {"gemmepi_scale_of_history", sizeof(gemmepi__history_params)},
+                  {"gemmepi_find_scales", sizeof(gemmepi__quantise_params)},
+                  {"gemmepi_formula_pass", sizeof(gemmepi__formula_pass_params)},
+                  {"gemmepi_formula_reduce", sizeof(gemmepi__formula_reduce_params)}};
+
+/* Whether it is an address of this process, which is another each time: those of tensors and workspace are not. */
+static int is_of_process(uint64_t word) {
+    return word >= (uint64_t)0x54 << 40 && word < (uint64_t)0x80 << 40;
+}
+
+static void append_parameters(const fake_launch *launch) {
+    const unsigned char *at = (const unsigned char *)launch->params;
+    uint64_t hash = GEMMEPI__HASH_START, word;
+    size_t i = 0, size;
+    while (i < GEMMEPI__COUNT(parameters) &&
+           strncmp(launch->entry, parameters[i].entry, strlen(parameters[i].entry)) != 0)
+        i++;
+    CHECK(i < GEMMEPI__COUNT(parameters), "what has %s for parameters?", launch->entry);
+    size = i < GEMMEPI__COUNT(parameters) ? parameters[i].size : 0;
+    for (; size >= sizeof word; size -= sizeof word, at += sizeof word) {
+        memcpy(&word, at, sizeof word);
+        hash = gemmepi__hash_word(hash, is_of_process(word) ? 1 : word);
+    }
+    gemmepi__append(&line, " given %08x", (unsigned)(hash >> 32));
+}
+
 static void see_launch(const fake_launch *launch) {
     gemmepi__append(&line, " | %s %u x %u", launch->entry, launch->grid, launch->block_x);
     if (launch->block_y != 1)
         gemmepi__append(&line, " x %u", launch->block_y);
     if (launch->shared)
         gemmepi__append(&line, ", %u bytes", launch->shared);
+    append_parameters(launch);
 }
 
 /* The lines with which a source begins: all that is compiled in but for the kernel's name. */
