@@ -186,6 +186,27 @@ static void draw_found_scale(gemmepi_matrix *d, uint64_t *flags, int *amax_histo
     *flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_ACCUMULATE);
 }
 
+/* Weights in I8 with scales beside few rows of 16 bits, or I8 alone, with whole numbers as results. */
+static void draw_eight_bits(gemmepi_matmul_desc *desc) {
+    desc->b = matrix(GEMMEPI_I8, desc->k, desc->n, 0);
+    if (one_in(2)) {
+        desc->a = matrix(GEMMEPI_I8, desc->m, desc->k, 0);
+        desc->d.dtype = GEMMEPI_I32;
+        desc->d.scale.mode = GEMMEPI_SCALE_NONE;
+        memset(&desc->c, 0, sizeof desc->c);
+        desc->flags &= GEMMEPI_DEVICE_SCALARS | GEMMEPI_BATCH_INVARIANT;
+        desc->amax_history = 0;
+        desc->epilogue = one_in(2) ? GEMMEPI_BIAS : one_in(2) ? GEMMEPI_RELU : GEMMEPI_NONE;
+        return;
+    }
+    desc->a.dtype = one_in(2) ? GEMMEPI_F16 : GEMMEPI_BF16;
+    desc->a.scale.mode = GEMMEPI_SCALE_NONE;
+    if (desc->order == GEMMEPI_ROW_MAJOR)
+        desc->b.transposed = 1, desc->b.ld = 0;
+    desc->b.scale.mode = one_in(2) ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
+    desc->m = one_in(2) ? 1 + below(16) : desc->m;
+}
+
 static gemmepi_matmul_desc any_product(int has_formula) {
     gemmepi_matmul_desc desc;
     gemmepi_dtype a = any_dtype(), b = one_in(4) && a != GEMMEPI_F64 ? any_dtype() : a;
@@ -212,6 +233,8 @@ static gemmepi_matmul_desc any_product(int has_formula) {
     if (one_in(4))
         draw_found_scale(&desc.d, &desc.flags, &desc.amax_history);
     desc.alignment = one_in(3) ? (size_t)1 << below(9) : 0;
+    if (one_in(8))
+        draw_eight_bits(&desc);
     if (has_formula) {
         draw_formula(desc.m, desc.n, 1);
         desc.epilogue = 0;
@@ -325,6 +348,10 @@ static gemmepi_tensor *any_tensor(gemmepi_dtype dtype, int rank, const int64_t *
     }
     if (one_in(2))
         tensor->stride = drawn.strides[i];
+    if (one_in(12))
+        tensor->offset = (size_t)below(40);
+    if (one_in(12))
+        tensor->bytes = one_in(2) ? (size_t)extent() : (size_t)1 << 60;
     return tensor;
 }
 
@@ -491,7 +518,10 @@ static void draw_desc(kind of_kind) {
         break;
     default:
         drawn.desc.layer = any_layer();
+        drawn.desc.layer.alignment = one_in(4) ? (size_t)1 << below(9) : 0;
     }
+    if (of_kind == OPERATION)
+        drawn.desc.operation.alignment = one_in(4) ? (size_t)1 << below(9) : 0;
     while (one_in(5)) {
         spoil_drawn();
         drawn.is_spoiled = 1;

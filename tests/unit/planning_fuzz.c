@@ -258,7 +258,7 @@ static void *pointer_for(const char *name, int number) {
         return operand_amax;
     if (is_scalar && !(drawn.desc.product.flags & GEMMEPI_DEVICE_SCALARS))
         return &numbers[name[0] == 'b'];
-    at = address(number);
+    at = address(one_in(9) ? 3 + (drawn.kind == OPERATION) : number); /* d, or y */
     if (on_host && (strcmp(name, "ends") == 0 || strncmp(name, "index", 5) == 0))
         write_list(at, name[0] == 'e');
     return at;
@@ -335,6 +335,30 @@ static gemmepi_status run_drawn(const gemmepi_plan *plan) {
         return gemmepi_run_linear_backward(plan, &args.layer, NULL);
     default:
         return gemmepi_run_elementwise(plan, &args.operation, NULL);
+    }
+}
+
+/* The same by the tensors' own pointers. */
+static gemmepi_status call_short(gemmepi_context *context) {
+    const gemmepi_elementwise_desc *d = &drawn.desc.operation;
+    int i;
+    for (i = 0; i < drawn.tensor_count; i++)
+        drawn.tensors[i].data = address(i);
+    switch (d->operation) {
+    case GEMMEPI_OP_ACTIVATION:
+        return gemmepi_activation(context, d->activation, numbers[0], d->a, d->y, NULL);
+    case GEMMEPI_OP_ACTIVATION_BACKWARD:
+        return gemmepi_activation_backward(context, d->activation, numbers[0], d->a, d->dy, d->da, NULL);
+    case GEMMEPI_OP_GATED:
+        return gemmepi_gated(context, d->activation, d->axis, d->a, d->b, d->y, NULL);
+    case GEMMEPI_OP_LERP:
+        return gemmepi_lerp(context, d->a, d->b, d->w, numbers[0], d->y, NULL);
+    case GEMMEPI_OP_BIAS_GRAD:
+        return gemmepi_bias_grad(context, d->a, d->axis, one_in(2), d->y, NULL);
+    case GEMMEPI_OP_CAST:
+        return gemmepi_cast(context, d->a, d->y, NULL);
+    default:
+        return gemmepi_elementwise(context, d, NULL, NULL);
     }
 }
 
@@ -457,6 +481,7 @@ static void check_workspace(const gemmepi_plan *plan, size_t size) {
 
 static void run_plan(gemmepi_context *context, const gemmepi_plan *plan, size_t workspace) {
     static const double scalars[] = {1, 0, -0.5, 3};
+    const field *f;
     gemmepi_status status;
     memset(&args, 0, sizeof args);
     memset(operand_pointers, 0, sizeof operand_pointers);
@@ -467,6 +492,11 @@ static void run_plan(gemmepi_context *context, const gemmepi_plan *plan, size_t 
         set_argument("alpha", -1, 1);
     if (drawn.kind <= GROUPED && one_in(3))
         set_argument("beta", -1, 1);
+    if (drawn.kind == OPERATION && one_in(3))
+        args.operation.weight = one_in(2) ? 0.25 : numbers[1];
+    if (one_in(6)) /* all that there is */
+        for (f = fields_here(); f->name; f++)
+            set_argument(f->name, -1, 1);
     status = gemmepi_plan_prepare(plan, NULL);
     check_status(status, "preparing");
     status = run_heeding(plan);
@@ -478,6 +508,8 @@ static void run_plan(gemmepi_context *context, const gemmepi_plan *plan, size_t 
     check_status(status, "running");
     if (one_in(4))
         check_status(call_drawn(context), "calling");
+    if (drawn.kind == OPERATION && one_in(4))
+        check_status(call_short(context), "calling with pointers in tensors");
 }
 
 static void one_case(void) {
