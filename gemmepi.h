@@ -22465,11 +22465,13 @@ static void gemmepi__point_places(const gemmepi__arguments *arguments, gemmepi__
   const gemmepi__placed_formula *placed = &arguments->inside->placed;
   int i;
   for (i = 0; i < placed->formula->operand_count; i++) {
+    if (!placed->formula->operands[i].used)
+      continue;
     if (placed->formula->operands[i].kind == GEMMEPI_NUMBER)
       places[i].number = arguments->numbers[i];
     else
       places[i].data = arguments->operands[i];
-    if (placed->operands[i].scale && placed->formula->operands[i].used)
+    if (placed->operands[i].scale)
       places[i].scale = arguments->operand_scales[i];
   }
 }

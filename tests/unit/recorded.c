@@ -220,6 +220,46 @@ static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE,
                                              GEMMEPI_BGRAD_B,
                                              GEMMEPI_BIAS};
 
+/* What fewer have. */
+static void vary_product(gemmepi_matmul_desc *desc) {
+    switch (below(9)) {
+    case 0:
+        if (!desc->a.transposed && !desc->b.transposed &&
+            !(desc->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)))
+            desc->order = GEMMEPI_COLUMN_MAJOR, desc->a.ld = desc->d.ld = 0;
+        break;
+    case 1:
+        desc->flags = GEMMEPI_DEVICE_SCALARS;
+        break;
+    case 2:
+        if (gemmepi__activation(desc->epilogue) == GEMMEPI_NONE && !(desc->epilogue & GEMMEPI_GATED))
+            desc->flags = GEMMEPI_ACCUMULATE;
+        break;
+    case 3:
+        if (desc->d.dtype == GEMMEPI_BF16)
+            desc->d.dtype = GEMMEPI_E4M3, desc->d.scale.mode = GEMMEPI_SCALE_TENSOR,
+            desc->flags = GEMMEPI_AMAX_D;
+        break;
+    case 4:
+        if (desc->epilogue & (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+            desc->epilogue |= GEMMEPI_ACCUMULATE_BIAS_GRAD, desc->bias_grad.dtype = GEMMEPI_F32;
+        break;
+    case 5:
+        if (desc->d.dtype == GEMMEPI_BF16)
+            desc->bias.dtype = desc->residual.dtype = desc->c.dtype = GEMMEPI_F32;
+        break;
+    case 6:
+        if (!(desc->epilogue & ~(gemmepi_epilogue)GEMMEPI_BIAS))
+            desc->epilogue |= GEMMEPI_LEAKY_RELU, desc->has_parameter = 1, desc->activation_parameter = 0.125;
+        break;
+    case 7:
+        desc->k = 0, desc->a.ld = desc->a.batch_stride = 0;
+        break;
+    default:
+        break;
+    }
+}
+
 static gemmepi_matmul_desc any_product(const drawn_type **type) {
     gemmepi_matmul_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -254,6 +294,8 @@ static gemmepi_matmul_desc any_product(const drawn_type **type) {
         desc.flags |= GEMMEPI_BATCH_INVARIANT;
     if (below(10) == 0)
         desc.flags |= GEMMEPI_RELAXED;
+    if (!desc.flags)
+        vary_product(&desc);
     return desc;
 }
 
@@ -270,7 +312,24 @@ static void point_product(const gemmepi_matmul_desc *desc, gemmepi_matmul_args *
     args->scale_b = desc->b.scale.mode ? (float *)place(8) : NULL;
     args->found_scale_d = desc->flags & GEMMEPI_FIND_SCALE_D ? (float *)place(9) : NULL;
     args->amax_history = desc->amax_history ? (float *)place(10) : NULL;
+    args->scale_d = desc->d.scale.mode && !args->found_scale_d ? (float *)place(13) : NULL;
+    args->amax_d = desc->flags & GEMMEPI_AMAX_D ? place(14) : NULL;
+    if (desc->flags & GEMMEPI_DEVICE_SCALARS)
+        args->alpha = place(15), args->beta = place(16), args->c = place(17);
     args->workspace = place(11), args->workspace_size = (size_t)1 << 40;
+}
+
+/* Once more, with alpha and C. */
+static void run_with_c(gemmepi_plan *plan, const gemmepi_matmul_desc *desc, gemmepi_matmul_args args) {
+    static const double two = 2, three = 3;
+    gemmepi_status status;
+    args.alpha = &two;
+    if (!(desc->flags & GEMMEPI_ACCUMULATE))
+        args.beta = &three, args.c = place(17);
+    gemmepi__append(&line, " | with C");
+    status = gemmepi_run_matmul(plan, &args, NULL);
+    if (status)
+        gemmepi__append(&line, " %s", gemmepi_status_name(status));
 }
 
 static void record_product(int arch, const char *name, const gemmepi_matmul_desc *desc,
@@ -282,6 +341,8 @@ static void record_product(int arch, const char *name, const gemmepi_matmul_desc
         append_plan(plan);
         append_ways(context, desc);
         CHECK(gemmepi_run_matmul(plan, args, NULL) == GEMMEPI_OK, "%s: %s", name, gemmepi_last_error());
+        if (below(3) == 0 && !args->alpha)
+            run_with_c(plan, desc, *args);
     } else {
         CHECK(sentence_has("no route"), "%s: %s", name, gemmepi_last_error());
         gemmepi__append(&line, " no route");
@@ -295,7 +356,7 @@ static const int archs[] = {90, 90, 80, 90, 89, 75, 100, 120, 90, 86};
 static void products_are_planned_as_recorded(void) {
     int i;
     state = 1;
-    for (i = 0; i < 260; i++) {
+    for (i = 0; i < 340; i++) {
         int arch = archs[i % (int)GEMMEPI__COUNT(archs)];
         const drawn_type *type;
         gemmepi_matmul_desc desc = any_product(&type);
@@ -303,7 +364,7 @@ static void products_are_planned_as_recorded(void) {
         gemmepi_epilogue_needs needs;
         char name[160];
         if (gemmepi_epilogue_info(&desc, &needs) != GEMMEPI_OK)
-            continue;
+            continue; /* drawn things do not go together */
         point_product(&desc, &args);
         snprintf(name, sizeof name, "product %d on %d, %s, %dx%dx%d batch %d epilogue 0x%llx", i, arch,
                  type->name, (int)desc.m, (int)desc.n, (int)desc.k, (int)desc.batch,
@@ -322,9 +383,15 @@ static void formulas_are_planned_as_recorded(void) {
                                            "d = v + c; s = row_logsumexp(v)",
                                            "d = uniform(seed, 3) < 0.5 ? v : x * row",
                                            "d = clamp(v, -c, c) / sqrt(1 + x * x)",
-                                           "d = erf(v) * cos(x) + column"};
-    static void *pointers[4];
-    gemmepi_operand operands[4];
+                                           "d = erf(v) * cos(x) + column",
+                                           "d = left(v, 64) * tanh(right(v, 64)) * p",
+                                           "d = v + x * p; g = column_sum(v * x)",
+                                           "d = mod(floor(v), 3) + (x > c ? p : item)"};
+    static void *pointers[6];
+    static const float *scales[6];
+    static void *amax[6];
+    static const double number = 0.5;
+    gemmepi_operand operands[6];
     int i;
     state = 2;
     memset(operands, 0, sizeof operands);
@@ -333,9 +400,12 @@ static void formulas_are_planned_as_recorded(void) {
     operands[2].name = "s", operands[2].kind = GEMMEPI_PER_ROW, operands[2].output = 1,
     operands[2].dtype = GEMMEPI_F32;
     operands[3].name = "seed", operands[3].kind = GEMMEPI_SCALAR, operands[3].dtype = GEMMEPI_I64;
-    for (i = 0; i < 4; i++)
+    operands[4].name = "p", operands[4].kind = GEMMEPI_NUMBER;
+    operands[5].name = "g", operands[5].kind = GEMMEPI_PER_COLUMN, operands[5].dtype = GEMMEPI_F32;
+    for (i = 0; i < 6; i++)
         pointers[i] = place(20 + i);
-    for (i = 0; i < 70; i++) {
+    memcpy(&pointers[4], &(const double *const){&number}, sizeof pointers[4]);
+    for (i = 0; i < 130; i++) {
         int arch = archs[i % (int)GEMMEPI__COUNT(archs)];
         gemmepi_matmul_desc desc;
         gemmepi_matmul_args args;
@@ -343,11 +413,34 @@ static void formulas_are_planned_as_recorded(void) {
         memset(&desc, 0, sizeof desc);
         desc.m = any_extent(), desc.n = any_extent() * 2, desc.k = any_extent();
         desc.a.dtype = below(4) ? GEMMEPI_BF16 : GEMMEPI_F32, desc.b.transposed = below(2);
-        desc.formula = formulas[i % 8], desc.operands = operands;
-        desc.operand_count = 4;
+        desc.formula = formulas[i % 11], desc.operands = operands;
+        desc.operand_count = 6;
+        desc.n = strstr(desc.formula, "64") ? 64 * (1 + below(30)) : desc.n;
         operands[2].output = strstr(desc.formula, "s = ") != NULL;
+        operands[5].output = strstr(desc.formula, "g = ") != NULL,
+        operands[5].accumulate = operands[5].output && below(2);
+        operands[0].dtype = below(3) ? GEMMEPI_DTYPE_DEFAULT : GEMMEPI_E4M3;
+        operands[0].scale.mode = operands[0].dtype ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE;
+        operands[0].row_period = below(5) ? 0 : 5, operands[0].column_period = below(5) ? 0 : 24;
+        operands[0].ld = below(5) || operands[0].column_period ? 0 : 4 * desc.n;
+        operands[1].dtype = below(2) ? GEMMEPI_DTYPE_DEFAULT : GEMMEPI_F32;
+        if (below(4) == 0) {
+            desc.batch = 3, desc.a.batch_stride = desc.m * desc.k, desc.d.batch_stride = desc.m * desc.n;
+            operands[2].batch_stride = desc.m, operands[5].batch_stride = below(2) ? desc.n : 0;
+        }
+        operands[0].batch_stride = desc.batch && below(2) ? 5 * desc.m * desc.n : 0;
+        operands[1].batch_stride = desc.batch && below(2) ? desc.n : 0;
+        if (!desc.batch)
+            operands[2].batch_stride = operands[5].batch_stride = 0;
+        if (below(5) == 0)
+            desc.d.dtype = GEMMEPI_E4M3, desc.d.scale.mode = GEMMEPI_SCALE_TENSOR,
+            desc.flags = GEMMEPI_AMAX_D;
         memset(&args, 0, sizeof args);
         args.a = place(0), args.b = place(1), args.d = place(2), args.operands = pointers;
+        scales[0] = operands[0].scale.mode ? (float *)place(30) : NULL;
+        args.operand_scales = scales, args.operand_amax = amax;
+        args.scale_d = desc.d.scale.mode ? (float *)place(31) : NULL,
+        args.amax_d = desc.flags ? place(32) : NULL;
         args.workspace = place(11), args.workspace_size = (size_t)1 << 40;
         snprintf(name, sizeof name, "formula %d on %d, %dx%dx%d, dtype %d", i, arch, (int)desc.m, (int)desc.n,
                  (int)desc.k, (int)desc.a.dtype);
