@@ -135,11 +135,11 @@ typedef struct network {
 
 /* The first gate of a rank's share, of the last and of the first one the job's. Shares are as equal as they can be in units of eight gates,
    with which lines begin at multiples of 16 bytes; of fewer where the job's gates are none of eights, or too few. */
-static int64_t first_gate(const task *job, int rank, int ranks) {
+static int64_t first_gate(const task *job, int which, int ranks) {
     int64_t unit = 8;
     while (unit > 1 && (job->hidden % unit || job->hidden / unit < ranks))
         unit /= 2;
-    return job->hidden / unit * rank / ranks * unit;
+    return job->hidden / unit * which / ranks * unit;
 }
 
 static int64_t count_of(const network *net, int tensor) {

@@ -80,7 +80,7 @@ if [ "$mode" = test-all ]; then
     has_gpu && seconds=14000
 else
     share=4 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs)) problems=40 fused= inside= weights= random= seconds=400
-    has_gpu && share=24 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=3000
+    has_gpu && share=48 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=3000
 fi
 
 if [ -n "$say" ]; then

@@ -356,7 +356,9 @@ static int64_t count_other_rows(const gemmepi__problem *problem, const tensors *
 
 /* Of the rounding of a type, of TF32, and of short forms of activations. */
 static double units_of(int dtype) {
-    static const double units[] = {0, 2e-3, 1e-12, 1.0 / 512, 1.0 / 64};
+    static const double units[] = {0,        2e-3,    1e-12,  1.0 / 512,
+                                   1.0 / 64, 1.0 / 8, 1.0 / 4}; /* to E4M3 and E5M2 */
+    CHECK(dtype > 0 && dtype < (int)GEMMEPI__COUNT(units), "no unit of dtype %d", dtype);
     return units[dtype];
 }
 

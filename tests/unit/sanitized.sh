@@ -28,7 +28,7 @@ sanitized() {
     closing=$(printf '%s\n' "$said" | tail -n 1)
     case $closing in
     *' passed, '*' failed, '*' skipped')
-        printf '%s\n' "$said" | sed '$d; s/^ok   /&sanitized by '"$compiler"': /; s/^FAIL /&sanitized by '"$compiler"': /; s/^skip /&sanitized by '"$compiler"': /'
+        printf '%s\n' "$said" | sed '$d; s|^ok   |&sanitized by '"$compiler"': |; s|^FAIL |&sanitized by '"$compiler"': |; s|^skip |&sanitized by '"$compiler"': |'
         passed=$((passed + $(printf '%s\n' "$said" | grep -c '^ok   ')))
         failed=$((failed + $(printf '%s\n' "$said" | grep -c '^FAIL ')))
         skipped=$((skipped + $(printf '%s\n' "$said" | grep -c '^skip ')))
