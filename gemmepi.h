@@ -26320,11 +26320,14 @@ static int gemmepi__lt_spans_2_31(const gemmepi__view *view) {
   return view->lines > INT_MAX / view->ld;
 }
 
-static int gemmepi__lt_is_vector_of_large_matrix(const gemmepi__lt_question *q) {
+static int gemmepi__lt_has_large_matrix(const gemmepi__lt_question *q) {
   const gemmepi__view *views = q->problem->views;
-  return gemmepi__lt_is_vector(q) &&
-     (gemmepi__lt_spans_2_31(&views[GEMMEPI__A]) || gemmepi__lt_spans_2_31(&views[GEMMEPI__B]) ||
-       gemmepi__lt_spans_2_31(q->c) || gemmepi__lt_spans_2_31(q->d));
+  return gemmepi__lt_spans_2_31(&views[GEMMEPI__A]) || gemmepi__lt_spans_2_31(&views[GEMMEPI__B]) ||
+     gemmepi__lt_spans_2_31(q->c) || gemmepi__lt_spans_2_31(q->d);
+}
+
+static int gemmepi__lt_is_vector_of_large_matrix(const gemmepi__lt_question *q) {
+  return gemmepi__lt_is_vector(q) && gemmepi__lt_has_large_matrix(q);
 }
 
 static int gemmepi__lt_is_very_long_vector(const gemmepi__lt_question *q) {
@@ -26384,6 +26387,8 @@ static const gemmepi__lt_defect gemmepi__lt_defects[] = {
   "split-k leaves out the end of k where it does not divide k and its parts are whole stages", "6580689"},
   {120603, 130300, 1, 90, 119, 66, GEMMEPI__LT_ASKED_ALGORITHM, gemmepi__lt_has_long_lines,
   "results are wrong where ld in bytes is 2^31 or more", "CUB-9572"},
+  {130600, 130601, 0, 0, INT_MAX, 68, GEMMEPI__LT_ASKED_ALGORITHM, gemmepi__lt_has_large_matrix,
+  "runs fail where a matrix spans 2^31 elements", "raft 3097"},
   {0, 130300, 1, 90, 90, 66, GEMMEPI__LT_ASKED_RUN, gemmepi__lt_has_scaled_c,
   "fp8 products hang where beta is not 0 and the scale of C is 0", "CUB-9627"},
   {130501, 130601, 0, 0, INT_MAX, 0, GEMMEPI__LT_ASKED_PRODUCT, gemmepi__lt_is_captured,

@@ -116,6 +116,16 @@ static void lines_of_2_31_bytes_are_kept_from_algorithm_66(void) {
     expect("CUB-9572", 1, 130100, 90, algorithm_of(66, STAGES_64, 1), &desc);
 }
 
+static void matrices_of_2_31_elements_are_kept_from_algorithm_68(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_F32, GEMMEPI_NONE);
+    desc.m = 134217728, desc.n = 1, desc.k = 2, desc.a.ld = 16;
+    expect("raft 3097", 1, 130600, 90, algorithm_of(68, 0, 1), &desc);
+    expect("raft 3097", 0, 130601, 90, algorithm_of(68, 0, 1), &desc);
+    expect("raft 3097", 0, 130600, 90, algorithm_of(13, 0, 1), &desc);
+    desc.m--;
+    expect("raft 3097", 0, 130600, 90, algorithm_of(68, 0, 1), &desc);
+}
+
 static void bare_products_are_asked_about_too(void) {
     gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_SILU);
     desc.a.transposed = 1, desc.k = 129;
@@ -407,6 +417,7 @@ int main(int count, char **arguments) {
     RUN(other_versions_chips_and_algorithms_keep_the_split);
     RUN(stages_count_in_elements_and_unknown_ones_as_the_smallest);
     RUN(lines_of_2_31_bytes_are_kept_from_algorithm_66);
+    RUN(matrices_of_2_31_elements_are_kept_from_algorithm_68);
     RUN(bare_products_are_asked_about_too);
     RUN(the_next_algorithm_is_taken_and_explain_tells);
     RUN(fp8_runs_with_c_take_another_route);
