@@ -16822,10 +16822,23 @@ static void gemmepi__free_kernel(void *user, gemmepi__map_entry *entry) {
 GEMMEPI__OPTIMIZE_LITTLE_END
 /* One launch of a kernel of ours. */
 
-/* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
+/* What is known of a chip, by its compute capability: properties, limits, and what the models of time count with. To add one: its row, in order. */
+
+/* What kernels and launches find on a chip. */
+enum {
+  GEMMEPI__MMA_SYNC = 1, /* mma.sync of BF16, F16 and TF32, which cp.async feeds */
+  GEMMEPI__OVERLAPS = 2, /* a launch may begin before the one ahead of it has ended */
+  GEMMEPI__CLUSTERS = 4, /* of blocks that reach each other's shared memory */
+  GEMMEPI__WGMMA = 8, /* that of sm_90a, which TMA feeds */
+  GEMMEPI__HOPPER = 16 /* what was measured of cuBLASLt on an H100 and an H200 holds */
+};
+
+/* Later chips do not have these, even where they are not listed. */
+#define GEMMEPI__OF_ONE_CHIP (GEMMEPI__WGMMA | GEMMEPI__HOPPER)
 
 typedef struct gemmepi__chip {
   int arch; /* 90 for compute capability 9.0 */
+  unsigned has; /* of the above */
   unsigned most_shared; /* bytes of shared memory that a block may have */
   double
     mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
@@ -16837,19 +16850,29 @@ typedef struct gemmepi__chip {
   const char *source; /* of the rates before, but for memory */
 } gemmepi__chip;
 
+#define GEMMEPI__SINCE_80 GEMMEPI__MMA_SYNC
+#define GEMMEPI__SINCE_90 (GEMMEPI__SINCE_80 | GEMMEPI__OVERLAPS | GEMMEPI__CLUSTERS)
+
 /* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
 static const gemmepi__chip gemmepi__chips[] = {
-  {80, 163u << 10, 920, 0, 58, 1700, 1244e3, "nine tenths of what NVIDIA's paper on A100 says"},
-  {86, 99u << 10, 230, 0, 115, 1700, 749e3, "nine tenths of what NVIDIA's paper on GA102 says"},
-  {87, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
-  {88, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-  {89, 99u << 10, 230, 0, 115, 1700, 806e3, "nine tenths of what NVIDIA's paper on Ada says"},
-  {90, 227u << 10, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
-  {100, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
-  {103, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
-  {110, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-  {120, 99u << 10, 230, 0, 115, 1700, 1433e3, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-  {121, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+  {75, 0, 64u << 10, 460, 0, 58, 1500, 256e3, "nine tenths of what NVIDIA's paper on Turing says"},
+  {80, GEMMEPI__SINCE_80, 163u << 10, 920, 0, 58, 1700, 1244e3,
+  "nine tenths of what NVIDIA's paper on A100 says"},
+  {86, GEMMEPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 749e3,
+  "nine tenths of what NVIDIA's paper on GA102 says"},
+  {87, GEMMEPI__SINCE_80, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+  {88, GEMMEPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+  {89, GEMMEPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 806e3,
+  "nine tenths of what NVIDIA's paper on Ada says"},
+  {90, GEMMEPI__SINCE_90 | GEMMEPI__WGMMA | GEMMEPI__HOPPER, 227u << 10, 1240, 1740, 115, 1700, 2680e3,
+  "measured on an H200"},
+  {100, GEMMEPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3,
+  "a guess from NVIDIA's paper on Blackwell"},
+  {103, GEMMEPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
+  {110, GEMMEPI__SINCE_90, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+  {120, GEMMEPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 1433e3,
+  "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
+  {121, GEMMEPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
 };
 
 /* The chip's row, or that of the nearest older one; of those older than all the first. */
@@ -16858,6 +16881,12 @@ static const gemmepi__chip *gemmepi__chip_of(int arch) {
   while (chip > gemmepi__chips && chip->arch > arch)
     chip--;
   return chip;
+}
+
+/* Whether the chip has the property; one that is not listed has those of the nearest older one. */
+static int gemmepi__chip_has(int arch, unsigned property) {
+  const gemmepi__chip *chip = gemmepi__chip_of(arch);
+  return (chip->has & property) != 0 && (chip->arch == arch || !(property & GEMMEPI__OF_ONE_CHIP));
 }
 
 typedef struct gemmepi__launch {
@@ -16950,7 +16979,7 @@ static gemmepi_status gemmepi__give_shared(gemmepi_context *context, const gemme
   return GEMMEPI_OK;
 }
 
-/* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
+/* A kernel that calls after_launches_before(). Compiled for a chip without OVERLAPS it cannot wait, and so may not overlap.
  launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
   const char *prologue, const char *entry, gemmepi__launch *launch) {
@@ -16961,7 +16990,7 @@ static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, cons
   status = gemmepi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
   if (status)
     return status;
-  launch->overlaps = launch->arch >= 90;
+  launch->overlaps = gemmepi__chip_has(launch->arch, GEMMEPI__OVERLAPS);
   return gemmepi__give_shared(context, launch, kernel);
 }
 
@@ -23830,7 +23859,7 @@ static const char *gemmepi__loads_rule(const gemmepi__problem *problem) {
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  if (context->arch != 90)
+  if (!gemmepi__chip_has(context->arch, GEMMEPI__WGMMA))
     return "its kernel is for compute capability 9.0";
   if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))
     return "a and b are not both BF16, both F16 or both F32 with TF32";
@@ -24704,7 +24733,7 @@ static const gemmepi__sm90_shape
 
 /* What keeps a problem from this kernel wherever its operands lie, or NULL. */
 static const char *gemmepi__fp8_layout_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
-  if (context->arch != 90)
+  if (!gemmepi__chip_has(context->arch, GEMMEPI__WGMMA))
     return "its kernel is for compute capability 9.0";
   if (!gemmepi__is_fp8_product(problem))
     return "a and b are not both E4M3 or E5M2";
@@ -24726,7 +24755,7 @@ static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemme
 /* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not turned. */
 static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   const char *rule = NULL;
-  if (context->arch != 90)
+  if (!gemmepi__chip_has(context->arch, GEMMEPI__WGMMA))
     return "its kernel for fp8 is for compute capability 9.0";
   if (gemmepi__is_invariant(problem))
     rule = gemmepi__fp8_layout_rule(context, problem);
@@ -24830,7 +24859,7 @@ typedef struct gemmepi__sm80 {
 /* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
 static const char *gemmepi__engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
   const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-  if (context->arch < 80)
+  if (!gemmepi__chip_has(context->arch, GEMMEPI__MMA_SYNC))
     return "its kernels are for compute capability 8.0 and later";
   if (gemmepi__is_fp8_product(problem))
     return gemmepi__fp8_engines_rule(context, problem);
@@ -25293,10 +25322,10 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
   return "BATCH_INVARIANT: its shapes divide k among more threads or fewer";
 }
 
-/* Clusters are Hopper's and later. */
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape, int arch) {
   int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
-  return (shape->parts == 1 || arch >= 90) && shape->columns % halves == 0 &&
+  return (shape->parts == 1 || gemmepi__chip_has(arch, GEMMEPI__CLUSTERS)) &&
+     shape->columns % halves == 0 &&
      (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
 
@@ -25581,13 +25610,14 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
   return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
 }
 
-/* Blocks of a cluster have a run of a tile's columns each, and something to add up. Clusters are Hopper's and later, wgmma is Hopper's. */
+/* Blocks of a cluster have a run of a tile's columns each, and something to add up. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape, int arch) {
-  if (shape->wgmma && (arch != 90 || !GEMMEPI__HAS_SM90 || gemmepi__loads_rule(problem)))
+  if (shape->wgmma && (!gemmepi__chip_has(arch, GEMMEPI__WGMMA) || !GEMMEPI__HAS_SM90 || gemmepi__loads_rule(problem)))
     return 0;
   if (shape->parts == 1)
     return 1;
-  return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
+  return gemmepi__chip_has(arch, GEMMEPI__CLUSTERS) &&
+     shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
      problem->k >= (int64_t)shape->parts * gemmepi__weights_step(shape);
 }
 
@@ -25722,8 +25752,8 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
 static int gemmepi__weights_are_ahead(const gemmepi_context *context, const gemmepi__problem *problem,
   const gemmepi__weights *weights) {
   int64_t step = (int64_t)gemmepi__weights_step(&weights->shape) * weights->shape.parts;
-  return context->arch >= 90 && (2 * (int64_t)weights->launch.blocks <= context->multiprocessors ||
-    problem->k >= 2 * step * (weights->stages - 1));
+  return gemmepi__chip_has(context->arch, GEMMEPI__OVERLAPS) &&
+     (2 * (int64_t)weights->launch.blocks <= context->multiprocessors || problem->k >= 2 * step * (weights->stages - 1));
 }
 
 /* What TMA loads. */
@@ -26651,8 +26681,9 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
   const gemmepi__lt_answers *answers) {
   size_t t;
   int i;
-  if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
-    problem->k > GEMMEPI__LT_SHORT_K || answers->list[0].waves < GEMMEPI__LT_SHORT_WAVES)
+  if (!gemmepi__chip_has(context->arch, GEMMEPI__HOPPER) ||
+    gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 || problem->k > GEMMEPI__LT_SHORT_K ||
+    answers->list[0].waves < GEMMEPI__LT_SHORT_WAVES)
     return 0;
   for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
     for (i = 0; i < answers->count; i++)
@@ -27506,7 +27537,7 @@ static void gemmepi__copy_for_hopper(const gemmepi_context *context, const gemme
 static int gemmepi__ways_to_copy(const gemmepi_context *context, const gemmepi__problem *problem) {
   if (gemmepi__is_invariant(problem))
     return 0;
-  return gemmepi__chip_of(context->arch)->wgmma > 0 &&
+  return gemmepi__chip_has(context->arch, GEMMEPI__WGMMA) &&
         (gemmepi__is_tf32(problem) || gemmepi__is_fp8_product(problem))
        ? 2
        : 1;
@@ -27889,7 +27920,8 @@ static double gemmepi__lt_microseconds(const gemmepi__wanted *wanted) {
   double own = wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(wanted->problem) +
         gemmepi__lt_sum_microseconds(wanted->problem);
   double all = gemmepi__with_memory(context, wanted->problem, own);
-  int waits = context->arch == 90 && gemmepi__waits_for_operands(context, wanted->problem, own);
+  int waits = gemmepi__chip_has(context->arch, GEMMEPI__HOPPER) &&
+        gemmepi__waits_for_operands(context, wanted->problem, own);
   return waits ? GEMMEPI__LT_READS * all : all;
 }
 

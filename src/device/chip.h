@@ -1,9 +1,22 @@
-/* What is known of a chip, by its compute capability: limits, and what the models of time count with. To add one: its row, in order. */
+/* What is known of a chip, by its compute capability: properties, limits, and what the models of time count with. To add one: its row, in order. */
 #ifndef GEMMEPI_DEVICE_CHIP_H
 #define GEMMEPI_DEVICE_CHIP_H
 
+/* What kernels and launches find on a chip. */
+enum {
+    GEMMEPI__MMA_SYNC = 1, /* mma.sync of BF16, F16 and TF32, which cp.async feeds */
+    GEMMEPI__OVERLAPS = 2, /* a launch may begin before the one ahead of it has ended */
+    GEMMEPI__CLUSTERS = 4, /* of blocks that reach each other's shared memory */
+    GEMMEPI__WGMMA = 8,    /* that of sm_90a, which TMA feeds */
+    GEMMEPI__HOPPER = 16   /* what was measured of cuBLASLt on an H100 and an H200 holds */
+};
+
+/* Later chips do not have these, even where they are not listed. */
+#define GEMMEPI__OF_ONE_CHIP (GEMMEPI__WGMMA | GEMMEPI__HOPPER)
+
 typedef struct gemmepi__chip {
     int arch;             /* 90 for compute capability 9.0 */
+    unsigned has;         /* of the above */
     unsigned most_shared; /* bytes of shared memory that a block may have */
     double
         mma; /* pairs of 16 bits that a multiprocessor multiplies in a cycle and sums in F32, by mma.sync; TF32 half */
@@ -15,19 +28,29 @@ typedef struct gemmepi__chip {
     const char *source; /* of the rates before, but for memory */
 } gemmepi__chip;
 
+#define GEMMEPI__SINCE_80 GEMMEPI__MMA_SYNC
+#define GEMMEPI__SINCE_90 (GEMMEPI__SINCE_80 | GEMMEPI__OVERLAPS | GEMMEPI__CLUSTERS)
+
 /* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
 static const gemmepi__chip gemmepi__chips[] = {
-    {80, 163u << 10, 920, 0, 58, 1700, 1244e3, "nine tenths of what NVIDIA's paper on A100 says"},
-    {86, 99u << 10, 230, 0, 115, 1700, 749e3, "nine tenths of what NVIDIA's paper on GA102 says"},
-    {87, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
-    {88, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-    {89, 99u << 10, 230, 0, 115, 1700, 806e3, "nine tenths of what NVIDIA's paper on Ada says"},
-    {90, 227u << 10, 1240, 1740, 115, 1700, 2680e3, "measured on an H200"},
-    {100, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
-    {103, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
-    {110, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-    {120, 99u << 10, 230, 0, 115, 1700, 1433e3, "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-    {121, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+    {75, 0, 64u << 10, 460, 0, 58, 1500, 256e3, "nine tenths of what NVIDIA's paper on Turing says"},
+    {80, GEMMEPI__SINCE_80, 163u << 10, 920, 0, 58, 1700, 1244e3,
+     "nine tenths of what NVIDIA's paper on A100 says"},
+    {86, GEMMEPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 749e3,
+     "nine tenths of what NVIDIA's paper on GA102 says"},
+    {87, GEMMEPI__SINCE_80, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+    {88, GEMMEPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+    {89, GEMMEPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 806e3,
+     "nine tenths of what NVIDIA's paper on Ada says"},
+    {90, GEMMEPI__SINCE_90 | GEMMEPI__WGMMA | GEMMEPI__HOPPER, 227u << 10, 1240, 1740, 115, 1700, 2680e3,
+     "measured on an H200"},
+    {100, GEMMEPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3,
+     "a guess from NVIDIA's paper on Blackwell"},
+    {103, GEMMEPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
+    {110, GEMMEPI__SINCE_90, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+    {120, GEMMEPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 1433e3,
+     "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
+    {121, GEMMEPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
 };
 
 /* The chip's row, or that of the nearest older one; of those older than all the first. */
@@ -36,6 +59,12 @@ static const gemmepi__chip *gemmepi__chip_of(int arch) {
     while (chip > gemmepi__chips && chip->arch > arch)
         chip--;
     return chip;
+}
+
+/* Whether the chip has the property; one that is not listed has those of the nearest older one. */
+static int gemmepi__chip_has(int arch, unsigned property) {
+    const gemmepi__chip *chip = gemmepi__chip_of(arch);
+    return (chip->has & property) != 0 && (chip->arch == arch || !(property & GEMMEPI__OF_ONE_CHIP));
 }
 
 #endif

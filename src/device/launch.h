@@ -97,7 +97,7 @@ static gemmepi_status gemmepi__give_shared(gemmepi_context *context, const gemme
     return GEMMEPI_OK;
 }
 
-/* A kernel that calls after_launches_before(). Compiled for a chip before Hopper it cannot wait, and so may not overlap.
+/* A kernel that calls after_launches_before(). Compiled for a chip without OVERLAPS it cannot wait, and so may not overlap.
    launch->shared is known. */
 static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
                                                   const char *prologue, const char *entry,
@@ -109,7 +109,7 @@ static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, cons
     status = gemmepi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
     if (status)
         return status;
-    launch->overlaps = launch->arch >= 90;
+    launch->overlaps = gemmepi__chip_has(launch->arch, GEMMEPI__OVERLAPS);
     return gemmepi__give_shared(context, launch, kernel);
 }
 

@@ -52,6 +52,7 @@ static struct {
     int refuses_epilogues; /* calls with an epilogue return refusal */
     int archs_are_newer;   /* NVRTC knows newer architectures alone */
     int other_arch;        /* the chip's; 0: DEVICE_ARCH */
+    int newest_target;     /* of NVRTC's; 0: the chip's architecture */
     int other_nvrtc;       /* NVRTC's version, 124 for 12.4; 0: 13.0 */
     int serialises_wgmma;  /* ptxas says so of every kernel */
     int memory_is_unknown; /* the driver gives 0 for its clock and width */
@@ -477,7 +478,7 @@ typedef struct fake_module {
 FAKE(cuModuleLoadData)(gemmepi__cu_module *module, const void *image) {
     needs_relaxed_capture();
     BREAKS("cuModuleLoadData");
-    if (memcmp(image, "fake cubin", 10) != 0)
+    if (memcmp(image, "fake cubin", 10) != 0 && memcmp(image, "fake ptx", 8) != 0)
         return GEMMEPI__CUDA_ERROR_INVALID_IMAGE;
     *module = (gemmepi__cu_module)calloc(1, sizeof(fake_module));
     ((fake_module *)(void *)*module)->shared = 48 << 10;
@@ -617,7 +618,7 @@ FAKE(nvrtcGetNumSupportedArchs)(int *archs) {
 FAKE(nvrtcGetSupportedArchs)(int *archs) {
     BREAKS("nvrtcGetSupportedArchs");
     archs[0] = gpu.archs_are_newer ? device_arch() + 10 : 75;
-    archs[1] = device_arch() + (gpu.archs_are_newer ? 30 : 0);
+    archs[1] = gpu.newest_target ? gpu.newest_target : device_arch() + (gpu.archs_are_newer ? 30 : 0);
     return book(&gpu.archs_told, 1) > 100 ? 11 : 0; /* whoever asks without end is stopped */
 }
 FAKE(nvrtcCreateProgram)
@@ -644,7 +645,8 @@ FAKE(nvrtcDestroyProgram)(gemmepi__nvrtc_program *program) {
 FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, const char *const *options) {
     char target[40];
     (void)program;
-    snprintf(target, sizeof target, "--gpu-architecture=sm_%d", device_arch());
+    snprintf(target, sizeof target, "--gpu-architecture=%s_%d", gpu.newest_target ? "compute" : "sm",
+             gpu.newest_target ? gpu.newest_target : device_arch());
     if (option_count < 2 ||
         (strcmp(options[0], target) != 0 && strcmp(options[0], "--gpu-architecture=sm_90a") != 0))
         return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;

@@ -134,6 +134,27 @@ static void an_older_driver_launches_without_overlap(void) {
     nothing_is_left();
 }
 
+/* What waits for the launch ahead is left out of PTX for 8.0, on whatever chip it runs. */
+static void a_kernel_compiled_for_an_older_chip_launches_without_overlap(void) {
+    static const int targets[] = {0, 90, 80};
+    int i;
+    for (i = 0; i < 3; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_matmul_args args = fused_args();
+        gemmepi_context *context;
+        gpu.other_arch = 100;
+        gpu.newest_target = targets[i];
+        context = open_fake(&config);
+        CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gpu.launches == 1 && gpu.overlapping == (i < 2), "target %d: %ld of %ld launches overlap",
+              targets[i], gpu.overlapping, gpu.launches);
+        gemmepi_destroy(context);
+        gpu.other_arch = gpu.newest_target = 0;
+        nothing_is_left();
+    }
+}
+
 /* >>kernels for what a run has */
 
 /* alpha 1 and no C are compiled in; runs with others have a plan of their own, which is built once. */
@@ -579,6 +600,7 @@ int main(void) {
     RUN(fused_results_have_maps_of_their_own);
     RUN(boxes_have_no_lines_beyond_an_operand);
     RUN(an_older_driver_launches_without_overlap);
+    RUN(a_kernel_compiled_for_an_older_chip_launches_without_overlap);
     RUN(a_fused_run_with_alpha_or_c_has_its_own_kernel);
     RUN(long_sums_are_those_of_which_the_bound_grows_with_k);
     RUN(blocks_are_shared_out_evenly);

@@ -54,7 +54,7 @@ typedef struct gemmepi__sm80 {
 /* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
 static const char *gemmepi__engines_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    if (context->arch < 80)
+    if (!gemmepi__chip_has(context->arch, GEMMEPI__MMA_SYNC))
         return "its kernels are for compute capability 8.0 and later";
     if (gemmepi__is_fp8_product(problem))
         return gemmepi__fp8_engines_rule(context, problem);

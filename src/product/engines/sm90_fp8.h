@@ -24,7 +24,7 @@ static const gemmepi__sm90_shape
 
 /* What keeps a problem from this kernel wherever its operands lie, or NULL. */
 static const char *gemmepi__fp8_layout_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
-    if (context->arch != 90)
+    if (!gemmepi__chip_has(context->arch, GEMMEPI__WGMMA))
         return "its kernel is for compute capability 9.0";
     if (!gemmepi__is_fp8_product(problem))
         return "a and b are not both E4M3 or E5M2";
@@ -47,7 +47,7 @@ static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemme
 static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context,
                                              const gemmepi__problem *problem) {
     const char *rule = NULL;
-    if (context->arch != 90)
+    if (!gemmepi__chip_has(context->arch, GEMMEPI__WGMMA))
         return "its kernel for fp8 is for compute capability 9.0";
     if (gemmepi__is_invariant(problem))
         rule = gemmepi__fp8_layout_rule(context, problem);

@@ -152,7 +152,7 @@ static const char *gemmepi__loads_rule(const gemmepi__problem *problem) {
 /* The rule that keeps a problem from this kernel, or NULL. */
 static const char *gemmepi__tma_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
     const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    if (context->arch != 90)
+    if (!gemmepi__chip_has(context->arch, GEMMEPI__WGMMA))
         return "its kernel is for compute capability 9.0";
     if (a->dtype != b->dtype ||
         (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gemmepi__is_tf32(problem)))

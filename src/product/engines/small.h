@@ -54,11 +54,11 @@ static const char *gemmepi__small_varies(const gemmepi__problem *problem) {
     return "BATCH_INVARIANT: its shapes divide k among more threads or fewer";
 }
 
-/* Clusters are Hopper's and later. */
 static int gemmepi__small_shape_takes(const gemmepi__problem *problem, const gemmepi__small_shape *shape,
                                       int arch) {
     int halves = gemmepi__halves_in(problem), tile_n = shape->tile_n / halves;
-    return (shape->parts == 1 || arch >= 90) && shape->columns % halves == 0 &&
+    return (shape->parts == 1 || gemmepi__chip_has(arch, GEMMEPI__CLUSTERS)) &&
+           shape->columns % halves == 0 &&
            (tile_n % GEMMEPI__RUN == 0 || gemmepi__half_columns(problem) <= tile_n);
 }
 

@@ -89,14 +89,16 @@ static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
     return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
 }
 
-/* Blocks of a cluster have a run of a tile's columns each, and something to add up. Clusters are Hopper's and later, wgmma is Hopper's. */
+/* Blocks of a cluster have a run of a tile's columns each, and something to add up. */
 static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
                                         int arch) {
-    if (shape->wgmma && (arch != 90 || !GEMMEPI__HAS_SM90 || gemmepi__loads_rule(problem)))
+    if (shape->wgmma &&
+        (!gemmepi__chip_has(arch, GEMMEPI__WGMMA) || !GEMMEPI__HAS_SM90 || gemmepi__loads_rule(problem)))
         return 0;
     if (shape->parts == 1)
         return 1;
-    return arch >= 90 && shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
+    return gemmepi__chip_has(arch, GEMMEPI__CLUSTERS) &&
+           shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
            problem->k >= (int64_t)shape->parts * gemmepi__weights_step(shape);
 }
 
@@ -241,8 +243,9 @@ static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, cons
 static int gemmepi__weights_are_ahead(const gemmepi_context *context, const gemmepi__problem *problem,
                                       const gemmepi__weights *weights) {
     int64_t step = (int64_t)gemmepi__weights_step(&weights->shape) * weights->shape.parts;
-    return context->arch >= 90 && (2 * (int64_t)weights->launch.blocks <= context->multiprocessors ||
-                                   problem->k >= 2 * step * (weights->stages - 1));
+    return gemmepi__chip_has(context->arch, GEMMEPI__OVERLAPS) &&
+           (2 * (int64_t)weights->launch.blocks <= context->multiprocessors ||
+            problem->k >= 2 * step * (weights->stages - 1));
 }
 
 /* What TMA loads. */

@@ -108,7 +108,7 @@ static void gemmepi__copy_for_hopper(const gemmepi_context *context, const gemme
 static int gemmepi__ways_to_copy(const gemmepi_context *context, const gemmepi__problem *problem) {
     if (gemmepi__is_invariant(problem))
         return 0;
-    return gemmepi__chip_of(context->arch)->wgmma > 0 &&
+    return gemmepi__chip_has(context->arch, GEMMEPI__WGMMA) &&
                    (gemmepi__is_tf32(problem) || gemmepi__is_fp8_product(problem))
                ? 2
                : 1;

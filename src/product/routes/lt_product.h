@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_PRODUCT_ROUTES_LT_PRODUCT_H
 #define GEMMEPI_PRODUCT_ROUTES_LT_PRODUCT_H
 
+#include "../../device/chip.h"
 #include "lt_known.h"
 
 /* >>choosing an algorithm */
@@ -183,8 +184,9 @@ static int gemmepi__lt_choose(const gemmepi_context *context, const gemmepi__pro
                               const gemmepi__lt_answers *answers) {
     size_t t;
     int i;
-    if (context->arch != 90 || gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 ||
-        problem->k > GEMMEPI__LT_SHORT_K || answers->list[0].waves < GEMMEPI__LT_SHORT_WAVES)
+    if (!gemmepi__chip_has(context->arch, GEMMEPI__HOPPER) ||
+        gemmepi__dtype((gemmepi_dtype)problem->common)->size != 2 || problem->k > GEMMEPI__LT_SHORT_K ||
+        answers->list[0].waves < GEMMEPI__LT_SHORT_WAVES)
         return 0;
     for (t = 0; t < GEMMEPI__COUNT(gemmepi__lt_short_tiles); t++)
         for (i = 0; i < answers->count; i++)

@@ -73,7 +73,8 @@ static double gemmepi__lt_microseconds(const gemmepi__wanted *wanted) {
     double own = wanted->bare_microseconds + gemmepi__lt_epilogue_microseconds(wanted->problem) +
                  gemmepi__lt_sum_microseconds(wanted->problem);
     double all = gemmepi__with_memory(context, wanted->problem, own);
-    int waits = context->arch == 90 && gemmepi__waits_for_operands(context, wanted->problem, own);
+    int waits = gemmepi__chip_has(context->arch, GEMMEPI__HOPPER) &&
+                gemmepi__waits_for_operands(context, wanted->problem, own);
     return waits ? GEMMEPI__LT_READS * all : all;
 }
 
