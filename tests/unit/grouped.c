@@ -473,6 +473,42 @@ static void what_the_kernel_for_hopper_does_not_take_is_told(void) {
     check_reason(&r, "16 bytes");
 }
 
+/* NVRTC does not compile what makes tensor maps. */
+static void refuse_maps(const char *source) {
+    gpu.fails = strstr(source, "gemmepi_maps") ? "nvrtcCompileProgram" : NULL;
+    gpu.fail_code = GEMMEPI__NVRTC_ERROR_COMPILATION;
+}
+
+/* So it is before CUDA 12.3: groups of k are plain then, and of what was built for the other kernel nothing is left. */
+static void groups_of_k_are_plain_where_nvrtc_does_not_compile_their_maps(void) {
+    int version;
+    for (version = 122; version <= 123; version++) {
+        grouped_run r = begin_run(1);
+        r.desc.gather_a = 90;
+        r.args.index_a = list_at(AT_INDEX_A);
+        gpu.other_nvrtc = version;
+        gpu.reads = refuse_maps;
+        if (version == 123) {
+            CHECK(gemmepi_plan_grouped(r.context, &r.desc, &r.plan) == GEMMEPI_COMPILE_ERROR, "%s",
+                  gemmepi_last_error());
+        } else if (plan_run(&r)) {
+            const gemmepi__plain_params *plain;
+            CHECK(explain_has(r.plan, "not fused: NVRTC before CUDA 12.3"), "explain");
+            CHECK(run_it(&r) == GEMMEPI_OK && seen_count == 2, "%d launches: %s", seen_count,
+                  gemmepi_last_error());
+            plain = &launch_of("gemmepi_plain", 0)->plain;
+            CHECK(plain->a.data == at(AT_A) && plain->groups.index_a == r.args.index_a,
+                  "A is not read by its index");
+            CHECK(launch_of("gemmepi_groups", 0)->groups.tile == 0 &&
+                      launch_of("gemmepi_groups", 0)->groups.low == 0,
+                  "tiles");
+            CHECK(r.details.workspace_size == 512, "%d bytes of workspace", (int)r.details.workspace_size);
+        }
+        gpu.reads = NULL;
+        end_run(&r);
+    }
+}
+
 static void a_route_that_config_leaves_out_is_not_planned(void) {
     grouped_run r = begin_run(0);
     r.context->routes = 1u << GEMMEPI_ROUTE_FUSED;
@@ -521,6 +557,7 @@ int main(void) {
     RUN(lists_share_no_byte_with_workspace_or_outputs);
     RUN(sentences_say_weights);
     RUN(what_the_kernel_for_hopper_does_not_take_is_told);
+    RUN(groups_of_k_are_plain_where_nvrtc_does_not_compile_their_maps);
     RUN(a_route_that_config_leaves_out_is_not_planned);
     RUN(runs_with_alpha_or_c_have_their_own_kernel);
     return test_finish();

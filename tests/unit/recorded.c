@@ -284,6 +284,8 @@ static gemmepi_matmul_desc any_product(const drawn_type **type) {
     if ((*type)->a == GEMMEPI_E4M3 && below(2))
         desc.a.scale.mode = (gemmepi_scale_mode)(1 + below(3)),
         desc.b.scale.mode = (gemmepi_scale_mode)(1 + below(4));
+    if ((*type)->a == GEMMEPI_E4M3 && below(3) == 0)
+        desc.flags |= GEMMEPI_FAST_ACCUMULATION;
     if ((*type)->b == GEMMEPI_I8 && (*type)->a == GEMMEPI_BF16)
         desc.b.scale.mode = GEMMEPI_SCALE_OUTER, desc.m = 1 + desc.m % 64;
     if ((*type)->d == GEMMEPI_BF16 && below(8) == 0)

@@ -648,6 +648,68 @@ static void scales_are_found_inside_or_by_one_launch_more(void) {
     }
 }
 
+/* What explain says of sums of fp8, and of tiles of the kernel for it. */
+static void fp8_says_where_its_sums_go(void) {
+    static const struct {
+        int mode_a, mode_b;
+        uint64_t flags;
+        const char *says, *says_not;
+    } cases[] = {{1, 1, 0, "sums of each 128 of k go to sums in F32\n", "times the scales"},
+                 {3, 4, 0, "sums of each 128 of k go to sums in F32, times the scales that vary along k\n",
+                  "not said"},
+                 {2, 2, 0, "sums of each 128 of k go to sums in F32\n", "times the scales"},
+                 {2, 4, GEMMEPI_FAST_ACCUMULATION, ", times the scales that vary along k\n", "not said"},
+                 {1, 1, GEMMEPI_FAST_ACCUMULATION, "gemmepi_sm90_e4m3", "sums of each 128"}};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+        planned p = planned_begin(90, 0);
+        char tile[60];
+        p.desc.m = p.desc.n = 2048, p.desc.k = 1024;
+        p.desc.a.dtype = GEMMEPI_E4M3, p.desc.d.dtype = GEMMEPI_BF16, p.desc.b.transposed = 1;
+        p.desc.a.scale.mode = (gemmepi_scale_mode)cases[i].mode_a;
+        p.desc.b.scale.mode = (gemmepi_scale_mode)cases[i].mode_b;
+        p.desc.flags = cases[i].flags;
+        if (planned_plan(&p)) {
+            CHECK(p.details.route == GEMMEPI_ROUTE_FUSED && explain_has(p.plan, cases[i].says) &&
+                      !explain_has(p.plan, cases[i].says_not),
+                  "%d: %s", i, p.details.kernel);
+            snprintf(tile, sizeof tile, "_%dx%d", p.details.tile_m, p.details.tile_n);
+            CHECK(p.details.tile_m >= 64 && strstr(p.details.kernel, tile), "%d: %s has tiles of %d x %d", i,
+                  p.details.kernel, p.details.tile_m, p.details.tile_n);
+        }
+        planned_end(&p);
+    }
+}
+
+static void kernels_whose_bits_depend_on_m_are_left_out_and_say_why(void) {
+    static const struct {
+        gemmepi_dtype b;
+        int m, scale;
+        const char *says;
+    } cases[] = {{GEMMEPI_I8, 8, GEMMEPI_SCALE_OUTER,
+                  "BATCH_INVARIANT: its shapes divide k among more warps or fewer"},
+                 {GEMMEPI_BF16, 1, 0, "BATCH_INVARIANT: its shapes divide k among more threads or fewer"}};
+    int i, invariant;
+    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
+        for (invariant = 0; invariant < 2; invariant++) {
+            planned p = planned_begin(90, 0);
+            gemmepi__problem problem;
+            const gemmepi__engine *engine = i ? &gemmepi__small_engine : &gemmepi__weights_engine;
+            p.desc.m = cases[i].m, p.desc.n = 4096, p.desc.k = 4096;
+            p.desc.a.dtype = GEMMEPI_BF16, p.desc.b.dtype = cases[i].b, p.desc.b.transposed = 1;
+            p.desc.b.scale.mode = (gemmepi_scale_mode)cases[i].scale;
+            p.desc.flags = invariant ? GEMMEPI_BATCH_INVARIANT : 0;
+            if (planned_plan(&p)) {
+                CHECK(gemmepi__normalise(&p.desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+                CHECK(i || is_kernel(&p.details, "gemmepi_weights") == !invariant, "%s", p.details.kernel);
+                CHECK(!engine->rule(p.context, &problem) &&
+                          strcmp(engine->varies(&problem), cases[i].says) == 0,
+                      "%d: %s", i, engine->varies(&problem));
+            }
+            planned_end(&p);
+        }
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(routes_that_are_none_of_products_are_refused);
@@ -671,5 +733,7 @@ int main(void) {
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);
     RUN(scales_are_found_inside_or_by_one_launch_more);
+    RUN(fp8_says_where_its_sums_go);
+    RUN(kernels_whose_bits_depend_on_m_are_left_out_and_say_why);
     return test_finish();
 }
