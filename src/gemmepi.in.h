@@ -105,6 +105,7 @@ GEMMEPI__OPTIMIZE_LITTLE_END
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/kept.h"
 #include "device/destroy.h"
+#include "device/create.h"
 GEMMEPI__OPTIMIZE_LITTLE_END
 
 #ifndef GEMMEPI_NO_HOST

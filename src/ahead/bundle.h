@@ -3,7 +3,7 @@
 #define GEMMEPI_AHEAD_BUNDLE_H
 
 #include "../device/bundle.h"
-#include "../device/destroy.h"
+#include "../device/create.h"
 
 /* >>saving */
 

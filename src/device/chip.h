@@ -1,4 +1,4 @@
-/* What is known of a chip, by its compute capability: properties, limits, and what the models of time count with. To add one: its row, in order. */
+/* What is known of a chip, by its compute capability: properties, limits, and what models of time count with. To add one: a row, in order. */
 #ifndef GEMMEPI_DEVICE_CHIP_H
 #define GEMMEPI_DEVICE_CHIP_H
 

@@ -1,4 +1,4 @@
-/* The end of a context, last in this room because it knows all of it. Also of one whose creation failed half-way. In the child
+/* The end of a context, which knows all of it. Also of one whose creation failed half-way. In the child
    of a fork() a parent's context is left as it is: another thread may have been changing it, and CUDA belongs to the parent. */
 #ifndef GEMMEPI_DEVICE_DESTROY_H
 #define GEMMEPI_DEVICE_DESTROY_H

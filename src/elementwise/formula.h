@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_ELEMENTWISE_FORMULA_H
 #define GEMMEPI_ELEMENTWISE_FORMULA_H
 
-#include "../device/destroy.h"
+#include "../device/create.h"
 #include "../device/memory.h"
 #include "../device/pointers.h"
 #include "../formula/key.h"

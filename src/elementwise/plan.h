@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_ELEMENTWISE_PLAN_H
 #define GEMMEPI_ELEMENTWISE_PLAN_H
 
-#include "../device/destroy.h"
+#include "../device/create.h"
 #include "../device/memory.h"
 #include "../device/pointers.h"
 #ifndef GEMMEPI_NO_HOST

@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_PRODUCT_PLAN_H
 #define GEMMEPI_PRODUCT_PLAN_H
 
-#include "../device/destroy.h"
+#include "../device/create.h"
 #include "../problem/normalise.h"
 #include "formulas.h"
 #include "answers.h"

@@ -2,7 +2,7 @@
    some more with operands, types, sizes and layouts drawn at random, against the host's evaluation of every unit, with reductions by
    plain loops. COUNT: of formulas, 0 all. On the GPU that GEMMEPI_TEST_DEVICE numbers, if there is one, or the emulator. */
 #include "../unit/formula_cases.h"
-#include "device/destroy.h"
+#include "device/create.h"
 #include "device/memory.h"
 #include "elementwise/formula_pass.h"
 

@@ -1,5 +1,5 @@
 /* What a chip gets compiled for, and that NVRTC alone compiles our sources. */
-#include "device/destroy.h"
+#include "device/create.h"
 #include "test.h"
 
 static int known_archs[3] = {75, 90, 120};

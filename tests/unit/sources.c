@@ -1,5 +1,5 @@
 /* What a kernel's key depends on: its own file and exactly those that it includes. */
-#include "device/destroy.h"
+#include "device/create.h"
 #include "test.h"
 
 #include <time.h>
