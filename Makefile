@@ -137,7 +137,7 @@ bench: build/bench
 
 build/bench: $(wildcard bench/*.[ch]) gemmepi.h
 	@mkdir -p $(@D)
-	$(CC) -std=c99 $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= bench/bench.c -o $@ $(LIBS)
+	$(CC) -std=c99 $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= bench/main.c -o $@ $(LIBS)
 
 # 77: there is no NVRTC, and the program has said so
 kernels: build/tests/kernels

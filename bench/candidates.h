@@ -1,6 +1,6 @@
 /* Times of every way that gemmepi has to run a drawn product: each candidate, and each other shape of an engine, built as it is,
    in CUDA graphs, and the fastest in bursts. The models of time are fitted to such times, and tests/unit/choice.c holds the choice against them. It looks
-   inside gemmepi. Part of bench.c. */
+   inside gemmepi. Part of main.c. */
 #ifndef GEMMEPI_BENCH_CANDIDATES_H
 #define GEMMEPI_BENCH_CANDIDATES_H
 

@@ -1,5 +1,5 @@
 /* The rows of the element-wise operations: each a planned run against a plain copy of as many bytes on the device; then
-   what a run costs the host, against an empty launch. Part of bench.c. */
+   what a run costs the host, against an empty launch. Part of main.c. */
 #include "bench.h"
 
 /* >>layouts of tensors of n elements */

@@ -1,5 +1,5 @@
 /* Races of the rows of formulas.c in the modes of race.h: ours, cuBLASLt's bare product, and a copy that reads and writes as many bytes as
-   all tensors have. What is wanted is the larger of the row's bound of the bare product and the copy. Part of bench.c. */
+   all tensors have. What is wanted is the larger of the row's bound of the bare product and the copy. Part of main.c. */
 
 enum { FORMULA_NAME = 64 };
 

@@ -1,5 +1,5 @@
 /* The rows of formulas: a product with one against the same bare product, by cuBLASLt's fastest algorithm. Where a formula reads or
-   writes matrices beside D, their way through memory is part of its time. Part of bench.c. */
+   writes matrices beside D, their way through memory is part of its time. Part of main.c. */
 #include "bench.h"
 #include "lt.h"
 

@@ -1,6 +1,6 @@
 /* The rows of fp8 products, E4M3 row-major with weights [n, k]: of each pair of scale modes against the fastest of cuBLASLt's algorithms that
    gemmepi_tune finds, where cuBLASLt has the pair, else against ours of another pair; and of epilogues, into BF16 or into E4M3 with scales
-   that are found, against cuBLASLt's bare product into BF16 with one scale for each operand. Part of bench.c. */
+   that are found, against cuBLASLt's bare product into BF16 with one scale for each operand. Part of main.c. */
 #include "bench.h"
 
 typedef struct fp8_form {

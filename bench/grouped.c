@@ -1,5 +1,5 @@
 /* The rows of grouped products, BF16 with weights [n, k]: against a loop of cuBLASLt's best product of each group, whose sizes the host knows, in one
-   CUDA graph; with SWIGLU against the same grouped product without. Part of bench.c. */
+   CUDA graph; with SWIGLU against the same grouped product without. Part of main.c. */
 #include "bench.h"
 #include "lt.h"
 

@@ -1,6 +1,6 @@
 /* The rows of layers: a planned backward against what it cannot do without, the two bare products, each by cuBLASLt's fastest
    algorithm, and a copy of as many bytes as the pass between them moves; then what BGRAD_B adds to a product. Part of
-   bench.c. */
+   main.c. */
 #include "bench.h"
 #include "lt.h"
 

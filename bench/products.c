@@ -1,7 +1,7 @@
 /* The rows of products: a planned product with its epilogue against cuBLASLt's fastest bare product, against
    cuBLASLt's own epilogue where it has that, and against a bare product with a pass of ours behind it. BF16, some F32,
    row-major, A [m, k], B stored [n, k] as a linear layer's weight; backward, where dX = dY W, the same weight is
-   B [k, n]. Part of bench.c. */
+   B [k, n]. Part of main.c. */
 #include "bench.h"
 #include "lt.h"
 

@@ -1,5 +1,5 @@
 /* Products raced, drawn ones or those of models: ours as planned and by each route alone against the opponents, in each mode, and
-   checked against them. Part of bench.c. */
+   checked against them. Part of main.c. */
 #include "candidates.h"
 #include "famous.h"
 #include "opponents.h"

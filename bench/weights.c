@@ -1,5 +1,5 @@
 /* The rows of products by weights in I8: few rows of BF16 or F16 against a copy of as many bytes as the weights and their scales are,
-   which a decoding step cannot do without. Part of bench.c. */
+   which a decoding step cannot do without. Part of main.c. */
 #include "bench.h"
 
 enum {
