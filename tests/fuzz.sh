@@ -12,7 +12,7 @@ target=$1 seconds=${2:-300}
 [ $# -gt 2 ] && shift 2 || shift $#
 : "${CLANG:=clang}"
 case $target in planning_fuzz | formula_fuzz | files_fuzz) ;; *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    sed -n '2,11s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -74,13 +74,13 @@ static int64_t extent(void) {
     }
 }
 
-/* Of n extents so that they fit 2^56 together, most times: each takes what the others leave. */
+/* Of n extents so that they fit 2^56 together, most times, and modest ones what a host computes at once: each takes what others leave. */
 static void extents(int64_t *out, int n) {
-    int64_t left = (int64_t)1 << 56;
+    int64_t left = (int64_t)1 << (draw_is_modest ? 14 : 56);
     int i, at = below(n);
     for (i = 0; i < n; i++, at = (at + 1) % n) {
         out[at] = extent();
-        if (out[at] > left && !one_in(20))
+        if (out[at] > left && (draw_is_modest || !one_in(20)))
             out[at] = 1 + below(2);
         if (out[at] > 1)
             left /= out[at];
