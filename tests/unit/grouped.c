@@ -210,6 +210,14 @@ static void rows_of_groups_are_listed_gathered_and_multiplied(void) {
     end_run(&r);
 }
 
+static int has_scale_a; /* of the product that was compiled */
+
+static void look_for_scale_a(const char *source) {
+    const char *at = strstr(source, "#define GEMMEPI_SCALE_A ");
+    if (at)
+        has_scale_a = at[24] - '0';
+}
+
 /* Rows that are gathered have the scales of A as it is stored. */
 static void scales_of_gathered_rows_are_counted_as_a_is_stored(void) {
     int gathers;
@@ -220,6 +228,7 @@ static void scales_of_gathered_rows_are_counted_as_a_is_stored(void) {
         r.desc.product.b.scale.mode = GEMMEPI_SCALE_BLOCK_128, r.desc.product.b.transposed = 1;
         r.desc.gather_a = gathers ? 77 : 0;
         r.args.index_a = gathers ? list_at(AT_INDEX_A) : NULL;
+        gpu.reads = look_for_scale_a, has_scale_a = -1;
         r.args.product.scale_a = (const float *)at(AT_C),
         r.args.product.scale_b = (const float *)at(AT_WEIGHTS);
         if (plan_run(&r)) {
@@ -227,6 +236,8 @@ static void scales_of_gathered_rows_are_counted_as_a_is_stored(void) {
             CHECK(run_it(&r) == GEMMEPI_OK, "%s", gemmepi_last_error());
             CHECK(r.details.route == GEMMEPI_ROUTE_FUSED, "%s", r.details.route_name);
             f = &launch_of("gemmepi_sm90", 0)->fused;
+            CHECK(has_scale_a == GEMMEPI_SCALE_VECTOR_128, "the product knows scales of mode %d",
+                  has_scale_a);
             CHECK(f->groups.rows_a == (gathers ? 77 : 1000), "%d rows of scales", (int)f->groups.rows_a);
             CHECK(f->groups.index_a == r.args.index_a, "the index of scales");
             CHECK(f->epilogue.scale_a.data == r.args.product.scale_a &&
@@ -469,6 +480,10 @@ static void what_the_kernel_for_hopper_does_not_take_is_told(void) {
     r.desc.product.a.transposed = 0;
     check_reason(&r, "a is stored [k, m]");
     r = begin_run(0);
+    r.desc.product.k = 188, r.desc.product.a.ld = 192, r.desc.product.b.ld = 384, r.desc.gather_a = 70;
+    r.args.index_a = list_at(AT_INDEX_A);
+    check_reason(&r, "gathered rows are copied in units of 16 bytes");
+    r = begin_run(0);
     r.desc.product.n = 388;
     check_reason(&r, "16 bytes");
 }
@@ -484,8 +499,8 @@ static void groups_of_k_are_plain_where_nvrtc_does_not_compile_their_maps(void) 
     int version;
     for (version = 122; version <= 123; version++) {
         grouped_run r = begin_run(1);
-        r.desc.gather_a = 90;
-        r.args.index_a = list_at(AT_INDEX_A);
+        r.desc.gather_a = 90, r.desc.gather_b = 80;
+        r.args.index_a = list_at(AT_INDEX_A), r.args.index_b = list_at(AT_INDEX_B);
         gpu.other_nvrtc = version;
         gpu.reads = refuse_maps;
         if (version == 123) {

@@ -123,6 +123,9 @@ static void gathered_and_scattered_tensors_have_rows_of_their_own(void) {
     check_view(&problem, GEMMEPI__C, 50, 60, 0);
     check_view(&problem, GEMMEPI__AUX, 50, 64, 0);
     check_view(&problem, GEMMEPI__RESIDUAL, 50, 68, 0);
+    desc.product.c.dtype = GEMMEPI_F32; /* described, and so dense */
+    problem = problem_of(&desc);
+    check_view(&problem, GEMMEPI__C, 50, 56, 0);
     CHECK(view_of(&problem, GEMMEPI__ROW_FACTOR)->length == 50 &&
               view_of(&problem, GEMMEPI__ROW_FACTOR)->bytes == 200 &&
               view_of(&problem, GEMMEPI__ROW_FACTOR)->dtype == GEMMEPI_F32,
@@ -154,17 +157,18 @@ static void gathered_and_scattered_tensors_have_rows_of_their_own(void) {
 static void scales_of_b_lie_one_group_after_another(void) {
     static const struct {
         gemmepi_scale_mode mode;
-        int64_t lines, length, stride;
-    } cases[] = {{GEMMEPI_SCALE_OUTER, 1, 200, 200},
-                 {GEMMEPI_SCALE_VECTOR_128, 3, 200, 600},
-                 {GEMMEPI_SCALE_BLOCK_128, 2, 3, 2 * 4}};
+        int64_t n, lines, length, stride;
+    } cases[] = {{GEMMEPI_SCALE_OUTER, 200, 1, 200, 200},
+                 {GEMMEPI_SCALE_VECTOR_128, 200, 3, 200, 600},
+                 {GEMMEPI_SCALE_BLOCK_128, 200, 2, 3, 2 * 4},
+                 {GEMMEPI_SCALE_BLOCK_128, 100, 1, 3, 4}};
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
         gemmepi_grouped_desc desc = grouped_desc(0);
         gemmepi__problem problem;
         const gemmepi__view *scale = &problem.views[GEMMEPI__SCALE_B];
         int64_t last;
-        desc.product.n = 200, desc.product.k = 260;
+        desc.product.n = cases[i].n, desc.product.k = 260;
         desc.product.a.dtype = GEMMEPI_E4M3, desc.product.d.dtype = GEMMEPI_BF16;
         desc.product.b.scale.mode = cases[i].mode;
         problem = problem_of(&desc);

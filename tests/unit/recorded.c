@@ -455,8 +455,8 @@ static void formulas_are_planned_as_recorded(void) {
 static void grouped_products_are_planned_as_recorded(void) {
     int i;
     state = 3;
-    for (i = 0; i < 60; i++) {
-        int arch = i % 4 ? 90 : 80, of_k = below(3) == 0, is_fp8 = below(3) == 0;
+    for (i = 0; i < 130; i++) {
+        int arch = i % 4 ? 90 : 80, of_k = below(i < 60 ? 3 : 2) == 0, is_fp8 = below(3) == 0;
         gemmepi_context *context = open_recorded(arch);
         gemmepi_grouped_desc desc;
         gemmepi_grouped_args args;
