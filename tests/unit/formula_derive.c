@@ -626,6 +626,21 @@ static void a_formula_without_operands_has_a_gradient(void) {
           "%s", gemmepi_last_error());
 }
 
+/* What is simplified, and what is not: numbers are joined where F32 has what comes out, and a choice outside a product is one of all of it. */
+static void gradients_are_as_short_as_their_values_allow(void) {
+    DERIVES("d = 1e-30 * (v * 1e-30)", "v", NULL, "d_v = 1e-30 * (1e-30 * dy)");
+    DERIVES("d = 3 * (v * 4)", "v", NULL, "d_v = 12 * dy");
+    DERIVES(
+        "d = ((v > 0 ? v : 0) - r) * ((v > 0 ? v : 0) - r)", "v", NULL,
+        "/* derivatives that are 0: comparisons */\nt1 = v > 0;\nd_v = t1 ? 2 * dy * ((t1 ? v : 0) - r) : 0");
+    DERIVES(
+        "d = (v > 0 ? v * v : 0) + (r > 0 ? v * r : 0)", "v", NULL,
+        "/* derivatives that are 0: comparisons */\nd_v = (r > 0 ? dy * r : 0) + (v > 0 ? 2 * dy * v : 0)");
+    DERIVES(
+        "q = pair(left(v) * left(r), right(v) + 1); d = left(q) * tanh(right(q))", "v", NULL,
+        "t1 = left(r);\nq = pair(left(v) * t1, right(v) + 1);\nt2 = right(q);\nd_v = pair(dy * tanh(t2) * t1, dy * left(q) * d_tanh(t2))");
+}
+
 /* A formula in which each line has two choices of the line before. Its gradient is there, or too long. */
 static void check_chain(const char *around, int count) {
     char text[8192];
@@ -799,6 +814,7 @@ int main(void) {
     RUN(derivatives_that_are_0_are_told);
     RUN(ties_and_bends_have_the_slopes_that_are_told);
     RUN(the_gradient_of_what_is_not_taken_stays_0_in_halves);
+    RUN(gradients_are_as_short_as_their_values_allow);
     RUN(chains_of_choices_are_derived_at_once);
     RUN(operands_of_a_gradient_are_listed);
     RUN(results_that_are_read_become_inputs);
