@@ -3101,7 +3101,7 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype) {
   return gemmepi__dtype(dtype)->size;
 }
 /* The activations: one table of what is known of each, and value and derivative in double, in the forms that do not cancel
- (their formulas stand in api/types.h, what kernels compute in kernels/activation.cuh). */
+ (their formulas stand in api/products.h, what kernels compute in kernels/activation.cuh). */
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/api.md, every public declaration with its comment, from src/api/types.h and functions.h.
+"""Makes docs/api.md, every public declaration with its comment, from the headers of src/api/.
 
     api_docs.py          writes it
     api_docs.py --check  fails, and says how to mend it, if what is there differs
@@ -17,6 +17,7 @@ INTRODUCTION = """# The interface
 Made from `src/api/` by `make gen`: the same text as in gemmepi.h. The manual at the top of that file teaches in steps; here is every
 declaration with its contract.
 """
+PARTS = ("functions", "types", "products", "grouped", "elementwise", "layers", "formulas", "ahead", "details")
 NOT_SHOWN = [  # what the header needs and a reader does not
     r"#ifndef GEMMEPI_API_\w+_H\n#define GEMMEPI_API_\w+_H\n",
     r"#include .*\n",
@@ -88,8 +89,8 @@ def whole_guards(code, around):
 
 def page():
     out, guards = [INTRODUCTION], []
-    for name in ("functions.h", "types.h"):
-        for comment, code in items((SOURCE / "api" / name).read_text(encoding="utf-8")):
+    for name in PARTS:
+        for comment, code in items((SOURCE / "api" / f"{name}.h").read_text(encoding="utf-8")):
             text = comment.strip()
             if text.startswith(">>"):
                 title, _, text = text[2:].partition("\n")

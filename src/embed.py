@@ -125,13 +125,13 @@ def row_of(path):
     return "\n".join(out) + "}},"
 
 
-def codes(types):
-    """Activations are the constants of two digits in api/types.h, the flags of an epilogue those of seven."""
+def codes(products):
+    """Activations are the constants of two digits in api/products.h, the flags of an epilogue those of seven."""
     def constants(digits):
-        return re.findall(rf"^#define GEMMEPI_(\w+) +0x([0-9a-f]{{{digits}}})ull /\*", types, re.MULTILINE)
+        return re.findall(rf"^#define GEMMEPI_(\w+) +0x([0-9a-f]{{{digits}}})ull /\*", products, re.MULTILINE)
     names = " ".join(f"X({name})" for name, _ in constants(2))
     return "\n".join(
-        ["// Made by src/embed.py from src/api/types.h. Change that file, then run 'make gen'.",
+        ["// Made by src/embed.py from src/api/products.h. Change that file, then run 'make gen'.",
          "// The public values of an epilogue's flags and activations, for kernels and their preprocessor.",
          "#ifndef GEMMEPI_KERNELS_CODES_H\n#define GEMMEPI_KERNELS_CODES_H\n"]
         + [f"#define FLAG_{name} 0x{value.lstrip('0')}" for name, value in constants(7)]
@@ -229,7 +229,7 @@ def write(outputs, checks):
 
 def main():
     checks = "--check" in sys.argv[1:]
-    stale = write({SOURCE / "kernels/codes.h": codes((SOURCE / "api/types.h").read_text(encoding="utf-8"))}, checks)
+    stale = write({SOURCE / "kernels/codes.h": codes((SOURCE / "api/products.h").read_text(encoding="utf-8"))}, checks)
     kernels = kernels_source()
     header = inline(SOURCE / "gemmepi.in.h", set(), {"kernels_src.h": kernels})
     first, rest = header.split("\n", 1)

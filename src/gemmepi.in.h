@@ -4,6 +4,20 @@
 
 #include "api/manual.h"
 #include "api/types.h"
+
+#include "api/products.h"
+
+#include "api/grouped.h"
+
+#include "api/elementwise.h"
+
+#include "api/layers.h"
+
+#include "api/formulas.h"
+
+#include "api/ahead.h"
+
+#include "api/details.h"
 #include "api/functions.h"
 
 #endif

@@ -6,7 +6,9 @@
 #ifndef GEMMEPI_API_FUNCTIONS_H
 #define GEMMEPI_API_FUNCTIONS_H
 
-#include "types.h"
+#include "ahead.h"
+#include "details.h"
+#include "formulas.h"
 
 /* GEMMEPI_API decorates every public function (an export attribute, a calling convention). GEMMEPI_STATIC makes
    them static instead: then every file that calls them defines GEMMEPI_IMPLEMENTATION too. */

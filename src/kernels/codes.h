@@ -1,4 +1,4 @@
-// Made by src/embed.py from src/api/types.h. Change that file, then run 'make gen'.
+// Made by src/embed.py from src/api/products.h. Change that file, then run 'make gen'.
 // The public values of an epilogue's flags and activations, for kernels and their preprocessor.
 #ifndef GEMMEPI_KERNELS_CODES_H
 #define GEMMEPI_KERNELS_CODES_H

@@ -1,5 +1,5 @@
 /* The activations: one table of what is known of each, and value and derivative in double, in the forms that do not cancel
-   (their formulas stand in api/types.h, what kernels compute in kernels/activation.cuh). */
+   (their formulas stand in api/products.h, what kernels compute in kernels/activation.cuh). */
 #ifndef GEMMEPI_NUMBERS_ACTIVATION_H
 #define GEMMEPI_NUMBERS_ACTIVATION_H
 

@@ -111,15 +111,15 @@ static void the_librarys_tables_have_every_activation(void) {
     }
 }
 
-/* The lists above have every number that types.h defines, and no other. */
+/* The lists above have every number that gemmepi.h's interface defines, and no other. */
 static void tests_know_every_flag_and_code(void) {
-    FILE *file = fopen("src/api/types.h", "r");
+    FILE *file = fopen("gemmepi.h", "r");
     char line[400], name[64];
     unsigned long long number;
     int found = 0, known = 0, i;
     if (!file)
-        SKIP("src/api/types.h is not here: run it in the repository's root");
-    while (fgets(line, sizeof line, file)) {
+        SKIP("gemmepi.h is not here: run it in the repository's root");
+    while (fgets(line, sizeof line, file) && !strstr(line, "defined(GEMMEPI_IMPLEMENTATION)")) {
         char suffix[8] = "";
         if (sscanf(line, "#define GEMMEPI_%63[A-Z0-9_] 0x%llx%7[a-z]", name, &number, suffix) != 3 ||
             strcmp(suffix, "ull") != 0 || strcmp(name, "ACTIVATION_MASK") == 0)
