@@ -377,7 +377,7 @@ static gemmepi_status call_drawn(gemmepi_context *context) {
     }
 }
 
-static gemmepi_status precompile_drawn(gemmepi_context *context) {
+static gemmepi_any_desc any_drawn(void) {
     gemmepi_any_desc any;
     memset(&any, 0, sizeof any);
     any.matmul = drawn.kind == PRODUCT ? &drawn.desc.product : NULL;
@@ -385,7 +385,29 @@ static gemmepi_status precompile_drawn(gemmepi_context *context) {
     any.linear = drawn.kind == FORWARD ? &drawn.desc.layer : NULL;
     any.linear_backward = drawn.kind == BACKWARD ? &drawn.desc.layer : NULL;
     any.elementwise = drawn.kind == OPERATION ? &drawn.desc.operation : NULL;
+    return any;
+}
+
+static gemmepi_status precompile_drawn(gemmepi_context *context) {
+    gemmepi_any_desc any = any_drawn();
     return gemmepi_precompile(context, &any, 1, 1, NULL, NULL);
+}
+
+/* In so little time that the first way alone is built. Tensors are in memory that is there. */
+static void tune_drawn(gemmepi_context *context) {
+    gemmepi_any_desc any = any_drawn();
+    gemmepi_tune_options options;
+    gemmepi_status status;
+    memset(&options, 0, sizeof options);
+    options.milliseconds = 1e-6, options.memory = (size_t)1 << below(30), options.threads = 1;
+    options.mode = (gemmepi_tune_mode)below(3), options.again = below(2);
+    gpu.launch_time = 5, gpu.product_time = 7;
+    gpu.is_untouched = 0;
+    status = gemmepi_tune(context, &any, 1, &options, NULL, NULL);
+    gpu.is_untouched = 1;
+    check_status(status, "tuning");
+    CHECK(gpu.graphs == 0 && gpu.events == 0 && gpu.streams == 0,
+          "seed %llu: %ld graphs, %ld events, %ld streams", seed_here, gpu.graphs, gpu.events, gpu.streams);
 }
 
 static void give_workspace(void *workspace, size_t size) {
@@ -510,6 +532,8 @@ static void run_plan(gemmepi_context *context, const gemmepi_plan *plan, size_t 
         check_status(call_drawn(context), "calling");
     if (drawn.kind == OPERATION && one_in(4))
         check_status(call_short(context), "calling with pointers in tensors");
+    if (!on_host && one_in(40))
+        tune_drawn(context);
 }
 
 static void one_case(void) {
