@@ -20989,7 +20989,7 @@ static gemmepi_status gemmepi__run_scaled(const gemmepi_context *context, const 
     status = gemmepi__launch_kernel(context, &cast->amax, &params, what, stream);
   return status ? status : gemmepi__launch_kernel(context, &cast->cast, &params, what, stream);
 }
-/* Element-wise operations: prepared once, run any number of times, and the calls that do both. */
+/* Plans of element-wise operations: the launches that are prepared once. */
 
 #ifndef GEMMEPI_NO_HOST
 #endif
@@ -21180,8 +21180,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, co
     *result = &plan->base;
   return status;
 }
-
-/* >>the pointers of a run */
+/* The pointers of a run of an element-wise operation: whether they are there, aligned and apart. */
 
 /* What a run writes or reads beside tensors. */
 typedef struct gemmepi__numbers_row {
@@ -21313,8 +21312,7 @@ static gemmepi_status gemmepi__check_pointers(const gemmepi__elementwise_plan *p
         status = gemmepi__check_apart(plan, pointers, t, other);
   return status;
 }
-
-/* >>running */
+/* Runs of element-wise operations. */
 
 static void gemmepi__take_pointers_of(const gemmepi_elementwise_args *args, void *pointers[GEMMEPI__TENSORS]) {
   const void *inputs[GEMMEPI__OUT_Y];
@@ -21508,8 +21506,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, con
 static gemmepi_status gemmepi__prepare_elementwise(const gemmepi__elementwise_plan *plan, gemmepi_stream stream) {
   return gemmepi__reserve_for(plan->base.context, stream, gemmepi__key_of_stream(stream), plan->workspace_size);
 }
-
-/* >>calls that plan by themselves */
+/* Element-wise calls that plan by themselves, and short ones. */
 
 /* The pointer that args has, or else the tensor's own. */
 static const void *gemmepi__data_of(const gemmepi_tensor *tensor, const void *given) {

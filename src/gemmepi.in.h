@@ -152,6 +152,9 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "elementwise/sum.h"
 #include "elementwise/scaled.h"
 #include "elementwise/plan.h"
+#include "elementwise/pointers.h"
+#include "elementwise/run.h"
+#include "elementwise/calls.h"
 #include "elementwise/explain.h"
 #endif
 

@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_LINEAR_RUN_H
 #define GEMMEPI_LINEAR_RUN_H
 
+#include "../elementwise/run.h"
 #include "plan.h"
 #include "pointers.h"
 
