@@ -34,7 +34,7 @@ typedef struct gemmepi__host_formula {
     double amax[GEMMEPI__FORMULA_OPERANDS + 1];
     uint8_t has_amax[GEMMEPI__FORMULA_OPERANDS + 1];
     gemmepi__reduced cells[GEMMEPI__FORMULA_OPERANDS][GEMMEPI__HOST_CELLS];
-    gemmepi__estimate values[1]; /* two of each node */
+    double values[1]; /* two of each node */
 } gemmepi__host_formula;
 
 /* >>which columns belong to a unit */
@@ -134,7 +134,7 @@ static void gemmepi__read_into_unit(gemmepi__host_formula *h, int o, int64_t ite
     int64_t at =
         gemmepi__place_of(h, o, item, row, gemmepi__column_among(h->placed, operand->members, unit, member));
     const void *base = h->arguments->operands[o];
-    double *value = &h->unit.operands[o][member].value;
+    double *value = &h->unit.operands[o][member];
     if (operand->kind == GEMMEPI_NUMBER)
         *value = h->formula->accumulator == GEMMEPI_F32
                      ? (double)(float)h->arguments->numbers[o] /* as kernels */
@@ -161,9 +161,9 @@ static void gemmepi__fill_unit(gemmepi__host_formula *h, int64_t item, int64_t r
         h->unit.column[member] = column = gemmepi__column_of(h->placed, unit, member);
         at = (two ? column : unit) - h->column;
         if (h->slots == 2)
-            h->unit.value[member].value = h->tile.v[member][r][unit - h->first];
+            h->unit.value[member] = h->tile.v[member][r][unit - h->first];
         else if (at < GEMMEPI__HOST_CELLS)
-            h->unit.value[member].value = h->tile.v[at / GEMMEPI__HOST_TILE][r][at % GEMMEPI__HOST_TILE];
+            h->unit.value[member] = h->tile.v[at / GEMMEPI__HOST_TILE][r][at % GEMMEPI__HOST_TILE];
     }
     for (o = 0; o < h->formula->operand_count; o++)
         for (member = 0; member < h->formula->operands[o].members; member++)
@@ -271,7 +271,7 @@ static void gemmepi__take_unit(gemmepi__host_formula *h, int64_t item, int64_t r
         const gemmepi__formula_operand *operand = &h->formula->operands[o];
         int kind = gemmepi__made_here(h, o);
         for (member = 0; member < operand->members && kind; member++) {
-            double value = gemmepi__output_value(h->formula, h->values, o, member).value;
+            double value = gemmepi__output_value(h->formula, h->values, o, member);
             int64_t column = gemmepi__column_among(h->placed, operand->members, unit, member);
             int64_t cell = kind == GEMMEPI_PER_ROW      ? r
                            : kind == GEMMEPI_PER_COLUMN ? member * GEMMEPI__HOST_TILE + unit - h->first
@@ -361,7 +361,7 @@ static gemmepi_status gemmepi__host_formula_over(const gemmepi__problem *problem
                                                  const gemmepi_allocator *allocator) {
     size_t nodes = (size_t)placed->formula->node_count;
     gemmepi__host_formula *h =
-        (gemmepi__host_formula *)gemmepi__new(allocator, sizeof *h + 2 * nodes * sizeof(gemmepi__estimate));
+        (gemmepi__host_formula *)gemmepi__new(allocator, sizeof *h + 2 * nodes * sizeof(double));
     int o;
     if (!h)
         return GEMMEPI_OUT_OF_MEMORY;
@@ -369,7 +369,6 @@ static gemmepi_status gemmepi__host_formula_over(const gemmepi__problem *problem
     h->arguments = arguments;
     h->placed = placed;
     h->formula = placed->formula;
-    h->unit.values_only = 1;
     h->unit.indices[GEMMEPI__INDEX_ROWS] = placed->rows;
     h->unit.indices[GEMMEPI__INDEX_COLUMNS] = gemmepi__wide_columns(placed);
     h->unit.indices[GEMMEPI__INDEX_DEPTH] = placed->depth;

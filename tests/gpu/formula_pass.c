@@ -404,10 +404,9 @@ static double operand_scale(const layout_case *c, const char *block, int i) {
                                        : 1;
 }
 
-static gemmepi__estimate value_at(const layout_case *c, const char *block, int64_t item, int64_t row,
-                                  int64_t column) {
+static estimate value_at(const layout_case *c, const char *block, int64_t item, int64_t row, int64_t column) {
     const gemmepi__formula_source *s = &c->source;
-    gemmepi__estimate v = {0, 0};
+    estimate v = {0, 0};
     double unit = c->formula->accumulator == GEMMEPI_F64 ? DBL_EPSILON : FLT_EPSILON, size = 0, factor;
     int part;
     for (part = 0; s->dtype && part < s->parts; part++) {
@@ -432,7 +431,7 @@ static gemmepi__estimate value_at(const layout_case *c, const char *block, int64
 }
 
 static void fill_unit_of(const layout_case *c, const char *block, int64_t item, int64_t row, int64_t u,
-                         gemmepi__unit *to) {
+                         bounded_unit *to) {
     const gemmepi__formula *f = c->formula;
     int o, m, two = f->has_halves && f->n_width == GEMMEPI__WIDE ? 2 : 1;
     memset(to, 0, sizeof *to);
@@ -484,7 +483,7 @@ typedef struct gathered {
     int count, is_doubtful;
 } gathered;
 
-static void gather(gathered *to, int op, gemmepi__estimate x, int64_t column) {
+static void gather(gathered *to, int op, estimate x, int64_t column) {
     double more;
     if (x.bound > DBL_MAX || x.bound != x.bound)
         to->is_doubtful = 1;
@@ -569,16 +568,15 @@ static void finish_gathered(const layout_case *c, int op, gathered *g) {
 /* All reductions and D's and others' elements, into `all`: of each output as many as it has elements, items one behind the other. */
 static void expect(const layout_case *c, const char *block, gathered **all, gathered *amax) {
     const gemmepi__formula *f = c->formula;
-    gemmepi__estimate *values = (gemmepi__estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1)),
-                      x;
-    gemmepi__unit unit;
+    estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1)), x;
+    bounded_unit unit;
     int64_t item, row, u, at;
     int o, m;
     for (item = 0; item < c->placed.items; item++)
         for (row = 0; row < c->placed.rows; row++)
             for (u = 0; u < unit_count(c); u++) {
                 fill_unit_of(c, block, item, row, u, &unit);
-                gemmepi__evaluate(f, &unit, values);
+                evaluate_bounded(f, &unit, values);
                 for (o = 0; o <= GEMMEPI__RESULT; o++)
                     for (m = 0; all[o] && m < f->operands[o].members; m++) {
                         const tensor *t = &c->tensors[o];
@@ -589,7 +587,7 @@ static void expect(const layout_case *c, const char *block, gathered **all, gath
                              : f->operands[o].kind == GEMMEPI_PER_ROW    ? which * t->length + row
                              : f->operands[o].kind == GEMMEPI_PER_COLUMN ? which * t->length + column
                                                                          : which;
-                        x = gemmepi__output_value(f, values, o, m);
+                        x = bounded_output(f, values, o, m);
                         gather(&all[o][at], gemmepi__reductions[f->operands[o].reduction].op, x, column);
                         if (!f->operands[o].reduction)
                             x.value = fabs(x.value), gather(&amax[o], GEMMEPI__REDUCE_MAX, x, 0);
@@ -624,7 +622,7 @@ static void check_output(const layout_case *c, const char *before, const char *g
                 check_stored(c, o, read, g->value + old, g->bound + 1e-15 * fabs(old),
                              operand_scale(c, before, o), where);
                 if (operand->reduction) {
-                    gemmepi__estimate x = gemmepi__estimated(fabs(g->value + old), g->bound);
+                    estimate x = estimated(fabs(g->value + old), g->bound);
                     gather(amax, GEMMEPI__REDUCE_MAX, x, 0);
                 }
             }

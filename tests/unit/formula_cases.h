@@ -5,7 +5,7 @@
 
 #include "formula/derive.h"
 #include "formula/emit.h"
-#include "formula/evaluate.h"
+#include "../formula_bounds.h"
 #include "formula/key.h"
 #include "test.h"
 
@@ -288,7 +288,7 @@ static void freed(gemmepi__formula *formula) {
 enum { ROWS = 3, COLUMNS = 8, MOST = ROWS * COLUMNS * 2 };
 
 typedef struct table {
-    gemmepi__estimate at[MOST];
+    estimate at[MOST];
     int64_t whole[MOST];
 } table;
 
@@ -337,7 +337,7 @@ static int place_of_member(const gemmepi__formula *f, int o, int row, int unit, 
                     operand->members == 2 ? column_of_member(f, unit, member) : unit);
 }
 
-static void fill_unit(const gemmepi__formula *f, const data *from, int row, int unit, gemmepi__unit *to) {
+static void fill_unit(const gemmepi__formula *f, const data *from, int row, int unit, bounded_unit *to) {
     int o, member, two = f->has_halves && f->n_width == GEMMEPI__WIDE;
     memset(to, 0, sizeof *to);
     to->indices[GEMMEPI__INDEX_ROW] = row;
@@ -359,8 +359,7 @@ static void fill_unit(const gemmepi__formula *f, const data *from, int row, int 
 }
 
 /* The sums of exponentials are kept by their logarithms. */
-static void reduce(int op, gemmepi__estimate *to, gemmepi__estimate x, int64_t column, int is_first,
-                   int64_t *whole) {
+static void reduce(int op, estimate *to, estimate x, int64_t column, int is_first, int64_t *whole) {
     if (op == GEMMEPI__REDUCE_SUM) {
         to->value = is_first ? x.value : to->value + x.value;
         to->bound = is_first ? x.bound : to->bound + x.bound;
@@ -377,21 +376,21 @@ static void reduce(int op, gemmepi__estimate *to, gemmepi__estimate x, int64_t c
 
 /* All outputs of the formula, each in its table, D in the last. */
 static void run_formula(const gemmepi__formula *f, data *d) {
-    gemmepi__estimate *values = (gemmepi__estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
-    gemmepi__unit unit;
+    estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
+    bounded_unit unit;
     int row, u, o, member, at, seen[GEMMEPI__FORMULA_OPERANDS + 1][MOST];
     memset(seen, 0, sizeof seen);
     for (row = 0; row < ROWS; row++)
         for (u = 0; u < units_of(f); u++) {
             fill_unit(f, d, row, u, &unit);
-            gemmepi__evaluate(f, &unit, values);
+            evaluate_bounded(f, &unit, values);
             for (o = 0; o <= GEMMEPI__RESULT; o++)
                 for (member = 0;
                      f->operands[o].output && f->operands[o].used && member < f->operands[o].members;
                      member++) {
                     at = place_of_member(f, o, row, u, member);
                     reduce(gemmepi__reductions[f->operands[o].reduction].op, &d->operands[o].at[at],
-                           gemmepi__output_value(f, values, o, member),
+                           bounded_output(f, values, o, member),
                            f->operands[o].members == 2 ? column_of_member(f, u, member) : u, !seen[o][at]++,
                            &d->operands[o].whole[at]);
                 }

@@ -546,8 +546,8 @@ static double slope(const char *text, double v, double r) {
     gemmepi__formula *f;
     gemmepi__formula_desc desc;
     gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__unit unit;
-    gemmepi__estimate here[128];
+    bounded_unit unit;
+    estimate here[128];
     double out;
     int i;
     if (!prepare(text))
@@ -567,10 +567,10 @@ static double slope(const char *text, double v, double r) {
         unit.operands[i][0].value = strcmp(c.derived[i].name, "v") == 0   ? v
                                     : strcmp(c.derived[i].name, "r") == 0 ? r
                                                                           : 1;
-    gemmepi__evaluate(f, &unit, here);
+    evaluate_bounded(f, &unit, here);
     for (i = 0; i < desc.operand_count && !c.derived[i].output; i++)
         ;
-    out = gemmepi__output_value(f, here, i, 0).value;
+    out = bounded_output(f, here, i, 0).value;
     freed(f);
     return out;
 }

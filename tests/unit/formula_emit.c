@@ -131,7 +131,7 @@ static int compile(const kind *k) {
 typedef void run_function(const double *v, const double *a, const long long *whole, const long long *index,
                           const long long *column, double *to);
 
-static int within(double got, gemmepi__estimate want, int is_f32) {
+static int within(double got, estimate want, int is_f32) {
     if (want.bound > DBL_MAX || (got != got && want.value != want.value))
         return 1;
     if (got == want.value)
@@ -146,10 +146,10 @@ static long held; /* outputs that a finite bound holds */
 static void check_formula(const char *text, const gemmepi__formula *f, run_function *run, double *off,
                           int is_f32) {
     static data d;
-    gemmepi__estimate *values = (gemmepi__estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
+    estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
     double v[2], a[2 * GEMMEPI__FORMULA_OPERANDS], to[2 * GEMMEPI__FORMULA_OPERANDS + 2];
     long long whole[2 * GEMMEPI__FORMULA_OPERANDS], index[GEMMEPI__INDICES], column[2];
-    gemmepi__unit unit;
+    bounded_unit unit;
     int turn, row, u, i, member;
     for (turn = 0; turn < 6; turn++) {
         fill_randomly(f, &d);
@@ -171,13 +171,13 @@ static void check_formula(const char *text, const gemmepi__formula *f, run_funct
                     index[i] = unit.indices[i];
                 for (i = 0; i < 2; i++)
                     v[i] = unit.value[i].value, column[i] = unit.column[i];
-                gemmepi__evaluate(f, &unit, values);
+                evaluate_bounded(f, &unit, values);
                 run(v, a, whole, index, column, to);
                 for (i = 0; i <= GEMMEPI__RESULT; i++)
                     for (member = 0;
                          f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
                          member++) {
-                        gemmepi__estimate want = gemmepi__output_value(f, values, i, member);
+                        estimate want = bounded_output(f, values, i, member);
                         held += want.bound <= DBL_MAX && want.value == want.value;
                         CHECK(within(to[2 * i + member], want, is_f32),
                               "%s: %.17g, not %.17g +- %.3g (v %.9g)", text, to[2 * i + member], want.value,
@@ -281,18 +281,18 @@ static float number_of_any_size(int i) {
 }
 
 static void check_quotients(const gemmepi__formula *f, double divisor) {
-    gemmepi__estimate *values = (gemmepi__estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
+    estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
     float factor = factor_in(f);
-    gemmepi__unit unit;
+    bounded_unit unit;
     int i;
     CHECK(factor != 0, "the code of v / %g divides", divisor);
     for (i = 0; i < 3000; i++) {
         volatile float v = number_of_any_size(i), got = v * factor; /* rounded to F32 */
-        gemmepi__estimate want;
+        estimate want;
         memset(&unit, 0, sizeof unit);
         unit.value[0].value = v;
-        gemmepi__evaluate(f, &unit, values);
-        want = gemmepi__output_value(f, values, GEMMEPI__RESULT, 0);
+        evaluate_bounded(f, &unit, values);
+        want = bounded_output(f, values, GEMMEPI__RESULT, 0);
         CHECK(within(got, want, 1), "%.9g / %.17g is %.9g, not %.17g +- %.3g", v, divisor, got, want.value,
               want.bound);
         CHECK(fabs(v / divisor - want.value) <= want.bound, "%.9g / %.17g lies outside %.17g +- %.3g", v,

@@ -3,16 +3,16 @@
 
 /* >>of one unit */
 
-static gemmepi__estimate here[4 * GEMMEPI__GRAPH_NODES];
+static estimate here[4 * GEMMEPI__GRAPH_NODES];
 static double scale_of_d; /* 0: there is none */
 
 /* The value of D with v, r and u as given, all exact. */
-static gemmepi__estimate value_of(const char *text, gemmepi_dtype accumulator, gemmepi_dtype d,
-                                  gemmepi__estimate v, gemmepi__estimate r, gemmepi__estimate u) {
+static estimate value_of(const char *text, gemmepi_dtype accumulator, gemmepi_dtype d, estimate v, estimate r,
+                         estimate u) {
     gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
     gemmepi__formula *f = parsed(text, accumulator, d);
-    gemmepi__unit unit;
-    gemmepi__estimate out = {0, 0};
+    bounded_unit unit;
+    estimate out = {0, 0};
     int i, count = operands_of(text, operands);
     CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
     if (!f)
@@ -22,21 +22,21 @@ static gemmepi__estimate value_of(const char *text, gemmepi_dtype accumulator, g
     unit.scales_d = scale_of_d != 0, unit.scale_d = scale_of_d;
     for (i = 0; i < count; i++)
         unit.operands[i][0] = strcmp(operands[i].name, "r") == 0 ? r : u;
-    gemmepi__evaluate(f, &unit, here);
-    out = gemmepi__output_value(f, here, GEMMEPI__RESULT, 0);
+    evaluate_bounded(f, &unit, here);
+    out = bounded_output(f, here, GEMMEPI__RESULT, 0);
     freed(f);
     return out;
 }
 
-static gemmepi__estimate exactly(double x) {
-    gemmepi__estimate e;
+static estimate exactly(double x) {
+    estimate e;
     e.value = x;
     e.bound = 0;
     return e;
 }
 
-static gemmepi__estimate about(double x, double bound) {
-    gemmepi__estimate e;
+static estimate about(double x, double bound) {
+    estimate e;
     e.value = x;
     e.bound = bound;
     return e;
@@ -52,8 +52,7 @@ static int same(double x, double y) {
         int i_;                                                                                          \
         for (i_ = 0; i_ < 40; i_++) {                                                                    \
             double v = random_number(), r = random_number(), u = random_number(), want = (expected);     \
-            gemmepi__estimate got =                                                                      \
-                value_of(text, GEMMEPI_F64, GEMMEPI_F64, exactly(v), exactly(r), exactly(u));            \
+            estimate got = value_of(text, GEMMEPI_F64, GEMMEPI_F64, exactly(v), exactly(r), exactly(u)); \
             (void)r, (void)u, (void)v;                                                                   \
             CHECK(same(got.value, want) || fabs(got.value - want) <= 4 * got.bound + 1e-15 * fabs(want), \
                   "%s of %.17g, %.17g, %.17g: %.17g, not %.17g", text, v, r, u, got.value, want);        \
@@ -96,8 +95,7 @@ static void operators_and_functions_compute_what_c_does(void) {
 
 #define IS(text, v, r, expected)                                                                        \
     do {                                                                                                \
-        gemmepi__estimate got_ =                                                                        \
-            value_of(text, GEMMEPI_F32, GEMMEPI_BF16, exactly(v), exactly(r), exactly(0));              \
+        estimate got_ = value_of(text, GEMMEPI_F32, GEMMEPI_BF16, exactly(v), exactly(r), exactly(0));  \
         CHECK(same(got_.value, (expected)), "%s of %g and %g is %.17g", text, (double)(v), (double)(r), \
               got_.value);                                                                              \
     } while (0)
@@ -143,7 +141,7 @@ static void halves_round_to_even_and_ties_are_held(void) {
 
 #define BOUND(text, v, r, least, most)                                                             \
     do {                                                                                           \
-        gemmepi__estimate got_ = value_of(text, GEMMEPI_F32, GEMMEPI_BF16, v, r, exactly(0));      \
+        estimate got_ = value_of(text, GEMMEPI_F32, GEMMEPI_BF16, v, r, exactly(0));               \
         CHECK(got_.bound >= (least) && got_.bound <= (most), "%s: %.9g +- %.9g", text, got_.value, \
               got_.bound);                                                                         \
     } while (0)
@@ -256,7 +254,7 @@ static void bounds_of_functions_are_those_of_the_table(void) {
             const gemmepi__operation_of_formula *row = gemmepi__operation_of(op);
             double ulps = is_f64 ? row->ulps_f64 : row->ulps_f32, unit = is_f64 ? 0x1p-52 : 0x1p-23;
             gemmepi_dtype dtype = is_f64 ? GEMMEPI_F64 : GEMMEPI_F32;
-            gemmepi__estimate got;
+            estimate got;
             char text[32];
             snprintf(text, sizeof text, row->least == 2 ? "d = %s(v, r)" : "d = %s(v)", row->name);
             got = value_of(text, dtype, dtype, exactly(0.7), exactly(1.3), exactly(0));
@@ -267,8 +265,8 @@ static void bounds_of_functions_are_those_of_the_table(void) {
 }
 
 /* rounded(v) of D in E4M3 with a scale. E4M3's steps are 16 from 128 to 256, 32 from 256 to 448. */
-static void check_rounded(double scale, gemmepi__estimate v, double value, double least, double most) {
-    gemmepi__estimate got;
+static void check_rounded(double scale, estimate v, double value, double least, double most) {
+    estimate got;
     scale_of_d = scale;
     got = value_of("d = rounded(v)", GEMMEPI_F32, GEMMEPI_E4M3, v, exactly(0), exactly(0));
     scale_of_d = 0;
@@ -321,7 +319,7 @@ static void bounds_cover_what_inputs_within_theirs_give(void) {
                 for (at = 0; f->operands[o].output && f->operands[o].used && !f->operands[o].reduction &&
                              at < elements_of(f->operands[o].kind, f->operands[o].width);
                      at++) {
-                    gemmepi__estimate a = d.operands[o].at[at], b = moved.operands[o].at[at];
+                    estimate a = d.operands[o].at[at], b = moved.operands[o].at[at];
                     checked++;
                     CHECK(a.bound == HUGE_VAL || same(a.value, b.value) ||
                               fabs(a.value - b.value) <= a.bound * (1 + 1e-9) + b.bound,
@@ -353,16 +351,16 @@ static void whole_results_are_modulo_2_to_32(void) {
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
         gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_I32, GEMMEPI_I32);
-        gemmepi__unit unit;
-        gemmepi__estimate got;
+        bounded_unit unit;
+        estimate got;
         CHECK(f != NULL, "%s", gemmepi_last_error());
         if (!f)
             continue;
         memset(&unit, 0, sizeof unit);
         unit.value[0].value = cases[i].v;
         unit.whole[0][0] = (int64_t)cases[i].r;
-        gemmepi__evaluate(f, &unit, here);
-        got = gemmepi__output_value(f, here, GEMMEPI__RESULT, 0);
+        evaluate_bounded(f, &unit, here);
+        got = bounded_output(f, here, GEMMEPI__RESULT, 0);
         CHECK(got.value == cases[i].want && got.bound == 0, "%s: %.0f", cases[i].text, got.value);
         freed(f);
     }
@@ -385,21 +383,20 @@ static void whole_numbers_compare_exactly_however_large(void) {
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
         gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F32, GEMMEPI_F32);
-        gemmepi__unit unit;
+        bounded_unit unit;
         CHECK(f != NULL, "%s", gemmepi_last_error());
         if (!f)
             continue;
         memset(&unit, 0, sizeof unit);
         unit.whole[0][0] = cases[i].label;
         unit.column[0] = cases[i].column;
-        gemmepi__evaluate(f, &unit, here);
+        evaluate_bounded(f, &unit, here);
         if (i < 5)
-            CHECK(gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).value == cases[i].want &&
-                      gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).bound == 0,
+            CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).value == cases[i].want &&
+                      bounded_output(f, here, GEMMEPI__RESULT, 0).bound == 0,
                   "%s", cases[i].text);
         else
-            CHECK(gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).bound == 1 || i == 5, "%s",
-                  cases[i].text);
+            CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).bound == 1 || i == 5, "%s", cases[i].text);
         freed(f);
     }
 }
@@ -410,14 +407,14 @@ static void a_large_whole_number_is_true(void) {
     size_t i;
     for (i = 0; i < GEMMEPI__COUNT(texts); i++) {
         gemmepi__formula *f = parsed(texts[i], GEMMEPI_I32, GEMMEPI_I32);
-        gemmepi__unit unit;
+        bounded_unit unit;
         CHECK(f != NULL, "%s", gemmepi_last_error());
         if (!f)
             continue;
         memset(&unit, 0, sizeof unit);
         unit.whole[0][0] = (int64_t)1 << 32;
-        gemmepi__evaluate(f, &unit, here);
-        CHECK(gemmepi__output_value(f, here, GEMMEPI__RESULT, 0).value == 1, "%s", texts[i]);
+        evaluate_bounded(f, &unit, here);
+        CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).value == 1, "%s", texts[i]);
         freed(f);
     }
 }
