@@ -127,6 +127,64 @@ static int takes_arch(const family *of, const char *prologue, int i) {
     return takes_all || !few_archs || archs[i] == TABLE_ARCH || (newest ? is_newest : is_oldest);
 }
 
+/* >>layouts */
+
+/* The layouts of A and B that a family's kernels take, a bit for each: 1 both as they are, 2 A transposed, 4 B, 8 both. Each is tried in each
+   of its shapes, or, of families that are not for all shapes, in each that is tried. */
+enum { MOST_SHAPES = 32 };
+static struct layouts {
+    const family *of;
+    int shapes, are_all;
+    unsigned taken, tried[MOST_SHAPES];
+} all_layouts[] = {
+    {&fused, GEMMEPI__COUNT(gemmepi__sm90_shapes), 1, 15, {0}},
+    {&fp8, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes), 1, 4, {0}},
+    {&found, GEMMEPI__COUNT(gemmepi__sm90_shapes), 0, 15, {0}},
+    {&mma, GEMMEPI__COUNT(gemmepi__sm80_shapes), 1, 15, {0}},
+    {&small, GEMMEPI__COUNT(gemmepi__small_shapes), 1, 15, {0}},
+    {&weights, GEMMEPI__COUNT(gemmepi__weights_shapes), 1, 4, {0}},
+    {&grouped, GEMMEPI__COUNT(gemmepi__sm90_shapes), 0, 5, {0}},
+    {&plain, 1, 1, 15, {0}},
+    {&grouped_plain, 1, 1, 15, {0}},
+    {&fused_inside, GEMMEPI__COUNT(gemmepi__sm90_shapes), 1, 15, {0}},
+    {&mma_inside, GEMMEPI__COUNT(gemmepi__sm80_shapes), 1, 15, {0}},
+    {&small_inside, GEMMEPI__COUNT(gemmepi__small_shapes), 1, 15, {0}},
+    {&weights_inside, GEMMEPI__COUNT(gemmepi__weights_shapes), 1, 4, {0}},
+};
+
+static void note_layout(const family *of, int shape, int layout) {
+    size_t i = 0;
+    while (all_layouts[i].of != of)
+        i++;
+    all_layouts[i].tried[shape] |= 1u << layout;
+}
+
+static void check_layouts(void) {
+    size_t i;
+    int shape, missing = 0;
+    for (i = 0; i < GEMMEPI__COUNT(all_layouts); i++)
+        for (shape = 0; shape < all_layouts[i].shapes; shape++) {
+            unsigned tried = all_layouts[i].tried[shape], left = all_layouts[i].taken & ~tried;
+            if (left && (tried || all_layouts[i].are_all)) {
+                printf("no kernel of %s has shape %d and these layouts: bits 0x%x\n", all_layouts[i].of->name,
+                       shape, left);
+                missing++;
+            }
+        }
+    if (missing)
+        exit(1);
+}
+
+/* Of rows that take turns, two layouts of four: those where A and B lie alike, or those where they do not; --all: all four. */
+static int takes_layout(int turn, int layout) {
+    return takes_all || ((layout ^ layout >> 1 ^ turn) & 1) == 0;
+}
+
+static void transpose_operands(gemmepi_matmul_desc *desc, int layout) {
+    desc->a.transposed = layout & 1;
+    desc->b.transposed = layout >> 1;
+}
+
 /* The specialisation for what its family is for. */
 static const char *only = ""; /* a family's name; "": all of them */
 static int share = 1, asked;  /* --share: one in so many of what is asked for */
@@ -373,6 +431,7 @@ static void add_plain(const product_row *row) {
     gemmepi__append(&defines, "#define GEMMEPI_COMPUTE_TYPE %s\n",
                     gemmepi__dtype((gemmepi_dtype)problem.common)->name);
     gemmepi__append(&defines, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(&problem));
+    note_layout(&plain, 0, desc.a.transposed | desc.b.transposed << 1);
     add(&plain, name, prologue);
 }
 
@@ -775,11 +834,6 @@ static void set_odd_lines(gemmepi_matmul_desc *desc) {
         desc->aux.ld = 4097;
 }
 
-/* Of a shape two layouts, A and B transposed alike or not by turns; --all: all four. */
-static int takes_layout(int shape, int layout) {
-    return takes_all || ((layout ^ layout >> 1 ^ shape) & 1) == 0;
-}
-
 /* Nothing, and 0, where the shape does not take it. Results lie at odd lines for half of the shapes and layouts, for another half bias is
    of F32. With a short k, as for half of the layouts, there are fewer stages and more buffers. F32 operands are multiplied as TF32, in
    layout 2. */
@@ -792,8 +846,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     char name[160], prologue[2048];
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    desc.a.transposed = layout & 1;
-    desc.b.transposed = layout >> 1;
+    transpose_operands(&desc, layout);
     desc.compute = operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
     desc.k = cut->parts > 1 || layout >> 1 ? 2048 : 640; /* enough to be divided; sums short and long */
     if ((shape + layout) & 1) {
@@ -812,6 +865,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
     memset(&sm90_kernel, 0, sizeof sm90_kernel);
     gemmepi__cut_up(&problem, cut, applied, &sm90_kernel);
     gemmepi__append_sm90_defines(&defines, &problem, &sm90_kernel);
+    note_layout(found_mode ? &found : &fused, shape, layout);
     add(found_mode ? &found : &fused, name, prologue);
     return 1;
 }
@@ -862,6 +916,7 @@ static void add_fp8(const fp8_row *row, int shape, int odd, int applied) {
     memset(&built, 0, sizeof built);
     gemmepi__cut_up(&problem, cut, applied, &built);
     gemmepi__append_sm90_defines(&defines, &problem, &built);
+    note_layout(&fp8, shape, 2);
     add(&fp8, name, prologue);
 }
 
@@ -903,7 +958,7 @@ static void list_fp8(void) {
     few_archs = 1;
     for (i = 0; i < (int)GEMMEPI__COUNT(rows); i++)
         for (shape = 0; shape < shapes; shape++)
-            if (takes_all || (i + shape) % 3 == 0)
+            if (takes_all || (i + shape + shape / 7) % 3 == 0)
                 add_fp8(&rows[i], shape, (i + shape / 3) % 4 == 3, (i + shape) % 2);
     found_mode = GEMMEPI_SCALE_VECTOR_128;
     for (i = 0; i < (int)GEMMEPI__COUNT(with_found); i++)
@@ -925,8 +980,7 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
     gemmepi__text text = gemmepi__text_in(name, sizeof name);
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
     desc.compute = compute;
-    desc.a.transposed = layout & 1;
-    desc.b.transposed = layout >> 1;
+    transpose_operands(&desc, layout);
     desc.a.ld = 2048 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
     desc.b.ld = desc.a.ld;
     if (unit < 16)
@@ -949,6 +1003,7 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
     memset(&mma_kernel, 0, sizeof mma_kernel);
     gemmepi__cut_up_sm80(&problem, &cut, applied, &mma_kernel);
     gemmepi__append_sm80_defines(&defines, &problem, &mma_kernel);
+    note_layout(&mma, shape, layout);
     add(&mma, name, prologue);
 }
 
@@ -972,21 +1027,28 @@ static void list_mma(void) {
     few_archs = 1;
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
-            if (!takes_layout(shape, layout))
-                continue;
-            add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS,
-                    shape, layout, 16, 1);
-            add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape,
-                    layout, gemmepi__sm80_shapes[shape].unit, 1);
-            add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back,
-                    shape, layout, 16, 1);
-            add_mma(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
-                    GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape, layout, 2 << layout, 1);
-            add_mma_in_parts(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU, shape,
-                             4, layout, gemmepi__sm80_shapes[shape].unit, 1);
+            if (takes_layout(shape, layout)) {
+                add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
+                        GEMMEPI_SILU | GEMMEPI_BIAS, shape, layout, 16, 1);
+                add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
+                        GEMMEPI_GELU_TANH | back, shape, layout, 16, 1);
+                add_mma_in_parts(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU,
+                                 shape, 4, layout, gemmepi__sm80_shapes[shape].unit, 1);
+            }
+            if (takes_layout(shape + 1, layout)) {
+                add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back,
+                        shape, layout, gemmepi__sm80_shapes[shape].unit, 1);
+                add_mma(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
+                        GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape, layout, 2 << layout, 1);
+                add_mma(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape,
+                        layout, 8, 1);
+            }
             for (way = 0; way < 2; way++) { /* two of four by turns; --all: each */
                 gemmepi_compute compute = way ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32;
                 int turn = (shape + layout + way) & 1;
+                if (!takes_layout(shape + way, layout) &&
+                    gemmepi__sm80_shapes[shape].kinds != GEMMEPI__OF_F32) /* which has no other rows */
+                    continue;
                 if (takes_all || turn) {
                     add_mma_in_parts(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, shape, 4,
                                      layout, 16, 1);
@@ -1000,8 +1062,6 @@ static void list_mma(void) {
                             GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX, shape, layout, 4 << (layout % 3), 1);
                 }
             }
-            add_mma(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape,
-                    layout, 8, 1);
         }
     for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
         gemmepi_epilogue activation = gemmepi__activations[nth].code;
@@ -1046,8 +1106,7 @@ static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
     gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
     if (cut->tile_n % GEMMEPI__RUN)
         desc.n = cut->tile_n + cut->tile_n % 2 * ((epilogue & GEMMEPI_GATED) != 0);
-    desc.a.transposed = layout & 1;
-    desc.b.transposed = layout >> 1;
+    transpose_operands(&desc, layout);
     desc.a.ld = 8192 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
     desc.b.ld = desc.a.ld;
     if (unit < 16)
@@ -1059,6 +1118,7 @@ static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
     if (!gemmepi__small_shape_takes(&problem, cut, 90))
         return;
     gemmepi__append_small_defines(&defines, &problem, cut, applied);
+    note_layout(&small, shape, layout);
     add(cut->parts > 1 ? &small_parts : &small, name, prologue);
 }
 
@@ -1109,6 +1169,7 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
         return;
     gemmepi__append_weights_defines(
         &defines, &problem, cut, gemmepi__weights_stages(&problem, cut, cut->parts > 1 ? 90 : 80), applied);
+    note_layout(&weights, shape, 2);
     add(cut->wgmma ? &weights_wgmma : cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
 
@@ -1155,22 +1216,25 @@ static void list_fused(void) {
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
             gemmepi_dtype type = shape & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
-            int gated = !(layout & 1);
-            if (!takes_layout(shape, layout))
-                continue;
-            add_fused(type, GEMMEPI_DTYPE_DEFAULT,
-                      GEMMEPI_SILU | GEMMEPI_BIAS | (gated ? GEMMEPI_GATED : GEMMEPI_NONE), shape, layout, 1);
-            if (takes_all || ((shape + layout) & 1))
+            int gated = !(layout & 1), turn = takes_layout(shape, layout),
+                other = takes_layout(shape + 1, layout);
+            if (turn)
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT,
+                          GEMMEPI_SILU | GEMMEPI_BIAS | (gated ? GEMMEPI_GATED : GEMMEPI_NONE), shape, layout,
+                          1);
+            if (takes_all || (other && ((shape + layout) & 1)))
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
                           layout, layout & 1);
             for (way = 0; way < 3; way++)
-                if (takes_all || (!((shape + layout) & 1) && way == shape % 3))
+                if (takes_all || (other && !((shape + layout) & 1) && way == shape % 3))
                     add_fused(type, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS | with_bias[way], shape, layout, 1);
-            add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
-            add_fused(type, GEMMEPI_DTYPE_DEFAULT,
-                      GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD |
-                          (gated ? GEMMEPI_GATED : GEMMEPI_NONE),
-                      shape, layout, 1);
+            if (turn)
+                add_fused(type, GEMMEPI_F32, GEMMEPI_BGRAD_A, shape, layout, 0);
+            if (other)
+                add_fused(type, GEMMEPI_DTYPE_DEFAULT,
+                          GEMMEPI_SILU | GEMMEPI_BGRAD_B | GEMMEPI_ACCUMULATE_BIAS_GRAD |
+                              (gated ? GEMMEPI_GATED : GEMMEPI_NONE),
+                          shape, layout, 1);
         }
     for (shape = 0; shape < 2; shape++)
         add_fused(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX, shape,
@@ -1251,6 +1315,8 @@ static void list_row_factors(void) {
     has_row_factor = 0;
 }
 
+static int grouped_rows; /* that have been added: B is transposed by turns */
+
 /* Of groups in every shape that takes them. way: bits 1 rows of D scattered, 2 of A gathered, 4 groups of k, 8 odd sizes. */
 static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
                               int way, int applied, gemmepi_scale_mode of_a, gemmepi_scale_mode of_b,
@@ -1268,7 +1334,7 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
     desc.product = new_desc(operands, operands, results, epilogue);
     desc.product.a.transposed = desc.grouping = way & 4 ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
     desc.product.m = way & 8 ? 144 : 4096, desc.product.n = way & 8 ? 144 : 4096, desc.product.k = 2048;
-    desc.product.b.transposed = !(way & 4) && operands != GEMMEPI_F16;
+    desc.product.b.transposed = is_fp8; /* else by turns below */
     desc.product.a.scale.mode = of_a, desc.product.b.scale.mode = of_b;
     desc.product.flags = flags;
     if (flags & GEMMEPI_FIND_SCALE_D)
@@ -1277,20 +1343,23 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
     desc.scatter_d = way & 1 ? 5000 : 0;
     desc.gather_a = way & 2 ? 5000 : 0;
     desc.weighted = way & 1;
-    if (gemmepi__take_grouped(&allocator, &desc, 16, &problem)) {
-        printf("a grouped product is refused: %s\n", gemmepi__error_text);
-        exit(1);
-    }
-    inner = gemmepi__inner_problem(&problem);
     for (shape = 0; shape < count; shape++) {
         char name[160], prologue[2048];
         gemmepi__text text = gemmepi__text_in(name, sizeof name);
         gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+        if (!is_fp8 && !(way & 4))
+            desc.product.b.transposed = (shape + grouped_rows) & 1;
+        if (gemmepi__take_grouped(&allocator, &desc, 16, &problem)) {
+            printf("a grouped product is refused: %s\n", gemmepi__error_text);
+            exit(1);
+        }
+        inner = gemmepi__inner_problem(&problem);
         if (!gemmepi__shape_takes(&inner, &shapes[shape], applied))
             continue;
         append_dtype(&text, operands);
         append_results(&text, &desc.product);
-        gemmepi__append(&text, "_way_%d_shape_%d%s", way, shape, applied ? "" : "_scaled");
+        gemmepi__append(&text, "_way_%d_shape_%d%s%s", way, shape, applied ? "" : "_scaled",
+                        desc.product.b.transposed ? "" : "_b_as_it_is");
         if (of_a)
             gemmepi__append(&text, "_scales_%d_%d", (int)of_a, (int)of_b);
         if (flags)
@@ -1298,8 +1367,11 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
         memset(&sm90_kernel, 0, sizeof sm90_kernel);
         gemmepi__cut_up(&inner, &shapes[shape], applied, &sm90_kernel);
         gemmepi__append_sm90_defines(&defines, &inner, &sm90_kernel);
+        if (!is_fp8 && !(way & 4))
+            note_layout(&grouped, shape, desc.product.b.transposed << 1);
         add(&grouped, name, prologue);
     }
+    grouped_rows++;
 }
 
 static void add_grouped(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int way,
@@ -1336,6 +1408,7 @@ static void list_fp8_groups(void) {
                       GEMMEPI_SCALE_NONE, GEMMEPI_SCALE_NONE, find);
 }
 
+/* way: besides, 16 B transposed. */
 static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
                               int way, gemmepi_scale_mode mode) {
     gemmepi_grouped_desc desc;
@@ -1348,6 +1421,7 @@ static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gem
     desc.product = new_desc(operands, operands, results, epilogue);
     desc.product.a.transposed = desc.grouping = way & 4 ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
     desc.product.a.scale.mode = desc.product.b.scale.mode = mode;
+    desc.product.b.transposed = way >> 4;
     desc.groups = 8;
     desc.scatter_d = way & 1 ? 5000 : 0;
     desc.gather_a = way & 2 ? 5000 : 0;
@@ -1359,6 +1433,7 @@ static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gem
     append_results(&text, &desc.product);
     gemmepi__append(&text, "_way_%d_scales_%d", way, (int)mode);
     gemmepi__append_plain_defines(&defines, &problem);
+    note_layout(&grouped_plain, 0, desc.product.a.transposed | desc.product.b.transposed << 1);
     add(&grouped_plain, name, prologue);
 }
 
@@ -1384,10 +1459,10 @@ static void list_groups(void) {
     list_fp8_groups();
     add_grouped_plain(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, swiglu, 3, GEMMEPI_SCALE_NONE);
     add_grouped_plain(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_NONE, 4, GEMMEPI_SCALE_NONE);
-    add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_BF16, swiglu, 2, GEMMEPI_SCALE_BLOCK_128);
+    add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_BF16, swiglu, 18, GEMMEPI_SCALE_BLOCK_128);
     add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, 3, GEMMEPI_SCALE_VECTOR_128);
-    add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_F32, GEMMEPI_NONE, 6, GEMMEPI_SCALE_OUTER);
-    add_grouped_plain(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 3,
+    add_grouped_plain(GEMMEPI_E4M3, GEMMEPI_F32, GEMMEPI_NONE, 22, GEMMEPI_SCALE_OUTER);
+    add_grouped_plain(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_ERF | GEMMEPI_BIAS, 19,
                       GEMMEPI_SCALE_NONE);
     add_grouped_plain(GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 2, GEMMEPI_SCALE_NONE);
     add_grouped_plain(GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_RELU, 2, GEMMEPI_SCALE_NONE);
@@ -1447,7 +1522,7 @@ static void list_found(void) {
                 continue;
             for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++)
                 if (takes_all || (shape + i + (int)nth) % 4 == 0)
-                    add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape, (shape + i) % 4,
+                    add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape, (shape + i + (int)nth / 4) % 4,
                               (shape + (int)nth) % 3 != 0);
             if ((i + (int)nth) % 5 == 0)
                 add_pass(GEMMEPI_F32, nth % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2, epilogue, i & 1, 1);
@@ -1623,8 +1698,31 @@ static const struct formula_row inside_rows[] = {
      "x = v + bias; g = right(x, 64); d = pair(cosine * silu(g), cosine * left(x, 64) * d_silu(g), 64) + residual"},
 };
 
+/* A way to have a formula inside: types and sizes follow from its number. F32 operands are of the families that take them in the layout. */
+typedef struct inside_way {
+    gemmepi_dtype operands, d;
+    gemmepi_compute compute;
+    int odd, applied, layout;
+    int groups;  /* of rows; 0: none */
+    int columns; /* 0: as many as there are mostly, odd or not */
+} inside_way;
+
+static inside_way nth_way(const family *of, int nth, int layout) {
+    int takes_f32 = of == &mma_inside || of == &small_inside || (of == &fused_inside && layout == 2);
+    int is_tf32 = of == &fused_inside || (of == &mma_inside && nth / 3 % 2);
+    inside_way way;
+    memset(&way, 0, sizeof way);
+    way.operands = takes_f32 && nth % 3 == 2 ? GEMMEPI_F32 : GEMMEPI_BF16;
+    way.compute = is_tf32 && way.operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
+    way.d = nth & 1 ? GEMMEPI_F32 : GEMMEPI_BF16;
+    way.odd = nth % 4 == 2;
+    way.applied = nth % 4 != 3;
+    way.layout = layout;
+    return way;
+}
+
 /* The problem of a kernel with the formula inside: its operands are the allocator's, and are left to it. */
-static gemmepi__problem inside_problem(const struct formula_row *row, gemmepi_dtype d, int odd) {
+static gemmepi__problem inside_problem(const struct formula_row *row, const inside_way *way) {
     static const gemmepi_operand kept =
         OPERAND("kept", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1);
     gemmepi_allocator allocator = gemmepi__default_allocator();
@@ -1633,10 +1731,14 @@ static gemmepi__problem inside_problem(const struct formula_row *row, gemmepi_dt
     gemmepi__problem problem;
     size_t i;
     memset(&desc, 0, sizeof desc);
-    desc.m = odd ? 144 : 4096, desc.n = odd ? 144 : 4096, desc.k = 2048;
+    desc.m = way->odd ? 144 : 4096, desc.n = way->odd ? 144 : 4096, desc.k = 2048;
     if (strstr(row->name, "heads") || strstr(row->name, "groups"))
-        desc.n = odd ? 768 : 4608;
-    desc.a.dtype = GEMMEPI_BF16, desc.d.dtype = d;
+        desc.n = way->odd ? 768 : 4608;
+    else if (way->columns)
+        desc.n = strstr(row->text, "left(") ? way->columns + way->columns % 2 : way->columns;
+    desc.a.dtype = way->operands, desc.d.dtype = way->d;
+    desc.compute = way->compute;
+    transpose_operands(&desc, way->layout);
     desc.formula = row->text, desc.operands = operands;
     for (i = 0; i <= GEMMEPI__COUNT(formula_operands); i++) {
         const gemmepi_operand *operand = i < GEMMEPI__COUNT(formula_operands) ? &formula_operands[i] : &kept;
@@ -1649,63 +1751,80 @@ static gemmepi__problem inside_problem(const struct formula_row *row, gemmepi_dt
                problem.formula ? gemmepi__not_inside(&problem) : gemmepi_last_error());
         exit(1);
     }
-    return gemmepi__problem_inside(&problem);
+    problem = gemmepi__problem_inside(&problem);
+    problem.grouping.groups = way->groups;
+    return problem;
 }
 
-static void add_inside_groups(const family *of, const struct formula_row *row, gemmepi_dtype d, int shape,
-                              int odd, int applied, int groups) {
-    gemmepi__problem problem = inside_problem(row, d, odd);
-    static char prologue[1 << 16];
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    char name[96];
-    if (of != &fused_inside && gemmepi__half_group(&problem))
-        return;
+/* What stands before a kernel of the family in that shape; 0: it does not take the problem. */
+static int append_inside_defines(const family *of, const gemmepi__problem *problem, int shape, int applied,
+                                 gemmepi__text *defines) {
+    if (of != &fused_inside && gemmepi__half_group(problem))
+        return 0;
     if (of == &fused_inside) {
         gemmepi__sm90 built;
-        problem.grouping.groups = groups;
-        if (!gemmepi__shape_takes(&problem, &gemmepi__sm90_shapes[shape], applied))
-            return;
+        if (!gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[shape], applied))
+            return 0;
         memset(&built, 0, sizeof built);
-        gemmepi__cut_up(&problem, &gemmepi__sm90_shapes[shape], applied, &built);
-        gemmepi__append_sm90_defines(&defines, &problem, &built);
+        gemmepi__cut_up(problem, &gemmepi__sm90_shapes[shape], applied, &built);
+        gemmepi__append_sm90_defines(defines, problem, &built);
     } else if (of == &mma_inside) {
         gemmepi__sm80 built;
         gemmepi__sm80_cut cut;
         cut.shape = &gemmepi__sm80_shapes[shape], cut.parts = 1;
-        if (!gemmepi__sm80_shape_takes(&problem, cut.shape, 90))
-            return;
+        if (!gemmepi__sm80_shape_takes(problem, cut.shape, 90))
+            return 0;
         memset(&built, 0, sizeof built);
-        gemmepi__cut_up_sm80(&problem, &cut, applied, &built);
-        gemmepi__append_sm80_defines(&defines, &problem, &built);
+        gemmepi__cut_up_sm80(problem, &cut, applied, &built);
+        gemmepi__append_sm80_defines(defines, problem, &built);
     } else if (of == &weights_inside) {
-        problem.views[GEMMEPI__B].dtype = GEMMEPI_I8;
-        problem.views[GEMMEPI__B].bits = 8;
-        problem.views[GEMMEPI__B].scale = shape % 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
-        if (gemmepi__leaves_states(&problem) ||
-            !gemmepi__weights_shape_takes(&problem, &gemmepi__weights_shapes[shape], 90))
-            return;
-        gemmepi__append_weights_defines(
-            &defines, &problem, &gemmepi__weights_shapes[shape],
-            gemmepi__weights_stages(&problem, &gemmepi__weights_shapes[shape], 80), applied);
+        const gemmepi__weights_shape *cut = &gemmepi__weights_shapes[shape];
+        if (gemmepi__leaves_states(problem) || !gemmepi__weights_shape_takes(problem, cut, 90))
+            return 0;
+        gemmepi__append_weights_defines(defines, problem, cut, gemmepi__weights_stages(problem, cut, 80),
+                                        applied);
     } else {
-        if (gemmepi__leaves_states(&problem) ||
-            !gemmepi__small_shape_takes(&problem, &gemmepi__small_shapes[shape], 90))
-            return;
-        gemmepi__append_small_defines(&defines, &problem, &gemmepi__small_shapes[shape], applied);
+        if (gemmepi__leaves_states(problem) ||
+            !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[shape], 90))
+            return 0;
+        gemmepi__append_small_defines(defines, problem, &gemmepi__small_shapes[shape], applied);
     }
+    return 1;
+}
+
+/* Weights in I8. */
+static void narrow_b(gemmepi__problem *problem, gemmepi_scale_mode scale) {
+    problem->views[GEMMEPI__B].dtype = GEMMEPI_I8;
+    problem->views[GEMMEPI__B].bits = 8;
+    problem->views[GEMMEPI__B].scale = scale;
+}
+
+/* 0, and nothing, where the shape does not take the formula. */
+static int add_inside(const family *of, const struct formula_row *row, int shape, inside_way way) {
+    static char prologue[1 << 16];
+    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi__problem problem;
+    char name[96];
+    if (of == &small_inside && gemmepi__small_shapes[shape].tile_n % GEMMEPI__RUN)
+        way.columns = gemmepi__small_shapes[shape].tile_n; /* which is for no more */
+    problem = inside_problem(row, &way);
+    if (of == &weights_inside)
+        narrow_b(&problem, shape % 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128);
+    if (!append_inside_defines(of, &problem, shape, way.applied, &defines))
+        return 0;
     gemmepi__append_inside_code(&defines, &problem);
-    snprintf(name, sizeof name, "%s_%s_shape_%d%s%s%s", row->name, gemmepi__dtype(d)->name, shape,
-             odd ? "_odd" : "", applied ? "" : "_scaled", groups ? "_of_rows" : "");
+    snprintf(name, sizeof name, "%s_%s%s_to_%s_shape_%d_layout_%d%s%s%s", row->name,
+             gemmepi__dtype(way.operands)->name, way.compute ? "_tf32" : "", gemmepi__dtype(way.d)->name,
+             shape, way.layout, way.odd ? "_odd" : "", way.applied ? "" : "_scaled",
+             way.groups ? "_of_rows" : "");
+    if (!way.groups)
+        note_layout(of, shape, way.layout);
     if (of == &weights_inside && gemmepi__weights_shapes[shape].wgmma)
         of = &weights_wgmma_inside;
     if (of == &small_inside && gemmepi__small_shapes[shape].parts > 1)
         of = &small_parts_inside;
     add(of, name, prologue);
-}
-
-static void add_inside(const family *of, const struct formula_row *row, gemmepi_dtype d, int shape, int odd,
-                       int applied) {
-    add_inside_groups(of, row, d, shape, odd, applied, 0);
+    return 1;
 }
 
 /* Of groups of rows, which have D alone as their output and no halves of groups of columns. */
@@ -1723,32 +1842,33 @@ static void list_inside_groups(void) {
     int shape;
     for (i = 0; i < GEMMEPI__COUNT(rows); i++)
         for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++) {
-            int way = ((int)i + shape) % 4;
-            add_inside_groups(&fused_inside, &rows[i], way & 1 ? GEMMEPI_F32 : GEMMEPI_BF16, shape, way == 2,
-                              way != 3, 8);
+            inside_way way = nth_way(&grouped, (int)i + shape, (((int)i / 2 + shape) & 1) * 2);
+            way.groups = 8;
+            add_inside(&fused_inside, &rows[i], shape, way);
         }
 }
 
-/* Each formula in some shapes, by turns; --all: in each. */
+/* In each shape and layout some formulas, from another one on each time; --all: each. */
 static void list_inside(void) {
     static const struct {
         const family *of;
-        int shapes, turns;
-    } engines[] = {{&fused_inside, GEMMEPI__COUNT(gemmepi__sm90_shapes), 5},
-                   {&mma_inside, GEMMEPI__COUNT(gemmepi__sm80_shapes), 7},
-                   {&small_inside, GEMMEPI__COUNT(gemmepi__small_shapes), 9},
-                   {&weights_inside, GEMMEPI__COUNT(gemmepi__weights_shapes), 11}};
-    size_t e, i;
-    int shape;
+        int shapes, first_layout, last_layout, formulas;
+    } engines[] = {{&fused_inside, GEMMEPI__COUNT(gemmepi__sm90_shapes), 0, 3, 2},
+                   {&mma_inside, GEMMEPI__COUNT(gemmepi__sm80_shapes), 0, 3, 1},
+                   {&small_inside, GEMMEPI__COUNT(gemmepi__small_shapes), 0, 3, 1},
+                   {&weights_inside, GEMMEPI__COUNT(gemmepi__weights_shapes), 2, 2, 1}};
+    const int rows = (int)GEMMEPI__COUNT(inside_rows);
+    size_t e;
+    int shape, layout, i, turn = 0;
     few_archs = 1;
     for (e = 0; e < GEMMEPI__COUNT(engines); e++)
-        for (i = 0; i < GEMMEPI__COUNT(inside_rows); i++)
-            for (shape = 0; shape < engines[e].shapes; shape++)
-                if (takes_all || ((int)i * 3 + shape) % engines[e].turns == 0) {
-                    int way = ((int)i + shape) % 4;
-                    add_inside(engines[e].of, &inside_rows[i], way & 1 ? GEMMEPI_F32 : GEMMEPI_BF16, shape,
-                               way == 2, way != 3);
-                }
+        for (shape = 0; shape < engines[e].shapes; shape++)
+            for (layout = engines[e].first_layout; layout <= engines[e].last_layout; layout++, turn += 3) {
+                int wanted = takes_all ? rows : engines[e].formulas, added = 0;
+                for (i = 0; added < wanted && (i < rows || (!added && i < 3 * rows)); i++)
+                    added += add_inside(engines[e].of, &inside_rows[(turn + i) % rows], shape,
+                                        nth_way(engines[e].of, turn + i, layout));
+            }
 }
 
 static void list_kernels(void) {
@@ -2068,6 +2188,7 @@ int main(int argc, char **argv) {
     list_formulas();
     list_inside();
     list_inside_groups();
+    check_layouts();
     if (kernel_count == 0) {
         printf("FAIL kernels: there is no family %s\n0 passed, 1 failed, 0 skipped\n", only);
         return 1;

@@ -116,7 +116,7 @@ __device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, c
 // scales that are found.
 constexpr bool FETCHES = !GROUPED && !BACKWARD && !HAS_BGRAD && !FINDS;
 constexpr int FEW_ROWS = 64;
-__device__ inline void fetch_b(const gemmepi__sm90_params &p, const Sharers &with, const Tile &tile, u32 rank) {
+__device__ inline void fetch_b(const gemmepi__sm90_params &p, u32 row, const Tile &tile, u32 rank) {
     int item = p.b_items ? (int)tile.item : 0, begin = begin_of_k(p, rank), end = end_of_k(p, rank);
     end = end < begin + STAGES ? end : begin + STAGES;
 #pragma unroll 1
@@ -124,17 +124,28 @@ __device__ inline void fetch_b(const gemmepi__sm90_params &p, const Sharers &wit
         if (B_ROWS) {
 #pragma unroll
             for (int i = 0; i < B_LINES; i += B_BOX)
-                fetch_box(p.b, k, column_of(p, tile, (int)with.row * B_LINES + i), item);
+                fetch_box(p.b, k, column_of(p, tile, (int)row * B_LINES + i), item);
         } else {
 #pragma unroll 1
-            for (int i = (int)with.row * 64; i < TILE_N; i += CLUSTER_M * 64)
+            for (int i = (int)row * 64; i < TILE_N; i += CLUSTER_M * 64)
                 fetch_box(p.b, column_of(p, tile, i), k, item);
         }
+}
+
+// Where the loader has few registers, before it keeps anything in them: what is computed of the first tile here is computed anew later.
+constexpr bool FETCHES_FIRST = FETCHES && NEEDS_REGISTERS;
+__device__ inline void fetch_first(const gemmepi__sm90_params &p, const Work &work) {
+    u32 first = work.first;
+    asm volatile("" : "+r"(first));
+    if (p.epilogue.m <= FEW_ROWS && first < count_tiles(p))
+        fetch_b(p, PARTS > 1 ? 0 : work.rank % CLUSTER_M, tile_of(p, first, work.rank), work.rank);
 }
 
 // >>all tiles
 
 __device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
+    if (FETCHES_FIRST)
+        fetch_first(p, work);
     u32 row = PARTS > 1 ? 0 : work.rank % CLUSTER_M, column = PARTS > 1 ? 0 : work.rank / CLUSTER_M;
     u16 of_a = 0, of_b = 0;
     for (int i = 0; i < CLUSTER_N; i++)
@@ -146,8 +157,8 @@ __device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shar
     for (u32 t = work.first; t < count_tiles(p); t += work.step) {
         Tile tile = tile_of(p, t, work.rank);
         asm volatile("" : "+r"(tile.m), "+r"(tile.n), "+r"(tile.item)); // now, not where it is used
-        if (FETCHES && t == work.first && p.epilogue.m <= FEW_ROWS)
-            fetch_b(p, with, tile, work.rank);
+        if (FETCHES && !FETCHES_FIRST && t == work.first && p.epilogue.m <= FEW_ROWS)
+            fetch_b(p, with.row, tile, work.rank);
         if (t == work.first)
             after_launches_before(); // no sooner: most of the instructions up to the first load have come by now
         int m = first_row(tile) + (int)with.column * A_LINES;

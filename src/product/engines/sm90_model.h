@@ -97,6 +97,9 @@ static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__
         return 0;
     if (gemmepi__found_beside(problem, applied) && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
         return 0;
+    if (problem->found_scale && shape->tile_n > 128 && gemmepi__has(problem, GEMMEPI_BIAS) &&
+        gemmepi__activation(problem->epilogue) == GEMMEPI_TANH)
+        return 0; /* a register is missing, or three where A is transposed */
     if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
         (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
         return 0; /* in units of columns, of which there is an even number */
