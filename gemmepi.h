@@ -30552,11 +30552,10 @@ static void gemmepi__explain_grouped(gemmepi__text *text, const gemmepi__grouped
     gemmepi__append(text, "  not fused: %s\n", plan->not_fused);
 }
 #ifndef GEMMEPI_NO_LINEAR
-/* A layer as its plan sees it: row-major, defaults filled in, every rule checked.
+/* A layer as its plan sees it: row-major, defaults filled in, every rule checked; and its tensors in the caller's words.
 
- A column-major layer is the row-major one with A and B exchanged, so it is folded first, and what a sentence says of a
- field is put back into the caller's words. The rules of matrices and vectors are those of the products that the layer is
- made of: each is normalised once to check them, and to take the views over. */
+ A column-major layer is the row-major one with A and B exchanged, so it is folded first (desc.h), and what a sentence says of a
+ field is put back into the caller's words. */
 
 #ifndef GEMMEPI_NO_FORMULA
 #endif
@@ -30780,8 +30779,7 @@ static const char *gemmepi__layer_pointers_name(const gemmepi__layer_task *task,
   (void)room;
   return gemmepi__layer_name(task, tensor);
 }
-
-/* >>what a desc says by itself */
+/* What a layer's desc says by itself, and the products of the layer as descs. */
 
 static uint64_t gemmepi__exchange_bits(uint64_t flags, uint64_t first, uint64_t second) {
   uint64_t rest = flags & ~(first | second);
@@ -30955,8 +30953,8 @@ static gemmepi_compute gemmepi__gradient_compute(gemmepi_compute wanted, int a, 
        ? GEMMEPI_COMPUTE_TF32
        : GEMMEPI_COMPUTE_DEFAULT;
 }
-
-/* >>taking a desc */
+/* The tensors of a layer, of a desc that is folded. The rules of matrices and vectors are those of the products that the layer is
+ made of: each is normalised once to check them, and to take the views over. */
 
 static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem, int operand) {
   task->views[tensor] = problem->views[operand];

@@ -194,6 +194,8 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "grouped/explain.h"
 #ifndef GEMMEPI_NO_LINEAR
 #include "linear/layer.h"
+#include "linear/desc.h"
+#include "linear/tensors.h"
 #include "linear/matrices.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "linear/formula.h"

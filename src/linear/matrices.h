@@ -3,7 +3,7 @@
 #define GEMMEPI_LINEAR_MATRICES_H
 
 #include "../product/plan.h"
-#include "layer.h"
+#include "tensors.h"
 
 /* A view of the layer as a desc takes it. */
 static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int tensor) {
