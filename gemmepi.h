@@ -9175,7 +9175,7 @@ static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t fla
   amax->lines = amax->length = amax->ld = 1;
   return gemmepi__take_numbers(problem, operand, dtype, dtype == GEMMEPI_F64 ? 8 : 4);
 }
-/* A desc becomes a problem: defaults, every rule, column-major folded. */
+/* The matrices and vectors of a desc: their types, where they lie, and the arithmetic that follows. */
 
 static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
   size_t i;
@@ -9400,21 +9400,7 @@ static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
     status = gemmepi__check_output(bias_grad, "bias_grad", problem->batch);
   return status;
 }
-
-/* Column-major is the same memory read as the transposed row-major product, D^T = op(B)^T op(A)^T: the operands
- exchange, every view stays as it lies. */
-static void gemmepi__fold_column_major(gemmepi__problem *problem) {
-  gemmepi__view *views = problem->views, a = views[GEMMEPI__A], scale_a = views[GEMMEPI__SCALE_A];
-  int64_t m = problem->m;
-  views[GEMMEPI__A] = views[GEMMEPI__B];
-  views[GEMMEPI__B] = a;
-  views[GEMMEPI__SCALE_A] = views[GEMMEPI__SCALE_B];
-  views[GEMMEPI__SCALE_B] = scale_a;
-  problem->m = problem->n;
-  problem->n = m;
-  problem->exchanged = 1;
-  problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
-}
+/* What a desc says by itself, whatever its matrices are: sizes, flags, the parameter, what ACCUMULATE and a formula leave out. */
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
 static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter, double parameter) {
@@ -9537,6 +9523,7 @@ static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *
     status = gemmepi__check_finding(desc);
   return status ? status : gemmepi__check_accumulation(desc);
 }
+/* A desc becomes a problem: defaults, every rule, column-major folded. */
 
 /* >>formulas */
 
@@ -9624,6 +9611,21 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
 }
 
 /* >>desc to problem */
+
+/* Column-major is the same memory read as the transposed row-major product, D^T = op(B)^T op(A)^T: the operands
+ exchange, every view stays as it lies. */
+static void gemmepi__fold_column_major(gemmepi__problem *problem) {
+  gemmepi__view *views = problem->views, a = views[GEMMEPI__A], scale_a = views[GEMMEPI__SCALE_A];
+  int64_t m = problem->m;
+  views[GEMMEPI__A] = views[GEMMEPI__B];
+  views[GEMMEPI__B] = a;
+  views[GEMMEPI__SCALE_A] = views[GEMMEPI__SCALE_B];
+  views[GEMMEPI__SCALE_B] = scale_a;
+  problem->m = problem->n;
+  problem->n = m;
+  problem->exchanged = 1;
+  problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
+}
 
 /* C as desc has it, with what it leaves to D. */
 static gemmepi_status gemmepi__take_c(gemmepi__problem *problem, const gemmepi_matmul_desc *desc, int is_as_d) {

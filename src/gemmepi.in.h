@@ -75,6 +75,8 @@ GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/problem.h"
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/scales.h"
+#include "problem/matrices.h"
+#include "problem/rules.h"
 #include "problem/normalise.h"
 GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/arguments.h"

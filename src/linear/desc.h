@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_LINEAR_DESC_H
 #define GEMMEPI_LINEAR_DESC_H
 
-#include "../problem/normalise.h"
+#include "../problem/rules.h"
 #include "layer.h"
 
 static uint64_t gemmepi__exchange_bits(uint64_t flags, uint64_t first, uint64_t second) {

@@ -3,6 +3,7 @@
 #ifndef GEMMEPI_LINEAR_TENSORS_H
 #define GEMMEPI_LINEAR_TENSORS_H
 
+#include "../problem/normalise.h"
 #include "desc.h"
 
 static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem,
