@@ -314,6 +314,276 @@ static void each_difference_tells_problems_apart(void) {
         }
 }
 
+/* Columns that are halves and doubles of n, in halves; -1: there is no such operand. Column-major, rows of m are. */
+static void extents_beside_a_product_are_as_the_manual_says(void) {
+    static const struct {
+        gemmepi_epilogue epilogue;
+        int d, aux, residual, bias, bias_grad;
+    } cases[] = {
+        {GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 2, 2, 2, 2, -1},
+        {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 2, 2, -1, -1, 2},
+        {GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX | GEMMEPI_BIAS | GEMMEPI_RESIDUAL, 1, 2, 1, 2, -1},
+        {GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_RESIDUAL, 4, 4, 4, -1, 4},
+        {GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM | GEMMEPI_RESIDUAL, 2, 1, 2, -1,
+         -1},
+        {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM, 2, 2, -1, -1, -1},
+    };
+    int i, is_column_major, operand;
+    for (i = 0; i < 2 * (int)GEMMEPI__COUNT(cases); i++) {
+        gemmepi_matmul_desc desc = product(6, 10, 7, cases[i / 2].epilogue);
+        gemmepi__problem problem;
+        int64_t across, halves;
+        is_column_major = i % 2;
+        desc.order = is_column_major ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+        problem = problem_of(&desc);
+        across = is_column_major ? 10 : 6, halves = is_column_major ? 3 : 5;
+        for (operand = GEMMEPI__D; operand <= GEMMEPI__BIAS_GRAD; operand++) {
+            const gemmepi__view *view = &problem.views[operand];
+            int is_vector = operand == GEMMEPI__BIAS || operand == GEMMEPI__BIAS_GRAD;
+            int expected = operand == GEMMEPI__D          ? cases[i / 2].d
+                           : operand == GEMMEPI__AUX      ? cases[i / 2].aux
+                           : operand == GEMMEPI__RESIDUAL ? cases[i / 2].residual
+                           : operand == GEMMEPI__BIAS     ? cases[i / 2].bias
+                                                          : cases[i / 2].bias_grad;
+            CHECK(gemmepi__has_operand(&problem, operand) == (expected > 0) &&
+                      (expected < 0 ||
+                       (view->length == expected * halves && view->lines == (is_vector ? 1 : across))),
+                  "case %d: %s has %d lines of %d", i, gemmepi__operand_names[operand], (int)view->lines,
+                  (int)view->length);
+        }
+    }
+}
+
+/* >>scales */
+
+static int64_t blocks(int64_t extent) {
+    int64_t count = 0, begin;
+    for (begin = 0; begin < extent; begin += 128)
+        count++;
+    return count;
+}
+
+static void scales_are_laid_out_as_the_manual_says(void) {
+    static const int64_t extents[] = {1, 127, 128, 129, 256, 512, 513, 641};
+    int count = (int)GEMMEPI__COUNT(extents), i, j, mode, of_b;
+    for (i = 0; i < count * count * 2; i++)
+        for (mode = GEMMEPI_SCALE_TENSOR; mode <= GEMMEPI_SCALE_BLOCK_128; mode++) {
+            int64_t outer = extents[i / 2 % count], k = extents[i / 2 / count], lines, length, ld;
+            gemmepi_matmul_desc desc = product(outer, outer, k, GEMMEPI_NONE);
+            gemmepi__problem problem;
+            const gemmepi__view *view;
+            of_b = i % 2;
+            desc.a.dtype = GEMMEPI_E4M3, desc.d.dtype = GEMMEPI_BF16;
+            (of_b ? &desc.b : &desc.a)->scale.mode = (gemmepi_scale_mode)mode;
+            problem = problem_of(&desc);
+            view = &problem.views[of_b ? GEMMEPI__SCALE_B : GEMMEPI__SCALE_A];
+            lines = mode == GEMMEPI_SCALE_VECTOR_128  ? blocks(k)
+                    : mode == GEMMEPI_SCALE_BLOCK_128 ? blocks(outer)
+                                                      : 1;
+            length = mode == GEMMEPI_SCALE_TENSOR ? 1 : mode == GEMMEPI_SCALE_BLOCK_128 ? blocks(k) : outer;
+            for (ld = length; mode == GEMMEPI_SCALE_BLOCK_128 && ld % 4; ld++)
+                ;
+            CHECK(view->lines == lines && view->length == length && (lines == 1 || view->ld == ld) &&
+                      view->bytes == 4 * ((lines - 1) * ld + length) && !view->written &&
+                      view->alignment == (mode == GEMMEPI_SCALE_TENSOR ? 4 : 16) &&
+                      view->dtype == GEMMEPI_F32 &&
+                      problem.views[of_b ? GEMMEPI__B : GEMMEPI__A].scale == mode,
+                  "%s, mode %d of %d x %d: %d lines of %d, ld %d", of_b ? "b" : "a", mode, (int)outer, (int)k,
+                  (int)view->lines, (int)view->length, (int)view->ld);
+            for (j = 0; j < problem.outputs; j++)
+                CHECK(problem.list[j] == GEMMEPI__D, "%d is an output", (int)problem.list[j]);
+        }
+}
+
+static int is_output(const gemmepi__problem *problem, int operand) {
+    int i;
+    for (i = 0; i < problem->outputs; i++)
+        if (problem->list[i] == operand)
+            return 1;
+    return 0;
+}
+
+static gemmepi_matmul_desc finding(gemmepi_scale_mode mode, int64_t n, int history) {
+    gemmepi_matmul_desc desc = product(5, n, 32, GEMMEPI_NONE);
+    desc.a.dtype = desc.d.dtype = GEMMEPI_E4M3;
+    desc.flags = GEMMEPI_FIND_SCALE_D;
+    desc.d.scale.mode = mode, desc.amax_history = history;
+    return desc;
+}
+
+static void rows_of_up_to_128_are_found_as_vectors_where_bits_may_depend_on_m(void) {
+    static const int64_t columns[] = {1, 127, 128, 129, 256, 257};
+    int i, mode, is_invariant;
+    for (i = 0; i < (int)GEMMEPI__COUNT(columns); i++)
+        for (mode = GEMMEPI_SCALE_OUTER; mode <= GEMMEPI_SCALE_VECTOR_128; mode++)
+            for (is_invariant = 0; is_invariant < 2; is_invariant++) {
+                gemmepi_matmul_desc desc = finding((gemmepi_scale_mode)mode, columns[i], 0);
+                gemmepi__problem problem;
+                const gemmepi__view *found = &problem.views[GEMMEPI__FOUND_SCALE_D];
+                int is_vector = mode == GEMMEPI_SCALE_VECTOR_128 || (columns[i] <= 128 && !is_invariant);
+                desc.flags |= is_invariant ? GEMMEPI_BATCH_INVARIANT : 0;
+                problem = problem_of(&desc);
+                CHECK(problem.found_scale == (is_vector ? GEMMEPI_SCALE_VECTOR_128 : GEMMEPI_SCALE_OUTER) &&
+                          found->lines == (is_vector ? blocks(columns[i]) : 1) && found->length == 5 &&
+                          found->alignment == 16 && is_output(&problem, GEMMEPI__FOUND_SCALE_D) &&
+                          !gemmepi__has_operand(&problem, GEMMEPI__AMAX_HISTORY),
+                      "mode %d, %d columns, invariant %d: %d", mode, (int)columns[i], is_invariant,
+                      (int)problem.found_scale);
+            }
+}
+
+static void a_scale_of_one_number_has_a_history_of_1_to_1024(void) {
+    static const int lengths[] = {1, 2, 1024, 0, -1, 1025};
+    int i;
+    for (i = 0; i < (int)GEMMEPI__COUNT(lengths); i++) {
+        gemmepi_matmul_desc desc = finding(GEMMEPI_SCALE_TENSOR, 200, lengths[i]);
+        gemmepi__problem problem;
+        CHECK((gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_OK) == (i < 3), "history %d: %s",
+              lengths[i], gemmepi_last_error());
+        if (i >= 3)
+            continue;
+        CHECK(problem.views[GEMMEPI__AMAX_HISTORY].length == lengths[i] &&
+                  problem.views[GEMMEPI__FOUND_SCALE_D].length == 1 &&
+                  problem.views[GEMMEPI__FOUND_SCALE_D].alignment == 4 &&
+                  is_output(&problem, GEMMEPI__AMAX_HISTORY) && is_output(&problem, GEMMEPI__FOUND_SCALE_D) &&
+                  problem.amax_history == lengths[i],
+              "history %d", lengths[i]);
+    }
+}
+
+static void an_amax_has_the_type_and_alignment_of_the_accumulator(void) {
+    static const gemmepi_dtype types[] = {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_F64};
+    int i, operand;
+    for (i = 0; i < 3; i++) {
+        gemmepi_matmul_desc desc = product(5, 6, 7, (gemmepi_epilogue)(GEMMEPI_SILU | GEMMEPI_AUX));
+        gemmepi__problem problem;
+        desc.a.dtype = types[i], desc.flags = GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX;
+        problem = problem_of(&desc);
+        for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX; operand++)
+            CHECK(problem.views[operand].bytes == (i == 2 ? 8 : 4) &&
+                      problem.views[operand].alignment == (i == 2 ? 8 : 4) && is_output(&problem, operand),
+                  "type %d: %d bytes", i, (int)problem.views[operand].bytes);
+    }
+}
+
+/* >>numbers of a desc */
+
+static gemmepi_status said_of(gemmepi_dtype dtype, double parameter, int alignment) {
+    gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_LEAKY_RELU);
+    gemmepi__problem problem;
+    desc.a.dtype = dtype;
+    desc.has_parameter = 1, desc.activation_parameter = parameter;
+    desc.alignment = (uint32_t)alignment;
+    return gemmepi__normalise(&desc, PROMISED, &problem);
+}
+
+static void a_parameter_is_a_number_of_the_accumulator(void) {
+    static const double accepted[] = {0, -1, FLT_MAX, -FLT_MAX, 1e-300},
+                        of_f64[] = {1e300, -1e300, 3.5e38, DBL_MAX}, refused[] = {HUGE_VAL, -HUGE_VAL, NAN};
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(accepted); i++)
+        CHECK(!said_of(GEMMEPI_F32, accepted[i], 0) && !said_of(GEMMEPI_F64, accepted[i], 0), "%g: %s",
+              accepted[i], gemmepi_last_error());
+    for (i = 0; i < GEMMEPI__COUNT(of_f64); i++)
+        CHECK(said_of(GEMMEPI_BF16, of_f64[i], 0) && !said_of(GEMMEPI_F64, of_f64[i], 0), "%g", of_f64[i]);
+    for (i = 0; i < GEMMEPI__COUNT(refused); i++)
+        CHECK(said_of(GEMMEPI_F32, refused[i], 0) && said_of(GEMMEPI_F64, refused[i], 0), "%g", refused[i]);
+}
+
+static void an_alignment_is_a_power_of_two_up_to_256(void) {
+    int bytes;
+    for (bytes = 1; bytes <= 1024; bytes++)
+        CHECK((said_of(GEMMEPI_F32, 0, bytes) == GEMMEPI_OK) == (bytes <= 256 && !(bytes & (bytes - 1))),
+              "%d bytes: %s", bytes, gemmepi_last_error());
+}
+
+/* >>what is left 0 */
+
+enum { FIELDS_OF_A_MATRIX = 6 };
+
+static void give(gemmepi_matrix *matrix, int field) {
+    if (field == 0)
+        matrix->dtype = GEMMEPI_F32;
+    else if (field == 1)
+        matrix->transposed = 1;
+    else if (field == 2)
+        matrix->ld = 12;
+    else if (field == 3)
+        matrix->batch_stride = 72;
+    else if (field == 4)
+        matrix->scale.mode = GEMMEPI_SCALE_TENSOR;
+    else
+        matrix->scale.batch_stride = 1;
+}
+
+static void check_refused(const gemmepi_matmul_desc *desc, const char *name) {
+    gemmepi__problem problem;
+    char says[64];
+    snprintf(says, sizeof says, "desc.%s is ", name);
+    CHECK(gemmepi__normalise(desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), says),
+          "%s: %s", name, gemmepi_last_error());
+}
+
+static void each_field_that_a_formula_has_no_use_for_is_refused_by_its_name(void) {
+    gemmepi_matmul_desc desc, plain = product(5, 6, 7, GEMMEPI_NONE);
+    gemmepi_operand operand;
+    int i;
+    memset(&operand, 0, sizeof operand);
+    plain.formula = "d = v";
+    for (i = 0; i < FIELDS_OF_A_MATRIX; i++) {
+        desc = plain, give(&desc.aux, i), check_refused(&desc, "aux");
+        desc = plain, give(&desc.residual, i), check_refused(&desc, "residual");
+    }
+    desc = plain, desc.bias.dtype = GEMMEPI_F32, check_refused(&desc, "bias");
+    desc = plain, desc.bias.batch_stride = 6, check_refused(&desc, "bias");
+    desc = plain, desc.bias_grad.dtype = GEMMEPI_F32, check_refused(&desc, "bias_grad");
+    desc = plain, desc.bias_grad.batch_stride = 6, check_refused(&desc, "bias_grad");
+    plain.formula = NULL;
+    desc = plain, desc.operands = &operand, check_refused(&desc, "operands");
+    desc = plain, desc.operand_count = 1, check_refused(&desc, "operand_count");
+    desc = plain, desc.formula_value = "v", check_refused(&desc, "formula_value");
+    desc = plain, desc.formula_result = "d", check_refused(&desc, "formula_result");
+}
+
+static void what_accumulates_leaves_every_field_of_c_0(void) {
+    int i;
+    for (i = 0; i < FIELDS_OF_A_MATRIX; i++) {
+        gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_NONE);
+        gemmepi__problem problem;
+        desc.flags = GEMMEPI_ACCUMULATE;
+        CHECK(gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        give(&desc.c, i);
+        CHECK(gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
+                  strstr(gemmepi_last_error(), "desc.c is not zero"),
+              "field %d: %s", i, gemmepi_last_error());
+    }
+}
+
+static void needs_are_of_the_caller_s_a_and_b(void) {
+    int is_column_major;
+    for (is_column_major = 0; is_column_major < 2; is_column_major++) {
+        gemmepi_matmul_desc desc =
+            product(16, 48, 256, (gemmepi_epilogue)(GEMMEPI_RELU | GEMMEPI_AUX | GEMMEPI_BIAS));
+        gemmepi_epilogue_needs needs;
+        desc.order = is_column_major ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+        desc.a.dtype = GEMMEPI_E4M3, desc.d.dtype = GEMMEPI_BF16;
+        desc.a.scale.mode = GEMMEPI_SCALE_OUTER, desc.b.scale.mode = GEMMEPI_SCALE_VECTOR_128;
+        CHECK(gemmepi_epilogue_info(&desc, &needs) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(needs.scale_a_bytes == 4 * 16 && needs.scale_b_bytes == 4 * 2 * 48 &&
+                  needs.found_scale_d_bytes == 0,
+              "%d and %d bytes", (int)needs.scale_a_bytes, (int)needs.scale_b_bytes);
+        CHECK(needs.reads_bias && !needs.reads_aux && needs.writes_aux && needs.aux_is_mask &&
+                  needs.aux_dtype == GEMMEPI_DTYPE_DEFAULT && !needs.reads_residual &&
+                  !needs.writes_bias_grad,
+              "bias %d, aux %d", needs.reads_bias, needs.writes_aux);
+        CHECK(needs.bias_length == (is_column_major ? 16 : 48) &&
+                  needs.bias_bytes == 2 * (size_t)needs.bias_length && needs.bias_dtype == GEMMEPI_BF16 &&
+                  needs.residual_bytes == 0 && needs.bias_grad_bytes == 0,
+              "bias of %d, %d bytes", (int)needs.bias_length, (int)needs.bias_bytes);
+    }
+}
+
 /* >>sizes */
 
 static void sizes_up_to_2_to_the_56_have_bytes_and_beyond_are_refused(void) {
@@ -347,6 +617,16 @@ int main(void) {
     RUN(what_is_left_open_and_what_is_given_as_the_default_are_one_problem);
     RUN(what_has_no_meaning_tells_no_problems_apart);
     RUN(each_difference_tells_problems_apart);
+    RUN(extents_beside_a_product_are_as_the_manual_says);
+    RUN(scales_are_laid_out_as_the_manual_says);
+    RUN(rows_of_up_to_128_are_found_as_vectors_where_bits_may_depend_on_m);
+    RUN(a_scale_of_one_number_has_a_history_of_1_to_1024);
+    RUN(an_amax_has_the_type_and_alignment_of_the_accumulator);
+    RUN(a_parameter_is_a_number_of_the_accumulator);
+    RUN(an_alignment_is_a_power_of_two_up_to_256);
+    RUN(each_field_that_a_formula_has_no_use_for_is_refused_by_its_name);
+    RUN(what_accumulates_leaves_every_field_of_c_0);
+    RUN(needs_are_of_the_caller_s_a_and_b);
     RUN(sizes_up_to_2_to_the_56_have_bytes_and_beyond_are_refused);
     return test_finish();
 }
