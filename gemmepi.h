@@ -2261,22 +2261,11 @@ static void gemmepi__map_free(gemmepi__map *map) {
   map->bucket_count = 0;
   map->count = 0;
 }
-/* Files and folders. A folder is opened first, and what is in it is then reached through the opened folder: so what
- was checked is what is used, whatever happens to the path meanwhile. (On Windows an opened folder is its path.)
+/* Files and folders as both systems have them. A folder is opened first, and what is in it is then reached through the opened folder: so
+ what was checked is what is used, whatever happens to the path meanwhile. (On Windows an opened folder is its path.)
 
  Functions that can fail return 0, or the system's error code (errno; GetLastError on Windows), or NOT_REGULAR, which is none of
  the system's. */
-
-#if !GEMMEPI__WINDOWS
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <time.h>
-#include <unistd.h>
-#endif
 
 typedef struct gemmepi__folder {
   const char *path; /* borrowed */
@@ -2303,6 +2292,7 @@ typedef struct gemmepi__file_piece {
 /* Who may read a new file, as POSIX's mode has it; the umask takes from it. Windows does not look at it. */
 #define GEMMEPI__FILE_FOR_USER 0600
 #define GEMMEPI__FILE_FOR_ALL  0666
+/* The functions of files and folders that Windows has. */
 
 #if GEMMEPI__WINDOWS
 
@@ -2524,7 +2514,19 @@ static int gemmepi__user_cache_folder(gemmepi__text *text) {
   return 1;
 }
 
-#else
+#endif
+/* The functions of files and folders that POSIX has. */
+
+#if !GEMMEPI__WINDOWS
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
 
 #define GEMMEPI__FILE_NO_MEMORY ENOMEM
 #define GEMMEPI__FILE_TOO_LARGE EFBIG
@@ -2773,6 +2775,7 @@ static int gemmepi__user_cache_folder(gemmepi__text *text) {
 }
 
 #endif
+/* Files that are read and written whole, on either system. */
 
 /* Makes a folder that only this user can enter, and its parents likewise where they are missing. One that exists is
  left as it is. */

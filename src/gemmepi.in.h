@@ -36,6 +36,9 @@
 #include "base/thread.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/file_types.h"
+#include "base/file_windows.h"
+#include "base/file_posix.h"
 #include "base/file.h"
 #include "base/dynamic_library.h"
 
