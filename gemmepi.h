@@ -12886,33 +12886,9 @@ static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemm
     "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
     text ? text : "for which it has no text");
 }
-/* Finds the CUDA driver, NVRTC and cuBLASLt on this machine and takes their functions.
-
- For every file name that a library may have, newest CUDA first, the places are tried in this order: the folders
- of the user's library_path; the system's own search, which also finds a library that the process has already;
- the toolkit; the wheels of pip. A newer CUDA in a later place beats an older one in an earlier place, except that
- library_path always wins. What is opened must have every function and a version that the driver takes, else the
- search goes on. Code is loaded from there, so a folder that comes from the environment is left out where others can
- write to it or to what it lies in. */
-
-#if !GEMMEPI__WINDOWS
-#include <dirent.h>
-#endif
+/* The libraries of CUDA as a table: their functions, the names of their files, and the places where they may be. */
 
 #define GEMMEPI__OLDEST_CUDA_MAJOR 12
-
-typedef struct gemmepi__loader {
-  const gemmepi__log *log; /* not NULL */
-  const char *library_path; /* as in gemmepi_config */
-  int library_path_only; /* as in gemmepi_config */
-  gemmepi_symbol_resolver
-    resolve; /* NULL: what the libraries export */
-  void *resolve_user;
-  int newest_major; /* of CUDA, for NVRTC and cuBLASLt: the driver's own (13.0 gives 13), since older drivers
-        do not run what newer toolkits make; 0: any */
-} gemmepi__loader;
-
-/* >>tables */
 
 typedef struct gemmepi__symbol {
   const char *name;
@@ -13124,8 +13100,11 @@ static const gemmepi__library_row gemmepi__cublaslt_row = {
   10000,
   1,
   0};
+/* What the system says of folders: which there are, and what a root of a place stands for. */
 
-/* >>the system's answers */
+#if !GEMMEPI__WINDOWS
+#include <dirent.h>
+#endif
 
 static int gemmepi__file_exists(const char *path) {
 #if GEMMEPI__WINDOWS
@@ -13281,8 +13260,25 @@ static int gemmepi__expand_root(const char *root, char *path) {
   }
   return gemmepi__is_absolute(value) && gemmepi__join(path, value, root + 1 + length, "");
 }
+/* Finds the CUDA driver, NVRTC and cuBLASLt on this machine and takes their functions.
 
-/* >>the search */
+ For every file name that a library may have, newest CUDA first, the places are tried in this order: the folders
+ of the user's library_path; the system's own search, which also finds a library that the process has already;
+ the toolkit; the wheels of pip. A newer CUDA in a later place beats an older one in an earlier place, except that
+ library_path always wins. What is opened must have every function and a version that the driver takes, else the
+ search goes on. Code is loaded from there, so a folder that comes from the environment is left out where others can
+ write to it or to what it lies in. */
+
+typedef struct gemmepi__loader {
+  const gemmepi__log *log; /* not NULL */
+  const char *library_path; /* as in gemmepi_config */
+  int library_path_only; /* as in gemmepi_config */
+  gemmepi_symbol_resolver
+    resolve; /* NULL: what the libraries export */
+  void *resolve_user;
+  int newest_major; /* of CUDA, for NVRTC and cuBLASLt: the driver's own (13.0 gives 13), since older drivers
+        do not run what newer toolkits make; 0: any */
+} gemmepi__loader;
 
 typedef struct gemmepi__search {
   const gemmepi__loader *loader;

@@ -102,6 +102,8 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "cuda/driver.h"
 #include "cuda/nvrtc.h"
 #include "cuda/cublaslt.h"
+#include "cuda/libraries.h"
+#include "cuda/folders.h"
 #include "cuda/load.h"
 
 #include "device/disk_cache.h"
