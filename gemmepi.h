@@ -11168,7 +11168,7 @@ static gemmepi_status gemmepi__check_formula_workspace(const gemmepi__problem *p
 }
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
-/* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. */
+/* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. And the table of operations. */
 
 #define GEMMEPI__MAX_RANK 8
 
@@ -11318,8 +11318,7 @@ static int gemmepi__task_has(const gemmepi__task *task, int tensor) {
 static const gemmepi__operation_row *gemmepi__operation(int operation) {
   return &gemmepi__operations[operation - 1];
 }
-
-/* >>one tensor by itself */
+/* The tensors of an element-wise operation: each by itself, broadcast to the operation's shape, and their types. */
 
 static int gemmepi__is_float(int dtype) {
   return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
@@ -11525,8 +11524,7 @@ static gemmepi_status gemmepi__check_dtypes(const gemmepi__task *task) {
   }
   return GEMMEPI_OK;
 }
-
-/* >>the desc */
+/* The desc of an element-wise operation becomes a task: every rule checked. */
 
 static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operation_row *row, uint32_t given) {
   uint32_t outputs = given & GEMMEPI__OUTPUTS, missing = row->needs & ~given, surplus;

@@ -90,6 +90,8 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/formula_arguments.h"
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
+#include "problem/task.h"
+#include "problem/tensor.h"
 #include "problem/elementwise.h"
 GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/nest.h"

@@ -1,0 +1,156 @@
+/* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. And the table of operations. */
+#ifndef GEMMEPI_PROBLEM_TASK_H
+#define GEMMEPI_PROBLEM_TASK_H
+
+#include "problem.h"
+
+#define GEMMEPI__MAX_RANK 8
+
+/* The tensors of an operation, in the order of every table below and of the kernels. */
+enum {
+    GEMMEPI__IN_A,
+    GEMMEPI__IN_B,
+    GEMMEPI__IN_W,
+    GEMMEPI__IN_DY,
+    GEMMEPI__OUT_Y,
+    GEMMEPI__OUT_DA,
+    GEMMEPI__OUT_DB,
+    GEMMEPI__OUT_DW,
+    GEMMEPI__OUT_Y_TRANSPOSED, /* of a cast by scaled.h: no nest has it */
+    GEMMEPI__TENSORS
+};
+
+static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a",  "b",  "w",  "dy",          "y",
+                                                                    "da", "db", "dw", "y_transposed"};
+
+#define GEMMEPI__BIT(tensor) (1u << (tensor))
+#define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
+#define GEMMEPI__BIT_B       GEMMEPI__BIT(GEMMEPI__IN_B)
+#define GEMMEPI__BIT_W       GEMMEPI__BIT(GEMMEPI__IN_W)
+#define GEMMEPI__BIT_DY      GEMMEPI__BIT(GEMMEPI__IN_DY)
+#define GEMMEPI__BIT_Y       GEMMEPI__BIT(GEMMEPI__OUT_Y)
+#define GEMMEPI__BIT_DA      GEMMEPI__BIT(GEMMEPI__OUT_DA)
+#define GEMMEPI__BIT_DB      GEMMEPI__BIT(GEMMEPI__OUT_DB)
+#define GEMMEPI__BIT_DW      GEMMEPI__BIT(GEMMEPI__OUT_DW)
+#define GEMMEPI__BIT_TURNED  GEMMEPI__BIT(GEMMEPI__OUT_Y_TRANSPOSED)
+#define GEMMEPI__INPUTS      0x00fu
+#define GEMMEPI__OUTPUTS     0x1f0u
+
+#define GEMMEPI__CAST_FLAGS \
+    (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS)
+
+/* An operation: the tensors that it must and may have, and of which inputs each output is made. With its function in
+   kernels/operations.cuh and that in host/elementwise.h this is all that there is of it. */
+typedef struct gemmepi__operation_row {
+    gemmepi_operation operation;
+    const char *name; /* as in GEMMEPI_OP_GATED, and as kernels name it */
+    uint32_t needs, may;
+    uint32_t reads[5]; /* for y, da, db, dw, y_transposed */
+    int has_activation, has_halves;
+    uint64_t flags; /* that go with it */
+} gemmepi__operation_row;
+
+static const gemmepi__operation_row gemmepi__operations[] = {
+    {GEMMEPI_OP_ACTIVATION,
+     "ACTIVATION",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     0,
+     {GEMMEPI__BIT_A, 0, 0, 0},
+     1,
+     0,
+     0},
+    {GEMMEPI_OP_ACTIVATION_BACKWARD,
+     "ACTIVATION_BACKWARD",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_DY | GEMMEPI__BIT_DA,
+     0,
+     {0, GEMMEPI__BIT_A | GEMMEPI__BIT_DY, 0, 0},
+     1,
+     0,
+     0},
+    {GEMMEPI_OP_GATED,
+     "GATED",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     GEMMEPI__BIT_B,
+     {GEMMEPI__BIT_A | GEMMEPI__BIT_B, 0, 0, 0},
+     1,
+     1,
+     0},
+    {GEMMEPI_OP_GATED_BACKWARD,
+     "GATED_BACKWARD",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_DY,
+     GEMMEPI__BIT_B | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB,
+     {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_B, GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B, 0},
+     1,
+     1,
+     0},
+    {GEMMEPI_OP_LERP,
+     "LERP",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_Y,
+     GEMMEPI__BIT_W,
+     {GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W, 0, 0, 0},
+     0,
+     0,
+     0},
+    {GEMMEPI_OP_LERP_BACKWARD,
+     "LERP_BACKWARD",
+     GEMMEPI__BIT_DY,
+     GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB | GEMMEPI__BIT_DW,
+     {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_W, GEMMEPI__BIT_DY | GEMMEPI__BIT_W,
+      GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B},
+     0,
+     0,
+     0},
+    {GEMMEPI_OP_BIAS_GRAD,
+     "BIAS_GRAD",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     0,
+     {GEMMEPI__BIT_A, 0, 0, 0},
+     0,
+     0,
+     GEMMEPI_ACCUMULATE},
+    {GEMMEPI_OP_CAST,
+     "CAST",
+     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     GEMMEPI__BIT_TURNED,
+     {GEMMEPI__BIT_A, 0, 0, 0, GEMMEPI__BIT_A},
+     0,
+     0,
+     GEMMEPI__CAST_FLAGS},
+};
+
+/* A tensor broadcast to the operation's shape. dtype 0: the operation does not have it. */
+typedef struct gemmepi__operand {
+    int32_t dtype;
+    int32_t pointer; /* the tensor whose pointer it goes by: halves are two operands of one */
+    int32_t is_sum;  /* an output that is added up over the axes below, or added to */
+    int32_t summed;  /* bit d: over axis d */
+    int64_t offset;  /* bytes from the pointer to the element of index 0 */
+    int64_t stride[GEMMEPI__MAX_RANK]; /* elements; 0 on axes that repeat or are summed */
+} gemmepi__operand;
+
+/* Zeroed before it is filled, so that its bytes tell tasks apart. */
+typedef struct gemmepi__task {
+    int64_t tag; /* -1, with which no product begins: both are keys of the same table */
+    int32_t operation, activation;
+    uint64_t flags;
+    int32_t scale_mode; /* CAST; TENSOR where it has a scale or amax, or y_transposed, and none is given */
+    double parameter;   /* of the activation */
+    int32_t accumulator;
+    int32_t alignment; /* bytes that all pointers are multiples of */
+    uint32_t used;     /* bit t: the operation has tensor t */
+    uint32_t given;    /* bit t: a pointer goes with tensor t */
+    int32_t rank;
+    int32_t is_empty; /* no output has an element */
+    int64_t shape[GEMMEPI__MAX_RANK];
+    gemmepi__operand operands[GEMMEPI__TENSORS];
+} gemmepi__task;
+
+static int gemmepi__task_has(const gemmepi__task *task, int tensor) {
+    return (int)(task->used >> tensor & 1);
+}
+
+static const gemmepi__operation_row *gemmepi__operation(int operation) {
+    return &gemmepi__operations[operation - 1];
+}
+
+#endif
