@@ -493,8 +493,8 @@ static void host_has_the_same_values(const gemmepi__formula *formula, const boun
     for (node = 0; node < formula->node_count; node++)
         for (member = 0; member < gemmepi__members(formula, formula->nodes[node].width); member++) {
             double x = plain[2 * node + member], y = values[2 * node + member].value;
-            CHECK(x == y || (x != x && y != y), "node %d, operation %d: %.17g, not %.17g", node,
-                  formula->nodes[node].op, x, y);
+            CHECK((x == y && !signbit(x) == !signbit(y)) || (x != x && y != y),
+                  "node %d, operation %d: %.17g, not %.17g", node, formula->nodes[node].op, x, y);
         }
     free(plain);
 }

@@ -113,6 +113,8 @@ static void nan_goes_where_it_should_and_nowhere_else(void) {
     IS("d = v > 0 ? r : v", 3, nan, nan);
     IS("d = v > 0 ? v : r", 3, nan, 3);
     IS("d = isnan(v) ? r : v", nan, 5, 5);
+    IS("d = isnan(v)", inf, 0, 0);
+    IS("d = isnan(v)", -inf, 0, 0);
     IS("d = v == v", nan, 0, 0);
     IS("d = v != v", nan, 0, 1);
     IS("d = (v ? 1 : 2)", nan, 0, 1);
@@ -121,6 +123,36 @@ static void nan_goes_where_it_should_and_nowhere_else(void) {
     IS("d = v == r", inf, inf, 1);
     IS("d = 0 * v", inf, 0, nan);
     IS("d = v / r", 1, 0, inf);
+}
+
+static void zeros_have_the_signs_that_ieee_754_gives_them(void) {
+    static const struct {
+        const char *text;
+        double v, r;
+        int is_negative;
+    } cases[] = {
+        {"d = -v", 0, 0, 1},
+        {"d = -v", -0.0, 0, 0},
+        {"d = 0 - v", 0, 0, 0},
+        {"d = abs(v)", -0.0, 0, 0},
+        {"d = v * r", 0, -1, 1},
+        {"d = v / r", 0, -1, 1},
+        {"d = v + r", -0.0, 0, 0},
+        {"d = v + r", -0.0, -0.0, 1},
+        {"d = round(v)", -0.25, 0, 1},
+        {"d = sqrt(v)", -0.0, 0, 1},
+        {"d = mod(v, r)", -4, 2, 1},
+        {"d = relu(v)", -1, 0, 0},
+        {"d = v > 1 ? r : v", -0.0, 1, 1},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        double got = value_of(cases[i].text, GEMMEPI_F32, GEMMEPI_F32, exactly(cases[i].v),
+                              exactly(cases[i].r), exactly(0))
+                         .value;
+        CHECK(got == 0 && !signbit(got) == !cases[i].is_negative, "%s of %g and %g is %g", cases[i].text,
+              cases[i].v, cases[i].r, got);
+    }
 }
 
 static void halves_round_to_even_and_ties_are_held(void) {
@@ -274,6 +306,18 @@ static void check_rounded(double scale, estimate v, double value, double least, 
           v.value, got.value, got.bound);
 }
 
+static void what_is_beyond_f32_rounds_to_an_infinity_of_its_sign(void) {
+    int is_bf16;
+    for (is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+        gemmepi_dtype d = is_bf16 ? GEMMEPI_BF16 : GEMMEPI_F32;
+        CHECK(value_of("d = rounded(v)", GEMMEPI_F32, d, exactly(-1e39), exactly(0), exactly(0)).value ==
+                      -HUGE_VAL &&
+                  value_of("d = rounded(v)", GEMMEPI_F32, d, exactly(1e39), exactly(0), exactly(0)).value ==
+                      HUGE_VAL,
+              "type %d", (int)d);
+    }
+}
+
 static void rounded_is_what_d_stands_for_by_its_scale(void) {
     check_rounded(0, exactly(1000), 448, 0, 0);
     check_rounded(0.25, exactly(1000), 1024, 0, 0);
@@ -372,6 +416,8 @@ static void whole_numbers_compare_exactly_however_large(void) {
         int64_t label, column;
         double want;
     } cases[] = {
+        {"d = column < label", INT64_MIN, 1, 0},
+        {"d = column > label", INT64_MAX, -2, 0},
         {"d = column == label", 16777217, 16777217, 1},
         {"d = column == label", 16777217, 16777216, 0}, /* F32 has one number for both */
         {"d = column < label", 9007199254740993, 9007199254740992, 1},
@@ -391,12 +437,12 @@ static void whole_numbers_compare_exactly_however_large(void) {
         unit.whole[0][0] = cases[i].label;
         unit.column[0] = cases[i].column;
         evaluate_bounded(f, &unit, here);
-        if (i < 5)
+        if (i < 7)
             CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).value == cases[i].want &&
                       bounded_output(f, here, GEMMEPI__RESULT, 0).bound == 0,
                   "%s", cases[i].text);
         else
-            CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).bound == 1 || i == 5, "%s", cases[i].text);
+            CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).bound == 1 || i == 7, "%s", cases[i].text);
         freed(f);
     }
 }
@@ -419,7 +465,57 @@ static void a_large_whole_number_is_true(void) {
     }
 }
 
+/* >>members */
+
+static void each_member_of_a_unit_has_its_own_numbers(void) {
+    static const struct {
+        const char *text;
+        double first, second;
+    } cases[] = {
+        {"q = pair(left(v), right(v)); d = fma(q, 2, column)", 13, 52},
+        {"q = pair(left(v), right(v)); d = q * 10 + (column == label)", 50, 61},
+        {"q = pair(left(v), right(v)); d = clamp(q, 0, q - 1)", 4, 5},
+        {"q = pair(left(v), right(v)); d = q > 5 ? column : label", 40, 40},
+    };
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
+        bounded_unit unit;
+        CHECK(f != NULL, "%s", gemmepi_last_error());
+        if (!f)
+            continue;
+        memset(&unit, 0, sizeof unit);
+        unit.value[0].value = 5, unit.value[1].value = 6;
+        unit.column[0] = 3, unit.column[1] = 40;
+        unit.whole[0][0] = 40, unit.whole[0][1] = 3; /* one number of a row: the second is not there */
+        evaluate_bounded(f, &unit, here);
+        CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).value == cases[i].first &&
+                  bounded_output(f, here, GEMMEPI__RESULT, 1).value == cases[i].second,
+              "%s is %g and %g", cases[i].text, bounded_output(f, here, GEMMEPI__RESULT, 0).value,
+              bounded_output(f, here, GEMMEPI__RESULT, 1).value);
+        freed(f);
+    }
+}
+
 /* >>random numbers */
+
+static void an_exchanged_formula_draws_what_the_caller_s_row_and_column_have(void) {
+    gemmepi__formula *f = parsed("d = uniform(seed, 1)", GEMMEPI_F64, GEMMEPI_F64);
+    bounded_unit unit;
+    int is_exchanged;
+    CHECK(f != NULL, "%s", gemmepi_last_error());
+    memset(&unit, 0, sizeof unit);
+    for (is_exchanged = 0; f && is_exchanged < 2; is_exchanged++) {
+        f->exchanged = is_exchanged;
+        unit.whole[0][0] = 7;
+        unit.indices[GEMMEPI__INDEX_ROW] = is_exchanged ? 9 : 4, unit.column[0] = is_exchanged ? 4 : 9;
+        unit.indices[GEMMEPI__INDEX_ITEM] = 2;
+        evaluate_bounded(f, &unit, here);
+        CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).value == gemmepi__uniform(7, 1, 9, 4, 2),
+              "exchanged %d", is_exchanged);
+    }
+    freed(f);
+}
 
 static void philox_gives_its_published_vectors(void) {
     static const struct {
@@ -557,17 +653,21 @@ static void reductions_take_what_their_sentence_says(void) {
 int main(void) {
     RUN(operators_and_functions_compute_what_c_does);
     RUN(nan_goes_where_it_should_and_nowhere_else);
+    RUN(zeros_have_the_signs_that_ieee_754_gives_them);
     RUN(halves_round_to_even_and_ties_are_held);
     RUN(exact_arithmetic_has_no_bound);
     RUN(every_step_adds_its_rounding);
     RUN(what_may_jump_spans_both_results);
     RUN(errors_of_functions_are_those_of_the_document);
     RUN(bounds_of_functions_are_those_of_the_table);
+    RUN(what_is_beyond_f32_rounds_to_an_infinity_of_its_sign);
     RUN(rounded_is_what_d_stands_for_by_its_scale);
     RUN(bounds_cover_what_inputs_within_theirs_give);
     RUN(whole_results_are_modulo_2_to_32);
     RUN(whole_numbers_compare_exactly_however_large);
     RUN(a_large_whole_number_is_true);
+    RUN(each_member_of_a_unit_has_its_own_numbers);
+    RUN(an_exchanged_formula_draws_what_the_caller_s_row_and_column_have);
     RUN(philox_gives_its_published_vectors);
     RUN(halves_are_of_the_columns_they_say);
     RUN(pair_and_interleave_are_the_way_back);
