@@ -4724,7 +4724,7 @@ static gemmepi_status gemmepi__check_formula_desc(const gemmepi__formula_desc *d
   }
   return status;
 }
-/* Text to graph. The first mistake ends it, with a sentence that tells where. */
+/* A text that is parsed: its tokens, and the sentence that tells where the first mistake is. */
 
 typedef struct gemmepi__local {
   const char *name;
@@ -4837,8 +4837,7 @@ static int gemmepi__refuse_token(gemmepi__parser *p, const char *wanted) {
 static int gemmepi__want(gemmepi__parser *p, const char *sign, const char *wanted) {
   return gemmepi__take(p, sign) ? 0 : gemmepi__refuse_token(p, wanted);
 }
-
-/* >>nodes, with what is refused of them */
+/* What names and operations in a text become: nodes, with what is refused of them. */
 
 /* What is made now stands there, if it is not of a rule. */
 static void gemmepi__note_place(gemmepi__parser *p, size_t at) {
@@ -4971,8 +4970,7 @@ static int gemmepi__read_name(gemmepi__parser *p, size_t at, const char *name, s
   return gemmepi__refuse(p, at, "%.*s is not known here: no operand has that name, and no statement before this one assigns it",
     (int)(length > 60 ? 60 : length), name);
 }
-
-/* >>expressions */
+/* Expressions of a text become nodes. */
 
 static int gemmepi__expression(gemmepi__parser *p, int precedence);
 
@@ -5264,8 +5262,7 @@ static int gemmepi__expression(gemmepi__parser *p, int precedence) {
   p->depth -= precedence == 1;
   return x;
 }
-
-/* >>statements */
+/* Text to graph: statements, and what all of them must have done. The first mistake ends it. */
 
 /* An output: the number of the operand, or the last, D. */
 typedef struct gemmepi__assignment {

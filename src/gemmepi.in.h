@@ -53,6 +53,9 @@
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/simplify.h"
 #include "formula/operands.h"
+#include "formula/parser.h"
+#include "formula/nodes.h"
+#include "formula/expression.h"
 #include "formula/parse.h"
 #include "formula/print.h"
 #include "formula/derive.h"

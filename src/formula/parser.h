@@ -1,0 +1,121 @@
+/* A text that is parsed: its tokens, and the sentence that tells where the first mistake is. */
+#ifndef GEMMEPI_FORMULA_PARSER_H
+#define GEMMEPI_FORMULA_PARSER_H
+
+#include "operands.h"
+
+typedef struct gemmepi__local {
+    const char *name;
+    int16_t length, node, is_read;
+} gemmepi__local;
+
+typedef struct gemmepi__parser {
+    gemmepi__graph *graph;
+    const char *text;
+    size_t at, token; /* where the next character is, and where the last token began */
+    int depth;
+    int is_of_widths;    /* the mistake is one that may be none for an n of the other width */
+    const int16_t *rule; /* of a derivative's rule: the nodes of x, y, z, r and g; else NULL */
+    int local_count;
+    gemmepi__local locals[GEMMEPI__FORMULA_CHARACTERS / 4];
+} gemmepi__parser;
+
+enum { GEMMEPI__PLACE_TEXT = 64 };
+
+/* "desc.formula, line 2, column 17"; at -1: "desc.formula". */
+static const char *gemmepi__name_place(const char *text, int at, char place[GEMMEPI__PLACE_TEXT]) {
+    char line[24] = "";
+    int i, start = 0, lines = 1;
+    for (i = 0; i < at; i++)
+        if (text[i] == '\n')
+            lines++, start = i + 1;
+    if (lines > 1)
+        snprintf(line, sizeof line, "line %d, ", lines);
+    if (at < 0)
+        snprintf(place, GEMMEPI__PLACE_TEXT, "desc.formula");
+    else
+        snprintf(place, GEMMEPI__PLACE_TEXT, "desc.formula, %scolumn %d", line, at - start + 1);
+    return place;
+}
+
+/* Notes "desc.formula, column 17: " and the rest; -1. */
+GEMMEPI__PRINTF(3, 4)
+static int gemmepi__refuse(const gemmepi__parser *p, size_t at, const char *format, ...) {
+    char what[512], place[GEMMEPI__PLACE_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s", gemmepi__name_place(p->text, (int)at, place),
+                        what);
+    return -1;
+}
+
+/* >>tokens */
+
+/* Where the next token begins, over blanks and comments; of a comment that has no end where that begins. */
+static size_t gemmepi__next_token(const char *text, size_t at) {
+    const char *end;
+    for (;;) {
+        while (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r')
+            at++;
+        if (text[at] != '/' || (text[at + 1] != '/' && text[at + 1] != '*'))
+            return at;
+        if (text[at + 1] == '/') {
+            while (text[at] && text[at] != '\n')
+                at++;
+        } else {
+            end = strstr(text + at + 2, "*/");
+            if (!end)
+                return at;
+            at = (size_t)(end - text) + 2;
+        }
+    }
+}
+
+/* To the next token, whose place is noted. 0: a comment has no end. */
+static int gemmepi__skip_blanks(gemmepi__parser *p) {
+    p->at = p->token = gemmepi__next_token(p->text, p->at);
+    return p->text[p->at] != '/' || p->text[p->at + 1] != '*';
+}
+
+/* Takes this sign if it is the next token. */
+static int gemmepi__take(gemmepi__parser *p, const char *sign) {
+    size_t length = strlen(sign);
+    if (!gemmepi__skip_blanks(p) || strncmp(p->text + p->at, sign, length) != 0)
+        return 0;
+    p->at += length;
+    return 1;
+}
+
+/* What stands there, for a sentence. */
+static const char *gemmepi__found(const gemmepi__parser *p, char *room, size_t size) {
+    const char *at = p->text + p->token;
+    size_t length = gemmepi__name_length(at);
+    unsigned char c = (unsigned char)*at;
+    if (length == 0)
+        length = gemmepi__number_length(at);
+    if (c == 0)
+        snprintf(room, size, "the end");
+    else if (length)
+        snprintf(room, size, "%.*s", (int)(length > 60 ? 60 : length), at);
+    else if (c < 32 || c > 126)
+        snprintf(room, size, "the byte 0x%02x", c);
+    else
+        snprintf(room, size, "'%c'", c);
+    return room;
+}
+
+static int gemmepi__refuse_token(gemmepi__parser *p, const char *wanted) {
+    char room[72];
+    if (!gemmepi__skip_blanks(p))
+        return gemmepi__refuse(p, p->token, "a comment begins that has no end: */ is missing");
+    return gemmepi__refuse(p, p->token, "%s is not expected here, but %s",
+                           gemmepi__found(p, room, sizeof room), wanted);
+}
+
+static int gemmepi__want(gemmepi__parser *p, const char *sign, const char *wanted) {
+    return gemmepi__take(p, sign) ? 0 : gemmepi__refuse_token(p, wanted);
+}
+
+#endif
