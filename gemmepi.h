@@ -18486,8 +18486,7 @@ static void gemmepi__host_elementwise(const gemmepi__task *task, void *const poi
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 
 #ifndef GEMMEPI_NO_FORMULA
-/* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
- where the formula has reductions. */
+/* What the pass of a formula is made of, and how its kernel takes matrices: extents, strides, alignment. */
 
 #define GEMMEPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
 #define GEMMEPI__FORMULA_FEW_STEPS  4 /* rows that a thread takes */
@@ -18702,8 +18701,7 @@ static int gemmepi__formula_is_aligned(const gemmepi__placed_formula *placed, co
   return !f->reads_value || !source->c || source->applied ||
      gemmepi__formula_line_is_aligned(source, source->c, run, &line);
 }
-
-/* >>text */
+/* The CUDA text ahead of a formula's kernels. */
 
 static const char *gemmepi__formula_type(int dtype, int otherwise) {
   return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : otherwise))->name;
@@ -18778,8 +18776,8 @@ static void gemmepi__formula_reduce_prologue(gemmepi__text *text, const gemmepi_
   gemmepi__append(text, "\n#define GEMMEPI_SCALED 0x%llxull\n#define GEMMEPI_AMAX 0x%llxull\n",
     (unsigned long long)scaled, (unsigned long long)amax);
 }
-
-/* >>building */
+/* A formula over a finished product, or over any matrix, or over no v at all: kernels/formula_pass.cu, and formula_reduce.cu behind it
+ where the formula has reductions. */
 
 static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i, gemmepi__formula_pass *pass) {
   const gemmepi__formula_operand *o = &placed->formula->operands[i];
@@ -19054,8 +19052,7 @@ static double gemmepi__formula_pass_microseconds(const gemmepi_context *context,
     bytes *= 1.8; /* as the pass of compositions */
   return launches + bytes / gemmepi__memory_rate(context);
 }
-
-/* >>running */
+/* Runs of a formula's pass, and what it is in words. */
 
 static void *gemmepi__given(void *const *list, int i) {
   return list ? list[i] : NULL;
@@ -28809,6 +28806,9 @@ static void gemmepi__keep_by_text(gemmepi_context *context, const gemmepi__text_
 #endif
 GEMMEPI__OPTIMIZE_LITTLE_END
 /* What is launched around a product (around.h), in one run. */
+
+#ifndef GEMMEPI_NO_FORMULA
+#endif
 
 #ifndef GEMMEPI_NO_FORMULA
 /* >>a formula's pointers */

@@ -151,7 +151,10 @@ GEMMEPI__OPTIMIZE_LITTLE_END
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 
 #ifndef GEMMEPI_NO_FORMULA
+#include "elementwise/formula_shape.h"
+#include "elementwise/formula_prologue.h"
 #include "elementwise/formula_pass.h"
+#include "elementwise/formula_launch.h"
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "elementwise/reach.h"

@@ -10,7 +10,7 @@
 #include "../host/formula.h"
 #endif
 #include "formula_axes.h"
-#include "formula_pass.h"
+#include "formula_launch.h"
 #include "formula_regions.h"
 
 typedef struct gemmepi__elementwise_formula {

@@ -2,6 +2,9 @@
 #ifndef GEMMEPI_PRODUCT_RUN_AROUND_H
 #define GEMMEPI_PRODUCT_RUN_AROUND_H
 
+#ifndef GEMMEPI_NO_FORMULA
+#include "../elementwise/formula_launch.h"
+#endif
 #include "around.h"
 
 #ifndef GEMMEPI_NO_FORMULA

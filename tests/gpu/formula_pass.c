@@ -4,7 +4,7 @@
 #include "../unit/formula_cases.h"
 #include "device/create.h"
 #include "device/memory.h"
-#include "elementwise/formula_pass.h"
+#include "elementwise/formula_launch.h"
 
 static gemmepi_context *gpu;
 static int asked_count;

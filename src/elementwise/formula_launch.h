@@ -1,0 +1,115 @@
+/* Runs of a formula's pass, and what it is in words. */
+#ifndef GEMMEPI_ELEMENTWISE_FORMULA_LAUNCH_H
+#define GEMMEPI_ELEMENTWISE_FORMULA_LAUNCH_H
+
+#include "formula_pass.h"
+
+static void *gemmepi__given(void *const *list, int i) {
+    return list ? list[i] : NULL;
+}
+
+static gemmepi_status gemmepi__clear_formula_amax(const gemmepi_context *context,
+                                                  const gemmepi__formula_pass *pass,
+                                                  const gemmepi__formula_run *run, gemmepi_stream stream) {
+    int u, result = 0;
+    for (u = 0; u < pass->used_count && !result; u++) {
+        int i = pass->used[u];
+        if (pass->amax[i])
+            result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)run->amax[i], 0,
+                                                     pass->amax[i], (gemmepi__cu_stream)stream);
+    }
+    return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+}
+
+/* Returns the states of a place; NULL where there are none, as of reductions over nothing. */
+static void *gemmepi__states_of(const gemmepi__formula_pass *pass, char *states, int i) {
+    return states ? states + pass->state_offsets[i] : NULL;
+}
+
+static void gemmepi__point_operand(const gemmepi__formula_run *run, const gemmepi__formula_pass *pass, int i,
+                                   gemmepi__formula_place *place) {
+    if (pass->roles[i] == GEMMEPI__ROLE_NUMBER)
+        place->number = *(const double *)run->operands[i];
+    else if (pass->roles[i] == GEMMEPI__ROLE_POINTER)
+        place->data = run->operands[i];
+    else if (pass->roles[i] == GEMMEPI__ROLE_REDUCTION)
+        place->data = gemmepi__states_of(pass, (char *)run->states, i);
+    place->scale = pass->scaled[i] ? run->scales[i] : NULL;
+    place->amax = pass->amax[i] ? gemmepi__given(run->amax, i) : NULL;
+}
+
+static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__formula_pass_params *params) {
+    memcpy(&params->value.data, &run->value, sizeof(void *));
+    memcpy(&params->c.data, &run->c, sizeof(void *));
+    params->scale_a.data = run->scale_a;
+    params->scale_b.data = run->scale_b;
+    params->scale_c.data = run->scale_c;
+    params->device_alpha = run->device_alpha;
+    params->device_beta = run->device_beta;
+    params->alpha = run->alpha;
+    params->beta = run->beta;
+    params->uses_c = run->uses_c;
+}
+
+static gemmepi_status gemmepi__launch_formula_pass(const gemmepi_context *context,
+                                                   const gemmepi__formula_pass *pass,
+                                                   const gemmepi__formula_run *run, gemmepi_stream stream) {
+    gemmepi__strided_formula_params strided;
+    int u;
+    strided.pass = pass->params;
+    gemmepi__point_source(run, &strided.pass);
+    for (u = 0; u < pass->used_count; u++)
+        gemmepi__point_operand(run, pass, pass->used[u], &strided.pass.places[pass->used[u]]);
+    if (pass->is_strided)
+        strided.strides = pass->strides;
+    return gemmepi__launch_kernel(context, &pass->launch,
+                                  pass->is_strided ? (void *)&strided : (void *)&strided.pass, "the formula",
+                                  stream);
+}
+
+static gemmepi_status gemmepi__launch_reductions(const gemmepi_context *context,
+                                                 const gemmepi__formula_pass *pass,
+                                                 const gemmepi__formula_run *run, gemmepi_stream stream) {
+    gemmepi__formula_reduce_params params = pass->reduce_params;
+    gemmepi__formula_place place;
+    int u;
+    for (u = 0; u < pass->used_count; u++) {
+        int i = pass->used[u];
+        if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+            continue;
+        gemmepi__point_operand(run, pass, i, &place);
+        params.reductions[i].states = place.data;
+        params.reductions[i].out = run->operands[i];
+        params.reductions[i].scale = place.scale;
+        params.reductions[i].amax = place.amax;
+    }
+    return gemmepi__launch_kernel(context, &pass->finish, &params, "a formula's reductions", stream);
+}
+
+static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context,
+                                                const gemmepi__formula_pass *pass,
+                                                const gemmepi__formula_run *run, gemmepi_stream stream) {
+    gemmepi_status status = gemmepi__clear_formula_amax(context, pass, run, stream);
+    if (!status && pass->launch.function)
+        status = gemmepi__launch_formula_pass(context, pass, run, stream);
+    if (!status && pass->finish.function)
+        status = gemmepi__launch_reductions(context, pass, run, stream);
+    return status;
+}
+
+/* >>in words */
+
+/* before: what it does before the formula */
+static void gemmepi__explain_formula_pass(gemmepi__text *text, const gemmepi__formula_pass *pass,
+                                          const char *before) {
+    if (pass->launch.function)
+        gemmepi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once%s\n",
+                        pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
+                        pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)",
+                        pass->is_strided ? ", by strides" : "");
+    if (pass->finish.function)
+        gemmepi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
+                        pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
+}
+
+#endif
