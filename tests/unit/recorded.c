@@ -5,6 +5,7 @@
    looked at. A change that is meant to choose otherwise is looked at line by line, measured, and written down anew by --write; TEXT shows
    the lines that begin with it, as they are now. */
 #include "fake_operations.h"
+#include "formula_cases.h"
 
 #define RECORD "tests/unit/recorded.txt"
 
@@ -114,13 +115,9 @@ static const char *recorded_line(const char *now, size_t *length) {
     return at;
 }
 
-static void end_line(gemmepi_context *context) {
+static void compare_line(void) {
     const char *was;
     size_t length;
-    gemmepi__append(&line, " | compiled %016llx", (gemmepi__ull)compiled);
-    gpu.watch = NULL, gpu.reads = NULL;
-    gemmepi_destroy(context);
-    gpu.other_arch = 0;
     lines++;
     CHECK(!gemmepi__text_is_cut(&line), "a line is too long");
     if (shown && strncmp(line_data, shown, strlen(shown)) == 0)
@@ -135,6 +132,14 @@ static void end_line(gemmepi_context *context) {
     differ++;
     CHECK(0, "another choice than is recorded:\n    is  %s\n    was %.*s", line_data, was ? (int)length : 4,
           was ? was : "none");
+}
+
+static void end_line(gemmepi_context *context) {
+    gemmepi__append(&line, " | compiled %016llx", (gemmepi__ull)compiled);
+    gpu.watch = NULL, gpu.reads = NULL;
+    gemmepi_destroy(context);
+    gpu.other_arch = 0;
+    compare_line();
 }
 
 static void append_plan(const gemmepi_plan *plan) {
@@ -373,6 +378,90 @@ static void products_are_planned_as_recorded(void) {
                  (gemmepi__ull)desc.epilogue);
         record_product(arch, name, &desc, &args);
     }
+}
+
+/* >>texts of formulas */
+
+static uint64_t hash_of(const char *text) {
+    return gemmepi__hash(text, strlen(text));
+}
+
+/* The kernels' code of a formula, for each accumulator and order. */
+static void append_code(const char *text) {
+    static const struct {
+        gemmepi_dtype accumulator, d;
+        int exchanged;
+    } kinds[] = {{GEMMEPI_F32, GEMMEPI_F32, 0},
+                 {GEMMEPI_F32, GEMMEPI_BF16, 0},
+                 {GEMMEPI_F32, GEMMEPI_F32, 1},
+                 {GEMMEPI_F64, GEMMEPI_F64, 0},
+                 {GEMMEPI_I32, GEMMEPI_I32, 0}};
+    static char code[1 << 16];
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    size_t i;
+    for (i = 0; i < GEMMEPI__COUNT(kinds); i++) {
+        gemmepi__text out = gemmepi__text_in(code, sizeof code);
+        gemmepi__formula_desc desc =
+            desc_of(text, operands, operands_of(text, operands), kinds[i].accumulator, kinds[i].d);
+        gemmepi__formula *f;
+        desc.exchanged = kinds[i].exchanged;
+        if (gemmepi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK) {
+            gemmepi__emit_formula(&out, f);
+            gemmepi__append(&line, " %d of %08x", (int)out.length, (unsigned)hash_of(code));
+            freed(f);
+        } else {
+            gemmepi__append(&line, " refused");
+        }
+    }
+}
+
+/* The gradient of all that it reads, and the operands that the gradient has. */
+static void append_gradient(const char *text) {
+    static char gradient[1 << 14], names[400];
+    static gemmepi_operand derived[80];
+    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_derive_desc desc;
+    int i, count, with_saved;
+    memset(&desc, 0, sizeof desc);
+    desc.formula = text;
+    desc.operands = operands, desc.operand_count = operands_of(text, operands);
+    strcpy(names, has_word(text, "v") ? "v" : "");
+    for (i = 0; i < desc.operand_count; i++)
+        if (operands[i].dtype == GEMMEPI_DTYPE_DEFAULT && !operands[i].output)
+            strcat(strcat(names, names[0] ? "," : ""), operands[i].name);
+    desc.wrt = names;
+    for (with_saved = 0; with_saved < 2; with_saved++) {
+        desc.saved = with_saved ? names : NULL;
+        gemmepi__append(&line, " |");
+        if (!gemmepi_derive(&desc, gradient, sizeof gradient)) {
+            gemmepi__append(&line, " refused");
+            continue;
+        }
+        count = gemmepi_derive_operands(&desc, derived, 80);
+        gemmepi__append(&line, " %d of %08x:", (int)strlen(gradient), (unsigned)hash_of(gradient));
+        for (i = 0; i < count; i++)
+            gemmepi__append(&line, " %s.%d.%d.%d%d%d", derived[i].name, derived[i].kind, derived[i].dtype,
+                            derived[i].output, derived[i].accumulate, derived[i].amax);
+    }
+}
+
+/* Of the corpus of formula_fuzz.c. */
+static void formulas_are_written_as_recorded(void) {
+    FILE *file = fopen("tests/unit/formula_corpus.txt", "r");
+    static char text[8192];
+    int i;
+    CHECK(file != NULL, "there is no corpus");
+    for (i = 0; file && fgets(text, sizeof text, file); i++) {
+        text[strcspn(text, "\n")] = 0;
+        line = gemmepi__text_in(line_data, sizeof line_data);
+        gemmepi__append(&line, "text %d, %08x:", i, (unsigned)hash_of(text));
+        append_code(text);
+        append_gradient(text);
+        compare_line();
+    }
+    if (file)
+        fclose(file);
 }
 
 /* >>formulas */
@@ -653,6 +742,7 @@ int main(int argc, char **argv) {
     if (!written)
         read_record();
     RUN(products_are_planned_as_recorded);
+    RUN(formulas_are_written_as_recorded);
     RUN(formulas_are_planned_as_recorded);
     RUN(grouped_products_are_planned_as_recorded);
     RUN(layers_are_planned_as_recorded);
