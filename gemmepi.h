@@ -5780,7 +5780,7 @@ static void gemmepi__add_output(gemmepi__printer *p, const char *before, const c
   output->node = node;
   output->reduction = reduction;
 }
-/* Gradients of formulas, in reverse mode on the graph, as formulas. */
+/* What a derivation is asked for: a formula, and names. */
 
 enum { GEMMEPI__OF_VALUE = GEMMEPI__RESULT + 1, GEMMEPI__DERIVED_NAMES = 2 * GEMMEPI__FORMULA_OPERANDS + 2 };
 
@@ -5938,8 +5938,7 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
   d->graph.most = GEMMEPI__GRAPH_NODES; /* of which the gradient need not have all */
   return status;
 }
-
-/* >>the sweep */
+/* Gradients in reverse mode on the graph: each node passes on what has come together for it. */
 
 static gemmepi_status gemmepi__refuse_size(void) {
   return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -6133,8 +6132,7 @@ static void gemmepi__mark_dependent(gemmepi__derivation *d) {
         d->depends[i] = 1;
   }
 }
-
-/* >>the gradient as a list of outputs */
+/* Gradients of formulas as formulas: a list of outputs. */
 
 static int gemmepi__adjoint_of(gemmepi__derivation *d, int which) {
   const gemmepi__node *nodes = d->graph.nodes;
@@ -6360,8 +6358,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
     (gemmepi__ull)out.length, GEMMEPI__FORMULA_CHARACTERS);
   return 0;
 }
-
-/* >>its operands */
+/* The operands of a gradient. */
 
 /* Names of this thread's last list. */
 static GEMMEPI__THREAD_LOCAL char gemmepi__derived_names[GEMMEPI__DERIVED_NAMES][GEMMEPI__FORMULA_NAME + 4];

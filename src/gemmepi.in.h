@@ -58,7 +58,10 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/expression.h"
 #include "formula/parse.h"
 #include "formula/print.h"
+#include "formula/derivation.h"
+#include "formula/sweep.h"
 #include "formula/derive.h"
+#include "formula/derived_operands.h"
 GEMMEPI__OPTIMIZE_LITTLE_END
 #include "formula/formula.h"
 GEMMEPI__OPTIMIZE_LITTLE_BEGIN

@@ -4,7 +4,7 @@
 #ifndef GEMMEPI_LINEAR_FORMULA_H
 #define GEMMEPI_LINEAR_FORMULA_H
 
-#include "../formula/derive.h"
+#include "../formula/derived_operands.h"
 #include "matrices.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef GEMMEPI_TESTS_FORMULA_CASES_H
 #define GEMMEPI_TESTS_FORMULA_CASES_H
 
-#include "formula/derive.h"
+#include "formula/derived_operands.h"
 #include "formula/emit.h"
 #include "../formula_bounds.h"
 #include "formula/key.h"
