@@ -143,18 +143,18 @@ static void a_row_alone_is_planned_as_it_is_among_others(void) {
 /* Operands by letters: b a bias, q one by rows, r s matrices, z one that is stored, h a half, w of both halves, t a table, k a scalar, g sums
    of columns, o sums of rows. */
 static void list_letters(const char *letters, gemmepi_operand *operands) {
-    static const char all[] = "bqrszhwtkgo";
-    static const char *const own[] = {"b", "q", "r", "s", "z", "h", "w", "t", "k", "g", "o"};
+    static const char all[] = "bqrszhwtkgoyf";
+    static const char *const own[] = {"b", "q", "r", "s", "z", "h", "w", "t", "k", "g", "o", "y", "f"};
     int i;
     for (i = 0; letters[i]; i++) {
         char letter = letters[i];
         memset(&operands[i], 0, sizeof operands[i]);
         operands[i].name = own[strchr(all, letter) - all];
-        operands[i].kind = strchr("bg", letter)   ? GEMMEPI_PER_COLUMN
+        operands[i].kind = strchr("bgf", letter)  ? GEMMEPI_PER_COLUMN
                            : strchr("qo", letter) ? GEMMEPI_PER_ROW
                            : letter == 'k'        ? GEMMEPI_SCALAR
                                                   : GEMMEPI_FULL;
-        operands[i].output = strchr("zgo", letter) != NULL;
+        operands[i].output = strchr("zgoyf", letter) != NULL;
         operands[i].width = letter == 'h'   ? GEMMEPI_WIDTH_HALF
                             : letter == 'w' ? GEMMEPI_WIDTH_DOUBLE
                                             : GEMMEPI_WIDTH_N;
@@ -225,6 +225,13 @@ static const said_case said_cases[] = {
     {"d = v; g = column_max(d)", "g", ANY_FORMULA},
     {"d = silu(v); g = column_sum(d)", "g", ANY_FORMULA}, /* BGRAD is of gradients */
     {"d = v * row", "", ANY_FORMULA},
+    {"z = v + b; y = v + b; d = silu(v + b)", "zyb", ANY_FORMULA},
+    {"d = v * d_silu(r); g = column_sum(d); f = column_sum(d)", "rgf", ANY_FORMULA},
+    {"d = v > 1 ? r : 0", "r", ANY_FORMULA},
+    {"d = v > 0 ? r : 1", "r", ANY_FORMULA},
+    {"d = leaky_relu(v, v)", "", ANY_FORMULA},
+    {"d = leaky_relu(v, 0.25) + leaky_relu(v, 0.5)", "", ANY_FORMULA},
+    {"d = max(0.5, v)", "", ANY_FORMULA},
 };
 
 static gemmepi_matmul_desc said_product(const said_case *c, gemmepi_operand *operands) {

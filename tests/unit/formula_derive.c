@@ -641,6 +641,73 @@ static void gradients_are_as_short_as_their_values_allow(void) {
         "t1 = left(r);\nq = pair(left(v) * t1, right(v) + 1);\nt2 = right(q);\nd_v = pair(dy * tanh(t2) * t1, dy * left(q) * d_tanh(t2))");
 }
 
+static void an_input_with_either_period_has_no_gradient(void) {
+    int which;
+    for (which = 0; which < 2; which++) {
+        gemmepi_derive_desc desc;
+        c.count = operands_of("d = v * r", c.operands);
+        *(which ? &c.operands[0].column_period : &c.operands[0].row_period) = 4;
+        desc = derive_desc("d = v * r");
+        desc.wrt = "r", desc.saved = NULL;
+        CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) == 0 && strstr(gemmepi_last_error(), "periods"),
+              "%s", gemmepi_last_error());
+    }
+}
+
+static void a_name_leaves_room_for_what_a_gradient_puts_before_it(void) {
+    char name[80], text[100];
+    int length, is_derived;
+    for (length = GEMMEPI__FORMULA_NAME - 5; length <= GEMMEPI__FORMULA_NAME; length++) {
+        gemmepi_derive_desc desc;
+        gemmepi_operand operand;
+        memset(&operand, 0, sizeof operand);
+        memset(name, 'x', sizeof name), name[length] = 0;
+        operand.name = name, operand.kind = GEMMEPI_FULL;
+        snprintf(text, sizeof text, "d = v * %s", name);
+        memset(&desc, 0, sizeof desc);
+        desc.formula = text, desc.operands = &operand, desc.operand_count = 1, desc.wrt = "v";
+        is_derived = gemmepi_derive(&desc, c.text, sizeof c.text) != 0;
+        CHECK(is_derived == (length + 3 <= GEMMEPI__FORMULA_NAME), "%d characters: %s", length,
+              gemmepi_last_error());
+    }
+}
+
+/* A result that is read becomes an input, whose amax and sums are no longer asked for; numbers on the host say nothing of a type. */
+static void an_operand_that_a_gradient_reads_is_an_input(void) {
+    gemmepi_operand operands[3];
+    gemmepi_derive_desc desc;
+    gemmepi_tensor tensor;
+    int count, i, seen = 0;
+    memset(&tensor, 0, sizeof tensor);
+    tensor.dtype = GEMMEPI_F16;
+    memset(operands, 0, sizeof operands);
+    operands[0].name = "o", operands[0].kind = GEMMEPI_FULL, operands[0].output = 1, operands[0].amax = 1;
+    operands[0].accumulate = 0, operands[0].dtype = GEMMEPI_E4M3,
+    operands[0].scale.mode = GEMMEPI_SCALE_TENSOR;
+    operands[1].name = "k", operands[1].kind = GEMMEPI_NUMBER, operands[1].dtype = GEMMEPI_F64;
+    operands[2].name = "r", operands[2].kind = GEMMEPI_FULL, operands[2].dtype = GEMMEPI_F16;
+    memset(&desc, 0, sizeof desc);
+    desc.formula = "o = exp(v); d = o * k * r", desc.operands = operands, desc.operand_count = 3;
+    desc.wrt = "v, r, k", desc.saved = "o, r, k";
+    count = gemmepi_derive_operands(&desc, c.derived, 80);
+    CHECK(count > 0, "%s", gemmepi_last_error());
+    for (i = 0; i < count; i++) {
+        const gemmepi_operand *o = &c.derived[i];
+        seen +=
+            strcmp(o->name, "o") == 0 && !o->output && !o->amax && !o->accumulate && o->dtype == GEMMEPI_E4M3;
+        seen += 10 * (strcmp(o->name, "d_r") == 0 && o->output && o->kind == GEMMEPI_FULL &&
+                      o->dtype == GEMMEPI_F16);
+        seen += 100 * (strcmp(o->name, "d_k") == 0 && o->output && o->kind == GEMMEPI_SCALAR && !o->dtype);
+    }
+    CHECK(seen == 111, "%d of them", seen);
+    operands[2].tensor = &tensor, operands[2].dtype = GEMMEPI_DTYPE_DEFAULT;
+    count = gemmepi_derive_operands(&desc, c.derived, 80);
+    for (i = 0; i < count; i++)
+        CHECK(strcmp(c.derived[i].name, "d_r") != 0 || !c.derived[i].dtype, "of a tensor: type %d",
+              (int)c.derived[i].dtype);
+    CHECK(count > 0, "%s", gemmepi_last_error());
+}
+
 /* A formula in which each line has two choices of the line before. Its gradient is there, or too long. */
 static void check_chain(const char *around, int count) {
     char text[8192];
@@ -815,6 +882,9 @@ int main(void) {
     RUN(ties_and_bends_have_the_slopes_that_are_told);
     RUN(the_gradient_of_what_is_not_taken_stays_0_in_halves);
     RUN(gradients_are_as_short_as_their_values_allow);
+    RUN(an_input_with_either_period_has_no_gradient);
+    RUN(a_name_leaves_room_for_what_a_gradient_puts_before_it);
+    RUN(an_operand_that_a_gradient_reads_is_an_input);
     RUN(chains_of_choices_are_derived_at_once);
     RUN(operands_of_a_gradient_are_listed);
     RUN(results_that_are_read_become_inputs);

@@ -570,6 +570,21 @@ static void descs_that_do_not_hold_are_refused(void) {
 
 /* >>what is kept */
 
+static void a_name_may_have_60_characters(void) {
+    static const char name[] = "a23456789012345678901234567890123456789012345678901234567890";
+    char text[100];
+    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi_operand operand;
+    gemmepi__formula_desc desc;
+    gemmepi__formula *formula;
+    memset(&operand, 0, sizeof operand);
+    operand.name = name, operand.kind = GEMMEPI_FULL;
+    snprintf(text, sizeof text, "d = v + %s", name);
+    desc = desc_of(text, &operand, 1, GEMMEPI_F32, GEMMEPI_F32);
+    CHECK(gemmepi__parse_formula(&allocator, &desc, &formula) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    freed(formula);
+}
+
 static void defaults_of_types_are_as_they_are_told(void) {
     gemmepi_operand o[4];
     gemmepi__formula_desc desc;
@@ -750,6 +765,7 @@ int main(void) {
     RUN(whole_results_take_what_whole_numbers_have);
     RUN(limits_are_as_they_are_told);
     RUN(descs_that_do_not_hold_are_refused);
+    RUN(a_name_may_have_60_characters);
     RUN(defaults_of_types_are_as_they_are_told);
     RUN(short_forms_are_for_what_is_stored_in_16_bits);
     RUN(the_width_of_d_is_that_of_what_it_is_assigned);
