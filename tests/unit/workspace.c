@@ -348,6 +348,35 @@ static void default_streams_that_are_one_share_a_workspace_and_others_do_not(voi
     nothing_is_left();
 }
 
+static void a_block_is_of_one_stream_thread_and_use(void) {
+    static const uintptr_t handles[] = {0, GEMMEPI__CU_STREAM_PER_THREAD, 0x5000, 0x6000};
+    gemmepi__stream_key keys[10];
+    gemmepi__block block;
+    int i, j, count = 0;
+    memset(&block, 0, sizeof block);
+    for (i = 0; i < 4; i++) {
+        keys[count++] = gemmepi__key_of_stream((gemmepi_stream)handles[i]);
+        keys[count++] = gemmepi__key_beside((gemmepi_stream)handles[i]);
+    }
+    keys[count] = keys[2], keys[count++].thread += 1;
+    keys[count] = keys[2], keys[count++].numbered_by += 8;
+    for (i = 0; i < count; i++)
+        for (j = 0; j < count; j++) {
+            block.stream = keys[i];
+            CHECK(gemmepi__is_of_stream(&block, keys[j]) == (i == j), "%d and %d", i, j);
+        }
+    block.stream = gemmepi__key_of_stream((gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_LEGACY);
+    CHECK(gemmepi__is_of_stream(&block, keys[0]), "the legacy stream is NULL's");
+}
+
+static void a_workspace_of_the_caller_s_is_a_multiple_of_256(void) {
+    uintptr_t off;
+    for (off = 0; off <= 512; off++)
+        CHECK((gemmepi__check_given_workspace((void *)(0x1000 + off), 100, 100) == GEMMEPI_OK) ==
+                  (off % 256 == 0),
+              "%d bytes", (int)off);
+}
+
 /* >>element-wise operations */
 
 static void an_elementwise_workspace_that_the_device_has_no_memory_for_is_an_error(void) {
@@ -517,6 +546,8 @@ int main(void) {
     RUN(the_blocks_of_growing_problems_are_less_than_four_times_the_largest);
     RUN(a_block_is_as_large_as_it_must_be_where_there_is_no_memory_for_more);
     RUN(default_streams_that_are_one_share_a_workspace_and_others_do_not);
+    RUN(a_block_is_of_one_stream_thread_and_use);
+    RUN(a_workspace_of_the_caller_s_is_a_multiple_of_256);
     RUN(an_elementwise_workspace_that_the_device_has_no_memory_for_is_an_error);
     RUN(an_elementwise_run_without_workspace_launches_nothing);
     RUN(a_one_shot_elementwise_call_does_not_allocate_while_capturing);
