@@ -589,10 +589,69 @@ static void grouped_products_are_planned_as_recorded(void) {
 
 /* >>layers */
 
+/* A factor's scale, and where those of its items are. */
+static void scale_factor(gemmepi_matrix *matrix, int has_items, int64_t outer) {
+    matrix->scale.mode = (gemmepi_scale_mode)below(5);
+    if (matrix->scale.mode && has_items && below(4))
+        matrix->scale.batch_stride = matrix->scale.mode != GEMMEPI_SCALE_TENSOR ? 1 << 20
+                                     : below(3)                                 ? 1 + 6 * below(2)
+                                                                                : outer;
+}
+
+/* Layers of the kinds that are drawn at first, and of orders, batches, scales and gradients of every kind. */
+static void vary_layer(gemmepi_linear_desc *desc, gemmepi_linear_args *args) {
+    int gated = (desc->activation & GEMMEPI_GATED) != 0, is_fp8 = below(2), shares_b, shares_a;
+    if (!gated && below(2))
+        desc->activation = below(2) ? GEMMEPI_RELU : GEMMEPI_LEAKY_RELU;
+    if (desc->activation == GEMMEPI_LEAKY_RELU && below(2))
+        desc->has_parameter = 1, desc->activation_parameter = 0.5;
+    desc->batch = below(2) ? 3 : 0;
+    desc->alignment = below(4) ? 0 : 4;
+    desc->order = desc->batch || below(3) ? GEMMEPI_ROW_MAJOR : GEMMEPI_COLUMN_MAJOR;
+    desc->m = (desc->m + 15) / 16 * 16, desc->n = (desc->n + 15) / 16 * 16,
+    desc->k = (desc->k + 15) / 16 * 16;
+    if (!gated && below(3) == 0)
+        desc->activation = GEMMEPI_NONE, desc->has_parameter = 0, desc->activation_parameter = 0,
+        desc->flags &= ~(GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
+    if (below(3) == 0 && desc->flags & (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB))
+        desc->flags &= ~GEMMEPI_LINEAR_DBIAS;
+    desc->flags |= below(4) ? 0 : GEMMEPI_BATCH_INVARIANT;
+    if (!(desc->flags & GEMMEPI_BATCH_INVARIANT))
+        desc->a.transposed = below(3) == 0, desc->b.transposed = below(3) == 0;
+    shares_b = below(2), shares_a = !shares_b && below(3) == 0;
+    if (desc->batch) {
+        desc->a.batch_stride = shares_a ? 0 : desc->m * desc->k + 16 * below(2);
+        desc->da.batch_stride = shares_a && below(2) ? 0 : desc->m * desc->k;
+        desc->b.batch_stride = desc->db.batch_stride = shares_b ? 0 : desc->n * desc->k;
+        desc->bias.batch_stride = desc->dbias.batch_stride = shares_b ? 0 : desc->n;
+        desc->y.batch_stride = desc->preact.batch_stride = desc->m * desc->n;
+        desc->dy.batch_stride = below(4) ? desc->m * desc->n : 0;
+    } else {
+        desc->a.batch_stride = desc->y.batch_stride = desc->preact.batch_stride = desc->dy.batch_stride =
+            desc->da.batch_stride = 0;
+    }
+    if (desc->activation == GEMMEPI_RELU)
+        memset(&desc->preact, 0, sizeof desc->preact),
+            desc->preact.batch_stride = desc->batch ? desc->m * ((desc->n + 127) / 128 * 128) : 0;
+    if (below(4) == 0)
+        desc->dy.dtype = GEMMEPI_E4M3, desc->dy.scale.mode = GEMMEPI_SCALE_TENSOR;
+    if (is_fp8) {
+        desc->a.dtype = GEMMEPI_E4M3;
+        scale_factor(&desc->a, desc->batch && !shares_a, desc->m);
+        scale_factor(&desc->b, desc->batch && !shares_b, desc->n);
+    }
+    args->scale_a = desc->a.scale.mode ? (float *)place(20) : NULL;
+    args->scale_b = desc->b.scale.mode ? (float *)place(21) : NULL;
+    args->scale_dy = desc->dy.scale.mode ? (float *)place(22) : NULL;
+    args->bias = desc->flags & GEMMEPI_LINEAR_BIAS ? place(3) : NULL;
+    args->preact = desc->flags & GEMMEPI_LINEAR_SAVED ? place(4) : NULL;
+    args->dbias = desc->flags & GEMMEPI_LINEAR_DBIAS ? place(8) : NULL;
+}
+
 static void layers_are_planned_as_recorded(void) {
     int i;
     state = 4;
-    for (i = 0; i < 60; i++) {
+    for (i = 0; i < 180; i++) {
         int arch = archs[i % (int)GEMMEPI__COUNT(archs)], backward = i % 3 != 0, gated = below(3) == 0;
         gemmepi_context *context = open_recorded(arch);
         gemmepi_linear_desc desc;
@@ -616,6 +675,8 @@ static void layers_are_planned_as_recorded(void) {
         args.db = desc.flags & GEMMEPI_LINEAR_DB ? place(7) : NULL;
         args.dbias = place(8);
         args.workspace = place(11), args.workspace_size = (size_t)1 << 40;
+        if (i >= 60)
+            vary_layer(&desc, &args);
         gemmepi__append(&line, "layer %d on %d, %s, %dx%dx%d, flags 0x%llx, activation 0x%llx:", i, arch,
                         backward ? "backward" : "forward", (int)desc.m, (int)desc.n, (int)desc.k,
                         (gemmepi__ull)desc.flags, (gemmepi__ull)desc.activation);
