@@ -37,37 +37,37 @@ enum {
 /* >>which there are */
 
 /* own: the problem as the kernel has it */
-static int candidates_has_shape(const gemmepi_context *context, const gemmepi__problem *own,
-                                const gemmepi__candidate *c) {
-    const gemmepi__engine *engine = gemmepi__engines[c->engine];
-    return c->shape < engine->shapes && engine->estimate(context, own, c) < GEMMEPI__NEVER;
+static int candidates_has_shape(const gemmepi_context *context, const gpi__problem *own,
+                                const gpi__candidate *c) {
+    const gpi__engine *engine = gpi__engines[c->engine];
+    return c->shape < engine->shapes && engine->estimate(context, own, c) < GPI__NEVER;
 }
 
 /* Whether a candidate that was enumerated is timed. */
-static int candidates_is_timed(const gemmepi__candidate *c, double least, double operations) {
+static int candidates_is_timed(const gpi__candidate *c, double least, double operations) {
     return !c->refusal && c->microseconds <= CANDIDATES_SLOW + CANDIDATES_FACTOR * least &&
            (c->route != GEMMEPI_ROUTE_PLAIN || operations <= CANDIDATES_PLAIN_OPERATIONS);
 }
 
 /* Those to be timed, into list; their number. */
-static int candidates_list(const gemmepi_context *context, const draw_problem *p,
-                           const gemmepi__problem *problem, gemmepi__candidate *list) {
-    gemmepi__candidates all;
-    gemmepi__problem own;
-    const gemmepi__candidate *least;
+static int candidates_list(const gemmepi_context *context, const draw_problem *p, const gpi__problem *problem,
+                           gpi__candidate *list) {
+    gpi__candidates all;
+    gpi__problem own;
+    const gpi__candidate *least;
     int count = 0, i;
     memset(&all, 0, sizeof all);
-    gemmepi__enumerate(context, problem, gemmepi__may_be_applied(problem), &all);
-    least = gemmepi__least(&all);
+    gpi__enumerate(context, problem, gpi__may_be_applied(problem), &all);
+    least = gpi__least(&all);
     for (i = 0; least && i < all.count; i++) {
-        gemmepi__candidate one = all.list[i];
+        gpi__candidate one = all.list[i];
         if (!candidates_is_timed(&one, least->microseconds, draw_operations(p)))
             continue;
         list[count++] = one;
         if (one.route != GEMMEPI_ROUTE_FUSED)
             continue;
-        gemmepi__pack_views(problem, one.copies, &own);
-        for (one.shape = 0; one.shape < CANDIDATES_MOST && count < CANDIDATES_MOST - GEMMEPI__MOST_CANDIDATES;
+        gpi__pack_views(problem, one.copies, &own);
+        for (one.shape = 0; one.shape < CANDIDATES_MOST && count < CANDIDATES_MOST - GPI__MOST_CANDIDATES;
              one.shape++)
             if (one.shape != all.list[i].shape && candidates_has_shape(context, &own, &one))
                 list[count++] = one;
@@ -76,25 +76,25 @@ static int candidates_list(const gemmepi_context *context, const draw_problem *p
 }
 
 /* As gemmepi has it inside; 0 where it is refused. */
-static int candidates_problem(const draw_problem *p, gemmepi__problem *problem) {
+static int candidates_problem(const draw_problem *p, gpi__problem *problem) {
     gemmepi_matmul_desc desc = draw_desc(p);
-    return gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, problem) == GEMMEPI_OK;
+    return gpi__normalise(&desc, GPI__DEFAULT_ALIGNMENT, problem) == GEMMEPI_OK;
 }
 
 /* A plan by the candidate, or NULL. */
-static gemmepi_plan *candidates_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                      const gemmepi__candidate *candidate) {
-    gemmepi__matmul_plan *plan = gemmepi__new_plan(context, problem);
-    gemmepi__entry entry;
+static gemmepi_plan *candidates_build(gemmepi_context *context, const gpi__problem *problem,
+                                      const gpi__candidate *candidate) {
+    gpi__matmul_plan *plan = gpi__new_plan(context, problem);
+    gpi__entry entry;
     gemmepi_status status;
     if (!plan)
         return NULL;
-    status = gemmepi__enter_relaxed(context, &entry);
+    status = gpi__enter_relaxed(context, &entry);
     if (!status) {
-        gemmepi__lock(&context->build_lock);
-        status = gemmepi__build_by(plan, candidate->route, candidate);
-        gemmepi__unlock(&context->build_lock);
-        gemmepi__leave_relaxed(context, &entry);
+        gpi__lock(&context->build_lock);
+        status = gpi__build_by(plan, candidate->route, candidate);
+        gpi__unlock(&context->build_lock);
+        gpi__leave_relaxed(context, &entry);
     }
     if (!status)
         return &plan->base;
@@ -114,8 +114,8 @@ static void *candidates_compile_some(void *argument) {
     const candidates_work *w = argument;
     int row, i;
     for (row = w->from + w->first; row < w->to; row += CANDIDATES_THREADS) {
-        gemmepi__candidate list[CANDIDATES_MOST];
-        gemmepi__problem problem;
+        gpi__candidate list[CANDIDATES_MOST];
+        gpi__problem problem;
         draw_problem p;
         int attempt = 0, count;
         if (!draw(w->seed, row, &attempt, &p) || !candidates_problem(&p, &problem))

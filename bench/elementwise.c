@@ -250,7 +250,7 @@ static const gemmepi_dtype floats[] = {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_BF16};
 typedef struct recipe {
     const form *form;
     bench_kind kind;
-    const gemmepi__activation_row *activation;
+    const gpi__activation_row *activation;
     gemmepi_dtype from, to;
 } recipe;
 
@@ -546,11 +546,11 @@ static void add_form(bench_list *list, const form *f, bench_kind kind) {
     int i, j;
     r.form = f;
     r.kind = kind;
-    for (j = 0; j < COUNT(gemmepi__activations); j++)
+    for (j = 0; j < COUNT(gpi__activations); j++)
         for (i = 0; i < (f->from ? 1 : COUNT(floats)); i++) {
             r.from = f->from ? f->from : floats[i];
             r.to = f->from ? f->to : floats[i];
-            r.activation = &gemmepi__activations[j];
+            r.activation = &gpi__activations[j];
             if (f->activations & BIT(r.activation->code))
                 add_row(list, &r);
         }

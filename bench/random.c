@@ -508,8 +508,8 @@ static double random_median(const race *r) {
 }
 
 /* The candidate's median in a mode; 0 where it does not run. */
-static double random_time_candidate(bench *b, random_work *w, race *r, const gemmepi__problem *problem,
-                                    const gemmepi__candidate *candidate, int mode) {
+static double random_time_candidate(bench *b, random_work *w, race *r, const gpi__problem *problem,
+                                    const gpi__candidate *candidate, int mode) {
     gemmepi_plan *ours = w->plans[RACE_OURS];
     double median = 0;
     w->plans[RACE_OURS] = candidates_build(b->context, problem, candidate);
@@ -522,8 +522,8 @@ static double random_time_candidate(bench *b, random_work *w, race *r, const gem
 }
 
 /* All in graphs, then those near the fastest in bursts. */
-static void random_time_candidates(bench *b, random_work *w, race *r, const gemmepi__problem *problem,
-                                   const gemmepi__candidate *list, candidates_row *lines, int count) {
+static void random_time_candidates(bench *b, random_work *w, race *r, const gpi__problem *problem,
+                                   const gpi__candidate *list, candidates_row *lines, int count) {
     double best = 0;
     int i;
     for (i = 0; i < count; i++) {
@@ -538,9 +538,9 @@ static void random_time_candidates(bench *b, random_work *w, race *r, const gemm
 
 static int random_measure_candidates(bench *b, random_work *w, const random_wishes *wishes, int row) {
     static race r;
-    gemmepi__candidate list[CANDIDATES_MOST];
+    gpi__candidate list[CANDIDATES_MOST];
     candidates_row lines[CANDIDATES_MOST];
-    gemmepi__problem problem;
+    gpi__problem problem;
     int count, i;
     if (!random_open_tensors(b, w) || !candidates_problem(&w->problem, &problem))
         return 0;
@@ -549,9 +549,9 @@ static int random_measure_candidates(bench *b, random_work *w, const random_wish
     count = candidates_list(b->context, &w->problem, &problem, list);
     memset(lines, 0, sizeof lines);
     for (i = 0; i < count; i++) {
-        const gemmepi__candidate *c = &list[i];
+        const gpi__candidate *c = &list[i];
         lines[i].seed = wishes->seed, lines[i].row = row;
-        snprintf(lines[i].route, sizeof lines[i].route, "%s", gemmepi__route_names[c->route]);
+        snprintf(lines[i].route, sizeof lines[i].route, "%s", gpi__route_names[c->route]);
         lines[i].engine = c->engine, lines[i].shape = c->shape, lines[i].parts = c->parts;
         lines[i].copies[0] = c->copies[0], lines[i].copies[1] = c->copies[1];
     }

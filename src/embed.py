@@ -155,8 +155,8 @@ def kernels_source():
         ["/* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */",
          "#ifndef GEMMEPI_KERNELS_SRC_H\n#define GEMMEPI_KERNELS_SRC_H\n\n#include <stddef.h>\n",
          "/* By the name that #include lines have; a source is its parts one after another, up to NULL. */",
-         f"typedef struct gemmepi__source {{\n    const char *name;\n    const char *parts[{PARTS}];\n}} gemmepi__source;\n",
-         "static const gemmepi__source gemmepi__sources[] = {", *rows, "{NULL, {NULL}}};\n", "#endif\n"])
+         f"typedef struct gpi__source {{\n    const char *name;\n    const char *parts[{PARTS}];\n}} gpi__source;\n",
+         "static const gpi__source gpi__sources[] = {", *rows, "{NULL, {NULL}}};\n", "#endif\n"])
 
 
 def without_guard(text):

@@ -50,7 +50,7 @@
 #include "formula/operations.h"
 #include "formula/number.h"
 #include "formula/graph.h"
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/simplify.h"
 #include "formula/operands.h"
 #include "formula/parser.h"
@@ -62,14 +62,14 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/sweep.h"
 #include "formula/derive.h"
 #include "formula/derived_operands.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 #include "formula/formula.h"
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/compose.h"
 #include "formula/placed.h"
 #include "formula/key.h"
 #include "formula/emit.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 #include "formula/evaluate.h"
 #endif
 
@@ -77,19 +77,19 @@ GEMMEPI__OPTIMIZE_LITTLE_END
 #include "problem/epilogue.h"
 #include "problem/view.h"
 #ifndef GEMMEPI_NO_FORMULA
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/formula.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 #endif
 #include "problem/problem.h"
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/scales.h"
 #include "problem/matrices.h"
 #include "problem/rules.h"
 #include "problem/normalise.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 #include "problem/arguments.h"
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/overlap.h"
 #include "problem/grouped.h"
 #ifndef GEMMEPI_NO_FORMULA
@@ -99,9 +99,9 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/task.h"
 #include "problem/tensor.h"
 #include "problem/elementwise.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 #include "problem/nest.h"
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_FORMULA
 #include "problem/elementwise_formula.h"
 #endif
@@ -120,22 +120,22 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/handles.h"
 #include "device/memory.h"
 #include "device/pointers.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 #include "device/workspace.h"
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/source.h"
 #include "device/code.h"
 #include "device/bundle.h"
 #include "device/compile.h"
 #include "device/dump.h"
 #include "device/kernel.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 #include "device/launch.h"
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/kept.h"
 #include "device/destroy.h"
 #include "device/create.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
@@ -151,7 +151,7 @@ GEMMEPI__OPTIMIZE_LITTLE_END
 
 #include "kernels/params.h"
 
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 
 #ifndef GEMMEPI_NO_FORMULA
 #include "elementwise/formula_shape.h"
@@ -202,10 +202,10 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/around.h"
 #include "product/plan.h"
 #include "product/text_key.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 #include "product/run_around.h"
 #include "product/run.h"
-GEMMEPI__OPTIMIZE_LITTLE_BEGIN
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/explain.h"
 #include "grouped/plan.h"
 #include "grouped/run.h"
@@ -234,7 +234,7 @@ GEMMEPI__OPTIMIZE_LITTLE_BEGIN
 #include "ahead/tune.h"
 #include "ahead/answer_file.h"
 #include "ahead/bundle.h"
-GEMMEPI__OPTIMIZE_LITTLE_END
+GPI__OPTIMIZE_LITTLE_END
 
 #endif
 

@@ -65,7 +65,7 @@ cat "$FOLDER"/*/*src#*.h.gcov | awk -F: '
 attempt 'there is a table' test -s "$FOLDER/table.txt"
 
 # 'function NAME called COUNT', for each program. One runs in children alone, which leave no counts.
-awk '/^function gemmepi/ { called[$2] += $4 } END { for (name in called) if (!called[name] && name != "gemmepi__count_fork") print name }' \
+awk '/^function gemmepi/ { called[$2] += $4 } END { for (name in called) if (!called[name] && name != "gpi__count_fork") print name }' \
     "$FOLDER"/*/*src#*.h.gcov | sort >"$FOLDER/never.txt"
 sed 's/^/never run: /' "$FOLDER/never.txt"
 attempt 'every function runs' test ! -s "$FOLDER/never.txt"

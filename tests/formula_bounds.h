@@ -15,9 +15,9 @@ typedef struct estimate {
 /* All that a unit reads: of what is WIDE both members, else the first. */
 typedef struct bounded_unit {
     estimate value[2];
-    estimate operands[GEMMEPI__FORMULA_OPERANDS][2];
-    int64_t whole[GEMMEPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
-    int64_t indices[GEMMEPI__INDICES];           /* but for the column */
+    estimate operands[GPI__FORMULA_OPERANDS][2];
+    int64_t whole[GPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
+    int64_t indices[GPI__INDICES];           /* but for the column */
     int64_t column[2];
     int scales_d; /* D has a scale, by which it is multiplied as it is stored */
     double scale_d;
@@ -90,7 +90,7 @@ typedef struct precision {
     int is_f64, is_short;
 } precision;
 
-static precision precision_of(const gemmepi__formula *formula) {
+static precision precision_of(const gpi__formula *formula) {
     precision p;
     p.is_f64 = formula->accumulator == GEMMEPI_F64;
     p.unit = p.is_f64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
@@ -116,7 +116,7 @@ static double rounding(const precision *p, double value, double units) {
 typedef double activation_function(uint32_t activation, double parameter, double x);
 
 static double derivative_there(uint32_t activation, double parameter, double x) {
-    return gemmepi__times_derivative(activation, parameter, 1, x);
+    return gpi__times_derivative(activation, parameter, 1, x);
 }
 
 /* Relative, of the short forms. */
@@ -130,11 +130,11 @@ static double short_units(uint32_t code, int is_derivative, double size) {
 #define GELU_SLOPE 1.13
 
 /* f moves by |f'| within the bounds, and, of those that have a least value, by what lies between: |f''| is 2 (1 + |p|) at most. */
-static estimate estimate_activation(const precision *p, const gemmepi__node *node, estimate x,
+static estimate estimate_activation(const precision *p, const gpi__node *node, estimate x,
                                     estimate parameter) {
-    int is_derivative = node->op == GEMMEPI__OP_DERIVE, i;
-    activation_function *f = is_derivative ? derivative_there : gemmepi__activate;
-    uint32_t code = (uint32_t)gemmepi__activations[node->place].code;
+    int is_derivative = node->op == GPI__OP_DERIVE, i;
+    activation_function *f = is_derivative ? derivative_there : gpi__activate;
+    uint32_t code = (uint32_t)gpi__activations[node->place].code;
     double b = x.bound + 2 * p->unit * fabs(x.value), size = fabs(x.value);
     double value = f(code, parameter.value, x.value), moved = 0, units = 4, terms = fabs(value);
     if (code == GEMMEPI_RELU && !is_derivative)
@@ -170,7 +170,7 @@ static estimate estimate_activation(const precision *p, const gemmepi__node *nod
 static estimate estimate_comparison(int op, estimate x, estimate y) {
     double out = 0, reach = x.bound + y.bound;
     int in_doubt = reach > 0 && !(fabs(x.value - y.value) > reach);
-    gemmepi__fold_truth(op, x.value, y.value, &out);
+    gpi__fold_truth(op, x.value, y.value, &out);
     if ((x.value != x.value || y.value != y.value) && reach <= DBL_MAX)
         in_doubt = 0;
     return estimated(out, in_doubt);
@@ -187,11 +187,11 @@ static estimate estimate_truth(int op, estimate x, estimate y) {
     double out = 0;
     int x_in_doubt = is_doubtful(x), y_in_doubt = is_doubtful(y);
     /* one that is certain decides an && by 0 and an || by 1 */
-    int decided = op == GEMMEPI__OP_NOT   ? 0
-                  : op == GEMMEPI__OP_AND ? (!x_in_doubt && x.value == 0) || (!y_in_doubt && y.value == 0)
-                                          : (!x_in_doubt && x.value != 0) || (!y_in_doubt && y.value != 0);
-    gemmepi__fold_truth(op, x.value, y.value, &out);
-    return estimated(out, !decided && (x_in_doubt || (op != GEMMEPI__OP_NOT && y_in_doubt)));
+    int decided = op == GPI__OP_NOT   ? 0
+                  : op == GPI__OP_AND ? (!x_in_doubt && x.value == 0) || (!y_in_doubt && y.value == 0)
+                                      : (!x_in_doubt && x.value != 0) || (!y_in_doubt && y.value != 0);
+    gpi__fold_truth(op, x.value, y.value, &out);
+    return estimated(out, !decided && (x_in_doubt || (op != GPI__OP_NOT && y_in_doubt)));
 }
 
 /* mod: a jump of y lies where x / y is whole, and where x changes its sign so does the result. */
@@ -218,17 +218,17 @@ static double moves_of_pow(double value, estimate x, estimate y) {
 }
 
 static estimate estimate_stored(int dtype, estimate x) {
-    double value = gemmepi__as_stored(dtype, x.value);
+    double value = gpi__as_stored(dtype, x.value);
     if (x.bound == 0)
         return estimated(value, 0);
-    return estimated(value, larger(distance(gemmepi__as_stored(dtype, x.value + x.bound), value),
-                                   distance(gemmepi__as_stored(dtype, x.value - x.bound), value)));
+    return estimated(value, larger(distance(gpi__as_stored(dtype, x.value + x.bound), value),
+                                   distance(gpi__as_stored(dtype, x.value - x.bound), value)));
 }
 
 static estimate estimate_one(const precision *p, int op, estimate x) {
-    const gemmepi__operation_of_formula *row = gemmepi__operation_of(op);
+    const gpi__operation_of_formula *row = gpi__operation_of(op);
     double units = 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32), value = row->host(x.value), moved;
-    if (row->traits & GEMMEPI__WAVES)
+    if (row->traits & GPI__WAVES)
         moved = x.bound < 2 ? x.bound : 2;
     else
         moved = moves(row->host, value, x);
@@ -238,14 +238,14 @@ static estimate estimate_one(const precision *p, int op, estimate x) {
 
 /* Whether nothing is rounded off. */
 static int is_exact(int op, double x, double y, double value) {
-    y = op == GEMMEPI__OP_SUB ? -y : y;
+    y = op == GPI__OP_SUB ? -y : y;
     switch (op) {
-    case GEMMEPI__OP_ADD:
-    case GEMMEPI__OP_SUB:
+    case GPI__OP_ADD:
+    case GPI__OP_SUB:
         return value - x == y && value - y == x;
-    case GEMMEPI__OP_MUL:
+    case GPI__OP_MUL:
         return fma(x, y, -value) == 0 && (value != 0 || x == 0 || y == 0);
-    case GEMMEPI__OP_DIV:
+    case GPI__OP_DIV:
         return fma(value, y, -x) == 0 && (value != 0 || x == 0);
     default:
         return 0;
@@ -254,28 +254,28 @@ static int is_exact(int op, double x, double y, double value) {
 
 /* Arithmetic of numbers, each rounded. */
 static estimate estimate_arithmetic(const precision *p, int op, estimate x, estimate y, estimate z) {
-    const gemmepi__operation_of_formula *row = gemmepi__operation_of(op);
+    const gpi__operation_of_formula *row = gpi__operation_of(op);
     double value, moved = x.bound + y.bound;
     switch (op) {
-    case GEMMEPI__OP_ADD:
+    case GPI__OP_ADD:
         value = x.value + y.value;
         break;
-    case GEMMEPI__OP_SUB:
+    case GPI__OP_SUB:
         value = x.value - y.value;
         break;
-    case GEMMEPI__OP_MUL:
+    case GPI__OP_MUL:
         value = x.value * y.value;
         moved = bound_of_product(x, y);
         break;
-    case GEMMEPI__OP_DIV:
+    case GPI__OP_DIV:
         value = x.value / y.value;
         moved = y.bound > 0 && may_be_0(y) ? HUGE_VAL : moves_of_two(divide, value, x, y);
         break;
-    case GEMMEPI__OP_FMA:
+    case GPI__OP_FMA:
         value = fma(x.value, y.value, z.value);
         moved = bound_of_product(x, y) + z.bound;
         break;
-    case GEMMEPI__OP_POW:
+    case GPI__OP_POW:
         value = pow(x.value, y.value);
         moved = moves_of_pow(value, x, y);
         break;
@@ -283,7 +283,7 @@ static estimate estimate_arithmetic(const precision *p, int op, estimate x, esti
         value = fmod(x.value, y.value);
         moved = moves_of_mod(x, y);
     }
-    if (moved == 0 && (p->is_f64 || gemmepi__f32_holds(value)) && is_exact(op, x.value, y.value, value))
+    if (moved == 0 && (p->is_f64 || gpi__f32_holds(value)) && is_exact(op, x.value, y.value, value))
         return estimated(value, 0);
     return estimated(value, moved + rounding(p, value, 2 * (p->is_f64 ? row->ulps_f64 : row->ulps_f32)));
 }
@@ -296,36 +296,36 @@ static estimate estimate_quotient(const precision *p, estimate x, double number)
 
 static estimate estimate_order(int op, estimate x, estimate y, estimate z) {
     double bound = larger(x.bound, y.bound);
-    if (op == GEMMEPI__OP_MIN)
-        return estimated(gemmepi__min_of(x.value, y.value), bound);
-    if (op == GEMMEPI__OP_MAX)
-        return estimated(gemmepi__max_of(x.value, y.value), bound);
-    return estimated(gemmepi__min_of(gemmepi__max_of(x.value, y.value), z.value), larger(bound, z.bound));
+    if (op == GPI__OP_MIN)
+        return estimated(gpi__min_of(x.value, y.value), bound);
+    if (op == GPI__OP_MAX)
+        return estimated(gpi__max_of(x.value, y.value), bound);
+    return estimated(gpi__min_of(gpi__max_of(x.value, y.value), z.value), larger(bound, z.bound));
 }
 
 /* Of results in I32: modulo 2^32. */
 static estimate estimate_whole(int op, double x, double y) {
-    uint32_t a = (uint32_t)gemmepi__wrap(x), b = (uint32_t)gemmepi__wrap(y), out;
+    uint32_t a = (uint32_t)gpi__wrap(x), b = (uint32_t)gpi__wrap(y), out;
     switch (op) {
-    case GEMMEPI__OP_ADD:
+    case GPI__OP_ADD:
         out = a + b;
         break;
-    case GEMMEPI__OP_SUB:
+    case GPI__OP_SUB:
         out = a - b;
         break;
-    case GEMMEPI__OP_MUL:
+    case GPI__OP_MUL:
         out = a * b;
         break;
     default: /* NEG */
         out = 0u - a;
     }
-    return estimated(gemmepi__signed(out), 0);
+    return estimated(gpi__signed(out), 0);
 }
 
 /* >>nodes */
 
 typedef struct bounded_evaluation {
-    const gemmepi__formula *formula;
+    const gpi__formula *formula;
     const bounded_unit *unit;
     precision precision;
     estimate *values; /* two of each node */
@@ -333,89 +333,89 @@ typedef struct bounded_evaluation {
 
 /* A whole number: of the index or the operand, or the half of one. */
 static int64_t bounded_whole_at(const bounded_evaluation *e, int node, int member) {
-    const gemmepi__node *n = &e->formula->nodes[node];
-    if (n->op == GEMMEPI__OP_FIRST || n->op == GEMMEPI__OP_SECOND)
-        return bounded_whole_at(e, n->args[0], n->op == GEMMEPI__OP_SECOND);
-    if (n->op == GEMMEPI__OP_NUMBER)
+    const gpi__node *n = &e->formula->nodes[node];
+    if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
+        return bounded_whole_at(e, n->args[0], n->op == GPI__OP_SECOND);
+    if (n->op == GPI__OP_NUMBER)
         return (int64_t)n->number;
-    if (gemmepi__members(e->formula, n->width) == 1)
+    if (gpi__members(e->formula, n->width) == 1)
         member = 0;
-    if (n->type != GEMMEPI__OF_WHOLE) /* with results in I32 */
-        return gemmepi__wrap(e->values[2 * node + member].value);
-    if (n->op == GEMMEPI__OP_OPERAND)
+    if (n->type != GPI__OF_WHOLE) /* with results in I32 */
+        return gpi__wrap(e->values[2 * node + member].value);
+    if (n->op == GPI__OP_OPERAND)
         return e->unit->whole[n->place][member];
-    return n->place == GEMMEPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
+    return n->place == GPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
 }
 
-static estimate estimate_whole_comparison(const bounded_evaluation *e, const gemmepi__node *n, int member) {
+static estimate estimate_whole_comparison(const bounded_evaluation *e, const gpi__node *n, int member) {
     int64_t x = bounded_whole_at(e, n->args[0], member), y = bounded_whole_at(e, n->args[1], member);
     double out = 0;
-    gemmepi__fold_truth(n->op, x < y ? -1 : x > y, 0, &out);
+    gpi__fold_truth(n->op, x < y ? -1 : x > y, 0, &out);
     return estimated(out, 0);
 }
 
 /* A number that the accumulator must hold: of whole numbers that are large and of the formula's own. */
 static estimate as_accumulator(const bounded_evaluation *e, double x) {
     if (e->formula->accumulator == GEMMEPI_I32)
-        return estimated(gemmepi__wrap(x), 0);
-    return estimated(x, e->precision.is_f64 || gemmepi__f32_holds(x) ? 0 : rounding(&e->precision, x, 1));
+        return estimated(gpi__wrap(x), 0);
+    return estimated(x, e->precision.is_f64 || gpi__f32_holds(x) ? 0 : rounding(&e->precision, x, 1));
 }
 
 /* Of the formula's text: in F32 kernels have it rounded. */
 static estimate estimate_number(const bounded_evaluation *e, double number) {
     estimate estimate = as_accumulator(e, number);
-    if (e->formula->accumulator == GEMMEPI_F32 && fabs(number) < GEMMEPI__ROUNDS_TO_INFINITY)
+    if (e->formula->accumulator == GEMMEPI_F32 && fabs(number) < GPI__ROUNDS_TO_INFINITY)
         estimate.value = (double)(float)number;
     return estimate;
 }
 
 static estimate estimate_leaf(const bounded_evaluation *e, int node, int member) {
-    const gemmepi__node *n = &e->formula->nodes[node];
+    const gpi__node *n = &e->formula->nodes[node];
     int64_t whole;
-    if (n->op == GEMMEPI__OP_NUMBER)
+    if (n->op == GPI__OP_NUMBER)
         return estimate_number(e, n->number);
-    if (n->op == GEMMEPI__OP_VALUE)
+    if (n->op == GPI__OP_VALUE)
         return e->unit->value[member];
-    if (n->type != GEMMEPI__OF_WHOLE)
+    if (n->type != GPI__OF_WHOLE)
         return e->unit->operands[n->place][member];
     whole = bounded_whole_at(e, node, member);
     if (e->formula->accumulator == GEMMEPI_I32)
-        return estimated(gemmepi__signed((uint32_t)(uint64_t)whole), 0);
+        return estimated(gpi__signed((uint32_t)(uint64_t)whole), 0);
     /* (double) rounds beyond 2^53 */
-    return estimated((double)whole, gemmepi__f32_holds((double)whole) && whole < ((int64_t)1 << 53) &&
+    return estimated((double)whole, gpi__f32_holds((double)whole) && whole < ((int64_t)1 << 53) &&
                                             whole > -((int64_t)1 << 53)
                                         ? 0
                                         : rounding(&e->precision, (double)whole, 1));
 }
 
 /* The member of an argument that one of a node is made of. */
-static estimate bounded_argument(const bounded_evaluation *e, const gemmepi__node *n, int a, int member) {
+static estimate bounded_argument(const bounded_evaluation *e, const gpi__node *n, int a, int member) {
     static const estimate none = {0, 0};
     int node = n->args[a];
     if (node < 0)
         return none;
-    if (n->op == GEMMEPI__OP_FIRST || n->op == GEMMEPI__OP_SECOND)
-        member = n->op == GEMMEPI__OP_SECOND;
-    else if (gemmepi__members(e->formula, e->formula->nodes[node].width) == 1)
+    if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
+        member = n->op == GPI__OP_SECOND;
+    else if (gpi__members(e->formula, e->formula->nodes[node].width) == 1)
         member = 0;
     return e->values[2 * node + member];
 }
 
 /* Of a whole number whether it is not 0, of all its bits. */
-static estimate bounded_truth_of(const bounded_evaluation *e, const gemmepi__node *n, int a, int member) {
+static estimate bounded_truth_of(const bounded_evaluation *e, const gpi__node *n, int a, int member) {
     int node = n->args[a];
-    return node >= 0 && e->formula->nodes[node].type == GEMMEPI__OF_WHOLE
+    return node >= 0 && e->formula->nodes[node].type == GPI__OF_WHOLE
                ? estimated(bounded_whole_at(e, node, member) != 0, 0)
                : bounded_argument(e, n, a, member);
 }
 
-static estimate estimate_uniform(const bounded_evaluation *e, const gemmepi__node *n, int member) {
-    int64_t row = e->unit->indices[GEMMEPI__INDEX_ROW], column = e->unit->column[member];
+static estimate estimate_uniform(const bounded_evaluation *e, const gpi__node *n, int member) {
+    int64_t row = e->unit->indices[GPI__INDEX_ROW], column = e->unit->column[member];
     int exchanged = e->formula->exchanged;
-    return estimated(gemmepi__uniform(bounded_whole_at(e, n->args[0], 0),
-                                      (uint32_t)(uint64_t)bounded_whole_at(e, n->args[1], 0),
-                                      exchanged ? row : column, exchanged ? column : row,
-                                      e->unit->indices[GEMMEPI__INDEX_ITEM]),
+    return estimated(gpi__uniform(bounded_whole_at(e, n->args[0], 0),
+                                  (uint32_t)(uint64_t)bounded_whole_at(e, n->args[1], 0),
+                                  exchanged ? row : column, exchanged ? column : row,
+                                  e->unit->indices[GPI__INDEX_ITEM]),
                      0);
 }
 
@@ -424,74 +424,74 @@ static estimate estimate_rounded(const bounded_evaluation *e, estimate x) {
     estimate scale = estimated(e->unit->scale_d, 0), none = estimated(0, 0);
     if (!e->unit->scales_d)
         return estimate_stored(e->formula->d, x);
-    x = estimate_arithmetic(&e->precision, GEMMEPI__OP_MUL, x, scale, none);
+    x = estimate_arithmetic(&e->precision, GPI__OP_MUL, x, scale, none);
     x = estimate_stored(e->formula->d, x);
-    return estimate_arithmetic(&e->precision, GEMMEPI__OP_DIV, x, scale, none);
+    return estimate_arithmetic(&e->precision, GPI__OP_DIV, x, scale, none);
 }
 
-static estimate estimate_operation(const bounded_evaluation *e, const gemmepi__node *n, int member) {
+static estimate estimate_operation(const bounded_evaluation *e, const gpi__node *n, int member) {
     estimate x = bounded_argument(e, n, 0, member), y = bounded_argument(e, n, 1, member),
              z = bounded_argument(e, n, 2, member);
-    if (gemmepi__is_exact_comparison(e->formula, n))
+    if (gpi__is_exact_comparison(e->formula, n))
         return estimate_whole_comparison(e, n, member);
-    if (e->formula->accumulator == GEMMEPI_I32 && n->op >= GEMMEPI__OP_ADD && n->op <= GEMMEPI__OP_NEG)
+    if (e->formula->accumulator == GEMMEPI_I32 && n->op >= GPI__OP_ADD && n->op <= GPI__OP_NEG)
         return estimate_whole(n->op, x.value, y.value);
     switch (n->op) {
-    case GEMMEPI__OP_SELECT:
+    case GPI__OP_SELECT:
         return estimate_selection(bounded_truth_of(e, n, 0, member), y, z);
-    case GEMMEPI__OP_OR:
-    case GEMMEPI__OP_AND:
-    case GEMMEPI__OP_NOT:
+    case GPI__OP_OR:
+    case GPI__OP_AND:
+    case GPI__OP_NOT:
         return estimate_truth(n->op, bounded_truth_of(e, n, 0, member), bounded_truth_of(e, n, 1, member));
-    case GEMMEPI__OP_NEG:
+    case GPI__OP_NEG:
         return estimated(-x.value, x.bound);
-    case GEMMEPI__OP_ABS:
+    case GPI__OP_ABS:
         return estimated(fabs(x.value), x.bound);
-    case GEMMEPI__OP_ISNAN:
+    case GPI__OP_ISNAN:
         return estimated(x.value != x.value, x.bound > DBL_MAX);
-    case GEMMEPI__OP_ROUNDED:
+    case GPI__OP_ROUNDED:
         return estimate_rounded(e, x);
-    case GEMMEPI__OP_UNIFORM:
+    case GPI__OP_UNIFORM:
         return estimate_uniform(e, n, member);
-    case GEMMEPI__OP_ACTIVATE:
-    case GEMMEPI__OP_DERIVE:
+    case GPI__OP_ACTIVATE:
+    case GPI__OP_DERIVE:
         return estimate_activation(&e->precision, n, x, y);
-    case GEMMEPI__OP_BOTH:
+    case GPI__OP_BOTH:
         return member ? y : x;
-    case GEMMEPI__OP_FIRST:
-    case GEMMEPI__OP_SECOND:
+    case GPI__OP_FIRST:
+    case GPI__OP_SECOND:
         return x;
-    case GEMMEPI__OP_MIN:
-    case GEMMEPI__OP_MAX:
-    case GEMMEPI__OP_CLAMP:
+    case GPI__OP_MIN:
+    case GPI__OP_MAX:
+    case GPI__OP_CLAMP:
         return estimate_order(n->op, x, y, z);
     default:
-        if (gemmepi__divides_by_number(e->formula, n))
+        if (gpi__divides_by_number(e->formula, n))
             return estimate_quotient(&e->precision, x, y.value);
-        if (n->op <= GEMMEPI__OP_GE)
+        if (n->op <= GPI__OP_GE)
             return estimate_comparison(n->op, x, y);
-        if (gemmepi__operation_of(n->op)->host)
+        if (gpi__operation_of(n->op)->host)
             return estimate_one(&e->precision, n->op, x);
         return estimate_arithmetic(&e->precision, n->op, x, y, z);
     }
 }
 
 /* The host's own evaluation has the same values. */
-static void host_has_the_same_values(const gemmepi__formula *formula, const bounded_unit *bounded,
+static void host_has_the_same_values(const gpi__formula *formula, const bounded_unit *bounded,
                                      const estimate *values) {
     double *plain = (double *)malloc(sizeof *plain * 2 * (size_t)(formula->node_count + 1));
-    gemmepi__unit unit;
+    gpi__unit unit;
     int node, member, i;
-    for (i = 0; i < 2 * GEMMEPI__FORMULA_OPERANDS; i++)
+    for (i = 0; i < 2 * GPI__FORMULA_OPERANDS; i++)
         unit.operands[i / 2][i % 2] = bounded->operands[i / 2][i % 2].value;
     for (i = 0; i < 2; i++)
         unit.value[i] = bounded->value[i].value, unit.column[i] = bounded->column[i];
     memcpy(unit.whole, bounded->whole, sizeof unit.whole);
     memcpy(unit.indices, bounded->indices, sizeof unit.indices);
     unit.scales_d = bounded->scales_d, unit.scale_d = bounded->scale_d;
-    gemmepi__evaluate(formula, &unit, plain);
+    gpi__evaluate(formula, &unit, plain);
     for (node = 0; node < formula->node_count; node++)
-        for (member = 0; member < gemmepi__members(formula, formula->nodes[node].width); member++) {
+        for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++) {
             double x = plain[2 * node + member], y = values[2 * node + member].value;
             CHECK((x == y && !signbit(x) == !signbit(y)) || (x != x && y != y),
                   "node %d, operation %d: %.17g, not %.17g", node, formula->nodes[node].op, x, y);
@@ -501,7 +501,7 @@ static void host_has_the_same_values(const gemmepi__formula *formula, const boun
 
 /* Fills in values, two of each node (the second of one that has a single member is not written). Of an output of the formula its
    values are those of its node: what is rounded once when stored, or goes into the reduction. */
-static void evaluate_bounded(const gemmepi__formula *formula, const bounded_unit *unit, estimate *values) {
+static void evaluate_bounded(const gpi__formula *formula, const bounded_unit *unit, estimate *values) {
     bounded_evaluation e;
     int node, member;
     e.formula = formula;
@@ -509,17 +509,16 @@ static void evaluate_bounded(const gemmepi__formula *formula, const bounded_unit
     e.precision = precision_of(formula);
     e.values = values;
     for (node = 0; node < formula->node_count; node++)
-        for (member = 0; member < gemmepi__members(formula, formula->nodes[node].width); member++)
-            values[2 * node + member] = formula->nodes[node].op < GEMMEPI__LEAVES
+        for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++)
+            values[2 * node + member] = formula->nodes[node].op < GPI__LEAVES
                                             ? estimate_leaf(&e, node, member)
                                             : estimate_operation(&e, &formula->nodes[node], member);
     host_has_the_same_values(formula, unit, values);
 }
 
 /* Of an output (a place among formula.operands) in a unit. */
-static estimate bounded_output(const gemmepi__formula *formula, const estimate *values, int output,
-                               int member) {
+static estimate bounded_output(const gpi__formula *formula, const estimate *values, int output, int member) {
     int node = formula->operands[output].node;
-    return values[2 * node + (gemmepi__members(formula, formula->nodes[node].width) == 2 ? member : 0)];
+    return values[2 * node + (gpi__members(formula, formula->nodes[node].width) == 2 ? member : 0)];
 }
 #endif

@@ -14,7 +14,7 @@
 
 #include <ctype.h>
 #include <time.h>
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -122,7 +122,7 @@ static int few_archs; /* 0: what is added now is for every architecture */
 static int takes_all; /* --all: everything is */
 
 static int takes_arch(const family *of, const char *prologue, int i) {
-    int newest = gemmepi__hash(prologue, strlen(prologue)) >> 32 & 1;
+    int newest = gpi__hash(prologue, strlen(prologue)) >> 32 & 1;
     int is_oldest = i == 0 || archs[i - 1] < of->oldest, is_newest = i == arch_count - 1;
     return takes_all || !few_archs || archs[i] == TABLE_ARCH || (newest ? is_newest : is_oldest);
 }
@@ -137,19 +137,19 @@ static struct layouts {
     int shapes, are_all;
     unsigned taken, tried[MOST_SHAPES];
 } all_layouts[] = {
-    {&fused, GEMMEPI__COUNT(gemmepi__sm90_shapes), 1, 15, {0}},
-    {&fp8, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes), 1, 4, {0}},
-    {&found, GEMMEPI__COUNT(gemmepi__sm90_shapes), 0, 15, {0}},
-    {&mma, GEMMEPI__COUNT(gemmepi__sm80_shapes), 1, 15, {0}},
-    {&small, GEMMEPI__COUNT(gemmepi__small_shapes), 1, 15, {0}},
-    {&weights, GEMMEPI__COUNT(gemmepi__weights_shapes), 1, 4, {0}},
-    {&grouped, GEMMEPI__COUNT(gemmepi__sm90_shapes), 0, 5, {0}},
+    {&fused, GPI__COUNT(gpi__sm90_shapes), 1, 15, {0}},
+    {&fp8, GPI__COUNT(gpi__sm90_fp8_shapes), 1, 4, {0}},
+    {&found, GPI__COUNT(gpi__sm90_shapes), 0, 15, {0}},
+    {&mma, GPI__COUNT(gpi__sm80_shapes), 1, 15, {0}},
+    {&small, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
+    {&weights, GPI__COUNT(gpi__weights_shapes), 1, 4, {0}},
+    {&grouped, GPI__COUNT(gpi__sm90_shapes), 0, 5, {0}},
     {&plain, 1, 1, 15, {0}},
     {&grouped_plain, 1, 1, 15, {0}},
-    {&fused_inside, GEMMEPI__COUNT(gemmepi__sm90_shapes), 1, 15, {0}},
-    {&mma_inside, GEMMEPI__COUNT(gemmepi__sm80_shapes), 1, 15, {0}},
-    {&small_inside, GEMMEPI__COUNT(gemmepi__small_shapes), 1, 15, {0}},
-    {&weights_inside, GEMMEPI__COUNT(gemmepi__weights_shapes), 1, 4, {0}},
+    {&fused_inside, GPI__COUNT(gpi__sm90_shapes), 1, 15, {0}},
+    {&mma_inside, GPI__COUNT(gpi__sm80_shapes), 1, 15, {0}},
+    {&small_inside, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
+    {&weights_inside, GPI__COUNT(gpi__weights_shapes), 1, 4, {0}},
 };
 
 static void note_layout(const family *of, int shape, int layout) {
@@ -162,7 +162,7 @@ static void note_layout(const family *of, int shape, int layout) {
 static void check_layouts(void) {
     size_t i;
     int shape, missing = 0;
-    for (i = 0; i < GEMMEPI__COUNT(all_layouts); i++)
+    for (i = 0; i < GPI__COUNT(all_layouts); i++)
         for (shape = 0; shape < all_layouts[i].shapes; shape++) {
             unsigned tried = all_layouts[i].tried[shape], left = all_layouts[i].taken & ~tried;
             if (left && (tried || all_layouts[i].are_all)) {
@@ -207,17 +207,17 @@ static void add(const family *of, const char *name, const char *prologue) {
 
 /* >>specialisations */
 
-static void append_lower(gemmepi__text *text, const char *word) {
+static void append_lower(gpi__text *text, const char *word) {
     char lower[64];
     size_t i;
     for (i = 0; word[i] && i + 1 < sizeof lower; i++)
         lower[i] = word[i] == '|' ? '_' : (char)tolower((unsigned char)word[i]);
     lower[i] = 0;
-    gemmepi__append(text, "%s", lower);
+    gpi__append(text, "%s", lower);
 }
 
-static void append_dtype(gemmepi__text *text, int dtype) {
-    append_lower(text, gemmepi__dtype((gemmepi_dtype)dtype)->name);
+static void append_dtype(gpi__text *text, int dtype) {
+    append_lower(text, gpi__dtype((gemmepi_dtype)dtype)->name);
 }
 
 static int is_invariant;              /* what is added now has BATCH_INVARIANT */
@@ -244,23 +244,23 @@ static gemmepi_matmul_desc new_desc(gemmepi_dtype a, gemmepi_dtype b, gemmepi_dt
 
 static int has_row_factor; /* what is added now has a factor for each row */
 
-static void append_results(gemmepi__text *text, const gemmepi_matmul_desc *desc) {
+static void append_results(gpi__text *text, const gemmepi_matmul_desc *desc) {
     char epilogue_name[160];
-    gemmepi__text word = gemmepi__text_in(epilogue_name, sizeof epilogue_name);
+    gpi__text word = gpi__text_in(epilogue_name, sizeof epilogue_name);
     if (desc->d.dtype) {
-        gemmepi__append(text, "_to_");
+        gpi__append(text, "_to_");
         append_dtype(text, desc->d.dtype);
     }
-    gemmepi__append_epilogue(&word, desc->epilogue);
-    gemmepi__append(text, "_");
+    gpi__append_epilogue(&word, desc->epilogue);
+    gpi__append(text, "_");
     append_lower(text, epilogue_name);
-    gemmepi__append(text, "%s%s", has_row_factor ? "_row_factor" : "", is_invariant ? "_invariant" : "");
+    gpi__append(text, "%s%s", has_row_factor ? "_row_factor" : "", is_invariant ? "_invariant" : "");
 }
 
-static void normalise(const gemmepi_matmul_desc *desc, const char *name, gemmepi__problem *problem) {
-    gemmepi_status status = gemmepi__normalise(desc, 16, problem);
+static void normalise(const gemmepi_matmul_desc *desc, const char *name, gpi__problem *problem) {
+    gemmepi_status status = gpi__normalise(desc, 16, problem);
     if (!status && has_row_factor)
-        status = take_extra(problem, GEMMEPI__ROW_FACTOR, 0, 0);
+        status = take_extra(problem, GPI__ROW_FACTOR, 0, 0);
     if (!status)
         return;
     printf("%s is no problem: %s\n", name, gemmepi_last_error());
@@ -271,25 +271,23 @@ static void normalise(const gemmepi_matmul_desc *desc, const char *name, gemmepi
    it lies */
 static void add_pass_in_parts(const gemmepi_matmul_desc *desc, gemmepi_dtype product, int parts, int aligned,
                               int applied) {
-    gemmepi__problem problem;
+    gpi__problem problem;
     char name[80], prologue[1024];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     append_dtype(&text, product ? (int)product : (int)desc->a.dtype);
     append_results(&text, desc);
-    gemmepi__append(&text, "%s%s", product ? "_upstream" : "", applied ? "_applied" : "");
-    gemmepi__append(&text, "%s%s", aligned ? "" : "_unaligned", desc->k ? "" : "_no_product");
+    gpi__append(&text, "%s%s", product ? "_upstream" : "", applied ? "_applied" : "");
+    gpi__append(&text, "%s%s", aligned ? "" : "_unaligned", desc->k ? "" : "_no_product");
     if (parts > 1)
-        gemmepi__append(&text, "_%d_parts", parts);
+        gpi__append(&text, "_%d_parts", parts);
     normalise(desc, name, &problem);
-    gemmepi__append_epilogue_defines(&defines, &problem, aligned, (int)desc->a.scale.mode,
-                                     (int)desc->b.scale.mode);
-    gemmepi__append(
-        &defines, "#define GEMMEPI_PRODUCT_TYPE %s\n",
-        gemmepi__dtype(product ? product : (gemmepi_dtype)gemmepi__product_dtype(&problem))->name);
-    gemmepi__append_pass_defines(&defines, &problem, parts, applied,
-                                 gemmepi__pass_blocks(&problem, parts, aligned),
-                                 aligned || !gemmepi__pass_may_cut(&problem) ? GEMMEPI__RUN : 1, 32);
+    gpi__append_epilogue_defines(&defines, &problem, aligned, (int)desc->a.scale.mode,
+                                 (int)desc->b.scale.mode);
+    gpi__append(&defines, "#define GEMMEPI_PRODUCT_TYPE %s\n",
+                gpi__dtype(product ? product : (gemmepi_dtype)gpi__product_dtype(&problem))->name);
+    gpi__append_pass_defines(&defines, &problem, parts, applied, gpi__pass_blocks(&problem, parts, aligned),
+                             aligned || !gpi__pass_may_cut(&problem) ? GPI__RUN : 1, 32);
     add(&pass, name, prologue);
 }
 
@@ -307,7 +305,7 @@ static void add_pass_of(const gemmepi_matmul_desc *desc, int aligned) {
 static void add_gradient_pass(gemmepi_dtype dy, gemmepi_dtype g, gemmepi_epilogue epilogue, int aligned) {
     gemmepi_dtype sums = dy == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     gemmepi_matmul_desc desc = new_desc(sums, sums, g, epilogue);
-    if (gemmepi__activation(epilogue) != GEMMEPI_RELU)
+    if (gpi__activation(epilogue) != GEMMEPI_RELU)
         desc.aux.dtype = dy;
     add_pass_over(&desc, dy, aligned, 1);
 }
@@ -327,7 +325,7 @@ static void add_scaled_pass(gemmepi_dtype operands, gemmepi_dtype results, gemme
     desc.a.scale.mode = mode_a;
     desc.b.scale.mode = mode_b;
     desc.flags = GEMMEPI_AMAX_D;
-    if (gemmepi__takes_scale(results)) {
+    if (gpi__is_scaled_dtype(results)) {
         desc.c.dtype = results;
         desc.c.scale.mode = desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;
         if (epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD))
@@ -342,47 +340,47 @@ static void add_scaled_pass(gemmepi_dtype operands, gemmepi_dtype results, gemme
 
 /* lanes: that share a row. Sums of columns are in the same module. */
 static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate, int lanes) {
-    gemmepi__addends addends = {0};
+    gpi__addends addends = {0};
     char name[80], prologue[512];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gpi__text text = gpi__text_in(name, sizeof name);
     append_dtype(&text, x);
-    gemmepi__append(&text, "_to_");
+    gpi__append(&text, "_to_");
     append_dtype(&text, out);
     if (scale)
-        gemmepi__append(&text, "_scale_%d", (int)scale);
-    gemmepi__append(&text, "%s_%d_lanes", accumulate ? "_accumulate" : "", lanes);
+        gpi__append(&text, "_scale_%d", (int)scale);
+    gpi__append(&text, "%s_%d_lanes", accumulate ? "_accumulate" : "", lanes);
     addends.dtype = x;
     addends.scale = (int)scale;
     addends.out_dtype = out;
     addends.accumulate = accumulate;
-    gemmepi__reduce_prologue(&addends, lanes, accumulate ? GEMMEPI__SUM_MANY_ROWS : GEMMEPI__SUM_ROWS,
-                             prologue, sizeof prologue);
+    gpi__reduce_prologue(&addends, lanes, accumulate ? GPI__SUM_MANY_ROWS : GPI__SUM_ROWS, prologue,
+                         sizeof prologue);
     add(&reduce, name, prologue);
 }
 
 static void add_packs(void) {
     char prologue[160];
-    gemmepi__pack_prologue(prologue, sizeof prologue);
+    gpi__pack_prologue(prologue, sizeof prologue);
     add(&pack, "16_bits", prologue);
-    gemmepi__transpose_prologue(32, 0, prologue, sizeof prologue);
+    gpi__transpose_prologue(32, 0, prologue, sizeof prologue);
     add(&transpose, "32_bits", prologue);
-    gemmepi__transpose_prologue(8, 0, prologue, sizeof prologue);
+    gpi__transpose_prologue(8, 0, prologue, sizeof prologue);
     add(&transpose, "8_bits", prologue);
-    gemmepi__transpose_prologue(8, 1, prologue, sizeof prologue);
+    gpi__transpose_prologue(8, 1, prologue, sizeof prologue);
     add(&transpose, "8_bits_aligned", prologue);
 }
 
 static void add_convert(int x, int out, int aligned) {
     char name[80], prologue[512];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     append_dtype(&text, x);
-    gemmepi__append(&text, "_to_");
+    gpi__append(&text, "_to_");
     append_dtype(&text, out);
-    gemmepi__append(&text, "%s", aligned ? "" : "_unaligned");
-    gemmepi__append(&defines, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)x)->name);
-    gemmepi__append(&defines, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)out)->name);
-    gemmepi__append(&defines, "#define GEMMEPI_ALIGNED %d\n", aligned);
+    gpi__append(&text, "%s", aligned ? "" : "_unaligned");
+    gpi__append(&defines, "#define GEMMEPI_X_TYPE %s\n", gpi__dtype((gemmepi_dtype)x)->name);
+    gpi__append(&defines, "#define GEMMEPI_OUT_TYPE %s\n", gpi__dtype((gemmepi_dtype)out)->name);
+    gpi__append(&defines, "#define GEMMEPI_ALIGNED %d\n", aligned);
     add(&convert, name, prologue);
 }
 
@@ -403,34 +401,34 @@ static void set_layout(gemmepi_matrix *matrix, char letter) {
 
 static void add_plain(const product_row *row) {
     gemmepi_matmul_desc desc = new_desc(row->a, row->b, row->d, row->epilogue);
-    gemmepi__problem problem;
+    gpi__problem problem;
     char name[80], prologue[1536];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     int aligned = islower((unsigned char)row->layout[0]);
     desc.k = row->k;
     set_layout(&desc.a, row->layout[0]);
     set_layout(&desc.b, row->layout[1]);
     desc.a.scale.mode = row->mode_a;
     desc.b.scale.mode = row->mode_b;
-    if (gemmepi__takes_scale(row->d)) {
+    if (gpi__is_scaled_dtype(row->d)) {
         desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;
         desc.flags = GEMMEPI_AMAX_D;
     }
     append_dtype(&text, row->a);
-    gemmepi__append(&text, "_");
+    gpi__append(&text, "_");
     append_dtype(&text, row->b);
-    gemmepi__append(&text, "_%c%c%s_scales_%d%d_k_%lld", tolower((unsigned char)row->layout[0]),
-                    tolower((unsigned char)row->layout[1]), aligned ? "" : "_unaligned", (int)row->mode_a,
-                    (int)row->mode_b, (long long)row->k);
+    gpi__append(&text, "_%c%c%s_scales_%d%d_k_%lld", tolower((unsigned char)row->layout[0]),
+                tolower((unsigned char)row->layout[1]), aligned ? "" : "_unaligned", (int)row->mode_a,
+                (int)row->mode_b, (long long)row->k);
     append_results(&text, &desc);
     normalise(&desc, name, &problem);
-    gemmepi__append_epilogue_defines(&defines, &problem, aligned, (int)row->mode_a, (int)row->mode_b);
-    gemmepi__append_operand_defines(&defines, &problem, GEMMEPI__A);
-    gemmepi__append_operand_defines(&defines, &problem, GEMMEPI__B);
-    gemmepi__append(&defines, "#define GEMMEPI_COMPUTE_TYPE %s\n",
-                    gemmepi__dtype((gemmepi_dtype)problem.common)->name);
-    gemmepi__append(&defines, "#define GEMMEPI_CHUNK %d\n", gemmepi__plain_chunk(&problem));
+    gpi__append_epilogue_defines(&defines, &problem, aligned, (int)row->mode_a, (int)row->mode_b);
+    gpi__append_operand_defines(&defines, &problem, GPI__A);
+    gpi__append_operand_defines(&defines, &problem, GPI__B);
+    gpi__append(&defines, "#define GEMMEPI_COMPUTE_TYPE %s\n",
+                gpi__dtype((gemmepi_dtype)problem.common)->name);
+    gpi__append(&defines, "#define GEMMEPI_CHUNK %d\n", gpi__plain_chunk(&problem));
     note_layout(&plain, 0, desc.a.transposed | desc.b.transposed << 1);
     add(&plain, name, prologue);
 }
@@ -496,7 +494,7 @@ typedef struct request {
     gemmepi_elementwise_desc desc;
     gemmepi_tensor inputs, outputs, w, sums;
     int64_t ones[3];
-    gemmepi__task task;
+    gpi__task task;
 } request;
 
 static void take_request(request *made, gemmepi_operation operation, gemmepi_epilogue activation,
@@ -517,56 +515,56 @@ static void take_request(request *made, gemmepi_operation operation, gemmepi_epi
 }
 
 static void finish_request(request *made, const char *name) {
-    if (gemmepi__take_task(&made->desc, 16, &made->task) == GEMMEPI_OK)
+    if (gpi__convert_task(&made->desc, 16, &made->task) == GEMMEPI_OK)
         return;
     printf("%s is no task: %s\n", name, gemmepi_last_error());
     exit(1);
 }
 
-static void append_request(gemmepi__text *text, const request *made, const char *layout) {
-    const gemmepi__operation_row *row = gemmepi__operation((int)made->desc.operation);
+static void append_request(gpi__text *text, const request *made, const char *layout) {
+    const gpi__operation_row *row = gpi__operation((int)made->desc.operation);
     append_lower(text, row->name);
     if (row->has_activation) {
-        gemmepi__append(text, "_");
-        append_lower(text, gemmepi__activation_name(made->desc.activation));
+        gpi__append(text, "_");
+        append_lower(text, gpi__activation_name(made->desc.activation));
     }
-    gemmepi__append(text, "_");
+    gpi__append(text, "_");
     append_dtype(text, made->inputs.dtype);
-    gemmepi__append(text, "_%s", layout);
+    gpi__append(text, "_%s", layout);
 }
 
 /* Every tensor that the operation may have. */
 static void add_elementwise(gemmepi_operation operation, gemmepi_epilogue activation, gemmepi_dtype dtype,
                             const layout_row *layout) {
-    const gemmepi__operation_row *row = gemmepi__operation((int)operation);
+    const gpi__operation_row *row = gpi__operation((int)operation);
     uint32_t all = row->needs | row->may;
     char name[96], prologue[1024];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__loop loop;
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    gpi__loop loop;
     request made;
     take_request(&made, operation, activation, dtype, layout);
-    made.desc.a = all & GEMMEPI__BIT_A ? &made.inputs : NULL;
-    made.desc.b = all & GEMMEPI__BIT_B ? &made.inputs : NULL;
-    made.desc.w = all & GEMMEPI__BIT_W ? &made.w : NULL;
-    made.desc.dy = all & GEMMEPI__BIT_DY ? &made.inputs : NULL;
-    made.desc.y = all & GEMMEPI__BIT_Y ? &made.outputs : NULL;
-    made.desc.da = all & GEMMEPI__BIT_DA ? &made.outputs : NULL;
-    made.desc.db = all & GEMMEPI__BIT_DB ? &made.outputs : NULL;
-    made.desc.dw = all & GEMMEPI__BIT_DW ? &made.outputs : NULL;
+    made.desc.a = all & GPI__BIT_A ? &made.inputs : NULL;
+    made.desc.b = all & GPI__BIT_B ? &made.inputs : NULL;
+    made.desc.w = all & GPI__BIT_W ? &made.w : NULL;
+    made.desc.dy = all & GPI__BIT_DY ? &made.inputs : NULL;
+    made.desc.y = all & GPI__BIT_Y ? &made.outputs : NULL;
+    made.desc.da = all & GPI__BIT_DA ? &made.outputs : NULL;
+    made.desc.db = all & GPI__BIT_DB ? &made.outputs : NULL;
+    made.desc.dw = all & GPI__BIT_DW ? &made.outputs : NULL;
     append_request(&text, &made, layout->name);
     finish_request(&made, name);
     memset(&loop, 0, sizeof loop);
-    if (gemmepi__describe_loop(&made.task, made.task.used & GEMMEPI__OUTPUTS, &loop, &defines) != GEMMEPI_OK)
+    if (gpi__describe_loop(&made.task, made.task.used & GPI__OUTPUTS, &loop, &defines) != GEMMEPI_OK)
         exit(1);
     add(&elementwise, name, prologue);
 }
 
 static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags, const layout_row *layout) {
     char name[96], prologue[1024];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__loop loop;
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    gpi__loop loop;
     request made;
     take_request(&made, GEMMEPI_OP_CAST, 0, from, layout);
     made.outputs.dtype = to;
@@ -574,12 +572,12 @@ static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags, const
     made.desc.a = &made.inputs;
     made.desc.y = &made.outputs;
     append_request(&text, &made, layout->name);
-    gemmepi__append(&text, "_to_");
+    gpi__append(&text, "_to_");
     append_dtype(&text, to);
-    gemmepi__append(&text, "_%x", (unsigned)(flags >> 32));
+    gpi__append(&text, "_%x", (unsigned)(flags >> 32));
     finish_request(&made, name);
     memset(&loop, 0, sizeof loop);
-    if (gemmepi__describe_loop(&made.task, GEMMEPI__BIT_Y, &loop, &defines) != GEMMEPI_OK)
+    if (gpi__describe_loop(&made.task, GPI__BIT_Y, &loop, &defines) != GEMMEPI_OK)
         exit(1);
     add(&elementwise, name, prologue);
 }
@@ -588,9 +586,9 @@ static void add_cast(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags, const
 static void add_sum(gemmepi_operation operation, gemmepi_dtype dtype, gemmepi_dtype out, int first_axis,
                     uint64_t flags, const layout_row *layout) {
     char name[96], prologue[1024];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__sum_step step;
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    gpi__sum_step step;
     int64_t parts;
     int d;
     request made;
@@ -613,14 +611,14 @@ static void add_sum(gemmepi_operation operation, gemmepi_dtype dtype, gemmepi_dt
         made.desc.dw = &made.sums;
     }
     append_request(&text, &made, layout->name);
-    gemmepi__append(&text, "_to_");
+    gpi__append(&text, "_to_");
     append_dtype(&text, out);
-    gemmepi__append(&text, "_%s%s", first_axis ? "columns" : "rows", flags ? "_accumulate" : "");
+    gpi__append(&text, "_%s%s", first_axis ? "columns" : "rows", flags ? "_accumulate" : "");
     finish_request(&made, name);
     memset(&step, 0, sizeof step);
-    step.output = operation == GEMMEPI_OP_BIAS_GRAD ? GEMMEPI__OUT_Y : GEMMEPI__OUT_DW;
-    gemmepi__take_nest(&made.task, GEMMEPI__BIT(step.output), &step.nest);
-    if (gemmepi__describe_sum(&made.task, (int)operation, 0, &step, &parts, &defines) != GEMMEPI_OK)
+    step.output = operation == GEMMEPI_OP_BIAS_GRAD ? GPI__OUT_Y : GPI__OUT_DW;
+    gpi__convert_nest(&made.task, GPI__BIT(step.output), &step.nest);
+    if (gpi__describe_sum(&made.task, (int)operation, 0, &step, &parts, &defines) != GEMMEPI_OK)
         exit(1);
     add(&sum, name, prologue);
 }
@@ -628,8 +626,8 @@ static void add_sum(gemmepi_operation operation, gemmepi_dtype dtype, gemmepi_dt
 static void add_scaled(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale_mode mode, uint64_t flags,
                        const layout_row *layout) {
     char name[96], prologue[1024];
-    gemmepi__scaled_way ways[2];
-    gemmepi__scaled_step step;
+    gpi__scaled_way ways[2];
+    gpi__scaled_step step;
     request made;
     int i;
     take_request(&made, GEMMEPI_OP_CAST, 0, from, layout);
@@ -640,25 +638,25 @@ static void add_scaled(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale_mode 
     made.desc.y = &made.outputs;
     finish_request(&made, "a scaled cast");
     memset(&step, 0, sizeof step);
-    if (gemmepi__describe_scaled(&made.task, &step, &ways[0], &ways[1]) != GEMMEPI_OK)
+    if (gpi__describe_scaled(&made.task, &step, &ways[0], &ways[1]) != GEMMEPI_OK)
         exit(1);
     for (i = step.is_two ? 0 : 1; i < 2; i++) {
-        gemmepi__text text = gemmepi__text_in(name, sizeof name);
-        gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+        gpi__text text = gpi__text_in(name, sizeof name);
+        gpi__text defines = gpi__text_in(prologue, sizeof prologue);
         append_request(&text, &made, layout->name);
-        gemmepi__append(&text, "_to_");
+        gpi__append(&text, "_to_");
         append_dtype(&text, to);
-        gemmepi__append(&text, "_mode_%d_%x_%d", (int)mode, (unsigned)(flags >> 32), i);
-        gemmepi__append_scaled(&defines, &made.task, &ways[i]);
+        gpi__append(&text, "_mode_%d_%x_%d", (int)mode, (unsigned)(flags >> 32), i);
+        gpi__append_scaled(&defines, &made.task, &ways[i]);
         add(&scaled, name, prologue);
     }
 }
 
 static void add_scaled_rows(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags, int group, int vectors) {
     char name[96], prologue[1024];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__row_way way;
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    gpi__row_way way;
     request made;
     take_request(&made, GEMMEPI_OP_CAST, 0, from, &layouts[1]);
     made.outputs.dtype = to;
@@ -669,10 +667,10 @@ static void add_scaled_rows(gemmepi_dtype from, gemmepi_dtype to, uint64_t flags
     finish_request(&made, "a scaled cast");
     way.group = group, way.vectors = vectors;
     append_dtype(&text, from);
-    gemmepi__append(&text, "_to_");
+    gpi__append(&text, "_to_");
     append_dtype(&text, to);
-    gemmepi__append(&text, "_%x_%d_by_%d", (unsigned)(flags >> 32), group, vectors);
-    gemmepi__append_row_defines(&defines, &made.task, &way);
+    gpi__append(&text, "_%x_%d_by_%d", (unsigned)(flags >> 32), group, vectors);
+    gpi__append_row_defines(&defines, &made.task, &way);
     add(&scaled_rows, name, prologue);
 }
 
@@ -683,10 +681,10 @@ static void add_both_layouts(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale
                              int turns, int by_words) {
     char name[96], prologue[1024];
     int64_t exchanged[2], strides[2];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__scaled_way ways[2];
-    gemmepi__scaled_step step;
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    gpi__scaled_way ways[2];
+    gpi__scaled_step step;
     request made;
     int vector;
     take_request(&made, GEMMEPI_OP_CAST, 0, from, &layouts[1]);
@@ -700,18 +698,18 @@ static void add_both_layouts(gemmepi_dtype from, gemmepi_dtype to, gemmepi_scale
     made.desc.y_transposed = turns ? &turned_outputs : NULL;
     finish_request(&made, "a cast to both layouts");
     memset(&step, 0, sizeof step);
-    vector = gemmepi__scaled_vector(&made.task);
-    if (gemmepi__describe_scaled(&made.task, &step, &ways[0], &ways[1]) != GEMMEPI_OK)
+    vector = gpi__scaled_vector(&made.task);
+    if (gpi__describe_scaled(&made.task, &step, &ways[0], &ways[1]) != GEMMEPI_OK)
         exit(1);
     append_dtype(&text, from);
-    gemmepi__append(&text, "_to_");
+    gpi__append(&text, "_to_");
     append_dtype(&text, to);
-    gemmepi__append(&text, "_mode_%d_%x_turns_%d", (int)mode, (unsigned)(flags >> 32), ways[1].turns);
-    if (gemmepi__is_of_tensor(&made.task, &step, &ways[0], vector)) {
-        gemmepi__append_tensor_defines(&defines, &made.task, ways[1].turns, turns && by_words, !turns);
+    gpi__append(&text, "_mode_%d_%x_turns_%d", (int)mode, (unsigned)(flags >> 32), ways[1].turns);
+    if (gpi__is_of_tensor(&made.task, &step, &ways[0], vector)) {
+        gpi__append_tensor_defines(&defines, &made.task, ways[1].turns, turns && by_words, !turns);
         add(&scaled_tensor, name, prologue);
     } else {
-        gemmepi__append_scaled(&defines, &made.task, &ways[1]);
+        gpi__append_scaled(&defines, &made.task, &ways[1]);
         add(&scaled_turned, name, prologue);
     }
 }
@@ -721,7 +719,7 @@ static void list_both_layouts(void) {
     size_t d;
     int turns, words;
     few_archs = 1;
-    for (d = 0; d < GEMMEPI__COUNT(floats); d++)
+    for (d = 0; d < GPI__COUNT(floats); d++)
         for (turns = 0; turns < 2; turns++)
             for (words = 0; words <= turns; words++) {
                 gemmepi_dtype to = d % 2 ? GEMMEPI_E5M2 : GEMMEPI_E4M3;
@@ -744,8 +742,8 @@ static void list_scaled_rows(void) {
     static const int ways[][2] = {{32, 1}, {32, 4}, {64, 3}, {128, 4}, {512, 4}, {1024, 3}, {1024, 8}};
     size_t d, i;
     few_archs = 1;
-    for (d = 0; d < GEMMEPI__COUNT(floats); d++)
-        for (i = 0; i < GEMMEPI__COUNT(ways); i++)
+    for (d = 0; d < GPI__COUNT(floats); d++)
+        for (i = 0; i < GPI__COUNT(ways); i++)
             add_scaled_rows(floats[d], i % 2 ? GEMMEPI_E4M3 : GEMMEPI_E5M2,
                             GEMMEPI_CAST_Y_SCALE | (i % 3 ? GEMMEPI_CAST_AMAX : 0), ways[i][0], ways[i][1]);
 }
@@ -764,17 +762,16 @@ static void list_elementwise(void) {
     add_sum(GEMMEPI_OP_BIAS_GRAD, GEMMEPI_F32, GEMMEPI_F32, 0, 0, &layouts[1]);
     add_scaled(GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_CAST_Y_SCALE, &layouts[1]);
     few_archs = 1;
-    for (nth = 1; nth < GEMMEPI__COUNT(gemmepi__activations); nth++)
-        for (i = 0; i < GEMMEPI__COUNT(operations); i++) {
-            gemmepi_epilogue activation = gemmepi__activations[nth].code;
+    for (nth = 1; nth < GPI__COUNT(gpi__activations); nth++)
+        for (i = 0; i < GPI__COUNT(operations); i++) {
+            gemmepi_epilogue activation = gpi__activations[nth].code;
             add_elementwise(operations[i], activation, GEMMEPI_F32, &dense);
             add_elementwise(operations[i], activation, GEMMEPI_BF16, &dense);
             if ((nth + i) % 4 == 0)
-                add_elementwise(operations[i], activation, GEMMEPI_F64,
-                                &layouts[nth % GEMMEPI__COUNT(layouts)]);
+                add_elementwise(operations[i], activation, GEMMEPI_F64, &layouts[nth % GPI__COUNT(layouts)]);
         }
-    for (d = 0; d < GEMMEPI__COUNT(floats); d++) {
-        for (i = 0; i < GEMMEPI__COUNT(layouts); i++)
+    for (d = 0; d < GPI__COUNT(floats); d++) {
+        for (i = 0; i < GPI__COUNT(layouts); i++)
             add_elementwise(i % 2 ? GEMMEPI_OP_LERP : GEMMEPI_OP_LERP_BACKWARD, 0, floats[d], &layouts[i]);
         add_elementwise(GEMMEPI_OP_LERP_BACKWARD, 0, floats[d], &layouts[4]);
         add_elementwise(GEMMEPI_OP_LERP_BACKWARD, 0, floats[d], &layouts[5]);
@@ -803,8 +800,8 @@ static void list_elementwise(void) {
 static void add_gradient_passes(void) {
     static const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
     uint32_t nth;
-    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
-        gemmepi_epilogue activation = gemmepi__activations[nth].code;
+    for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++) {
+        gemmepi_epilogue activation = gpi__activations[nth].code;
         gemmepi_epilogue gate = activation | GEMMEPI_GATED | (nth & 1 ? GEMMEPI_GATE_FIRST : 0);
         gemmepi_dtype one = nth & 1 ? GEMMEPI_BF16 : GEMMEPI_F32;
         gemmepi_dtype other = nth & 1 ? GEMMEPI_F32 : GEMMEPI_BF16;
@@ -830,7 +827,7 @@ static void add_gradient_passes(void) {
 /* Lines of results that begin at odd elements: epilogues leave them by words. */
 static void set_odd_lines(gemmepi_matmul_desc *desc) {
     desc->d.ld = 4097;
-    if ((desc->epilogue & GEMMEPI_AUX) && !gemmepi__aux_is_mask(desc->epilogue))
+    if ((desc->epilogue & GEMMEPI_AUX) && !gpi__aux_is_mask(desc->epilogue))
         desc->aux.ld = 4097;
 }
 
@@ -840,12 +837,12 @@ static void set_odd_lines(gemmepi_matmul_desc *desc) {
 static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
                      int layout, int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
-    const gemmepi__sm90_shape *cut = &gemmepi__sm90_shapes[shape];
-    gemmepi__problem problem;
-    gemmepi__sm90 sm90_kernel;
+    const gpi__sm90_shape *cut = &gpi__sm90_shapes[shape];
+    gpi__problem problem;
+    gpi__sm90 sm90_kernel;
     char name[160], prologue[2048];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     transpose_operands(&desc, layout);
     desc.compute = operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
     desc.k = cut->parts > 1 || layout >> 1 ? 2048 : 640; /* enough to be divided; sums short and long */
@@ -858,13 +855,13 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
         set_odd_lines(&desc);
     append_dtype(&text, operands);
     append_results(&text, &desc);
-    gemmepi__append(&text, "_shape_%d_layout_%d%s", shape, layout, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_layout_%d%s", shape, layout, applied ? "" : "_scaled");
     normalise(&desc, name, &problem);
-    if (!gemmepi__shape_takes(&problem, cut, applied))
+    if (!gpi__shape_accepts(&problem, cut, applied))
         return 0;
     memset(&sm90_kernel, 0, sizeof sm90_kernel);
-    gemmepi__cut_up(&problem, cut, applied, &sm90_kernel);
-    gemmepi__append_sm90_defines(&defines, &problem, &sm90_kernel);
+    gpi__cut_up(&problem, cut, applied, &sm90_kernel);
+    gpi__append_sm90_defines(&defines, &problem, &sm90_kernel);
     note_layout(found_mode ? &found : &fused, shape, layout);
     add(found_mode ? &found : &fused, name, prologue);
     return 1;
@@ -873,7 +870,7 @@ static int add_fused(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epil
 /* In the next shape that takes it; there must be one. */
 static void add_fused_from(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
                            int shape, int layout, int applied) {
-    int shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_shapes), i = 0;
+    int shapes = (int)GPI__COUNT(gpi__sm90_shapes), i = 0;
     while (i < shapes && !add_fused(operands, results, epilogue, (shape + i) % shapes, layout, applied))
         i++;
     if (i < shapes)
@@ -893,29 +890,29 @@ typedef struct fp8_row {
 /* Nothing, where the shape does not take it. odd: halves are no whole units of columns, nor lines of results of 16 bytes. */
 static void add_fp8(const fp8_row *row, int shape, int odd, int applied) {
     gemmepi_matmul_desc desc = new_desc(row->a, row->b, row->d, row->epilogue);
-    const gemmepi__sm90_shape *cut = &gemmepi__sm90_fp8_shapes[shape];
-    gemmepi__problem problem;
-    gemmepi__sm90 built;
+    const gpi__sm90_shape *cut = &gpi__sm90_fp8_shapes[shape];
+    gpi__problem problem;
+    gpi__sm90 built;
     char name[200], prologue[2048];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     desc.b.transposed = 1;
     desc.k = 2048;
     desc.m = 144, desc.n = odd ? 150 : 256;
     desc.a.scale.mode = row->scale_a, desc.b.scale.mode = row->scale_b;
     desc.flags |= row->fast ? GEMMEPI_FAST_ACCUMULATION : 0;
     append_dtype(&text, row->a);
-    gemmepi__append(&text, "_");
+    gpi__append(&text, "_");
     append_dtype(&text, row->b);
     append_results(&text, &desc);
-    gemmepi__append(&text, "_scales_%d_%d%s_shape_%d%s%s", (int)row->scale_a, (int)row->scale_b,
-                    row->fast ? "_fast" : "", shape, odd ? "_odd" : "", applied ? "" : "_scaled");
+    gpi__append(&text, "_scales_%d_%d%s_shape_%d%s%s", (int)row->scale_a, (int)row->scale_b,
+                row->fast ? "_fast" : "", shape, odd ? "_odd" : "", applied ? "" : "_scaled");
     normalise(&desc, name, &problem);
-    if (!gemmepi__shape_takes(&problem, cut, applied))
+    if (!gpi__shape_accepts(&problem, cut, applied))
         return;
     memset(&built, 0, sizeof built);
-    gemmepi__cut_up(&problem, cut, applied, &built);
-    gemmepi__append_sm90_defines(&defines, &problem, &built);
+    gpi__cut_up(&problem, cut, applied, &built);
+    gpi__append_sm90_defines(&defines, &problem, &built);
     note_layout(&fp8, shape, 2);
     add(&fp8, name, prologue);
 }
@@ -954,14 +951,14 @@ static void list_fp8(void) {
                                   {y, x, x, GEMMEPI_SILU, block, block, 0},
                                   {x, x, x, GEMMEPI_NONE, outer, outer, 0},
                                   {x, x, y, GEMMEPI_TANH | GEMMEPI_BIAS, one, one, 1}};
-    int i, shape, shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);
+    int i, shape, shapes = (int)GPI__COUNT(gpi__sm90_fp8_shapes);
     few_archs = 1;
-    for (i = 0; i < (int)GEMMEPI__COUNT(rows); i++)
+    for (i = 0; i < (int)GPI__COUNT(rows); i++)
         for (shape = 0; shape < shapes; shape++)
             if (takes_all || (i + shape + shape / 7) % 3 == 0)
                 add_fp8(&rows[i], shape, (i + shape / 3) % 4 == 3, (i + shape) % 2);
     found_mode = GEMMEPI_SCALE_VECTOR_128;
-    for (i = 0; i < (int)GEMMEPI__COUNT(with_found); i++)
+    for (i = 0; i < (int)GPI__COUNT(with_found); i++)
         for (shape = 0; shape < shapes; shape++)
             add_fp8(&with_found[i], shape, (i + shape) % 3 == 2, (i + shape) % 2);
     found_mode = GEMMEPI_SCALE_NONE;
@@ -973,12 +970,12 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
                              gemmepi_epilogue epilogue, int shape, int parts, int layout, int unit,
                              int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
-    gemmepi__problem problem;
-    gemmepi__sm80_cut cut;
-    gemmepi__sm80 mma_kernel;
+    gpi__problem problem;
+    gpi__sm80_cut cut;
+    gpi__sm80 mma_kernel;
     char name[160], prologue[2048];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     desc.compute = compute;
     transpose_operands(&desc, layout);
     desc.a.ld = 2048 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
@@ -987,22 +984,22 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
         set_odd_lines(&desc);
     append_dtype(&text, operands);
     if (operands == GEMMEPI_F32)
-        gemmepi__append(&text, compute == GEMMEPI_COMPUTE_TF32 ? "_tf32" : "_strict");
+        gpi__append(&text, compute == GEMMEPI_COMPUTE_TF32 ? "_tf32" : "_strict");
     append_results(&text, &desc);
-    gemmepi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
     if (parts > 1)
-        gemmepi__append(&text, "_in_parts");
+        gpi__append(&text, "_in_parts");
     desc.k = 2048;
     normalise(&desc, name, &problem);
-    cut.shape = &gemmepi__sm80_shapes[shape];
+    cut.shape = &gpi__sm80_shapes[shape];
     cut.parts = parts;
-    if (!gemmepi__sm80_shape_takes(&problem, cut.shape, 90))
+    if (!gpi__sm80_shape_accepts(&problem, cut.shape, 90))
         return;
     if (parts > 1)
-        problem = gemmepi__bare_problem(&problem);
+        problem = gpi__bare_problem(&problem);
     memset(&mma_kernel, 0, sizeof mma_kernel);
-    gemmepi__cut_up_sm80(&problem, &cut, applied, &mma_kernel);
-    gemmepi__append_sm80_defines(&defines, &problem, &mma_kernel);
+    gpi__cut_up_sm80(&problem, &cut, applied, &mma_kernel);
+    gpi__append_sm80_defines(&defines, &problem, &mma_kernel);
     note_layout(&mma, shape, layout);
     add(&mma, name, prologue);
 }
@@ -1016,7 +1013,7 @@ static void add_mma(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dty
 static void list_mma(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
     uint32_t nth;
-    int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__sm80_shapes);
+    int shape, layout, way, shapes = (int)GPI__COUNT(gpi__sm80_shapes);
     few_archs = 0;
     for (shape = 0; shape < shapes; shape++) {
         add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | back, shape,
@@ -1033,11 +1030,11 @@ static void list_mma(void) {
                 add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
                         GEMMEPI_GELU_TANH | back, shape, layout, 16, 1);
                 add_mma_in_parts(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU,
-                                 shape, 4, layout, gemmepi__sm80_shapes[shape].unit, 1);
+                                 shape, 4, layout, gpi__sm80_shapes[shape].unit, 1);
             }
             if (takes_layout(shape + 1, layout)) {
                 add_mma(GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back,
-                        shape, layout, gemmepi__sm80_shapes[shape].unit, 1);
+                        shape, layout, gpi__sm80_shapes[shape].unit, 1);
                 add_mma(GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT,
                         GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS, shape, layout, 2 << layout, 1);
                 add_mma(GEMMEPI_F32, GEMMEPI_COMPUTE_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | back, shape,
@@ -1047,7 +1044,7 @@ static void list_mma(void) {
                 gemmepi_compute compute = way ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32;
                 int turn = (shape + layout + way) & 1;
                 if (!takes_layout(shape + way, layout) &&
-                    gemmepi__sm80_shapes[shape].kinds != GEMMEPI__OF_F32) /* which has no other rows */
+                    gpi__sm80_shapes[shape].kinds != GPI__OF_F32) /* which has no other rows */
                     continue;
                 if (takes_all || turn) {
                     add_mma_in_parts(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, shape, 4,
@@ -1063,8 +1060,8 @@ static void list_mma(void) {
                 }
             }
         }
-    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
-        gemmepi_epilogue activation = gemmepi__activations[nth].code;
+    for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++) {
+        gemmepi_epilogue activation = gpi__activations[nth].code;
         gemmepi_matmul_desc gate = new_desc(GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT,
                                             activation | GEMMEPI_GATED | GEMMEPI_BIAS);
         gemmepi_matmul_desc gradient = new_desc(GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT,
@@ -1099,12 +1096,12 @@ static void list_mma(void) {
 static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
                       int layout, int unit, int applied) {
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
-    const gemmepi__small_shape *cut = &gemmepi__small_shapes[shape];
-    gemmepi__problem problem;
+    const gpi__small_shape *cut = &gpi__small_shapes[shape];
+    gpi__problem problem;
     char name[160], prologue[2048];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    if (cut->tile_n % GEMMEPI__RUN)
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    if (cut->tile_n % GPI__RUN)
         desc.n = cut->tile_n + cut->tile_n % 2 * ((epilogue & GEMMEPI_GATED) != 0);
     transpose_operands(&desc, layout);
     desc.a.ld = 8192 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
@@ -1113,11 +1110,11 @@ static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
         set_odd_lines(&desc);
     append_dtype(&text, operands);
     append_results(&text, &desc);
-    gemmepi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
     normalise(&desc, name, &problem);
-    if (!gemmepi__small_shape_takes(&problem, cut, 90))
+    if (!gpi__small_shape_accepts(&problem, cut, 90))
         return;
-    gemmepi__append_small_defines(&defines, &problem, cut, applied);
+    gpi__append_small_defines(&defines, &problem, cut, applied);
     note_layout(&small, shape, layout);
     add(cut->parts > 1 ? &small_parts : &small, name, prologue);
 }
@@ -1126,7 +1123,7 @@ static void add_small(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epi
 static void list_small(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
     uint32_t nth;
-    int shape, layout, shapes = (int)GEMMEPI__COUNT(gemmepi__small_shapes);
+    int shape, layout, shapes = (int)GPI__COUNT(gpi__small_shapes);
     few_archs = 1;
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
@@ -1139,8 +1136,8 @@ static void list_small(void) {
             add_small(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH | GEMMEPI_RESIDUAL | back, shape,
                       layout, 16, 0);
         }
-    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
-        gemmepi_epilogue activation = gemmepi__activations[nth].code;
+    for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++) {
+        gemmepi_epilogue activation = gpi__activations[nth].code;
         layout = (int)nth % 4;
         shape = (int)nth % shapes;
         add_small(GEMMEPI_BF16, GEMMEPI_F32, activation | GEMMEPI_BIAS | GEMMEPI_AUX, shape, layout, 16, 0);
@@ -1153,22 +1150,22 @@ static void list_small(void) {
 static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mode scale,
                         gemmepi_epilogue epilogue, int shape, int applied) {
     gemmepi_matmul_desc desc = new_desc(a, GEMMEPI_I8, results, epilogue);
-    const gemmepi__weights_shape *cut = &gemmepi__weights_shapes[shape];
-    gemmepi__problem problem;
+    const gpi__weights_shape *cut = &gpi__weights_shapes[shape];
+    gpi__problem problem;
     char name[160], prologue[2048];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     desc.k = 8192;
     desc.b.transposed = 1;
     desc.b.scale.mode = scale;
     append_dtype(&text, a);
     append_results(&text, &desc);
-    gemmepi__append(&text, "_shape_%d_scale_%d%s", shape, (int)scale, applied ? "" : "_scaled");
+    gpi__append(&text, "_shape_%d_scale_%d%s", shape, (int)scale, applied ? "" : "_scaled");
     normalise(&desc, name, &problem);
-    if (!gemmepi__weights_shape_takes(&problem, cut, 90))
+    if (!gpi__weights_shape_accepts(&problem, cut, 90))
         return;
-    gemmepi__append_weights_defines(
-        &defines, &problem, cut, gemmepi__weights_stages(&problem, cut, cut->parts > 1 ? 90 : 80), applied);
+    gpi__append_weights_defines(&defines, &problem, cut,
+                                gpi__weights_stages(&problem, cut, cut->parts > 1 ? 90 : 80), applied);
     note_layout(&weights, shape, 2);
     add(cut->wgmma ? &weights_wgmma : cut->parts > 1 ? &weights_parts : &weights, name, prologue);
 }
@@ -1176,7 +1173,7 @@ static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mo
 /* Every other shape (--all: every one) with every sort of scale, and every activation in some shape. Clusters are Hopper's and later. */
 static void list_weights(void) {
     const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
-    int shape, shapes = (int)GEMMEPI__COUNT(gemmepi__weights_shapes);
+    int shape, shapes = (int)GPI__COUNT(gpi__weights_shapes);
     uint32_t nth;
     few_archs = 1;
     for (shape = 0; shape < shapes; shape += takes_all ? 1 : 2) {
@@ -1190,8 +1187,8 @@ static void list_weights(void) {
         add_weights(a, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SCALE_NONE, GEMMEPI_GELU_ERF | GEMMEPI_GATED | back,
                     shape, 1);
     }
-    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
-        gemmepi_epilogue activation = gemmepi__activations[nth].code;
+    for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++) {
+        gemmepi_epilogue activation = gpi__activations[nth].code;
         shape = (int)nth % shapes;
         add_weights(GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_SCALE_OUTER, activation | GEMMEPI_BIAS | GEMMEPI_AUX,
                     shape, 0);
@@ -1211,7 +1208,7 @@ static void list_fused(void) {
     const gemmepi_epilogue of_words[] = {GEMMEPI_NONE, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX,
                                          GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_GATED, GEMMEPI_SILU | back};
     uint32_t nth;
-    int shape, layout, way, shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_shapes);
+    int shape, layout, way, shapes = (int)GPI__COUNT(gpi__sm90_shapes);
     few_archs = 1;
     for (shape = 0; shape < shapes; shape++)
         for (layout = 0; layout < 4; layout++) {
@@ -1243,8 +1240,8 @@ static void list_fused(void) {
         add_fused(GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_BIAS, shape, 2, 1);
         add_fused_from(GEMMEPI_F32, GEMMEPI_F32, of_words[shape % 4], shape, 2, shape & 1);
     }
-    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
-        gemmepi_epilogue activation = gemmepi__activations[nth].code;
+    for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++) {
+        gemmepi_epilogue activation = gpi__activations[nth].code;
         add_fused_from(GEMMEPI_F32, GEMMEPI_F32,
                        activation | (nth % 3 == 0   ? GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_GATED
                                      : nth % 3 == 1 ? back | GEMMEPI_GATED
@@ -1293,15 +1290,15 @@ static void list_row_factors(void) {
                                        GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_RESIDUAL,
                                        GEMMEPI_MISH | GEMMEPI_GATED | back,
                                        GEMMEPI_RELU | GEMMEPI_BIAS | GEMMEPI_AUX};
-    int i, shape, beside_count = (int)GEMMEPI__COUNT(beside);
+    int i, shape, beside_count = (int)GPI__COUNT(beside);
     has_row_factor = 1;
     few_archs = 1;
     for (i = 0; i < beside_count; i++) {
         gemmepi_dtype type = i & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
-        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++)
+        for (shape = 0; shape < (int)GPI__COUNT(gpi__sm90_shapes); shape++)
             if (takes_all || (shape + i) % 3 == 0)
                 add_fused_from(type, GEMMEPI_DTYPE_DEFAULT, beside[i], shape, (shape + i) % 4, shape & 1);
-        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm80_shapes); shape++)
+        for (shape = 0; shape < (int)GPI__COUNT(gpi__sm80_shapes); shape++)
             if (takes_all || (shape + i) % 3 == 0) {
                 add_mma(type, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, beside[i], shape,
                         (shape + i) % 4, 16, 1);
@@ -1310,7 +1307,7 @@ static void list_row_factors(void) {
             }
         add_pass(type, GEMMEPI_DTYPE_DEFAULT, beside[i], i & 1, 1);
     }
-    for (i = 0; i < (int)GEMMEPI__COUNT(products); i += 6)
+    for (i = 0; i < (int)GPI__COUNT(products); i += 6)
         add_plain(&products[i]);
     has_row_factor = 0;
 }
@@ -1322,13 +1319,12 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
                               int way, int applied, gemmepi_scale_mode of_a, gemmepi_scale_mode of_b,
                               uint64_t flags) {
     int is_fp8 = operands == GEMMEPI_E4M3 || operands == GEMMEPI_E5M2;
-    const gemmepi__sm90_shape *shapes = is_fp8 ? gemmepi__sm90_fp8_shapes : gemmepi__sm90_shapes;
-    int count =
-        (int)(is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes));
+    const gpi__sm90_shape *shapes = is_fp8 ? gpi__sm90_fp8_shapes : gpi__sm90_shapes;
+    int count = (int)(is_fp8 ? GPI__COUNT(gpi__sm90_fp8_shapes) : GPI__COUNT(gpi__sm90_shapes));
     gemmepi_grouped_desc desc;
-    gemmepi__problem problem, inner;
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__sm90 sm90_kernel;
+    gpi__problem problem, inner;
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__sm90 sm90_kernel;
     int shape;
     memset(&desc, 0, sizeof desc);
     desc.product = new_desc(operands, operands, results, epilogue);
@@ -1345,28 +1341,28 @@ static void add_scaled_groups(gemmepi_dtype operands, gemmepi_dtype results, gem
     desc.weighted = way & 1;
     for (shape = 0; shape < count; shape++) {
         char name[160], prologue[2048];
-        gemmepi__text text = gemmepi__text_in(name, sizeof name);
-        gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+        gpi__text text = gpi__text_in(name, sizeof name);
+        gpi__text defines = gpi__text_in(prologue, sizeof prologue);
         if (!is_fp8 && !(way & 4))
             desc.product.b.transposed = (shape + grouped_rows) & 1;
-        if (gemmepi__take_grouped(&allocator, &desc, 16, &problem)) {
-            printf("a grouped product is refused: %s\n", gemmepi__error_text);
+        if (gpi__convert_grouped(&allocator, &desc, 16, &problem)) {
+            printf("a grouped product is refused: %s\n", gpi__error_text);
             exit(1);
         }
-        inner = gemmepi__inner_problem(&problem);
-        if (!gemmepi__shape_takes(&inner, &shapes[shape], applied))
+        inner = gpi__inner_problem(&problem);
+        if (!gpi__shape_accepts(&inner, &shapes[shape], applied))
             continue;
         append_dtype(&text, operands);
         append_results(&text, &desc.product);
-        gemmepi__append(&text, "_way_%d_shape_%d%s%s", way, shape, applied ? "" : "_scaled",
-                        desc.product.b.transposed ? "" : "_b_as_it_is");
+        gpi__append(&text, "_way_%d_shape_%d%s%s", way, shape, applied ? "" : "_scaled",
+                    desc.product.b.transposed ? "" : "_b_as_it_is");
         if (of_a)
-            gemmepi__append(&text, "_scales_%d_%d", (int)of_a, (int)of_b);
+            gpi__append(&text, "_scales_%d_%d", (int)of_a, (int)of_b);
         if (flags)
-            gemmepi__append(&text, flags & GEMMEPI_FIND_SCALE_D ? "_found" : "_fast");
+            gpi__append(&text, flags & GEMMEPI_FIND_SCALE_D ? "_found" : "_fast");
         memset(&sm90_kernel, 0, sizeof sm90_kernel);
-        gemmepi__cut_up(&inner, &shapes[shape], applied, &sm90_kernel);
-        gemmepi__append_sm90_defines(&defines, &inner, &sm90_kernel);
+        gpi__cut_up(&inner, &shapes[shape], applied, &sm90_kernel);
+        gpi__append_sm90_defines(&defines, &inner, &sm90_kernel);
         if (!is_fp8 && !(way & 4))
             note_layout(&grouped, shape, desc.product.b.transposed << 1);
         add(&grouped, name, prologue);
@@ -1412,11 +1408,11 @@ static void list_fp8_groups(void) {
 static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue,
                               int way, gemmepi_scale_mode mode) {
     gemmepi_grouped_desc desc;
-    gemmepi__problem problem;
-    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gpi__problem problem;
+    gemmepi_allocator allocator = gpi__default_allocator();
     char name[160], prologue[2048];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
     memset(&desc, 0, sizeof desc);
     desc.product = new_desc(operands, operands, results, epilogue);
     desc.product.a.transposed = desc.grouping = way & 4 ? GEMMEPI_GROUPS_OF_K : GEMMEPI_GROUPS_OF_ROWS;
@@ -1425,14 +1421,14 @@ static void add_grouped_plain(gemmepi_dtype operands, gemmepi_dtype results, gem
     desc.groups = 8;
     desc.scatter_d = way & 1 ? 5000 : 0;
     desc.gather_a = way & 2 ? 5000 : 0;
-    if (gemmepi__take_grouped(&allocator, &desc, 16, &problem)) {
-        printf("a grouped product is refused: %s\n", gemmepi__error_text);
+    if (gpi__convert_grouped(&allocator, &desc, 16, &problem)) {
+        printf("a grouped product is refused: %s\n", gpi__error_text);
         exit(1);
     }
     append_dtype(&text, operands);
     append_results(&text, &desc.product);
-    gemmepi__append(&text, "_way_%d_scales_%d", way, (int)mode);
-    gemmepi__append_plain_defines(&defines, &problem);
+    gpi__append(&text, "_way_%d_scales_%d", way, (int)mode);
+    gpi__append_plain_defines(&defines, &problem);
     note_layout(&grouped_plain, 0, desc.product.a.transposed | desc.product.b.transposed << 1);
     add(&grouped_plain, name, prologue);
 }
@@ -1482,22 +1478,22 @@ static void list_invariant(void) {
                                    gate | back | GEMMEPI_UPSTREAM | GEMMEPI_BIAS,
                                    GEMMEPI_GELU_TANH | back,
                                    GEMMEPI_GELU_ERF | back | GEMMEPI_BGRAD};
-    int i, shape, count = (int)GEMMEPI__COUNT(of);
+    int i, shape, count = (int)GPI__COUNT(of);
     is_invariant = 1;
     few_archs = 1;
     for (i = 0; i < count; i++) {
         gemmepi_dtype type = i & 1 ? GEMMEPI_F16 : GEMMEPI_BF16;
-        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++)
+        for (shape = 0; shape < (int)GPI__COUNT(gpi__sm90_shapes); shape++)
             if (takes_all || (shape + i) % 4 == 0)
                 add_fused(type, GEMMEPI_DTYPE_DEFAULT, of[i], shape, (shape + i) % 4, shape % 3 != 0);
-        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm80_shapes); shape++)
+        for (shape = 0; shape < (int)GPI__COUNT(gpi__sm80_shapes); shape++)
             if (takes_all || (shape + i) % 6 == 0) {
                 add_mma(type, GEMMEPI_COMPUTE_DEFAULT, GEMMEPI_DTYPE_DEFAULT, of[i], shape, i % 4, 16, 1);
                 add_mma(GEMMEPI_F32, i & 2 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32,
                         GEMMEPI_DTYPE_DEFAULT, of[i], shape, i % 4, 16, 1);
             }
     }
-    for (i = 0; i < (int)GEMMEPI__COUNT(products); i += 9)
+    for (i = 0; i < (int)GPI__COUNT(products); i += 9)
         add_plain(&products[i]);
     is_invariant = 0;
 }
@@ -1510,17 +1506,17 @@ static void list_found(void) {
                                    GEMMEPI_GATED | GEMMEPI_BIAS,
                                    GEMMEPI_BACKWARD,
                                    GEMMEPI_RESIDUAL | GEMMEPI_BIAS};
-    int i, shape, count = (int)GEMMEPI__COUNT(of);
+    int i, shape, count = (int)GPI__COUNT(of);
     uint32_t nth;
     few_archs = 1;
     found_mode = GEMMEPI_SCALE_VECTOR_128;
-    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++)
+    for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++)
         for (i = 0; i < count; i++) {
-            gemmepi_epilogue epilogue = gemmepi__activations[nth].code | of[i];
+            gemmepi_epilogue epilogue = gpi__activations[nth].code | of[i];
             if (epilogue ==
                 (GEMMEPI_TANH | GEMMEPI_GATED | GEMMEPI_BIAS)) /* the engine's rule leaves it out */
                 continue;
-            for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++)
+            for (shape = 0; shape < (int)GPI__COUNT(gpi__sm90_shapes); shape++)
                 if (takes_all || (shape + i + (int)nth) % 4 == 0)
                     add_fused(GEMMEPI_BF16, GEMMEPI_E4M3, epilogue, shape, (shape + i + (int)nth / 4) % 4,
                               (shape + (int)nth) % 3 != 0);
@@ -1529,9 +1525,9 @@ static void list_found(void) {
         }
     for (i = 0; i < 12; i++) {
         char prologue[256], name[64];
-        gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+        gpi__text text = gpi__text_in(prologue, sizeof prologue);
         gemmepi_matmul_desc desc;
-        gemmepi__problem problem;
+        gpi__problem problem;
         found_mode = (gemmepi_scale_mode)(1 + i % 3);
         desc = new_desc(GEMMEPI_BF16, GEMMEPI_BF16, i & 4 ? GEMMEPI_E5M2 : GEMMEPI_E4M3, GEMMEPI_NONE);
         desc.flags |= i & 1 ? GEMMEPI_POWER_OF_TWO_SCALE : 0;
@@ -1539,7 +1535,7 @@ static void list_found(void) {
         desc.n = i % 4 == 1 ? 14336 : i % 4 == 2 ? 3000 : i % 4 == 3 ? 20000 : 128;
         snprintf(name, sizeof name, "%d", i);
         normalise(&desc, name, &problem);
-        gemmepi__append_found_defines(&text, &problem);
+        gpi__append_found_defines(&text, &problem);
         add(&found_scales, name, prologue);
     }
     found_mode = GEMMEPI_SCALE_NONE;
@@ -1586,25 +1582,25 @@ static const struct formula_row {
     {"rounded", "d = v * up; squares = row_sum(rounded(d) * rounded(v))"},
 };
 
-static void place_formula(const gemmepi__formula *formula, gemmepi__placed_formula *placed) {
+static void place_formula(const gpi__formula *formula, gpi__placed_formula *placed) {
     int i;
     memset(placed, 0, sizeof *placed);
     placed->formula = formula;
     placed->rows = placed->columns = placed->depth = 1024;
     placed->items = 1;
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
+    for (i = 0; i <= GPI__RESULT; i++)
         placed->operands[i].ld = 2048;
-    placed->operands[GEMMEPI__RESULT].amax = placed->operands[GEMMEPI__RESULT].scale =
-        gemmepi__takes_scale(formula->d);
+    placed->operands[GPI__RESULT].amax = placed->operands[GPI__RESULT].scale =
+        gpi__is_scaled_dtype(formula->d);
 }
 
 /* Items of two axes, and every second column of each operand, as element-wise formulas have them; there v is an operand. */
-static const gemmepi__any_strides *any_strides(void) {
-    static gemmepi__any_strides strides;
+static const gpi__any_strides *any_strides(void) {
+    static gpi__any_strides strides;
     int i;
     strides.axes = 2;
     strides.extents[0] = strides.extents[1] = 3;
-    for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    for (i = 0; i <= GPI__RESULT; i++) {
         strides.operands[i].column = 2, strides.operands[i].row = 4096;
         strides.operands[i].items[0] = 1 << 20, strides.operands[i].items[1] = 1 << 25;
     }
@@ -1614,17 +1610,17 @@ static const gemmepi__any_strides *any_strides(void) {
 static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator, gemmepi_dtype d,
                         int aligned, int applied, int strided) {
     static char prologue[1 << 16];
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__formula_desc desc;
-    gemmepi__placed_formula placed;
-    gemmepi__formula_source source;
-    gemmepi__formula *formula;
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula_desc desc;
+    gpi__placed_formula placed;
+    gpi__formula_source source;
+    gpi__formula *formula;
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
     char name[80];
     size_t i;
     memset(&desc, 0, sizeof desc), memset(&source, 0, sizeof source);
-    for (i = 0; i < GEMMEPI__COUNT(formula_operands); i++)
+    for (i = 0; i < GPI__COUNT(formula_operands); i++)
         if (strstr(row->text, formula_operands[i].name)) {
             operands[desc.operand_count] = formula_operands[i];
             if (accumulator == GEMMEPI_F64 && operands[desc.operand_count].dtype == GEMMEPI_F32)
@@ -1633,32 +1629,32 @@ static void add_formula(const struct formula_row *row, gemmepi_dtype accumulator
         }
     desc.text = row->text, desc.operands = operands;
     desc.accumulator = accumulator, desc.d = d;
-    if (gemmepi__parse_formula(&allocator, &desc, &formula) != GEMMEPI_OK) {
+    if (gpi__parse_formula(&allocator, &desc, &formula) != GEMMEPI_OK) {
         printf("%s is no formula: %s\n", row->name, gemmepi_last_error());
         exit(1);
     }
     place_formula(formula, &placed);
     placed.strides = strided ? any_strides() : NULL;
     source.dtype = accumulator, source.ld = 1024;
-    source.alignment = aligned ? 256 : (int64_t)gemmepi__dtype(d)->size;
+    source.alignment = aligned ? 256 : (int64_t)gpi__dtype(d)->size;
     source.applied = applied, source.c = applied ? 0 : (int)d;
-    gemmepi__formula_pass_prologue(&text, &placed, &source);
-    snprintf(name, sizeof name, "%s_%s%s%s%s", row->name, gemmepi__dtype(d)->name, applied ? "" : "_c",
+    gpi__formula_pass_prologue(&text, &placed, &source);
+    snprintf(name, sizeof name, "%s_%s%s%s%s", row->name, gpi__dtype(d)->name, applied ? "" : "_c",
              aligned ? "" : "_unaligned", strided ? "_strided" : "");
     add(&formula_pass, name, prologue);
-    text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__formula_reduce_prologue(&text, &placed);
-    for (i = 0; i < (size_t)formula->operand_count && !gemmepi__is_reduced(&formula->operands[i]); i++) {
+    text = gpi__text_in(prologue, sizeof prologue);
+    gpi__formula_reduce_prologue(&text, &placed);
+    for (i = 0; i < (size_t)formula->operand_count && !gpi__is_reduced(&formula->operands[i]); i++) {
     }
     if (i < (size_t)formula->operand_count)
         add(&formula_reduce, name, prologue);
-    gemmepi__delete(&allocator, formula);
+    gpi__delete(&allocator, formula);
 }
 
 static void list_formulas(void) {
     size_t i;
     few_archs = 1;
-    for (i = 0; i < GEMMEPI__COUNT(formula_rows); i++) {
+    for (i = 0; i < GPI__COUNT(formula_rows); i++) {
         add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_BF16, 1, 1, 0);
         add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_BF16, 1, 1, 1);
         add_formula(&formula_rows[i], GEMMEPI_F32, GEMMEPI_F32, 0, 0, 0);
@@ -1722,13 +1718,13 @@ static inside_way nth_way(const family *of, int nth, int layout) {
 }
 
 /* The problem of a kernel with the formula inside: its operands are the allocator's, and are left to it. */
-static gemmepi__problem inside_problem(const struct formula_row *row, const inside_way *way) {
+static gpi__problem inside_problem(const struct formula_row *row, const inside_way *way) {
     static const gemmepi_operand kept =
         OPERAND("kept", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1);
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
     gemmepi_matmul_desc desc;
-    gemmepi__problem problem;
+    gpi__problem problem;
     size_t i;
     memset(&desc, 0, sizeof desc);
     desc.m = way->odd ? 144 : 4096, desc.n = way->odd ? 144 : 4096, desc.k = 2048;
@@ -1740,88 +1736,84 @@ static gemmepi__problem inside_problem(const struct formula_row *row, const insi
     desc.compute = way->compute;
     transpose_operands(&desc, way->layout);
     desc.formula = row->text, desc.operands = operands;
-    for (i = 0; i <= GEMMEPI__COUNT(formula_operands); i++) {
-        const gemmepi_operand *operand = i < GEMMEPI__COUNT(formula_operands) ? &formula_operands[i] : &kept;
+    for (i = 0; i <= GPI__COUNT(formula_operands); i++) {
+        const gemmepi_operand *operand = i < GPI__COUNT(formula_operands) ? &formula_operands[i] : &kept;
         if (strstr(row->text, operand->name))
             operands[desc.operand_count++] = *operand;
     }
-    if (gemmepi__normalise_in(&allocator, &desc, 16, &problem) != GEMMEPI_OK ||
-        gemmepi__not_inside(&problem)) {
+    if (gpi__normalise_in(&allocator, &desc, 16, &problem) != GEMMEPI_OK || gpi__not_inside(&problem)) {
         printf("%s is not inside: %s\n", row->name,
-               problem.formula ? gemmepi__not_inside(&problem) : gemmepi_last_error());
+               problem.formula ? gpi__not_inside(&problem) : gemmepi_last_error());
         exit(1);
     }
-    problem = gemmepi__problem_inside(&problem);
+    problem = gpi__problem_inside(&problem);
     problem.grouping.groups = way->groups;
     return problem;
 }
 
 /* What stands before a kernel of the family in that shape; 0: it does not take the problem. */
-static int append_inside_defines(const family *of, const gemmepi__problem *problem, int shape, int applied,
-                                 gemmepi__text *defines) {
-    if (of != &fused_inside && gemmepi__half_group(problem))
+static int append_inside_defines(const family *of, const gpi__problem *problem, int shape, int applied,
+                                 gpi__text *defines) {
+    if (of != &fused_inside && gpi__half_group(problem))
         return 0;
     if (of == &fused_inside) {
-        gemmepi__sm90 built;
-        if (!gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[shape], applied))
+        gpi__sm90 built;
+        if (!gpi__shape_accepts(problem, &gpi__sm90_shapes[shape], applied))
             return 0;
         memset(&built, 0, sizeof built);
-        gemmepi__cut_up(problem, &gemmepi__sm90_shapes[shape], applied, &built);
-        gemmepi__append_sm90_defines(defines, problem, &built);
+        gpi__cut_up(problem, &gpi__sm90_shapes[shape], applied, &built);
+        gpi__append_sm90_defines(defines, problem, &built);
     } else if (of == &mma_inside) {
-        gemmepi__sm80 built;
-        gemmepi__sm80_cut cut;
-        cut.shape = &gemmepi__sm80_shapes[shape], cut.parts = 1;
-        if (!gemmepi__sm80_shape_takes(problem, cut.shape, 90))
+        gpi__sm80 built;
+        gpi__sm80_cut cut;
+        cut.shape = &gpi__sm80_shapes[shape], cut.parts = 1;
+        if (!gpi__sm80_shape_accepts(problem, cut.shape, 90))
             return 0;
         memset(&built, 0, sizeof built);
-        gemmepi__cut_up_sm80(problem, &cut, applied, &built);
-        gemmepi__append_sm80_defines(defines, problem, &built);
+        gpi__cut_up_sm80(problem, &cut, applied, &built);
+        gpi__append_sm80_defines(defines, problem, &built);
     } else if (of == &weights_inside) {
-        const gemmepi__weights_shape *cut = &gemmepi__weights_shapes[shape];
-        if (gemmepi__leaves_states(problem) || !gemmepi__weights_shape_takes(problem, cut, 90))
+        const gpi__weights_shape *cut = &gpi__weights_shapes[shape];
+        if (gpi__leaves_states(problem) || !gpi__weights_shape_accepts(problem, cut, 90))
             return 0;
-        gemmepi__append_weights_defines(defines, problem, cut, gemmepi__weights_stages(problem, cut, 80),
-                                        applied);
+        gpi__append_weights_defines(defines, problem, cut, gpi__weights_stages(problem, cut, 80), applied);
     } else {
-        if (gemmepi__leaves_states(problem) ||
-            !gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[shape], 90))
+        if (gpi__leaves_states(problem) || !gpi__small_shape_accepts(problem, &gpi__small_shapes[shape], 90))
             return 0;
-        gemmepi__append_small_defines(defines, problem, &gemmepi__small_shapes[shape], applied);
+        gpi__append_small_defines(defines, problem, &gpi__small_shapes[shape], applied);
     }
     return 1;
 }
 
 /* Weights in I8. */
-static void narrow_b(gemmepi__problem *problem, gemmepi_scale_mode scale) {
-    problem->views[GEMMEPI__B].dtype = GEMMEPI_I8;
-    problem->views[GEMMEPI__B].bits = 8;
-    problem->views[GEMMEPI__B].scale = scale;
+static void narrow_b(gpi__problem *problem, gemmepi_scale_mode scale) {
+    problem->views[GPI__B].dtype = GEMMEPI_I8;
+    problem->views[GPI__B].bits = 8;
+    problem->views[GPI__B].scale = scale;
 }
 
 /* 0, and nothing, where the shape does not take the formula. */
 static int add_inside(const family *of, const struct formula_row *row, int shape, inside_way way) {
     static char prologue[1 << 16];
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__problem problem;
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    gpi__problem problem;
     char name[96];
-    if (of == &small_inside && gemmepi__small_shapes[shape].tile_n % GEMMEPI__RUN)
-        way.columns = gemmepi__small_shapes[shape].tile_n; /* which is for no more */
+    if (of == &small_inside && gpi__small_shapes[shape].tile_n % GPI__RUN)
+        way.columns = gpi__small_shapes[shape].tile_n; /* which is for no more */
     problem = inside_problem(row, &way);
     if (of == &weights_inside)
         narrow_b(&problem, shape % 2 ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128);
     if (!append_inside_defines(of, &problem, shape, way.applied, &defines))
         return 0;
-    gemmepi__append_inside_code(&defines, &problem);
+    gpi__append_inside_code(&defines, &problem);
     snprintf(name, sizeof name, "%s_%s%s_to_%s_shape_%d_layout_%d%s%s%s", row->name,
-             gemmepi__dtype(way.operands)->name, way.compute ? "_tf32" : "", gemmepi__dtype(way.d)->name,
-             shape, way.layout, way.odd ? "_odd" : "", way.applied ? "" : "_scaled",
-             way.groups ? "_of_rows" : "");
+             gpi__dtype(way.operands)->name, way.compute ? "_tf32" : "", gpi__dtype(way.d)->name, shape,
+             way.layout, way.odd ? "_odd" : "", way.applied ? "" : "_scaled", way.groups ? "_of_rows" : "");
     if (!way.groups)
         note_layout(of, shape, way.layout);
-    if (of == &weights_inside && gemmepi__weights_shapes[shape].wgmma)
+    if (of == &weights_inside && gpi__weights_shapes[shape].wgmma)
         of = &weights_wgmma_inside;
-    if (of == &small_inside && gemmepi__small_shapes[shape].parts > 1)
+    if (of == &small_inside && gpi__small_shapes[shape].parts > 1)
         of = &small_parts_inside;
     add(of, name, prologue);
     return 1;
@@ -1840,8 +1832,8 @@ static void list_inside_groups(void) {
     };
     size_t i;
     int shape;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++)
-        for (shape = 0; shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes); shape++) {
+    for (i = 0; i < GPI__COUNT(rows); i++)
+        for (shape = 0; shape < (int)GPI__COUNT(gpi__sm90_shapes); shape++) {
             inside_way way = nth_way(&grouped, (int)i + shape, (((int)i / 2 + shape) & 1) * 2);
             way.groups = 8;
             add_inside(&fused_inside, &rows[i], shape, way);
@@ -1853,15 +1845,15 @@ static void list_inside(void) {
     static const struct {
         const family *of;
         int shapes, first_layout, last_layout, formulas;
-    } engines[] = {{&fused_inside, GEMMEPI__COUNT(gemmepi__sm90_shapes), 0, 3, 2},
-                   {&mma_inside, GEMMEPI__COUNT(gemmepi__sm80_shapes), 0, 3, 1},
-                   {&small_inside, GEMMEPI__COUNT(gemmepi__small_shapes), 0, 3, 1},
-                   {&weights_inside, GEMMEPI__COUNT(gemmepi__weights_shapes), 2, 2, 1}};
-    const int rows = (int)GEMMEPI__COUNT(inside_rows);
+    } engines[] = {{&fused_inside, GPI__COUNT(gpi__sm90_shapes), 0, 3, 2},
+                   {&mma_inside, GPI__COUNT(gpi__sm80_shapes), 0, 3, 1},
+                   {&small_inside, GPI__COUNT(gpi__small_shapes), 0, 3, 1},
+                   {&weights_inside, GPI__COUNT(gpi__weights_shapes), 2, 2, 1}};
+    const int rows = (int)GPI__COUNT(inside_rows);
     size_t e;
     int shape, layout, i, turn = 0;
     few_archs = 1;
-    for (e = 0; e < GEMMEPI__COUNT(engines); e++)
+    for (e = 0; e < GPI__COUNT(engines); e++)
         for (shape = 0; shape < engines[e].shapes; shape++)
             for (layout = engines[e].first_layout; layout <= engines[e].last_layout; layout++, turn += 3) {
                 int wanted = takes_all ? rows : engines[e].formulas, added = 0;
@@ -1888,8 +1880,8 @@ static void list_kernels(void) {
     list_both_layouts();
     list_groups();
     few_archs = 1;
-    for (nth = 0; nth < GEMMEPI__COUNT(gemmepi__activations); nth++) {
-        gemmepi_epilogue activation = gemmepi__activations[nth].code;
+    for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++) {
+        gemmepi_epilogue activation = gpi__activations[nth].code;
         gemmepi_epilogue forward = activation | GEMMEPI_BIAS | GEMMEPI_AUX;
         gemmepi_epilogue backward = activation | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
         int alternate = (int)nth & 1; /* so that each is seen both ways */
@@ -1899,7 +1891,7 @@ static void list_kernels(void) {
         add_pass(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, backward, alternate, 1);
     }
     few_archs = 0;
-    for (i = 0; i < GEMMEPI__COUNT(few); i++) {
+    for (i = 0; i < GPI__COUNT(few); i++) {
         add_pass(GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, few[i], i != 1, 1);
         add_pass(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, few[i], i != 2, 1);
     }
@@ -1915,7 +1907,7 @@ static void list_kernels(void) {
     add_reduce(GEMMEPI_E4M3, GEMMEPI_SCALE_BLOCK_128, GEMMEPI_BF16, 1, 128);
     add_packs();
     add_convert(GEMMEPI_E4M3, GEMMEPI_F16, 1);
-    for (i = 0; i < GEMMEPI__COUNT(products_everywhere); i++)
+    for (i = 0; i < GPI__COUNT(products_everywhere); i++)
         add_plain(&products_everywhere[i]);
     few_archs = 1;
     add_scaled_pass(GEMMEPI_E5M2, GEMMEPI_E5M2, GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
@@ -1944,7 +1936,7 @@ static void list_kernels(void) {
     add_convert(GEMMEPI_I8, GEMMEPI_BF16, 0);
     add_convert(GEMMEPI_F16, GEMMEPI_F32, 1);
     add_convert(GEMMEPI_BF16, GEMMEPI_F32, 0);
-    for (i = 0; i < GEMMEPI__COUNT(products); i++)
+    for (i = 0; i < GPI__COUNT(products); i++)
         add_plain(&products[i]);
 }
 
@@ -2000,24 +1992,24 @@ static void read_report(const char *log, outcome *result) {
         complain(result, "ptxas does not report registers and local memory:\n%s", log);
 }
 
-static int write_file(const char *path, const gemmepi__image *image) {
+static int write_file(const char *path, const gpi__image *image) {
     FILE *file = fopen(path, "wb");
     int whole = file && fwrite(image->data, 1, image->size, file) == image->size;
     return (!file || fclose(file) == 0) && whole;
 }
 
-static void compile_kernel(const gemmepi__nvrtc *nvrtc, int index, const char *folder, outcome *result) {
-    gemmepi_allocator allocator = gemmepi__default_allocator();
+static void compile_kernel(const gpi__nvrtc *nvrtc, int index, const char *folder, outcome *result) {
+    gemmepi_allocator allocator = gpi__default_allocator();
     const kernel *what = &kernels[index];
-    gemmepi__target target;
-    gemmepi__image image;
+    gpi__target target;
+    gpi__image image;
     char *log = NULL, path[1024];
     memset(result, 0, sizeof *result);
     memset(&target, 0, sizeof target);
     result->index = index;
     result->passed = 1;
     memcpy(target.name, what->target, sizeof what->target);
-    if (gemmepi__compile(nvrtc, &allocator, what->family->file, what->prologue, &target, &image, &log) !=
+    if (gpi__compile(nvrtc, &allocator, what->family->file, what->prologue, &target, &image, &log) !=
         GEMMEPI_OK) {
         complain(result, "%s", gemmepi_last_error());
     } else {
@@ -2027,9 +2019,9 @@ static void compile_kernel(const gemmepi__nvrtc *nvrtc, int index, const char *f
             complain(result, "the cubin is no ELF file%s", "");
         else if (!write_file(path, &image))
             complain(result, "cannot write %s", path);
-        gemmepi__delete(&allocator, image.data);
+        gpi__delete(&allocator, image.data);
     }
-    gemmepi__delete(&allocator, log);
+    gpi__delete(&allocator, log);
 }
 
 /* >>all kernels: each of the jobs is a process, because NVRTC compiles one program at a time in one */
@@ -2054,12 +2046,12 @@ static void take_outcome(const outcome *result) {
     fflush(stdout);
 }
 
-#if GEMMEPI__WINDOWS
+#if GPI__WINDOWS
 static int default_jobs(void) {
     return 1;
 }
 
-static void compile_all(const gemmepi__nvrtc *nvrtc, const char *folder, int jobs) {
+static void compile_all(const gpi__nvrtc *nvrtc, const char *folder, int jobs) {
     static outcome result;
     int i;
     (void)jobs;
@@ -2076,7 +2068,7 @@ static int default_jobs(void) {
 
 /* An outcome is below the 4096 bytes that Linux writes into a pipe at once (PIPE_BUF), so those of several processes
    do not mix. */
-static void work(const gemmepi__nvrtc *nvrtc, const char *folder, int job, int jobs, int pipe_end) {
+static void work(const gpi__nvrtc *nvrtc, const char *folder, int job, int jobs, int pipe_end) {
     static outcome result;
     int i;
     for (i = job; i < kernel_count; i += jobs) {
@@ -2087,7 +2079,7 @@ static void work(const gemmepi__nvrtc *nvrtc, const char *folder, int job, int j
     _exit(0);
 }
 
-static void compile_all(const gemmepi__nvrtc *nvrtc, const char *folder, int jobs) {
+static void compile_all(const gpi__nvrtc *nvrtc, const char *folder, int jobs) {
     static outcome result;
     size_t have = 0;
     int ends[2], job;
@@ -2142,17 +2134,17 @@ static int report(void) {
     return failed != 0;
 }
 
-static int list_archs(const gemmepi__nvrtc *nvrtc) {
+static int list_archs(const gpi__nvrtc *nvrtc) {
     int result = nvrtc->get_num_supported_archs(&arch_count);
-    if (!result && arch_count <= (int)GEMMEPI__COUNT(archs))
+    if (!result && arch_count <= (int)GPI__COUNT(archs))
         result = nvrtc->get_supported_archs(archs);
-    return !result && arch_count > 0 && arch_count <= (int)GEMMEPI__COUNT(archs);
+    return !result && arch_count > 0 && arch_count <= (int)GPI__COUNT(archs);
 }
 
 int main(int argc, char **argv) {
-    gemmepi__log log = {NULL, NULL, 0};
-    gemmepi__loader loader;
-    gemmepi__nvrtc nvrtc;
+    gpi__log log = {NULL, NULL, 0};
+    gpi__loader loader;
+    gpi__nvrtc nvrtc;
     const char *folder = NULL;
     int jobs = default_jobs(), i;
     for (i = 1; i < argc; i++) {
@@ -2175,7 +2167,7 @@ int main(int argc, char **argv) {
     }
     memset(&loader, 0, sizeof loader);
     loader.log = &log;
-    if (gemmepi__load_nvrtc(&loader, &nvrtc) != GEMMEPI_OK) {
+    if (gpi__load_nvrtc(&loader, &nvrtc) != GEMMEPI_OK) {
         printf("skip kernels: %s\n0 passed, 0 failed, 1 skipped\n", gemmepi_last_error());
         return EXIT_SKIP;
     }

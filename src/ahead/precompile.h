@@ -5,22 +5,22 @@
 #include "../plans/plans.h"
 
 /* What the threads share. The lock guards what stands behind it, and calls of progress. */
-typedef struct gemmepi__precompilation {
+typedef struct gpi__precompilation {
     gemmepi_context *context;
     const gemmepi_any_desc *problems;
     size_t count;
     gemmepi_progress_function progress;
     void *user;
-    gemmepi__mutex lock;
+    gpi__mutex lock;
     size_t next, done;
     size_t failed; /* the first in the list that failed, if status is not OK */
     gemmepi_status status;
-    char sentence[GEMMEPI__ERROR_TEXT_SIZE];
-} gemmepi__precompilation;
+    char sentence[GPI__ERROR_TEXT_SIZE];
+} gpi__precompilation;
 
 /* One of each kind, but for those that were left out of the program. */
-static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
-                                        gemmepi_plan **plan) {
+static gemmepi_status gpi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
+                                    gemmepi_plan **plan) {
     if (problem->matmul)
         return gemmepi_plan_matmul(context, problem->matmul, plan);
     if (problem->grouped)
@@ -35,99 +35,98 @@ static gemmepi_status gemmepi__plan_any(gemmepi_context *context, const gemmepi_
     if (problem->linear_backward)
         return gemmepi_plan_linear_backward(context, problem->linear_backward, plan);
 #endif
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
-                         problem->elementwise ? "element-wise operations" : "layers",
-                         problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
+                     problem->elementwise ? "element-wise operations" : "layers",
+                     problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
 }
 
-static gemmepi_status gemmepi__check_any(const gemmepi_any_desc *problem) {
+static gemmepi_status gpi__check_any(const gemmepi_any_desc *problem) {
     int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
                 (problem->linear_backward != NULL) + (problem->grouped != NULL);
     if (given != 1)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "%d of matmul, elementwise, linear, linear_backward and grouped are given; exactly one is",
             given);
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
+static gemmepi_status gpi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
     gemmepi_plan *plan = NULL;
-    gemmepi_status status = gemmepi__check_any(problem);
+    gemmepi_status status = gpi__check_any(problem);
     if (!status)
-        status = gemmepi__plan_any(context, problem, &plan);
+        status = gpi__plan_any(context, problem, &plan);
     if (!status && problem->matmul)
-        status = gemmepi__build_for_scalars((const gemmepi__matmul_plan *)plan);
+        status = gpi__build_for_scalars((const gpi__matmul_plan *)plan);
     if (!status && problem->grouped)
-        status = gemmepi__build_groups_for_scalars((const gemmepi__grouped_plan *)plan);
+        status = gpi__build_groups_for_scalars((const gpi__grouped_plan *)plan);
     gemmepi_plan_destroy(plan);
     return status;
 }
 
 /* Takes problems until none is left. */
-static void gemmepi__precompile_some(gemmepi__precompilation *all) {
-    gemmepi__lock(&all->lock);
+static void gpi__precompile_some(gpi__precompilation *all) {
+    gpi__lock(&all->lock);
     while (all->next < all->count) {
         size_t mine = all->next++;
         gemmepi_status status;
-        gemmepi__unlock(&all->lock);
-        status = gemmepi__plan_and_drop(all->context, &all->problems[mine]);
-        gemmepi__lock(&all->lock);
+        gpi__unlock(&all->lock);
+        status = gpi__plan_and_drop(all->context, &all->problems[mine]);
+        gpi__lock(&all->lock);
         if (status && (!all->status || mine < all->failed)) {
             all->status = status;
             all->failed = mine;
-            snprintf(all->sentence, sizeof all->sentence, "%s", gemmepi__error_text);
+            snprintf(all->sentence, sizeof all->sentence, "%s", gpi__error_text);
         }
         all->done++;
         if (all->progress)
             all->progress(all->user, all->done, all->count);
     }
-    gemmepi__unlock(&all->lock);
+    gpi__unlock(&all->lock);
 }
 
-GEMMEPI__THREAD_BODY(gemmepi__precompile_body) {
-    gemmepi__precompile_some((gemmepi__precompilation *)user);
+GPI__THREAD_BODY(gpi__precompile_body) {
+    gpi__precompile_some((gpi__precompilation *)user);
     return 0;
 }
 
-#define GEMMEPI__MOST_THREADS 256
+#define GPI__MOST_THREADS 256
 
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
                                               size_t count, int threads, gemmepi_progress_function progress,
                                               void *user) {
-    gemmepi__precompilation all;
-    gemmepi__thread others[GEMMEPI__MOST_THREADS];
+    gpi__precompilation all;
+    gpi__thread others[GPI__MOST_THREADS];
     int started = 0, i;
     if (!context || (!problems && count))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     if (threads < 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "threads is %d; accepted are 0, for as many as there are cores, and more",
-                             threads);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "threads is %d; accepted are 0, for as many as there are cores, and more", threads);
     memset(&all, 0, sizeof all);
     all.context = context;
     all.problems = problems;
     all.count = count;
     all.progress = progress;
     all.user = user;
-    if (!gemmepi__mutex_init(&all.lock))
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-    threads = threads ? threads : gemmepi__core_count();
-    if (threads > GEMMEPI__MOST_THREADS)
-        threads = GEMMEPI__MOST_THREADS;
+    if (!gpi__mutex_init(&all.lock))
+        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    threads = threads ? threads : gpi__core_count();
+    if (threads > GPI__MOST_THREADS)
+        threads = GPI__MOST_THREADS;
     if ((size_t)threads > count)
         threads = (int)count;
     /* where the system gives fewer threads, these do it all */
-    while (started < threads - 1 && gemmepi__thread_start(&others[started], gemmepi__precompile_body, &all))
+    while (started < threads - 1 && gpi__thread_start(&others[started], gpi__precompile_body, &all))
         started++;
-    gemmepi__precompile_some(&all);
+    gpi__precompile_some(&all);
     for (i = 0; i < started; i++)
-        gemmepi__thread_join(others[i]);
-    gemmepi__mutex_destroy(&all.lock);
+        gpi__thread_join(others[i]);
+    gpi__mutex_destroy(&all.lock);
     if (all.status)
-        return gemmepi__fail(all.status, "problems[%llu]: %s", (gemmepi__ull)all.failed, all.sentence);
+        return gpi__fail(all.status, "problems[%llu]: %s", (gpi__ull)all.failed, all.sentence);
     return GEMMEPI_OK;
 }
 

@@ -6,67 +6,67 @@
 #include "ways.h"
 
 enum {
-    GEMMEPI__TRIAL_BLOCK = 1 << 18, /* elements of random data, repeated where more are needed */
-    GEMMEPI__TRIAL_SETS = 64,       /* of tensors, at most */
-    GEMMEPI__TRIAL_CACHES = 3,      /* all sets are larger than so many times the L2 cache */
-    GEMMEPI__TRIAL_PIECES = 16,     /* of an output, that are compared */
-    GEMMEPI__TRIAL_PIECE = 4096,    /* bytes */
-    GEMMEPI__TRIAL_CALLS = 200      /* of a graph, at most */
+    GPI__TRIAL_BLOCK = 1 << 18, /* elements of random data, repeated where more are needed */
+    GPI__TRIAL_SETS = 64,       /* of tensors, at most */
+    GPI__TRIAL_CACHES = 3,      /* all sets are larger than so many times the L2 cache */
+    GPI__TRIAL_PIECES = 16,     /* of an output, that are compared */
+    GPI__TRIAL_PIECE = 4096,    /* bytes */
+    GPI__TRIAL_CALLS = 200      /* of a graph, at most */
 };
-#define GEMMEPI__TRIAL_TIME   800 /* microseconds of a graph's calls, about */
-#define GEMMEPI__TRIAL_REST   10  /* milliseconds before a burst */
-#define GEMMEPI__TRIAL_BURST  8   /* calls of it */
-#define GEMMEPI__TRIAL_MEMORY ((size_t)2 << 30)
-#define GEMMEPI__TRIAL_OFF \
+#define GPI__TRIAL_TIME   800 /* microseconds of a graph's calls, about */
+#define GPI__TRIAL_REST   10  /* milliseconds before a burst */
+#define GPI__TRIAL_BURST  8   /* calls of it */
+#define GPI__TRIAL_MEMORY ((size_t)2 << 30)
+#define GPI__TRIAL_OFF \
     0.04 /* how far a way's numbers may lie from the reference's, of their size and of all, */
-#define GEMMEPI__TRIAL_OFF_8 0.3 /* and those of 8 bits */
+#define GPI__TRIAL_OFF_8 0.3 /* and those of 8 bits */
 
-typedef struct gemmepi__trial {
+typedef struct gpi__trial {
     gemmepi_context *context;
-    const gemmepi__problem *problem;
+    const gpi__problem *problem;
     gemmepi_tune_mode mode;
     gemmepi_stream stream;
-    gemmepi__cu_event began, ended;
+    gpi__cu_event began, ended;
     char *memory, *workspace;
-    size_t workspace_size, set, offsets[GEMMEPI__OPERANDS];
+    size_t workspace_size, set, offsets[GPI__OPERANDS];
     int has_no_room;     /* for the workspace that was asked for last */
     int sets, next;      /* how many, and which comes next */
-    char *block;         /* GEMMEPI__TRIAL_BLOCK elements for the operand at hand */
+    char *block;         /* GPI__TRIAL_BLOCK elements for the operand at hand */
     char *reference;     /* pieces of all outputs, one after another */
     char *compared;      /* likewise of the way at hand */
     size_t outputs_size; /* of each of these */
-} gemmepi__trial;
+} gpi__trial;
 
 /* >>memory */
 
-static void gemmepi__lay_out_trial(gemmepi__trial *trial) {
-    const gemmepi__problem *problem = trial->problem;
+static void gpi__lay_out_trial(gpi__trial *trial) {
+    const gpi__problem *problem = trial->problem;
     int i;
     for (i = 0; i < problem->count; i++) {
         int operand = problem->list[i];
         trial->offsets[operand] = trial->set;
-        if (operand != GEMMEPI__C)
-            trial->set += gemmepi__round_up((size_t)problem->views[operand].bytes, 256) + 256;
+        if (operand != GPI__C)
+            trial->set += gpi__round_up((size_t)problem->views[operand].bytes, 256) + 256;
     }
 }
 
 /* As many sets as make up three caches, or as the memory holds. */
-static gemmepi_status gemmepi__count_sets(gemmepi__trial *trial, size_t most) {
-    const gemmepi__driver *driver = &trial->context->driver;
-    int cache = 0, result = driver->device_get_attribute(&cache, GEMMEPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+static gemmepi_status gpi__count_sets(gpi__trial *trial, size_t most) {
+    const gpi__driver *driver = &trial->context->driver;
+    int cache = 0, result = driver->device_get_attribute(&cache, GPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
                                                          trial->context->device);
     size_t wanted, held = most / trial->set;
     if (result)
-        return gemmepi__cuda_failed(driver, result, "asking for the size of the L2 cache");
-    wanted = ((size_t)cache * GEMMEPI__TRIAL_CACHES + trial->set - 1) / trial->set;
+        return gpi__cuda_failed(driver, result, "asking for the size of the L2 cache");
+    wanted = ((size_t)cache * GPI__TRIAL_CACHES + trial->set - 1) / trial->set;
     if (wanted > held)
         wanted = held;
-    trial->sets = wanted < 1 ? 1 : wanted > GEMMEPI__TRIAL_SETS ? GEMMEPI__TRIAL_SETS : (int)wanted;
+    trial->sets = wanted < 1 ? 1 : wanted > GPI__TRIAL_SETS ? GPI__TRIAL_SETS : (int)wanted;
     return GEMMEPI_OK;
 }
 
 /* Less than is wanted will do, but for one set. */
-static gemmepi_status gemmepi__take_trial_memory(gemmepi__trial *trial) {
+static gemmepi_status gpi__acquire_trial_memory(gpi__trial *trial) {
     void *memory = NULL;
     gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
     while (trial->sets && status == GEMMEPI_OUT_OF_MEMORY) {
@@ -78,71 +78,70 @@ static gemmepi_status gemmepi__take_trial_memory(gemmepi__trial *trial) {
     return status;
 }
 
-static char *gemmepi__trial_tensor(const gemmepi__trial *trial, int set, int operand) {
+static char *gpi__trial_tensor(const gpi__trial *trial, int set, int operand) {
     return trial->memory + trial->set * (size_t)set + trial->offsets[operand];
 }
 
 /* >>data */
 
-static uint32_t gemmepi__next_random(uint32_t *state) {
+static uint32_t gpi__next_random(uint32_t *state) {
     *state = *state * 1664525u + 1013904223u;
     return *state >> 8;
 }
 
 /* Numbers of either sign about 1 in size; factors, which scales are, above 0; of a mask any bits. */
-static void gemmepi__make_block(gemmepi__trial *trial, int operand) {
-    const gemmepi__view *view = &trial->problem->views[operand];
-    int is_factor =
-        operand >= GEMMEPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GEMMEPI__BIAS_GRAD;
+static void gpi__make_block(gpi__trial *trial, int operand) {
+    const gpi__view *view = &trial->problem->views[operand];
+    int is_factor = operand >= GPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GPI__BIAS_GRAD;
     uint32_t state = 1u + (uint32_t)operand;
-    int64_t elements = view->bits < 8 ? (int64_t)GEMMEPI__TRIAL_BLOCK : view->bytes / (view->bits / 8);
+    int64_t elements = view->bits < 8 ? (int64_t)GPI__TRIAL_BLOCK : view->bytes / (view->bits / 8);
     int i, j;
-    for (i = 0; i < GEMMEPI__TRIAL_BLOCK && i < elements; i += 256) {
+    for (i = 0; i < GPI__TRIAL_BLOCK && i < elements; i += 256) {
         double values[256];
         for (j = 0; j < 256; j++) {
-            double size = 0.5 + (double)(gemmepi__next_random(&state) & 255) / 256;
-            values[j] = is_factor || gemmepi__next_random(&state) & 1 ? size : -size;
+            double size = 0.5 + (double)(gpi__next_random(&state) & 255) / 256;
+            values[j] = is_factor || gpi__next_random(&state) & 1 ? size : -size;
             if (view->dtype == GEMMEPI_I8 || view->dtype == GEMMEPI_I32)
                 values[j] = floor(values[j] * 8);
         }
         if (view->bits == 1)
             for (j = 0; j < 256; j++)
-                trial->block[i + j] = (char)gemmepi__next_random(&state);
+                trial->block[i + j] = (char)gpi__next_random(&state);
         else
-            gemmepi__store_run(view->dtype, trial->block, i, 256, values);
+            gpi__store_run(view->dtype, trial->block, i, 256, values);
     }
 }
 
-static gemmepi_status gemmepi__fill_tensor(gemmepi__trial *trial, int set, int operand) {
-    const gemmepi__view *view = &trial->problem->views[operand];
+static gemmepi_status gpi__fill_tensor(gpi__trial *trial, int set, int operand) {
+    const gpi__view *view = &trial->problem->views[operand];
     size_t size = (size_t)view->bytes, done,
-           piece = GEMMEPI__TRIAL_BLOCK * (size_t)(view->bits < 8 ? 1 : view->bits / 8);
+           piece = GPI__TRIAL_BLOCK * (size_t)(view->bits < 8 ? 1 : view->bits / 8);
     gemmepi_status status = GEMMEPI_OK;
     for (done = 0; !status && done < size; done += piece)
-        status = gemmepi_upload(trial->context, gemmepi__trial_tensor(trial, set, operand) + done,
-                                trial->block, size - done < piece ? size - done : piece, trial->stream);
+        status = gemmepi_upload(trial->context, gpi__trial_tensor(trial, set, operand) + done, trial->block,
+                                size - done < piece ? size - done : piece, trial->stream);
     return status;
 }
 
 /* Outputs too: ACCUMULATE reads them, and what is not written is the same in all ways. */
-static gemmepi_status gemmepi__fill_sets(gemmepi__trial *trial) {
+static gemmepi_status gpi__fill_sets(gpi__trial *trial) {
     gemmepi_status status = GEMMEPI_OK;
     int i, set;
     for (i = 0; i < trial->problem->count && !status; i++) {
         int operand = trial->problem->list[i];
-        gemmepi__make_block(trial, operand);
-        for (set = 0; set < trial->sets && !status && operand != GEMMEPI__C; set++)
-            status = gemmepi__fill_tensor(trial, set, operand);
+        gpi__make_block(trial, operand);
+        for (set = 0; set < trial->sets && !status && operand != GPI__C; set++)
+            status = gpi__fill_tensor(trial, set, operand);
     }
     return status;
 }
 
-static gemmepi_status gemmepi__refill_outputs(gemmepi__trial *trial) {
+static gemmepi_status gpi__refill_outputs(gpi__trial *trial) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = 0; i < trial->problem->outputs && !status; i++) {
-        gemmepi__make_block(trial, trial->problem->list[i]);
-        status = gemmepi__fill_tensor(trial, 0, trial->problem->list[i]);
+        gpi__make_block(trial, trial->problem->list[i]);
+        status = gpi__fill_tensor(trial, 0, trial->problem->list[i]);
     }
     return status;
 }
@@ -150,30 +149,30 @@ static gemmepi_status gemmepi__refill_outputs(gemmepi__trial *trial) {
 /* >>a run */
 
 /* The primary context is current. Alpha is 1; C is there where it is D. */
-static gemmepi_status gemmepi__run_way(gemmepi__trial *trial, const gemmepi__matmul_plan *plan, int set) {
-    const gemmepi__problem *problem = trial->problem;
-    gemmepi__arguments arguments;
+static gemmepi_status gpi__run_way(gpi__trial *trial, const gpi__matmul_plan *plan, int set) {
+    const gpi__problem *problem = trial->problem;
+    gpi__arguments arguments;
     int i;
     memset(&arguments, 0, sizeof arguments);
     for (i = 0; i < problem->count; i++)
-        arguments.pointers[problem->list[i]] = gemmepi__trial_tensor(trial, set, problem->list[i]);
-    arguments.pointers[GEMMEPI__C] = NULL;
+        arguments.pointers[problem->list[i]] = gpi__trial_tensor(trial, set, problem->list[i]);
+    arguments.pointers[GPI__C] = NULL;
     arguments.alpha = 1;
     if (problem->flags & GEMMEPI_ACCUMULATE) {
-        arguments.pointers[GEMMEPI__C] = arguments.pointers[GEMMEPI__D];
+        arguments.pointers[GPI__C] = arguments.pointers[GPI__D];
         arguments.beta = arguments.uses_c = 1;
     }
-    if (gemmepi__not_for_run(plan, &arguments))
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "%s", gemmepi__not_for_run(plan, &arguments));
+    if (gpi__needs_other_plan(plan, &arguments))
+        return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", gpi__needs_other_plan(plan, &arguments));
     if (plan->workspace_size > trial->workspace_size) {
         trial->has_no_room = 1;
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace",
-                             (gemmepi__ull)plan->workspace_size);
+        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace",
+                         (gpi__ull)plan->workspace_size);
     }
     return plan->route->run(plan, &arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
 }
 
-static gemmepi_status gemmepi__allocate_trial_workspace(gemmepi__trial *trial, size_t size) {
+static gemmepi_status gpi__allocate_trial_workspace(gpi__trial *trial, size_t size) {
     void *memory = NULL;
     gemmepi_status status = gemmepi_alloc(trial->context, size, &memory);
     trial->workspace = (char *)memory;
@@ -182,75 +181,74 @@ static gemmepi_status gemmepi__allocate_trial_workspace(gemmepi__trial *trial, s
 }
 
 /* Room for the plan's workspace. Where there is none, what there was before is taken again: ways that have run with it run again. */
-static gemmepi_status gemmepi__take_trial_workspace(gemmepi__trial *trial, size_t size) {
+static gemmepi_status gpi__acquire_trial_workspace(gpi__trial *trial, size_t size) {
     size_t before = trial->workspace_size;
     gemmepi_status status;
     trial->has_no_room = 0;
     if (size <= before)
         return GEMMEPI_OK;
     if (trial->workspace)
-        trial->context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
-    status = gemmepi__allocate_trial_workspace(trial, size);
+        trial->context->driver.mem_free((gpi__cu_deviceptr)(uintptr_t)trial->workspace);
+    status = gpi__allocate_trial_workspace(trial, size);
     if (status && before)
-        (void)gemmepi__allocate_trial_workspace(trial, before);
+        (void)gpi__allocate_trial_workspace(trial, before);
     trial->has_no_room = status == GEMMEPI_OUT_OF_MEMORY;
     return status;
 }
 
 /* >>comparing */
 
-static size_t gemmepi__piece_size(const gemmepi__view *view) {
+static size_t gpi__piece_size(const gpi__view *view) {
     size_t bytes = (size_t)view->bytes;
-    return bytes < (size_t)GEMMEPI__TRIAL_PIECE ? bytes : (size_t)GEMMEPI__TRIAL_PIECE;
+    return bytes < (size_t)GPI__TRIAL_PIECE ? bytes : (size_t)GPI__TRIAL_PIECE;
 }
 
-static size_t gemmepi__outputs_size(const gemmepi__problem *problem) {
+static size_t gpi__outputs_size(const gpi__problem *problem) {
     size_t size = 0;
     int i;
     for (i = 0; i < problem->outputs; i++)
-        size += GEMMEPI__TRIAL_PIECES * gemmepi__piece_size(&problem->views[problem->list[i]]);
+        size += GPI__TRIAL_PIECES * gpi__piece_size(&problem->views[problem->list[i]]);
     return size;
 }
 
 /* Pieces of all outputs of the first set, evenly over each. */
-static gemmepi_status gemmepi__read_outputs(gemmepi__trial *trial, char *to) {
-    const gemmepi__problem *problem = trial->problem;
+static gemmepi_status gpi__read_outputs(gpi__trial *trial, char *to) {
+    const gpi__problem *problem = trial->problem;
     gemmepi_status status = GEMMEPI_OK;
     int i, piece;
     for (i = 0; i < problem->outputs && !status; i++) {
-        const gemmepi__view *view = &problem->views[problem->list[i]];
-        size_t size = gemmepi__piece_size(view), beyond = (size_t)view->bytes - size;
-        for (piece = 0; piece < GEMMEPI__TRIAL_PIECES && !status; piece++, to += size) {
-            size_t at = beyond / (GEMMEPI__TRIAL_PIECES - 1) * (size_t)piece / 16 * 16;
-            status =
-                gemmepi_download(trial->context, to, gemmepi__trial_tensor(trial, 0, problem->list[i]) + at,
-                                 size, trial->stream);
+        const gpi__view *view = &problem->views[problem->list[i]];
+        size_t size = gpi__piece_size(view), beyond = (size_t)view->bytes - size;
+        for (piece = 0; piece < GPI__TRIAL_PIECES && !status; piece++, to += size) {
+            size_t at = beyond / (GPI__TRIAL_PIECES - 1) * (size_t)piece / 16 * 16;
+            status = gemmepi_download(trial->context, to, gpi__trial_tensor(trial, 0, problem->list[i]) + at,
+                                      size, trial->stream);
         }
     }
     return status;
 }
 
 /* Numbers within so much of each other; NaN and infinities where the other has them. */
-static int gemmepi__are_about_the_same(double a, double b, double within) {
+static int gpi__are_about_the_same(double a, double b, double within) {
     int are_finite = a - a == 0 && b - b == 0;
     return are_finite ? fabs(a - b) <= within : a == b || (a != a && b != b);
 }
 
 /* Of an output's pieces: whether the numbers are about the same, and NaN where they are. */
-static int gemmepi__numbers_agree(const gemmepi__view *view, const char *x, const char *y, size_t bytes) {
+static int gpi__numbers_agree(const gpi__view *view, const char *x, const char *y, size_t bytes) {
     int64_t count = (int64_t)(bytes / (size_t)(view->bits / 8)), i, j;
-    double squares = 0, within = 0, off = view->bits == 8 ? GEMMEPI__TRIAL_OFF_8 : GEMMEPI__TRIAL_OFF;
+    double squares = 0, within = 0, off = view->bits == 8 ? GPI__TRIAL_OFF_8 : GPI__TRIAL_OFF;
     int pass;
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < count; i += 64) {
             double a[64], b[64];
             int64_t some = count - i < 64 ? count - i : 64;
-            gemmepi__load_run(view->dtype, x, i, 1, some, a);
-            gemmepi__load_run(view->dtype, y, i, 1, some, b);
+            gpi__load_run(view->dtype, x, i, 1, some, a);
+            gpi__load_run(view->dtype, y, i, 1, some, b);
             for (j = 0; j < some; j++)
                 if (pass == 0)
                     squares += a[j] == a[j] && fabs(a[j]) < 1e30 ? a[j] * a[j] : 0;
-                else if (!gemmepi__are_about_the_same(a[j], b[j], within + off * fabs(a[j])))
+                else if (!gpi__are_about_the_same(a[j], b[j], within + off * fabs(a[j])))
                     return 0;
         }
         within = off * sqrt(squares / (double)(count ? count : 1));
@@ -259,7 +257,7 @@ static int gemmepi__numbers_agree(const gemmepi__view *view, const char *x, cons
 }
 
 /* Of a mask a few bits may differ, where a sum is nearly 0. */
-static int gemmepi__bits_agree(const char *x, const char *y, size_t bytes) {
+static int gpi__bits_agree(const char *x, const char *y, size_t bytes) {
     size_t i, off = 0;
     int bit;
     for (i = 0; i < bytes; i++)
@@ -268,85 +266,84 @@ static int gemmepi__bits_agree(const char *x, const char *y, size_t bytes) {
     return off <= 8 + bytes / 10;
 }
 
-static int gemmepi__outputs_agree(const gemmepi__trial *trial) {
-    const gemmepi__problem *problem = trial->problem;
+static int gpi__outputs_agree(const gpi__trial *trial) {
+    const gpi__problem *problem = trial->problem;
     size_t at = 0;
     int i, agree = 1;
     for (i = 0; i < problem->outputs && agree; i++) {
-        const gemmepi__view *view = &problem->views[problem->list[i]];
-        size_t bytes = GEMMEPI__TRIAL_PIECES * gemmepi__piece_size(view);
+        const gpi__view *view = &problem->views[problem->list[i]];
+        size_t bytes = GPI__TRIAL_PIECES * gpi__piece_size(view);
         agree = view->bits == 1
-                    ? gemmepi__bits_agree(trial->reference + at, trial->compared + at, bytes)
-                    : gemmepi__numbers_agree(view, trial->reference + at, trial->compared + at, bytes);
+                    ? gpi__bits_agree(trial->reference + at, trial->compared + at, bytes)
+                    : gpi__numbers_agree(view, trial->reference + at, trial->compared + at, bytes);
         at += bytes;
     }
     return agree;
 }
 
 /* One run on the first set, whose outputs are as at the beginning, and what it leaves. */
-static gemmepi_status gemmepi__read_way(gemmepi__trial *trial, const gemmepi__matmul_plan *plan, char *to) {
-    gemmepi_status status = gemmepi__take_trial_workspace(trial, plan->workspace_size);
+static gemmepi_status gpi__read_way(gpi__trial *trial, const gpi__matmul_plan *plan, char *to) {
+    gemmepi_status status = gpi__acquire_trial_workspace(trial, plan->workspace_size);
     if (!status)
-        status = gemmepi__refill_outputs(trial);
+        status = gpi__refill_outputs(trial);
     if (!status)
-        status = gemmepi__run_way(trial, plan, 0);
-    return status ? status : gemmepi__read_outputs(trial, to);
+        status = gpi__run_way(trial, plan, 0);
+    return status ? status : gpi__read_outputs(trial, to);
 }
 
 /* >>timing */
 
-static gemmepi_status gemmepi__issue_calls(gemmepi__trial *trial, const gemmepi__matmul_plan *plan,
-                                           int calls) {
+static gemmepi_status gpi__issue_calls(gpi__trial *trial, const gpi__matmul_plan *plan, int calls) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = 0; i < calls && !status; i++) {
-        status = gemmepi__run_way(trial, plan, trial->next);
+        status = gpi__run_way(trial, plan, trial->next);
         trial->next = (trial->next + 1) % trial->sets;
     }
     return status;
 }
 
 /* Calls as a graph; *exec is the caller's to destroy. */
-static gemmepi_status gemmepi__capture_calls(gemmepi__trial *trial, const gemmepi__matmul_plan *plan,
-                                             int calls, gemmepi__cu_graph_exec *exec) {
-    const gemmepi__driver *driver = &trial->context->driver;
-    gemmepi__cu_graph graph = NULL;
+static gemmepi_status gpi__capture_calls(gpi__trial *trial, const gpi__matmul_plan *plan, int calls,
+                                         gpi__cu_graph_exec *exec) {
+    const gpi__driver *driver = &trial->context->driver;
+    gpi__cu_graph graph = NULL;
     gemmepi_status status;
-    int result = driver->stream_begin_capture(trial->stream, GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED), ended;
+    int result = driver->stream_begin_capture(trial->stream, GPI__CU_STREAM_CAPTURE_MODE_RELAXED), ended;
     if (result)
-        return gemmepi__cuda_failed(driver, result, "cuStreamBeginCapture");
-    status = gemmepi__issue_calls(trial, plan, calls);
+        return gpi__cuda_failed(driver, result, "cuStreamBeginCapture");
+    status = gpi__issue_calls(trial, plan, calls);
     ended = driver->stream_end_capture(trial->stream, &graph);
     if (!status && !ended)
         ended = driver->graph_instantiate(exec, graph, 0);
     if (graph)
         driver->graph_destroy(graph);
-    return status || !ended ? status : gemmepi__cuda_failed(driver, ended, "capturing a graph");
+    return status || !ended ? status : gpi__cuda_failed(driver, ended, "capturing a graph");
 }
 
-static gemmepi_status gemmepi__trial_wait(const gemmepi__trial *trial) {
-    const gemmepi__driver *driver = &trial->context->driver;
+static gemmepi_status gpi__trial_wait(const gpi__trial *trial) {
+    const gpi__driver *driver = &trial->context->driver;
     int result = driver->stream_synchronize(trial->stream);
-    return result ? gemmepi__cuda_failed(driver, result, "cuStreamSynchronize") : GEMMEPI_OK;
+    return result ? gpi__cuda_failed(driver, result, "cuStreamSynchronize") : GEMMEPI_OK;
 }
 
 /* What stands between two events, in microseconds: the graph once, or calls one after another. */
-static gemmepi_status gemmepi__time_once(gemmepi__trial *trial, const gemmepi__matmul_plan *plan, int calls,
-                                         gemmepi__cu_graph_exec exec, double *microseconds) {
-    const gemmepi__driver *driver = &trial->context->driver;
+static gemmepi_status gpi__time_once(gpi__trial *trial, const gpi__matmul_plan *plan, int calls,
+                                     gpi__cu_graph_exec exec, double *microseconds) {
+    const gpi__driver *driver = &trial->context->driver;
     float milliseconds = 0;
     gemmepi_status status = GEMMEPI_OK;
     int result;
     if (trial->mode == GEMMEPI_TUNE_BURST) {
-        status = gemmepi__trial_wait(trial);
-        gemmepi__rest(GEMMEPI__TRIAL_REST);
+        status = gpi__trial_wait(trial);
+        gpi__rest(GPI__TRIAL_REST);
     }
     result = exec && !status ? driver->graph_launch(exec, trial->stream)
                              : 0; /* one that does not count: it hides the launch */
     if (!result)
         result = driver->event_record(trial->began, trial->stream);
     if (!result && !status && !exec)
-        status = gemmepi__issue_calls(trial, plan, calls);
+        status = gpi__issue_calls(trial, plan, calls);
     else if (!result && !status)
         result = driver->graph_launch(exec, trial->stream);
     if (!result)
@@ -356,34 +353,33 @@ static gemmepi_status gemmepi__time_once(gemmepi__trial *trial, const gemmepi__m
     if (!result)
         result = driver->event_elapsed_time(&milliseconds, trial->began, trial->ended);
     *microseconds = 1e3 * (double)milliseconds / calls;
-    return status || !result ? status : gemmepi__cuda_failed(driver, result, "timing");
+    return status || !result ? status : gpi__cuda_failed(driver, result, "timing");
 }
 
 /* >>the whole */
 
 /* The primary context is current, and nothing runs any more. */
-static void gemmepi__close_trial(gemmepi__trial *trial) {
-    const gemmepi__driver *driver = &trial->context->driver;
+static void gpi__close_trial(gpi__trial *trial) {
+    const gpi__driver *driver = &trial->context->driver;
     const gemmepi_allocator *allocator = &trial->context->allocator;
     if (trial->began)
         driver->event_destroy(trial->began);
     if (trial->ended)
         driver->event_destroy(trial->ended);
     if (trial->memory)
-        driver->mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->memory);
+        driver->mem_free((gpi__cu_deviceptr)(uintptr_t)trial->memory);
     if (trial->workspace)
-        driver->mem_free((gemmepi__cu_deviceptr)(uintptr_t)trial->workspace);
+        driver->mem_free((gpi__cu_deviceptr)(uintptr_t)trial->workspace);
     if (trial->stream)
         driver->stream_destroy(trial->stream);
-    gemmepi__delete(allocator, trial->block);
-    gemmepi__delete(allocator, trial->reference);
-    gemmepi__delete(allocator, trial->compared);
+    gpi__delete(allocator, trial->block);
+    gpi__delete(allocator, trial->reference);
+    gpi__delete(allocator, trial->compared);
 }
 
-/* gemmepi__close_trial takes whatever this leaves. The primary context is current. */
-static gemmepi_status gemmepi__open_trial(gemmepi__trial *trial, gemmepi_context *context,
-                                          const gemmepi__problem *problem,
-                                          const gemmepi_tune_options *options) {
+/* gpi__close_trial takes whatever this leaves. The primary context is current. */
+static gemmepi_status gpi__open_trial(gpi__trial *trial, gemmepi_context *context,
+                                      const gpi__problem *problem, const gemmepi_tune_options *options) {
     const gemmepi_allocator *allocator = &context->allocator;
     gemmepi_stream stream = NULL;
     gemmepi_status status;
@@ -392,28 +388,28 @@ static gemmepi_status gemmepi__open_trial(gemmepi__trial *trial, gemmepi_context
     trial->context = context;
     trial->problem = problem;
     trial->mode = options->mode;
-    trial->outputs_size = gemmepi__outputs_size(problem);
-    trial->block = (char *)gemmepi__new(allocator, GEMMEPI__TRIAL_BLOCK * sizeof(double));
-    trial->reference = (char *)gemmepi__new(allocator, trial->outputs_size + 1);
-    trial->compared = (char *)gemmepi__new(allocator, trial->outputs_size + 1);
+    trial->outputs_size = gpi__outputs_size(problem);
+    trial->block = (char *)gpi__new(allocator, GPI__TRIAL_BLOCK * sizeof(double));
+    trial->reference = (char *)gpi__new(allocator, trial->outputs_size + 1);
+    trial->compared = (char *)gpi__new(allocator, trial->outputs_size + 1);
     if (!trial->block || !trial->reference || !trial->compared)
         return GEMMEPI_OUT_OF_MEMORY;
-    gemmepi__lay_out_trial(trial);
-    status = gemmepi__count_sets(trial, options->memory ? options->memory : GEMMEPI__TRIAL_MEMORY);
+    gpi__lay_out_trial(trial);
+    status = gpi__count_sets(trial, options->memory ? options->memory : GPI__TRIAL_MEMORY);
     if (!status)
         status = gemmepi_stream_create(context, &stream);
     if (status)
         return status;
     trial->stream = stream;
-    status = gemmepi__take_trial_memory(trial);
+    status = gpi__acquire_trial_memory(trial);
     if (status)
         return status;
     result = context->driver.event_create(&trial->began, 0);
     if (!result)
         result = context->driver.event_create(&trial->ended, 0);
     if (result)
-        return gemmepi__cuda_failed(&context->driver, result, "cuEventCreate");
-    return gemmepi__fill_sets(trial);
+        return gpi__cuda_failed(&context->driver, result, "cuEventCreate");
+    return gpi__fill_sets(trial);
 }
 
 #endif

@@ -5,152 +5,152 @@
 #include "precompile.h"
 #include "trial.h"
 
-enum { GEMMEPI__TUNE_ROUNDS = 9 };
-#define GEMMEPI__TUNE_SLOW 1.25 /* a way that takes so much more than the best in the first round is left */
-#define GEMMEPI__TUNE_GAIN \
+enum { GPI__TUNE_ROUNDS = 9 };
+#define GPI__TUNE_SLOW 1.25 /* a way that takes so much more than the best in the first round is left */
+#define GPI__TUNE_GAIN \
     0.99 /* the way that would be chosen untuned stays where another does not come below that */
 
 /* A way as it is timed. */
-typedef struct gemmepi__timed {
-    const gemmepi__candidate *way;
-    gemmepi__matmul_plan *plan; /* NULL: it cannot be built */
-    gemmepi__cu_graph_exec exec;
+typedef struct gpi__timed {
+    const gpi__candidate *way;
+    gpi__matmul_plan *plan; /* NULL: it cannot be built */
+    gpi__cu_graph_exec exec;
     int calls, rounds;
-    double times[GEMMEPI__TUNE_ROUNDS];
+    double times[GPI__TUNE_ROUNDS];
     int left; /* it is too slow, or wrong */
-} gemmepi__timed;
+} gpi__timed;
 
 /* One product under way. */
-typedef struct gemmepi__tuning {
+typedef struct gpi__tuning {
     gemmepi_context *context;
-    const gemmepi__problem *problem;
+    const gpi__problem *problem;
     const gemmepi_tune_options *options;
-    gemmepi__ways ways;
-    gemmepi__timed timed[GEMMEPI__MOST_WAYS];
-    gemmepi__trial trial;
+    gpi__ways ways;
+    gpi__timed timed[GPI__MOST_WAYS];
+    gpi__trial trial;
     double ends; /* seconds; 0: never */
-    gemmepi__mutex lock;
+    gpi__mutex lock;
     int next;              /* to be built */
     gemmepi_status failed; /* of the first that could not be built, and why */
-    char sentence[GEMMEPI__ERROR_TEXT_SIZE];
-} gemmepi__tuning;
+    char sentence[GPI__ERROR_TEXT_SIZE];
+} gpi__tuning;
 
-static int gemmepi__has_time(const gemmepi__tuning *tuning) {
-    return tuning->ends <= 0 || gemmepi__seconds() < tuning->ends;
+static int gpi__has_time(const gpi__tuning *tuning) {
+    return tuning->ends <= 0 || gpi__seconds() < tuning->ends;
 }
 
 /* >>building all on several threads */
 
-static gemmepi_status gemmepi__build_way(gemmepi__tuning *tuning, gemmepi__timed *timed) {
-    gemmepi__matmul_plan *plan = gemmepi__new_plan(tuning->context, tuning->problem);
-    gemmepi__entry entry;
-    gemmepi_status status = plan ? gemmepi__enter_relaxed(tuning->context, &entry) : GEMMEPI_OUT_OF_MEMORY;
+static gemmepi_status gpi__build_way(gpi__tuning *tuning, gpi__timed *timed) {
+    gpi__matmul_plan *plan = gpi__new_plan(tuning->context, tuning->problem);
+    gpi__entry entry;
+    gemmepi_status status = plan ? gpi__enter_relaxed(tuning->context, &entry) : GEMMEPI_OUT_OF_MEMORY;
     if (!status) {
-        gemmepi__lock(&tuning->context->build_lock);
-        status = gemmepi__build_by(plan, timed->way->route, timed->way);
-        gemmepi__unlock(&tuning->context->build_lock);
-        gemmepi__leave_relaxed(tuning->context, &entry);
+        gpi__lock(&tuning->context->build_lock);
+        status = gpi__build_by(plan, timed->way->route, timed->way);
+        gpi__unlock(&tuning->context->build_lock);
+        gpi__leave_relaxed(tuning->context, &entry);
     }
     if (status)
-        gemmepi__say(&tuning->context->log,
-                     status == GEMMEPI_UNSUPPORTED ? GEMMEPI_LOG_DEBUG : GEMMEPI_LOG_WARNING,
-                     "tuning leaves out a way of the route %s: %s", gemmepi__route_names[timed->way->route],
-                     gemmepi__error_text);
+        gpi__say(&tuning->context->log,
+                 status == GEMMEPI_UNSUPPORTED ? GEMMEPI_LOG_DEBUG : GEMMEPI_LOG_WARNING,
+                 "tuning leaves out a way of the route %s: %s", gpi__route_names[timed->way->route],
+                 gpi__error_text);
     if (!status)
         timed->plan = plan;
     else if (plan)
-        gemmepi__release_plan(&plan->base);
+        gpi__release_plan(&plan->base);
     return status;
 }
 
 /* The first is always built. */
-static void gemmepi__build_some(gemmepi__tuning *tuning) {
-    gemmepi__lock(&tuning->lock);
-    while (tuning->next < tuning->ways.count && (tuning->next == 0 || gemmepi__has_time(tuning))) {
+static void gpi__build_some(gpi__tuning *tuning) {
+    gpi__lock(&tuning->lock);
+    while (tuning->next < tuning->ways.count && (tuning->next == 0 || gpi__has_time(tuning))) {
         int mine = tuning->next++;
         gemmepi_status status;
-        gemmepi__unlock(&tuning->lock);
-        status = gemmepi__build_way(tuning, &tuning->timed[mine]);
-        gemmepi__lock(&tuning->lock);
+        gpi__unlock(&tuning->lock);
+        status = gpi__build_way(tuning, &tuning->timed[mine]);
+        gpi__lock(&tuning->lock);
         if (!status || tuning->failed)
             continue;
         tuning->failed = status;
-        snprintf(tuning->sentence, sizeof tuning->sentence, "%s", gemmepi__error_text);
+        snprintf(tuning->sentence, sizeof tuning->sentence, "%s", gpi__error_text);
     }
-    gemmepi__unlock(&tuning->lock);
+    gpi__unlock(&tuning->lock);
 }
 
-GEMMEPI__THREAD_BODY(gemmepi__build_body) {
-    gemmepi__build_some((gemmepi__tuning *)user);
+GPI__THREAD_BODY(gpi__build_body) {
+    gpi__build_some((gpi__tuning *)user);
     return 0;
 }
 
-static void gemmepi__build_ways(gemmepi__tuning *tuning) {
-    gemmepi__thread others[GEMMEPI__MOST_THREADS];
-    int threads = tuning->options->threads ? tuning->options->threads : gemmepi__core_count(), started = 0, i;
-    if (threads > GEMMEPI__MOST_THREADS)
-        threads = GEMMEPI__MOST_THREADS;
-    while (started < threads - 1 && gemmepi__thread_start(&others[started], gemmepi__build_body, tuning))
+static void gpi__build_ways(gpi__tuning *tuning) {
+    gpi__thread others[GPI__MOST_THREADS];
+    int threads = tuning->options->threads ? tuning->options->threads : gpi__core_count(), started = 0, i;
+    if (threads > GPI__MOST_THREADS)
+        threads = GPI__MOST_THREADS;
+    while (started < threads - 1 && gpi__thread_start(&others[started], gpi__build_body, tuning))
         started++;
-    gemmepi__build_some(tuning);
+    gpi__build_some(tuning);
     for (i = 0; i < started; i++)
-        gemmepi__thread_join(others[i]);
+        gpi__thread_join(others[i]);
 }
 
 /* >>right or wrong */
 
 /* Whether the way is of no use for a run: it could not be built, cuBLASLt refuses it, or there is no memory for its workspace. */
-static int gemmepi__is_no_way(const gemmepi__tuning *tuning, gemmepi_status status) {
+static int gpi__is_no_way(const gpi__tuning *tuning, gemmepi_status status) {
     return status == GEMMEPI_UNSUPPORTED || (status == GEMMEPI_OUT_OF_MEMORY && tuning->trial.has_no_room);
 }
 
 /* Reads what the others are held against: what PLAIN leaves, whose kernel is the simplest, else the first that runs. Which that is in
    *reference. */
-static gemmepi_status gemmepi__read_reference(gemmepi__tuning *tuning, int *reference) {
-    gemmepi_status status = gemmepi__fail(tuning->failed ? tuning->failed : GEMMEPI_UNSUPPORTED,
-                                          "no way to run the problem could be built: %s", tuning->sentence);
+static gemmepi_status gpi__read_reference(gpi__tuning *tuning, int *reference) {
+    gemmepi_status status = gpi__fail(tuning->failed ? tuning->failed : GEMMEPI_UNSUPPORTED,
+                                      "no way to run the problem could be built: %s", tuning->sentence);
     int plain, i;
     for (plain = 1; plain >= 0; plain--)
         for (i = 0; i < tuning->ways.count; i++) {
-            const gemmepi__timed *timed = &tuning->timed[i];
+            const gpi__timed *timed = &tuning->timed[i];
             if (!timed->plan || (timed->way->route == GEMMEPI_ROUTE_PLAIN) != plain)
                 continue;
-            status = gemmepi__read_way(&tuning->trial, timed->plan, tuning->trial.reference);
+            status = gpi__read_way(&tuning->trial, timed->plan, tuning->trial.reference);
             *reference = i;
-            if (!gemmepi__is_no_way(tuning, status))
+            if (!gpi__is_no_way(tuning, status))
                 return status;
         }
     return status;
 }
 
-static void gemmepi__tell_wrong_way(const gemmepi__tuning *tuning, const gemmepi__timed *timed) {
-    char words[GEMMEPI__WORDS_SIZE];
-    gemmepi__text text = gemmepi__text_in(words, sizeof words);
-    gemmepi__append_words(&text, tuning->problem);
-    gemmepi__say(
+static void gpi__tell_wrong_way(const gpi__tuning *tuning, const gpi__timed *timed) {
+    char words[GPI__WORDS_SIZE];
+    gpi__text text = gpi__text_in(words, sizeof words);
+    gpi__append_words(&text, tuning->problem);
+    gpi__say(
         &tuning->context->log, GEMMEPI_LOG_WARNING,
         "tuning left out the route %s, shape %d, answer %d of cuBLASLt, whose results are not those of the reference: %s",
-        gemmepi__route_names[timed->way->route], timed->way->shape, timed->way->nth, words);
+        gpi__route_names[timed->way->route], timed->way->shape, timed->way->nth, words);
 }
 
 /* Leaves those that do not run or are wrong, those that are there to compare with, and, once there is no time, all others. */
-static gemmepi_status gemmepi__check_ways(gemmepi__tuning *tuning) {
-    gemmepi__trial *trial = &tuning->trial;
+static gemmepi_status gpi__check_ways(gpi__tuning *tuning) {
+    gpi__trial *trial = &tuning->trial;
     int reference = 0, right = 0, i;
-    gemmepi_status status = gemmepi__read_reference(tuning, &reference);
+    gemmepi_status status = gpi__read_reference(tuning, &reference);
     for (i = 0; i < tuning->ways.count && !status; i++) {
-        gemmepi__timed *timed = &tuning->timed[i];
-        timed->left = timed->plan == NULL || (right && !gemmepi__has_time(tuning));
+        gpi__timed *timed = &tuning->timed[i];
+        timed->left = timed->plan == NULL || (right && !gpi__has_time(tuning));
         if (!timed->left && i != reference) {
-            status = gemmepi__read_way(trial, timed->plan, trial->compared);
-            timed->left = gemmepi__is_no_way(tuning, status);
+            status = gpi__read_way(trial, timed->plan, trial->compared);
+            timed->left = gpi__is_no_way(tuning, status);
             status = timed->left ? GEMMEPI_OK : status;
-            if (!status && !timed->left && !gemmepi__outputs_agree(trial)) {
+            if (!status && !timed->left && !gpi__outputs_agree(trial)) {
                 timed->left = 1;
-                gemmepi__tell_wrong_way(tuning, timed);
+                gpi__tell_wrong_way(tuning, timed);
             }
         }
-        timed->left |= timed->way->rank >= GEMMEPI__NEVER && tuning->ways.count > 1 && right;
+        timed->left |= timed->way->rank >= GPI__NEVER && tuning->ways.count > 1 && right;
         right += !timed->left;
     }
     return status;
@@ -158,76 +158,74 @@ static gemmepi_status gemmepi__check_ways(gemmepi__tuning *tuning) {
 
 /* >>timing by turns */
 
-static int gemmepi__compare_times(const void *a, const void *b) {
+static int gpi__compare_times(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double gemmepi__median(const gemmepi__timed *timed) {
-    double sorted[GEMMEPI__TUNE_ROUNDS];
+static double gpi__median(const gpi__timed *timed) {
+    double sorted[GPI__TUNE_ROUNDS];
     memcpy(sorted, timed->times, (size_t)timed->rounds * sizeof *sorted);
-    qsort(sorted, (size_t)timed->rounds, sizeof *sorted, gemmepi__compare_times);
-    return timed->rounds ? sorted[timed->rounds / 2] : GEMMEPI__NEVER;
+    qsort(sorted, (size_t)timed->rounds, sizeof *sorted, gpi__compare_times);
+    return timed->rounds ? sorted[timed->rounds / 2] : GPI__NEVER;
 }
 
 /* How long a call takes, about, and a graph of as many as are timed. */
-static gemmepi_status gemmepi__prepare_way(gemmepi__tuning *tuning, gemmepi__timed *timed) {
-    gemmepi__trial *trial = &tuning->trial;
+static gemmepi_status gpi__prepare_way(gpi__tuning *tuning, gpi__timed *timed) {
+    gpi__trial *trial = &tuning->trial;
     double once = 0;
-    gemmepi_status status = gemmepi__time_once(trial, timed->plan, 2, NULL, &once);
+    gemmepi_status status = gpi__time_once(trial, timed->plan, 2, NULL, &once);
     if (status)
         return status;
-    timed->calls = once > 0 ? (int)(GEMMEPI__TRIAL_TIME / once) : GEMMEPI__TRIAL_CALLS;
-    if (trial->mode == GEMMEPI_TUNE_BURST && timed->calls > GEMMEPI__TRIAL_BURST)
-        timed->calls = GEMMEPI__TRIAL_BURST;
-    timed->calls = timed->calls < 2                      ? 2
-                   : timed->calls > GEMMEPI__TRIAL_CALLS ? GEMMEPI__TRIAL_CALLS
-                                                         : timed->calls;
+    timed->calls = once > 0 ? (int)(GPI__TRIAL_TIME / once) : GPI__TRIAL_CALLS;
+    if (trial->mode == GEMMEPI_TUNE_BURST && timed->calls > GPI__TRIAL_BURST)
+        timed->calls = GPI__TRIAL_BURST;
+    timed->calls = timed->calls < 2 ? 2 : timed->calls > GPI__TRIAL_CALLS ? GPI__TRIAL_CALLS : timed->calls;
     return trial->mode == GEMMEPI_TUNE_STREAM
                ? GEMMEPI_OK
-               : gemmepi__capture_calls(trial, timed->plan, timed->calls, &timed->exec);
+               : gpi__capture_calls(trial, timed->plan, timed->calls, &timed->exec);
 }
 
 /* A round of all that are not left, and who is left after it. */
-static gemmepi_status gemmepi__time_round(gemmepi__tuning *tuning, int round) {
+static gemmepi_status gpi__time_round(gpi__tuning *tuning, int round) {
     gemmepi_status status = GEMMEPI_OK;
-    double best = GEMMEPI__NEVER;
+    double best = GPI__NEVER;
     int i;
     for (i = 0; i < tuning->ways.count && !status; i++) {
-        gemmepi__timed *timed = &tuning->timed[round % 2 ? tuning->ways.count - 1 - i : i];
+        gpi__timed *timed = &tuning->timed[round % 2 ? tuning->ways.count - 1 - i : i];
         if (timed->left)
             continue;
         if (round == 0)
-            status = gemmepi__prepare_way(tuning, timed);
-        if (gemmepi__is_no_way(tuning, status)) {
+            status = gpi__prepare_way(tuning, timed);
+        if (gpi__is_no_way(tuning, status)) {
             status = GEMMEPI_OK;
             timed->left = 1;
             continue;
         }
         if (!status)
-            status = gemmepi__time_once(&tuning->trial, timed->plan, timed->calls, timed->exec,
-                                        &timed->times[round]);
+            status =
+                gpi__time_once(&tuning->trial, timed->plan, timed->calls, timed->exec, &timed->times[round]);
         timed->rounds = round + 1;
         if (!status && timed->times[round] < best)
             best = timed->times[round];
     }
     for (i = 0; i < tuning->ways.count; i++)
-        tuning->timed[i].left |= tuning->timed[i].rounds == round + 1 &&
-                                 gemmepi__median(&tuning->timed[i]) > GEMMEPI__TUNE_SLOW * best;
+        tuning->timed[i].left |=
+            tuning->timed[i].rounds == round + 1 && gpi__median(&tuning->timed[i]) > GPI__TUNE_SLOW * best;
     return status;
 }
 
-static gemmepi_status gemmepi__time_ways(gemmepi__tuning *tuning) {
+static gemmepi_status gpi__time_ways(gpi__tuning *tuning) {
     gemmepi_status status = GEMMEPI_OK;
     int round;
-    for (round = 0; round < GEMMEPI__TUNE_ROUNDS && !status; round++)
-        if (round < 3 || gemmepi__has_time(tuning))
-            status = gemmepi__time_round(tuning, round);
+    for (round = 0; round < GPI__TUNE_ROUNDS && !status; round++)
+        if (round < 3 || gpi__has_time(tuning))
+            status = gpi__time_round(tuning, round);
     return status;
 }
 
 /* Whether it is what would be chosen without tuning, as far as that can be said. */
-static int gemmepi__is_least(const gemmepi__candidate *least, const gemmepi__candidate *way) {
+static int gpi__is_least(const gpi__candidate *least, const gpi__candidate *way) {
     return least && least->route == way->route && least->engine == way->engine && way->nth <= 1 &&
            (way->route != GEMMEPI_ROUTE_FUSED ||
             (least->shape == way->shape && least->parts == way->parts && least->copies[0] == way->copies[0] &&
@@ -235,143 +233,142 @@ static int gemmepi__is_least(const gemmepi__candidate *least, const gemmepi__can
 }
 
 /* The fastest; of two that are about as fast the one that is chosen untuned. NULL: none was timed. */
-static const gemmepi__timed *gemmepi__fastest_way(const gemmepi__tuning *tuning) {
-    const gemmepi__timed *best = NULL, *untuned = NULL;
-    gemmepi__candidates candidates;
+static const gpi__timed *gpi__fastest_way(const gpi__tuning *tuning) {
+    const gpi__timed *best = NULL, *untuned = NULL;
+    gpi__candidates candidates;
     int i;
     memset(&candidates, 0, sizeof candidates);
-    gemmepi__enumerate(tuning->context, tuning->problem, gemmepi__may_be_applied(tuning->problem),
-                       &candidates);
+    gpi__enumerate(tuning->context, tuning->problem, gpi__may_be_applied(tuning->problem), &candidates);
     for (i = 0; i < tuning->ways.count; i++) {
-        const gemmepi__timed *timed = &tuning->timed[i];
+        const gpi__timed *timed = &tuning->timed[i];
         if (timed->left || !timed->rounds)
             continue;
-        if (!best || gemmepi__median(timed) < gemmepi__median(best))
+        if (!best || gpi__median(timed) < gpi__median(best))
             best = timed;
-        if (gemmepi__is_least(gemmepi__least(&candidates), timed->way))
+        if (gpi__is_least(gpi__least(&candidates), timed->way))
             untuned = timed;
     }
-    return untuned && gemmepi__median(best) > GEMMEPI__TUNE_GAIN * gemmepi__median(untuned) ? untuned : best;
+    return untuned && gpi__median(best) > GPI__TUNE_GAIN * gpi__median(untuned) ? untuned : best;
 }
 
 /* >>a product */
 
-static void gemmepi__drop_ways(gemmepi__tuning *tuning) {
+static void gpi__drop_ways(gpi__tuning *tuning) {
     int i;
     for (i = 0; i < tuning->ways.count; i++) {
         if (tuning->timed[i].exec)
             tuning->context->driver.graph_exec_destroy(tuning->timed[i].exec);
         if (tuning->timed[i].plan)
-            gemmepi__release_plan(&tuning->timed[i].plan->base);
+            gpi__release_plan(&tuning->timed[i].plan->base);
     }
 }
 
-static gemmepi_status gemmepi__note_fastest(gemmepi__tuning *tuning) {
-    const gemmepi__timed *best = gemmepi__fastest_way(tuning);
+static gemmepi_status gpi__note_fastest(gpi__tuning *tuning) {
+    const gpi__timed *best = gpi__fastest_way(tuning);
     gemmepi_context *context = tuning->context;
-    gemmepi__answer answer;
-    gemmepi__text words;
+    gpi__answer answer;
+    gpi__text words;
     gemmepi_status status;
     if (!best)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem was right and could be timed");
+        return gpi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem was right and could be timed");
     memset(&answer, 0, sizeof answer);
-    gemmepi__problem_digest(tuning->problem, answer.digest);
+    gpi__problem_digest(tuning->problem, answer.digest);
     answer.candidate = *best->way;
-    answer.candidate.microseconds = gemmepi__median(best);
+    answer.candidate.microseconds = gpi__median(best);
     answer.candidate.nth = 0;
     answer.candidate.algorithm = best->plan->algorithm;
     if (best->plan->algorithm.id)
         answer.cublaslt = context->cublaslt.version;
-    words = gemmepi__text_in(answer.words, sizeof answer.words);
-    gemmepi__append_words(&words, tuning->problem);
-    gemmepi__lock(&context->build_lock);
-    status = gemmepi__keep_answer(context, &answer);
-    gemmepi__unlock(&context->build_lock);
+    words = gpi__text_in(answer.words, sizeof answer.words);
+    gpi__append_words(&words, tuning->problem);
+    gpi__lock(&context->build_lock);
+    status = gpi__keep_answer(context, &answer);
+    gpi__unlock(&context->build_lock);
     if (status)
         return status;
-    gemmepi__store_answer(context, &answer);
-    gemmepi__forget_all_kept(context);
-    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "tuned %s: %s, %.1f us", answer.words,
-                 gemmepi__route_names[answer.candidate.route], answer.candidate.microseconds);
+    gpi__store_answer(context, &answer);
+    gpi__forget_all_kept(context);
+    gpi__say(&context->log, GEMMEPI_LOG_INFO, "tuned %s: %s, %.1f us", answer.words,
+             gpi__route_names[answer.candidate.route], answer.candidate.microseconds);
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__time_product(gemmepi__tuning *tuning) {
+static gemmepi_status gpi__time_product(gpi__tuning *tuning) {
     gemmepi_status status;
     int i;
     for (i = 0; i < tuning->ways.count; i++)
         tuning->timed[i].way = &tuning->ways.list[i];
-    gemmepi__build_ways(tuning);
-    status = gemmepi__open_trial(&tuning->trial, tuning->context, tuning->problem, tuning->options);
+    gpi__build_ways(tuning);
+    status = gpi__open_trial(&tuning->trial, tuning->context, tuning->problem, tuning->options);
     if (!status)
-        status = gemmepi__check_ways(tuning);
+        status = gpi__check_ways(tuning);
     if (!status)
-        status = gemmepi__time_ways(tuning);
+        status = gpi__time_ways(tuning);
     if (tuning->trial.stream) {
-        gemmepi_status waited = gemmepi__trial_wait(&tuning->trial);
+        gemmepi_status waited = gpi__trial_wait(&tuning->trial);
         status = status ? status : waited;
     }
-    gemmepi__close_trial(&tuning->trial);
+    gpi__close_trial(&tuning->trial);
     if (!status)
-        status = gemmepi__note_fastest(tuning);
-    gemmepi__drop_ways(tuning);
+        status = gpi__note_fastest(tuning);
+    gpi__drop_ways(tuning);
     return status;
 }
 
 /* Whether plans take an answer for it. The primary context is current. */
-static int gemmepi__has_answer(gemmepi_context *context, const gemmepi__problem *problem) {
-    gemmepi__candidates candidates;
+static int gpi__has_answer(gemmepi_context *context, const gpi__problem *problem) {
+    gpi__candidates candidates;
     int has;
     memset(&candidates, 0, sizeof candidates);
-    gemmepi__enumerate(context, problem, gemmepi__may_be_applied(problem), &candidates);
-    gemmepi__lock(&context->build_lock);
-    has = gemmepi__answer_for(context, problem, &candidates) != NULL;
-    gemmepi__unlock(&context->build_lock);
+    gpi__enumerate(context, problem, gpi__may_be_applied(problem), &candidates);
+    gpi__lock(&context->build_lock);
+    has = gpi__answer_for(context, problem, &candidates) != NULL;
+    gpi__unlock(&context->build_lock);
     return has;
 }
 
-static gemmepi_status gemmepi__tune_now(gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi_tune_options *options) {
-    gemmepi__tuning *tuning;
-    gemmepi__entry entry;
+static gemmepi_status gpi__tune_now(gemmepi_context *context, const gpi__problem *problem,
+                                    const gemmepi_tune_options *options) {
+    gpi__tuning *tuning;
+    gpi__entry entry;
     gemmepi_status status;
-    tuning = (gemmepi__tuning *)gemmepi__new(&context->allocator, sizeof *tuning);
+    tuning = (gpi__tuning *)gpi__new(&context->allocator, sizeof *tuning);
     if (!tuning)
         return GEMMEPI_OUT_OF_MEMORY;
     tuning->context = context;
     tuning->problem = problem;
     tuning->options = options;
-    tuning->ends = options->milliseconds > 0 ? gemmepi__seconds() + 1e-3 * options->milliseconds : 0;
-    gemmepi__enumerate_ways(context, problem, &tuning->ways);
-    if (!gemmepi__mutex_init(&tuning->lock)) {
-        gemmepi__delete(&context->allocator, tuning);
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    tuning->ends = options->milliseconds > 0 ? gpi__seconds() + 1e-3 * options->milliseconds : 0;
+    gpi__enumerate_ways(context, problem, &tuning->ways);
+    if (!gpi__mutex_init(&tuning->lock)) {
+        gpi__delete(&context->allocator, tuning);
+        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
     }
-    status = gemmepi__enter_relaxed(context, &entry);
+    status = gpi__enter_relaxed(context, &entry);
     if (!status) {
-        if (options->again || !gemmepi__has_answer(context, problem))
-            status = gemmepi__time_product(tuning);
-        gemmepi__leave_relaxed(context, &entry);
+        if (options->again || !gpi__has_answer(context, problem))
+            status = gpi__time_product(tuning);
+        gpi__leave_relaxed(context, &entry);
     }
-    gemmepi__mutex_destroy(&tuning->lock);
-    gemmepi__delete(&context->allocator, tuning);
+    gpi__mutex_destroy(&tuning->lock);
+    gpi__delete(&context->allocator, tuning);
     return status;
 }
 
 /* Returns the product of a plan that is to be tuned. NULL: none is, as with a formula inside a kernel, or without a product. */
-static const gemmepi__problem *gemmepi__tuned_problem(const gemmepi__matmul_plan *plan) {
+static const gpi__problem *gpi__tuned_problem(const gpi__matmul_plan *plan) {
     return plan->problem.formula ? NULL : &plan->problem;
 }
 
 /* One problem at a time; another thread may have found its answer meanwhile. */
-static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemmepi__matmul_plan *plan,
-                                            const gemmepi_tune_options *options) {
-    const gemmepi__problem *problem = gemmepi__tuned_problem(plan);
+static gemmepi_status gpi__tune_product(gemmepi_context *context, const gpi__matmul_plan *plan,
+                                        const gemmepi_tune_options *options) {
+    const gpi__problem *problem = gpi__tuned_problem(plan);
     gemmepi_status status = GEMMEPI_OK;
-    gemmepi__lock(&context->tune_lock);
-    if (problem && !gemmepi__is_empty(problem))
-        status = gemmepi__tune_now(context, problem, options);
-    gemmepi__unlock(&context->tune_lock);
+    gpi__lock(&context->tune_lock);
+    if (problem && !gpi__is_empty(problem))
+        status = gpi__tune_now(context, problem, options);
+    gpi__unlock(&context->tune_lock);
     return status;
 }
 
@@ -379,46 +376,46 @@ static gemmepi_status gemmepi__tune_product(gemmepi_context *context, const gemm
 
 #ifndef GEMMEPI_NO_LINEAR
 /* A layer's steps are products for the runs of which alpha is 1. */
-static gemmepi_status gemmepi__tune_steps(gemmepi_context *context, const gemmepi__linear_plan *layer,
-                                          const gemmepi_tune_options *options) {
+static gemmepi_status gpi__tune_steps(gemmepi_context *context, const gpi__linear_plan *layer,
+                                      const gemmepi_tune_options *options) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = 0; i < layer->step_count && !status; i++)
         if (layer->steps[i].product)
-            status = gemmepi__tune_product(context, layer->steps[i].product, options);
+            status = gpi__tune_product(context, layer->steps[i].product, options);
     return status;
 }
 #endif
 
-static gemmepi_status gemmepi__tune_any(gemmepi_context *context, const gemmepi_any_desc *problem,
-                                        const gemmepi_tune_options *options) {
+static gemmepi_status gpi__tune_any(gemmepi_context *context, const gemmepi_any_desc *problem,
+                                    const gemmepi_tune_options *options) {
     gemmepi_plan *plan = NULL;
-    gemmepi_status status = gemmepi__check_any(problem);
+    gemmepi_status status = gpi__check_any(problem);
     if (!status)
-        status = gemmepi__plan_any(context, problem, &plan);
+        status = gpi__plan_any(context, problem, &plan);
     if (!status && !context->is_host && problem->matmul)
-        status = gemmepi__tune_product(context, (gemmepi__matmul_plan *)plan, options);
+        status = gpi__tune_product(context, (gpi__matmul_plan *)plan, options);
 #ifndef GEMMEPI_NO_LINEAR
     if (!status && !context->is_host && (problem->linear || problem->linear_backward))
-        status = gemmepi__tune_steps(context, (const gemmepi__linear_plan *)plan, options);
+        status = gpi__tune_steps(context, (const gpi__linear_plan *)plan, options);
 #endif
     gemmepi_plan_destroy(plan);
     return status;
 }
 
-static gemmepi_status gemmepi__check_tune_options(const gemmepi_tune_options *options) {
+static gemmepi_status gpi__check_tune_options(const gemmepi_tune_options *options) {
     if (options->mode != GEMMEPI_TUNE_GRAPH && options->mode != GEMMEPI_TUNE_BURST &&
         options->mode != GEMMEPI_TUNE_STREAM)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "options.mode is %d; accepted are GEMMEPI_TUNE_GRAPH, _BURST and _STREAM",
-                             (int)options->mode);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "options.mode is %d; accepted are GEMMEPI_TUNE_GRAPH, _BURST and _STREAM",
+                         (int)options->mode);
     if (!(options->milliseconds >= 0) || options->milliseconds > 1e9)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "options.milliseconds is %g; accepted are 0 to 1e9",
-                             options->milliseconds);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.milliseconds is %g; accepted are 0 to 1e9",
+                         options->milliseconds);
     if (options->threads < 0 || options->again < 0 || options->again > 1)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "options.%s is %d",
-                             options->threads < 0 ? "threads" : "again",
-                             options->threads < 0 ? options->threads : options->again);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.%s is %d",
+                         options->threads < 0 ? "threads" : "again",
+                         options->threads < 0 ? options->threads : options->again);
     return GEMMEPI_OK;
 }
 
@@ -427,28 +424,28 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
                                         gemmepi_progress_function progress, void *user) {
     gemmepi_tune_options usual;
     const gemmepi_tune_options *wished = options ? options : &usual;
-    char sentence[GEMMEPI__ERROR_TEXT_SIZE];
+    char sentence[GPI__ERROR_TEXT_SIZE];
     gemmepi_status first = GEMMEPI_OK, status;
     size_t i, failed = 0;
     memset(&usual, 0, sizeof usual);
     if (!context || (!problems && count))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__check_tune_options(wished);
+    status = gpi__check_tune_options(wished);
     if (status)
         return status;
     for (i = 0; i < count; i++) {
-        status = gemmepi__tune_any(context, &problems[i], wished);
+        status = gpi__tune_any(context, &problems[i], wished);
         if (status && !first) {
             first = status;
             failed = i;
-            snprintf(sentence, sizeof sentence, "%s", gemmepi__error_text);
+            snprintf(sentence, sizeof sentence, "%s", gpi__error_text);
         }
         if (progress)
             progress(user, i + 1, count);
     }
-    return first ? gemmepi__fail(first, "problems[%llu]: %s", (gemmepi__ull)failed, sentence) : GEMMEPI_OK;
+    return first ? gpi__fail(first, "problems[%llu]: %s", (gpi__ull)failed, sentence) : GEMMEPI_OK;
 }
 
 #endif

@@ -4,43 +4,43 @@
 
 #include "platform.h"
 
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
 #include <dlfcn.h>
 #endif
 
-#if GEMMEPI__WINDOWS
-#define GEMMEPI__SLASH          "\\"
-#define GEMMEPI__LIST_SEPARATOR ';'
+#if GPI__WINDOWS
+#define GPI__SLASH          "\\"
+#define GPI__LIST_SEPARATOR ';'
 #else
-#define GEMMEPI__SLASH          "/"
-#define GEMMEPI__LIST_SEPARATOR ':'
+#define GPI__SLASH          "/"
+#define GPI__LIST_SEPARATOR ':'
 
-#if GEMMEPI__HEADERS_HIDE
-typedef struct gemmepi__dl_info { /* Dl_info */
+#if GPI__HEADERS_HIDE
+typedef struct gpi__dl_info { /* Dl_info */
     const char *file;
     void *base;
     const char *symbol;
     void *address;
-} gemmepi__dl_info;
+} gpi__dl_info;
 
-#define GEMMEPI__DL_FILE(info) ((info).file)
-extern int gemmepi__dladdr(const void *address, gemmepi__dl_info *info) GEMMEPI__SYSTEM_NAME("dladdr");
+#define GPI__DL_FILE(info) ((info).file)
+extern int gpi__dladdr(const void *address, gpi__dl_info *info) GPI__SYSTEM_NAME("dladdr");
 #else
-typedef Dl_info gemmepi__dl_info;
-#define GEMMEPI__DL_FILE(info) ((info).dli_fname)
-#define gemmepi__dladdr        dladdr
+typedef Dl_info gpi__dl_info;
+#define GPI__DL_FILE(info) ((info).dli_fname)
+#define gpi__dladdr        dladdr
 #endif
 #endif
 
 /* Opens a library by a path with a folder in it, or by its plain name where the system looks for such; a plain name
    also finds a library that the process has already. NULL if that fails: then reason (of size bytes) says why. */
-static void *gemmepi__library_open(const char *name, char *reason, size_t size) {
-#if GEMMEPI__WINDOWS
+static void *gpi__library_open(const char *name, char *reason, size_t size) {
+#if GPI__WINDOWS
     /* a full path lets the library find its neighbours; a plain name is not sought in the current folder, where anyone
        may have put it */
     void *library = (void *)LoadLibraryExA(name, NULL,
-                                           gemmepi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
-                                                                      : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+                                           gpi__is_absolute(name) ? LOAD_WITH_ALTERED_SEARCH_PATH
+                                                                  : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
     if (!library)
         snprintf(reason, size, "%s: Windows error %lu", name, GetLastError());
 #else
@@ -56,10 +56,10 @@ static void *gemmepi__library_open(const char *name, char *reason, size_t size) 
 }
 
 /* Two opens need two closes. NULL is accepted. */
-static void gemmepi__library_close(void *library) {
+static void gpi__library_close(void *library) {
     if (!library)
         return;
-#if GEMMEPI__WINDOWS
+#if GPI__WINDOWS
     FreeLibrary((HMODULE)library);
 #else
     dlclose(library);
@@ -67,8 +67,8 @@ static void gemmepi__library_close(void *library) {
 }
 
 /* The address of an exported symbol, or NULL. */
-static void *gemmepi__library_symbol(void *library, const char *symbol) {
-#if GEMMEPI__WINDOWS
+static void *gpi__library_symbol(void *library, const char *symbol) {
+#if GPI__WINDOWS
     FARPROC function = GetProcAddress((HMODULE)library, symbol);
     void *address;
     memcpy(&address, &function, sizeof address); /* ISO C has no conversion from functions to objects */
@@ -79,9 +79,9 @@ static void *gemmepi__library_symbol(void *library, const char *symbol) {
 }
 
 /* The file that the library was loaded from, asked for by one of its symbols. "" and 0 if that is unknown. */
-static int gemmepi__library_path(void *library, const char *symbol, char *path, size_t size) {
+static int gpi__library_path(void *library, const char *symbol, char *path, size_t size) {
     path[0] = 0;
-#if GEMMEPI__WINDOWS
+#if GPI__WINDOWS
     {
         DWORD length = GetModuleFileNameA((HMODULE)library, path, (DWORD)size);
         (void)symbol;
@@ -91,8 +91,8 @@ static int gemmepi__library_path(void *library, const char *symbol, char *path, 
 #else
     {
         void *address = dlsym(library, symbol);
-        gemmepi__dl_info info;
-        const char *file = address && gemmepi__dladdr(address, &info) ? GEMMEPI__DL_FILE(info) : NULL;
+        gpi__dl_info info;
+        const char *file = address && gpi__dladdr(address, &info) ? GPI__DL_FILE(info) : NULL;
         if (file && strlen(file) < size)
             memcpy(path, file, strlen(file) + 1);
     }

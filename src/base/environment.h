@@ -4,15 +4,15 @@
 
 #include "platform.h"
 
-#if GEMMEPI__WINDOWS
+#if GPI__WINDOWS
 
-static int gemmepi__environment(const char *name, char *value, size_t size) {
+static int gpi__environment(const char *name, char *value, size_t size) {
     DWORD length = GetEnvironmentVariableA(name, value, (DWORD)size);
     return length > 0 && length < size;
 }
 
 /* Folders are private by their access lists, which are not examined. */
-static int gemmepi__others_can_write(const char *folder) {
+static int gpi__others_can_write(const char *folder) {
     (void)folder;
     return 0;
 }
@@ -23,30 +23,30 @@ static int gemmepi__others_can_write(const char *folder) {
 #include <sys/types.h>
 #include <unistd.h>
 
-#if GEMMEPI__HEADERS_HIDE
-extern char *gemmepi__realpath(const char *path, char *resolved) GEMMEPI__SYSTEM_NAME("realpath");
+#if GPI__HEADERS_HIDE
+extern char *gpi__realpath(const char *path, char *resolved) GPI__SYSTEM_NAME("realpath");
 #else
-#define gemmepi__realpath realpath
+#define gpi__realpath realpath
 #endif
 
 /* NULL if the variable is not set, or if the program runs with more rights than its user: code is loaded from where it
    points to. */
 #if defined(__linux__)
-extern char *gemmepi__secure_getenv(const char *name) GEMMEPI__SYSTEM_NAME("secure_getenv");
+extern char *gpi__secure_getenv(const char *name) GPI__SYSTEM_NAME("secure_getenv");
 #else
-#if GEMMEPI__HEADERS_HIDE
-extern int gemmepi__issetugid(void) GEMMEPI__SYSTEM_NAME("issetugid");
+#if GPI__HEADERS_HIDE
+extern int gpi__issetugid(void) GPI__SYSTEM_NAME("issetugid");
 #else
-#define gemmepi__issetugid issetugid
+#define gpi__issetugid issetugid
 #endif
-static char *gemmepi__secure_getenv(const char *name) {
-    return gemmepi__issetugid() ? NULL : getenv(name);
+static char *gpi__secure_getenv(const char *name) {
+    return gpi__issetugid() ? NULL : getenv(name);
 }
 #endif
 
 /* 0 if the variable may not be looked at, is empty or too long. */
-static int gemmepi__environment(const char *name, char *value, size_t size) {
-    const char *found = gemmepi__secure_getenv(name);
+static int gpi__environment(const char *name, char *value, size_t size) {
+    const char *found = gpi__secure_getenv(name);
     if (!found || !found[0] || strlen(found) >= size)
         return 0;
     memcpy(value, found, strlen(found) + 1);
@@ -55,7 +55,7 @@ static int gemmepi__environment(const char *name, char *value, size_t size) {
 
 /* 1 if others than a folder's owner and root may put files there. A group of the owner's number is the user's own, of
    which nobody else is a member: so systems of one group for each user make folders. */
-static int gemmepi__mode_lets_others_write(const struct stat *status) {
+static int gpi__mode_lets_others_write(const struct stat *status) {
     if (status->st_mode & 0002)
         return 1;
     return (status->st_mode & 0020) && (unsigned long)status->st_gid != (unsigned long)status->st_uid;
@@ -64,16 +64,16 @@ static int gemmepi__mode_lets_others_write(const struct stat *status) {
 /* 1 if somebody else than the owner of the folder, or of one that it lies in, can put files there or exchange it. In a
    folder like /tmp others cannot exchange what this user or root has made. Symbolic links are followed first. 0 if it
    does not exist. */
-static int gemmepi__others_can_write(const char *folder) {
-    char path[GEMMEPI__PATH_SIZE];
+static int gpi__others_can_write(const char *folder) {
+    char path[GPI__PATH_SIZE];
     struct stat status;
     int is_last = 1, is_mine;
     size_t length;
-    if (!gemmepi__realpath(folder, path) || stat(path, &status) != 0)
+    if (!gpi__realpath(folder, path) || stat(path, &status) != 0)
         return 0;
     for (;;) {
         is_mine = status.st_uid == 0 || status.st_uid == geteuid();
-        if (is_last && gemmepi__mode_lets_others_write(&status))
+        if (is_last && gpi__mode_lets_others_write(&status))
             return 1;
         is_last = 0;
         length = strlen(path);
@@ -85,7 +85,7 @@ static int gemmepi__others_can_write(const char *folder) {
         if (stat(path, &status) != 0)
             return 1;
         /* sticky: only the owner of an entry, or of the folder, may rename it */
-        if (gemmepi__mode_lets_others_write(&status) && !((status.st_mode & 01000) && is_mine))
+        if (gpi__mode_lets_others_write(&status) && !((status.st_mode & 01000) && is_mine))
             return 1;
     }
 }

@@ -5,25 +5,24 @@
 #include "status.h"
 
 /* In the order of kernels/params.h, which counts them. */
-static const char *const gemmepi__names_of_lists[] = {"ends", "index_a", "index_b", "index_d"};
+static const char *const gpi__names_of_lists[] = {"ends", "index_a", "index_b", "index_d"};
 
-#define GEMMEPI__LISTS 4
+#define GPI__LISTS 4
 
 /* value: what the list says at `at`; beside: of ends what the one before says, or the most, and of indices what they must be less than. */
-static gemmepi_status gemmepi__refuse_list(int list, int at, int value, int beside) {
-    const char *name = gemmepi__names_of_lists[list];
+static gemmepi_status gpi__refuse_list(int list, int at, int value, int beside) {
+    const char *name = gpi__names_of_lists[list];
     if (list)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "args.%s[%d] of a grouped product is %d; accepted are 0 to %d: nothing was written", name, at,
-            value, beside - 1);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "args.%s[%d] of a grouped product is %d; accepted are 0 to %d: nothing was written",
+                         name, at, value, beside - 1);
     if (value < beside)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "args.ends[%d] of a grouped product is %d, but %d comes before it; ends ascend from 0 "
             "on: nothing was written",
             at, value, beside);
-    return gemmepi__fail(
+    return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "args.ends[%d] of a grouped product is %d, but there are %d positions: nothing was written", at,
         value, beside);

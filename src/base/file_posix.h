@@ -4,7 +4,7 @@
 
 #include "file_types.h"
 
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,76 +15,76 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GEMMEPI__FILE_NO_MEMORY ENOMEM
-#define GEMMEPI__FILE_TOO_LARGE EFBIG
-#define GEMMEPI__FILE_LONG_NAME ENAMETOOLONG
+#define GPI__FILE_NO_MEMORY ENOMEM
+#define GPI__FILE_TOO_LARGE EFBIG
+#define GPI__FILE_LONG_NAME ENAMETOOLONG
 
 /* What strict C99 hides. glibc has the numbers under names of its own in any mode; the last resort is Linux's own
    numbers, which arm and powerpc keep apart from the rest. */
 #if defined(O_NOFOLLOW) && defined(O_DIRECTORY) && defined(O_CLOEXEC)
-#define GEMMEPI__O_NOFOLLOW  O_NOFOLLOW
-#define GEMMEPI__O_DIRECTORY O_DIRECTORY
-#define GEMMEPI__O_CLOEXEC   O_CLOEXEC
+#define GPI__O_NOFOLLOW  O_NOFOLLOW
+#define GPI__O_DIRECTORY O_DIRECTORY
+#define GPI__O_CLOEXEC   O_CLOEXEC
 #elif defined(__O_NOFOLLOW) && defined(__O_DIRECTORY) && defined(__O_CLOEXEC)
-#define GEMMEPI__O_NOFOLLOW  __O_NOFOLLOW
-#define GEMMEPI__O_DIRECTORY __O_DIRECTORY
-#define GEMMEPI__O_CLOEXEC   __O_CLOEXEC
+#define GPI__O_NOFOLLOW  __O_NOFOLLOW
+#define GPI__O_DIRECTORY __O_DIRECTORY
+#define GPI__O_CLOEXEC   __O_CLOEXEC
 #elif defined(__linux__) && (defined(__arm__) || defined(__aarch64__) || defined(__powerpc__))
-#define GEMMEPI__O_NOFOLLOW  0100000
-#define GEMMEPI__O_DIRECTORY 040000
-#define GEMMEPI__O_CLOEXEC   02000000
+#define GPI__O_NOFOLLOW  0100000
+#define GPI__O_DIRECTORY 040000
+#define GPI__O_CLOEXEC   02000000
 #elif defined(__linux__) && (defined(__i386__) || defined(__x86_64__) || defined(__riscv))
-#define GEMMEPI__O_NOFOLLOW  0400000
-#define GEMMEPI__O_DIRECTORY 0200000
-#define GEMMEPI__O_CLOEXEC   02000000
+#define GPI__O_NOFOLLOW  0400000
+#define GPI__O_DIRECTORY 0200000
+#define GPI__O_CLOEXEC   02000000
 #else
 #error "gemmepi: the numbers of O_NOFOLLOW, O_DIRECTORY and O_CLOEXEC are not known for this system"
 #endif
 
 /* These are functions in every glibc since 2.6; fstatat and lstat are not before 2.33, so they are done without. */
-#if GEMMEPI__HEADERS_HIDE
-extern int gemmepi__openat(int folder, const char *name, int flags, ...) GEMMEPI__SYSTEM_NAME("openat");
-extern int gemmepi__renameat(int from_folder, const char *from, int to_folder, const char *to)
-    GEMMEPI__SYSTEM_NAME("renameat");
-extern int gemmepi__unlinkat(int folder, const char *name, int flags) GEMMEPI__SYSTEM_NAME("unlinkat");
-extern int gemmepi__utimensat(int folder, const char *name, const void *times, int flags)
-    GEMMEPI__SYSTEM_NAME("utimensat");
-extern DIR *gemmepi__fdopendir(int descriptor) GEMMEPI__SYSTEM_NAME("fdopendir");
+#if GPI__HEADERS_HIDE
+extern int gpi__openat(int folder, const char *name, int flags, ...) GPI__SYSTEM_NAME("openat");
+extern int gpi__renameat(int from_folder, const char *from, int to_folder, const char *to)
+    GPI__SYSTEM_NAME("renameat");
+extern int gpi__unlinkat(int folder, const char *name, int flags) GPI__SYSTEM_NAME("unlinkat");
+extern int gpi__utimensat(int folder, const char *name, const void *times, int flags)
+    GPI__SYSTEM_NAME("utimensat");
+extern DIR *gpi__fdopendir(int descriptor) GPI__SYSTEM_NAME("fdopendir");
 #else
-#define gemmepi__openat    openat
-#define gemmepi__renameat  renameat
-#define gemmepi__unlinkat  unlinkat
-#define gemmepi__utimensat utimensat
-#define gemmepi__fdopendir fdopendir
+#define gpi__openat    openat
+#define gpi__renameat  renameat
+#define gpi__unlinkat  unlinkat
+#define gpi__utimensat utimensat
+#define gpi__fdopendir fdopendir
 #endif
 
-static int gemmepi__file_is_missing(int code) {
+static int gpi__file_is_missing(int code) {
     return code == ENOENT;
 }
 
-static int gemmepi__file_exists_already(int code) {
+static int gpi__file_exists_already(int code) {
     return code == EEXIST;
 }
 
-static void gemmepi__file_error(gemmepi__text *text, int code) {
-    gemmepi__append(text, "%s", code == GEMMEPI__FILE_NOT_REGULAR ? "it is no regular file" : strerror(code));
+static void gpi__file_error(gpi__text *text, int code) {
+    gpi__append(text, "%s", code == GPI__FILE_NOT_REGULAR ? "it is no regular file" : strerror(code));
 }
 
-static int gemmepi__current_folder(char *path, size_t size) {
+static int gpi__current_folder(char *path, size_t size) {
     return getcwd(path, size) ? 0 : errno;
 }
 
-static int gemmepi__make_one_folder(const char *path) {
+static int gpi__make_one_folder(const char *path) {
     return mkdir(path, 0700) == 0 ? 0 : errno;
 }
 
-static int gemmepi__folder_open(gemmepi__folder *folder, const char *path) {
+static int gpi__folder_open(gpi__folder *folder, const char *path) {
     folder->path = path;
-    folder->descriptor = open(path, O_RDONLY | GEMMEPI__O_DIRECTORY | GEMMEPI__O_CLOEXEC);
+    folder->descriptor = open(path, O_RDONLY | GPI__O_DIRECTORY | GPI__O_CLOEXEC);
     return folder->descriptor < 0 ? errno : 0;
 }
 
-static void gemmepi__folder_close(gemmepi__folder *folder) {
+static void gpi__folder_close(gpi__folder *folder) {
     close(folder->descriptor);
     folder->path = NULL;
     folder->descriptor = -1;
@@ -93,16 +93,16 @@ static void gemmepi__folder_close(gemmepi__folder *folder) {
 /* 1 if this user owns the folder and nobody else can write to it, else 0 with the reason and the mend appended. It
    is the opened folder that counts, not the path: a symbolic link may lead here, and whoever can change the link
    can only make it lead to another private folder of this user. */
-static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__text *why) {
+static int gpi__folder_is_private(const gpi__folder *folder, gpi__text *why) {
     struct stat status;
     if (fstat(folder->descriptor, &status) != 0) {
-        gemmepi__file_error(why, errno);
+        gpi__file_error(why, errno);
     } else if (status.st_uid != geteuid()) {
-        gemmepi__append(
-            why, "user %lu owns it, and this program runs as user %lu: choose a folder of that user's own",
-            (unsigned long)status.st_uid, (unsigned long)geteuid());
+        gpi__append(why,
+                    "user %lu owns it, and this program runs as user %lu: choose a folder of that user's own",
+                    (unsigned long)status.st_uid, (unsigned long)geteuid());
     } else if (status.st_mode & 022) {
-        gemmepi__append(
+        gpi__append(
             why,
             "others can write to it (its mode is %03lo): take that from them with 'chmod go-w', after "
             "removing what they may have put there",
@@ -113,15 +113,14 @@ static int gemmepi__folder_is_private(const gemmepi__folder *folder, gemmepi__te
     return 0;
 }
 
-static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(void *user, const char *name),
-                                void *user) {
+static int gpi__folder_list(const gpi__folder *folder, void (*visit)(void *user, const char *name),
+                            void *user) {
     struct dirent *entry;
     DIR *listing;
-    int descriptor =
-        gemmepi__openat(folder->descriptor, ".", O_RDONLY | GEMMEPI__O_DIRECTORY | GEMMEPI__O_CLOEXEC);
+    int descriptor = gpi__openat(folder->descriptor, ".", O_RDONLY | GPI__O_DIRECTORY | GPI__O_CLOEXEC);
     if (descriptor < 0)
         return errno;
-    listing = gemmepi__fdopendir(descriptor);
+    listing = gpi__fdopendir(descriptor);
     if (!listing) {
         int code = errno;
         close(descriptor);
@@ -134,18 +133,18 @@ static int gemmepi__folder_list(const gemmepi__folder *folder, void (*visit)(voi
     return 0;
 }
 
-static int64_t gemmepi__file_now(void) {
+static int64_t gpi__file_now(void) {
     return (int64_t)time(NULL);
 }
 
 /* By path, the one function here that is: it is for sizes and ages, on which no safety rests. */
-static int gemmepi__file_get_info(const gemmepi__folder *folder, const char *name, gemmepi__file_info *info) {
-    char path[GEMMEPI__PATH_SIZE];
+static int gpi__file_get_info(const gpi__folder *folder, const char *name, gpi__file_info *info) {
+    char path[GPI__PATH_SIZE];
     struct stat status;
-    gemmepi__text text = gemmepi__text_in(path, sizeof path);
-    gemmepi__append(&text, "%s/%s", folder->path, name);
-    if (gemmepi__text_is_cut(&text))
-        return GEMMEPI__FILE_LONG_NAME;
+    gpi__text text = gpi__text_in(path, sizeof path);
+    gpi__append(&text, "%s/%s", folder->path, name);
+    if (gpi__text_is_cut(&text))
+        return GPI__FILE_LONG_NAME;
     if (stat(path, &status) != 0)
         return errno;
     info->is_regular = S_ISREG(status.st_mode);
@@ -161,35 +160,35 @@ static int gemmepi__file_get_info(const gemmepi__folder *folder, const char *nam
     return 0;
 }
 
-static int gemmepi__file_touch(const gemmepi__folder *folder, const char *name) {
-    return gemmepi__utimensat(folder->descriptor, name, NULL, 0) == 0 ? 0 : errno;
+static int gpi__file_touch(const gpi__folder *folder, const char *name) {
+    return gpi__utimensat(folder->descriptor, name, NULL, 0) == 0 ? 0 : errno;
 }
 
-static int gemmepi__file_remove(const gemmepi__folder *folder, const char *name) {
-    return gemmepi__unlinkat(folder->descriptor, name, 0) == 0 ? 0 : errno;
+static int gpi__file_remove(const gpi__folder *folder, const char *name) {
+    return gpi__unlinkat(folder->descriptor, name, 0) == 0 ? 0 : errno;
 }
 
-static int gemmepi__file_rename(const gemmepi__folder *folder, const char *from, const char *to) {
-    return gemmepi__renameat(folder->descriptor, from, folder->descriptor, to) == 0 ? 0 : errno;
+static int gpi__file_rename(const gpi__folder *folder, const char *from, const char *to) {
+    return gpi__renameat(folder->descriptor, from, folder->descriptor, to) == 0 ? 0 : errno;
 }
 
-static unsigned long gemmepi__process_id(void) {
+static unsigned long gpi__process_id(void) {
     return (unsigned long)getpid();
 }
 
-typedef int gemmepi__file;
+typedef int gpi__file;
 
 /* O_NONBLOCK, because opening a pipe would wait for its other end. */
-static int gemmepi__file_open_path(const char *path, gemmepi__file *file, uint64_t *size) {
+static int gpi__file_open_path(const char *path, gpi__file *file, uint64_t *size) {
     struct stat status;
     int code = 0;
-    *file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | GEMMEPI__O_CLOEXEC);
+    *file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | GPI__O_CLOEXEC);
     if (*file < 0)
         return errno;
     if (fstat(*file, &status) != 0)
         code = errno;
     else if (!S_ISREG(status.st_mode))
-        code = GEMMEPI__FILE_NOT_REGULAR;
+        code = GPI__FILE_NOT_REGULAR;
     if (code) {
         close(*file);
         return code;
@@ -199,12 +198,10 @@ static int gemmepi__file_open_path(const char *path, gemmepi__file *file, uint64
 }
 
 /* One that only this user can have written. */
-static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, gemmepi__file *file,
-                              uint64_t *size) {
+static int gpi__file_open(const gpi__folder *folder, const char *name, gpi__file *file, uint64_t *size) {
     struct stat status;
     int code = 0;
-    *file = gemmepi__openat(folder->descriptor, name,
-                            O_RDONLY | O_NONBLOCK | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC);
+    *file = gpi__openat(folder->descriptor, name, O_RDONLY | O_NONBLOCK | GPI__O_NOFOLLOW | GPI__O_CLOEXEC);
     if (*file < 0)
         return errno;
     if (fstat(*file, &status) != 0)
@@ -219,19 +216,18 @@ static int gemmepi__file_open(const gemmepi__folder *folder, const char *name, g
     return 0;
 }
 
-static int gemmepi__file_create(const gemmepi__folder *folder, const char *name, unsigned mode,
-                                gemmepi__file *file) {
-    *file = gemmepi__openat(folder->descriptor, name,
-                            O_WRONLY | O_CREAT | O_EXCL | GEMMEPI__O_NOFOLLOW | GEMMEPI__O_CLOEXEC, mode);
+static int gpi__file_create(const gpi__folder *folder, const char *name, unsigned mode, gpi__file *file) {
+    *file = gpi__openat(folder->descriptor, name,
+                        O_WRONLY | O_CREAT | O_EXCL | GPI__O_NOFOLLOW | GPI__O_CLOEXEC, mode);
     return *file < 0 ? errno : 0;
 }
 
-static int gemmepi__file_close(gemmepi__file file) {
+static int gpi__file_close(gpi__file file) {
     return close(file) == 0 ? 0 : errno;
 }
 
 /* Reads or writes at most size bytes, and tells how many. */
-static int gemmepi__file_read_some(gemmepi__file file, void *data, size_t size, size_t *done) {
+static int gpi__file_read_some(gpi__file file, void *data, size_t size, size_t *done) {
     ssize_t got;
     do
         got = read(file, data, size < 1u << 30 ? size : 1u << 30);
@@ -240,7 +236,7 @@ static int gemmepi__file_read_some(gemmepi__file file, void *data, size_t size, 
     return got < 0 ? errno : 0;
 }
 
-static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t size, size_t *done) {
+static int gpi__file_write_some(gpi__file file, const void *data, size_t size, size_t *done) {
     ssize_t put;
     do
         put = write(file, data, size < 1u << 30 ? size : 1u << 30);
@@ -250,7 +246,7 @@ static int gemmepi__file_write_some(gemmepi__file file, const void *data, size_t
 }
 
 /* Whether this process may make a file so large: a write beyond its limit sends it SIGXFSZ, which ends it. */
-static int gemmepi__file_may_have(uint64_t size) {
+static int gpi__file_may_have(uint64_t size) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
            size <= (uint64_t)limit.rlim_cur;
@@ -258,13 +254,13 @@ static int gemmepi__file_may_have(uint64_t size) {
 
 /* Appends the folder where programs of this user keep what they can make again, as the XDG base directory
    specification finds it. 0 if the user has none. */
-static int gemmepi__user_cache_folder(gemmepi__text *text) {
-    const char *cache = gemmepi__secure_getenv("XDG_CACHE_HOME"); /* code is loaded from there */
-    const char *home = gemmepi__secure_getenv("HOME");
-    if (cache && gemmepi__is_absolute(cache))
-        gemmepi__append(text, "%s", cache);
-    else if (home && gemmepi__is_absolute(home))
-        gemmepi__append(text, "%s/.cache", home);
+static int gpi__user_cache_folder(gpi__text *text) {
+    const char *cache = gpi__secure_getenv("XDG_CACHE_HOME"); /* code is loaded from there */
+    const char *home = gpi__secure_getenv("HOME");
+    if (cache && gpi__is_absolute(cache))
+        gpi__append(text, "%s", cache);
+    else if (home && gpi__is_absolute(home))
+        gpi__append(text, "%s/.cache", home);
     else
         return 0;
     return 1;

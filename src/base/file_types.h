@@ -9,30 +9,30 @@
 #include "environment.h"
 #include "text.h"
 
-typedef struct gemmepi__folder {
+typedef struct gpi__folder {
     const char *path; /* borrowed */
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
     int descriptor;
 #endif
-} gemmepi__folder;
+} gpi__folder;
 
-typedef struct gemmepi__file_info {
+typedef struct gpi__file_info {
     int is_regular;
     uint64_t size;
     int64_t modified; /* seconds since 1970 */
     long modified_nanoseconds;
-} gemmepi__file_info;
+} gpi__file_info;
 
 /* One stretch of bytes of a file to be written. */
-typedef struct gemmepi__file_piece {
+typedef struct gpi__file_piece {
     const void *data;
     size_t size;
-} gemmepi__file_piece;
+} gpi__file_piece;
 
-#define GEMMEPI__FILE_NOT_REGULAR (-1)
+#define GPI__FILE_NOT_REGULAR (-1)
 
 /* Who may read a new file, as POSIX's mode has it; the umask takes from it. Windows does not look at it. */
-#define GEMMEPI__FILE_FOR_USER 0600
-#define GEMMEPI__FILE_FOR_ALL  0666
+#define GPI__FILE_FOR_USER 0600
+#define GPI__FILE_FOR_ALL  0666
 
 #endif

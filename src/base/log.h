@@ -4,40 +4,40 @@
 
 #include "environment.h"
 
-typedef struct gemmepi__log {
+typedef struct gpi__log {
     gemmepi_log_function function; /* NULL: nobody listens                    */
     void *user;
     int most; /* no level beyond this one; 0: all */
-} gemmepi__log;
+} gpi__log;
 
-static const char *const gemmepi__log_levels[] = {"", "error", "warning", "info", "debug"};
+static const char *const gpi__log_levels[] = {"", "error", "warning", "info", "debug"};
 
-static void gemmepi__log_to_stderr(void *user, gemmepi_log_level level, const char *message) {
+static void gpi__log_to_stderr(void *user, gemmepi_log_level level, const char *message) {
     (void)user;
-    fprintf(stderr, "gemmepi %s: %s\n", gemmepi__log_levels[level], message);
+    fprintf(stderr, "gemmepi %s: %s\n", gpi__log_levels[level], message);
 }
 
 /* The program's callback, else what GEMMEPI_LOG says: error, warning, info or debug. Other values say nothing, and it is not
    looked at in a program that runs with more rights than its user. */
-static gemmepi__log gemmepi__choose_log(gemmepi_log_function function, void *user) {
+static gpi__log gpi__choose_log(gemmepi_log_function function, void *user) {
     char value[16];
-    gemmepi__log log;
+    gpi__log log;
     int level;
     log.function = function;
     log.user = user;
     log.most = 0;
-    if (function || !gemmepi__environment("GEMMEPI_LOG", value, sizeof value))
+    if (function || !gpi__environment("GEMMEPI_LOG", value, sizeof value))
         return log;
     for (level = GEMMEPI_LOG_ERROR; level <= GEMMEPI_LOG_DEBUG; level++)
-        if (strcmp(value, gemmepi__log_levels[level]) == 0) {
-            log.function = gemmepi__log_to_stderr;
+        if (strcmp(value, gpi__log_levels[level]) == 0) {
+            log.function = gpi__log_to_stderr;
             log.most = level;
         }
     return log;
 }
 
-GEMMEPI__PRINTF(3, 4)
-static void gemmepi__say(const gemmepi__log *log, gemmepi_log_level level, const char *format, ...) {
+GPI__PRINTF(3, 4)
+static void gpi__say(const gpi__log *log, gemmepi_log_level level, const char *format, ...) {
     char text[2048], *at;
     va_list arguments;
     if (!log->function || (log->most && (int)level > log->most))

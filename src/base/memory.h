@@ -4,36 +4,36 @@
 
 #include "status.h"
 
-static void *gemmepi__default_alloc(void *user, size_t size) {
+static void *gpi__default_alloc(void *user, size_t size) {
     (void)user;
     return malloc(size);
 }
 
-static void gemmepi__default_free(void *user, void *pointer) {
+static void gpi__default_free(void *user, void *pointer) {
     (void)user;
     free(pointer);
 }
 
-static gemmepi_allocator gemmepi__default_allocator(void) {
+static gemmepi_allocator gpi__default_allocator(void) {
     gemmepi_allocator allocator;
-    allocator.alloc = gemmepi__default_alloc;
-    allocator.free = gemmepi__default_free;
+    allocator.alloc = gpi__default_alloc;
+    allocator.free = gpi__default_free;
     allocator.user = NULL;
     return allocator;
 }
 
 /* Zeroed memory, or NULL with the sentence noted. */
-static void *gemmepi__new(const gemmepi_allocator *allocator, size_t size) {
+static void *gpi__new(const gemmepi_allocator *allocator, size_t size) {
     void *pointer = allocator->alloc(allocator->user, size ? size : 1);
     if (pointer)
         memset(pointer, 0, size);
     else
-        (void)gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-                            (gemmepi__ull)size);
+        (void)gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
+                        (gpi__ull)size);
     return pointer;
 }
 
-static void gemmepi__delete(const gemmepi_allocator *allocator, void *pointer) {
+static void gpi__delete(const gemmepi_allocator *allocator, void *pointer) {
     if (pointer)
         allocator->free(allocator->user, pointer);
 }

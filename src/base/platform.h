@@ -19,40 +19,40 @@
 #define NOMINMAX
 #endif
 #include <windows.h>
-#define GEMMEPI__WINDOWS 1
+#define GPI__WINDOWS 1
 #else
-#define GEMMEPI__WINDOWS 0
+#define GPI__WINDOWS 0
 #endif
 
 #if defined(_MSC_VER) && !defined(__clang__)
-#define GEMMEPI__THREAD_LOCAL __declspec(thread)
-#define GEMMEPI__PRINTF(at, first)
+#define GPI__THREAD_LOCAL __declspec(thread)
+#define GPI__PRINTF(at, first)
 #else
-#define GEMMEPI__THREAD_LOCAL __thread
-#if GEMMEPI__WINDOWS && !defined(__clang__)
-#define GEMMEPI__PRINTF(at, first) __attribute__((format(gnu_printf, at, first)))
+#define GPI__THREAD_LOCAL __thread
+#if GPI__WINDOWS && !defined(__clang__)
+#define GPI__PRINTF(at, first) __attribute__((format(gnu_printf, at, first)))
 #else
-#define GEMMEPI__PRINTF(at, first) __attribute__((format(printf, at, first)))
+#define GPI__PRINTF(at, first) __attribute__((format(printf, at, first)))
 #endif
 #endif
 
 /* The calling convention of the CUDA libraries' functions and of their callbacks. */
-#if GEMMEPI__WINDOWS
-#define GEMMEPI__CUDA_CALL __stdcall
+#if GPI__WINDOWS
+#define GPI__CUDA_CALL __stdcall
 #else
-#define GEMMEPI__CUDA_CALL
+#define GPI__CUDA_CALL
 #endif
 
 /* A system function that strict C99 hides from its own header, declared privately: the linker's name is given, so
    that a declaration the header does make cannot disagree. On macOS, where some of these functions have several names,
-   the headers hide nothing, and theirs are used (GEMMEPI__HEADERS_HIDE 0). */
-#if !GEMMEPI__WINDOWS
-#define GEMMEPI__SYSTEM_NAME(name) __asm__(name)
+   the headers hide nothing, and theirs are used (GPI__HEADERS_HIDE 0). */
+#if !GPI__WINDOWS
+#define GPI__SYSTEM_NAME(name) __asm__(name)
 #endif
 #if defined(__APPLE__)
-#define GEMMEPI__HEADERS_HIDE 0
+#define GPI__HEADERS_HIDE 0
 #else
-#define GEMMEPI__HEADERS_HIDE 1
+#define GPI__HEADERS_HIDE 1
 #endif
 
 /* GCC at -O2 spends most of its time on what runs once for a plan or a call. What stands between these two it optimises as for a
@@ -60,30 +60,30 @@
    options are not inlined into each other. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__EDG__) && !defined(__CUDACC__) && \
     defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN \
+#define GPI__OPTIMIZE_LITTLE_BEGIN \
     _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\", \"inline-small-functions\")")
-#define GEMMEPI__OPTIMIZE_LITTLE_END _Pragma("GCC pop_options")
+#define GPI__OPTIMIZE_LITTLE_END _Pragma("GCC pop_options")
 #else
-#define GEMMEPI__OPTIMIZE_LITTLE_BEGIN
-#define GEMMEPI__OPTIMIZE_LITTLE_END
+#define GPI__OPTIMIZE_LITTLE_BEGIN
+#define GPI__OPTIMIZE_LITTLE_END
 #endif
 
 /* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
-#define GEMMEPI__PATH_SIZE 4096
+#define GPI__PATH_SIZE 4096
 
-static int gemmepi__is_slash(char c) {
-    return c == '/' || (GEMMEPI__WINDOWS && c == '\\');
+static int gpi__is_slash(char c) {
+    return c == '/' || (GPI__WINDOWS && c == '\\');
 }
 
-static int gemmepi__is_absolute(const char *path) {
-    if (GEMMEPI__WINDOWS && path[0] && path[1] == ':')
-        return gemmepi__is_slash(path[2]);
-    return gemmepi__is_slash(path[0]);
+static int gpi__is_absolute(const char *path) {
+    if (GPI__WINDOWS && path[0] && path[1] == ':')
+        return gpi__is_slash(path[2]);
+    return gpi__is_slash(path[0]);
 }
 
-#define GEMMEPI__COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define GPI__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* sizes are printed as unsigned long long everywhere: %zu is unknown to older Windows runtimes */
-typedef unsigned long long gemmepi__ull;
+typedef unsigned long long gpi__ull;
 
 #endif

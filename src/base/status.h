@@ -4,25 +4,25 @@
 
 #include "platform.h"
 
-#define GEMMEPI__ERROR_TEXT_SIZE 2048
+#define GPI__ERROR_TEXT_SIZE 2048
 
-static GEMMEPI__THREAD_LOCAL char gemmepi__error_text[GEMMEPI__ERROR_TEXT_SIZE];
+static GPI__THREAD_LOCAL char gpi__error_text[GPI__ERROR_TEXT_SIZE];
 
-/* Notes the sentence and returns the status, so that a failing function ends in `return gemmepi__fail(...)`.
+/* Notes the sentence and returns the status, so that a failing function ends in `return gpi__fail(...)`.
    The arguments may include the current sentence itself. */
-GEMMEPI__PRINTF(2, 3)
-static gemmepi_status gemmepi__fail(gemmepi_status status, const char *format, ...) {
-    char text[GEMMEPI__ERROR_TEXT_SIZE];
+GPI__PRINTF(2, 3)
+static gemmepi_status gpi__fail(gemmepi_status status, const char *format, ...) {
+    char text[GPI__ERROR_TEXT_SIZE];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    memcpy(gemmepi__error_text, text, sizeof text);
+    memcpy(gpi__error_text, text, sizeof text);
     return status;
 }
 
 GEMMEPI_API const char *gemmepi_last_error(void) {
-    return gemmepi__error_text;
+    return gpi__error_text;
 }
 
 GEMMEPI_API int gemmepi_version(void) {

@@ -5,14 +5,14 @@
 #include "platform.h"
 
 /* Appending never writes past size; length goes on counting, so that length >= size tells of a cut. */
-typedef struct gemmepi__text {
+typedef struct gpi__text {
     char *data;
     size_t size;
     size_t length;
-} gemmepi__text;
+} gpi__text;
 
-static gemmepi__text gemmepi__text_in(char *data, size_t size) {
-    gemmepi__text text;
+static gpi__text gpi__text_in(char *data, size_t size) {
+    gpi__text text;
     text.data = data;
     text.size = data ? size : 0;
     text.length = 0;
@@ -21,8 +21,8 @@ static gemmepi__text gemmepi__text_in(char *data, size_t size) {
     return text;
 }
 
-GEMMEPI__PRINTF(2, 3)
-static void gemmepi__append(gemmepi__text *text, const char *format, ...) {
+GPI__PRINTF(2, 3)
+static void gpi__append(gpi__text *text, const char *format, ...) {
     size_t left = text->length < text->size ? text->size - text->length : 0;
     int written;
     va_list arguments;
@@ -33,12 +33,12 @@ static void gemmepi__append(gemmepi__text *text, const char *format, ...) {
         text->length += (size_t)written;
 }
 
-static int gemmepi__text_is_cut(const gemmepi__text *text) {
+static int gpi__text_is_cut(const gpi__text *text) {
     return text->length >= text->size;
 }
 
 /* Whether a field's name goes on. */
-static int gemmepi__is_word(char c) {
+static int gpi__is_word(char c) {
     return (c >= 'a' && c <= 'z') || c == '_';
 }
 

@@ -4,38 +4,38 @@
 
 #include "driver.h"
 
-typedef int gemmepi__lt_status;
-typedef struct gemmepi__lt_handle_opaque *gemmepi__lt_handle;
+typedef int gpi__lt_status;
+typedef struct gpi__lt_handle_opaque *gpi__lt_handle;
 
 /* Descriptors that the library builds in memory of ours, by the functions named _internal, which are told the size. A
    later version may use more of it than an earlier one: 23 words in CUDA 12.0, 32 in 13.0. Copies by value are good. */
-typedef struct gemmepi__lt_matmul_desc {
+typedef struct gpi__lt_matmul_desc {
     uint64_t data[32];
-} gemmepi__lt_matmul_desc;
+} gpi__lt_matmul_desc;
 
-typedef struct gemmepi__lt_layout {
+typedef struct gpi__lt_layout {
     uint64_t data[8];
-} gemmepi__lt_layout;
+} gpi__lt_layout;
 
-typedef struct gemmepi__lt_preference {
+typedef struct gpi__lt_preference {
     uint64_t data[8];
-} gemmepi__lt_preference;
+} gpi__lt_preference;
 
-typedef struct gemmepi__lt_algo {
+typedef struct gpi__lt_algo {
     uint64_t data[8];
-} gemmepi__lt_algo;
+} gpi__lt_algo;
 
-typedef struct gemmepi__lt_heuristic {
-    gemmepi__lt_algo algo;
+typedef struct gpi__lt_heuristic {
+    gpi__lt_algo algo;
     size_t workspace_size;
-    gemmepi__lt_status state;
+    gpi__lt_status state;
     float waves;
     int reserved[4];
-} gemmepi__lt_heuristic;
+} gpi__lt_heuristic;
 
-/* cuBLASLt's name, value; ours has GEMMEPI__ before it. The MATMUL_DESC attributes above 26
+/* cuBLASLt's name, value; ours has GPI__ before it. The MATMUL_DESC attributes above 26
    came after CUDA 12.0: a library that does not know one answers INVALID_VALUE. */
-#define GEMMEPI__CUBLASLT_CONSTANTS(X)                        \
+#define GPI__CUBLASLT_CONSTANTS(X)                            \
     X(CUBLAS_STATUS_SUCCESS, 0)                               \
     X(CUBLAS_STATUS_NOT_INITIALIZED, 1)                       \
     X(CUBLAS_STATUS_ALLOC_FAILED, 3)                          \
@@ -152,62 +152,59 @@ typedef struct gemmepi__lt_heuristic {
     X(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 8)
 
 enum {
-#define GEMMEPI__CUBLASLT_CONSTANT(name, value) GEMMEPI__##name = value,
-    GEMMEPI__CUBLASLT_CONSTANTS(GEMMEPI__CUBLASLT_CONSTANT)
-#undef GEMMEPI__CUBLASLT_CONSTANT
+#define GPI__CUBLASLT_CONSTANT(name, value) GPI__##name = value,
+    GPI__CUBLASLT_CONSTANTS(GPI__CUBLASLT_CONSTANT)
+#undef GPI__CUBLASLT_CONSTANT
 };
 
 /* our field, the exported name (present since CUDA 12.0), result, parameters; what cuBLASLt calls an enum is an int */
-#define GEMMEPI__CUBLASLT_FUNCTIONS(X)                                                                     \
+#define GPI__CUBLASLT_FUNCTIONS(X)                                                                         \
     X(get_version, cublasLtGetVersion, size_t, (void))                                                     \
-    X(get_status_name, cublasLtGetStatusName, const char *, (gemmepi__lt_status status))                   \
-    X(get_status_string, cublasLtGetStatusString, const char *, (gemmepi__lt_status status))               \
-    X(create, cublasLtCreate, gemmepi__lt_status, (gemmepi__lt_handle * handle))                           \
-    X(destroy, cublasLtDestroy, gemmepi__lt_status, (gemmepi__lt_handle handle))                           \
-    X(matmul, cublasLtMatmul, gemmepi__lt_status,                                                          \
-      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, const void *alpha, const void *a,        \
-       gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta,        \
-       const void *c, gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout,                 \
-       const gemmepi__lt_algo *algo, void *workspace, size_t workspace_size, gemmepi__cu_stream stream))   \
-    X(matmul_desc_init, cublasLtMatmulDescInit_internal, gemmepi__lt_status,                               \
-      (gemmepi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type))                     \
-    X(matmul_desc_set_attribute, cublasLtMatmulDescSetAttribute, gemmepi__lt_status,                       \
-      (gemmepi__lt_matmul_desc * desc, int attribute, const void *value, size_t size))                     \
-    X(matmul_desc_get_attribute, cublasLtMatmulDescGetAttribute, gemmepi__lt_status,                       \
-      (gemmepi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written))          \
-    X(layout_init, cublasLtMatrixLayoutInit_internal, gemmepi__lt_status,                                  \
-      (gemmepi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld))      \
-    X(layout_set_attribute, cublasLtMatrixLayoutSetAttribute, gemmepi__lt_status,                          \
-      (gemmepi__lt_layout * layout, int attribute, const void *value, size_t size))                        \
-    X(preference_init, cublasLtMatmulPreferenceInit_internal, gemmepi__lt_status,                          \
-      (gemmepi__lt_preference * preference, size_t size))                                                  \
-    X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute, gemmepi__lt_status,                  \
-      (gemmepi__lt_preference * preference, int attribute, const void *value, size_t size))                \
-    X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic, gemmepi__lt_status,                              \
-      (gemmepi__lt_handle handle, gemmepi__lt_matmul_desc * desc, gemmepi__lt_layout * a,                  \
-       gemmepi__lt_layout * b, gemmepi__lt_layout * c, gemmepi__lt_layout * d,                             \
-       gemmepi__lt_preference * preference, int requested, gemmepi__lt_heuristic *results, int *returned)) \
-    X(algo_config_get_attribute, cublasLtMatmulAlgoConfigGetAttribute, gemmepi__lt_status,                 \
-      (const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written))
+    X(get_status_name, cublasLtGetStatusName, const char *, (gpi__lt_status status))                       \
+    X(get_status_string, cublasLtGetStatusString, const char *, (gpi__lt_status status))                   \
+    X(create, cublasLtCreate, gpi__lt_status, (gpi__lt_handle * handle))                                   \
+    X(destroy, cublasLtDestroy, gpi__lt_status, (gpi__lt_handle handle))                                   \
+    X(matmul, cublasLtMatmul, gpi__lt_status,                                                              \
+      (gpi__lt_handle handle, gpi__lt_matmul_desc * desc, const void *alpha, const void *a,                \
+       gpi__lt_layout *a_layout, const void *b, gpi__lt_layout *b_layout, const void *beta, const void *c, \
+       gpi__lt_layout *c_layout, void *d, gpi__lt_layout *d_layout, const gpi__lt_algo *algo,              \
+       void *workspace, size_t workspace_size, gpi__cu_stream stream))                                     \
+    X(matmul_desc_init, cublasLtMatmulDescInit_internal, gpi__lt_status,                                   \
+      (gpi__lt_matmul_desc * desc, size_t size, int compute_type, int scale_type))                         \
+    X(matmul_desc_set_attribute, cublasLtMatmulDescSetAttribute, gpi__lt_status,                           \
+      (gpi__lt_matmul_desc * desc, int attribute, const void *value, size_t size))                         \
+    X(matmul_desc_get_attribute, cublasLtMatmulDescGetAttribute, gpi__lt_status,                           \
+      (gpi__lt_matmul_desc * desc, int attribute, void *value, size_t size, size_t *written))              \
+    X(layout_init, cublasLtMatrixLayoutInit_internal, gpi__lt_status,                                      \
+      (gpi__lt_layout * layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld))          \
+    X(layout_set_attribute, cublasLtMatrixLayoutSetAttribute, gpi__lt_status,                              \
+      (gpi__lt_layout * layout, int attribute, const void *value, size_t size))                            \
+    X(preference_init, cublasLtMatmulPreferenceInit_internal, gpi__lt_status,                              \
+      (gpi__lt_preference * preference, size_t size))                                                      \
+    X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute, gpi__lt_status,                      \
+      (gpi__lt_preference * preference, int attribute, const void *value, size_t size))                    \
+    X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic, gpi__lt_status,                                  \
+      (gpi__lt_handle handle, gpi__lt_matmul_desc * desc, gpi__lt_layout * a, gpi__lt_layout * b,          \
+       gpi__lt_layout * c, gpi__lt_layout * d, gpi__lt_preference * preference, int requested,             \
+       gpi__lt_heuristic *results, int *returned))                                                         \
+    X(algo_config_get_attribute, cublasLtMatmulAlgoConfigGetAttribute, gpi__lt_status,                     \
+      (const gpi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written))
 
-/* Filled by gemmepi__load_cublaslt; then every function is there. */
-typedef struct gemmepi__cublaslt {
+/* Filled by gpi__load_cublaslt; then every function is there. */
+typedef struct gpi__cublaslt {
     void *library; /* NULL if a resolver supplied everything */
     int version;   /* 130100 for cuBLASLt 13.1.0             */
-#define GEMMEPI__CUBLASLT_FIELD(field, symbol, result, parameters) \
-    result(GEMMEPI__CUDA_CALL *field) parameters;
-    GEMMEPI__CUBLASLT_FUNCTIONS(GEMMEPI__CUBLASLT_FIELD)
-#undef GEMMEPI__CUBLASLT_FIELD
-} gemmepi__cublaslt;
+#define GPI__CUBLASLT_FIELD(field, symbol, result, parameters) result(GPI__CUDA_CALL *field) parameters;
+    GPI__CUBLASLT_FUNCTIONS(GPI__CUBLASLT_FIELD)
+#undef GPI__CUBLASLT_FIELD
+} gpi__cublaslt;
 
 /* The status and the sentence for an error code of cuBLASLt; what says what was being done. */
-static gemmepi_status gemmepi__cublaslt_failed(const gemmepi__cublaslt *lt, gemmepi__lt_status result,
-                                               const char *what) {
+static gemmepi_status gpi__cublaslt_failed(const gpi__cublaslt *lt, gpi__lt_status result, const char *what) {
     const char *name = lt->get_status_name(result), *text = lt->get_status_string(result);
-    return gemmepi__fail(result == GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY
-                                                                       : GEMMEPI_CUBLAS_ERROR,
-                         "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
-                         text ? text : "for which it has no text");
+    return gpi__fail(result == GPI__CUBLAS_STATUS_ALLOC_FAILED ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_CUBLAS_ERROR,
+                     "%s: cuBLASLt returned %s (%d), %s", what, name ? name : "an unknown error", result,
+                     text ? text : "for which it has no text");
 }
 
 #endif

@@ -5,38 +5,38 @@
 
 #include "../base/status.h"
 
-typedef int gemmepi__cu_result;
-typedef int gemmepi__cu_device;
-typedef unsigned long long gemmepi__cu_deviceptr;
-typedef gemmepi_stream gemmepi__cu_stream;
-typedef struct gemmepi__cu_context_opaque *gemmepi__cu_context;
-typedef struct gemmepi__cu_module_opaque *gemmepi__cu_module;
-typedef struct gemmepi__cu_function_opaque *gemmepi__cu_function;
-typedef struct gemmepi__cu_event_opaque *gemmepi__cu_event;
-typedef struct gemmepi__cu_graph_opaque *gemmepi__cu_graph;
-typedef struct gemmepi__cu_graph_exec_opaque *gemmepi__cu_graph_exec;
+typedef int gpi__cu_result;
+typedef int gpi__cu_device;
+typedef unsigned long long gpi__cu_deviceptr;
+typedef gemmepi_stream gpi__cu_stream;
+typedef struct gpi__cu_context_opaque *gpi__cu_context;
+typedef struct gpi__cu_module_opaque *gpi__cu_module;
+typedef struct gpi__cu_function_opaque *gpi__cu_function;
+typedef struct gpi__cu_event_opaque *gpi__cu_event;
+typedef struct gpi__cu_graph_opaque *gpi__cu_graph;
+typedef struct gpi__cu_graph_exec_opaque *gpi__cu_graph_exec;
 
 /* A CUtensorMap, which wants to lie at a multiple of 64. */
-typedef struct gemmepi__cu_tensor_map {
+typedef struct gpi__cu_tensor_map {
     uint64_t words[16];
-} gemmepi__cu_tensor_map;
+} gpi__cu_tensor_map;
 
 /* A CUlaunchAttribute: what it says comes first in `value`. */
-typedef struct gemmepi__cu_launch_attribute {
+typedef struct gpi__cu_launch_attribute {
     int id;
     char pad[4];
     uint64_t value[8];
-} gemmepi__cu_launch_attribute;
+} gpi__cu_launch_attribute;
 
-typedef struct gemmepi__cu_launch_config {
+typedef struct gpi__cu_launch_config {
     unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_size;
-    gemmepi__cu_stream stream;
-    gemmepi__cu_launch_attribute *attributes;
+    gpi__cu_stream stream;
+    gpi__cu_launch_attribute *attributes;
     unsigned attribute_count;
-} gemmepi__cu_launch_config;
+} gpi__cu_launch_config;
 
-/* CUDA's name, value; ours has GEMMEPI__ before it */
-#define GEMMEPI__DRIVER_CONSTANTS(X)                             \
+/* CUDA's name, value; ours has GPI__ before it */
+#define GPI__DRIVER_CONSTANTS(X)                                 \
     X(CUDA_SUCCESS, 0)                                           \
     X(CUDA_ERROR_INVALID_VALUE, 1)                               \
     X(CUDA_ERROR_OUT_OF_MEMORY, 2)                               \
@@ -88,111 +88,101 @@ typedef struct gemmepi__cu_launch_config {
     X(CU_STREAM_CAPTURE_STATUS_INVALIDATED, 2)
 
 /* handles that stand for streams, as casts of these numbers: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
-#define GEMMEPI__CU_STREAM_LEGACY     1
-#define GEMMEPI__CU_STREAM_PER_THREAD 2
+#define GPI__CU_STREAM_LEGACY     1
+#define GPI__CU_STREAM_PER_THREAD 2
 
 enum {
-#define GEMMEPI__DRIVER_CONSTANT(name, value) GEMMEPI__##name = value,
-    GEMMEPI__DRIVER_CONSTANTS(GEMMEPI__DRIVER_CONSTANT)
-#undef GEMMEPI__DRIVER_CONSTANT
+#define GPI__DRIVER_CONSTANT(name, value) GPI__##name = value,
+    GPI__DRIVER_CONSTANTS(GPI__DRIVER_CONSTANT)
+#undef GPI__DRIVER_CONSTANT
 };
 
 /* our field, the exported name (present in every driver from CUDA 12.0 on, the newest form then), result, parameters */
-#define GEMMEPI__DRIVER_FUNCTIONS(X)                                                                         \
-    X(init, cuInit, gemmepi__cu_result, (unsigned flags))                                                    \
-    X(driver_get_version, cuDriverGetVersion, gemmepi__cu_result, (int *version))                            \
-    X(device_get, cuDeviceGet, gemmepi__cu_result, (gemmepi__cu_device * device, int ordinal))               \
-    X(device_get_count, cuDeviceGetCount, gemmepi__cu_result, (int *count))                                  \
-    X(device_get_name, cuDeviceGetName, gemmepi__cu_result,                                                  \
-      (char *name, int size, gemmepi__cu_device device))                                                     \
-    X(device_get_attribute, cuDeviceGetAttribute, gemmepi__cu_result,                                        \
-      (int *value, int attribute, gemmepi__cu_device device))                                                \
-    X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, gemmepi__cu_result,                               \
-      (gemmepi__cu_context * context, gemmepi__cu_device device))                                            \
-    X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, gemmepi__cu_result,                          \
-      (gemmepi__cu_device device))                                                                           \
-    X(ctx_get_current, cuCtxGetCurrent, gemmepi__cu_result, (gemmepi__cu_context * context))                 \
-    X(ctx_push_current, cuCtxPushCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context context))              \
-    X(ctx_pop_current, cuCtxPopCurrent_v2, gemmepi__cu_result, (gemmepi__cu_context * context))              \
-    X(ctx_get_device, cuCtxGetDevice, gemmepi__cu_result, (gemmepi__cu_device * device))                     \
-    X(ctx_synchronize, cuCtxSynchronize, gemmepi__cu_result, (void))                                         \
-    X(mem_alloc, cuMemAlloc_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr * pointer, size_t size))          \
-    X(mem_free, cuMemFree_v2, gemmepi__cu_result, (gemmepi__cu_deviceptr pointer))                           \
-    X(mem_host_alloc, cuMemHostAlloc, gemmepi__cu_result, (void **pointer, size_t size, unsigned flags))     \
-    X(mem_free_host, cuMemFreeHost, gemmepi__cu_result, (void *pointer))                                     \
-    X(pointer_get_attribute, cuPointerGetAttribute, gemmepi__cu_result,                                      \
-      (void *value, int attribute, gemmepi__cu_deviceptr pointer))                                           \
-    X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gemmepi__cu_result,                                           \
-      (gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream))                  \
-    X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gemmepi__cu_result,                                           \
-      (void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream))                        \
-    X(memset_d8_async, cuMemsetD8Async, gemmepi__cu_result,                                                  \
-      (gemmepi__cu_deviceptr to, unsigned char value, size_t count, gemmepi__cu_stream stream))              \
-    X(stream_create, cuStreamCreate, gemmepi__cu_result, (gemmepi__cu_stream * stream, unsigned flags))      \
-    X(stream_destroy, cuStreamDestroy_v2, gemmepi__cu_result, (gemmepi__cu_stream stream))                   \
-    X(stream_synchronize, cuStreamSynchronize, gemmepi__cu_result, (gemmepi__cu_stream stream))              \
-    X(stream_is_capturing, cuStreamIsCapturing, gemmepi__cu_result,                                          \
-      (gemmepi__cu_stream stream, int *status))                                                              \
-    X(stream_begin_capture, cuStreamBeginCapture_v2, gemmepi__cu_result,                                     \
-      (gemmepi__cu_stream stream, int mode))                                                                 \
-    X(stream_end_capture, cuStreamEndCapture, gemmepi__cu_result,                                            \
-      (gemmepi__cu_stream stream, gemmepi__cu_graph * graph))                                                \
-    X(graph_instantiate, cuGraphInstantiateWithFlags, gemmepi__cu_result,                                    \
-      (gemmepi__cu_graph_exec * exec, gemmepi__cu_graph graph, unsigned long long flags))                    \
-    X(graph_launch, cuGraphLaunch, gemmepi__cu_result,                                                       \
-      (gemmepi__cu_graph_exec exec, gemmepi__cu_stream stream))                                              \
-    X(graph_exec_destroy, cuGraphExecDestroy, gemmepi__cu_result, (gemmepi__cu_graph_exec exec))             \
-    X(graph_destroy, cuGraphDestroy, gemmepi__cu_result, (gemmepi__cu_graph graph))                          \
-    X(event_create, cuEventCreate, gemmepi__cu_result, (gemmepi__cu_event * event, unsigned flags))          \
-    X(event_destroy, cuEventDestroy_v2, gemmepi__cu_result, (gemmepi__cu_event event))                       \
-    X(event_record, cuEventRecord, gemmepi__cu_result, (gemmepi__cu_event event, gemmepi__cu_stream stream)) \
-    X(event_synchronize, cuEventSynchronize, gemmepi__cu_result, (gemmepi__cu_event event))                  \
-    X(event_elapsed_time, cuEventElapsedTime, gemmepi__cu_result,                                            \
-      (float *milliseconds, gemmepi__cu_event from, gemmepi__cu_event to))                                   \
-    X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gemmepi__cu_result,            \
-      (int *mode))                                                                                           \
-    X(module_load_data, cuModuleLoadData, gemmepi__cu_result,                                                \
-      (gemmepi__cu_module * module, const void *image))                                                      \
-    X(module_unload, cuModuleUnload, gemmepi__cu_result, (gemmepi__cu_module module))                        \
-    X(module_get_function, cuModuleGetFunction, gemmepi__cu_result,                                          \
-      (gemmepi__cu_function * function, gemmepi__cu_module module, const char *name))                        \
-    X(func_set_attribute, cuFuncSetAttribute, gemmepi__cu_result,                                            \
-      (gemmepi__cu_function function, int attribute, int value))                                             \
-    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, gemmepi__cu_result,                                   \
-      (gemmepi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents,        \
-       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,     \
-       int promotion, int fill))                                                                             \
-    X(tensor_map_replace_address, cuTensorMapReplaceAddress, gemmepi__cu_result,                             \
-      (gemmepi__cu_tensor_map * map, void *address))                                                         \
-    X(launch_kernel, cuLaunchKernel, gemmepi__cu_result,                                                     \
-      (gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
-       unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream,                  \
-       void **parameters, void **extra))                                                                     \
-    X(launch_kernel_ex, cuLaunchKernelEx, gemmepi__cu_result,                                                \
-      (const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters,            \
-       void **extra))                                                                                        \
-    X(get_error_name, cuGetErrorName, gemmepi__cu_result, (gemmepi__cu_result error, const char **name))     \
-    X(get_error_string, cuGetErrorString, gemmepi__cu_result, (gemmepi__cu_result error, const char **text))
+#define GPI__DRIVER_FUNCTIONS(X)                                                                           \
+    X(init, cuInit, gpi__cu_result, (unsigned flags))                                                      \
+    X(driver_get_version, cuDriverGetVersion, gpi__cu_result, (int *version))                              \
+    X(device_get, cuDeviceGet, gpi__cu_result, (gpi__cu_device * device, int ordinal))                     \
+    X(device_get_count, cuDeviceGetCount, gpi__cu_result, (int *count))                                    \
+    X(device_get_name, cuDeviceGetName, gpi__cu_result, (char *name, int size, gpi__cu_device device))     \
+    X(device_get_attribute, cuDeviceGetAttribute, gpi__cu_result,                                          \
+      (int *value, int attribute, gpi__cu_device device))                                                  \
+    X(device_primary_ctx_retain, cuDevicePrimaryCtxRetain, gpi__cu_result,                                 \
+      (gpi__cu_context * context, gpi__cu_device device))                                                  \
+    X(device_primary_ctx_release, cuDevicePrimaryCtxRelease_v2, gpi__cu_result, (gpi__cu_device device))   \
+    X(ctx_get_current, cuCtxGetCurrent, gpi__cu_result, (gpi__cu_context * context))                       \
+    X(ctx_push_current, cuCtxPushCurrent_v2, gpi__cu_result, (gpi__cu_context context))                    \
+    X(ctx_pop_current, cuCtxPopCurrent_v2, gpi__cu_result, (gpi__cu_context * context))                    \
+    X(ctx_get_device, cuCtxGetDevice, gpi__cu_result, (gpi__cu_device * device))                           \
+    X(ctx_synchronize, cuCtxSynchronize, gpi__cu_result, (void))                                           \
+    X(mem_alloc, cuMemAlloc_v2, gpi__cu_result, (gpi__cu_deviceptr * pointer, size_t size))                \
+    X(mem_free, cuMemFree_v2, gpi__cu_result, (gpi__cu_deviceptr pointer))                                 \
+    X(mem_host_alloc, cuMemHostAlloc, gpi__cu_result, (void **pointer, size_t size, unsigned flags))       \
+    X(mem_free_host, cuMemFreeHost, gpi__cu_result, (void *pointer))                                       \
+    X(pointer_get_attribute, cuPointerGetAttribute, gpi__cu_result,                                        \
+      (void *value, int attribute, gpi__cu_deviceptr pointer))                                             \
+    X(memcpy_htod_async, cuMemcpyHtoDAsync_v2, gpi__cu_result,                                             \
+      (gpi__cu_deviceptr to, const void *from, size_t size, gpi__cu_stream stream))                        \
+    X(memcpy_dtoh_async, cuMemcpyDtoHAsync_v2, gpi__cu_result,                                             \
+      (void *to, gpi__cu_deviceptr from, size_t size, gpi__cu_stream stream))                              \
+    X(memset_d8_async, cuMemsetD8Async, gpi__cu_result,                                                    \
+      (gpi__cu_deviceptr to, unsigned char value, size_t count, gpi__cu_stream stream))                    \
+    X(stream_create, cuStreamCreate, gpi__cu_result, (gpi__cu_stream * stream, unsigned flags))            \
+    X(stream_destroy, cuStreamDestroy_v2, gpi__cu_result, (gpi__cu_stream stream))                         \
+    X(stream_synchronize, cuStreamSynchronize, gpi__cu_result, (gpi__cu_stream stream))                    \
+    X(stream_is_capturing, cuStreamIsCapturing, gpi__cu_result, (gpi__cu_stream stream, int *status))      \
+    X(stream_begin_capture, cuStreamBeginCapture_v2, gpi__cu_result, (gpi__cu_stream stream, int mode))    \
+    X(stream_end_capture, cuStreamEndCapture, gpi__cu_result,                                              \
+      (gpi__cu_stream stream, gpi__cu_graph * graph))                                                      \
+    X(graph_instantiate, cuGraphInstantiateWithFlags, gpi__cu_result,                                      \
+      (gpi__cu_graph_exec * exec, gpi__cu_graph graph, unsigned long long flags))                          \
+    X(graph_launch, cuGraphLaunch, gpi__cu_result, (gpi__cu_graph_exec exec, gpi__cu_stream stream))       \
+    X(graph_exec_destroy, cuGraphExecDestroy, gpi__cu_result, (gpi__cu_graph_exec exec))                   \
+    X(graph_destroy, cuGraphDestroy, gpi__cu_result, (gpi__cu_graph graph))                                \
+    X(event_create, cuEventCreate, gpi__cu_result, (gpi__cu_event * event, unsigned flags))                \
+    X(event_destroy, cuEventDestroy_v2, gpi__cu_result, (gpi__cu_event event))                             \
+    X(event_record, cuEventRecord, gpi__cu_result, (gpi__cu_event event, gpi__cu_stream stream))           \
+    X(event_synchronize, cuEventSynchronize, gpi__cu_result, (gpi__cu_event event))                        \
+    X(event_elapsed_time, cuEventElapsedTime, gpi__cu_result,                                              \
+      (float *milliseconds, gpi__cu_event from, gpi__cu_event to))                                         \
+    X(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, gpi__cu_result, (int *mode)) \
+    X(module_load_data, cuModuleLoadData, gpi__cu_result, (gpi__cu_module * module, const void *image))    \
+    X(module_unload, cuModuleUnload, gpi__cu_result, (gpi__cu_module module))                              \
+    X(module_get_function, cuModuleGetFunction, gpi__cu_result,                                            \
+      (gpi__cu_function * function, gpi__cu_module module, const char *name))                              \
+    X(func_set_attribute, cuFuncSetAttribute, gpi__cu_result,                                              \
+      (gpi__cu_function function, int attribute, int value))                                               \
+    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled, gpi__cu_result,                                     \
+      (gpi__cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *extents,          \
+       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,   \
+       int promotion, int fill))                                                                           \
+    X(tensor_map_replace_address, cuTensorMapReplaceAddress, gpi__cu_result,                               \
+      (gpi__cu_tensor_map * map, void *address))                                                           \
+    X(launch_kernel, cuLaunchKernel, gpi__cu_result,                                                       \
+      (gpi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
+       unsigned block_y, unsigned block_z, unsigned shared_size, gpi__cu_stream stream, void **parameters, \
+       void **extra))                                                                                      \
+    X(launch_kernel_ex, cuLaunchKernelEx, gpi__cu_result,                                                  \
+      (const gpi__cu_launch_config *config, gpi__cu_function function, void **parameters, void **extra))   \
+    X(get_error_name, cuGetErrorName, gpi__cu_result, (gpi__cu_result error, const char **name))           \
+    X(get_error_string, cuGetErrorString, gpi__cu_result, (gpi__cu_result error, const char **text))
 
-/* Filled by gemmepi__load_driver; then every function is there. */
-typedef struct gemmepi__driver {
+/* Filled by gpi__load_driver; then every function is there. */
+typedef struct gpi__driver {
     void *library; /* NULL if a resolver supplied everything */
     int version;   /* 13000 for CUDA 13.0                    */
-#define GEMMEPI__DRIVER_FIELD(field, symbol, result, parameters) result(GEMMEPI__CUDA_CALL *field) parameters;
-    GEMMEPI__DRIVER_FUNCTIONS(GEMMEPI__DRIVER_FIELD)
-#undef GEMMEPI__DRIVER_FIELD
-} gemmepi__driver;
+#define GPI__DRIVER_FIELD(field, symbol, result, parameters) result(GPI__CUDA_CALL *field) parameters;
+    GPI__DRIVER_FUNCTIONS(GPI__DRIVER_FIELD)
+#undef GPI__DRIVER_FIELD
+} gpi__driver;
 
 /* The status and the sentence for an error code of the driver; what says what was being done. */
-static gemmepi_status gemmepi__cuda_failed(const gemmepi__driver *driver, gemmepi__cu_result result,
-                                           const char *what) {
+static gemmepi_status gpi__cuda_failed(const gpi__driver *driver, gpi__cu_result result, const char *what) {
     const char *name = NULL, *text = NULL;
     driver->get_error_name(result, &name);
     driver->get_error_string(result, &text);
-    return gemmepi__fail(result == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-                                                                     : GEMMEPI_CUDA_ERROR,
-                         "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
-                         result, text ? text : "for which it has no text");
+    return gpi__fail(result == GPI__CUDA_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_CUDA_ERROR,
+                     "%s: the CUDA driver returned %s (%d), %s", what, name ? name : "an unknown error",
+                     result, text ? text : "for which it has no text");
 }
 
 #endif

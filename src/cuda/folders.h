@@ -6,12 +6,12 @@
 #include "../base/environment.h"
 #include "../base/text.h"
 
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
 #include <dirent.h>
 #endif
 
-static int gemmepi__file_exists(const char *path) {
-#if GEMMEPI__WINDOWS
+static int gpi__file_exists(const char *path) {
+#if GPI__WINDOWS
     DWORD attributes = GetFileAttributesA(path);
     return attributes != INVALID_FILE_ATTRIBUTES && !(attributes & FILE_ATTRIBUTE_DIRECTORY);
 #else
@@ -20,16 +20,16 @@ static int gemmepi__file_exists(const char *path) {
 }
 
 /* The three texts in one path; 0 if they do not fit. */
-static int gemmepi__join(char *path, const char *first, const char *second, const char *third) {
-    gemmepi__text text = gemmepi__text_in(path, GEMMEPI__PATH_SIZE);
-    gemmepi__append(&text, "%s%s%s", first, second, third);
-    return !gemmepi__text_is_cut(&text);
+static int gpi__join(char *path, const char *first, const char *second, const char *third) {
+    gpi__text text = gpi__text_in(path, GPI__PATH_SIZE);
+    gpi__append(&text, "%s%s%s", first, second, third);
+    return !gpi__text_is_cut(&text);
 }
 
 /* Cuts the last component off; 0 if there is none. */
-static int gemmepi__to_folder(char *path) {
+static int gpi__to_folder(char *path) {
     size_t length = strlen(path);
-    while (length > 0 && !gemmepi__is_slash(path[length - 1]))
+    while (length > 0 && !gpi__is_slash(path[length - 1]))
         length--;
     if (length == 0)
         return 0;
@@ -38,13 +38,13 @@ static int gemmepi__to_folder(char *path) {
 }
 
 /* Takes the next item off a list of folders; 0 at its end. Empty items are left out. */
-static int gemmepi__next_folder(const char **list, char *folder) {
+static int gpi__next_folder(const char **list, char *folder) {
     while (*list && **list) {
-        const char *end = strchr(*list, GEMMEPI__LIST_SEPARATOR);
+        const char *end = strchr(*list, GPI__LIST_SEPARATOR);
         size_t length = end ? (size_t)(end - *list) : strlen(*list);
         const char *item = *list;
         *list = end ? end + 1 : NULL;
-        if (length > 0 && length < GEMMEPI__PATH_SIZE) {
+        if (length > 0 && length < GPI__PATH_SIZE) {
             memcpy(folder, item, length);
             folder[length] = 0;
             return 1;
@@ -53,38 +53,38 @@ static int gemmepi__next_folder(const char **list, char *folder) {
     return 0;
 }
 
-#define GEMMEPI__ENTRY_SIZE 256
+#define GPI__ENTRY_SIZE 256
 
 /* Newer versions first: 3.13 before 3.9, 13.0 before 12.9. */
-static int gemmepi__comes_before(const char *a, const char *b) {
+static int gpi__comes_before(const char *a, const char *b) {
     return strlen(a) != strlen(b) ? strlen(a) > strlen(b) : strcmp(a, b) > 0;
 }
 
 /* Keeps name in best if it comes after previous and before what best holds. */
-static void gemmepi__consider_entry(const char *name, const char *prefix, const char *previous, char *best) {
-    if (strncmp(name, prefix, strlen(prefix)) != 0 || strlen(name) >= GEMMEPI__ENTRY_SIZE)
+static void gpi__consider_entry(const char *name, const char *prefix, const char *previous, char *best) {
+    if (strncmp(name, prefix, strlen(prefix)) != 0 || strlen(name) >= GPI__ENTRY_SIZE)
         return;
-    if (previous[0] && !gemmepi__comes_before(previous, name))
+    if (previous[0] && !gpi__comes_before(previous, name))
         return;
-    if (!best[0] || gemmepi__comes_before(name, best))
+    if (!best[0] || gpi__comes_before(name, best))
         memcpy(best, name, strlen(name) + 1);
 }
 
 /* Replaces entry by the one after it among those of the folder that begin with prefix ("" asks for the first); 0 after
    the last. Reads the folder anew each time, so that nothing is to be kept. */
-static int gemmepi__next_entry(const char *folder, const char *prefix, char *entry) {
-    char best[GEMMEPI__ENTRY_SIZE] = "";
-#if GEMMEPI__WINDOWS
-    char pattern[GEMMEPI__PATH_SIZE];
+static int gpi__next_entry(const char *folder, const char *prefix, char *entry) {
+    char best[GPI__ENTRY_SIZE] = "";
+#if GPI__WINDOWS
+    char pattern[GPI__PATH_SIZE];
     WIN32_FIND_DATAA data;
     HANDLE list;
-    if (!gemmepi__join(pattern, folder, "\\", "*"))
+    if (!gpi__join(pattern, folder, "\\", "*"))
         return 0;
     list = FindFirstFileA(pattern, &data);
     if (list == INVALID_HANDLE_VALUE)
         return 0;
     do
-        gemmepi__consider_entry(data.cFileName, prefix, entry, best);
+        gpi__consider_entry(data.cFileName, prefix, entry, best);
     while (FindNextFileA(list, &data));
     FindClose(list);
 #else
@@ -93,76 +93,74 @@ static int gemmepi__next_entry(const char *folder, const char *prefix, char *ent
     if (!list)
         return 0;
     while ((item = readdir(list)) != NULL)
-        gemmepi__consider_entry(item->d_name, prefix, entry, best);
+        gpi__consider_entry(item->d_name, prefix, entry, best);
     closedir(list);
 #endif
     memcpy(entry, best, sizeof best);
     return entry[0] != 0;
 }
 
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
 /* Whether the path's last component is this. */
-static int gemmepi__ends_in_folder(const char *path, const char *name) {
+static int gpi__ends_in_folder(const char *path, const char *name) {
     size_t length = strlen(path), size = strlen(name);
-    return length > size && gemmepi__is_slash(path[length - size - 1]) &&
-           strcmp(path + length - size, name) == 0;
+    return length > size && gpi__is_slash(path[length - size - 1]) && strcmp(path + length - size, name) == 0;
 }
 #endif
 
 /* The folder that holds bin, and beside it the lib folder, of the first Python on PATH. Items of PATH that are relative,
    that others can write to, or (but on Windows) that are not called bin, are left out: code is loaded from what is found. */
-static int gemmepi__python_prefix(int resolved, char *prefix) {
-    char variable[4 * GEMMEPI__PATH_SIZE], folder[GEMMEPI__PATH_SIZE], program[GEMMEPI__PATH_SIZE];
+static int gpi__python_prefix(int resolved, char *prefix) {
+    char variable[4 * GPI__PATH_SIZE], folder[GPI__PATH_SIZE], program[GPI__PATH_SIZE];
     const char *list = variable;
-    if (!gemmepi__environment("PATH", variable, sizeof variable))
+    if (!gpi__environment("PATH", variable, sizeof variable))
         return 0;
-    while (gemmepi__next_folder(&list, folder)) {
-        if (!gemmepi__is_absolute(folder) || gemmepi__others_can_write(folder))
+    while (gpi__next_folder(&list, folder)) {
+        if (!gpi__is_absolute(folder) || gpi__others_can_write(folder))
             continue;
-#if GEMMEPI__WINDOWS
+#if GPI__WINDOWS
         (void)resolved;
-        if (!gemmepi__join(program, folder, "\\", "python.exe") || !gemmepi__file_exists(program))
+        if (!gpi__join(program, folder, "\\", "python.exe") || !gpi__file_exists(program))
             continue;
         /* a virtual environment keeps it in Scripts, an installation beside Lib */
         memcpy(prefix, folder, sizeof folder);
-        if (gemmepi__join(program, folder, "\\", "activate.bat") && gemmepi__file_exists(program))
-            gemmepi__to_folder(prefix);
+        if (gpi__join(program, folder, "\\", "activate.bat") && gpi__file_exists(program))
+            gpi__to_folder(prefix);
         return 1;
 #else
-        while (strlen(folder) > 1 && gemmepi__is_slash(folder[strlen(folder) - 1]))
+        while (strlen(folder) > 1 && gpi__is_slash(folder[strlen(folder) - 1]))
             folder[strlen(folder) - 1] = 0;
-        if (!gemmepi__ends_in_folder(folder, "bin") || !gemmepi__join(program, folder, "/", "python3") ||
-            !gemmepi__file_exists(program))
+        if (!gpi__ends_in_folder(folder, "bin") || !gpi__join(program, folder, "/", "python3") ||
+            !gpi__file_exists(program))
             continue;
         if (!resolved)
             memcpy(prefix, program, sizeof program);
-        else if (!gemmepi__realpath(program, prefix))
+        else if (!gpi__realpath(program, prefix))
             return 0;
-        return gemmepi__to_folder(prefix) && gemmepi__ends_in_folder(prefix, "bin") &&
-               gemmepi__to_folder(prefix);
+        return gpi__to_folder(prefix) && gpi__ends_in_folder(prefix, "bin") && gpi__to_folder(prefix);
 #endif
     }
     return 0;
 }
 
 /* Replaces what a root begins with by what it stands for; 0 if that is not set, or not an absolute path. */
-static int gemmepi__expand_root(const char *root, char *path) {
-    char name[64], value[GEMMEPI__PATH_SIZE];
+static int gpi__expand_root(const char *root, char *path) {
+    char name[64], value[GPI__PATH_SIZE];
     size_t length = 0;
     if (root[0] != '$')
-        return gemmepi__join(path, root, "", "");
-    while (root[1 + length] && !gemmepi__is_slash(root[1 + length]) && length < sizeof name - 1) {
+        return gpi__join(path, root, "", "");
+    while (root[1 + length] && !gpi__is_slash(root[1 + length]) && length < sizeof name - 1) {
         name[length] = root[1 + length];
         length++;
     }
     name[length] = 0;
     if (name[0] == '(') {
-        if (!gemmepi__python_prefix(strcmp(name, "(python3 resolved)") == 0, value))
+        if (!gpi__python_prefix(strcmp(name, "(python3 resolved)") == 0, value))
             return 0;
-    } else if (!gemmepi__environment(name, value, sizeof value)) {
+    } else if (!gpi__environment(name, value, sizeof value)) {
         return 0;
     }
-    return gemmepi__is_absolute(value) && gemmepi__join(path, value, root + 1 + length, "");
+    return gpi__is_absolute(value) && gpi__join(path, value, root + 1 + length, "");
 }
 
 #endif

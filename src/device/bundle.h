@@ -27,18 +27,18 @@
 
 #include "code.h"
 
-#define GEMMEPI__BUNDLE_FORMAT  1
-#define GEMMEPI__BUNDLE_MAGIC   "gemmepi bundle\r\n"
-#define GEMMEPI__BUNDLE_HEADER  40
-#define GEMMEPI__BUNDLE_SECTION 16
-#define GEMMEPI__BUNDLE_KERNEL  16
+#define GPI__BUNDLE_FORMAT  1
+#define GPI__BUNDLE_MAGIC   "gemmepi bundle\r\n"
+#define GPI__BUNDLE_HEADER  40
+#define GPI__BUNDLE_SECTION 16
+#define GPI__BUNDLE_KERNEL  16
 
 /* Far more than any program has kernels for: some tens of KB each. */
-#define GEMMEPI__BUNDLE_MOST ((size_t)1 << 30)
+#define GPI__BUNDLE_MOST ((size_t)1 << 30)
 
-static const char gemmepi__bundle_kernels[8] = {'k', 'e', 'r', 'n', 'e', 'l', 's', 0};
+static const char gpi__bundle_kernels[8] = {'k', 'e', 'r', 'n', 'e', 'l', 's', 0};
 
-static uint64_t gemmepi__read_little_endian(const unsigned char *bytes, int count) {
+static uint64_t gpi__read_little_endian(const unsigned char *bytes, int count) {
     uint64_t value = 0;
     int i;
     for (i = 0; i < count; i++)
@@ -47,22 +47,21 @@ static uint64_t gemmepi__read_little_endian(const unsigned char *bytes, int coun
 }
 
 /* Of a whole bundle; the field itself is left out. */
-static uint64_t gemmepi__bundle_check(const unsigned char *data, size_t size) {
-    uint64_t header = gemmepi__hash(data, 32);
-    return gemmepi__hash_word(header,
-                              gemmepi__hash(data + GEMMEPI__BUNDLE_HEADER, size - GEMMEPI__BUNDLE_HEADER));
+static uint64_t gpi__bundle_check(const unsigned char *data, size_t size) {
+    uint64_t header = gpi__hash(data, 32);
+    return gpi__hash_word(header, gpi__hash(data + GPI__BUNDLE_HEADER, size - GPI__BUNDLE_HEADER));
 }
 
-/* >>reading. What is wrong is said by gemmepi__fail, as the end of a sentence about the bundle. */
+/* >>reading. What is wrong is said by gpi__fail, as the end of a sentence about the bundle. */
 
 /* What is left of a bundle or a section. */
-typedef struct gemmepi__bundle_rest {
+typedef struct gpi__bundle_rest {
     const unsigned char *at;
     size_t left;
-} gemmepi__bundle_rest;
+} gpi__bundle_rest;
 
 /* The next size bytes, or NULL where there are fewer. */
-static const unsigned char *gemmepi__take_bytes(gemmepi__bundle_rest *rest, uint64_t size) {
+static const unsigned char *gpi__parse_bytes(gpi__bundle_rest *rest, uint64_t size) {
     const unsigned char *taken = rest->at;
     if (size > rest->left)
         return NULL;
@@ -71,76 +70,75 @@ static const unsigned char *gemmepi__take_bytes(gemmepi__bundle_rest *rest, uint
     return taken;
 }
 
-static gemmepi_status gemmepi__check_bundle(const unsigned char *data, size_t size) {
+static gemmepi_status gpi__check_bundle(const unsigned char *data, size_t size) {
     unsigned version;
-    if (size < GEMMEPI__BUNDLE_HEADER || memcmp(data, GEMMEPI__BUNDLE_MAGIC, 16) != 0)
-        return gemmepi__fail(GEMMEPI_FILE_ERROR, "it does not begin as a bundle does");
-    version = (unsigned)gemmepi__read_little_endian(data + 20, 4);
+    if (size < GPI__BUNDLE_HEADER || memcmp(data, GPI__BUNDLE_MAGIC, 16) != 0)
+        return gpi__fail(GEMMEPI_FILE_ERROR, "it does not begin as a bundle does");
+    version = (unsigned)gpi__read_little_endian(data + 20, 4);
     if (version != GEMMEPI_VERSION)
-        return gemmepi__fail(GEMMEPI_FILE_ERROR,
-                             "gemmepi %u.%u.%u made it, and this is %s: make it anew with this version",
-                             version / 10000, version / 100 % 100, version % 100, GEMMEPI_VERSION_STRING);
-    if (gemmepi__read_little_endian(data + 16, 4) != GEMMEPI__BUNDLE_FORMAT)
-        return gemmepi__fail(GEMMEPI_FILE_ERROR, "its format is %u, and this version reads %d",
-                             (unsigned)gemmepi__read_little_endian(data + 16, 4), GEMMEPI__BUNDLE_FORMAT);
-    if (gemmepi__read_little_endian(data + 24, 8) != size)
-        return gemmepi__fail(GEMMEPI_FILE_ERROR,
-                             "it has %llu bytes and says that these are %llu: it was cut short, or grew",
-                             (gemmepi__ull)size, (gemmepi__ull)gemmepi__read_little_endian(data + 24, 8));
-    if (gemmepi__read_little_endian(data + 32, 8) != gemmepi__bundle_check(data, size))
-        return gemmepi__fail(GEMMEPI_FILE_ERROR, "its check does not fit: it is damaged");
+        return gpi__fail(GEMMEPI_FILE_ERROR,
+                         "gemmepi %u.%u.%u made it, and this is %s: make it anew with this version",
+                         version / 10000, version / 100 % 100, version % 100, GEMMEPI_VERSION_STRING);
+    if (gpi__read_little_endian(data + 16, 4) != GPI__BUNDLE_FORMAT)
+        return gpi__fail(GEMMEPI_FILE_ERROR, "its format is %u, and this version reads %d",
+                         (unsigned)gpi__read_little_endian(data + 16, 4), GPI__BUNDLE_FORMAT);
+    if (gpi__read_little_endian(data + 24, 8) != size)
+        return gpi__fail(GEMMEPI_FILE_ERROR,
+                         "it has %llu bytes and says that these are %llu: it was cut short, or grew",
+                         (gpi__ull)size, (gpi__ull)gpi__read_little_endian(data + 24, 8));
+    if (gpi__read_little_endian(data + 32, 8) != gpi__bundle_check(data, size))
+        return gpi__fail(GEMMEPI_FILE_ERROR, "its check does not fit: it is damaged");
     return GEMMEPI_OK;
 }
 
 /* A kernel as it lies in a bundle. */
-typedef struct gemmepi__bundled {
+typedef struct gpi__bundled {
     const unsigned char *key;
     size_t key_size;
-    gemmepi__code code;
-} gemmepi__bundled;
+    gpi__code code;
+} gpi__bundled;
 
 /* Takes the next kernel of a section; 0 where sizes do not fit. */
-static int gemmepi__take_kernel(gemmepi__bundle_rest *section, gemmepi__bundled *kernel) {
-    const unsigned char *head = gemmepi__take_bytes(section, GEMMEPI__BUNDLE_KERNEL);
+static int gpi__parse_kernel(gpi__bundle_rest *section, gpi__bundled *kernel) {
+    const unsigned char *head = gpi__parse_bytes(section, GPI__BUNDLE_KERNEL);
     uint64_t size;
     if (!head)
         return 0;
-    kernel->key_size = (size_t)gemmepi__read_little_endian(head, 4);
-    kernel->key = gemmepi__take_bytes(section, kernel->key_size);
-    if (!kernel->key || kernel->key_size == 0 || kernel->key_size >= GEMMEPI__CODE_KEY_SIZE)
+    kernel->key_size = (size_t)gpi__read_little_endian(head, 4);
+    kernel->key = gpi__parse_bytes(section, kernel->key_size);
+    if (!kernel->key || kernel->key_size == 0 || kernel->key_size >= GPI__CODE_KEY_SIZE)
         return 0;
-    size = gemmepi__read_little_endian(head + 8, 8);
-    kernel->code.image = gemmepi__take_bytes(section, size);
+    size = gpi__read_little_endian(head + 8, 8);
+    kernel->code.image = gpi__parse_bytes(section, size);
     kernel->code.size = (size_t)size;
-    kernel->code.arch = (int)(gemmepi__read_little_endian(head + 4, 4) & 0xffff);
+    kernel->code.arch = (int)(gpi__read_little_endian(head + 4, 4) & 0xffff);
     return kernel->code.image && size != 0;
 }
 
 /* Takes the next section; 0 where sizes do not fit. */
-static int gemmepi__take_section(gemmepi__bundle_rest *bundle, const unsigned char **kind,
-                                 gemmepi__bundle_rest *section) {
+static int gpi__parse_section(gpi__bundle_rest *bundle, const unsigned char **kind,
+                              gpi__bundle_rest *section) {
     uint64_t size;
-    *kind = gemmepi__take_bytes(bundle, GEMMEPI__BUNDLE_SECTION);
+    *kind = gpi__parse_bytes(bundle, GPI__BUNDLE_SECTION);
     if (!*kind)
         return 0;
-    size = gemmepi__read_little_endian(*kind + 8, 8);
-    section->at = gemmepi__take_bytes(bundle, size);
+    size = gpi__read_little_endian(*kind + 8, 8);
+    section->at = gpi__parse_bytes(bundle, size);
     section->left = (size_t)size;
     return section->at != NULL;
 }
 
 /* Goes through the kernels of a section, counts and checks them. to: has room for their codes and takes them, or is NULL. Of two
    with one key the first is found. */
-static gemmepi_status gemmepi__walk_kernels(gemmepi__bundle_rest section, gemmepi__bundle *to,
-                                            size_t *count) {
+static gemmepi_status gpi__walk_kernels(gpi__bundle_rest section, gpi__bundle *to, size_t *count) {
     while (section.left != 0) {
-        gemmepi__bundled kernel;
-        if (!gemmepi__take_kernel(&section, &kernel))
-            return gemmepi__fail(GEMMEPI_FILE_ERROR, "the sizes of its kernels do not fit together");
+        gpi__bundled kernel;
+        if (!gpi__parse_kernel(&section, &kernel))
+            return gpi__fail(GEMMEPI_FILE_ERROR, "the sizes of its kernels do not fit together");
         if (to) {
             to->codes[*count] = kernel.code;
-            if (!gemmepi__map_find(&to->by_key, kernel.key, kernel.key_size) &&
-                !gemmepi__map_insert(&to->by_key, kernel.key, kernel.key_size, &to->codes[*count]))
+            if (!gpi__map_find(&to->by_key, kernel.key, kernel.key_size) &&
+                !gpi__map_insert(&to->by_key, kernel.key, kernel.key_size, &to->codes[*count]))
                 return GEMMEPI_OUT_OF_MEMORY;
         }
         ++*count;
@@ -148,90 +146,90 @@ static gemmepi_status gemmepi__walk_kernels(gemmepi__bundle_rest section, gemmep
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__walk_bundle(const unsigned char *data, size_t size, gemmepi__bundle *to,
-                                           size_t *count) {
-    gemmepi__bundle_rest rest, section;
+static gemmepi_status gpi__walk_bundle(const unsigned char *data, size_t size, gpi__bundle *to,
+                                       size_t *count) {
+    gpi__bundle_rest rest, section;
     const unsigned char *kind;
     gemmepi_status status = GEMMEPI_OK;
-    rest.at = data + GEMMEPI__BUNDLE_HEADER;
-    rest.left = size - GEMMEPI__BUNDLE_HEADER;
+    rest.at = data + GPI__BUNDLE_HEADER;
+    rest.left = size - GPI__BUNDLE_HEADER;
     *count = 0;
     while (!status && rest.left != 0) {
-        if (!gemmepi__take_section(&rest, &kind, &section))
-            return gemmepi__fail(GEMMEPI_FILE_ERROR, "the sizes of its sections do not fit together");
-        if (memcmp(kind, gemmepi__bundle_kernels, sizeof gemmepi__bundle_kernels) != 0)
-            return gemmepi__fail(GEMMEPI_FILE_ERROR,
-                                 "it has a section of a kind that this version does not know");
-        status = gemmepi__walk_kernels(section, to, count);
+        if (!gpi__parse_section(&rest, &kind, &section))
+            return gpi__fail(GEMMEPI_FILE_ERROR, "the sizes of its sections do not fit together");
+        if (memcmp(kind, gpi__bundle_kernels, sizeof gpi__bundle_kernels) != 0)
+            return gpi__fail(GEMMEPI_FILE_ERROR,
+                             "it has a section of a kind that this version does not know");
+        status = gpi__walk_kernels(section, to, count);
     }
     return status;
 }
 
 /* Checks all of data, which stays the caller's and is pointed into. */
-static gemmepi_status gemmepi__parse_bundle(const gemmepi_allocator *allocator, const unsigned char *data,
-                                            size_t size, gemmepi__bundle **result) {
-    gemmepi__bundle *bundle;
+static gemmepi_status gpi__parse_bundle(const gemmepi_allocator *allocator, const unsigned char *data,
+                                        size_t size, gpi__bundle **result) {
+    gpi__bundle *bundle;
     size_t count = 0;
-    gemmepi_status status = gemmepi__check_bundle(data, size);
+    gemmepi_status status = gpi__check_bundle(data, size);
     if (!status)
-        status = gemmepi__walk_bundle(data, size, NULL, &count);
+        status = gpi__walk_bundle(data, size, NULL, &count);
     if (status)
         return status;
-    bundle = (gemmepi__bundle *)gemmepi__new(allocator, sizeof *bundle);
+    bundle = (gpi__bundle *)gpi__new(allocator, sizeof *bundle);
     if (!bundle)
         return GEMMEPI_OUT_OF_MEMORY;
-    gemmepi__map_init(&bundle->by_key, allocator);
-    bundle->codes = (gemmepi__code *)gemmepi__new(allocator, count * sizeof *bundle->codes);
-    status = bundle->codes ? gemmepi__walk_bundle(data, size, bundle, &count) : GEMMEPI_OUT_OF_MEMORY;
+    gpi__map_init(&bundle->by_key, allocator);
+    bundle->codes = (gpi__code *)gpi__new(allocator, count * sizeof *bundle->codes);
+    status = bundle->codes ? gpi__walk_bundle(data, size, bundle, &count) : GEMMEPI_OUT_OF_MEMORY;
     if (status)
-        gemmepi__free_bundle(allocator, bundle);
+        gpi__free_bundle(allocator, bundle);
     else
         *result = bundle;
     return status;
 }
 
-/* >>writing: entries of maps to gemmepi__code */
+/* >>writing: entries of maps to gpi__code */
 
 /* 0: more than a bundle may have. */
-static size_t gemmepi__bundle_size(const gemmepi__map_entry *const *entries, size_t count) {
-    size_t size = GEMMEPI__BUNDLE_HEADER + GEMMEPI__BUNDLE_SECTION, i;
+static size_t gpi__bundle_size(const gpi__map_entry *const *entries, size_t count) {
+    size_t size = GPI__BUNDLE_HEADER + GPI__BUNDLE_SECTION, i;
     for (i = 0; i < count; i++) {
-        const gemmepi__code *code = (const gemmepi__code *)entries[i]->value;
-        if (code->size > GEMMEPI__BUNDLE_MOST)
+        const gpi__code *code = (const gpi__code *)entries[i]->value;
+        if (code->size > GPI__BUNDLE_MOST)
             return 0;
-        size += GEMMEPI__BUNDLE_KERNEL + entries[i]->key_size + code->size;
-        if (size > GEMMEPI__BUNDLE_MOST)
+        size += GPI__BUNDLE_KERNEL + entries[i]->key_size + code->size;
+        if (size > GPI__BUNDLE_MOST)
             return 0;
     }
     return size;
 }
 
-static unsigned char *gemmepi__write_kernel(unsigned char *to, const gemmepi__map_entry *entry) {
-    const gemmepi__code *code = (const gemmepi__code *)entry->value;
-    gemmepi__write_little_endian(to, 4, entry->key_size);
-    gemmepi__write_little_endian(to + 4, 4, (uint64_t)code->arch);
-    gemmepi__write_little_endian(to + 8, 8, code->size);
-    to += GEMMEPI__BUNDLE_KERNEL;
-    memcpy(to, gemmepi__map_key(entry), entry->key_size);
+static unsigned char *gpi__write_kernel(unsigned char *to, const gpi__map_entry *entry) {
+    const gpi__code *code = (const gpi__code *)entry->value;
+    gpi__write_little_endian(to, 4, entry->key_size);
+    gpi__write_little_endian(to + 4, 4, (uint64_t)code->arch);
+    gpi__write_little_endian(to + 8, 8, code->size);
+    to += GPI__BUNDLE_KERNEL;
+    memcpy(to, gpi__map_key(entry), entry->key_size);
     memcpy(to + entry->key_size, code->image, code->size);
     return to + entry->key_size + code->size;
 }
 
-/* size: what gemmepi__bundle_size gives for them, which to has. */
-static void gemmepi__write_bundle(const gemmepi__map_entry *const *entries, size_t count, unsigned char *to,
-                                  size_t size) {
-    unsigned char *at = to + GEMMEPI__BUNDLE_HEADER;
+/* size: what gpi__bundle_size gives for them, which to has. */
+static void gpi__write_bundle(const gpi__map_entry *const *entries, size_t count, unsigned char *to,
+                              size_t size) {
+    unsigned char *at = to + GPI__BUNDLE_HEADER;
     size_t i;
-    memcpy(to, GEMMEPI__BUNDLE_MAGIC, 16);
-    gemmepi__write_little_endian(to + 16, 4, GEMMEPI__BUNDLE_FORMAT);
-    gemmepi__write_little_endian(to + 20, 4, GEMMEPI_VERSION);
-    gemmepi__write_little_endian(to + 24, 8, size);
-    memcpy(at, gemmepi__bundle_kernels, sizeof gemmepi__bundle_kernels);
-    gemmepi__write_little_endian(at + 8, 8, size - GEMMEPI__BUNDLE_HEADER - GEMMEPI__BUNDLE_SECTION);
-    at += GEMMEPI__BUNDLE_SECTION;
+    memcpy(to, GPI__BUNDLE_MAGIC, 16);
+    gpi__write_little_endian(to + 16, 4, GPI__BUNDLE_FORMAT);
+    gpi__write_little_endian(to + 20, 4, GEMMEPI_VERSION);
+    gpi__write_little_endian(to + 24, 8, size);
+    memcpy(at, gpi__bundle_kernels, sizeof gpi__bundle_kernels);
+    gpi__write_little_endian(at + 8, 8, size - GPI__BUNDLE_HEADER - GPI__BUNDLE_SECTION);
+    at += GPI__BUNDLE_SECTION;
     for (i = 0; i < count; i++)
-        at = gemmepi__write_kernel(at, entries[i]);
-    gemmepi__write_little_endian(to + 32, 8, gemmepi__bundle_check(to, size));
+        at = gpi__write_kernel(at, entries[i]);
+    gpi__write_little_endian(to + 32, 8, gpi__bundle_check(to, size));
 }
 
 #endif

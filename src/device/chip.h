@@ -4,17 +4,17 @@
 
 /* What kernels and launches find on a chip. */
 enum {
-    GEMMEPI__MMA_SYNC = 1, /* mma.sync of BF16, F16 and TF32, which cp.async feeds */
-    GEMMEPI__OVERLAPS = 2, /* a launch may begin before the one ahead of it has ended */
-    GEMMEPI__CLUSTERS = 4, /* of blocks that reach each other's shared memory */
-    GEMMEPI__WGMMA = 8,    /* that of sm_90a, which TMA feeds */
-    GEMMEPI__HOPPER = 16   /* what was measured of cuBLASLt on an H100 and an H200 holds */
+    GPI__MMA_SYNC = 1, /* mma.sync of BF16, F16 and TF32, which cp.async feeds */
+    GPI__OVERLAPS = 2, /* a launch may begin before the one ahead of it has ended */
+    GPI__CLUSTERS = 4, /* of blocks that reach each other's shared memory */
+    GPI__WGMMA = 8,    /* that of sm_90a, which TMA feeds */
+    GPI__HOPPER = 16   /* what was measured of cuBLASLt on an H100 and an H200 holds */
 };
 
 /* Later chips do not have these, even where they are not listed. */
-#define GEMMEPI__OF_ONE_CHIP (GEMMEPI__WGMMA | GEMMEPI__HOPPER)
+#define GPI__OF_ONE_CHIP (GPI__WGMMA | GPI__HOPPER)
 
-typedef struct gemmepi__chip {
+typedef struct gpi__chip {
     int arch;             /* 90 for compute capability 9.0 */
     unsigned has;         /* of the above */
     unsigned most_shared; /* bytes of shared memory that a block may have */
@@ -26,45 +26,44 @@ typedef struct gemmepi__chip {
     double
         memory; /* bytes that memory gives in a microsecond, where the driver does not say: four fifths of NVIDIA's data sheets */
     const char *source; /* of the rates before, but for memory */
-} gemmepi__chip;
+} gpi__chip;
 
-#define GEMMEPI__SINCE_80 GEMMEPI__MMA_SYNC
-#define GEMMEPI__SINCE_90 (GEMMEPI__SINCE_80 | GEMMEPI__OVERLAPS | GEMMEPI__CLUSTERS)
+#define GPI__SINCE_80 GPI__MMA_SYNC
+#define GPI__SINCE_90 (GPI__SINCE_80 | GPI__OVERLAPS | GPI__CLUSTERS)
 
 /* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
-static const gemmepi__chip gemmepi__chips[] = {
+static const gpi__chip gpi__chips[] = {
     {75, 0, 64u << 10, 460, 0, 58, 1500, 256e3, "nine tenths of what NVIDIA's paper on Turing says"},
-    {80, GEMMEPI__SINCE_80, 163u << 10, 920, 0, 58, 1700, 1244e3,
+    {80, GPI__SINCE_80, 163u << 10, 920, 0, 58, 1700, 1244e3,
      "nine tenths of what NVIDIA's paper on A100 says"},
-    {86, GEMMEPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 749e3,
+    {86, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 749e3,
      "nine tenths of what NVIDIA's paper on GA102 says"},
-    {87, GEMMEPI__SINCE_80, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
-    {88, GEMMEPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-    {89, GEMMEPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 806e3,
+    {87, GPI__SINCE_80, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
+    {88, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
+    {89, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 806e3,
      "nine tenths of what NVIDIA's paper on Ada says"},
-    {90, GEMMEPI__SINCE_90 | GEMMEPI__WGMMA | GEMMEPI__HOPPER, 227u << 10, 1240, 1740, 115, 1700, 2680e3,
+    {90, GPI__SINCE_90 | GPI__WGMMA | GPI__HOPPER, 227u << 10, 1240, 1740, 115, 1700, 2680e3,
      "measured on an H200"},
-    {100, GEMMEPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3,
-     "a guess from NVIDIA's paper on Blackwell"},
-    {103, GEMMEPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
-    {110, GEMMEPI__SINCE_90, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-    {120, GEMMEPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 1433e3,
+    {100, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
+    {103, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
+    {110, GPI__SINCE_90, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+    {120, GPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 1433e3,
      "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-    {121, GEMMEPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+    {121, GPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
 };
 
 /* The chip's row, or that of the nearest older one; of those older than all the first. */
-static const gemmepi__chip *gemmepi__chip_of(int arch) {
-    const gemmepi__chip *chip = gemmepi__chips + sizeof gemmepi__chips / sizeof *gemmepi__chips - 1;
-    while (chip > gemmepi__chips && chip->arch > arch)
+static const gpi__chip *gpi__chip_of(int arch) {
+    const gpi__chip *chip = gpi__chips + sizeof gpi__chips / sizeof *gpi__chips - 1;
+    while (chip > gpi__chips && chip->arch > arch)
         chip--;
     return chip;
 }
 
 /* Whether the chip has the property; one that is not listed has those of the nearest older one. */
-static int gemmepi__chip_has(int arch, unsigned property) {
-    const gemmepi__chip *chip = gemmepi__chip_of(arch);
-    return (chip->has & property) != 0 && (chip->arch == arch || !(property & GEMMEPI__OF_ONE_CHIP));
+static int gpi__chip_has(int arch, unsigned property) {
+    const gpi__chip *chip = gpi__chip_of(arch);
+    return (chip->has & property) != 0 && (chip->arch == arch || !(property & GPI__OF_ONE_CHIP));
 }
 
 #endif

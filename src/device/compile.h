@@ -6,37 +6,37 @@
 #include "../cuda/load.h"
 #include "source.h"
 
-#define GEMMEPI__KERNEL_NAME 96 /* room for a kernel's name, as in gemmepi_plan_details */
+#define GPI__KERNEL_NAME 96 /* room for a kernel's name, as in gemmepi_plan_details */
 
 /* What to compile for: cubin for an architecture that NVRTC knows, or PTX that the driver of a newer chip compiles. */
-typedef struct gemmepi__target {
+typedef struct gpi__target {
     char name[24]; /* "sm_90", "sm_90a", "compute_120" */
     int is_ptx;
     int keeps_ptx; /* the image has PTX beside a cubin, too */
-} gemmepi__target;
+} gpi__target;
 
-typedef struct gemmepi__image {
+typedef struct gpi__image {
     char *data; /* cubin, or PTX with its final zero */
     size_t size;
     char *ptx;            /* with its final zero; NULL: not asked for */
     int serialises_wgmma; /* ptxas says so (C7515 and its kin): each wgmma waits for the one before */
-} gemmepi__image;
+} gpi__image;
 
 /* The best target of this NVRTC for a chip; arch is 90 for compute capability 9.0. */
-static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int arch, gemmepi__target *target) {
+static gemmepi_status gpi__choose_target(const gpi__nvrtc *nvrtc, int arch, gpi__target *target) {
     int archs[64], count = 0, best = 0, i;
     int result = nvrtc->get_num_supported_archs(&count);
-    if (!result && count > 0 && count <= (int)GEMMEPI__COUNT(archs))
+    if (!result && count > 0 && count <= (int)GPI__COUNT(archs))
         result = nvrtc->get_supported_archs(archs);
-    if (result || count <= 0 || count > (int)GEMMEPI__COUNT(archs))
-        return gemmepi__fail(GEMMEPI_COMPILE_ERROR,
-                             "NVRTC does not tell the architectures it knows (%s, count %d)",
-                             nvrtc->get_error_string(result), count);
+    if (result || count <= 0 || count > (int)GPI__COUNT(archs))
+        return gpi__fail(GEMMEPI_COMPILE_ERROR,
+                         "NVRTC does not tell the architectures it knows (%s, count %d)",
+                         nvrtc->get_error_string(result), count);
     for (i = 0; i < count; i++)
         if (archs[i] <= arch && archs[i] > best)
             best = archs[i];
     if (best == 0)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_UNSUPPORTED,
             "the GPU's compute capability is %d.%d, older than any that NVRTC %d.%d compiles for", arch / 10,
             arch % 10, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
@@ -47,29 +47,29 @@ static gemmepi_status gemmepi__choose_target(const gemmepi__nvrtc *nvrtc, int ar
 }
 
 /* Every source by the name under which #include finds it, in memory from the allocator. */
-typedef struct gemmepi__headers {
+typedef struct gpi__headers {
     int count;
-    const char *names[GEMMEPI__MAX_SOURCES];
-    char *texts[GEMMEPI__MAX_SOURCES];
-} gemmepi__headers;
+    const char *names[GPI__MAX_SOURCES];
+    char *texts[GPI__MAX_SOURCES];
+} gpi__headers;
 
-static void gemmepi__free_headers(const gemmepi_allocator *allocator, gemmepi__headers *headers) {
+static void gpi__free_headers(const gemmepi_allocator *allocator, gpi__headers *headers) {
     int i;
     for (i = 0; i < headers->count; i++)
-        gemmepi__delete(allocator, headers->texts[i]);
+        gpi__delete(allocator, headers->texts[i]);
     headers->count = 0;
 }
 
-static int gemmepi__make_headers(const gemmepi_allocator *allocator, gemmepi__headers *headers) {
-    const gemmepi__source *source;
+static int gpi__make_headers(const gemmepi_allocator *allocator, gpi__headers *headers) {
+    const gpi__source *source;
     headers->count = 0;
-    for (source = gemmepi__sources; source->name && headers->count < GEMMEPI__MAX_SOURCES; source++) {
+    for (source = gpi__sources; source->name && headers->count < GPI__MAX_SOURCES; source++) {
         char *text;
         if (strstr(source->name, ".cu") && !strstr(source->name, ".cuh"))
             continue; /* a kernel file is never included */
-        text = gemmepi__join_source(allocator, "", source);
+        text = gpi__join_source(allocator, "", source);
         if (!text) {
-            gemmepi__free_headers(allocator, headers);
+            gpi__free_headers(allocator, headers);
             return 0;
         }
         headers->names[headers->count] = source->name;
@@ -79,65 +79,65 @@ static int gemmepi__make_headers(const gemmepi_allocator *allocator, gemmepi__he
 }
 
 /* NVRTC's log from the allocator, or NULL. */
-static char *gemmepi__program_log(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-                                  gemmepi__nvrtc_program program) {
+static char *gpi__program_log(const gpi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                              gpi__nvrtc_program program) {
     size_t size = 0;
     char *log;
     if (nvrtc->get_program_log_size(program, &size) != 0 || size == 0)
         return NULL;
-    log = (char *)gemmepi__new(allocator, size + 1);
+    log = (char *)gpi__new(allocator, size + 1);
     if (log && nvrtc->get_program_log(program, log) != 0)
         log[0] = 0;
     return log;
 }
 
-static void gemmepi__free_image(const gemmepi_allocator *allocator, gemmepi__image *image) {
-    gemmepi__delete(allocator, image->data);
-    gemmepi__delete(allocator, image->ptx);
+static void gpi__free_image(const gemmepi_allocator *allocator, gpi__image *image) {
+    gpi__delete(allocator, image->data);
+    gpi__delete(allocator, image->ptx);
     image->data = image->ptx = NULL;
 }
 
 /* NULL where there is none. */
-static char *gemmepi__take_ptx(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-                               gemmepi__nvrtc_program program) {
+static char *gpi__load_ptx(const gpi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                           gpi__nvrtc_program program) {
     size_t size = 0;
     char *ptx = NULL;
     if (nvrtc->get_ptx_size(program, &size) == 0 && size != 0)
-        ptx = (char *)gemmepi__new(allocator, size + 1);
+        ptx = (char *)gpi__new(allocator, size + 1);
     if (ptx && nvrtc->get_ptx(program, ptx) != 0)
         ptx[0] = 0;
     return ptx;
 }
 
-static gemmepi_status gemmepi__take_image(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-                                          gemmepi__nvrtc_program program, int is_ptx, gemmepi__image *image) {
+static gemmepi_status gpi__load_image(const gpi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                                      gpi__nvrtc_program program, int is_ptx, gpi__image *image) {
     int result =
         is_ptx ? nvrtc->get_ptx_size(program, &image->size) : nvrtc->get_cubin_size(program, &image->size);
     if (result)
-        return gemmepi__nvrtc_failed(nvrtc, result, "asking for the size of the machine code");
-    image->data = (char *)gemmepi__new(allocator, image->size);
+        return gpi__nvrtc_failed(nvrtc, result, "asking for the size of the machine code");
+    image->data = (char *)gpi__new(allocator, image->size);
     if (!image->data)
         return GEMMEPI_OUT_OF_MEMORY;
     result = is_ptx ? nvrtc->get_ptx(program, image->data) : nvrtc->get_cubin(program, image->data);
     if (!result)
         return GEMMEPI_OK;
-    gemmepi__delete(allocator, image->data);
+    gpi__delete(allocator, image->data);
     image->data = NULL;
-    return gemmepi__nvrtc_failed(nvrtc, result, "taking the machine code");
+    return gpi__nvrtc_failed(nvrtc, result, "taking the machine code");
 }
 
 /* In a prologue: products and sums are rounded one by one, as they are written. Else the compiler joins some of them, in one kernel
    other ones than in the next. */
-#define GEMMEPI__AS_WRITTEN "#define GEMMEPI_INVARIANT 1\n"
+#define GPI__AS_WRITTEN "#define GEMMEPI_INVARIANT 1\n"
 
-/* Compiles file (a name in gemmepi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
+/* Compiles file (a name in gpi__sources) after prologue. image->data, and *log if log is not NULL (with ptxas's
    report of registers and memory), are the caller's, from the allocator. */
-static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
-                                       const char *file, const char *prologue, const gemmepi__target *target,
-                                       gemmepi__image *image, char **log) {
-    const gemmepi__source *source = gemmepi__find_source(file);
-    gemmepi__nvrtc_program program = NULL;
-    gemmepi__headers headers;
+static gemmepi_status gpi__compile(const gpi__nvrtc *nvrtc, const gemmepi_allocator *allocator,
+                                   const char *file, const char *prologue, const gpi__target *target,
+                                   gpi__image *image, char **log) {
+    const gpi__source *source = gpi__find_source(file);
+    gpi__nvrtc_program program = NULL;
+    gpi__headers headers;
     gemmepi_status status;
     char arch[48], *text, *messages;
     const char *options[5];
@@ -146,16 +146,16 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
     if (log)
         *log = NULL;
     if (!source)
-        return gemmepi__fail(GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
-    text = gemmepi__join_source(allocator, prologue, source);
-    if (!text || !gemmepi__make_headers(allocator, &headers)) {
-        gemmepi__delete(allocator, text);
+        return gpi__fail(GEMMEPI_COMPILE_ERROR, "there is no kernel file called %s", file);
+    text = gpi__join_source(allocator, prologue, source);
+    if (!text || !gpi__make_headers(allocator, &headers)) {
+        gpi__delete(allocator, text);
         return GEMMEPI_OUT_OF_MEMORY;
     }
     snprintf(arch, sizeof arch, "--gpu-architecture=%s", target->name);
     options[0] = arch;
     options[1] = "--std=c++17";
-    if (strstr(prologue, GEMMEPI__AS_WRITTEN))
+    if (strstr(prologue, GPI__AS_WRITTEN))
         options[count++] = "--fmad=false";
     if (log && !target->is_ptx)
         options[count++] = "--ptxas-options=-v";
@@ -165,26 +165,26 @@ static gemmepi_status gemmepi__compile(const gemmepi__nvrtc *nvrtc, const gemmep
                                    headers.names);
     if (!result)
         result = nvrtc->compile_program(program, count, options);
-    messages = program ? gemmepi__program_log(nvrtc, allocator, program) : NULL;
+    messages = program ? gpi__program_log(nvrtc, allocator, program) : NULL;
     image->serialises_wgmma =
         messages && strstr(messages, "wgmma.mma_async instructions are serialized") != NULL;
     if (result)
-        status = gemmepi__fail(result == GEMMEPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
-                                                                            : GEMMEPI_COMPILE_ERROR,
-                               "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
-                               nvrtc->get_error_string(result), messages ? messages : "");
+        status = gpi__fail(result == GPI__NVRTC_ERROR_OUT_OF_MEMORY ? GEMMEPI_OUT_OF_MEMORY
+                                                                    : GEMMEPI_COMPILE_ERROR,
+                           "NVRTC did not compile %s for %s: %s\n%s", file, target->name,
+                           nvrtc->get_error_string(result), messages ? messages : "");
     else
-        status = gemmepi__take_image(nvrtc, allocator, program, target->is_ptx, image);
+        status = gpi__load_image(nvrtc, allocator, program, target->is_ptx, image);
     if (!status && target->keeps_ptx && !target->is_ptx)
-        image->ptx = gemmepi__take_ptx(nvrtc, allocator, program);
+        image->ptx = gpi__load_ptx(nvrtc, allocator, program);
     if (log)
         *log = messages;
     else
-        gemmepi__delete(allocator, messages);
+        gpi__delete(allocator, messages);
     if (program)
         nvrtc->destroy_program(&program);
-    gemmepi__free_headers(allocator, &headers);
-    gemmepi__delete(allocator, text);
+    gpi__free_headers(allocator, &headers);
+    gpi__delete(allocator, text);
     return status;
 }
 

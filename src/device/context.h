@@ -8,23 +8,23 @@
 #include "../cuda/load.h"
 #include "disk_cache.h"
 
-#define GEMMEPI__BLOCK_BUCKETS 64
+#define GPI__BLOCK_BUCKETS 64
 
 struct gemmepi_context {
     gemmepi_allocator allocator;
-    gemmepi__log log;
-    gemmepi__loader loader;
+    gpi__log log;
+    gpi__loader loader;
     int is_host;
     int check_pointers;        /* config.check_pointers */
     char fallback_reason[512]; /* why the host took a GPU's place, or "" */
     const long
-        *forks_now; /* gemmepi__forks of the file that made it: with GEMMEPI_STATIC others have their own */
+        *forks_now; /* gpi__forks of the file that made it: with GEMMEPI_STATIC others have their own */
     long forks;     /* what it was then                                                                  */
 
     /* the GPU; all of it fixed once the context is created */
-    gemmepi__driver driver;
-    gemmepi__cu_device device;
-    gemmepi__cu_context primary; /* NULL: not retained */
+    gpi__driver driver;
+    gpi__cu_device device;
+    gpi__cu_context primary; /* NULL: not retained */
     int ordinal;
     int arch;                  /* 90 for compute capability 9.0 */
     int multiprocessors;       /* that products take */
@@ -33,52 +33,49 @@ struct gemmepi_context {
     int reaches_pageable; /* kernels may read host memory that CUDA does not know */
     unsigned routes;      /* config.routes */
     char name[128];
-    gemmepi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
+    gpi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
-    gemmepi__mutex
-        build_lock; /* held while a plan is built, but not while NVRTC compiles: guards what follows */
-    gemmepi__condition kernel_built;
-    gemmepi__nvrtc nvrtc;
-    gemmepi__cublaslt cublaslt;
-    gemmepi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
+    gpi__mutex build_lock; /* held while a plan is built, but not while NVRTC compiles: guards what follows */
+    gpi__condition kernel_built;
+    gpi__nvrtc nvrtc;
+    gpi__cublaslt cublaslt;
+    gpi__lt_handle lt_handle; /* NULL: cuBLASLt not opened */
     int has_nvrtc, has_cublaslt;
     int warned_of_nvrtc;    /* that it serialises wgmma */
     int entered_to_destroy; /* gemmepi_destroy could make the primary context current */
-    gemmepi__disk_cache disk;
-    char *dump_path;      /* NULL: nothing is dumped */
-    gemmepi__map kernels; /* gemmepi__kernel by file and prologue */
-    gemmepi__map codes;   /* of kernels that were compiled or found on disk: see code.h */
-    struct gemmepi__bundle *bundles;
+    gpi__disk_cache disk;
+    char *dump_path;  /* NULL: nothing is dumped */
+    gpi__map kernels; /* gpi__kernel by file and prologue */
+    gpi__map codes;   /* of kernels that were compiled or found on disk: see code.h */
+    struct gpi__bundle *bundles;
     long kernels_compiled, kernels_from_disk, kernels_from_bundle;
-    gemmepi__map answers; /* gemmepi__answer by a problem's digest: what tuning found */
-    gemmepi__mutex
+    gpi__map answers; /* gpi__answer by a problem's digest: what tuning found */
+    gpi__mutex
         tune_lock;     /* held while a problem is tuned: what is timed is alone, as far as the context goes */
     int only_measures; /* what is built is to tell its workspace alone: no kernel is looked for */
 
-    gemmepi__atomic_pointer
-        faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
+    gpi__atomic_pointer faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
 
-    gemmepi__mutex lock;  /* held for moments: guards handles, plans, and adding to blocks */
-    gemmepi__map handles; /* the host's: see handles.h */
-    gemmepi__map plans;   /* of one-shot calls: gemmepi__kept by problem or task */
+    gpi__mutex lock;  /* held for moments: guards handles, plans, and adding to blocks */
+    gpi__map handles; /* the host's: see handles.h */
+    gpi__map plans;   /* of one-shot calls: gpi__kept by problem or task */
     long plan_clock;
-    long generation;             /* of what plans are chosen by: changed under lock, read without */
-    gemmepi__mutex formula_lock; /* held for moments, within lock too */
-    struct gemmepi__kept_formula *formulas; /* of plans and of calls under way: each once */
-    gemmepi__atomic_pointer
-        blocks[GEMMEPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
+    long generation;                    /* of what plans are chosen by: changed under lock, read without */
+    gpi__mutex formula_lock;            /* held for moments, within lock too */
+    struct gpi__kept_formula *formulas; /* of plans and of calls under way: each once */
+    gpi__atomic_pointer blocks[GPI__BLOCK_BUCKETS]; /* workspace, see workspace.h; read without a lock */
 };
 
-static int gemmepi__is_of_parent(const gemmepi_context *context) {
+static int gpi__is_of_parent(const gemmepi_context *context) {
     return *context->forks_now != context->forks;
 }
 
 /* 1 with the sentence if the context is the parent's and this is the child. Every public function asks, before it takes a
    lock: where another thread of the parent held one at the fork, nobody lets go of it here. */
-static int gemmepi__came_by_fork(const gemmepi_context *context) {
-    if (!gemmepi__is_of_parent(context))
+static int gpi__came_by_fork(const gemmepi_context *context) {
+    if (!gpi__is_of_parent(context))
         return 0;
-    (void)gemmepi__fail(
+    (void)gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "the context was made before fork(), and this process is the child: a child makes its own (or it, or the "
         "plan, has been destroyed)");
@@ -87,48 +84,48 @@ static int gemmepi__came_by_fork(const gemmepi_context *context) {
 
 /* >>entering: the primary context is current while the library works, and the caller's own again afterwards */
 
-typedef struct gemmepi__entry {
+typedef struct gpi__entry {
     int pushed;
     int previous_mode;
-} gemmepi__entry;
+} gpi__entry;
 
-static gemmepi_status gemmepi__enter(const gemmepi_context *context, gemmepi__entry *entry) {
-    gemmepi__cu_context current = NULL;
+static gemmepi_status gpi__enter(const gemmepi_context *context, gpi__entry *entry) {
+    gpi__cu_context current = NULL;
     int result = context->driver.ctx_get_current(&current);
     entry->pushed = 0;
     if (result == 0 && current == context->primary)
         return GEMMEPI_OK;
     result = context->driver.ctx_push_current(context->primary);
     if (result)
-        return gemmepi__cuda_failed(&context->driver, result, "cuCtxPushCurrent");
+        return gpi__cuda_failed(&context->driver, result, "cuCtxPushCurrent");
     entry->pushed = 1;
     return GEMMEPI_OK;
 }
 
-static void gemmepi__leave(const gemmepi_context *context, const gemmepi__entry *entry) {
-    gemmepi__cu_context popped;
+static void gpi__leave(const gemmepi_context *context, const gpi__entry *entry) {
+    gpi__cu_context popped;
     if (entry->pushed)
         context->driver.ctx_pop_current(&popped);
 }
 
 /* For work that allocates, loads code or waits: allowed also while some other stream is being captured, because none of it
    touches that one. */
-static gemmepi_status gemmepi__enter_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
-    gemmepi_status status = gemmepi__enter(context, entry);
+static gemmepi_status gpi__enter_relaxed(const gemmepi_context *context, gpi__entry *entry) {
+    gemmepi_status status = gpi__enter(context, entry);
     int result;
-    entry->previous_mode = GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED;
+    entry->previous_mode = GPI__CU_STREAM_CAPTURE_MODE_RELAXED;
     if (status)
         return status;
     result = context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
     if (!result)
         return GEMMEPI_OK;
-    gemmepi__leave(context, entry); /* the mode is as it was, and so must it stay */
-    return gemmepi__cuda_failed(&context->driver, result, "cuThreadExchangeStreamCaptureMode");
+    gpi__leave(context, entry); /* the mode is as it was, and so must it stay */
+    return gpi__cuda_failed(&context->driver, result, "cuThreadExchangeStreamCaptureMode");
 }
 
-static void gemmepi__leave_relaxed(const gemmepi_context *context, gemmepi__entry *entry) {
+static void gpi__leave_relaxed(const gemmepi_context *context, gpi__entry *entry) {
     context->driver.thread_exchange_stream_capture_mode(&entry->previous_mode);
-    gemmepi__leave(context, entry);
+    gpi__leave(context, entry);
 }
 
 /* >>info */
@@ -137,8 +134,8 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
     if (details)
         memset(details, 0, sizeof *details);
     if (!context || !details)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     details->is_host = context->is_host;
     memcpy(details->fallback_reason, context->fallback_reason, sizeof details->fallback_reason);
@@ -148,15 +145,15 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
     details->multiprocessors = context->multiprocessors;
     if (context->is_host)
         return GEMMEPI_OK;
-    gemmepi__lock(&context->build_lock);
+    gpi__lock(&context->build_lock);
     details->driver_version = context->driver.version;
     details->nvrtc_version = context->has_nvrtc ? context->nvrtc.version : 0;
     details->cublaslt_version = context->has_cublaslt ? context->cublaslt.version : 0;
     details->kernels_compiled = context->kernels_compiled;
     details->kernels_from_disk = context->kernels_from_disk;
     details->kernels_from_bundle = context->kernels_from_bundle;
-    snprintf(details->cache_path, sizeof details->cache_path, "%s", gemmepi__disk_cache_path(&context->disk));
-    gemmepi__unlock(&context->build_lock);
+    snprintf(details->cache_path, sizeof details->cache_path, "%s", gpi__disk_cache_path(&context->disk));
+    gpi__unlock(&context->build_lock);
     return GEMMEPI_OK;
 }
 

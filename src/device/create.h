@@ -5,32 +5,32 @@
 #include "destroy.h"
 
 /* A copy of a path, or of a list of folders, each of which is absolute then. */
-static char *gemmepi__copy_paths(const gemmepi_allocator *allocator, const char *paths, int is_list) {
-    char folder[GEMMEPI__PATH_SIZE];
-    const char separator[2] = {GEMMEPI__LIST_SEPARATOR, 0};
-    gemmepi__text text = gemmepi__text_in(NULL, 0);
+static char *gpi__copy_paths(const gemmepi_allocator *allocator, const char *paths, int is_list) {
+    char folder[GPI__PATH_SIZE];
+    const char separator[2] = {GPI__LIST_SEPARATOR, 0};
+    gpi__text text = gpi__text_in(NULL, 0);
     char *copy = NULL;
     for (;;) { /* to know how long it is, then to write it */
         const char *rest = paths;
-        while (is_list && gemmepi__next_folder(&rest, folder)) {
-            gemmepi__append(&text, "%s", text.length ? separator : "");
-            gemmepi__append_absolute(&text, folder);
+        while (is_list && gpi__next_folder(&rest, folder)) {
+            gpi__append(&text, "%s", text.length ? separator : "");
+            gpi__append_absolute(&text, folder);
         }
         if (!is_list)
-            gemmepi__append_absolute(&text, paths);
+            gpi__append_absolute(&text, paths);
         if (copy)
             return copy;
-        copy = (char *)gemmepi__new(allocator, text.length + 1);
+        copy = (char *)gpi__new(allocator, text.length + 1);
         if (!copy)
             return NULL;
-        text = gemmepi__text_in(copy, text.length + 1);
+        text = gpi__text_in(copy, text.length + 1);
     }
 }
 
 /* The CUDA device that config.device 0 stands for: the current one of the calling thread, else the first. */
-static int gemmepi__current_ordinal(const gemmepi__driver *driver) {
-    gemmepi__cu_context current = NULL;
-    gemmepi__cu_device device = 0, candidate;
+static int gpi__current_ordinal(const gpi__driver *driver) {
+    gpi__cu_context current = NULL;
+    gpi__cu_device device = 0, candidate;
     int count = 0, i;
     if (driver->ctx_get_current(&current) != 0 || !current || driver->ctx_get_device(&device) != 0 ||
         driver->device_get_count(&count) != 0)
@@ -41,12 +41,12 @@ static int gemmepi__current_ordinal(const gemmepi__driver *driver) {
     return 0;
 }
 
-static gemmepi_status gemmepi__make_ones(gemmepi_context *context) {
+static gemmepi_status gpi__make_ones(gemmepi_context *context) {
     static const float ones[2] = {1, 1};
-    const gemmepi__driver *driver = &context->driver;
-    gemmepi__cu_stream stream = NULL;
-    gemmepi__entry entry;
-    gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+    const gpi__driver *driver = &context->driver;
+    gpi__cu_stream stream = NULL;
+    gpi__entry entry;
+    gemmepi_status status = gpi__enter_relaxed(context, &entry);
     int result, ended;
     if (status)
         return status;
@@ -54,7 +54,7 @@ static gemmepi_status gemmepi__make_ones(gemmepi_context *context) {
     if (result)
         context->ones = 0;
     if (!result)
-        result = driver->stream_create(&stream, GEMMEPI__CU_STREAM_NON_BLOCKING);
+        result = driver->stream_create(&stream, GPI__CU_STREAM_NON_BLOCKING);
     if (!result) {
         result = driver->memcpy_htod_async(context->ones, ones, sizeof ones, stream);
         if (!result)
@@ -66,31 +66,31 @@ static gemmepi_status gemmepi__make_ones(gemmepi_context *context) {
         driver->mem_free(context->ones);
         context->ones = 0;
     }
-    gemmepi__leave_relaxed(context, &entry);
-    return result ? gemmepi__cuda_failed(driver, result, "putting two numbers on the device") : GEMMEPI_OK;
+    gpi__leave_relaxed(context, &entry);
+    return result ? gpi__cuda_failed(driver, result, "putting two numbers on the device") : GEMMEPI_OK;
 }
 
 /* Bytes a microsecond: four fifths of two transfers a clock, which a pass over large tensors reaches on an H100 and an H200. 0 where the
    driver gives nothing that may be. */
-static double gemmepi__rate_of_memory(int kilohertz, int bits) {
+static double gpi__rate_of_memory(int kilohertz, int bits) {
     double rate = 0.8 * 2 * kilohertz * 1e-3 * bits / 8;
     return rate > 1e4 && rate < 1e9 ? rate : 0;
 }
 
 /* What the driver says of the device; returns its result. */
-static int gemmepi__read_properties(gemmepi_context *context) {
+static int gpi__read_properties(gemmepi_context *context) {
     int major = 0, minor = 0, kilohertz = 0, bits = 0, result = 0;
     const struct {
         int attribute;
         int *to;
-    } properties[] = {{GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
-                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
-                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &context->multiprocessors},
-                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, &context->reaches_pageable},
-                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &kilohertz},
-                      {GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &bits}};
+    } properties[] = {{GPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
+                      {GPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor},
+                      {GPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &context->multiprocessors},
+                      {GPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, &context->reaches_pageable},
+                      {GPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &kilohertz},
+                      {GPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &bits}};
     size_t i;
-    for (i = 0; !result && i < GEMMEPI__COUNT(properties); i++)
+    for (i = 0; !result && i < GPI__COUNT(properties); i++)
         result =
             context->driver.device_get_attribute(properties[i].to, properties[i].attribute, context->device);
     if (context->asked_multiprocessors && context->asked_multiprocessors < context->multiprocessors)
@@ -98,59 +98,59 @@ static int gemmepi__read_properties(gemmepi_context *context) {
     else
         context->asked_multiprocessors = 0;
     context->arch = 10 * major + minor;
-    context->memory_rate = gemmepi__rate_of_memory(kilohertz, bits);
+    context->memory_rate = gpi__rate_of_memory(kilohertz, bits);
     return result;
 }
 
 /* Everything that can fail between the driver's library and a device that is ready. */
-static gemmepi_status gemmepi__open_device(gemmepi_context *context, int wanted) {
-    gemmepi__driver *driver = &context->driver;
+static gemmepi_status gpi__open_device(gemmepi_context *context, int wanted) {
+    gpi__driver *driver = &context->driver;
     int count = 0, result;
-    gemmepi_status status = gemmepi__load_driver(&context->loader, driver);
+    gemmepi_status status = gpi__load_driver(&context->loader, driver);
     if (status)
         return status;
     context->loader.newest_major = driver->version / 1000;
     result = driver->init(0);
     if (result) {
-        (void)gemmepi__cuda_failed(driver, result, "cuInit");
-        if (gemmepi__forks)
-            (void)gemmepi__fail(
+        (void)gpi__cuda_failed(driver, result, "cuInit");
+        if (gpi__forks)
+            (void)gpi__fail(
                 GEMMEPI_NO_DEVICE,
                 "%s (after a fork() CUDA works in the parent or, if that has not used it, in the child)",
-                gemmepi__error_text);
+                gpi__error_text);
         return GEMMEPI_NO_DEVICE;
     }
     result = driver->device_get_count(&count);
     if (result)
-        return gemmepi__cuda_failed(driver, result, "cuDeviceGetCount");
-    context->ordinal = wanted ? wanted - 1 : gemmepi__current_ordinal(driver);
+        return gpi__cuda_failed(driver, result, "cuDeviceGetCount");
+    context->ordinal = wanted ? wanted - 1 : gpi__current_ordinal(driver);
     if (context->ordinal >= count)
-        return gemmepi__fail(GEMMEPI_NO_DEVICE, "config.device asks for CUDA device %d; this machine has %d",
-                             context->ordinal, count);
+        return gpi__fail(GEMMEPI_NO_DEVICE, "config.device asks for CUDA device %d; this machine has %d",
+                         context->ordinal, count);
     result = driver->device_get(&context->device, context->ordinal);
     if (!result)
         result = driver->device_get_name(context->name, (int)sizeof context->name, context->device);
     if (!result)
-        result = gemmepi__read_properties(context);
+        result = gpi__read_properties(context);
     if (result)
-        return gemmepi__cuda_failed(driver, result, "reading the device's properties");
+        return gpi__cuda_failed(driver, result, "reading the device's properties");
     result = driver->device_primary_ctx_retain(&context->primary, context->device);
     if (result) {
         context->primary = NULL;
-        return gemmepi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
+        return gpi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
     }
-    if (gemmepi__make_ones(context))
-        gemmepi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
-                     gemmepi__error_text);
-    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
-                 context->name, context->arch / 10, context->arch % 10);
+    if (gpi__make_ones(context))
+        gpi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
+                 gpi__error_text);
+    gpi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
+             context->name, context->arch / 10, context->arch % 10);
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__open_host(gemmepi_context *context) {
+static gemmepi_status gpi__open_host(gemmepi_context *context) {
 #ifdef GEMMEPI_NO_HOST
     (void)context;
-    return gemmepi__fail(GEMMEPI_NO_DEVICE, "the host was left out of this program (GEMMEPI_NO_HOST)");
+    return gpi__fail(GEMMEPI_NO_DEVICE, "the host was left out of this program (GEMMEPI_NO_HOST)");
 #else
     context->is_host = 1;
     context->ordinal = -1;
@@ -162,97 +162,94 @@ static gemmepi_status gemmepi__open_host(gemmepi_context *context) {
 }
 
 /* config.device 0 takes the host where no GPU can be used, and says so. */
-static gemmepi_status gemmepi__open_any(gemmepi_context *context, int wanted) {
+static gemmepi_status gpi__open_any(gemmepi_context *context, int wanted) {
     gemmepi_status status;
     if (wanted == GEMMEPI_DEVICE_HOST)
-        return gemmepi__open_host(context);
-    status = gemmepi__open_device(context, wanted);
+        return gpi__open_host(context);
+    status = gpi__open_device(context, wanted);
     if (!status || wanted != 0)
         return status;
 #ifdef GEMMEPI_NO_HOST
     return status;
 #else
-    snprintf(context->fallback_reason, sizeof context->fallback_reason, "%.500s", gemmepi__error_text);
-    gemmepi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s",
-                 gemmepi__error_text);
-    return gemmepi__open_host(context);
+    snprintf(context->fallback_reason, sizeof context->fallback_reason, "%.500s", gpi__error_text);
+    gpi__say(&context->log, GEMMEPI_LOG_INFO, "no GPU can be used, so the host is: %s", gpi__error_text);
+    return gpi__open_host(context);
 #endif
 }
 
-#define GEMMEPI__PRODUCT_ROUTES                                                       \
+#define GPI__PRODUCT_ROUTES                                                           \
     (1u << GEMMEPI_ROUTE_LT | 1u << GEMMEPI_ROUTE_SPLIT | 1u << GEMMEPI_ROUTE_PLAIN | \
      1u << GEMMEPI_ROUTE_FUSED)
 
-static gemmepi_status gemmepi__check_config(const gemmepi_config *config) {
+static gemmepi_status gpi__check_config(const gemmepi_config *config) {
     if (config->device < GEMMEPI_DEVICE_HOST)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
-                             "(did you leave config uninitialised? = {0})",
-                             config->device);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "config.device is %d; accepted are 0, GEMMEPI_DEVICE(i) and GEMMEPI_DEVICE_HOST "
+                         "(did you leave config uninitialised? = {0})",
+                         config->device);
     if ((config->allocator.alloc == NULL) != (config->allocator.free == NULL))
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT, "config.allocator has %s without %s; both or neither are set",
             config->allocator.alloc ? "alloc" : "free", config->allocator.alloc ? "free" : "alloc");
     if (config->check_pointers != 0 && config->check_pointers != 1)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
-                             "uninitialised? = {0})",
-                             config->check_pointers);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "config.check_pointers is %d; accepted are 0 and 1 (did you leave config "
+                         "uninitialised? = {0})",
+                         config->check_pointers);
     if (config->multiprocessors < 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "config.multiprocessors is %d; it must not be negative",
-                             config->multiprocessors);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.multiprocessors is %d; it must not be negative",
+                         config->multiprocessors);
     if (config->library_path_only != 0 && config->library_path_only != 1)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
-                             config->library_path_only);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.library_path_only is %d; accepted are 0 and 1",
+                         config->library_path_only);
     if (config->library_path_only && (!config->library_path || !config->library_path[0]))
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "config.library_path_only is 1 and config.library_path is %s: set it to the folders of "
             "libcuda, NVRTC and cuBLASLt",
             config->library_path ? "empty" : "NULL");
-    if (config->routes & ~GEMMEPI__PRODUCT_ROUTES)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
-            "PLAIN and FUSED",
-            config->routes);
+    if (config->routes & ~GPI__PRODUCT_ROUTES)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
+                         "PLAIN and FUSED",
+                         config->routes);
     return GEMMEPI_OK;
 }
 
 /* Locks, and what wakes threads that wait for a kernel: all or none. */
-static gemmepi_status gemmepi__make_locks(gemmepi_context *context) {
-    gemmepi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock,
-                                       &context->formula_lock};
-    const int count = (int)GEMMEPI__COUNT(mutexes);
+static gemmepi_status gpi__make_locks(gemmepi_context *context) {
+    gpi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock,
+                                   &context->formula_lock};
+    const int count = (int)GPI__COUNT(mutexes);
     int made = 0, has_condition;
-    while (made < count && gemmepi__mutex_init(mutexes[made]))
+    while (made < count && gpi__mutex_init(mutexes[made]))
         made++;
-    has_condition = made == count && gemmepi__condition_init(&context->kernel_built);
+    has_condition = made == count && gpi__condition_init(&context->kernel_built);
     if (has_condition)
         return GEMMEPI_OK;
     while (made > 0)
-        gemmepi__mutex_destroy(mutexes[--made]);
-    return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex or condition variable");
+        gpi__mutex_destroy(mutexes[--made]);
+    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex or condition variable");
 }
 
 /* All that takes no memory. */
-static void gemmepi__fill_context(gemmepi_context *context, const gemmepi_config *config) {
-    context->forks_now = &gemmepi__forks;
-    context->forks = gemmepi__forks;
+static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *config) {
+    context->forks_now = &gpi__forks;
+    context->forks = gpi__forks;
     context->routes = config->routes;
     context->check_pointers = config->check_pointers;
     context->asked_multiprocessors = config->multiprocessors;
-    context->log = gemmepi__choose_log(config->log, config->log_user);
+    context->log = gpi__choose_log(config->log, config->log_user);
     context->loader.log = &context->log;
     context->loader.library_path_only = config->library_path_only;
     context->loader.resolve = config->resolve_symbol;
     context->loader.resolve_user = config->resolve_user;
-    gemmepi__map_init(&context->kernels, &context->allocator);
-    gemmepi__map_init(&context->codes, &context->allocator);
-    gemmepi__map_init(&context->plans, &context->allocator);
-    gemmepi__map_init(&context->answers, &context->allocator);
-    gemmepi__map_init(&context->handles, &context->allocator);
+    gpi__map_init(&context->kernels, &context->allocator);
+    gpi__map_init(&context->codes, &context->allocator);
+    gpi__map_init(&context->plans, &context->allocator);
+    gpi__map_init(&context->answers, &context->allocator);
+    gpi__map_init(&context->handles, &context->allocator);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **result) {
@@ -261,40 +258,40 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     gemmepi_context *context;
     gemmepi_status status;
     if (!result)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
     *result = NULL;
     memset(&defaults, 0, sizeof defaults);
     if (!config)
         config = &defaults;
-    status = gemmepi__check_config(config);
+    status = gpi__check_config(config);
     if (status)
         return status;
-    if (!gemmepi__watch_forks())
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no memory to watch fork()");
-    allocator = config->allocator.alloc ? config->allocator : gemmepi__default_allocator();
-    context = (gemmepi_context *)gemmepi__new(&allocator, sizeof *context);
+    if (!gpi__watch_forks())
+        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no memory to watch fork()");
+    allocator = config->allocator.alloc ? config->allocator : gpi__default_allocator();
+    context = (gemmepi_context *)gpi__new(&allocator, sizeof *context);
     if (!context)
         return GEMMEPI_OUT_OF_MEMORY;
     context->allocator = allocator;
-    gemmepi__fill_context(context, config);
-    status = gemmepi__make_locks(context);
+    gpi__fill_context(context, config);
+    status = gpi__make_locks(context);
     if (status) {
-        gemmepi__delete(&allocator, context);
+        gpi__delete(&allocator, context);
         return status;
     }
     if (config->library_path) {
-        context->loader.library_path = gemmepi__copy_paths(&allocator, config->library_path, 1);
+        context->loader.library_path = gpi__copy_paths(&allocator, config->library_path, 1);
         status = context->loader.library_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
     }
     if (!status && config->dump_path && config->dump_path[0]) {
-        context->dump_path = gemmepi__copy_paths(&allocator, config->dump_path, 0);
+        context->dump_path = gpi__copy_paths(&allocator, config->dump_path, 0);
         status = context->dump_path ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
     }
     if (!status)
-        status = gemmepi__open_any(context, config->device);
+        status = gpi__open_any(context, config->device);
     if (!status && !context->is_host)
-        gemmepi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path,
-                                 config->cache_size);
+        gpi__disk_cache_open(&context->disk, &context->allocator, &context->log, config->cache_path,
+                             config->cache_size);
     if (status) {
         gemmepi_destroy(context);
         return status;

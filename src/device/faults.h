@@ -6,47 +6,41 @@
 #include "../base/fault.h"
 #include "context.h"
 
-/* Of each list, as gemmepi__fault in kernels/params.h has them. */
-enum {
-    GEMMEPI__FAULT_IS_SET,
-    GEMMEPI__FAULT_AT,
-    GEMMEPI__FAULT_VALUE,
-    GEMMEPI__FAULT_BESIDE,
-    GEMMEPI__FAULT_NUMBERS
-};
+/* Of each list, as gpi__fault in kernels/params.h has them. */
+enum { GPI__FAULT_IS_SET, GPI__FAULT_AT, GPI__FAULT_VALUE, GPI__FAULT_BESIDE, GPI__FAULT_NUMBERS };
 
 /* With build_lock held, the primary context current. */
-static gemmepi_status gemmepi__make_faults(gemmepi_context *context) {
-    const size_t size = sizeof(int) * GEMMEPI__LISTS * GEMMEPI__FAULT_NUMBERS;
+static gemmepi_status gpi__make_faults(gemmepi_context *context) {
+    const size_t size = sizeof(int) * GPI__LISTS * GPI__FAULT_NUMBERS;
     void *faults = NULL;
     int result;
-    if (gemmepi__load_pointer(&context->faults))
+    if (gpi__load_pointer(&context->faults))
         return GEMMEPI_OK;
-    result = context->driver.mem_host_alloc(
-        &faults, size, GEMMEPI__CU_MEMHOSTALLOC_PORTABLE | GEMMEPI__CU_MEMHOSTALLOC_DEVICEMAP);
+    result = context->driver.mem_host_alloc(&faults, size,
+                                            GPI__CU_MEMHOSTALLOC_PORTABLE | GPI__CU_MEMHOSTALLOC_DEVICEMAP);
     if (result)
-        return gemmepi__cuda_failed(&context->driver, result, "allocating memory that device and host share");
+        return gpi__cuda_failed(&context->driver, result, "allocating memory that device and host share");
     memset(faults, 0, size);
-    gemmepi__publish_pointer(&context->faults, faults);
+    gpi__publish_pointer(&context->faults, faults);
     return GEMMEPI_OK;
 }
 
 /* The sentence about a run that has found something wrong since the last call, once. */
-static gemmepi_status gemmepi__take_fault(gemmepi_context *context) {
-    volatile int *faults = (volatile int *)gemmepi__load_pointer(&context->faults);
+static gemmepi_status gpi__fetch_fault(gemmepi_context *context) {
+    volatile int *faults = (volatile int *)gpi__load_pointer(&context->faults);
     int list, at, value, beside, is_set;
-    for (list = 0; faults && list < GEMMEPI__LISTS; list++, faults += GEMMEPI__FAULT_NUMBERS) {
-        if (!faults[GEMMEPI__FAULT_IS_SET])
+    for (list = 0; faults && list < GPI__LISTS; list++, faults += GPI__FAULT_NUMBERS) {
+        if (!faults[GPI__FAULT_IS_SET])
             continue;
-        gemmepi__lock(&context->lock);
-        is_set = faults[GEMMEPI__FAULT_IS_SET];
-        at = faults[GEMMEPI__FAULT_AT];
-        value = faults[GEMMEPI__FAULT_VALUE];
-        beside = faults[GEMMEPI__FAULT_BESIDE];
-        faults[GEMMEPI__FAULT_IS_SET] = 0;
-        gemmepi__unlock(&context->lock);
+        gpi__lock(&context->lock);
+        is_set = faults[GPI__FAULT_IS_SET];
+        at = faults[GPI__FAULT_AT];
+        value = faults[GPI__FAULT_VALUE];
+        beside = faults[GPI__FAULT_BESIDE];
+        faults[GPI__FAULT_IS_SET] = 0;
+        gpi__unlock(&context->lock);
         if (is_set)
-            return gemmepi__refuse_list(list, at, value, beside);
+            return gpi__refuse_list(list, at, value, beside);
     }
     return GEMMEPI_OK;
 }

@@ -5,8 +5,8 @@
 #include "context.h"
 
 /* By gemmepi_route. */
-static const char *const gemmepi__route_names[] = {
-    "empty", "lt", "split", "host", "plain", "contiguous", "strided", "sum", "scaled", "linear", "fused"};
+static const char *const gpi__route_names[] = {"empty",   "lt",  "split",  "host",   "plain", "contiguous",
+                                               "strided", "sum", "scaled", "linear", "fused"};
 
 /* How each kind of plan begins. It counts its references: one of who made it, one of the cache that keeps it, one of each call
    under way. */
@@ -20,111 +20,109 @@ struct gemmepi_plan {
 };
 
 /* By gemmepi_plan_kind. */
-static const char *const gemmepi__plan_kind_names[] = {"",       "matmul",          "elementwise",
-                                                       "linear", "linear_backward", "grouped"};
+static const char *const gpi__plan_kind_names[] = {"",       "matmul",          "elementwise",
+                                                   "linear", "linear_backward", "grouped"};
 
 /* A new plan's beginning. */
-static gemmepi_plan gemmepi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,
-                                       void (*destroy)(gemmepi_plan *plan)) {
+static gemmepi_plan gpi__plan_base(gemmepi_context *context, gemmepi_plan_kind kind,
+                                   void (*destroy)(gemmepi_plan *plan)) {
     gemmepi_plan base;
     memset(&base, 0, sizeof base);
     base.kind = kind;
     base.context = context;
     base.references = 1;
-    base.generation = gemmepi__read(&context->generation);
+    base.generation = gpi__read(&context->generation);
     base.destroy = destroy;
     return base;
 }
 
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
-static gemmepi_status gemmepi__check_plan(const gemmepi_plan *plan, const void *args,
-                                          gemmepi_plan_kind kind) {
+static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args, gemmepi_plan_kind kind) {
     if (!plan || !args)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
-    if (gemmepi__came_by_fork(plan->context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
+    if (gpi__came_by_fork(plan->context))
         return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == kind)
         return GEMMEPI_OK;
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
-                         gemmepi__plan_kind_names[plan->kind], gemmepi__plan_kind_names[kind],
-                         gemmepi__plan_kind_names[kind]);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                     "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
+                     gpi__plan_kind_names[plan->kind], gpi__plan_kind_names[kind],
+                     gpi__plan_kind_names[kind]);
 }
 
 /* Plans are 5 to 17 KB; a program with more problems than this builds the least recently used ones anew. */
-#define GEMMEPI__MAX_KEPT 1024
+#define GPI__MAX_KEPT 1024
 
-static void gemmepi__release_plan(gemmepi_plan *plan) {
-    if (gemmepi__add(&plan->references, -1) == 0)
+static void gpi__release_plan(gemmepi_plan *plan) {
+    if (gpi__add(&plan->references, -1) == 0)
         plan->destroy(plan);
 }
 
-static void gemmepi__consider_oldest(void *user, gemmepi__map_entry *entry) {
-    gemmepi__map_entry **oldest = (gemmepi__map_entry **)user;
+static void gpi__consider_oldest(void *user, gpi__map_entry *entry) {
+    gpi__map_entry **oldest = (gpi__map_entry **)user;
     if (!*oldest || ((gemmepi_plan *)entry->value)->last_used < ((gemmepi_plan *)(*oldest)->value)->last_used)
         *oldest = entry;
 }
 
-static void gemmepi__drop_oldest(gemmepi_context *context) {
-    gemmepi__map_entry *oldest = NULL;
+static void gpi__drop_oldest(gemmepi_context *context) {
+    gpi__map_entry *oldest = NULL;
     gemmepi_plan *plan;
-    gemmepi__map_each(&context->plans, gemmepi__consider_oldest, &oldest);
+    gpi__map_each(&context->plans, gpi__consider_oldest, &oldest);
     plan = (gemmepi_plan *)oldest->value;
-    gemmepi__map_remove(&context->plans, gemmepi__map_key(oldest), oldest->key_size);
-    gemmepi__release_plan(plan);
+    gpi__map_remove(&context->plans, gpi__map_key(oldest), oldest->key_size);
+    gpi__release_plan(plan);
 }
 
 /* With the lock held: the plan with one more reference, or NULL. */
-static gemmepi_plan *gemmepi__find_locked(gemmepi_context *context, const void *key, size_t size) {
-    gemmepi_plan *plan = (gemmepi_plan *)gemmepi__map_find(&context->plans, key, size);
+static gemmepi_plan *gpi__find_locked(gemmepi_context *context, const void *key, size_t size) {
+    gemmepi_plan *plan = (gemmepi_plan *)gpi__map_find(&context->plans, key, size);
     if (plan) {
-        gemmepi__add(&plan->references, 1);
+        gpi__add(&plan->references, 1);
         plan->last_used = ++context->plan_clock;
     }
     return plan;
 }
 
 /* The plan with a reference for the caller to release, or NULL. */
-static gemmepi_plan *gemmepi__find_kept(gemmepi_context *context, const void *key, size_t size) {
+static gemmepi_plan *gpi__find_kept(gemmepi_context *context, const void *key, size_t size) {
     gemmepi_plan *plan;
-    gemmepi__lock(&context->lock);
-    plan = gemmepi__find_locked(context, key, size);
-    gemmepi__unlock(&context->lock);
+    gpi__lock(&context->lock);
+    plan = gpi__find_locked(context, key, size);
+    gpi__unlock(&context->lock);
     return plan;
 }
 
 /* Keeps a new plan, if there is memory for it and what plans are chosen by has not changed meanwhile. The caller's reference goes over to
    what is returned: where another thread was quicker, its plan, which is as good. */
-static gemmepi_plan *gemmepi__keep(gemmepi_context *context, const void *key, size_t size,
-                                   gemmepi_plan *plan) {
+static gemmepi_plan *gpi__keep(gemmepi_context *context, const void *key, size_t size, gemmepi_plan *plan) {
     gemmepi_plan *other;
-    gemmepi__lock(&context->lock);
-    other = gemmepi__find_locked(context, key, size);
-    if (!other && plan->generation == gemmepi__read(&context->generation)) {
-        if (context->plans.count >= GEMMEPI__MAX_KEPT)
-            gemmepi__drop_oldest(context);
+    gpi__lock(&context->lock);
+    other = gpi__find_locked(context, key, size);
+    if (!other && plan->generation == gpi__read(&context->generation)) {
+        if (context->plans.count >= GPI__MAX_KEPT)
+            gpi__drop_oldest(context);
         plan->last_used = ++context->plan_clock;
-        if (gemmepi__map_insert(&context->plans, key, size, plan))
-            gemmepi__add(&plan->references, 1);
+        if (gpi__map_insert(&context->plans, key, size, plan))
+            gpi__add(&plan->references, 1);
     }
-    gemmepi__unlock(&context->lock);
+    gpi__unlock(&context->lock);
     if (other)
-        gemmepi__release_plan(plan);
+        gpi__release_plan(plan);
     return other ? other : plan;
 }
 
 /* One-shot calls make their plans anew, as what these were chosen by has changed. */
-static void gemmepi__forget_all_kept(gemmepi_context *context) {
-    gemmepi__lock(&context->lock);
-    gemmepi__add(&context->generation, 1);
+static void gpi__forget_all_kept(gemmepi_context *context) {
+    gpi__lock(&context->lock);
+    gpi__add(&context->generation, 1);
     while (context->plans.count)
-        gemmepi__drop_oldest(context);
-    gemmepi__unlock(&context->lock);
+        gpi__drop_oldest(context);
+    gpi__unlock(&context->lock);
 }
 
-static void gemmepi__release_entry(void *user, gemmepi__map_entry *entry) {
+static void gpi__release_entry(void *user, gpi__map_entry *entry) {
     (void)user;
-    gemmepi__release_plan((gemmepi_plan *)entry->value);
+    gpi__release_plan((gemmepi_plan *)entry->value);
 }
 
 #endif

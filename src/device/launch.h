@@ -5,20 +5,19 @@
 #include "chip.h"
 #include "kernel.h"
 
-typedef struct gemmepi__launch {
-    gemmepi__cu_function function; /* NULL: nothing to launch */
+typedef struct gpi__launch {
+    gpi__cu_function function; /* NULL: nothing to launch */
     unsigned blocks, threads_x, threads_y;
-    unsigned shared; /* bytes of dynamic shared memory */
-    int arch;        /* that the kernel was compiled for: 90 for 9.0 */
-    int overlaps;    /* the kernel waits itself for what is ahead of it in the stream */
-    char name
-        [GEMMEPI__KERNEL_NAME]; /* the kernel's, as gemmepi_plan_details has it; empty: that in its file */
-} gemmepi__launch;
+    unsigned shared;             /* bytes of dynamic shared memory */
+    int arch;                    /* that the kernel was compiled for: 90 for 9.0 */
+    int overlaps;                /* the kernel waits itself for what is ahead of it in the stream */
+    char name[GPI__KERNEL_NAME]; /* the kernel's, as gemmepi_plan_details has it; empty: that in its file */
+} gpi__launch;
 
 /* Says what a kernel is, of what its prologue says alone: one prologue has one name. Anything but letters and digits becomes
    an underscore, and what does not fit is cut off. */
-GEMMEPI__PRINTF(2, 3)
-static void gemmepi__name_kernel(gemmepi__launch *launch, const char *format, ...) {
+GPI__PRINTF(2, 3)
+static void gpi__name_kernel(gpi__launch *launch, const char *format, ...) {
     char *at;
     va_list arguments;
     va_start(arguments, format);
@@ -32,42 +31,41 @@ static void gemmepi__name_kernel(gemmepi__launch *launch, const char *format, ..
     }
 }
 
-static int64_t gemmepi__divide_up(int64_t x, int64_t y) {
+static int64_t gpi__divide_up(int64_t x, int64_t y) {
     return x / y + (x % y != 0);
 }
 
 /* More than any grid, count or block of memory has; some of them added up still fit 64 bits. */
-#define GEMMEPI__TOO_MANY ((int64_t)1 << 58)
+#define GPI__TOO_MANY ((int64_t)1 << 58)
 
 /* x y of numbers from 0 on, TOO_MANY where it is that or more. What counts blocks, parts and lines multiplies so, or by
-   gemmepi__offset: sizes may go to 2^56, and items of operands may all be one. */
-static int64_t gemmepi__times(int64_t x, int64_t y) {
-    return y > 0 && x >= GEMMEPI__TOO_MANY / y ? GEMMEPI__TOO_MANY : x * y;
+   gpi__offset: sizes may go to 2^56, and items of operands may all be one. */
+static int64_t gpi__times(int64_t x, int64_t y) {
+    return y > 0 && x >= GPI__TOO_MANY / y ? GPI__TOO_MANY : x * y;
 }
 
 /* The bytes of so many elements in workspace: where they are too many, so many that nothing gives them. */
-static size_t gemmepi__bytes_for(int64_t count, size_t size) {
+static size_t gpi__bytes_for(int64_t count, size_t size) {
     const size_t most = (size_t)-1 / 16;
     return count < 0 || (uint64_t)count > most / size ? most : (size_t)count * size;
 }
 
-static size_t gemmepi__round_up(size_t x, size_t unit) {
+static size_t gpi__round_up(size_t x, size_t unit) {
     return (x + unit - 1) / unit * unit;
 }
 
 /* What follows a part of workspace, at a multiple of 256; a plan without workspace has none of it. */
-static char *gemmepi__past(char *part, size_t bytes) {
-    return part ? part + gemmepi__round_up(bytes, 256) : NULL;
+static char *gpi__past(char *part, size_t bytes) {
+    return part ? part + gpi__round_up(bytes, 256) : NULL;
 }
 
 /* The kernel `entry` of `file`, under the name that launch has; *found is the context's. */
-static gemmepi_status gemmepi__point_to_kernel(gemmepi_context *context, const char *file,
-                                               const char *prologue, const char *entry,
-                                               gemmepi__launch *launch, gemmepi__kernel **found) {
+static gemmepi_status gpi__point_to_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                           const char *entry, gpi__launch *launch, gpi__kernel **found) {
     gemmepi_status status;
     if (!launch->name[0])
-        gemmepi__name_kernel(launch, "%s", entry);
-    status = gemmepi__find_kernel(context, file, prologue, entry, launch->name, found);
+        gpi__name_kernel(launch, "%s", entry);
+    status = gpi__find_kernel(context, file, prologue, entry, launch->name, found);
     if (status)
         return status;
     launch->function = (*found)->function;
@@ -75,63 +73,61 @@ static gemmepi_status gemmepi__point_to_kernel(gemmepi_context *context, const c
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
-                                          const char *entry, gemmepi__launch *launch) {
-    gemmepi__kernel *kernel = NULL;
-    return gemmepi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
+static gemmepi_status gpi__get_kernel(gemmepi_context *context, const char *file, const char *prologue,
+                                      const char *entry, gpi__launch *launch) {
+    gpi__kernel *kernel = NULL;
+    return gpi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
 }
 
 /* Plans of one kernel may ask for more shared memory or less: what it may have is only ever raised. */
-static gemmepi_status gemmepi__give_shared(gemmepi_context *context, const gemmepi__launch *launch,
-                                           gemmepi__kernel *kernel) {
+static gemmepi_status gpi__give_shared(gemmepi_context *context, const gpi__launch *launch,
+                                       gpi__kernel *kernel) {
     char what[160];
     int result;
     if (launch->shared <= kernel->shared)
         return GEMMEPI_OK;
     result = context->driver.func_set_attribute(
-        kernel->function, GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
+        kernel->function, GPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared);
     snprintf(what, sizeof what, "giving %s its shared memory", launch->name);
     if (result)
-        return gemmepi__cuda_failed(&context->driver, result, what);
+        return gpi__cuda_failed(&context->driver, result, what);
     kernel->shared = launch->shared;
     return GEMMEPI_OK;
 }
 
 /* A kernel that calls after_launches_before(). Compiled for a chip without OVERLAPS it cannot wait, and so may not overlap.
    launch->shared is known. */
-static gemmepi_status gemmepi__get_waiting_kernel(gemmepi_context *context, const char *file,
-                                                  const char *prologue, const char *entry,
-                                                  gemmepi__launch *launch) {
-    gemmepi__kernel *kernel = NULL;
+static gemmepi_status gpi__get_waiting_kernel(gemmepi_context *context, const char *file,
+                                              const char *prologue, const char *entry, gpi__launch *launch) {
+    gpi__kernel *kernel = NULL;
     gemmepi_status status;
     if (context->only_measures)
         return GEMMEPI_OK;
-    status = gemmepi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
+    status = gpi__point_to_kernel(context, file, prologue, entry, launch, &kernel);
     if (status)
         return status;
-    launch->overlaps = gemmepi__chip_has(launch->arch, GEMMEPI__OVERLAPS);
-    return gemmepi__give_shared(context, launch, kernel);
+    launch->overlaps = gpi__chip_has(launch->arch, GPI__OVERLAPS);
+    return gpi__give_shared(context, launch, kernel);
 }
 
 /* From CUDA 12.3 on a captured launch may overlap, too. */
-#define GEMMEPI__GRAPHS_KEEP_OVERLAPS 12030
+#define GPI__GRAPHS_KEEP_OVERLAPS 12030
 
-static gemmepi_status gemmepi__launch_failed(const gemmepi_context *context, const gemmepi__launch *launch,
-                                             int result, const char *what) {
+static gemmepi_status gpi__launch_failed(const gemmepi_context *context, const gpi__launch *launch,
+                                         int result, const char *what) {
     char sentence[200];
     snprintf(sentence, sizeof sentence, "launching %s (%s)", what, launch->name);
-    return gemmepi__cuda_failed(&context->driver, result, sentence);
+    return gpi__cuda_failed(&context->driver, result, sentence);
 }
 
 /* what: is launched. The launch may begin before the one ahead of it in the stream has ended. */
-static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context,
-                                                  const gemmepi__launch *launch, void **list,
-                                                  const char *what, gemmepi_stream stream) {
-    gemmepi__cu_launch_attribute attribute;
-    gemmepi__cu_launch_config config;
+static gemmepi_status gpi__launch_overlapping(const gemmepi_context *context, const gpi__launch *launch,
+                                              void **list, const char *what, gemmepi_stream stream) {
+    gpi__cu_launch_attribute attribute;
+    gpi__cu_launch_config config;
     int allowed = 1, result;
     memset(&attribute, 0, sizeof attribute);
-    attribute.id = GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.id = GPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     memcpy(attribute.value, &allowed, sizeof allowed);
     config.grid_x = launch->blocks;
     config.block_x = launch->threads_x;
@@ -142,33 +138,33 @@ static gemmepi_status gemmepi__launch_overlapping(const gemmepi_context *context
     config.attributes = &attribute;
     config.attribute_count = 1;
     result = context->driver.launch_kernel_ex(&config, launch->function, list, NULL);
-    return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
+    return result ? gpi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__launch_kernel(const gemmepi_context *context, const gemmepi__launch *launch,
-                                             void *params, const char *what, gemmepi_stream stream) {
+static gemmepi_status gpi__launch_kernel(const gemmepi_context *context, const gpi__launch *launch,
+                                         void *params, const char *what, gemmepi_stream stream) {
     void *list[1];
     int result;
     list[0] = params;
-    if (launch->overlaps && context->driver.version >= GEMMEPI__GRAPHS_KEEP_OVERLAPS)
-        return gemmepi__launch_overlapping(context, launch, list, what, stream);
+    if (launch->overlaps && context->driver.version >= GPI__GRAPHS_KEEP_OVERLAPS)
+        return gpi__launch_overlapping(context, launch, list, what, stream);
     result = context->driver.launch_kernel(launch->function, launch->blocks, 1, 1, launch->threads_x,
                                            launch->threads_y, 1, launch->shared, stream, list, NULL);
-    return result ? gemmepi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
+    return result ? gpi__launch_failed(context, launch, result, what) : GEMMEPI_OK;
 }
 
 /* >>what launches take, for estimates */
 
 /* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in random products. On a stream the host
    takes longer for it, 2 to 3.5. */
-#define GEMMEPI__ANOTHER_LAUNCH 1.3
+#define GPI__ANOTHER_LAUNCH 1.3
 
 /* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
-#define GEMMEPI__SUM_LAUNCH 1.35
+#define GPI__SUM_LAUNCH 1.35
 
 /* Bytes that memory gives in a microsecond. */
-static double gemmepi__memory_rate(const gemmepi_context *context) {
-    return context->memory_rate > 0 ? context->memory_rate : gemmepi__chip_of(context->arch)->memory;
+static double gpi__memory_rate(const gemmepi_context *context) {
+    return context->memory_rate > 0 ? context->memory_rate : gpi__chip_of(context->arch)->memory;
 }
 
 #endif

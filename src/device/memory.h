@@ -4,24 +4,23 @@
 
 #include "handles.h"
 
-#define GEMMEPI__HOST_ALIGNMENT 256
+#define GPI__HOST_ALIGNMENT 256
 
 /* On the host the block's own address stands just before the aligned one. */
-static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
+static gemmepi_status gpi__host_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
     char *block, *aligned;
-    if (bytes > (size_t)-1 - 2 * GEMMEPI__HOST_ALIGNMENT)
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
-                             (gemmepi__ull)bytes);
+    if (bytes > (size_t)-1 - 2 * GPI__HOST_ALIGNMENT)
+        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "%llu bytes are more than an address space holds",
+                         (gpi__ull)bytes);
     block = (char *)context->allocator.alloc(context->allocator.user,
-                                             bytes + GEMMEPI__HOST_ALIGNMENT + sizeof(char *));
+                                             bytes + GPI__HOST_ALIGNMENT + sizeof(char *));
     if (!block)
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
-                             (gemmepi__ull)bytes);
+        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the allocator gave no %llu bytes of host memory",
+                         (gpi__ull)bytes);
     aligned = block + sizeof(char *);
-    aligned +=
-        (GEMMEPI__HOST_ALIGNMENT - (uintptr_t)aligned % GEMMEPI__HOST_ALIGNMENT) % GEMMEPI__HOST_ALIGNMENT;
+    aligned += (GPI__HOST_ALIGNMENT - (uintptr_t)aligned % GPI__HOST_ALIGNMENT) % GPI__HOST_ALIGNMENT;
     memcpy(aligned - sizeof(char *), &block, sizeof block);
-    if (!gemmepi__note_handle(context, aligned, GEMMEPI__OF_MEMORY)) {
+    if (!gpi__note_handle(context, aligned, GPI__OF_MEMORY)) {
         context->allocator.free(context->allocator.user, block);
         return GEMMEPI_OUT_OF_MEMORY;
     }
@@ -29,10 +28,10 @@ static gemmepi_status gemmepi__host_alloc(gemmepi_context *context, size_t bytes
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__host_free(gemmepi_context *context, void *pointer) {
+static gemmepi_status gpi__host_free(gemmepi_context *context, void *pointer) {
     char *block;
-    if (!gemmepi__drop_handle(context, pointer, GEMMEPI__OF_MEMORY))
-        return gemmepi__fail(
+    if (!gpi__drop_handle(context, pointer, GPI__OF_MEMORY))
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already",
             pointer);
@@ -42,12 +41,12 @@ static gemmepi_status gemmepi__host_free(gemmepi_context *context, void *pointer
 }
 
 /* A stream of the host is a token: a byte of its own. */
-static gemmepi_status gemmepi__host_stream(gemmepi_context *context, gemmepi_stream *stream) {
-    void *token = gemmepi__new(&context->allocator, 1);
+static gemmepi_status gpi__host_stream(gemmepi_context *context, gemmepi_stream *stream) {
+    void *token = gpi__new(&context->allocator, 1);
     if (!token)
         return GEMMEPI_OUT_OF_MEMORY;
-    if (!gemmepi__note_handle(context, token, GEMMEPI__OF_STREAM)) {
-        gemmepi__delete(&context->allocator, token);
+    if (!gpi__note_handle(context, token, GPI__OF_STREAM)) {
+        gpi__delete(&context->allocator, token);
         return GEMMEPI_OUT_OF_MEMORY;
     }
     *stream = (gemmepi_stream)token;
@@ -55,165 +54,165 @@ static gemmepi_status gemmepi__host_stream(gemmepi_context *context, gemmepi_str
 }
 
 GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer) {
-    gemmepi__entry entry;
-    gemmepi__cu_deviceptr address = 0;
+    gpi__entry entry;
+    gpi__cu_deviceptr address = 0;
     gemmepi_status status;
     int result;
     if (pointer)
         *pointer = NULL; /* also after a failure */
     if (!context || !pointer)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     if (bytes == 0)
         return GEMMEPI_OK;
     if (context->is_host)
-        return gemmepi__host_alloc(context, bytes, pointer);
-    status = gemmepi__enter_relaxed(context, &entry);
+        return gpi__host_alloc(context, bytes, pointer);
+    status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = context->driver.mem_alloc(&address, bytes);
-    gemmepi__leave_relaxed(context, &entry);
+    gpi__leave_relaxed(context, &entry);
     if (result) {
         char what[64];
-        snprintf(what, sizeof what, "allocating %llu bytes", (gemmepi__ull)bytes);
-        return gemmepi__cuda_failed(&context->driver, result, what);
+        snprintf(what, sizeof what, "allocating %llu bytes", (gpi__ull)bytes);
+        return gpi__cuda_failed(&context->driver, result, what);
     }
     *pointer = (void *)(uintptr_t)address;
     return GEMMEPI_OK;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer) {
-    gemmepi__entry entry;
+    gpi__entry entry;
     gemmepi_status status;
     int result;
     if (!context)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     if (!pointer)
         return GEMMEPI_OK;
     if (context->is_host) {
-        return gemmepi__host_free(context, pointer);
+        return gpi__host_free(context, pointer);
     }
-    status = gemmepi__enter_relaxed(context, &entry);
+    status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    result = context->driver.mem_free((gemmepi__cu_deviceptr)(uintptr_t)pointer);
-    gemmepi__leave_relaxed(context, &entry);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "freeing device memory") : GEMMEPI_OK;
+    result = context->driver.mem_free((gpi__cu_deviceptr)(uintptr_t)pointer);
+    gpi__leave_relaxed(context, &entry);
+    return result ? gpi__cuda_failed(&context->driver, result, "freeing device memory") : GEMMEPI_OK;
 }
 
 /* A copy in either direction, complete on return. */
-static gemmepi_status gemmepi__copy(gemmepi_context *context, void *device, void *host, size_t bytes, int up,
-                                    gemmepi_stream stream) {
-    gemmepi__cu_deviceptr address = (gemmepi__cu_deviceptr)(uintptr_t)device;
-    gemmepi__entry entry;
+static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *host, size_t bytes, int up,
+                                gemmepi_stream stream) {
+    gpi__cu_deviceptr address = (gpi__cu_deviceptr)(uintptr_t)device;
+    gpi__entry entry;
     gemmepi_status status;
     int result;
     if (!context)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__check_stream(context, stream);
+    status = gpi__check_stream(context, stream);
     if (status || bytes == 0)
         return status;
     if (!device || !host)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
     if (context->is_host) {
         memmove(up ? device : host, up ? host : device, bytes);
         return GEMMEPI_OK;
     }
-    status = gemmepi__enter_relaxed(context, &entry);
+    status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = up ? context->driver.memcpy_htod_async(address, host, bytes, stream)
                 : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
     if (!result)
         result = context->driver.stream_synchronize(stream);
-    gemmepi__leave_relaxed(context, &entry);
-    return result ? gemmepi__cuda_failed(&context->driver, result,
-                                         up ? "copying to the device" : "copying to the host")
-                  : gemmepi__take_fault(context);
+    gpi__leave_relaxed(context, &entry);
+    return result ? gpi__cuda_failed(&context->driver, result,
+                                     up ? "copying to the device" : "copying to the host")
+                  : gpi__fetch_fault(context);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
                                           size_t bytes, gemmepi_stream stream) {
     void *from;
-    memcpy(&from, &host, sizeof from); /* only read, see up in gemmepi__copy */
-    return gemmepi__copy(context, device, from, bytes, 1, stream);
+    memcpy(&from, &host, sizeof from); /* only read, see up in gpi__copy */
+    return gpi__copy(context, device, from, bytes, 1, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
                                             size_t bytes, gemmepi_stream stream) {
     void *from;
     memcpy(&from, &device, sizeof from);
-    return gemmepi__copy(context, from, host, bytes, 0, stream);
+    return gpi__copy(context, from, host, bytes, 0, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream) {
-    gemmepi__entry entry;
+    gpi__entry entry;
     gemmepi_status status;
     int result;
     if (!context)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     if (context->is_host)
-        return gemmepi__check_stream(context, stream);
-    status = gemmepi__enter_relaxed(context, &entry);
+        return gpi__check_stream(context, stream);
+    status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = context->driver.stream_synchronize(stream);
-    gemmepi__leave_relaxed(context, &entry);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "waiting for the stream")
-                  : gemmepi__take_fault(context);
+    gpi__leave_relaxed(context, &entry);
+    return result ? gpi__cuda_failed(&context->driver, result, "waiting for the stream")
+                  : gpi__fetch_fault(context);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream) {
-    gemmepi__entry entry;
+    gpi__entry entry;
     gemmepi_status status;
     int result;
     if (stream)
         *stream = NULL; /* also after a failure */
     if (!context || !stream)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     if (context->is_host)
-        return gemmepi__host_stream(context, stream);
-    status = gemmepi__enter_relaxed(context, &entry);
+        return gpi__host_stream(context, stream);
+    status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    result = context->driver.stream_create(stream, GEMMEPI__CU_STREAM_NON_BLOCKING);
-    gemmepi__leave_relaxed(context, &entry);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "cuStreamCreate") : GEMMEPI_OK;
+    result = context->driver.stream_create(stream, GPI__CU_STREAM_NON_BLOCKING);
+    gpi__leave_relaxed(context, &entry);
+    return result ? gpi__cuda_failed(&context->driver, result, "cuStreamCreate") : GEMMEPI_OK;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemmepi_stream stream) {
-    gemmepi__entry entry;
+    gpi__entry entry;
     gemmepi_status status;
     int result;
     if (!context)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
     if (!stream)
         return GEMMEPI_OK;
     if (context->is_host) {
-        if (!gemmepi__drop_handle(context, (void *)stream, GEMMEPI__OF_STREAM))
-            return gemmepi__refuse_stream(stream);
-        gemmepi__delete(&context->allocator, (void *)stream);
+        if (!gpi__drop_handle(context, (void *)stream, GPI__OF_STREAM))
+            return gpi__refuse_stream(stream);
+        gpi__delete(&context->allocator, (void *)stream);
         return GEMMEPI_OK;
     }
-    status = gemmepi__enter_relaxed(context, &entry);
+    status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
     result = context->driver.stream_synchronize(stream);
     if (!result)
         result = context->driver.stream_destroy(stream);
-    gemmepi__leave_relaxed(context, &entry);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "ending the stream") : GEMMEPI_OK;
+    gpi__leave_relaxed(context, &entry);
+    return result ? gpi__cuda_failed(&context->driver, result, "ending the stream") : GEMMEPI_OK;
 }
 
 #endif

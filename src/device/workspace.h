@@ -11,72 +11,72 @@
 
 #include "handles.h"
 
-typedef struct gemmepi__stream_key {
+typedef struct gpi__stream_key {
     uintptr_t handle;
     uintptr_t thread; /* 0 but for the per-thread default stream: the thread's number, and who numbered it */
     uintptr_t numbered_by;
-} gemmepi__stream_key;
+} gpi__stream_key;
 
-typedef struct gemmepi__block {
-    struct gemmepi__block *next;
-    gemmepi__stream_key stream;
-    gemmepi__cu_deviceptr address;
+typedef struct gpi__block {
+    struct gpi__block *next;
+    gpi__stream_key stream;
+    gpi__cu_deviceptr address;
     size_t size;
-    gemmepi__mutex turn; /* held while a run launches */
-} gemmepi__block;
+    gpi__mutex turn; /* held while a run launches */
+} gpi__block;
 
-static gemmepi__stream_key gemmepi__key_of_stream(gemmepi_stream stream) {
-    gemmepi__stream_key key;
+static gpi__stream_key gpi__key_of_stream(gemmepi_stream stream) {
+    gpi__stream_key key;
     key.handle = (uintptr_t)stream;
     key.thread = key.numbered_by = 0;
-    if (key.handle == GEMMEPI__CU_STREAM_LEGACY)
+    if (key.handle == GPI__CU_STREAM_LEGACY)
         key.handle = 0; /* the same stream as NULL */
-    if (key.handle == GEMMEPI__CU_STREAM_PER_THREAD) {
-        key.thread = gemmepi__thread_number();
-        key.numbered_by = (uintptr_t)&gemmepi__threads_numbered;
+    if (key.handle == GPI__CU_STREAM_PER_THREAD) {
+        key.thread = gpi__thread_number();
+        key.numbered_by = (uintptr_t)&gpi__threads_numbered;
     }
     return key;
 }
 
 /* The key of a second block for the stream, for runs of which products are parts. */
-static gemmepi__stream_key gemmepi__key_beside(gemmepi_stream stream) {
-    gemmepi__stream_key key = gemmepi__key_of_stream(stream);
+static gpi__stream_key gpi__key_beside(gemmepi_stream stream) {
+    gpi__stream_key key = gpi__key_of_stream(stream);
     key.thread = ~key.thread; /* no thread has that number */
     return key;
 }
 
-static gemmepi__atomic_pointer *gemmepi__bucket_of(gemmepi_context *context, gemmepi__stream_key key) {
+static gpi__atomic_pointer *gpi__bucket_of(gemmepi_context *context, gpi__stream_key key) {
     /* handles are addresses of allocations: their low bits say little */
-    return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread) % GEMMEPI__BLOCK_BUCKETS];
+    return &context->blocks[(key.handle >> 4 ^ key.handle >> 12 ^ key.thread) % GPI__BLOCK_BUCKETS];
 }
 
-static int gemmepi__is_of_stream(const gemmepi__block *block, gemmepi__stream_key key) {
+static int gpi__is_of_stream(const gpi__block *block, gpi__stream_key key) {
     return block->stream.handle == key.handle && block->stream.thread == key.thread &&
            block->stream.numbered_by == key.numbered_by;
 }
 
-static gemmepi__block *gemmepi__find_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
-    gemmepi__block *block = (gemmepi__block *)gemmepi__load_pointer(gemmepi__bucket_of(context, key));
-    while (block && !(gemmepi__is_of_stream(block, key) && block->size >= size))
+static gpi__block *gpi__find_block(gemmepi_context *context, gpi__stream_key key, size_t size) {
+    gpi__block *block = (gpi__block *)gpi__load_pointer(gpi__bucket_of(context, key));
+    while (block && !(gpi__is_of_stream(block, key) && block->size >= size))
         block = block->next;
     return block;
 }
 
 /* At least twice as large as the stream's last one, so that all those of growing problems together are less than four times
    what the largest needs; where there is no memory for that, as large as is needed. */
-static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stream_key key, size_t size) {
-    gemmepi__atomic_pointer *bucket = gemmepi__bucket_of(context, key);
-    gemmepi__block *older = gemmepi__find_block(context, key, 0), *block;
+static gemmepi_status gpi__add_block(gemmepi_context *context, gpi__stream_key key, size_t size) {
+    gpi__atomic_pointer *bucket = gpi__bucket_of(context, key);
+    gpi__block *older = gpi__find_block(context, key, 0), *block;
     size_t needed = size;
     int result;
     if (older && size < 2 * older->size)
         size = 2 * older->size;
-    block = (gemmepi__block *)gemmepi__new(&context->allocator, sizeof *block);
+    block = (gpi__block *)gpi__new(&context->allocator, sizeof *block);
     if (!block)
         return GEMMEPI_OUT_OF_MEMORY;
-    if (!gemmepi__mutex_init(&block->turn)) {
-        gemmepi__delete(&context->allocator, block);
-        return gemmepi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+    if (!gpi__mutex_init(&block->turn)) {
+        gpi__delete(&context->allocator, block);
+        return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
     }
     result = context->driver.mem_alloc(&block->address, size);
     if (result && size > needed) {
@@ -85,97 +85,96 @@ static gemmepi_status gemmepi__add_block(gemmepi_context *context, gemmepi__stre
     }
     if (result) {
         char what[96];
-        gemmepi__mutex_destroy(&block->turn);
-        gemmepi__delete(&context->allocator, block);
-        snprintf(what, sizeof what, "allocating %llu bytes of workspace", (gemmepi__ull)size);
-        return gemmepi__cuda_failed(&context->driver, result, what);
+        gpi__mutex_destroy(&block->turn);
+        gpi__delete(&context->allocator, block);
+        snprintf(what, sizeof what, "allocating %llu bytes of workspace", (gpi__ull)size);
+        return gpi__cuda_failed(&context->driver, result, what);
     }
     block->stream = key;
     block->size = size;
-    block->next = (gemmepi__block *)gemmepi__load_pointer(bucket);
-    gemmepi__publish_pointer(bucket, block);
+    block->next = (gpi__block *)gpi__load_pointer(bucket);
+    gpi__publish_pointer(bucket, block);
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__reserve_entered(gemmepi_context *context, gemmepi_stream stream,
-                                               gemmepi__stream_key key, size_t size) {
+static gemmepi_status gpi__reserve_entered(gemmepi_context *context, gemmepi_stream stream,
+                                           gpi__stream_key key, size_t size) {
     gemmepi_status status = GEMMEPI_OK;
     int capture = 0, result;
-    if (gemmepi__find_block(context, key, size))
+    if (gpi__find_block(context, key, size))
         return GEMMEPI_OK;
     result = context->driver.stream_is_capturing(stream, &capture);
     if (result)
-        return gemmepi__cuda_failed(&context->driver, result, "cuStreamIsCapturing");
-    if (capture != GEMMEPI__CU_STREAM_CAPTURE_STATUS_NONE)
-        return gemmepi__fail(
+        return gpi__cuda_failed(&context->driver, result, "cuStreamIsCapturing");
+    if (capture != GPI__CU_STREAM_CAPTURE_STATUS_NONE)
+        return gpi__fail(
             GEMMEPI_BUFFER_TOO_SMALL,
             "stream is being captured and has no %llu bytes of workspace; reserve it before the capture "
             "(gemmepi_plan_prepare), or run a plan with "
             "args.workspace",
-            (gemmepi__ull)size);
-    gemmepi__lock(&context->lock);
-    if (!gemmepi__find_block(context, key, size))
-        status = gemmepi__add_block(context, key, size);
-    gemmepi__unlock(&context->lock);
+            (gpi__ull)size);
+    gpi__lock(&context->lock);
+    if (!gpi__find_block(context, key, size))
+        status = gpi__add_block(context, key, size);
+    gpi__unlock(&context->lock);
     return status;
 }
 
 /* key: the stream's own, or one made of it for blocks of another use */
-static gemmepi_status gemmepi__reserve_for(gemmepi_context *context, gemmepi_stream stream,
-                                           gemmepi__stream_key key, size_t size) {
-    gemmepi__entry entry;
-    gemmepi_status status = gemmepi__check_stream(context, stream);
+static gemmepi_status gpi__reserve_for(gemmepi_context *context, gemmepi_stream stream, gpi__stream_key key,
+                                       size_t size) {
+    gpi__entry entry;
+    gemmepi_status status = gpi__check_stream(context, stream);
     if (status || size == 0)
         return status;
-    status = gemmepi__enter_relaxed(context, &entry);
+    status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    status = gemmepi__reserve_entered(context, stream, key, size);
-    gemmepi__leave_relaxed(context, &entry);
+    status = gpi__reserve_entered(context, stream, key, size);
+    gpi__leave_relaxed(context, &entry);
     return status;
 }
 
-/* For a run: a block that was reserved, whose turn it is until gemmepi__give_block; or NULL with the sentence, which names the
+/* For a run: a block that was reserved, whose turn it is until gpi__give_block; or NULL with the sentence, which names the
    function that reserves. */
-static gemmepi__block *gemmepi__take_block(gemmepi_context *context, gemmepi__stream_key key, size_t size,
-                                           const char *prepare) {
-    gemmepi__block *block = gemmepi__find_block(context, key, size);
+static gpi__block *gpi__acquire_block(gemmepi_context *context, gpi__stream_key key, size_t size,
+                                      const char *prepare) {
+    gpi__block *block = gpi__find_block(context, key, size);
     if (block)
-        gemmepi__lock(&block->turn);
+        gpi__lock(&block->turn);
     else
-        (void)gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                            "args.workspace is NULL and %s has reserved no %llu bytes for this stream",
-                            prepare, (gemmepi__ull)size);
+        (void)gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+                        "args.workspace is NULL and %s has reserved no %llu bytes for this stream", prepare,
+                        (gpi__ull)size);
     return block;
 }
 
-static void gemmepi__give_block(gemmepi__block *block) {
-    gemmepi__unlock(&block->turn);
+static void gpi__give_block(gpi__block *block) {
+    gpi__unlock(&block->turn);
 }
 
 /* A workspace of the caller's, by itself: what it overlaps is another question. */
-static gemmepi_status gemmepi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
+static gemmepi_status gpi__check_given_workspace(const void *workspace, size_t given, size_t needed) {
     if (given < needed)
-        return gemmepi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                             "args.workspace_size is %llu; this plan needs %llu bytes", (gemmepi__ull)given,
-                             (gemmepi__ull)needed);
+        return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "args.workspace_size is %llu; this plan needs %llu bytes",
+                         (gpi__ull)given, (gpi__ull)needed);
     if ((uintptr_t)workspace & 255)
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
-                             workspace);
+        return gpi__fail(GEMMEPI_MISALIGNED, "args.workspace is %p; it must be a multiple of 256 bytes",
+                         workspace);
     return GEMMEPI_OK;
 }
 
 /* entered: the primary context is current; without it only host memory can be freed */
-static void gemmepi__free_blocks(gemmepi_context *context, int entered) {
+static void gpi__free_blocks(gemmepi_context *context, int entered) {
     size_t i;
-    for (i = 0; i < GEMMEPI__BLOCK_BUCKETS; i++) {
-        gemmepi__block *block = (gemmepi__block *)gemmepi__load_pointer(&context->blocks[i]), *next;
+    for (i = 0; i < GPI__BLOCK_BUCKETS; i++) {
+        gpi__block *block = (gpi__block *)gpi__load_pointer(&context->blocks[i]), *next;
         for (; block; block = next) {
             next = block->next;
             if (entered)
                 context->driver.mem_free(block->address);
-            gemmepi__mutex_destroy(&block->turn);
-            gemmepi__delete(&context->allocator, block);
+            gpi__mutex_destroy(&block->turn);
+            gpi__delete(&context->allocator, block);
         }
     }
 }

@@ -5,90 +5,90 @@
 #include "run.h"
 
 /* The pointer that args has, or else the tensor's own. */
-static const void *gemmepi__data_of(const gemmepi_tensor *tensor, const void *given) {
+static const void *gpi__data_of(const gemmepi_tensor *tensor, const void *given) {
     return given || !tensor ? given : tensor->data;
 }
 
-static void *gemmepi__output_of(const gemmepi_tensor *tensor, void *given) {
+static void *gpi__output_of(const gemmepi_tensor *tensor, void *given) {
     return given || !tensor ? given : tensor->data;
 }
 
 /* args as given, the tensors' own data where they are NULL. */
-static gemmepi_elementwise_args gemmepi__filled_args(const gemmepi_elementwise_desc *desc,
-                                                     const gemmepi_elementwise_args *given) {
+static gemmepi_elementwise_args gpi__filled_args(const gemmepi_elementwise_desc *desc,
+                                                 const gemmepi_elementwise_args *given) {
     gemmepi_elementwise_args args;
     memset(&args, 0, sizeof args);
     if (given)
         args = *given;
-    args.a = gemmepi__data_of(desc->a, args.a);
-    args.b = gemmepi__data_of(desc->b, args.b);
-    args.w = gemmepi__data_of(desc->w, args.w);
-    args.dy = gemmepi__data_of(desc->dy, args.dy);
-    args.y = gemmepi__output_of(desc->y, args.y);
-    args.da = gemmepi__output_of(desc->da, args.da);
-    args.db = gemmepi__output_of(desc->db, args.db);
-    args.dw = gemmepi__output_of(desc->dw, args.dw);
-    args.y_transposed = gemmepi__output_of(desc->y_transposed, args.y_transposed);
+    args.a = gpi__data_of(desc->a, args.a);
+    args.b = gpi__data_of(desc->b, args.b);
+    args.w = gpi__data_of(desc->w, args.w);
+    args.dy = gpi__data_of(desc->dy, args.dy);
+    args.y = gpi__output_of(desc->y, args.y);
+    args.da = gpi__output_of(desc->da, args.da);
+    args.db = gpi__output_of(desc->db, args.db);
+    args.dw = gpi__output_of(desc->dw, args.dw);
+    args.y_transposed = gpi__output_of(desc->y_transposed, args.y_transposed);
     return args;
 }
 
-/* The alignment class of the data, as gemmepi__alignment_of for products. */
-static size_t gemmepi__alignment_of_data(void *const *pointers) {
-    uintptr_t bits = GEMMEPI__DEFAULT_ALIGNMENT;
+/* The alignment class of the data, as gpi__alignment_of for products. */
+static size_t gpi__alignment_of_data(void *const *pointers) {
+    uintptr_t bits = GPI__DEFAULT_ALIGNMENT;
     int t;
-    for (t = 0; t < GEMMEPI__TENSORS; t++)
+    for (t = 0; t < GPI__TENSORS; t++)
         bits |= (uintptr_t)pointers[t];
     return (size_t)(bits & (~bits + 1));
 }
 
 #ifndef GEMMEPI_NO_FORMULA
 /* The plan that is kept for a task, or a new one, with a reference for the caller. formula is the plan's, or freed. */
-static gemmepi_status gemmepi__get_formula_plan(gemmepi_context *context, const gemmepi__formula_task *task,
-                                                gemmepi__formula *formula, gemmepi_plan **kept) {
-    gemmepi__elementwise_plan *plan;
+static gemmepi_status gpi__get_formula_plan(gemmepi_context *context, const gpi__formula_task *task,
+                                            gpi__formula *formula, gemmepi_plan **kept) {
+    gpi__elementwise_plan *plan;
     gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
     size_t size;
-    void *key = gemmepi__key_of_formula_task(&context->allocator, task, formula, &size);
-    *kept = key ? gemmepi__find_kept(context, key, size) : NULL;
+    void *key = gpi__key_of_formula_task(&context->allocator, task, formula, &size);
+    *kept = key ? gpi__find_kept(context, key, size) : NULL;
     if (!key || *kept)
-        gemmepi__delete(&context->allocator, formula);
+        gpi__delete(&context->allocator, formula);
     if (*kept)
         status = GEMMEPI_OK;
     else if (key)
-        status = gemmepi__build_formula_plan(context, task, formula, &plan);
+        status = gpi__build_formula_plan(context, task, formula, &plan);
     if (!status && !*kept)
-        *kept = gemmepi__keep(context, key, size, &plan->base);
-    gemmepi__delete(&context->allocator, key);
+        *kept = gpi__keep(context, key, size, &plan->base);
+    gpi__delete(&context->allocator, key);
     return status;
 }
 
-static gemmepi_status gemmepi__elementwise_by_formula(gemmepi_context *context,
-                                                      const gemmepi_elementwise_desc *desc,
-                                                      const gemmepi_elementwise_args *given,
-                                                      gemmepi_stream stream) {
+static gemmepi_status gpi__elementwise_by_formula(gemmepi_context *context,
+                                                  const gemmepi_elementwise_desc *desc,
+                                                  const gemmepi_elementwise_args *given,
+                                                  gemmepi_stream stream) {
     gemmepi_elementwise_args args;
-    gemmepi__formula_task task;
-    gemmepi__formula *formula;
+    gpi__formula_task task;
+    gpi__formula *formula;
     gemmepi_plan *kept;
-    void *pointers[GEMMEPI__RESULT + 1];
-    gemmepi_status status = gemmepi__check_beside_elementwise_formula(desc);
+    void *pointers[GPI__RESULT + 1];
+    gemmepi_status status = gpi__check_beside_elementwise_formula(desc);
     if (status)
         return status;
     memset(&args, 0, sizeof args);
     if (given)
         args = *given;
-    gemmepi__take_formula_pointers(&args, desc->operand_count, desc, pointers);
-    status = gemmepi__take_formula_task(&context->allocator, desc,
-                                        gemmepi__alignment_of_formula(desc, pointers), &task, &formula);
+    gpi__list_formula_pointers(&args, desc->operand_count, desc, pointers);
+    status = gpi__convert_formula_task(&context->allocator, desc, gpi__alignment_of_formula(desc, pointers),
+                                       &task, &formula);
     if (!status)
-        status = gemmepi__get_formula_plan(context, &task, formula, &kept);
+        status = gpi__get_formula_plan(context, &task, formula, &kept);
     if (status)
         return status;
     if (!args.workspace)
-        status = gemmepi__prepare_elementwise((const gemmepi__elementwise_plan *)kept, stream);
+        status = gpi__prepare_elementwise((const gpi__elementwise_plan *)kept, stream);
     if (!status)
-        status = gemmepi__run_formula((const gemmepi__elementwise_plan *)kept, &args, pointers, 1, stream);
-    gemmepi__release_plan(kept);
+        status = gpi__run_formula((const gpi__elementwise_plan *)kept, &args, pointers, 1, stream);
+    gpi__release_plan(kept);
     return status;
 }
 #endif
@@ -96,48 +96,48 @@ static gemmepi_status gemmepi__elementwise_by_formula(gemmepi_context *context,
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *given, gemmepi_stream stream) {
     gemmepi_elementwise_args args;
-    void *pointers[GEMMEPI__TENSORS];
-    gemmepi__elementwise_plan *plan;
-    gemmepi__task task;
+    void *pointers[GPI__TENSORS];
+    gpi__elementwise_plan *plan;
+    gpi__task task;
     gemmepi_plan *kept;
     gemmepi_status status;
     if (!context)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gemmepi__came_by_fork(context))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
+    if (gpi__came_by_fork(context))
         return GEMMEPI_INVALID_ARGUMENT;
-    status = gemmepi__check_operation(desc);
+    status = gpi__check_operation(desc);
     if (status)
         return status;
 #ifndef GEMMEPI_NO_FORMULA
     if (desc->formula)
-        return gemmepi__elementwise_by_formula(context, desc, given, stream);
+        return gpi__elementwise_by_formula(context, desc, given, stream);
 #endif
-    args = gemmepi__filled_args(desc, given);
-    gemmepi__take_pointers_of(&args, pointers);
-    status = gemmepi__take_task(desc, gemmepi__alignment_of_data(pointers), &task);
+    args = gpi__filled_args(desc, given);
+    gpi__list_pointers_of(&args, pointers);
+    status = gpi__convert_task(desc, gpi__alignment_of_data(pointers), &task);
     if (status)
         return status;
-    kept = gemmepi__find_kept(context, &task, sizeof task);
+    kept = gpi__find_kept(context, &task, sizeof task);
     if (!kept) {
-        status = gemmepi__build_elementwise(context, &task, &plan);
+        status = gpi__build_elementwise(context, &task, &plan);
         if (status)
             return status;
-        kept = gemmepi__keep(context, &task, sizeof task, &plan->base);
+        kept = gpi__keep(context, &task, sizeof task, &plan->base);
     }
-    plan = (gemmepi__elementwise_plan *)kept;
+    plan = (gpi__elementwise_plan *)kept;
     if (!args.workspace)
-        status = gemmepi__prepare_elementwise(plan, stream);
+        status = gpi__prepare_elementwise(plan, stream);
     if (!status)
-        status = gemmepi__run_elementwise(plan, &args, 1, stream);
-    gemmepi__release_plan(kept);
+        status = gpi__run_elementwise(plan, &args, 1, stream);
+    gpi__release_plan(kept);
     return status;
 }
 
 /* >>short calls */
 
 /* Zeroed, but for what the operation is. */
-static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a,
-                                                 const gemmepi_tensor *y) {
+static gemmepi_elementwise_desc gpi__desc_of(gemmepi_operation operation, const gemmepi_tensor *a,
+                                             const gemmepi_tensor *y) {
     gemmepi_elementwise_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.operation = operation;
@@ -147,7 +147,7 @@ static gemmepi_elementwise_desc gemmepi__desc_of(gemmepi_operation operation, co
 }
 
 /* A positional call's parameter: NaN is the default. */
-static void gemmepi__take_parameter(gemmepi_elementwise_desc *desc, double parameter) {
+static void gpi__set_parameter(gemmepi_elementwise_desc *desc, double parameter) {
     desc->has_parameter = parameter == parameter;
     desc->activation_parameter = desc->has_parameter ? parameter : 0;
 }
@@ -155,9 +155,9 @@ static void gemmepi__take_parameter(gemmepi_elementwise_desc *desc, double param
 GEMMEPI_API gemmepi_status gemmepi_activation(gemmepi_context *context, gemmepi_epilogue activation,
                                               double parameter, const gemmepi_tensor *a,
                                               const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION, a, y);
+    gemmepi_elementwise_desc desc = gpi__desc_of(GEMMEPI_OP_ACTIVATION, a, y);
     desc.activation = activation;
-    gemmepi__take_parameter(&desc, parameter);
+    gpi__set_parameter(&desc, parameter);
     return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
@@ -165,9 +165,9 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
                                                        double parameter, const gemmepi_tensor *a,
                                                        const gemmepi_tensor *dy, const gemmepi_tensor *da,
                                                        gemmepi_stream stream) {
-    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_ACTIVATION_BACKWARD, a, NULL);
+    gemmepi_elementwise_desc desc = gpi__desc_of(GEMMEPI_OP_ACTIVATION_BACKWARD, a, NULL);
     desc.activation = activation;
-    gemmepi__take_parameter(&desc, parameter);
+    gpi__set_parameter(&desc, parameter);
     desc.dy = dy;
     desc.da = da;
     return gemmepi_elementwise(context, &desc, NULL, stream);
@@ -176,7 +176,7 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
                                          const gemmepi_tensor *a, const gemmepi_tensor *b,
                                          const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_GATED, a, y);
+    gemmepi_elementwise_desc desc = gpi__desc_of(GEMMEPI_OP_GATED, a, y);
     desc.activation = activation;
     desc.axis = split_dim;
     desc.b = b;
@@ -186,7 +186,7 @@ GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilo
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
                                         const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_LERP, a, y);
+    gemmepi_elementwise_desc desc = gpi__desc_of(GEMMEPI_OP_LERP, a, y);
     gemmepi_elementwise_args args;
     memset(&args, 0, sizeof args);
     args.weight = weight;
@@ -197,17 +197,17 @@ GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_
 
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
                                              int accumulate, const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
+    gemmepi_elementwise_desc desc = gpi__desc_of(GEMMEPI_OP_BIAS_GRAD, a, y);
     desc.axis = axis;
     desc.flags = accumulate ? GEMMEPI_ACCUMULATE : 0;
     if (accumulate != 0 && accumulate != 1)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "accumulate is %d; accepted are 0 and 1", accumulate);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "accumulate is %d; accepted are 0 and 1", accumulate);
     return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *y, gemmepi_stream stream) {
-    gemmepi_elementwise_desc desc = gemmepi__desc_of(GEMMEPI_OP_CAST, a, y);
+    gemmepi_elementwise_desc desc = gpi__desc_of(GEMMEPI_OP_CAST, a, y);
     return gemmepi_elementwise(context, &desc, NULL, stream);
 }
 

@@ -5,15 +5,15 @@
 #include "plan.h"
 
 /* Its kernels, and clearing each amax. */
-static int gemmepi__formula_launches(const gemmepi__elementwise_plan *plan) {
+static int gpi__formula_launches(const gpi__elementwise_plan *plan) {
     int launches = 0;
 #ifndef GEMMEPI_NO_FORMULA
-    const gemmepi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
+    const gpi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
     int i;
     if (!pass)
         return 0;
     launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
-    for (i = 0; i < GEMMEPI__FORMULA_PLACES; i++)
+    for (i = 0; i < GPI__FORMULA_PLACES; i++)
         launches += pass->amax[i] != 0;
 #else
     (void)plan;
@@ -21,8 +21,8 @@ static int gemmepi__formula_launches(const gemmepi__elementwise_plan *plan) {
     return launches;
 }
 
-static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) {
-    int launches = gemmepi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
+static int gpi__elementwise_launches(const gpi__elementwise_plan *plan) {
+    int launches = gpi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
                    (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
                    (plan->scaled.amax_bytes != 0 || plan->scaled.is_tensor),
         i;
@@ -33,7 +33,7 @@ static int gemmepi__elementwise_launches(const gemmepi__elementwise_plan *plan) 
     return launches;
 }
 
-static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *plan) {
+static const char *gpi__elementwise_kernel(const gpi__elementwise_plan *plan) {
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->formula && plan->formula->pass.launch.function)
         return plan->formula->pass.launch.name;
@@ -49,13 +49,13 @@ static const char *gemmepi__elementwise_kernel(const gemmepi__elementwise_plan *
     case GEMMEPI_ROUTE_SCALED:
         return plan->scaled.cast.name;
     case GEMMEPI_ROUTE_HOST:
-        return plan->formula ? "gemmepi__host_formula" : "gemmepi__host_elementwise";
+        return plan->formula ? "gpi__host_formula" : "gpi__host_elementwise";
     default:
         return "";
     }
 }
 
-static gemmepi_dtype gemmepi__accumulator_of(const gemmepi__elementwise_plan *plan) {
+static gemmepi_dtype gpi__accumulator_of(const gpi__elementwise_plan *plan) {
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->formula)
         return (gemmepi_dtype)plan->formula->formula->accumulator;
@@ -63,157 +63,155 @@ static gemmepi_dtype gemmepi__accumulator_of(const gemmepi__elementwise_plan *pl
     return (gemmepi_dtype)plan->task.accumulator;
 }
 
-static void gemmepi__elementwise_info(const gemmepi__elementwise_plan *plan, gemmepi_plan_details *details) {
+static void gpi__elementwise_info(const gpi__elementwise_plan *plan, gemmepi_plan_details *details) {
     memset(details, 0, sizeof *details);
     details->kind = GEMMEPI_PLAN_ELEMENTWISE;
     details->route = plan->route;
-    details->route_name = gemmepi__route_names[plan->route];
-    snprintf(details->kernel, sizeof details->kernel, "%s", gemmepi__elementwise_kernel(plan));
+    details->route_name = gpi__route_names[plan->route];
+    snprintf(details->kernel, sizeof details->kernel, "%s", gpi__elementwise_kernel(plan));
     if (plan->route == GEMMEPI_ROUTE_STRIDED && !plan->formula) {
         details->tile_m = plan->loop.tile_j;
         details->tile_n = plan->loop.tile_i;
     } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
         details->tile_m = plan->scaled.tile_slow;
-        details->tile_n = GEMMEPI__SCALED_TILE;
+        details->tile_n = GPI__SCALED_TILE;
     }
-    details->launches = gemmepi__elementwise_launches(plan);
+    details->launches = gpi__elementwise_launches(plan);
     details->workspace_size = plan->workspace_size;
-    details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gemmepi__accumulator_of(plan);
+    details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gpi__accumulator_of(plan);
     details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
                        : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
                                                              : GEMMEPI_COMPUTE_F32;
     details->deterministic = details->bit_stable = 1;
 }
 
-static void gemmepi__explain_tensor(gemmepi__text *text, const gemmepi__task *task, int t) {
-    const gemmepi__operand *operand = &task->operands[t];
-    gemmepi__append(text, "  %s: %s, strides ", gemmepi__tensor_names[t],
-                    gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
-    gemmepi__append_shape(text, task->rank, operand->stride);
+static void gpi__explain_tensor(gpi__text *text, const gpi__task *task, int t) {
+    const gpi__operand *operand = &task->operands[t];
+    gpi__append(text, "  %s: %s, strides ", gpi__tensor_names[t],
+                gpi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gpi__append_shape(text, task->rank, operand->stride);
     if (operand->pointer != t)
-        gemmepi__append(text, ", the second operand in %s", gemmepi__tensor_names[operand->pointer]);
-    gemmepi__append(text, "%s\n", operand->is_sum ? ", a sum" : "");
+        gpi__append(text, ", the second operand in %s", gpi__tensor_names[operand->pointer]);
+    gpi__append(text, "%s\n", operand->is_sum ? ", a sum" : "");
 }
 
-static void gemmepi__explain_loop(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
+static void gpi__explain_loop(gpi__text *text, const gpi__elementwise_plan *plan) {
     static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
                                         "transposed, element by element", "transposed"};
-    const gemmepi__nest *nest = &plan->loop.nest;
-    int vector = gemmepi__vector_of(gemmepi__largest_size(nest, ~0u)), t;
+    const gpi__nest *nest = &plan->loop.nest;
+    int vector = gpi__vector_of(gpi__largest_size(nest, ~0u)), t;
     if (plan->loop.is_contiguous) {
-        gemmepi__append(text, "  contiguous: one line of %lld elements, %d at a time\n",
-                        (long long)nest->extent[0], vector);
+        gpi__append(text, "  contiguous: one line of %lld elements, %d at a time\n",
+                    (long long)nest->extent[0], vector);
         return;
     }
-    gemmepi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank,
-                    plan->loop.tile_j, plan->loop.tile_i);
-    for (t = 0; t < GEMMEPI__TENSORS; t++)
-        if (gemmepi__nest_has(nest, t))
-            gemmepi__append(text, " %s %s,", gemmepi__tensor_names[t],
-                            modes[gemmepi__mode_of(&plan->task, &plan->loop, t, vector)]);
-    gemmepi__append(text, " not contiguous: %s\n",
-                    nest->rank > 1 ? "the tensors do not merge into one line"
-                                   : "a tensor is not dense or not aligned");
+    gpi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank, plan->loop.tile_j,
+                plan->loop.tile_i);
+    for (t = 0; t < GPI__TENSORS; t++)
+        if (gpi__nest_has(nest, t))
+            gpi__append(text, " %s %s,", gpi__tensor_names[t],
+                        modes[gpi__mode_of(&plan->task, &plan->loop, t, vector)]);
+    gpi__append(text, " not contiguous: %s\n",
+                nest->rank > 1 ? "the tensors do not merge into one line"
+                               : "a tensor is not dense or not aligned");
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-static void gemmepi__explain_steps(gemmepi__text *text, const gemmepi__formula_task *task, int i) {
-    const gemmepi__steps *steps = &task->strides.operands[i];
-    int64_t strides[GEMMEPI__MAX_RANK];
-    int d, axis = 0, first = GEMMEPI__MAX_RANK - task->rank;
-    for (d = 0; d < GEMMEPI__MAX_RANK; d++)
-        strides[d] = d == GEMMEPI__COLUMN_AXIS                   ? steps->column
-                     : d == GEMMEPI__ROW_AXIS                    ? steps->row
+static void gpi__explain_steps(gpi__text *text, const gpi__formula_task *task, int i) {
+    const gpi__steps *steps = &task->strides.operands[i];
+    int64_t strides[GPI__MAX_RANK];
+    int d, axis = 0, first = GPI__MAX_RANK - task->rank;
+    for (d = 0; d < GPI__MAX_RANK; d++)
+        strides[d] = d == GPI__COLUMN_AXIS                       ? steps->column
+                     : d == GPI__ROW_AXIS                        ? steps->row
                      : task->strides.axes && task->shape[d] != 1 ? steps->items[axis++]
                                                                  : 0;
-    gemmepi__append_shape(text, task->rank, &strides[first]);
+    gpi__append_shape(text, task->rank, &strides[first]);
 }
 
-static void gemmepi__explain_formula_operand(gemmepi__text *text, const gemmepi__formula_task *task, int i) {
-    const gemmepi__formula *formula = task->placed.formula;
-    const gemmepi__formula_operand *operand = &formula->operands[i];
-    gemmepi__append(text, "  %s: %s", formula->names + operand->name, gemmepi__kind_names[operand->kind]);
+static void gpi__explain_formula_operand(gpi__text *text, const gpi__formula_task *task, int i) {
+    const gpi__formula *formula = task->placed.formula;
+    const gpi__formula_operand *operand = &formula->operands[i];
+    gpi__append(text, "  %s: %s", formula->names + operand->name, gpi__kind_names[operand->kind]);
     if (task->has_tensor[i]) {
-        gemmepi__append(text, ", %s, strides ", gemmepi__dtype((gemmepi_dtype)operand->dtype)->name);
-        gemmepi__explain_steps(text, task, i);
+        gpi__append(text, ", %s, strides ", gpi__dtype((gemmepi_dtype)operand->dtype)->name);
+        gpi__explain_steps(text, task, i);
     }
-    gemmepi__append(text, "%s%s%s\n", operand->output ? ", written" : "",
-                    operand->accumulate ? ", added to" : "",
-                    operand->used     ? ""
-                    : operand->output ? ", without an element"
-                                      : ", not read");
+    gpi__append(text, "%s%s%s\n", operand->output ? ", written" : "", operand->accumulate ? ", added to" : "",
+                operand->used     ? ""
+                : operand->output ? ", without an element"
+                                  : ", not read");
 }
 
-static void gemmepi__explain_formula_plan(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
-    const gemmepi__formula_task *task = &plan->formula->task;
-    const gemmepi__formula *formula = plan->formula->formula;
+static void gpi__explain_formula_plan(gpi__text *text, const gpi__elementwise_plan *plan) {
+    const gpi__formula_task *task = &plan->formula->task;
+    const gpi__formula *formula = plan->formula->formula;
     int i;
-    gemmepi__append(text, "a formula over ");
-    gemmepi__append_shape(text, task->rank, &task->shape[GEMMEPI__MAX_RANK - task->rank]);
-    gemmepi__append(text, " in %s\n  formula: ", gemmepi__dtype((gemmepi_dtype)formula->accumulator)->name);
-    gemmepi__print_formula(text, formula);
-    gemmepi__append(text, "\n");
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
+    gpi__append(text, "a formula over ");
+    gpi__append_shape(text, task->rank, &task->shape[GPI__MAX_RANK - task->rank]);
+    gpi__append(text, " in %s\n  formula: ", gpi__dtype((gemmepi_dtype)formula->accumulator)->name);
+    gpi__print_formula(text, formula);
+    gpi__append(text, "\n");
+    for (i = 0; i <= GPI__RESULT; i++)
         if (i < formula->operand_count || task->has_tensor[i])
-            gemmepi__explain_formula_operand(text, task, i);
+            gpi__explain_formula_operand(text, task, i);
     if (plan->route == GEMMEPI_ROUTE_EMPTY)
-        gemmepi__append(text, "  empty: no output has an element\n");
+        gpi__append(text, "  empty: no output has an element\n");
     if (plan->route == GEMMEPI_ROUTE_HOST)
-        gemmepi__append(text, "  host: plain C\n");
-    gemmepi__explain_formula_pass(text, &plan->formula->pass, "");
+        gpi__append(text, "  host: plain C\n");
+    gpi__explain_formula_pass(text, &plan->formula->pass, "");
     if (plan->formula->pass.launch.function)
-        gemmepi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
-                        plan->formula->pass.bytes, plan->formula->microseconds);
-    gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
-                    (gemmepi__ull)plan->workspace_size);
+        gpi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
+                    plan->formula->pass.bytes, plan->formula->microseconds);
+    gpi__append(text, "  %d launches, %llu bytes of workspace\n", gpi__elementwise_launches(plan),
+                (gpi__ull)plan->workspace_size);
 }
 #endif
 
-static void gemmepi__explain_elementwise(gemmepi__text *text, const gemmepi__elementwise_plan *plan) {
-    const gemmepi__task *task = &plan->task;
+static void gpi__explain_elementwise(gpi__text *text, const gpi__elementwise_plan *plan) {
+    const gpi__task *task = &plan->task;
     int t, i;
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->formula) {
-        gemmepi__explain_formula_plan(text, plan);
+        gpi__explain_formula_plan(text, plan);
         return;
     }
 #endif
-    gemmepi__append(text, "%s", gemmepi__operation(task->operation)->name);
-    if (gemmepi__operation(task->operation)->has_activation)
-        gemmepi__append(text, " %s", gemmepi__activation_name((gemmepi_epilogue)task->activation));
-    gemmepi__append(text, " over ");
-    gemmepi__append_shape(text, task->rank, task->shape);
-    gemmepi__append(text, "\n");
-    for (t = 0; t < GEMMEPI__TENSORS; t++)
-        if (gemmepi__task_has(task, t))
-            gemmepi__explain_tensor(text, task, t);
+    gpi__append(text, "%s", gpi__operation(task->operation)->name);
+    if (gpi__operation(task->operation)->has_activation)
+        gpi__append(text, " %s", gpi__activation_name((gemmepi_epilogue)task->activation));
+    gpi__append(text, " over ");
+    gpi__append_shape(text, task->rank, task->shape);
+    gpi__append(text, "\n");
+    for (t = 0; t < GPI__TENSORS; t++)
+        if (gpi__task_has(task, t))
+            gpi__explain_tensor(text, task, t);
     if (plan->route == GEMMEPI_ROUTE_EMPTY)
-        gemmepi__append(text, "  empty: no output has an element\n");
+        gpi__append(text, "  empty: no output has an element\n");
     if (plan->route == GEMMEPI_ROUTE_HOST)
-        gemmepi__append(text, "  host: plain C\n");
+        gpi__append(text, "  host: plain C\n");
     for (i = 0; i < plan->sum_count; i++) {
-        const gemmepi__axis_sum *sum = &plan->sums[i];
-        gemmepi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
-                        gemmepi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
-                        (long long)gemmepi__nest_count(&sum->first.nest, 1),
-                        sum->first.is_kept ? "kept" : "added up",
-                        sum->second.launch.function ? "by way of partial sums" : "one launch");
+        const gpi__axis_sum *sum = &plan->sums[i];
+        gpi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
+                    gpi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
+                    (long long)gpi__nest_count(&sum->first.nest, 1), sum->first.is_kept ? "kept" : "added up",
+                    sum->second.launch.function ? "by way of partial sums" : "one launch");
     }
     if (plan->loop.launch.function)
-        gemmepi__explain_loop(text, plan);
+        gpi__explain_loop(text, plan);
     if (plan->scaled.cast.function && plan->scaled.row_threads)
-        gemmepi__append(text, "  scaled: a row in the registers of %d threads, one pass\n",
-                        plan->scaled.row_threads);
+        gpi__append(text, "  scaled: a row in the registers of %d threads, one pass\n",
+                    plan->scaled.row_threads);
     else if (plan->scaled.cast.function && plan->scaled.is_tensor)
-        gemmepi__append(
+        gpi__append(
             text,
             "  scaled: tiles of 128 by %d, %u blocks: amax, then the cast, which begins before that ends\n",
             plan->scaled.tile_slow, plan->scaled.cast.blocks);
     else if (plan->scaled.cast.function)
-        gemmepi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
-                        plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
-    gemmepi__append(text, "  %d launches, %llu bytes of workspace\n", gemmepi__elementwise_launches(plan),
-                    (gemmepi__ull)plan->workspace_size);
+        gpi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
+                    plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
+    gpi__append(text, "  %d launches, %llu bytes of workspace\n", gpi__elementwise_launches(plan),
+                (gpi__ull)plan->workspace_size);
 }
 
 #endif

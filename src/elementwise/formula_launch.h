@@ -4,41 +4,40 @@
 
 #include "formula_pass.h"
 
-static void *gemmepi__given(void *const *list, int i) {
+static void *gpi__given(void *const *list, int i) {
     return list ? list[i] : NULL;
 }
 
-static gemmepi_status gemmepi__clear_formula_amax(const gemmepi_context *context,
-                                                  const gemmepi__formula_pass *pass,
-                                                  const gemmepi__formula_run *run, gemmepi_stream stream) {
+static gemmepi_status gpi__clear_formula_amax(const gemmepi_context *context, const gpi__formula_pass *pass,
+                                              const gpi__formula_run *run, gemmepi_stream stream) {
     int u, result = 0;
     for (u = 0; u < pass->used_count && !result; u++) {
         int i = pass->used[u];
         if (pass->amax[i])
-            result = context->driver.memset_d8_async((gemmepi__cu_deviceptr)(uintptr_t)run->amax[i], 0,
-                                                     pass->amax[i], (gemmepi__cu_stream)stream);
+            result = context->driver.memset_d8_async((gpi__cu_deviceptr)(uintptr_t)run->amax[i], 0,
+                                                     pass->amax[i], (gpi__cu_stream)stream);
     }
-    return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+    return result ? gpi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
 /* Returns the states of a place; NULL where there are none, as of reductions over nothing. */
-static void *gemmepi__states_of(const gemmepi__formula_pass *pass, char *states, int i) {
+static void *gpi__states_of(const gpi__formula_pass *pass, char *states, int i) {
     return states ? states + pass->state_offsets[i] : NULL;
 }
 
-static void gemmepi__point_operand(const gemmepi__formula_run *run, const gemmepi__formula_pass *pass, int i,
-                                   gemmepi__formula_place *place) {
-    if (pass->roles[i] == GEMMEPI__ROLE_NUMBER)
+static void gpi__point_operand(const gpi__formula_run *run, const gpi__formula_pass *pass, int i,
+                               gpi__formula_place *place) {
+    if (pass->roles[i] == GPI__ROLE_NUMBER)
         place->number = *(const double *)run->operands[i];
-    else if (pass->roles[i] == GEMMEPI__ROLE_POINTER)
+    else if (pass->roles[i] == GPI__ROLE_POINTER)
         place->data = run->operands[i];
-    else if (pass->roles[i] == GEMMEPI__ROLE_REDUCTION)
-        place->data = gemmepi__states_of(pass, (char *)run->states, i);
+    else if (pass->roles[i] == GPI__ROLE_REDUCTION)
+        place->data = gpi__states_of(pass, (char *)run->states, i);
     place->scale = pass->scaled[i] ? run->scales[i] : NULL;
-    place->amax = pass->amax[i] ? gemmepi__given(run->amax, i) : NULL;
+    place->amax = pass->amax[i] ? gpi__given(run->amax, i) : NULL;
 }
 
-static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__formula_pass_params *params) {
+static void gpi__point_source(const gpi__formula_run *run, gpi__formula_pass_params *params) {
     memcpy(&params->value.data, &run->value, sizeof(void *));
     memcpy(&params->c.data, &run->c, sizeof(void *));
     params->scale_a.data = run->scale_a;
@@ -51,65 +50,61 @@ static void gemmepi__point_source(const gemmepi__formula_run *run, gemmepi__form
     params->uses_c = run->uses_c;
 }
 
-static gemmepi_status gemmepi__launch_formula_pass(const gemmepi_context *context,
-                                                   const gemmepi__formula_pass *pass,
-                                                   const gemmepi__formula_run *run, gemmepi_stream stream) {
-    gemmepi__strided_formula_params strided;
+static gemmepi_status gpi__launch_formula_pass(const gemmepi_context *context, const gpi__formula_pass *pass,
+                                               const gpi__formula_run *run, gemmepi_stream stream) {
+    gpi__strided_formula_params strided;
     int u;
     strided.pass = pass->params;
-    gemmepi__point_source(run, &strided.pass);
+    gpi__point_source(run, &strided.pass);
     for (u = 0; u < pass->used_count; u++)
-        gemmepi__point_operand(run, pass, pass->used[u], &strided.pass.places[pass->used[u]]);
+        gpi__point_operand(run, pass, pass->used[u], &strided.pass.places[pass->used[u]]);
     if (pass->is_strided)
         strided.strides = pass->strides;
-    return gemmepi__launch_kernel(context, &pass->launch,
-                                  pass->is_strided ? (void *)&strided : (void *)&strided.pass, "the formula",
-                                  stream);
+    return gpi__launch_kernel(context, &pass->launch,
+                              pass->is_strided ? (void *)&strided : (void *)&strided.pass, "the formula",
+                              stream);
 }
 
-static gemmepi_status gemmepi__launch_reductions(const gemmepi_context *context,
-                                                 const gemmepi__formula_pass *pass,
-                                                 const gemmepi__formula_run *run, gemmepi_stream stream) {
-    gemmepi__formula_reduce_params params = pass->reduce_params;
-    gemmepi__formula_place place;
+static gemmepi_status gpi__launch_reductions(const gemmepi_context *context, const gpi__formula_pass *pass,
+                                             const gpi__formula_run *run, gemmepi_stream stream) {
+    gpi__formula_reduce_params params = pass->reduce_params;
+    gpi__formula_place place;
     int u;
     for (u = 0; u < pass->used_count; u++) {
         int i = pass->used[u];
-        if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+        if (pass->roles[i] != GPI__ROLE_REDUCTION)
             continue;
-        gemmepi__point_operand(run, pass, i, &place);
+        gpi__point_operand(run, pass, i, &place);
         params.reductions[i].states = place.data;
         params.reductions[i].out = run->operands[i];
         params.reductions[i].scale = place.scale;
         params.reductions[i].amax = place.amax;
     }
-    return gemmepi__launch_kernel(context, &pass->finish, &params, "a formula's reductions", stream);
+    return gpi__launch_kernel(context, &pass->finish, &params, "a formula's reductions", stream);
 }
 
-static gemmepi_status gemmepi__run_formula_pass(const gemmepi_context *context,
-                                                const gemmepi__formula_pass *pass,
-                                                const gemmepi__formula_run *run, gemmepi_stream stream) {
-    gemmepi_status status = gemmepi__clear_formula_amax(context, pass, run, stream);
+static gemmepi_status gpi__run_formula_pass(const gemmepi_context *context, const gpi__formula_pass *pass,
+                                            const gpi__formula_run *run, gemmepi_stream stream) {
+    gemmepi_status status = gpi__clear_formula_amax(context, pass, run, stream);
     if (!status && pass->launch.function)
-        status = gemmepi__launch_formula_pass(context, pass, run, stream);
+        status = gpi__launch_formula_pass(context, pass, run, stream);
     if (!status && pass->finish.function)
-        status = gemmepi__launch_reductions(context, pass, run, stream);
+        status = gpi__launch_reductions(context, pass, run, stream);
     return status;
 }
 
 /* >>in words */
 
 /* before: what it does before the formula */
-static void gemmepi__explain_formula_pass(gemmepi__text *text, const gemmepi__formula_pass *pass,
-                                          const char *before) {
+static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *pass, const char *before) {
     if (pass->launch.function)
-        gemmepi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once%s\n",
-                        pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
-                        pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)",
-                        pass->is_strided ? ", by strides" : "");
+        gpi__append(text, "  %s: %sthe formula, %u blocks of %u x %u threads, %d columns%s at once%s\n",
+                    pass->launch.name, before, pass->launch.blocks, pass->launch.threads_x,
+                    pass->launch.threads_y, pass->runs_of, pass->aligned ? "" : " (not aligned)",
+                    pass->is_strided ? ", by strides" : "");
     if (pass->finish.function)
-        gemmepi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
-                        pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
+        gpi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
+                    pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
 }
 
 #endif

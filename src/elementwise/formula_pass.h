@@ -6,30 +6,28 @@
 #include "../device/memory.h"
 #include "formula_prologue.h"
 
-static void gemmepi__place_operand(const gemmepi__placed_formula *placed, int i,
-                                   gemmepi__formula_pass *pass) {
-    const gemmepi__formula_operand *o = &placed->formula->operands[i];
-    const gemmepi__placed_operand *from = &placed->operands[i];
-    gemmepi__formula_place *to = &pass->params.places[i];
+static void gpi__place_operand(const gpi__placed_formula *placed, int i, gpi__formula_pass *pass) {
+    const gpi__formula_operand *o = &placed->formula->operands[i];
+    const gpi__placed_operand *from = &placed->operands[i];
+    gpi__formula_place *to = &pass->params.places[i];
     if (!o->used)
         return;
     pass->used[pass->used_count++] = (uint8_t)i;
-    pass->roles[i] = (uint8_t)(o->kind == GEMMEPI_NUMBER ? GEMMEPI__ROLE_NUMBER
-                               : gemmepi__is_reduced(o)  ? GEMMEPI__ROLE_REDUCTION
-                                                         : GEMMEPI__ROLE_POINTER);
+    pass->roles[i] = (uint8_t)(o->kind == GEMMEPI_NUMBER ? GPI__ROLE_NUMBER
+                               : gpi__is_reduced(o)      ? GPI__ROLE_REDUCTION
+                                                         : GPI__ROLE_POINTER);
     pass->scaled[i] = from->scale != 0;
     if (from->amax)
         pass->amax[i] = placed->formula->accumulator == GEMMEPI_F64 ? 8 : 4;
-    to->ld = gemmepi__step_of_rows(placed, i);
-    to->stride = gemmepi__innermost_step(placed, i);
+    to->ld = gpi__step_of_rows(placed, i);
+    to->stride = gpi__innermost_step(placed, i);
     to->row_period = from->row_period;
     to->column_period = from->column_period;
     to->scale_stride = from->scale_stride;
 }
 
-static void gemmepi__place_source(const gemmepi__placed_formula *placed,
-                                  const gemmepi__formula_source *source,
-                                  gemmepi__formula_pass_params *params) {
+static void gpi__place_source(const gpi__placed_formula *placed, const gpi__formula_source *source,
+                              gpi__formula_pass_params *params) {
     params->value.ld = source->ld;
     params->value.stride = source->batch_stride;
     params->part = source->part;
@@ -39,56 +37,55 @@ static void gemmepi__place_source(const gemmepi__placed_formula *placed,
     params->scale_b.stride = source->scale_b_stride;
     params->scale_c.stride = source->c_scale_stride;
     params->rows = placed->rows;
-    params->units = gemmepi__formula_units(placed);
-    params->columns = gemmepi__formula_columns(placed);
+    params->units = gpi__formula_units(placed);
+    params->columns = gpi__formula_columns(placed);
     params->depth = placed->depth;
 }
 
-static int gemmepi__has_reductions(const gemmepi__formula *formula) {
+static int gpi__has_reductions(const gpi__formula *formula) {
     int i;
     for (i = 0; i < formula->operand_count; i++)
-        if (gemmepi__is_reduced(&formula->operands[i]))
+        if (gpi__is_reduced(&formula->operands[i]))
             return 1;
     return 0;
 }
 
 /* Threads along columns: a warp at most, but where there are few rows and nothing is reduced, so that none is idle. */
-static unsigned gemmepi__most_threads_along_columns(const gemmepi__placed_formula *placed) {
+static unsigned gpi__most_threads_along_columns(const gpi__placed_formula *placed) {
     unsigned most = 32;
-    while (!gemmepi__has_reductions(placed->formula) && most < GEMMEPI__FORMULA_THREADS &&
-           GEMMEPI__FORMULA_THREADS / (int64_t)most > placed->rows)
+    while (!gpi__has_reductions(placed->formula) && most < GPI__FORMULA_THREADS &&
+           GPI__FORMULA_THREADS / (int64_t)most > placed->rows)
         most *= 2;
     return most;
 }
 
-static int gemmepi__reduces_rows(const gemmepi__formula *formula) {
+static int gpi__reduces_rows(const gpi__formula *formula) {
     int i;
     for (i = 0; i < formula->operand_count; i++)
-        if (gemmepi__is_reduced(&formula->operands[i]) && formula->operands[i].kind != GEMMEPI_PER_ROW)
+        if (gpi__is_reduced(&formula->operands[i]) && formula->operands[i].kind != GEMMEPI_PER_ROW)
             return 1;
     return 0;
 }
 
 /* Tiles of rows and columns. Threads take more rows as long as every multiprocessor still has four blocks, or a grid too many. */
-static gemmepi_status gemmepi__shape_formula_pass(const gemmepi_context *context,
-                                                  const gemmepi__placed_formula *placed, int run,
-                                                  gemmepi__formula_pass *pass) {
-    int64_t chunks = gemmepi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
-    int64_t most =
-        gemmepi__reduces_rows(placed->formula) ? GEMMEPI__FORMULA_MOST_STEPS : GEMMEPI__FORMULA_FEW_STEPS;
-    unsigned threads_x = 1, threads_y, most_x = gemmepi__most_threads_along_columns(placed);
+static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context,
+                                              const gpi__placed_formula *placed, int run,
+                                              gpi__formula_pass *pass) {
+    int64_t chunks = gpi__divide_up(pass->params.units, run), column_tiles, row_tiles, tiles;
+    int64_t most = gpi__reduces_rows(placed->formula) ? GPI__FORMULA_MOST_STEPS : GPI__FORMULA_FEW_STEPS;
+    unsigned threads_x = 1, threads_y, most_x = gpi__most_threads_along_columns(placed);
     int64_t steps;
     while (threads_x < most_x && (int64_t)threads_x < chunks)
         threads_x *= 2;
-    threads_y = GEMMEPI__FORMULA_THREADS / threads_x;
-    column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
+    threads_y = GPI__FORMULA_THREADS / threads_x;
+    column_tiles = gpi__divide_up(chunks, (int64_t)threads_x);
     for (steps = 1;; steps *= 2) {
-        row_tiles = gemmepi__divide_up(placed->rows, threads_y * steps);
-        tiles = gemmepi__times(gemmepi__times(column_tiles, row_tiles), placed->items);
+        row_tiles = gpi__divide_up(placed->rows, threads_y * steps);
+        tiles = gpi__times(gpi__times(column_tiles, row_tiles), placed->items);
         if (tiles <= INT_MAX && (steps >= most || tiles < 8 * (int64_t)context->multiprocessors))
             break;
         if (steps > INT_MAX / 4)
-            return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+            return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     }
     pass->params.row_steps = (int)steps;
     pass->params.row_tiles = (unsigned)row_tiles;
@@ -100,10 +97,10 @@ static gemmepi_status gemmepi__shape_formula_pass(const gemmepi_context *context
 }
 
 /* Where the states of a reduction lie, and what is made of them. */
-static void gemmepi__lay_out_reduction(const gemmepi__placed_formula *placed, int i,
-                                       const gemmepi__formula_pass_params *params,
-                                       gemmepi__formula_reduction *reduction) {
-    const gemmepi__formula_operand *o = &placed->formula->operands[i];
+static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i,
+                                   const gpi__formula_pass_params *params,
+                                   gpi__formula_reduction *reduction) {
+    const gpi__formula_operand *o = &placed->formula->operands[i];
     int64_t row_tiles = params->row_tiles, column_tiles = params->column_tiles, items = placed->items;
     int shared = o->kind != GEMMEPI_PER_ROW && placed->operands[i].batch_stride == 0;
     reduction->groups = shared ? items > 0 : items;
@@ -116,69 +113,67 @@ static void gemmepi__lay_out_reduction(const gemmepi__placed_formula *placed, in
     if (o->kind == GEMMEPI_PER_ROW) {
         reduction->count = placed->rows;
         reduction->lines = reduction->result_step = column_tiles;
-        reduction->group_step = gemmepi__times(placed->rows, column_tiles);
+        reduction->group_step = gpi__times(placed->rows, column_tiles);
         return;
     }
     reduction->count = 1;
-    reduction->lines = gemmepi__times(row_tiles, shared ? items : 1);
+    reduction->lines = gpi__times(row_tiles, shared ? items : 1);
     if (o->kind == GEMMEPI_PER_COLUMN)
         reduction->count = reduction->line_step = params->units * o->members;
     else
-        reduction->lines = gemmepi__times(reduction->lines, column_tiles);
-    reduction->group_step = gemmepi__times(reduction->lines, reduction->line_step);
+        reduction->lines = gpi__times(reduction->lines, column_tiles);
+    reduction->group_step = gpi__times(reduction->lines, reduction->line_step);
 }
 
 /* Threads of a result: where its states lie side by side one for each 16, a block's at most; where results do one for each four, 16 at
    most, so that a warp reads whole sectors. */
-static gemmepi_status gemmepi__share_out_reduction(gemmepi__formula_reduction *reduction, int64_t *blocks) {
-    unsigned most = reduction->is_along_lines ? GEMMEPI__FORMULA_THREADS : 16;
+static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction, int64_t *blocks) {
+    unsigned most = reduction->is_along_lines ? GPI__FORMULA_THREADS : 16;
     int64_t each = reduction->is_along_lines ? 16 : 4;
-    int64_t results = gemmepi__times(reduction->groups, reduction->count), mine;
+    int64_t results = gpi__times(reduction->groups, reduction->count), mine;
     reduction->lanes = 1;
     while (reduction->lanes < most && each * (int64_t)reduction->lanes < reduction->lines)
         reduction->lanes *= 2;
-    mine = gemmepi__divide_up(results, GEMMEPI__FORMULA_THREADS / (int64_t)reduction->lanes);
+    mine = gpi__divide_up(results, GPI__FORMULA_THREADS / (int64_t)reduction->lanes);
     if (*blocks + mine > INT_MAX)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "reductions have more results than a grid has blocks for");
+        return gpi__fail(GEMMEPI_UNSUPPORTED, "reductions have more results than a grid has blocks for");
     reduction->first_block = (unsigned)*blocks;
     reduction->blocks = (unsigned)mine;
     *blocks += mine;
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__lay_out_reductions(const gemmepi__placed_formula *placed,
-                                                  gemmepi__formula_pass *pass) {
+static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed, gpi__formula_pass *pass) {
     int64_t blocks = 0, count;
     int i;
     for (i = 0; i < placed->formula->operand_count; i++) {
-        gemmepi__formula_reduction *reduction = &pass->reduce_params.reductions[i];
+        gpi__formula_reduction *reduction = &pass->reduce_params.reductions[i];
         gemmepi_status status;
         size_t bytes;
-        if (pass->roles[i] != GEMMEPI__ROLE_REDUCTION)
+        if (pass->roles[i] != GPI__ROLE_REDUCTION)
             continue;
-        gemmepi__lay_out_reduction(placed, i, &pass->params, reduction);
-        status = gemmepi__share_out_reduction(reduction, &blocks);
+        gpi__lay_out_reduction(placed, i, &pass->params, reduction);
+        status = gpi__share_out_reduction(reduction, &blocks);
         if (status)
             return status;
-        count = gemmepi__times(reduction->groups, reduction->group_step);
-        bytes =
-            gemmepi__bytes_for(count, gemmepi__state_size(placed->formula, &placed->formula->operands[i]));
+        count = gpi__times(reduction->groups, reduction->group_step);
+        bytes = gpi__bytes_for(count, gpi__state_size(placed->formula, &placed->formula->operands[i]));
         pass->state_offsets[i] = pass->state_bytes;
-        pass->state_bytes += gemmepi__round_up(bytes, 256);
+        pass->state_bytes += gpi__round_up(bytes, 256);
     }
     pass->finish.blocks = (unsigned)blocks;
-    pass->finish.threads_x = GEMMEPI__FORMULA_THREADS;
+    pass->finish.threads_x = GPI__FORMULA_THREADS;
     pass->finish.threads_y = 1;
     return GEMMEPI_OK;
 }
 
 /* Its bytes in memory, each read or written once. */
-static double gemmepi__formula_operand_bytes(const gemmepi__placed_formula *placed, int i) {
-    const gemmepi__formula *f = placed->formula;
-    const gemmepi__formula_operand *o = &f->operands[i];
-    const gemmepi__placed_operand *at = &placed->operands[i];
+static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int i) {
+    const gpi__formula *f = placed->formula;
+    const gpi__formula_operand *o = &f->operands[i];
+    const gpi__placed_operand *at = &placed->operands[i];
     double rows = (double)(at->row_period ? at->row_period : placed->rows);
-    double columns = (double)gemmepi__formula_units(placed) * o->members;
+    double columns = (double)gpi__formula_units(placed) * o->members;
     double count = o->kind == GEMMEPI_FULL         ? rows * columns
                    : o->kind == GEMMEPI_PER_ROW    ? rows
                    : o->kind == GEMMEPI_PER_COLUMN ? columns
@@ -187,115 +182,108 @@ static double gemmepi__formula_operand_bytes(const gemmepi__placed_formula *plac
         return 0;
     if (at->column_period && o->kind == GEMMEPI_FULL)
         count = rows * (double)at->column_period;
-    return count * (double)gemmepi__dtype((gemmepi_dtype)o->dtype)->size *
+    return count * (double)gpi__dtype((gemmepi_dtype)o->dtype)->size *
            (at->batch_stride ? (double)placed->items : 1) * (o->accumulate ? 2 : 1);
 }
 
-static double gemmepi__formula_bytes(const gemmepi__placed_formula *placed,
-                                     const gemmepi__formula_source *source) {
-    const gemmepi__formula *f = placed->formula;
+static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__formula_source *source) {
+    const gpi__formula *f = placed->formula;
     double v = (double)placed->rows * (double)placed->columns * (double)placed->items, bytes = 0;
     int i;
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
-        bytes += gemmepi__formula_operand_bytes(placed, i);
+    for (i = 0; i <= GPI__RESULT; i++)
+        bytes += gpi__formula_operand_bytes(placed, i);
     if (f->reads_value)
-        bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->dtype)->size *
+        bytes += v * (double)gpi__dtype((gemmepi_dtype)source->dtype)->size *
                  (source->parts > 1 ? source->parts : 1);
     if (f->reads_value && !source->applied)
-        bytes += v * (double)gemmepi__dtype((gemmepi_dtype)source->c)->size;
+        bytes += v * (double)gpi__dtype((gemmepi_dtype)source->c)->size;
     return bytes;
 }
 
 /* Long prologues and names are told from each other by a digest of 64 bits. */
-static gemmepi_status gemmepi__get_formula_kernel(gemmepi_context *context, const char *file,
-                                                  const char *entry, const gemmepi__text *prologue,
-                                                  gemmepi__launch *launch) {
-    gemmepi__name_kernel(launch, "%s_%016llx", entry,
-                         (unsigned long long)gemmepi__hash(prologue->data, prologue->length));
-    return gemmepi__get_waiting_kernel(context, file, prologue->data, entry, launch);
+static gemmepi_status gpi__get_formula_kernel(gemmepi_context *context, const char *file, const char *entry,
+                                              const gpi__text *prologue, gpi__launch *launch) {
+    gpi__name_kernel(launch, "%s_%016llx", entry,
+                     (unsigned long long)gpi__hash(prologue->data, prologue->length));
+    return gpi__get_waiting_kernel(context, file, prologue->data, entry, launch);
 }
 
 /* Both prologues, from the allocator, one at a time. */
-static gemmepi_status gemmepi__get_formula_kernels(gemmepi_context *context,
-                                                   const gemmepi__placed_formula *placed,
-                                                   const gemmepi__formula_source *source,
-                                                   gemmepi__formula_pass *pass) {
-    gemmepi__text counted = gemmepi__text_in(NULL, 0), text;
+static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const gpi__placed_formula *placed,
+                                               const gpi__formula_source *source, gpi__formula_pass *pass) {
+    gpi__text counted = gpi__text_in(NULL, 0), text;
     gemmepi_status status = GEMMEPI_OK;
     char *data;
-    gemmepi__formula_pass_prologue(&counted, placed, source);
-    gemmepi__formula_reduce_prologue(&counted, placed);
-    data = (char *)gemmepi__new(&context->allocator, counted.length + 1);
+    gpi__formula_pass_prologue(&counted, placed, source);
+    gpi__formula_reduce_prologue(&counted, placed);
+    data = (char *)gpi__new(&context->allocator, counted.length + 1);
     if (!data)
         return GEMMEPI_OUT_OF_MEMORY;
     if (pass->launch.blocks) {
-        text = gemmepi__text_in(data, counted.length + 1);
-        gemmepi__formula_pass_prologue(&text, placed, source);
-        status = gemmepi__get_formula_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text,
-                                             &pass->launch);
+        text = gpi__text_in(data, counted.length + 1);
+        gpi__formula_pass_prologue(&text, placed, source);
+        status =
+            gpi__get_formula_kernel(context, "formula_pass.cu", "gemmepi_formula_pass", &text, &pass->launch);
     }
     if (!status && pass->finish.blocks) {
-        text = gemmepi__text_in(data, counted.length + 1);
-        gemmepi__formula_reduce_prologue(&text, placed);
-        status = gemmepi__get_formula_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text,
-                                             &pass->finish);
+        text = gpi__text_in(data, counted.length + 1);
+        gpi__formula_reduce_prologue(&text, placed);
+        status = gpi__get_formula_kernel(context, "formula_reduce.cu", "gemmepi_formula_reduce", &text,
+                                         &pass->finish);
     }
-    gemmepi__delete(&context->allocator, data);
+    gpi__delete(&context->allocator, data);
     return status;
 }
 
 /* Nothing of placed and source is kept. Under the build lock, as all that finds kernels. */
-static gemmepi_status gemmepi__build_formula_pass(gemmepi_context *context,
-                                                  const gemmepi__placed_formula *placed,
-                                                  const gemmepi__formula_source *source,
-                                                  gemmepi__formula_pass *pass) {
+static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gpi__placed_formula *placed,
+                                              const gpi__formula_source *source, gpi__formula_pass *pass) {
     gemmepi_status status;
     int i;
     memset(pass, 0, sizeof *pass);
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
-        gemmepi__place_operand(placed, i, pass);
-    gemmepi__place_source(placed, source, &pass->params);
-    pass->runs_of = gemmepi__formula_run_length(placed->formula);
-    pass->aligned = gemmepi__formula_is_aligned(placed, source, pass->runs_of);
-    pass->bytes = gemmepi__formula_bytes(placed, source);
-    status = gemmepi__take_formula_strides(placed, pass);
+    for (i = 0; i <= GPI__RESULT; i++)
+        gpi__place_operand(placed, i, pass);
+    gpi__place_source(placed, source, &pass->params);
+    pass->runs_of = gpi__formula_run_length(placed->formula);
+    pass->aligned = gpi__formula_is_aligned(placed, source, pass->runs_of);
+    pass->bytes = gpi__formula_bytes(placed, source);
+    status = gpi__convert_formula_strides(placed, pass);
     if (!status)
-        status = gemmepi__shape_formula_pass(context, placed, pass->runs_of, pass);
+        status = gpi__shape_formula_pass(context, placed, pass->runs_of, pass);
     if (!status)
-        status = gemmepi__lay_out_reductions(placed, pass);
-    return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
+        status = gpi__lay_out_reductions(placed, pass);
+    return status ? status : gpi__get_formula_kernels(context, placed, source, pass);
 }
 
 /* The end of reductions over rows alone, whose states something else leaves: so many of each row. */
-static gemmepi_status gemmepi__build_reductions(gemmepi_context *context,
-                                                const gemmepi__placed_formula *placed,
-                                                const gemmepi__formula_source *source, unsigned states,
-                                                gemmepi__formula_pass *pass) {
+static gemmepi_status gpi__build_reductions(gemmepi_context *context, const gpi__placed_formula *placed,
+                                            const gpi__formula_source *source, unsigned states,
+                                            gpi__formula_pass *pass) {
     gemmepi_status status;
     int i;
     memset(pass, 0, sizeof *pass);
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
-        if (gemmepi__is_reduced(&placed->formula->operands[i]))
-            gemmepi__place_operand(placed, i, pass);
-    gemmepi__place_source(placed, source, &pass->params);
+    for (i = 0; i <= GPI__RESULT; i++)
+        if (gpi__is_reduced(&placed->formula->operands[i]))
+            gpi__place_operand(placed, i, pass);
+    gpi__place_source(placed, source, &pass->params);
     pass->params.row_tiles = 1;
     pass->params.column_tiles = states;
-    status = gemmepi__lay_out_reductions(placed, pass);
-    return status ? status : gemmepi__get_formula_kernels(context, placed, source, pass);
+    status = gpi__lay_out_reductions(placed, pass);
+    return status ? status : gpi__get_formula_kernels(context, placed, source, pass);
 }
 
 /* Microseconds. */
-static double gemmepi__formula_pass_microseconds(const gemmepi_context *context,
-                                                 const gemmepi__placed_formula *placed,
-                                                 const gemmepi__formula_source *source) {
-    double bytes = gemmepi__formula_bytes(placed, source), launches = GEMMEPI__ANOTHER_LAUNCH;
-    int i, run = gemmepi__formula_run_length(placed->formula);
+static double gpi__formula_pass_microseconds(const gemmepi_context *context,
+                                             const gpi__placed_formula *placed,
+                                             const gpi__formula_source *source) {
+    double bytes = gpi__formula_bytes(placed, source), launches = GPI__ANOTHER_LAUNCH;
+    int i, run = gpi__formula_run_length(placed->formula);
     for (i = 0; i < placed->formula->operand_count; i++)
-        if (gemmepi__is_reduced(&placed->formula->operands[i]))
-            launches = GEMMEPI__ANOTHER_LAUNCH + GEMMEPI__SUM_LAUNCH;
-    if (!gemmepi__formula_is_aligned(placed, source, run))
+        if (gpi__is_reduced(&placed->formula->operands[i]))
+            launches = GPI__ANOTHER_LAUNCH + GPI__SUM_LAUNCH;
+    if (!gpi__formula_is_aligned(placed, source, run))
         bytes *= 1.8; /* as the pass of compositions */
-    return launches + bytes / gemmepi__memory_rate(context);
+    return launches + bytes / gpi__memory_rate(context);
 }
 
 #endif

@@ -6,12 +6,12 @@
 #include "../formula/placed.h"
 #include "../kernels/params.h"
 
-#define GEMMEPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
-#define GEMMEPI__FORMULA_FEW_STEPS  4   /* rows that a thread takes */
-#define GEMMEPI__FORMULA_MOST_STEPS 16  /* with reductions over rows, so that fewer states are left */
+#define GPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
+#define GPI__FORMULA_FEW_STEPS  4   /* rows that a thread takes */
+#define GPI__FORMULA_MOST_STEPS 16  /* with reductions over rows, so that fewer states are left */
 
 /* Where v comes from. In elements of its type. */
-typedef struct gemmepi__formula_source {
+typedef struct gpi__formula_source {
     int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
     int64_t ld, batch_stride;
     int parts;    /* in which it lies, to be added up; 0 is 1 */
@@ -25,10 +25,10 @@ typedef struct gemmepi__formula_source {
     int64_t scale_a_stride, scale_b_stride;
     int invariant;     /* rows' bits must not depend on how many there are: BATCH_INVARIANT */
     int64_t alignment; /* bytes: of all pointers to matrices and to what is PER_COLUMN */
-} gemmepi__formula_source;
+} gpi__formula_source;
 
 /* What a run of it is given. */
-typedef struct gemmepi__formula_run {
+typedef struct gpi__formula_run {
     const void *value, *c;
     double alpha, beta;
     const double *device_alpha, *device_beta; /* instead, where not NULL */
@@ -38,56 +38,56 @@ typedef struct gemmepi__formula_run {
     void *const *amax;          /* by place, or NULL; set to 0 here */
     const float *scale_a, *scale_b, *scale_c;
     void *states; /* workspace of pass.state_bytes */
-} gemmepi__formula_run;
+} gpi__formula_run;
 
-enum { GEMMEPI__ROLE_NONE, GEMMEPI__ROLE_NUMBER, GEMMEPI__ROLE_POINTER, GEMMEPI__ROLE_REDUCTION };
+enum { GPI__ROLE_NONE, GPI__ROLE_NUMBER, GPI__ROLE_POINTER, GPI__ROLE_REDUCTION };
 
-typedef struct gemmepi__formula_pass {
-    gemmepi__launch launch, finish;               /* either may be nothing */
-    gemmepi__formula_pass_params params;          /* all but pointers and scalars */
-    gemmepi__formula_reduce_params reduce_params; /* likewise */
-    gemmepi__formula_strides strides;             /* where is_strided */
+typedef struct gpi__formula_pass {
+    gpi__launch launch, finish;               /* either may be nothing */
+    gpi__formula_pass_params params;          /* all but pointers and scalars */
+    gpi__formula_reduce_params reduce_params; /* likewise */
+    gpi__formula_strides strides;             /* where is_strided */
     int is_strided;
     int used_count;
-    uint8_t used[GEMMEPI__FORMULA_PLACES]; /* places that have pointers or numbers, each once */
-    uint8_t roles[GEMMEPI__FORMULA_PLACES], scaled[GEMMEPI__FORMULA_PLACES];
-    uint8_t amax[GEMMEPI__FORMULA_PLACES]; /* bytes; 0: none */
-    size_t state_offsets[GEMMEPI__FORMULA_PLACES];
+    uint8_t used[GPI__FORMULA_PLACES]; /* places that have pointers or numbers, each once */
+    uint8_t roles[GPI__FORMULA_PLACES], scaled[GPI__FORMULA_PLACES];
+    uint8_t amax[GPI__FORMULA_PLACES]; /* bytes; 0: none */
+    size_t state_offsets[GPI__FORMULA_PLACES];
     size_t state_bytes;   /* of workspace */
     int runs_of, aligned; /* for explain: units that a thread takes at once */
     double bytes;         /* moved */
-} gemmepi__formula_pass;
+} gpi__formula_pass;
 
 /* >>extents */
 
 /* Columns of the wider of a formula's widths, and units of a row. */
-static int64_t gemmepi__formula_columns(const gemmepi__placed_formula *placed) {
-    return placed->formula->has_halves && placed->formula->n_width == GEMMEPI__NARROW ? 2 * placed->columns
-                                                                                      : placed->columns;
+static int64_t gpi__formula_columns(const gpi__placed_formula *placed) {
+    return placed->formula->has_halves && placed->formula->n_width == GPI__NARROW ? 2 * placed->columns
+                                                                                  : placed->columns;
 }
 
-static int64_t gemmepi__formula_units(const gemmepi__placed_formula *placed) {
-    int64_t columns = gemmepi__formula_columns(placed);
+static int64_t gpi__formula_units(const gpi__placed_formula *placed) {
+    int64_t columns = gpi__formula_columns(placed);
     return placed->formula->has_halves ? columns / 2 : columns;
 }
 
-static int gemmepi__is_reduced(const gemmepi__formula_operand *operand) {
+static int gpi__is_reduced(const gpi__formula_operand *operand) {
     return operand->output && operand->used && operand->reduction;
 }
 
-static gemmepi__reduction_op gemmepi__op_of(const gemmepi__formula_operand *operand) {
-    return gemmepi__reductions[operand->reduction].op;
+static gpi__reduction_op gpi__op_of(const gpi__formula_operand *operand) {
+    return gpi__reductions[operand->reduction].op;
 }
 
 /* Bytes of a state, as formula_reduce.cuh has it. */
-static size_t gemmepi__state_size(const gemmepi__formula *formula, const gemmepi__formula_operand *operand) {
+static size_t gpi__state_size(const gpi__formula *formula, const gpi__formula_operand *operand) {
     size_t number = formula->accumulator == GEMMEPI_F64 ? 8 : 4;
-    switch (gemmepi__op_of(operand)) {
-    case GEMMEPI__REDUCE_SUM:
+    switch (gpi__op_of(operand)) {
+    case GPI__REDUCE_SUM:
         return 8;
-    case GEMMEPI__REDUCE_LOGSUMEXP:
+    case GPI__REDUCE_LOGSUMEXP:
         return 2 * number;
-    case GEMMEPI__REDUCE_ARGMAX:
+    case GPI__REDUCE_ARGMAX:
         return number + 8;
     default:
         return number;
@@ -96,28 +96,28 @@ static size_t gemmepi__state_size(const gemmepi__formula *formula, const gemmepi
 
 /* >>any strides */
 
-static int gemmepi__is_stepped(const gemmepi__placed_formula *placed, int i) {
-    const gemmepi__formula_operand *o = &placed->formula->operands[i];
-    return placed->strides && o->used && o->kind >= GEMMEPI_PER_COLUMN && !gemmepi__is_reduced(o) &&
+static int gpi__is_stepped(const gpi__placed_formula *placed, int i) {
+    const gpi__formula_operand *o = &placed->formula->operands[i];
+    return placed->strides && o->used && o->kind >= GEMMEPI_PER_COLUMN && !gpi__is_reduced(o) &&
            placed->strides->operands[i].column != 1;
 }
 
 /* Bits of the places whose columns are not side by side. */
-static uint64_t gemmepi__stepped_places(const gemmepi__placed_formula *placed) {
+static uint64_t gpi__stepped_places(const gpi__placed_formula *placed) {
     uint64_t stepped = 0;
     int i;
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
-        stepped |= (uint64_t)gemmepi__is_stepped(placed, i) << i;
+    for (i = 0; i <= GPI__RESULT; i++)
+        stepped |= (uint64_t)gpi__is_stepped(placed, i) << i;
     return stepped;
 }
 
 /* Whether the kernel for rows of ld and items of one stride does not do. */
-static int gemmepi__is_strided(const gemmepi__placed_formula *placed) {
-    return placed->strides && (placed->strides->axes > 1 || gemmepi__stepped_places(placed));
+static int gpi__is_strided(const gpi__placed_formula *placed) {
+    return placed->strides && (placed->strides->axes > 1 || gpi__stepped_places(placed));
 }
 
 /* From one row of an operand to the next, as the kernel has it. */
-static int64_t gemmepi__step_of_rows(const gemmepi__placed_formula *placed, int i) {
+static int64_t gpi__step_of_rows(const gpi__placed_formula *placed, int i) {
     int kind = placed->formula->operands[i].kind;
     if (placed->strides)
         return placed->strides->operands[i].row;
@@ -125,7 +125,7 @@ static int64_t gemmepi__step_of_rows(const gemmepi__placed_formula *placed, int 
 }
 
 /* Steps of all axes of items or-ed: a multiple of a power of two where all of them are. */
-static int64_t gemmepi__any_step_of_items(const gemmepi__placed_formula *placed, int i) {
+static int64_t gpi__any_step_of_items(const gpi__placed_formula *placed, int i) {
     int64_t steps = 0;
     int d;
     if (!placed->strides)
@@ -135,28 +135,28 @@ static int64_t gemmepi__any_step_of_items(const gemmepi__placed_formula *placed,
     return steps;
 }
 
-static int64_t gemmepi__innermost_step(const gemmepi__placed_formula *placed, int i) {
+static int64_t gpi__innermost_step(const gpi__placed_formula *placed, int i) {
     if (!placed->strides)
         return placed->operands[i].batch_stride;
     return placed->strides->axes ? placed->strides->operands[i].items[placed->strides->axes - 1] : 0;
 }
 
-static gemmepi_status gemmepi__take_formula_strides(const gemmepi__placed_formula *placed,
-                                                    gemmepi__formula_pass *pass) {
-    const gemmepi__any_strides *from = placed->strides;
+static gemmepi_status gpi__convert_formula_strides(const gpi__placed_formula *placed,
+                                                   gpi__formula_pass *pass) {
+    const gpi__any_strides *from = placed->strides;
     int axes = from ? (int)from->axes : 0, i, d;
-    pass->is_strided = gemmepi__is_strided(placed);
+    pass->is_strided = gpi__is_strided(placed);
     if (!pass->is_strided)
         return GEMMEPI_OK;
-    if (axes > GEMMEPI__FORMULA_OUTER_AXES + 1)
-        return gemmepi__fail(
+    if (axes > GPI__FORMULA_OUTER_AXES + 1)
+        return gpi__fail(
             GEMMEPI_UNSUPPORTED,
             "of the axes before the last two %d do not merge with others; formulas on a GPU take up to %d "
             "of those: make the tensors dense, or of fewer axes",
-            axes, GEMMEPI__FORMULA_OUTER_AXES + 1);
-    for (d = 0; d < GEMMEPI__FORMULA_OUTER_AXES; d++)
+            axes, GPI__FORMULA_OUTER_AXES + 1);
+    for (d = 0; d < GPI__FORMULA_OUTER_AXES; d++)
         pass->strides.extents[d] = d < axes ? from->extents[axes - 1 - d] : 1;
-    for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    for (i = 0; i <= GPI__RESULT; i++) {
         pass->strides.steps[i].column = from->operands[i].column;
         for (d = 1; d < axes; d++)
             pass->strides.steps[i].items[d - 1] = from->operands[i].items[axes - 1 - d];
@@ -167,63 +167,61 @@ static gemmepi_status gemmepi__take_formula_strides(const gemmepi__placed_formul
 /* >>how a kernel takes it */
 
 /* Units that a thread takes at once: eight, or four where a unit has much of its own, for which there are registers. */
-static int gemmepi__formula_run_length(const gemmepi__formula *formula) {
+static int gpi__formula_run_length(const gpi__formula *formula) {
     int i, numbers = formula->reads_value ? 1 : 0;
     if (formula->accumulator == GEMMEPI_F64 || formula->node_count > 96)
         return 4;
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
+    for (i = 0; i <= GPI__RESULT; i++)
         if (formula->operands[i].used && formula->operands[i].kind >= GEMMEPI_PER_COLUMN)
-            numbers += gemmepi__is_reduced(&formula->operands[i]) ? 3 : 1;
+            numbers += gpi__is_reduced(&formula->operands[i]) ? 3 : 1;
     return numbers * (formula->has_halves ? 2 : 1) <= 8 ? 8 : 4;
 }
 
-static int gemmepi__formula_line_is_aligned(const gemmepi__formula_source *source, int dtype, int run,
-                                            const gemmepi__kernel_matrix *line) {
-    int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)dtype)->size,
-            unit = size * run < 16 ? size * run : 16;
+static int gpi__formula_line_is_aligned(const gpi__formula_source *source, int dtype, int run,
+                                        const gpi__kernel_matrix *line) {
+    int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)dtype)->size, unit = size * run < 16 ? size * run : 16;
     return source->alignment % unit == 0 && line->ld * size % unit == 0 && line->stride * size % unit == 0;
 }
 
 /* Whether members of a unit begin at whole runs. */
-static int gemmepi__members_are_aligned(const gemmepi__placed_formula *placed, int run) {
-    const gemmepi__formula *f = placed->formula;
-    if (!f->has_halves || f->mode == GEMMEPI__EVEN_ODD)
+static int gpi__members_are_aligned(const gpi__placed_formula *placed, int run) {
+    const gpi__formula *f = placed->formula;
+    if (!f->has_halves || f->mode == GPI__EVEN_ODD)
         return 1;
-    return (f->group ? f->group / 2 : gemmepi__formula_units(placed)) % run == 0;
+    return (f->group ? f->group / 2 : gpi__formula_units(placed)) % run == 0;
 }
 
 /* Whether all runs that exist whole may be moved whole. */
-static int gemmepi__formula_is_aligned(const gemmepi__placed_formula *placed,
-                                       const gemmepi__formula_source *source, int run) {
-    const gemmepi__formula *f = placed->formula;
+static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi__formula_source *source,
+                                   int run) {
+    const gpi__formula *f = placed->formula;
     int64_t several = placed->items > 1;
-    gemmepi__kernel_matrix line;
+    gpi__kernel_matrix line;
     int i;
     line.data = NULL;
-    if (!gemmepi__members_are_aligned(placed, run))
+    if (!gpi__members_are_aligned(placed, run))
         return 0;
-    for (i = 0; i <= GEMMEPI__RESULT; i++) {
-        const gemmepi__placed_operand *operand = &placed->operands[i];
+    for (i = 0; i <= GPI__RESULT; i++) {
+        const gpi__placed_operand *operand = &placed->operands[i];
         if (!f->operands[i].used || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
-            gemmepi__is_reduced(&f->operands[i]) || gemmepi__is_stepped(placed, i))
+            gpi__is_reduced(&f->operands[i]) || gpi__is_stepped(placed, i))
             continue;
-        line.ld =
-            f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? gemmepi__step_of_rows(placed, i) : 0;
-        line.stride = several * gemmepi__any_step_of_items(placed, i);
+        line.ld = f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? gpi__step_of_rows(placed, i) : 0;
+        line.stride = several * gpi__any_step_of_items(placed, i);
         if (operand->column_period % run ||
-            !gemmepi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
+            !gpi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
             return 0;
     }
     line.ld = placed->rows > 1 ? source->ld : 0;
     line.stride = several * source->batch_stride;
     if (f->reads_value && source->dtype &&
-        (!gemmepi__formula_line_is_aligned(source, source->dtype, run, &line) ||
+        (!gpi__formula_line_is_aligned(source, source->dtype, run, &line) ||
          (source->parts > 1 && source->part % run)))
         return 0;
     line.ld = placed->rows > 1 ? source->c_ld : 0;
     line.stride = several * source->c_stride;
     return !f->reads_value || !source->c || source->applied ||
-           gemmepi__formula_line_is_aligned(source, source->c, run, &line);
+           gpi__formula_line_is_aligned(source, source->c, run, &line);
 }
 
 #endif

@@ -4,14 +4,14 @@
 
 #include "../problem/overlap.h"
 
-typedef struct gemmepi__reach_of {
-    gemmepi__layout layout;
+typedef struct gpi__reach_of {
+    gpi__layout layout;
     int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
-} gemmepi__reach_of;
+} gpi__reach_of;
 
 /* offset: bytes from the pointer to the element of index 0. */
-static gemmepi__reach_of gemmepi__reach_of_layout(const gemmepi__layout *layout, int64_t offset) {
-    gemmepi__reach_of reach;
+static gpi__reach_of gpi__reach_of_layout(const gpi__layout *layout, int64_t offset) {
+    gpi__reach_of reach;
     int d;
     reach.layout = *layout;
     reach.low = offset;

@@ -4,49 +4,49 @@
 
 #include "loop.h"
 
-#define GEMMEPI__SUM_AT_ONCE 4 /* sum.cu: rows or vectors that a thread has under way; with 8 it is slower */
-#define GEMMEPI__SUM_WAVES   8 /* blocks for each multiprocessor, where there is enough to add up */
-#define GEMMEPI__SUM_LANES \
+#define GPI__SUM_AT_ONCE 4 /* sum.cu: rows or vectors that a thread has under way; with 8 it is slower */
+#define GPI__SUM_WAVES   8 /* blocks for each multiprocessor, where there is enough to add up */
+#define GPI__SUM_LANES \
     32 /* threads of a block along the sums that are made, where the innermost axis is kept */
 
 /* A sum goes through one launch, or two with partial sums in workspace between them. */
-typedef struct gemmepi__sum_step {
-    gemmepi__launch launch;
-    gemmepi__nest nest;
+typedef struct gpi__sum_step {
+    gpi__launch launch;
+    gpi__nest nest;
     int output;  /* the tensor that is made */
     int is_kept; /* the innermost axis is one of the sums', not of what is added up */
-    gemmepi__sum_params params;
-} gemmepi__sum_step;
+    gpi__sum_params params;
+} gpi__sum_step;
 
-typedef struct gemmepi__axis_sum {
-    gemmepi__sum_step first, second; /* second: no function where the first one ends in the output */
+typedef struct gpi__axis_sum {
+    gpi__sum_step first, second; /* second: no function where the first one ends in the output */
     size_t partial_bytes;
-} gemmepi__axis_sum;
+} gpi__axis_sum;
 
 /* The kept or the summed axes of a nest, in its order. */
-static void gemmepi__take_axes(const gemmepi__nest *nest, int summed, gemmepi__axes *axes) {
+static void gpi__convert_axes(const gpi__nest *nest, int summed, gpi__axes *axes) {
     int d, t;
     for (d = 0; d < nest->rank; d++) {
         if (nest->summed[d] != summed)
             continue;
         axes->extent[axes->rank] = nest->extent[d];
-        for (t = 0; t < GEMMEPI__PARAMS_TENSORS; t++)
+        for (t = 0; t < GPI__PARAMS_TENSORS; t++)
             axes->stride[t][axes->rank] = nest->stride[t][d];
         axes->rank++;
     }
 }
 
 /* Whether all inputs can be read in vectors along the innermost axis. */
-static int gemmepi__sums_vectors(const gemmepi__task *task, const gemmepi__nest *nest, int vector) {
+static int gpi__sums_vectors(const gpi__task *task, const gpi__nest *nest, int vector) {
     int t;
-    for (t = 0; t < GEMMEPI__OUT_Y; t++)
-        if (gemmepi__nest_has(nest, t) && nest->stride[t][0] != 0 &&
-            !gemmepi__vectors_are_aligned(task, nest, t, 0, vector))
+    for (t = 0; t < GPI__OUT_Y; t++)
+        if (gpi__nest_has(nest, t) && nest->stride[t][0] != 0 &&
+            !gpi__vectors_are_aligned(task, nest, t, 0, vector))
             return 0;
     return vector > 1;
 }
 
-static unsigned gemmepi__power_of_two(int64_t at_least, unsigned most) {
+static unsigned gpi__power_of_two(int64_t at_least, unsigned most) {
     unsigned power = 1;
     while (power < most && power < at_least)
         power *= 2;
@@ -54,172 +54,167 @@ static unsigned gemmepi__power_of_two(int64_t at_least, unsigned most) {
 }
 
 /* Threads that add up `lines` of one sum: part of a warp with eight lines each, or whole warps with 32. */
-static unsigned gemmepi__lanes_of_line(int64_t lines) {
+static unsigned gpi__lanes_of_line(int64_t lines) {
     if (lines <= 32 * 32)
-        return gemmepi__power_of_two(gemmepi__divide_up(lines, 8), 32);
-    return gemmepi__power_of_two(gemmepi__divide_up(lines, 32), GEMMEPI__ELEMENT_THREADS);
+        return gpi__power_of_two(gpi__divide_up(lines, 8), 32);
+    return gpi__power_of_two(gpi__divide_up(lines, 32), GPI__ELEMENT_THREADS);
 }
 
 /* How the launch goes about it: blocks for the sums times `parts` of what is added up. */
-static gemmepi_status gemmepi__divide_sum(gemmepi__sum_step *step, int wide, int64_t blocks_wanted,
-                                          int64_t *parts) {
-    gemmepi__sum_params *params = &step->params;
-    int64_t innermost = gemmepi__divide_up(step->nest.extent[0], wide), lines, least, blocks;
-    params->kept_count = gemmepi__nest_count(&step->nest, 0);
-    params->summed_count = gemmepi__nest_count(&step->nest, 1);
+static gemmepi_status gpi__divide_sum(gpi__sum_step *step, int wide, int64_t blocks_wanted, int64_t *parts) {
+    gpi__sum_params *params = &step->params;
+    int64_t innermost = gpi__divide_up(step->nest.extent[0], wide), lines, least, blocks;
+    params->kept_count = gpi__nest_count(&step->nest, 0);
+    params->summed_count = gpi__nest_count(&step->nest, 1);
     if (step->is_kept) {
-        lines = gemmepi__times(params->kept_count / step->nest.extent[0], innermost);
-        step->launch.threads_x = gemmepi__power_of_two(lines, GEMMEPI__SUM_LANES);
-        step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
-        blocks = gemmepi__divide_up(lines, step->launch.threads_x);
+        lines = gpi__times(params->kept_count / step->nest.extent[0], innermost);
+        step->launch.threads_x = gpi__power_of_two(lines, GPI__SUM_LANES);
+        step->launch.threads_y = GPI__ELEMENT_THREADS / step->launch.threads_x;
+        blocks = gpi__divide_up(lines, step->launch.threads_x);
         least = 16 * (int64_t)step->launch.threads_y;
     } else {
         params->summed_count =
-            step->nest.extent[0] ? gemmepi__times(params->summed_count / step->nest.extent[0], innermost) : 0;
-        step->launch.threads_x = gemmepi__lanes_of_line(params->summed_count);
-        step->launch.threads_y = GEMMEPI__ELEMENT_THREADS / step->launch.threads_x;
-        blocks = gemmepi__divide_up(params->kept_count, step->launch.threads_y);
+            step->nest.extent[0] ? gpi__times(params->summed_count / step->nest.extent[0], innermost) : 0;
+        step->launch.threads_x = gpi__lanes_of_line(params->summed_count);
+        step->launch.threads_y = GPI__ELEMENT_THREADS / step->launch.threads_x;
+        blocks = gpi__divide_up(params->kept_count, step->launch.threads_y);
         least = 16 * (int64_t)step->launch.threads_x;
     }
-    *parts = gemmepi__divide_up(blocks_wanted, blocks);
-    if (*parts > gemmepi__divide_up(params->summed_count, least))
-        *parts = gemmepi__divide_up(params->summed_count, least);
+    *parts = gpi__divide_up(blocks_wanted, blocks);
+    if (*parts > gpi__divide_up(params->summed_count, least))
+        *parts = gpi__divide_up(params->summed_count, least);
     if (*parts < 1)
         *parts = 1;
-    params->part_count = gemmepi__divide_up(params->summed_count, *parts);
+    params->part_count = gpi__divide_up(params->summed_count, *parts);
     if (params->part_count)
-        *parts = gemmepi__divide_up(params->summed_count, params->part_count);
+        *parts = gpi__divide_up(params->summed_count, params->part_count);
     params->kept_blocks = (unsigned)blocks;
-    blocks = blocks > INT_MAX ? -1 : gemmepi__offset(blocks, *parts, 0);
+    blocks = blocks > INT_MAX ? -1 : gpi__offset(blocks, *parts, 0);
     if (blocks <= 0 || blocks > INT_MAX)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "a sum has more tiles than a grid has blocks");
+        return gpi__fail(GEMMEPI_UNSUPPORTED, "a sum has more tiles than a grid has blocks");
     step->launch.blocks = (unsigned)blocks;
     return GEMMEPI_OK;
 }
 
 /* step->nest and output are set. blocks_wanted 0: no partial sums. */
-static gemmepi_status gemmepi__describe_sum(const gemmepi__task *task, int operation, int64_t blocks_wanted,
-                                            gemmepi__sum_step *step, int64_t *parts, gemmepi__text *defines) {
-    const gemmepi__nest *nest = &step->nest;
-    int largest = gemmepi__largest_size(nest, GEMMEPI__INPUTS), vector = gemmepi__vector_of(largest);
-    int vectors = gemmepi__sums_vectors(task, nest, vector), repeats = 0, of = 0, t;
+static gemmepi_status gpi__describe_sum(const gpi__task *task, int operation, int64_t blocks_wanted,
+                                        gpi__sum_step *step, int64_t *parts, gpi__text *defines) {
+    const gpi__nest *nest = &step->nest;
+    int largest = gpi__largest_size(nest, GPI__INPUTS), vector = gpi__vector_of(largest);
+    int vectors = gpi__sums_vectors(task, nest, vector), repeats = 0, of = 0, t;
     gemmepi_status status;
     step->is_kept = !nest->summed[0];
-    for (t = GEMMEPI__OUT_Y - 1; t >= 0; t--) {
-        if (!gemmepi__nest_has(nest, t))
+    for (t = GPI__OUT_Y - 1; t >= 0; t--) {
+        if (!gpi__nest_has(nest, t))
             continue;
         of = nest->dtype[t];
         if (nest->stride[t][0] == 0)
             repeats |= 1 << t;
     }
-    gemmepi__take_axes(nest, 0, &step->params.kept);
-    gemmepi__take_axes(nest, 1, &step->params.summed);
-    status = gemmepi__divide_sum(step, vectors ? vector : 1, blocks_wanted, parts);
-    gemmepi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0,
-                              of);
-    gemmepi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
-    gemmepi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n",
-                    gemmepi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
-    gemmepi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n",
-                    *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
-    gemmepi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
-    gemmepi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
-    gemmepi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GEMMEPI__SUM_AT_ONCE);
-    gemmepi__append(defines, "#define GEMMEPI_KEPT %d\n", step->is_kept);
-    gemmepi__append(defines, "#define GEMMEPI_ONE_AXIS %d\n", step->params.summed.rank <= 1);
+    gpi__convert_axes(nest, 0, &step->params.kept);
+    gpi__convert_axes(nest, 1, &step->params.summed);
+    status = gpi__divide_sum(step, vectors ? vector : 1, blocks_wanted, parts);
+    gpi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0, of);
+    gpi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
+    gpi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n",
+                gpi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
+    gpi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n",
+                *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
+    gpi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
+    gpi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
+    gpi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GPI__SUM_AT_ONCE);
+    gpi__append(defines, "#define GEMMEPI_KEPT %d\n", step->is_kept);
+    gpi__append(defines, "#define GEMMEPI_ONE_AXIS %d\n", step->params.summed.rank <= 1);
     return status;
 }
 
-static gemmepi_status gemmepi__build_sum_step(gemmepi_context *context, const gemmepi__task *task,
-                                              int operation, int64_t blocks_wanted, gemmepi__sum_step *step,
-                                              int64_t *parts) {
+static gemmepi_status gpi__build_sum_step(gemmepi_context *context, const gpi__task *task, int operation,
+                                          int64_t blocks_wanted, gpi__sum_step *step, int64_t *parts) {
     char prologue[1024];
-    gemmepi__text defines = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi_status status = gemmepi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    gemmepi_status status = gpi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
     if (status)
         return status;
-    gemmepi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
-                            gemmepi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
-    return gemmepi__get_kernel(context, "sum.cu", prologue,
-                               step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
+    gpi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
+                        gpi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
+    return gpi__get_kernel(context, "sum.cu", prologue,
+                           step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
 }
 
 /* Partial sums [parts][sums] in F64 into the output: its axes again, and one of the parts. */
-static void gemmepi__nest_of_partials(const gemmepi__sum_step *first, int64_t parts,
-                                      gemmepi__sum_step *second) {
-    const gemmepi__nest *from = &first->nest;
-    gemmepi__nest *nest = &second->nest;
+static void gpi__nest_of_partials(const gpi__sum_step *first, int64_t parts, gpi__sum_step *second) {
+    const gpi__nest *from = &first->nest;
+    gpi__nest *nest = &second->nest;
     int64_t dense = 1;
     int d;
-    second->output = GEMMEPI__OUT_Y;
-    nest->used = GEMMEPI__BIT_A | GEMMEPI__BIT_Y;
-    nest->dtype[GEMMEPI__IN_A] = GEMMEPI_F64;
-    nest->dtype[GEMMEPI__OUT_Y] = from->dtype[first->output];
-    nest->pointer[GEMMEPI__IN_A] = GEMMEPI__IN_A;
-    nest->pointer[GEMMEPI__OUT_Y] = GEMMEPI__OUT_Y;
+    second->output = GPI__OUT_Y;
+    nest->used = GPI__BIT_A | GPI__BIT_Y;
+    nest->dtype[GPI__IN_A] = GEMMEPI_F64;
+    nest->dtype[GPI__OUT_Y] = from->dtype[first->output];
+    nest->pointer[GPI__IN_A] = GPI__IN_A;
+    nest->pointer[GPI__OUT_Y] = GPI__OUT_Y;
     for (d = 0; d < from->rank; d++) {
         if (from->summed[d])
             continue;
         nest->extent[nest->rank] = from->extent[d];
-        nest->stride[GEMMEPI__IN_A][nest->rank] = dense;
-        nest->stride[GEMMEPI__OUT_Y][nest->rank++] = from->stride[first->output][d];
+        nest->stride[GPI__IN_A][nest->rank] = dense;
+        nest->stride[GPI__OUT_Y][nest->rank++] = from->stride[first->output][d];
         dense *= from->extent[d];
     }
     nest->extent[nest->rank] = parts;
     nest->summed[nest->rank] = 1;
-    nest->stride[GEMMEPI__IN_A][nest->rank++] = dense;
-    gemmepi__simplify_nest(nest, 1);
+    nest->stride[GPI__IN_A][nest->rank++] = dense;
+    gpi__simplify_nest(nest, 1);
 }
 
-static gemmepi_status gemmepi__build_axis_sum(gemmepi_context *context, const gemmepi__task *task, int output,
-                                              gemmepi__axis_sum *sum) {
-    int64_t wanted = (int64_t)GEMMEPI__SUM_WAVES * context->multiprocessors, parts = 1, unused;
+static gemmepi_status gpi__build_axis_sum(gemmepi_context *context, const gpi__task *task, int output,
+                                          gpi__axis_sum *sum) {
+    int64_t wanted = (int64_t)GPI__SUM_WAVES * context->multiprocessors, parts = 1, unused;
     gemmepi_status status;
     /* that the partial sums are F64 is known once there are some: a first look tells */
     char unread[1024];
-    gemmepi__text defines = gemmepi__text_in(unread, sizeof unread);
-    gemmepi__sum_step look;
+    gpi__text defines = gpi__text_in(unread, sizeof unread);
+    gpi__sum_step look;
     memset(&look, 0, sizeof look);
-    gemmepi__take_nest(task, GEMMEPI__BIT(output), &look.nest);
+    gpi__convert_nest(task, GPI__BIT(output), &look.nest);
     look.output = output;
     sum->first.nest = look.nest;
     sum->first.output = output;
-    status = gemmepi__describe_sum(task, task->operation, wanted, &look, &parts, &defines);
+    status = gpi__describe_sum(task, task->operation, wanted, &look, &parts, &defines);
     if (status)
         return status;
     if (parts > 1) {
-        gemmepi__nest_of_partials(&look, parts, &sum->second);
+        gpi__nest_of_partials(&look, parts, &sum->second);
         sum->first.nest.dtype[output] = GEMMEPI_F64;
-        sum->partial_bytes =
-            gemmepi__bytes_for(gemmepi__times(parts, look.params.kept_count), sizeof(double));
-        status = gemmepi__build_sum_step(context, task, GEMMEPI_OP_BIAS_GRAD, 0, &sum->second, &unused);
+        sum->partial_bytes = gpi__bytes_for(gpi__times(parts, look.params.kept_count), sizeof(double));
+        status = gpi__build_sum_step(context, task, GEMMEPI_OP_BIAS_GRAD, 0, &sum->second, &unused);
     }
     if (!status)
-        status = gemmepi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first,
-                                         &parts);
+        status =
+            gpi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first, &parts);
     return status;
 }
 
 /* partials: workspace of partial_bytes */
-static gemmepi_status gemmepi__run_axis_sum(const gemmepi_context *context, const gemmepi__axis_sum *sum,
-                                            const gemmepi__operation_params *operation, void *const *pointers,
-                                            void *partials, gemmepi_stream stream) {
+static gemmepi_status gpi__run_axis_sum(const gemmepi_context *context, const gpi__axis_sum *sum,
+                                        const gpi__operation_params *operation, void *const *pointers,
+                                        void *partials, gemmepi_stream stream) {
     static const char what[] = "a sum over axes";
-    gemmepi__sum_params params = sum->first.params;
+    gpi__sum_params params = sum->first.params;
     void *out = (char *)pointers[sum->first.nest.pointer[sum->first.output]] +
                 sum->first.nest.offset[sum->first.output];
     gemmepi_status status;
     params.operation = *operation;
-    gemmepi__fill_pointers(&sum->first.nest, pointers, params.data);
+    gpi__fill_pointers(&sum->first.nest, pointers, params.data);
     params.data[sum->first.output] = sum->second.launch.function ? partials : out;
-    status = gemmepi__launch_kernel(context, &sum->first.launch, &params, what, stream);
+    status = gpi__launch_kernel(context, &sum->first.launch, &params, what, stream);
     if (status || !sum->second.launch.function)
         return status;
     params = sum->second.params;
     params.operation = *operation;
-    params.data[GEMMEPI__IN_A] = partials;
-    params.data[GEMMEPI__OUT_Y] = (char *)out + sum->second.nest.offset[GEMMEPI__OUT_Y];
-    return gemmepi__launch_kernel(context, &sum->second.launch, &params, what, stream);
+    params.data[GPI__IN_A] = partials;
+    params.data[GPI__OUT_Y] = (char *)out + sum->second.nest.offset[GPI__OUT_Y];
+    return gpi__launch_kernel(context, &sum->second.launch, &params, what, stream);
 }
 
 #endif

@@ -4,94 +4,92 @@
 
 #include "print.h"
 
-enum { GEMMEPI__OF_VALUE = GEMMEPI__RESULT + 1, GEMMEPI__DERIVED_NAMES = 2 * GEMMEPI__FORMULA_OPERANDS + 2 };
+enum { GPI__OF_VALUE = GPI__RESULT + 1, GPI__DERIVED_NAMES = 2 * GPI__FORMULA_OPERANDS + 2 };
 
 /* What has come together for a node: an expression as wide as what reads the node, which `width` tells where the expression itself does
    not change along columns. node -1: nothing yet. */
-typedef struct gemmepi__adjoint {
+typedef struct gpi__adjoint {
     int16_t node, width;
-} gemmepi__adjoint;
+} gpi__adjoint;
 
-typedef struct gemmepi__derivation {
-    gemmepi__formula_desc desc;
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]; /* the caller's, with their tensors' dtypes */
-    gemmepi__graph graph;
-    gemmepi__parser parser;
-    gemmepi__printer printer;
+typedef struct gpi__derivation {
+    gpi__formula_desc desc;
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS]; /* the caller's, with their tensors' dtypes */
+    gpi__graph graph;
+    gpi__parser parser;
+    gpi__printer printer;
     int given; /* nodes of the formula itself */
     int wrt_count;
-    int16_t wrt[GEMMEPI__FORMULA_OPERANDS + 1]; /* operands, or OF_VALUE */
-    uint8_t readable[GEMMEPI__OF_VALUE + 1];    /* by desc.saved */
-    uint8_t depends[GEMMEPI__GRAPH_NODES];      /* on what is in wrt */
-    gemmepi__adjoint adjoints[GEMMEPI__GRAPH_NODES];
+    int16_t wrt[GPI__FORMULA_OPERANDS + 1]; /* operands, or OF_VALUE */
+    uint8_t readable[GPI__OF_VALUE + 1];    /* by desc.saved */
+    uint8_t depends[GPI__GRAPH_NODES];      /* on what is in wrt */
+    gpi__adjoint adjoints[GPI__GRAPH_NODES];
     int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
-} gemmepi__derivation;
+} gpi__derivation;
 
 /* >>what is asked for */
 
-static const char *gemmepi__name_in(const gemmepi__derivation *d, int which) {
-    if (which == GEMMEPI__OF_VALUE)
-        return gemmepi__value_name(&d->desc);
-    return which == GEMMEPI__RESULT ? gemmepi__result_name(&d->desc) : d->desc.operands[which].name;
+static const char *gpi__name_in(const gpi__derivation *d, int which) {
+    if (which == GPI__OF_VALUE)
+        return gpi__value_name(&d->desc);
+    return which == GPI__RESULT ? gpi__result_name(&d->desc) : d->desc.operands[which].name;
 }
 
-static gemmepi_status gemmepi__check_wrt(const gemmepi__derivation *d, int which) {
+static gemmepi_status gpi__check_wrt(const gpi__derivation *d, int which) {
     const gemmepi_operand *o;
     int i;
     for (i = 0; i < d->wrt_count; i++)
         if (d->wrt[i] == which)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s twice",
-                                 gemmepi__name_in(d, which));
-    if (which == GEMMEPI__OF_VALUE)
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s twice", gpi__name_in(d, which));
+    if (which == GPI__OF_VALUE)
         return GEMMEPI_OK;
-    if (which == GEMMEPI__RESULT || d->desc.operands[which].output)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.wrt names %s, an output; accepted are inputs and the value",
-                             gemmepi__name_in(d, which));
+    if (which == GPI__RESULT || d->desc.operands[which].output)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.wrt names %s, an output; accepted are inputs and the value",
+                         gpi__name_in(d, which));
     o = &d->desc.operands[which];
     if (o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.wrt names %s, whose whole numbers have no gradient", o->name);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, whose whole numbers have no gradient",
+                         o->name);
     if (o->row_period || o->column_period)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
-    if (gemmepi__width_of(&d->graph, o->kind, o->width) < 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.wrt names %s, which is %s columns wide and not read; the formula has %s "
-                             "columns alone",
-                             o->name, o->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
-                             d->graph.n_width == GEMMEPI__WIDE ? "n and n / 2" : "n and 2 n");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.wrt names %s, an input with periods, for whose gradient there is no reduction",
+                         o->name);
+    if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.wrt names %s, which is %s columns wide and not read; the formula has %s "
+                         "columns alone",
+                         o->name, o->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
+                         d->graph.n_width == GPI__WIDE ? "n and n / 2" : "n and 2 n");
     return GEMMEPI_OK;
 }
 
 /* The next name of a list, and where it ends; 0: there is none, -1: an unknown one, with the sentence. */
-static int gemmepi__next_name(const gemmepi__derivation *d, const char *field, const char **at, int *which) {
+static int gpi__next_name(const gpi__derivation *d, const char *field, const char **at, int *which) {
     size_t length;
     while (**at == ' ' || **at == ',')
         ++*at;
     if (!**at)
         return 0;
-    length = gemmepi__name_length(*at);
-    for (*which = 0; *which <= GEMMEPI__OF_VALUE && length; ++*which)
-        if ((*which < d->desc.operand_count || *which >= GEMMEPI__RESULT) &&
-            gemmepi__is_name(*at, length, gemmepi__name_in(d, *which))) {
+    length = gpi__name_length(*at);
+    for (*which = 0; *which <= GPI__OF_VALUE && length; ++*which)
+        if ((*which < d->desc.operand_count || *which >= GPI__RESULT) &&
+            gpi__is_name(*at, length, gpi__name_in(d, *which))) {
             *at += length;
             return 1;
         }
-    (void)gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s has \"%.60s\"; accepted are names of operands, %s and %s, separated by commas", field, *at,
-        gemmepi__value_name(&d->desc), gemmepi__result_name(&d->desc));
+    (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                    "desc.%s has \"%.60s\"; accepted are names of operands, %s and %s, separated by commas",
+                    field, *at, gpi__value_name(&d->desc), gpi__result_name(&d->desc));
     return -1;
 }
 
-static gemmepi_status gemmepi__take_lists(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_desc *desc) {
     const char *at = desc->wrt ? desc->wrt : "";
     gemmepi_status status;
     int which, i, more;
-    while ((more = gemmepi__next_name(d, "wrt", &at, &which)) > 0) {
-        status = gemmepi__check_wrt(d, which);
+    while ((more = gpi__next_name(d, "wrt", &at, &which)) > 0) {
+        status = gpi__check_wrt(d, which);
         if (status)
             return status;
         d->wrt[d->wrt_count++] = (int16_t)which;
@@ -99,44 +97,41 @@ static gemmepi_status gemmepi__take_lists(gemmepi__derivation *d, const gemmepi_
     if (more < 0)
         return GEMMEPI_INVALID_ARGUMENT;
     if (d->wrt_count == 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.wrt is %s; it names what gradients are wanted of",
-                             desc->wrt ? "empty" : "NULL");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt is %s; it names what gradients are wanted of",
+                         desc->wrt ? "empty" : "NULL");
     for (i = 0; i < d->desc.operand_count; i++) /* a number lies on the host and costs nothing */
         d->readable[i] =
             desc->operands[i].kind == GEMMEPI_NUMBER || (!desc->saved && !desc->operands[i].output);
-    d->readable[GEMMEPI__OF_VALUE] = !desc->saved;
-    for (at = desc->saved ? desc->saved : ""; (more = gemmepi__next_name(d, "saved", &at, &which)) > 0;)
+    d->readable[GPI__OF_VALUE] = !desc->saved;
+    for (at = desc->saved ? desc->saved : ""; (more = gpi__next_name(d, "saved", &at, &which)) > 0;)
         d->readable[which] = 1;
     return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
 }
 
 /* Names that the gradient gives. */
-static gemmepi_status gemmepi__check_names_for_gradient(const gemmepi__derivation *d) {
+static gemmepi_status gpi__check_names_for_gradient(const gpi__derivation *d) {
     int i;
     for (i = -2; i < d->desc.operand_count; i++) {
-        const char *name = gemmepi__name_in(d, i == -1   ? (int)GEMMEPI__OF_VALUE
-                                               : i == -2 ? (int)GEMMEPI__RESULT
-                                                         : i);
+        const char *name = gpi__name_in(d, i == -1 ? (int)GPI__OF_VALUE : i == -2 ? (int)GPI__RESULT : i);
         if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
-            return gemmepi__fail(
+            return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
                 "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's "
                 "operands",
                 name);
-        if (strlen(name) > GEMMEPI__FORMULA_NAME - 3)
-            return gemmepi__fail(
+        if (strlen(name) > GPI__FORMULA_NAME - 3)
+            return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
                 "%s has %d characters; where a gradient has d_ or dy_ before it at most %d are accepted",
-                name, (int)strlen(name), (int)GEMMEPI__FORMULA_NAME - 3);
+                name, (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
     }
     return GEMMEPI_OK;
 }
 
 /* Where count or pointer are bad nothing is taken, which parsing refuses. */
-static void gemmepi__take_operands_to_derive(gemmepi__derivation *d, const gemmepi_derive_desc *desc) {
+static void gpi__list_operands_to_derive(gpi__derivation *d, const gemmepi_derive_desc *desc) {
     int i;
-    for (i = 0; desc->operands && i < desc->operand_count && desc->operand_count <= GEMMEPI__FORMULA_OPERANDS;
+    for (i = 0; desc->operands && i < desc->operand_count && desc->operand_count <= GPI__FORMULA_OPERANDS;
          i++) {
         gemmepi_operand *operand = &d->operands[i];
         *operand = desc->operands[i];
@@ -146,8 +141,8 @@ static void gemmepi__take_operands_to_derive(gemmepi__derivation *d, const gemme
     }
 }
 
-static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const gemmepi_derive_desc *desc,
-                                                const char *result, int exchanged) {
+static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_derive_desc *desc,
+                                            const char *result, int exchanged) {
     gemmepi_status status;
     int i;
     d->desc.result = result;
@@ -158,21 +153,21 @@ static gemmepi_status gemmepi__start_derivation(gemmepi__derivation *d, const ge
     d->desc.value = desc->value;
     d->desc.value_field = "value";
     d->desc.accumulator = GEMMEPI_F32;
-    gemmepi__take_operands_to_derive(d, desc);
-    for (i = 0; desc->operands && i < desc->operand_count && i < GEMMEPI__FORMULA_OPERANDS; i++)
+    gpi__list_operands_to_derive(d, desc);
+    for (i = 0; desc->operands && i < desc->operand_count && i < GPI__FORMULA_OPERANDS; i++)
         if (d->operands[i].dtype == GEMMEPI_F64 && desc->operands[i].kind != GEMMEPI_NUMBER)
             d->desc.accumulator = GEMMEPI_F64;
     d->desc.d = d->desc.accumulator;
     d->desc.of_any_type = 1;
-    status = gemmepi__parse(&d->parser, &d->graph, &d->desc);
+    status = gpi__parse(&d->parser, &d->graph, &d->desc);
     if (!status)
-        status = gemmepi__check_names_for_gradient(d);
+        status = gpi__check_names_for_gradient(d);
     if (!status)
-        status = gemmepi__take_lists(d, desc);
+        status = gpi__parse_lists(d, desc);
     d->given = d->graph.count;
     d->graph.at = -1;
     d->graph.simplifies = 1;
-    d->graph.most = GEMMEPI__GRAPH_NODES; /* of which the gradient need not have all */
+    d->graph.most = GPI__GRAPH_NODES; /* of which the gradient need not have all */
     return status;
 }
 

@@ -8,19 +8,19 @@
 #ifndef GEMMEPI_NO_HOST
 
 /* All that a unit reads: of what is WIDE both members, else the first. */
-typedef struct gemmepi__unit {
+typedef struct gpi__unit {
     double value[2];
-    double operands[GEMMEPI__FORMULA_OPERANDS][2];
-    int64_t whole[GEMMEPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
-    int64_t indices[GEMMEPI__INDICES];           /* but for the column */
+    double operands[GPI__FORMULA_OPERANDS][2];
+    int64_t whole[GPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
+    int64_t indices[GPI__INDICES];           /* but for the column */
     int64_t column[2];
     int scales_d; /* D has a scale, by which it is multiplied as it is stored */
     double scale_d;
-} gemmepi__unit;
+} gpi__unit;
 
 /* >>random numbers: Philox4x32-10, as J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011) */
 
-static void gemmepi__philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
+static void gpi__philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
     int round;
     for (round = 0; round < 10; round++) {
         uint64_t first = (uint64_t)0xd2511f53u * counter[0], second = (uint64_t)0xcd9e8d57u * counter[2];
@@ -33,241 +33,236 @@ static void gemmepi__philox(uint32_t counter[4], uint32_t key0, uint32_t key1) {
     }
 }
 
-static double gemmepi__uniform(int64_t seed, uint32_t i, int64_t column, int64_t row, int64_t item) {
+static double gpi__uniform(int64_t seed, uint32_t i, int64_t column, int64_t row, int64_t item) {
     uint32_t counter[4];
     counter[0] = (uint32_t)(column / 4);
     counter[1] = (uint32_t)row;
     counter[2] = (uint32_t)item;
     counter[3] = i;
-    gemmepi__philox(counter, (uint32_t)(uint64_t)seed, (uint32_t)((uint64_t)seed >> 32));
+    gpi__philox(counter, (uint32_t)(uint64_t)seed, (uint32_t)((uint64_t)seed >> 32));
     return (counter[column % 4] >> 8) * (1.0 / 16777216);
 }
 
 /* >>operations */
 
-static double gemmepi__min_of(double x, double y) {
+static double gpi__min_of(double x, double y) {
     return x != x || x < y ? x : y;
 }
 
-static double gemmepi__max_of(double x, double y) {
+static double gpi__max_of(double x, double y) {
     return x != x || x > y ? x : y;
 }
 
 /* x as a dtype stores it. */
-static double gemmepi__as_stored(int dtype, double x) {
-    const gemmepi__float_format *format = gemmepi__format_of(dtype);
+static double gpi__as_stored(int dtype, double x) {
+    const gpi__float_format *format = gpi__format_of(dtype);
     if (format)
-        return gemmepi__decode(format, gemmepi__encode(format, x));
+        return gpi__decode(format, gpi__encode(format, x));
     if (dtype == GEMMEPI_I8)
-        return gemmepi__encode_i8(x);
+        return gpi__encode_i8(x);
     return dtype == GEMMEPI_F32
                ? (double)(float)(fabs(x) > FLT_MAX * 1.5 ? (x > 0 ? HUGE_VAL : -HUGE_VAL) : x)
                : x;
 }
 
 /* Of numbers that need not be whole. */
-static double gemmepi__evaluate_arithmetic(int op, double x, double y, double z) {
+static double gpi__evaluate_arithmetic(int op, double x, double y, double z) {
     switch (op) {
-    case GEMMEPI__OP_ADD:
+    case GPI__OP_ADD:
         return x + y;
-    case GEMMEPI__OP_SUB:
+    case GPI__OP_SUB:
         return x - y;
-    case GEMMEPI__OP_MUL:
+    case GPI__OP_MUL:
         return x * y;
-    case GEMMEPI__OP_DIV:
+    case GPI__OP_DIV:
         return x / y;
-    case GEMMEPI__OP_FMA:
+    case GPI__OP_FMA:
         return fma(x, y, z);
-    case GEMMEPI__OP_POW:
+    case GPI__OP_POW:
         return pow(x, y);
-    case GEMMEPI__OP_MIN:
-        return gemmepi__min_of(x, y);
-    case GEMMEPI__OP_MAX:
-        return gemmepi__max_of(x, y);
-    case GEMMEPI__OP_CLAMP:
-        return gemmepi__min_of(gemmepi__max_of(x, y), z);
+    case GPI__OP_MIN:
+        return gpi__min_of(x, y);
+    case GPI__OP_MAX:
+        return gpi__max_of(x, y);
+    case GPI__OP_CLAMP:
+        return gpi__min_of(gpi__max_of(x, y), z);
     default: /* MOD */
         return fmod(x, y);
     }
 }
 
 /* Of results in I32: modulo 2^32. */
-static double gemmepi__evaluate_whole(int op, double x, double y) {
-    uint32_t a = (uint32_t)gemmepi__wrap(x), b = (uint32_t)gemmepi__wrap(y), out;
+static double gpi__evaluate_whole(int op, double x, double y) {
+    uint32_t a = (uint32_t)gpi__wrap(x), b = (uint32_t)gpi__wrap(y), out;
     switch (op) {
-    case GEMMEPI__OP_ADD:
+    case GPI__OP_ADD:
         out = a + b;
         break;
-    case GEMMEPI__OP_SUB:
+    case GPI__OP_SUB:
         out = a - b;
         break;
-    case GEMMEPI__OP_MUL:
+    case GPI__OP_MUL:
         out = a * b;
         break;
     default: /* NEG */
         out = 0u - a;
     }
-    return gemmepi__signed(out);
+    return gpi__signed(out);
 }
 
 /* >>nodes */
 
-typedef struct gemmepi__evaluation {
-    const gemmepi__formula *formula;
-    const gemmepi__unit *unit;
+typedef struct gpi__evaluation {
+    const gpi__formula *formula;
+    const gpi__unit *unit;
     double *values; /* two of each node */
-} gemmepi__evaluation;
+} gpi__evaluation;
 
 /* A whole number: of the index or the operand, or the half of one. */
-static int64_t gemmepi__whole_at(const gemmepi__evaluation *e, int node, int member) {
-    const gemmepi__node *n = &e->formula->nodes[node];
-    if (n->op == GEMMEPI__OP_FIRST || n->op == GEMMEPI__OP_SECOND)
-        return gemmepi__whole_at(e, n->args[0], n->op == GEMMEPI__OP_SECOND);
-    if (n->op == GEMMEPI__OP_NUMBER)
+static int64_t gpi__whole_at(const gpi__evaluation *e, int node, int member) {
+    const gpi__node *n = &e->formula->nodes[node];
+    if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
+        return gpi__whole_at(e, n->args[0], n->op == GPI__OP_SECOND);
+    if (n->op == GPI__OP_NUMBER)
         return (int64_t)n->number;
-    if (gemmepi__members(e->formula, n->width) == 1)
+    if (gpi__members(e->formula, n->width) == 1)
         member = 0;
-    if (n->type != GEMMEPI__OF_WHOLE) /* with results in I32 */
-        return gemmepi__wrap(e->values[2 * node + member]);
-    if (n->op == GEMMEPI__OP_OPERAND)
+    if (n->type != GPI__OF_WHOLE) /* with results in I32 */
+        return gpi__wrap(e->values[2 * node + member]);
+    if (n->op == GPI__OP_OPERAND)
         return e->unit->whole[n->place][member];
-    return n->place == GEMMEPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
+    return n->place == GPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
 }
 
-static double gemmepi__evaluate_comparison(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
-    int64_t x = gemmepi__whole_at(e, n->args[0], member), y = gemmepi__whole_at(e, n->args[1], member);
+static double gpi__evaluate_comparison(const gpi__evaluation *e, const gpi__node *n, int member) {
+    int64_t x = gpi__whole_at(e, n->args[0], member), y = gpi__whole_at(e, n->args[1], member);
     double out = 0;
-    gemmepi__fold_truth(n->op, x < y ? -1 : x > y, 0, &out);
+    gpi__fold_truth(n->op, x < y ? -1 : x > y, 0, &out);
     return out;
 }
 
 /* Of the formula's text, as the accumulator holds it. */
-static double gemmepi__evaluate_number(const gemmepi__evaluation *e, double number) {
+static double gpi__evaluate_number(const gpi__evaluation *e, double number) {
     if (e->formula->accumulator == GEMMEPI_I32)
-        return gemmepi__wrap(number);
-    return e->formula->accumulator == GEMMEPI_F32 && fabs(number) < GEMMEPI__ROUNDS_TO_INFINITY
+        return gpi__wrap(number);
+    return e->formula->accumulator == GEMMEPI_F32 && fabs(number) < GPI__ROUNDS_TO_INFINITY
                ? (double)(float)number
                : number;
 }
 
-static double gemmepi__evaluate_leaf(const gemmepi__evaluation *e, int node, int member) {
-    const gemmepi__node *n = &e->formula->nodes[node];
+static double gpi__evaluate_leaf(const gpi__evaluation *e, int node, int member) {
+    const gpi__node *n = &e->formula->nodes[node];
     int64_t whole;
-    if (n->op == GEMMEPI__OP_NUMBER)
-        return gemmepi__evaluate_number(e, n->number);
-    if (n->op == GEMMEPI__OP_VALUE)
+    if (n->op == GPI__OP_NUMBER)
+        return gpi__evaluate_number(e, n->number);
+    if (n->op == GPI__OP_VALUE)
         return e->unit->value[member];
-    if (n->type != GEMMEPI__OF_WHOLE)
+    if (n->type != GPI__OF_WHOLE)
         return e->unit->operands[n->place][member];
-    whole = gemmepi__whole_at(e, node, member);
-    return e->formula->accumulator == GEMMEPI_I32 ? gemmepi__signed((uint32_t)(uint64_t)whole)
-                                                  : (double)whole;
+    whole = gpi__whole_at(e, node, member);
+    return e->formula->accumulator == GEMMEPI_I32 ? gpi__signed((uint32_t)(uint64_t)whole) : (double)whole;
 }
 
 /* The member of an argument that one of a node is made of. */
-static int gemmepi__member_of_argument(const gemmepi__formula *formula, const gemmepi__node *n, int node,
-                                       int member) {
-    if (n->op == GEMMEPI__OP_FIRST || n->op == GEMMEPI__OP_SECOND)
-        return n->op == GEMMEPI__OP_SECOND;
-    return gemmepi__members(formula, formula->nodes[node].width) == 1 ? 0 : member;
+static int gpi__member_of_argument(const gpi__formula *formula, const gpi__node *n, int node, int member) {
+    if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
+        return n->op == GPI__OP_SECOND;
+    return gpi__members(formula, formula->nodes[node].width) == 1 ? 0 : member;
 }
 
-static double gemmepi__argument(const gemmepi__evaluation *e, const gemmepi__node *n, int a, int member) {
+static double gpi__argument(const gpi__evaluation *e, const gpi__node *n, int a, int member) {
     int node = n->args[a];
-    return node < 0 ? 0 : e->values[2 * node + gemmepi__member_of_argument(e->formula, n, node, member)];
+    return node < 0 ? 0 : e->values[2 * node + gpi__member_of_argument(e->formula, n, node, member)];
 }
 
 /* Of a whole number whether it is not 0, of all its bits. */
-static double gemmepi__truth_of(const gemmepi__evaluation *e, const gemmepi__node *n, int a, int member) {
+static double gpi__truth_of(const gpi__evaluation *e, const gpi__node *n, int a, int member) {
     int node = n->args[a];
-    return node >= 0 && e->formula->nodes[node].type == GEMMEPI__OF_WHOLE
-               ? gemmepi__whole_at(e, node, member) != 0
-               : gemmepi__argument(e, n, a, member);
+    return node >= 0 && e->formula->nodes[node].type == GPI__OF_WHOLE ? gpi__whole_at(e, node, member) != 0
+                                                                      : gpi__argument(e, n, a, member);
 }
 
-static double gemmepi__evaluate_uniform(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
-    int64_t row = e->unit->indices[GEMMEPI__INDEX_ROW], column = e->unit->column[member];
+static double gpi__evaluate_uniform(const gpi__evaluation *e, const gpi__node *n, int member) {
+    int64_t row = e->unit->indices[GPI__INDEX_ROW], column = e->unit->column[member];
     int exchanged = e->formula->exchanged;
-    return gemmepi__uniform(gemmepi__whole_at(e, n->args[0], 0),
-                            (uint32_t)(uint64_t)gemmepi__whole_at(e, n->args[1], 0), exchanged ? row : column,
-                            exchanged ? column : row, e->unit->indices[GEMMEPI__INDEX_ITEM]);
+    return gpi__uniform(gpi__whole_at(e, n->args[0], 0), (uint32_t)(uint64_t)gpi__whole_at(e, n->args[1], 0),
+                        exchanged ? row : column, exchanged ? column : row,
+                        e->unit->indices[GPI__INDEX_ITEM]);
 }
 
 /* What D stands for once it has stored x. */
-static double gemmepi__evaluate_rounded(const gemmepi__evaluation *e, double x) {
+static double gpi__evaluate_rounded(const gpi__evaluation *e, double x) {
     double scale = e->unit->scale_d;
-    return e->unit->scales_d ? gemmepi__as_stored(e->formula->d, x * scale) / scale
-                             : gemmepi__as_stored(e->formula->d, x);
+    return e->unit->scales_d ? gpi__as_stored(e->formula->d, x * scale) / scale
+                             : gpi__as_stored(e->formula->d, x);
 }
 
-static double gemmepi__evaluate_activation(const gemmepi__node *n, double x, double parameter) {
-    uint32_t code = (uint32_t)gemmepi__activations[n->place].code;
-    return n->op == GEMMEPI__OP_DERIVE ? gemmepi__times_derivative(code, parameter, 1, x)
-                                       : gemmepi__activate(code, parameter, x);
+static double gpi__evaluate_activation(const gpi__node *n, double x, double parameter) {
+    uint32_t code = (uint32_t)gpi__activations[n->place].code;
+    return n->op == GPI__OP_DERIVE ? gpi__times_derivative(code, parameter, 1, x)
+                                   : gpi__activate(code, parameter, x);
 }
 
-static double gemmepi__evaluate_operation(const gemmepi__evaluation *e, const gemmepi__node *n, int member) {
-    double x = gemmepi__argument(e, n, 0, member), y = gemmepi__argument(e, n, 1, member), out = 0;
-    if (gemmepi__is_exact_comparison(e->formula, n))
-        return gemmepi__evaluate_comparison(e, n, member);
-    if (e->formula->accumulator == GEMMEPI_I32 && n->op >= GEMMEPI__OP_ADD && n->op <= GEMMEPI__OP_NEG)
-        return gemmepi__evaluate_whole(n->op, x, y);
+static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node *n, int member) {
+    double x = gpi__argument(e, n, 0, member), y = gpi__argument(e, n, 1, member), out = 0;
+    if (gpi__is_exact_comparison(e->formula, n))
+        return gpi__evaluate_comparison(e, n, member);
+    if (e->formula->accumulator == GEMMEPI_I32 && n->op >= GPI__OP_ADD && n->op <= GPI__OP_NEG)
+        return gpi__evaluate_whole(n->op, x, y);
     switch (n->op) {
-    case GEMMEPI__OP_SELECT:
-        return gemmepi__argument(e, n, gemmepi__truth_of(e, n, 0, member) != 0 ? 1 : 2, member);
-    case GEMMEPI__OP_OR:
-    case GEMMEPI__OP_AND:
-    case GEMMEPI__OP_NOT:
-        gemmepi__fold_truth(n->op, gemmepi__truth_of(e, n, 0, member), gemmepi__truth_of(e, n, 1, member),
-                            &out);
+    case GPI__OP_SELECT:
+        return gpi__argument(e, n, gpi__truth_of(e, n, 0, member) != 0 ? 1 : 2, member);
+    case GPI__OP_OR:
+    case GPI__OP_AND:
+    case GPI__OP_NOT:
+        gpi__fold_truth(n->op, gpi__truth_of(e, n, 0, member), gpi__truth_of(e, n, 1, member), &out);
         return out;
-    case GEMMEPI__OP_NEG:
+    case GPI__OP_NEG:
         return -x;
-    case GEMMEPI__OP_ABS:
+    case GPI__OP_ABS:
         return fabs(x);
-    case GEMMEPI__OP_ISNAN:
+    case GPI__OP_ISNAN:
         return x != x;
-    case GEMMEPI__OP_ROUNDED:
-        return gemmepi__evaluate_rounded(e, x);
-    case GEMMEPI__OP_UNIFORM:
-        return gemmepi__evaluate_uniform(e, n, member);
-    case GEMMEPI__OP_ACTIVATE:
-    case GEMMEPI__OP_DERIVE:
-        return gemmepi__evaluate_activation(n, x, y);
-    case GEMMEPI__OP_BOTH:
+    case GPI__OP_ROUNDED:
+        return gpi__evaluate_rounded(e, x);
+    case GPI__OP_UNIFORM:
+        return gpi__evaluate_uniform(e, n, member);
+    case GPI__OP_ACTIVATE:
+    case GPI__OP_DERIVE:
+        return gpi__evaluate_activation(n, x, y);
+    case GPI__OP_BOTH:
         return member ? y : x;
-    case GEMMEPI__OP_FIRST:
-    case GEMMEPI__OP_SECOND:
+    case GPI__OP_FIRST:
+    case GPI__OP_SECOND:
         return x;
     default:
-        if (gemmepi__fold_truth(n->op, x, y, &out))
+        if (gpi__fold_truth(n->op, x, y, &out))
             return out;
-        return gemmepi__operation_of(n->op)->host
-                   ? gemmepi__operation_of(n->op)->host(x)
-                   : gemmepi__evaluate_arithmetic(n->op, x, y, gemmepi__argument(e, n, 2, member));
+        return gpi__operation_of(n->op)->host
+                   ? gpi__operation_of(n->op)->host(x)
+                   : gpi__evaluate_arithmetic(n->op, x, y, gpi__argument(e, n, 2, member));
     }
 }
 
 /* Fills in values, two of each node (the second of one that has a single member is not written). Of an output of the formula its
    values are those of its node: what is rounded once when stored, or goes into the reduction. */
-static void gemmepi__evaluate(const gemmepi__formula *formula, const gemmepi__unit *unit, double *values) {
-    gemmepi__evaluation e;
+static void gpi__evaluate(const gpi__formula *formula, const gpi__unit *unit, double *values) {
+    gpi__evaluation e;
     int node, member;
     e.formula = formula;
     e.unit = unit;
     e.values = values;
     for (node = 0; node < formula->node_count; node++)
-        for (member = 0; member < gemmepi__members(formula, formula->nodes[node].width); member++)
-            values[2 * node + member] = formula->nodes[node].op < GEMMEPI__LEAVES
-                                            ? gemmepi__evaluate_leaf(&e, node, member)
-                                            : gemmepi__evaluate_operation(&e, &formula->nodes[node], member);
+        for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++)
+            values[2 * node + member] = formula->nodes[node].op < GPI__LEAVES
+                                            ? gpi__evaluate_leaf(&e, node, member)
+                                            : gpi__evaluate_operation(&e, &formula->nodes[node], member);
 }
 
 /* Of an output (a place among formula.operands) in a unit. */
-static double gemmepi__output_value(const gemmepi__formula *formula, const double *values, int output,
-                                    int member) {
+static double gpi__output_value(const gpi__formula *formula, const double *values, int output, int member) {
     int node = formula->operands[output].node;
-    return values[2 * node + (gemmepi__members(formula, formula->nodes[node].width) == 2 ? member : 0)];
+    return values[2 * node + (gpi__members(formula, formula->nodes[node].width) == 2 ? member : 0)];
 }
 #endif
 

@@ -4,166 +4,165 @@
 
 #include "nodes.h"
 
-static int gemmepi__expression(gemmepi__parser *p, int precedence);
+static int gpi__expression(gpi__parser *p, int precedence);
 
-static int gemmepi__deeper(gemmepi__parser *p) {
-    if (++p->depth <= GEMMEPI__FORMULA_DEPTH)
+static int gpi__deeper(gpi__parser *p) {
+    if (++p->depth <= GPI__FORMULA_DEPTH)
         return 0;
-    return gemmepi__refuse(p, p->token, "more than %d expressions lie within one another; name some of them",
-                           GEMMEPI__FORMULA_DEPTH);
+    return gpi__refuse(p, p->token, "more than %d expressions lie within one another; name some of them",
+                       GPI__FORMULA_DEPTH);
 }
 
 /* A function, where it stands and its arguments: up to four, of which the fourth is refused by the count. */
-typedef struct gemmepi__call {
+typedef struct gpi__call {
     size_t at, places[4];
     char name[24];
     int op, mode, row, count;
     int16_t args[4];
-} gemmepi__call;
+} gpi__call;
 
 /* '(' has been taken. */
-static int gemmepi__parse_arguments(gemmepi__parser *p, gemmepi__call *call) {
+static int gpi__parse_arguments(gpi__parser *p, gpi__call *call) {
     int node;
-    if (gemmepi__take(p, ")"))
+    if (gpi__take(p, ")"))
         return 0;
     for (;;) {
-        gemmepi__skip_blanks(p);
+        gpi__skip_blanks(p);
         if (call->count < 4)
             call->places[call->count] = p->token;
-        node = gemmepi__expression(p, 1);
+        node = gpi__expression(p, 1);
         if (node < 0)
             return -1;
         if (call->count < 4)
             call->args[call->count] = (int16_t)node;
         call->count++;
-        if (gemmepi__take(p, ")"))
+        if (gpi__take(p, ")"))
             return 0;
-        if (gemmepi__want(p, ",", "a comma or the ')' of the function's arguments") < 0)
+        if (gpi__want(p, ",", "a comma or the ')' of the function's arguments") < 0)
             return -1;
     }
 }
 
-static int gemmepi__refuse_count(const gemmepi__parser *p, const gemmepi__call *call, int least, int most) {
+static int gpi__refuse_count(const gpi__parser *p, const gpi__call *call, int least, int most) {
     static const char *const takes[] = {"no value", "one value", "two values", "three values"};
     static const char *const is_given[] = {"none is", "one is", "two are", "three are", "more are"};
     const char *given = is_given[call->count > 4 ? 4 : call->count];
     if (least == most)
-        return gemmepi__refuse(p, call->at, "%s takes %s, %s given", call->name, takes[most], given);
-    return gemmepi__refuse(p, call->at, "%s takes %s, or %s with its parameter; %s given", call->name,
-                           takes[least], takes[most], given);
+        return gpi__refuse(p, call->at, "%s takes %s, %s given", call->name, takes[most], given);
+    return gpi__refuse(p, call->at, "%s takes %s, or %s with its parameter; %s given", call->name,
+                       takes[least], takes[most], given);
 }
 
 /* A group's width, the last argument of left, right and pair. */
-static int gemmepi__take_group(gemmepi__parser *p, size_t at, int node, double *group) {
-    double w = node >= 0 && gemmepi__is_number(p->graph, node) ? p->graph->nodes[node].number : 0;
+static int gpi__parse_group(gpi__parser *p, size_t at, int node, double *group) {
+    double w = node >= 0 && gpi__is_number(p->graph, node) ? p->graph->nodes[node].number : 0;
     if (!(w >= 2 && w <= 1073741824 && floor(w / 2) * 2 == w))
-        return gemmepi__refuse(p, at, "a group's width is an even number from 2 to 2^30");
+        return gpi__refuse(p, at, "a group's width is an even number from 2 to 2^30");
     *group = w;
     return 0;
 }
 
-static int gemmepi__set_mode(gemmepi__parser *p, size_t at, int mode, double group) {
-    gemmepi__graph *graph = p->graph;
+static int gpi__set_mode(gpi__parser *p, size_t at, int mode, double group) {
+    gpi__graph *graph = p->graph;
     if (graph->mode && (graph->mode != mode || (double)graph->group != group))
-        return gemmepi__refuse(p, at, "halves of two kinds are in one formula: %s%s before, others here",
-                               graph->mode == GEMMEPI__EVEN_ODD ? "even and odd" : "left and right",
-                               graph->group ? " of groups" : "");
+        return gpi__refuse(p, at, "halves of two kinds are in one formula: %s%s before, others here",
+                           graph->mode == GPI__EVEN_ODD ? "even and odd" : "left and right",
+                           graph->group ? " of groups" : "");
     graph->mode = mode;
     graph->group = (int64_t)group;
     return 0;
 }
 
-static int gemmepi__call_of_halves(gemmepi__parser *p, const gemmepi__call *call) {
-    gemmepi__node node;
+static int gpi__call_of_halves(gpi__parser *p, const gpi__call *call) {
+    gpi__node node;
     double group = 0;
-    int wanted = call->op == GEMMEPI__OP_BOTH ? 2 : 1;
-    if (call->count == wanted + 1 && call->mode == GEMMEPI__LEFT_RIGHT) {
-        if (gemmepi__take_group(p, call->places[wanted], call->args[wanted], &group) < 0)
+    int wanted = call->op == GPI__OP_BOTH ? 2 : 1;
+    if (call->count == wanted + 1 && call->mode == GPI__LEFT_RIGHT) {
+        if (gpi__parse_group(p, call->places[wanted], call->args[wanted], &group) < 0)
             return -1;
     } else if (call->count != wanted) {
-        return gemmepi__refuse_count(p, call, wanted, wanted);
+        return gpi__refuse_count(p, call, wanted, wanted);
     }
-    if (gemmepi__set_mode(p, call->at, call->mode, group) < 0)
+    if (gpi__set_mode(p, call->at, call->mode, group) < 0)
         return -1;
-    node = gemmepi__node_of(call->op, call->args[0], wanted == 2 ? call->args[1] : -1, -1);
-    return gemmepi__apply(p, call->at, call->name, &node);
+    node = gpi__node_of(call->op, call->args[0], wanted == 2 ? call->args[1] : -1, -1);
+    return gpi__apply(p, call->at, call->name, &node);
 }
 
-static int gemmepi__call_of_activation(gemmepi__parser *p, const gemmepi__call *call) {
-    gemmepi__node node = gemmepi__node_of(call->op, call->args[0], call->args[1], -1);
-    double parameter = gemmepi__activations[call->row].parameter;
+static int gpi__call_of_activation(gpi__parser *p, const gpi__call *call) {
+    gpi__node node = gpi__node_of(call->op, call->args[0], call->args[1], -1);
+    double parameter = gpi__activations[call->row].parameter;
     int most = parameter != 0 ? 2 : 1;
     if (call->count < 1 || call->count > most)
-        return gemmepi__refuse_count(p, call, 1, most);
+        return gpi__refuse_count(p, call, 1, most);
     node.place = (int16_t)call->row;
     if (call->count < most)
-        node.args[1] = (int16_t)gemmepi__number(p->graph, parameter);
+        node.args[1] = (int16_t)gpi__number(p->graph, parameter);
     if (call->count < most && node.args[1] < 0)
-        return gemmepi__refuse_room(p, call->at);
-    return gemmepi__apply(p, call->at, call->name, &node);
+        return gpi__refuse_room(p, call->at);
+    return gpi__apply(p, call->at, call->name, &node);
 }
 
-static int gemmepi__check_uniform(gemmepi__parser *p, const gemmepi__call *call) {
-    const gemmepi__node *seed = &p->graph->nodes[call->args[0]], *i = &p->graph->nodes[call->args[1]];
+static int gpi__check_uniform(gpi__parser *p, const gpi__call *call) {
+    const gpi__node *seed = &p->graph->nodes[call->args[0]], *i = &p->graph->nodes[call->args[1]];
     const gemmepi_operand *operands = p->graph->desc->operands;
-    int is_good = i->op == GEMMEPI__OP_NUMBER && i->number >= 0 && i->number <= 4294967295.0 &&
+    int is_good = i->op == GPI__OP_NUMBER && i->number >= 0 && i->number <= 4294967295.0 &&
                   floor(i->number) == i->number;
-    if (seed->op != GEMMEPI__OP_OPERAND || operands[seed->place].kind != GEMMEPI_SCALAR ||
+    if (seed->op != GPI__OP_OPERAND || operands[seed->place].kind != GEMMEPI_SCALAR ||
         operands[seed->place].dtype != GEMMEPI_I64)
-        return gemmepi__refuse(p, call->places[0],
-                               "the seed of uniform is an operand of the kind SCALAR in I64");
-    if (i->op == GEMMEPI__OP_OPERAND)
-        is_good = i->type == GEMMEPI__OF_WHOLE && operands[i->place].kind == GEMMEPI_SCALAR;
+        return gpi__refuse(p, call->places[0], "the seed of uniform is an operand of the kind SCALAR in I64");
+    if (i->op == GPI__OP_OPERAND)
+        is_good = i->type == GPI__OF_WHOLE && operands[i->place].kind == GEMMEPI_SCALAR;
     return is_good ? 0
-                   : gemmepi__refuse(
+                   : gpi__refuse(
                          p, call->places[1],
                          "the second value of uniform is a whole number from 0 to 2^32 - 1 or an operand of "
                          "the kind SCALAR in I32 or I64");
 }
 
 /* What function has that name, which is one. */
-static void gemmepi__start_call(gemmepi__call *call, const char *text, size_t at, size_t length) {
+static void gpi__start_call(gpi__call *call, const char *text, size_t at, size_t length) {
     size_t kept = length < sizeof call->name ? length : sizeof call->name - 1;
     memset(call, 0, sizeof *call);
     call->at = at;
     memcpy(call->name, text + at, kept);
     memset(call->args, -1, sizeof call->args); /* none */
-    call->op = gemmepi__function_called(text + at, length, &call->mode);
-    call->row = gemmepi__activation_called(text + at, length);
+    call->op = gpi__function_called(text + at, length, &call->mode);
+    call->row = gpi__activation_called(text + at, length);
     if (call->row >= 0) {
-        call->op = GEMMEPI__OP_ACTIVATE;
+        call->op = GPI__OP_ACTIVATE;
     } else if (call->op < 0) {
-        call->op = GEMMEPI__OP_DERIVE;
-        call->row = gemmepi__activation_called(text + at + 2, length - 2);
+        call->op = GPI__OP_DERIVE;
+        call->row = gpi__activation_called(text + at + 2, length - 2);
     }
 }
 
 /* A function whose '(' has been taken. */
-static int gemmepi__function(gemmepi__parser *p, size_t at, size_t length) {
-    const gemmepi__operation_of_formula *row;
-    gemmepi__call call;
-    gemmepi__node node;
-    gemmepi__start_call(&call, p->text, at, length);
-    if (gemmepi__parse_arguments(p, &call) < 0)
+static int gpi__function(gpi__parser *p, size_t at, size_t length) {
+    const gpi__operation_of_formula *row;
+    gpi__call call;
+    gpi__node node;
+    gpi__start_call(&call, p->text, at, length);
+    if (gpi__parse_arguments(p, &call) < 0)
         return -1;
     if (call.row >= 0)
-        return gemmepi__call_of_activation(p, &call);
-    if (call.op >= GEMMEPI__OP_FIRST)
-        return gemmepi__call_of_halves(p, &call);
-    row = gemmepi__operation_of(call.op);
+        return gpi__call_of_activation(p, &call);
+    if (call.op >= GPI__OP_FIRST)
+        return gpi__call_of_halves(p, &call);
+    row = gpi__operation_of(call.op);
     if (call.count < row->least || call.count > row->most)
-        return gemmepi__refuse_count(p, &call, row->least, row->most);
-    if (call.op == GEMMEPI__OP_UNIFORM && gemmepi__check_uniform(p, &call) < 0)
+        return gpi__refuse_count(p, &call, row->least, row->most);
+    if (call.op == GPI__OP_UNIFORM && gpi__check_uniform(p, &call) < 0)
         return -1;
-    node = gemmepi__node_of(call.op, call.args[0], call.args[1], call.args[2]);
-    return gemmepi__apply(p, at, call.name, &node);
+    node = gpi__node_of(call.op, call.args[0], call.args[1], call.args[2]);
+    return gpi__apply(p, at, call.name, &node);
 }
 
-#define GEMMEPI__ROUNDS_TO_INFINITY \
+#define GPI__ROUNDS_TO_INFINITY \
     3.4028235677973366e38 /* in F32: its largest number and half of the last bit */
 
 /* Whether the digits of a number are all 0. */
-static int gemmepi__is_written_as_0(const char *text, size_t length) {
+static int gpi__is_written_as_0(const char *text, size_t length) {
     size_t i;
     for (i = 0; i < length && text[i] != 'e' && text[i] != 'E'; i++)
         if (text[i] > '0' && text[i] <= '9')
@@ -173,93 +172,93 @@ static int gemmepi__is_written_as_0(const char *text, size_t length) {
 
 /* Whether a number of the text is one in the type of the accumulator: it does not become infinite, nor 0, nor in F32 a subnormal number that
    has lost digits. */
-static int gemmepi__check_literal(const gemmepi__parser *p, size_t at, double number, size_t length) {
+static int gpi__check_literal(const gpi__parser *p, size_t at, double number, size_t length) {
     int is_f32 = p->graph->desc->accumulator != GEMMEPI_F64 && !p->graph->desc->of_any_type;
-    if (!(number <= DBL_MAX) || (is_f32 && number >= GEMMEPI__ROUNDS_TO_INFINITY))
-        return gemmepi__refuse(p, at, "the number is out of range; the largest %s is %s",
-                               number > DBL_MAX ? "F64" : "F32",
-                               number > DBL_MAX ? "1.7976931348623157e308" : "3.4028234663852886e38");
-    if (number > 0 ? !is_f32 || (float)number >= FLT_MIN || gemmepi__f32_holds(number)
-                   : gemmepi__is_written_as_0(p->text + at, length))
+    if (!(number <= DBL_MAX) || (is_f32 && number >= GPI__ROUNDS_TO_INFINITY))
+        return gpi__refuse(p, at, "the number is out of range; the largest %s is %s",
+                           number > DBL_MAX ? "F64" : "F32",
+                           number > DBL_MAX ? "1.7976931348623157e308" : "3.4028234663852886e38");
+    if (number > 0 ? !is_f32 || (float)number >= FLT_MIN || gpi__f32_holds(number)
+                   : gpi__is_written_as_0(p->text + at, length))
         return 0;
-    return gemmepi__refuse(p, at, "the number is out of range; the smallest %s",
-                           is_f32 ? "F32 with all its digits is 1.1754943508222875e-38"
-                                  : "F64 is 4.9406564584124654e-324");
+    return gpi__refuse(p, at, "the number is out of range; the smallest %s",
+                       is_f32 ? "F32 with all its digits is 1.1754943508222875e-38"
+                              : "F64 is 4.9406564584124654e-324");
 }
 
-static int gemmepi__literal(gemmepi__parser *p, size_t length) {
+static int gpi__literal(gpi__parser *p, size_t length) {
     gemmepi_dtype accumulator = p->graph->desc->accumulator;
     size_t at = p->at;
     double number;
     int node;
     if (length >= 1000)
-        return gemmepi__refuse(p, at, "the number has %d characters; at most 999 are accepted", (int)length);
-    number = gemmepi__number_of(p->text + at, length);
+        return gpi__refuse(p, at, "the number has %d characters; at most 999 are accepted", (int)length);
+    number = gpi__number_of(p->text + at, length);
     p->at += length;
-    if (gemmepi__is_letter(p->text[p->at]) || p->text[p->at] == '.')
-        return gemmepi__refuse(
-            p, at, "the number ends in what is none; accepted are digits, a point and an exponent");
+    if (gpi__is_letter(p->text[p->at]) || p->text[p->at] == '.')
+        return gpi__refuse(p, at,
+                           "the number ends in what is none; accepted are digits, a point and an exponent");
     if (accumulator == GEMMEPI_I32 && !(number <= 2147483648.0 && floor(number) == number))
-        return gemmepi__refuse(p, at, "with results in I32 numbers are whole and at most 2147483648");
-    if (gemmepi__check_literal(p, at, number, length) < 0)
+        return gpi__refuse(p, at, "with results in I32 numbers are whole and at most 2147483648");
+    if (gpi__check_literal(p, at, number, length) < 0)
         return -1;
-    node = gemmepi__number(p->graph, number);
-    return node >= 0 ? node : gemmepi__refuse_room(p, at);
+    node = gpi__number(p->graph, number);
+    return node >= 0 ? node : gpi__refuse_room(p, at);
 }
 
 /* A number, a name, a function or parentheses. */
-static int gemmepi__primary(gemmepi__parser *p) {
+static int gpi__primary(gpi__parser *p) {
     size_t at, length;
     int node;
-    if (gemmepi__take(p, "(")) {
-        node = gemmepi__expression(p, 1);
-        return node < 0 || gemmepi__want(p, ")", "a ')' or an operator") < 0 ? -1 : node;
+    if (gpi__take(p, "(")) {
+        node = gpi__expression(p, 1);
+        return node < 0 || gpi__want(p, ")", "a ')' or an operator") < 0 ? -1 : node;
     }
     at = p->token;
-    length = gemmepi__number_length(p->text + at);
+    length = gpi__number_length(p->text + at);
     if (length)
-        return gemmepi__literal(p, length);
-    length = gemmepi__name_length(p->text + at);
+        return gpi__literal(p, length);
+    length = gpi__name_length(p->text + at);
     if (length == 0)
-        return gemmepi__refuse_token(p, "a number, a name, a function or '('");
-    if (gemmepi__reduction_called(p->text + at, length))
-        return gemmepi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output",
-                               (int)length, p->text + at);
+        return gpi__refuse_token(p, "a number, a name, a function or '('");
+    if (gpi__reduction_called(p->text + at, length))
+        return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output",
+                           (int)length, p->text + at);
     p->at += length;
-    if (!gemmepi__take(p, "("))
-        return gemmepi__read_name(p, at, p->text + at, length);
-    if (!gemmepi__is_reserved(p->text + at, length) || gemmepi__index_called(p->text + at, length) >= 0)
-        return gemmepi__refuse(p, at, "%.*s is not the name of a function", (int)(length > 60 ? 60 : length),
-                               p->text + at);
-    return gemmepi__function(p, at, length);
+    if (!gpi__take(p, "("))
+        return gpi__read_name(p, at, p->text + at, length);
+    if (!gpi__is_reserved(p->text + at, length) || gpi__index_called(p->text + at, length) >= 0)
+        return gpi__refuse(p, at, "%.*s is not the name of a function", (int)(length > 60 ? 60 : length),
+                           p->text + at);
+    return gpi__function(p, at, length);
 }
 
-static int gemmepi__unary(gemmepi__parser *p) {
-    gemmepi__node node;
+static int gpi__unary(gpi__parser *p) {
+    gpi__node node;
     size_t at;
-    int x, is_not = gemmepi__take(p, "!");
+    int x, is_not = gpi__take(p, "!");
     if (is_not && p->text[p->at] == '=')
         p->at--, is_not = 0;
-    if (!is_not && !gemmepi__take(p, "-"))
-        return gemmepi__primary(p);
+    if (!is_not && !gpi__take(p, "-"))
+        return gpi__primary(p);
     at = p->token;
-    if (gemmepi__deeper(p) < 0)
+    if (gpi__deeper(p) < 0)
         return -1;
-    x = gemmepi__unary(p);
+    x = gpi__unary(p);
     p->depth--;
-    node = gemmepi__node_of(is_not ? GEMMEPI__OP_NOT : GEMMEPI__OP_NEG, x, -1, -1);
-    return x < 0 ? -1 : gemmepi__apply(p, at, is_not ? "!" : "-", &node);
+    node = gpi__node_of(is_not ? GPI__OP_NOT : GPI__OP_NEG, x, -1, -1);
+    return x < 0 ? -1 : gpi__apply(p, at, is_not ? "!" : "-", &node);
 }
 
 /* The operator of two values that stands next, of at least this precedence; -1: none does. */
-static int gemmepi__next_operator(gemmepi__parser *p, int precedence) {
-    static const uint8_t longest_first[] = {
-        GEMMEPI__OP_OR, GEMMEPI__OP_AND, GEMMEPI__OP_EQ,  GEMMEPI__OP_NE,  GEMMEPI__OP_LE,  GEMMEPI__OP_GE,
-        GEMMEPI__OP_LT, GEMMEPI__OP_GT,  GEMMEPI__OP_ADD, GEMMEPI__OP_SUB, GEMMEPI__OP_MUL, GEMMEPI__OP_DIV};
+static int gpi__next_operator(gpi__parser *p, int precedence) {
+    static const uint8_t longest_first[] = {GPI__OP_OR,  GPI__OP_AND, GPI__OP_EQ,  GPI__OP_NE,
+                                            GPI__OP_LE,  GPI__OP_GE,  GPI__OP_LT,  GPI__OP_GT,
+                                            GPI__OP_ADD, GPI__OP_SUB, GPI__OP_MUL, GPI__OP_DIV};
     size_t i;
     for (i = 0; i < sizeof longest_first; i++) {
-        const gemmepi__operation_of_formula *row = gemmepi__operation_of(longest_first[i]);
-        if (gemmepi__take(p, row->name)) {
+        const gpi__operation_of_formula *row = gpi__operation_of(longest_first[i]);
+        if (gpi__take(p, row->name)) {
             if (row->precedence >= precedence)
                 return longest_first[i];
             p->at = p->token;
@@ -270,35 +269,35 @@ static int gemmepi__next_operator(gemmepi__parser *p, int precedence) {
 }
 
 /* c ? a : b, of which c has been read and '?' taken */
-static int gemmepi__selection(gemmepi__parser *p, size_t at, int c) {
-    gemmepi__node node;
+static int gpi__selection(gpi__parser *p, size_t at, int c) {
+    gpi__node node;
     int a, b;
-    a = gemmepi__expression(p, 1);
-    if (a < 0 || gemmepi__want(p, ":", "the ':' of c ? a : b") < 0)
+    a = gpi__expression(p, 1);
+    if (a < 0 || gpi__want(p, ":", "the ':' of c ? a : b") < 0)
         return -1;
-    b = gemmepi__expression(p, 1);
-    node = gemmepi__node_of(GEMMEPI__OP_SELECT, c, a, b);
-    return b < 0 ? -1 : gemmepi__apply(p, at, "?:", &node);
+    b = gpi__expression(p, 1);
+    node = gpi__node_of(GPI__OP_SELECT, c, a, b);
+    return b < 0 ? -1 : gpi__apply(p, at, "?:", &node);
 }
 
-static int gemmepi__expression(gemmepi__parser *p, int precedence) {
-    gemmepi__node node;
+static int gpi__expression(gpi__parser *p, int precedence) {
+    gpi__node node;
     int x, y, op;
     size_t at;
-    gemmepi__skip_blanks(p);
-    if (precedence == 1 && gemmepi__deeper(p) < 0) /* operators nest eight deep at most */
+    gpi__skip_blanks(p);
+    if (precedence == 1 && gpi__deeper(p) < 0) /* operators nest eight deep at most */
         return -1;
-    x = gemmepi__unary(p);
-    while (x >= 0 && (op = gemmepi__next_operator(p, precedence)) >= 0) {
+    x = gpi__unary(p);
+    while (x >= 0 && (op = gpi__next_operator(p, precedence)) >= 0) {
         at = p->token;
-        y = gemmepi__expression(p, gemmepi__operation_of(op)->precedence + 1);
+        y = gpi__expression(p, gpi__operation_of(op)->precedence + 1);
         if (y < 0)
             return -1;
-        node = gemmepi__node_of(op, x, y, -1);
-        x = gemmepi__apply(p, at, gemmepi__operation_of(op)->name, &node);
+        node = gpi__node_of(op, x, y, -1);
+        x = gpi__apply(p, at, gpi__operation_of(op)->name, &node);
     }
-    if (x >= 0 && precedence == 1 && gemmepi__take(p, "?"))
-        x = gemmepi__selection(p, p->token, x);
+    if (x >= 0 && precedence == 1 && gpi__take(p, "?"))
+        x = gpi__selection(p, p->token, x);
     p->depth -= precedence == 1;
     return x;
 }

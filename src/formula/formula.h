@@ -5,22 +5,22 @@
 #include "parse.h"
 
 /* What code depends on of an operand, and its name. */
-typedef struct gemmepi__formula_operand {
+typedef struct gpi__formula_operand {
     uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
-    uint8_t accumulate, reduction;      /* reduction: a row of gemmepi__reductions, 0: none */
+    uint8_t accumulate, reduction;      /* reduction: a row of gpi__reductions, 0: none */
     uint8_t used;                       /* an input that is read, or an output; of D: it is stored */
     uint8_t members;                    /* of a unit: 1, or 2 of what is WIDE beside halves */
     uint8_t periods;                    /* 1: of rows, 2: of columns */
     int16_t node;                       /* of an output: what is stored or goes into the reduction */
     int16_t name;                       /* in formula.names */
-} gemmepi__formula_operand;
+} gpi__formula_operand;
 
 /* Where in the text something stands first that may be refused once extents and scales are known; -1: it is not there. */
-typedef struct gemmepi__formula_places {
-    int16_t halves, uniform, rounded, indices[GEMMEPI__INDICES];
-} gemmepi__formula_places;
+typedef struct gpi__formula_places {
+    int16_t halves, uniform, rounded, indices[GPI__INDICES];
+} gpi__formula_places;
 
-typedef struct gemmepi__formula {
+typedef struct gpi__formula {
     size_t size; /* bytes of all */
     int32_t node_count, operand_count;
     int32_t accumulator, d; /* dtypes */
@@ -29,54 +29,54 @@ typedef struct gemmepi__formula {
         has_halves; /* a unit is a pair of columns, of which what is WIDE has two members; else it is one column */
     int32_t reads_value, uses_uniform;
     int32_t is_short; /* what has a short form takes it: 16 bits at most come of each */
-    uint32_t indices; /* bits of the GEMMEPI__INDEX_ that are read */
+    uint32_t indices; /* bits of the GPI__INDEX_ that are read */
     int32_t
         exchanged; /* 1: of column-major order: kinds, indices and reductions are those of the row-major problem, but uniform
                           counts the caller's rows and columns */
     int32_t rounds; /* rounded() is read, which depends on the scale of D */
     int64_t group;  /* columns; 0: halves are of the whole */
     int16_t value_name;
-    gemmepi__formula_operand operands[GEMMEPI__FORMULA_OPERANDS + 1];
-    const gemmepi__node
+    gpi__formula_operand operands[GPI__FORMULA_OPERANDS + 1];
+    const gpi__node
         *nodes; /* what stands before it, and what it and names point to, makes formulas equal or not */
     const char *names;
-    gemmepi__formula_places places;
-} gemmepi__formula;
+    gpi__formula_places places;
+} gpi__formula;
 
 /* How many values a node has in a unit. */
-static int gemmepi__members(const gemmepi__formula *formula, int width) {
-    return formula->has_halves && width == GEMMEPI__WIDE ? 2 : 1;
+static int gpi__members(const gpi__formula *formula, int width) {
+    return formula->has_halves && width == GPI__WIDE ? 2 : 1;
 }
 
 /* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole and below 2^53, which
    no other is rounded to. */
-static int gemmepi__compares_whole(const gemmepi__formula *formula, int node) {
-    const gemmepi__node *n = &formula->nodes[node];
-    if (n->op == GEMMEPI__OP_NUMBER)
+static int gpi__compares_whole(const gpi__formula *formula, int node) {
+    const gpi__node *n = &formula->nodes[node];
+    if (n->op == GPI__OP_NUMBER)
         return n->number > -9007199254740992.0 && n->number < 9007199254740992.0 &&
                floor(n->number) == n->number;
-    return n->type == GEMMEPI__OF_WHOLE || formula->accumulator == GEMMEPI_I32;
+    return n->type == GPI__OF_WHOLE || formula->accumulator == GEMMEPI_I32;
 }
 
-static int gemmepi__is_exact_comparison(const gemmepi__formula *formula, const gemmepi__node *node) {
-    return node->op >= GEMMEPI__OP_EQ && node->op <= GEMMEPI__OP_GE &&
-           gemmepi__compares_whole(formula, node->args[0]) && gemmepi__compares_whole(formula, node->args[1]);
+static int gpi__is_exact_comparison(const gpi__formula *formula, const gpi__node *node) {
+    return node->op >= GPI__OP_EQ && node->op <= GPI__OP_GE && gpi__compares_whole(formula, node->args[0]) &&
+           gpi__compares_whole(formula, node->args[1]);
 }
 
 /* Whether a quotient is made with the reciprocal of its divisor, a number: where results are short, of less work and a rounding more. */
-static int gemmepi__divides_by_number(const gemmepi__formula *formula, const gemmepi__node *node) {
-    const gemmepi__node *divisor = node->op == GEMMEPI__OP_DIV ? &formula->nodes[node->args[1]] : NULL;
-    double size = divisor && divisor->op == GEMMEPI__OP_NUMBER ? fabs(divisor->number) : 0;
+static int gpi__divides_by_number(const gpi__formula *formula, const gpi__node *node) {
+    const gpi__node *divisor = node->op == GPI__OP_DIV ? &formula->nodes[node->args[1]] : NULL;
+    double size = divisor && divisor->op == GPI__OP_NUMBER ? fabs(divisor->number) : 0;
     return formula->is_short && size > 1e-37 && size < 1e37;
 }
 
 /* >>from the graph */
 
 /* 1 for each node that an output needs. */
-static void gemmepi__mark_live(const gemmepi__graph *graph, uint8_t *live) {
+static void gpi__mark_live(const gpi__graph *graph, uint8_t *live) {
     int i, a;
-    memset(live, 0, GEMMEPI__GRAPH_NODES);
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
+    memset(live, 0, GPI__GRAPH_NODES);
+    for (i = 0; i <= GPI__RESULT; i++)
         if (graph->assigned[i].node >= 0)
             live[graph->assigned[i].node] = 1;
     for (i = graph->count - 1; i >= 0; i--)
@@ -86,34 +86,33 @@ static void gemmepi__mark_live(const gemmepi__graph *graph, uint8_t *live) {
 }
 
 /* What has a short form of less work: activations, and quotients by a number, made with its reciprocal. */
-static int gemmepi__has_short_form(const gemmepi__graph *graph, const gemmepi__node *node) {
-    return node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE ||
-           (node->op == GEMMEPI__OP_DIV && graph->nodes[node->args[1]].op == GEMMEPI__OP_NUMBER);
+static int gpi__has_short_form(const gpi__graph *graph, const gpi__node *node) {
+    return node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE ||
+           (node->op == GPI__OP_DIV && graph->nodes[node->args[1]].op == GPI__OP_NUMBER);
 }
 
 /* Whether an output is a sum of D's columns, which is of what D takes: the gradient of a bias by D's. */
-static int gemmepi__sums_result(const gemmepi__graph *graph, int i) {
-    const gemmepi__reduction *of = &gemmepi__reductions[graph->assigned[i].reduction];
-    return i != GEMMEPI__RESULT && graph->assigned[i].node == graph->assigned[GEMMEPI__RESULT].node &&
-           of->kind == GEMMEPI_PER_COLUMN && of->op == GEMMEPI__REDUCE_SUM;
+static int gpi__sums_result(const gpi__graph *graph, int i) {
+    const gpi__reduction *of = &gpi__reductions[graph->assigned[i].reduction];
+    return i != GPI__RESULT && graph->assigned[i].node == graph->assigned[GPI__RESULT].node &&
+           of->kind == GEMMEPI_PER_COLUMN && of->op == GPI__REDUCE_SUM;
 }
 
 /* Whether all that comes of each of these has 16 bits at most, which is no reduction's sum but that of D's columns. */
-static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live,
-                             const gemmepi__formula *formula) {
-    uint8_t exact[GEMMEPI__GRAPH_NODES] = {0};
+static int gpi__is_short(const gpi__graph *graph, const uint8_t *live, const gpi__formula *formula) {
+    uint8_t exact[GPI__GRAPH_NODES] = {0};
     int i, a;
     if (graph->desc->accumulator != GEMMEPI_F32)
         return 0;
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
-        if (graph->assigned[i].node >= 0 && !gemmepi__sums_result(graph, i) &&
+    for (i = 0; i <= GPI__RESULT; i++)
+        if (graph->assigned[i].node >= 0 && !gpi__sums_result(graph, i) &&
             (graph->assigned[i].reduction ||
              gemmepi_dtype_size((gemmepi_dtype)formula->operands[i].dtype) > 2))
             exact[graph->assigned[i].node] = 1;
     for (i = graph->count - 1; i >= 0; i--) {
         if (!exact[i] || !live[i])
             continue;
-        if (gemmepi__has_short_form(graph, &graph->nodes[i]))
+        if (gpi__has_short_form(graph, &graph->nodes[i]))
             return 0;
         for (a = 0; a < 3; a++)
             if (graph->nodes[i].args[a] >= 0)
@@ -122,30 +121,29 @@ static int gemmepi__is_short(const gemmepi__graph *graph, const uint8_t *live,
     return 1;
 }
 
-static void gemmepi__note_node(gemmepi__formula *formula, const gemmepi__node *node) {
-    if (node->op == GEMMEPI__OP_INDEX)
+static void gpi__note_node(gpi__formula *formula, const gpi__node *node) {
+    if (node->op == GPI__OP_INDEX)
         formula->indices |= 1u << node->place;
-    if (node->op == GEMMEPI__OP_VALUE)
+    if (node->op == GPI__OP_VALUE)
         formula->reads_value = 1;
-    if (node->op == GEMMEPI__OP_OPERAND)
+    if (node->op == GPI__OP_OPERAND)
         formula->operands[node->place].used = 1;
-    if (node->op == GEMMEPI__OP_ROUNDED)
+    if (node->op == GPI__OP_ROUNDED)
         formula->rounds = 1;
-    if (node->op == GEMMEPI__OP_UNIFORM) {
+    if (node->op == GPI__OP_UNIFORM) {
         formula->uses_uniform = 1;
-        formula->indices |=
-            1u << GEMMEPI__INDEX_ROW | 1u << GEMMEPI__INDEX_COLUMN | 1u << GEMMEPI__INDEX_ITEM;
+        formula->indices |= 1u << GPI__INDEX_ROW | 1u << GPI__INDEX_COLUMN | 1u << GPI__INDEX_ITEM;
     }
-    if (node->width == GEMMEPI__NARROW || node->op >= GEMMEPI__OP_FIRST)
+    if (node->width == GPI__NARROW || node->op >= GPI__OP_FIRST)
         formula->has_halves = 1;
 }
 
-static void gemmepi__keep_operand(const gemmepi__graph *graph, int i, gemmepi__formula_operand *out) {
+static void gpi__keep_operand(const gpi__graph *graph, int i, gpi__formula_operand *out) {
     const gemmepi_operand *operand = &graph->desc->operands[i];
     int exchanged = graph->desc->exchanged;
-    out->kind = (uint8_t)(exchanged ? gemmepi__kind_across((int)operand->kind) : (int)operand->kind);
+    out->kind = (uint8_t)(exchanged ? gpi__kind_across((int)operand->kind) : (int)operand->kind);
     out->width = (uint8_t)operand->width;
-    out->dtype = (uint8_t)gemmepi__dtype_of_operand(graph, i);
+    out->dtype = (uint8_t)gpi__dtype_of_operand(graph, i);
     out->output = out->used = (uint8_t)operand->output;
     out->accumulate = (uint8_t)operand->accumulate;
     out->periods =
@@ -153,27 +151,26 @@ static void gemmepi__keep_operand(const gemmepi__graph *graph, int i, gemmepi__f
 }
 
 /* D as an operand: as wide as what it is assigned, n where that has no width. */
-static void gemmepi__keep_result(const gemmepi__graph *graph, gemmepi__formula_operand *out) {
-    int node = graph->assigned[GEMMEPI__RESULT].node;
+static void gpi__keep_result(const gpi__graph *graph, gpi__formula_operand *out) {
+    int node = graph->assigned[GPI__RESULT].node;
     int width = node >= 0 ? graph->nodes[node].width : 0;
     out->kind = GEMMEPI_FULL;
     out->dtype = (uint8_t)graph->desc->d;
     out->output = 1;
     out->used = node >= 0;
     out->width = (uint8_t)(!width || width == graph->n_width ? GEMMEPI_WIDTH_N
-                           : width == GEMMEPI__WIDE          ? GEMMEPI_WIDTH_DOUBLE
+                           : width == GPI__WIDE              ? GEMMEPI_WIDTH_DOUBLE
                                                              : GEMMEPI_WIDTH_HALF);
 }
 
-static void gemmepi__keep_operands(const gemmepi__graph *graph, gemmepi__formula *formula,
-                                   const int16_t *renumbered) {
+static void gpi__keep_operands(const gpi__graph *graph, gpi__formula *formula, const int16_t *renumbered) {
     int i, node;
-    for (i = 0; i <= GEMMEPI__RESULT; i++) {
-        gemmepi__formula_operand *out = &formula->operands[i];
+    for (i = 0; i <= GPI__RESULT; i++) {
+        gpi__formula_operand *out = &formula->operands[i];
         if (i < graph->desc->operand_count)
-            gemmepi__keep_operand(graph, i, out);
-        else if (i == GEMMEPI__RESULT)
-            gemmepi__keep_result(graph, out);
+            gpi__keep_operand(graph, i, out);
+        else if (i == GPI__RESULT)
+            gpi__keep_result(graph, out);
         else
             continue;
         node = graph->assigned[i].node;
@@ -185,38 +182,38 @@ static void gemmepi__keep_operands(const gemmepi__graph *graph, gemmepi__formula
 }
 
 /* Once has_halves is known. */
-static void gemmepi__count_members(gemmepi__formula *formula) {
+static void gpi__count_members(gpi__formula *formula) {
     int i, width;
-    for (i = 0; i <= GEMMEPI__RESULT; i++) {
-        gemmepi__formula_operand *operand = &formula->operands[i];
+    for (i = 0; i <= GPI__RESULT; i++) {
+        gpi__formula_operand *operand = &formula->operands[i];
         width = formula->n_width + (operand->width == GEMMEPI_WIDTH_DOUBLE) -
                 (operand->width == GEMMEPI_WIDTH_HALF);
         if (operand->kind != GEMMEPI_FULL && operand->kind != GEMMEPI_PER_COLUMN)
-            width = GEMMEPI__ANY;
-        operand->members = (uint8_t)gemmepi__members(formula, width);
+            width = GPI__ANY;
+        operand->members = (uint8_t)gpi__members(formula, width);
         if (operand->output && operand->used && operand->reduction) /* of all members of what goes in */
-            operand->members = (uint8_t)gemmepi__members(formula, formula->nodes[operand->node].width
-                                                                      ? formula->nodes[operand->node].width
-                                                                  : width ? width
-                                                                          : formula->n_width);
+            operand->members = (uint8_t)gpi__members(formula, formula->nodes[operand->node].width
+                                                                  ? formula->nodes[operand->node].width
+                                                              : width ? width
+                                                                      : formula->n_width);
     }
 }
 
-static size_t gemmepi__names_size(const gemmepi__formula_desc *desc) {
-    size_t size = strlen(gemmepi__value_name(desc)) + strlen(gemmepi__result_name(desc)) + 2;
+static size_t gpi__names_size(const gpi__formula_desc *desc) {
+    size_t size = strlen(gpi__value_name(desc)) + strlen(gpi__result_name(desc)) + 2;
     int i;
     for (i = 0; i < desc->operand_count; i++)
         size += strlen(desc->operands[i].name) + 1;
     return size;
 }
 
-static void gemmepi__keep_names(const gemmepi__formula_desc *desc, gemmepi__formula *formula, char *names) {
+static void gpi__keep_names(const gpi__formula_desc *desc, gpi__formula *formula, char *names) {
     size_t at = 0;
     int i;
     formula->names = names;
-    for (i = -1; i <= GEMMEPI__RESULT; i++) {
-        const char *name = i < 0                     ? gemmepi__value_name(desc)
-                           : i == GEMMEPI__RESULT    ? gemmepi__result_name(desc)
+    for (i = -1; i <= GPI__RESULT; i++) {
+        const char *name = i < 0                     ? gpi__value_name(desc)
+                           : i == GPI__RESULT        ? gpi__result_name(desc)
                            : i < desc->operand_count ? desc->operands[i].name
                                                      : NULL;
         if (!name)
@@ -227,28 +224,27 @@ static void gemmepi__keep_names(const gemmepi__formula_desc *desc, gemmepi__form
     }
 }
 
-static void gemmepi__note_first(int16_t *place, int at) {
+static void gpi__note_first(int16_t *place, int at) {
     if (at >= 0 && (*place < 0 || at < *place))
         *place = (int16_t)at;
 }
 
-static void gemmepi__keep_places(const gemmepi__graph *graph, const uint8_t *live,
-                                 gemmepi__formula_places *places) {
+static void gpi__keep_places(const gpi__graph *graph, const uint8_t *live, gpi__formula_places *places) {
     int i, by_width = -1;
     memset(places, -1, sizeof *places);
     for (i = 0; i < graph->count; i++) {
-        const gemmepi__node *node = &graph->nodes[i];
+        const gpi__node *node = &graph->nodes[i];
         if (!live[i])
             continue;
-        if (node->op >= GEMMEPI__OP_FIRST)
-            gemmepi__note_first(&places->halves, graph->places[i]);
-        else if (node->op == GEMMEPI__OP_UNIFORM)
-            gemmepi__note_first(&places->uniform, graph->places[i]);
-        else if (node->op == GEMMEPI__OP_ROUNDED)
-            gemmepi__note_first(&places->rounded, graph->places[i]);
-        else if (node->op == GEMMEPI__OP_INDEX)
-            gemmepi__note_first(&places->indices[node->place], graph->places[i]);
-        if (by_width < 0 && node->width == GEMMEPI__NARROW)
+        if (node->op >= GPI__OP_FIRST)
+            gpi__note_first(&places->halves, graph->places[i]);
+        else if (node->op == GPI__OP_UNIFORM)
+            gpi__note_first(&places->uniform, graph->places[i]);
+        else if (node->op == GPI__OP_ROUNDED)
+            gpi__note_first(&places->rounded, graph->places[i]);
+        else if (node->op == GPI__OP_INDEX)
+            gpi__note_first(&places->indices[node->place], graph->places[i]);
+        if (by_width < 0 && node->width == GPI__NARROW)
             by_width = graph->places[i];
     }
     for (i = 0; i < graph->desc->operand_count && by_width < 0; i++)
@@ -259,19 +255,18 @@ static void gemmepi__keep_places(const gemmepi__graph *graph, const uint8_t *liv
 }
 
 /* What of the graph the outputs need, in memory from the allocator, or NULL with the sentence. */
-static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
-                                             const gemmepi__graph *graph) {
-    uint8_t live[GEMMEPI__GRAPH_NODES];
-    int16_t renumbered[GEMMEPI__GRAPH_NODES];
-    gemmepi__formula *formula;
-    gemmepi__node *nodes;
+static gpi__formula *gpi__formula_of(const gemmepi_allocator *allocator, const gpi__graph *graph) {
+    uint8_t live[GPI__GRAPH_NODES];
+    int16_t renumbered[GPI__GRAPH_NODES];
+    gpi__formula *formula;
+    gpi__node *nodes;
     size_t size = (sizeof *formula + 7) / 8 * 8, bytes;
     int i, a, count = 0;
-    gemmepi__mark_live(graph, live);
+    gpi__mark_live(graph, live);
     for (i = 0; i < graph->count; i++)
         renumbered[i] = (int16_t)(live[i] ? count++ : -1);
-    bytes = size + (size_t)count * sizeof *nodes + gemmepi__names_size(graph->desc);
-    formula = (gemmepi__formula *)gemmepi__new(allocator, bytes);
+    bytes = size + (size_t)count * sizeof *nodes + gpi__names_size(graph->desc);
+    formula = (gpi__formula *)gpi__new(allocator, bytes);
     if (!formula)
         return NULL;
     formula->size = bytes;
@@ -283,11 +278,11 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
     formula->mode = graph->mode;
     formula->group = graph->group;
     formula->exchanged = graph->desc->exchanged;
-    formula->has_halves = graph->n_width == GEMMEPI__NARROW; /* beside what is 2 n columns wide */
-    formula->nodes = nodes = (gemmepi__node *)(void *)((char *)formula + size);
-    gemmepi__keep_names(graph->desc, formula, (char *)(nodes + count));
-    gemmepi__keep_operands(graph, formula, renumbered);
-    gemmepi__keep_places(graph, live, &formula->places);
+    formula->has_halves = graph->n_width == GPI__NARROW; /* beside what is 2 n columns wide */
+    formula->nodes = nodes = (gpi__node *)(void *)((char *)formula + size);
+    gpi__keep_names(graph->desc, formula, (char *)(nodes + count));
+    gpi__keep_operands(graph, formula, renumbered);
+    gpi__keep_places(graph, live, &formula->places);
     for (i = 0; i < graph->count; i++) {
         if (!live[i])
             continue;
@@ -295,69 +290,68 @@ static gemmepi__formula *gemmepi__formula_of(const gemmepi_allocator *allocator,
         for (a = 0; a < 3; a++)
             if (nodes->args[a] >= 0)
                 nodes->args[a] = renumbered[nodes->args[a]];
-        gemmepi__note_node(formula, nodes++);
+        gpi__note_node(formula, nodes++);
     }
-    if (formula->has_halves && formula->mode == GEMMEPI__NO_HALVES)
-        formula->mode = GEMMEPI__LEFT_RIGHT; /* two widths that never meet */
-    gemmepi__count_members(formula);
-    formula->is_short = gemmepi__is_short(graph, live, formula);
+    if (formula->has_halves && formula->mode == GPI__NO_HALVES)
+        formula->mode = GPI__LEFT_RIGHT; /* two widths that never meet */
+    gpi__count_members(formula);
+    formula->is_short = gpi__is_short(graph, live, formula);
     return formula;
 }
 
 /* >>all */
 
-typedef struct gemmepi__formula_work {
-    gemmepi__graph graph;
-    gemmepi__parser parser;
-} gemmepi__formula_work;
+typedef struct gpi__formula_work {
+    gpi__graph graph;
+    gpi__parser parser;
+} gpi__formula_work;
 
-/* The formula of a desc, to be given to gemmepi__delete, or the sentence that says what is wrong. Nothing of the desc is kept. */
-static gemmepi_status gemmepi__parse_formula(const gemmepi_allocator *allocator,
-                                             const gemmepi__formula_desc *desc, gemmepi__formula **formula) {
-    gemmepi__formula_work *work;
+/* The formula of a desc, to be given to gpi__delete, or the sentence that says what is wrong. Nothing of the desc is kept. */
+static gemmepi_status gpi__parse_formula(const gemmepi_allocator *allocator, const gpi__formula_desc *desc,
+                                         gpi__formula **formula) {
+    gpi__formula_work *work;
     gemmepi_status status;
     *formula = NULL;
-    work = (gemmepi__formula_work *)gemmepi__new(allocator, sizeof *work);
+    work = (gpi__formula_work *)gpi__new(allocator, sizeof *work);
     if (!work)
         return GEMMEPI_OUT_OF_MEMORY;
-    status = gemmepi__parse(&work->parser, &work->graph, desc);
+    status = gpi__parse(&work->parser, &work->graph, desc);
     if (!status) {
-        *formula = gemmepi__formula_of(allocator, &work->graph);
+        *formula = gpi__formula_of(allocator, &work->graph);
         status = *formula ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
     }
-    gemmepi__delete(allocator, work);
+    gpi__delete(allocator, work);
     return status;
 }
 
 /* What extents must be: of D's rows and columns as the product has them, n, and items. text: the formula's. */
-static gemmepi_status gemmepi__check_formula_extents(const gemmepi__formula *formula, const char *text,
-                                                     int64_t m, int64_t n, int64_t items) {
+static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, const char *text, int64_t m,
+                                                 int64_t n, int64_t items) {
     const int64_t most = 4294967295;
     const char *name = formula->exchanged ? "m" : "n";
-    char place[GEMMEPI__PLACE_TEXT];
+    char place[GPI__PLACE_TEXT];
     int64_t wide = n;
-    (void)gemmepi__name_place(text, formula->places.halves, place);
-    if (formula->has_halves && formula->n_width == GEMMEPI__NARROW) {
+    (void)gpi__name_place(text, formula->places.halves, place);
+    if (formula->has_halves && formula->n_width == GPI__NARROW) {
         if (n > INT64_MAX / 2)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "%s: %s is %lld, and the formula is 2 %s columns wide", place, name,
-                                 (long long)n, name);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula is 2 %s columns wide",
+                             place, name, (long long)n, name);
         wide = 2 * n;
     }
     if (formula->has_halves && wide % 2)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s: %s is %lld, and the formula has halves: it must be even", place, name,
-                             (long long)n);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "%s: %s is %lld, and the formula has halves: it must be even", place, name,
+                         (long long)n);
     if (formula->has_halves && formula->group && wide % formula->group)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
             place, (long long)formula->group, (long long)wide);
     if (formula->uses_uniform && (m > most || wide > most || items > most))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s: uniform is for extents below 2^32; they are %lld, %lld and %lld",
-                             gemmepi__name_place(text, formula->places.uniform, place), (long long)m,
-                             (long long)wide, (long long)items);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "%s: uniform is for extents below 2^32; they are %lld, %lld and %lld",
+                         gpi__name_place(text, formula->places.uniform, place), (long long)m, (long long)wide,
+                         (long long)items);
     return GEMMEPI_OK;
 }
 

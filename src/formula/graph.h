@@ -9,38 +9,38 @@
 #include "operations.h"
 
 enum {
-    GEMMEPI__FORMULA_CHARACTERS = 4096,
-    GEMMEPI__FORMULA_OPERANDS = 32,
-    GEMMEPI__RESULT = GEMMEPI__FORMULA_OPERANDS, /* D's place among the operands */
-    GEMMEPI__FORMULA_DEPTH = 64,
-    GEMMEPI__FORMULA_NODES = 1024,  /* that are operations */
-    GEMMEPI__FORMULA_LEAVES = 1536, /* more than there is room for in the text */
-    GEMMEPI__FORMULA_NAME = 60,     /* characters of an operand's name */
-    GEMMEPI__GRAPH_NODES = GEMMEPI__FORMULA_NODES + GEMMEPI__FORMULA_LEAVES,
-    GEMMEPI__GRAPH_BUCKETS = 1024,
-    GEMMEPI__SIMPLIFIED = 4096
+    GPI__FORMULA_CHARACTERS = 4096,
+    GPI__FORMULA_OPERANDS = 32,
+    GPI__RESULT = GPI__FORMULA_OPERANDS, /* D's place among the operands */
+    GPI__FORMULA_DEPTH = 64,
+    GPI__FORMULA_NODES = 1024,  /* that are operations */
+    GPI__FORMULA_LEAVES = 1536, /* more than there is room for in the text */
+    GPI__FORMULA_NAME = 60,     /* characters of an operand's name */
+    GPI__GRAPH_NODES = GPI__FORMULA_NODES + GPI__FORMULA_LEAVES,
+    GPI__GRAPH_BUCKETS = 1024,
+    GPI__SIMPLIFIED = 4096
 };
 
 /* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one without everything is WIDE. ANY does not change along
    columns. */
-enum { GEMMEPI__ANY, GEMMEPI__NARROW, GEMMEPI__WIDE };
+enum { GPI__ANY, GPI__NARROW, GPI__WIDE };
 
 /* What a node's values are: numbers of the accumulator, 0 or 1, or whole numbers that are read and compared exactly. */
-enum { GEMMEPI__OF_NUMBERS, GEMMEPI__OF_TRUTH, GEMMEPI__OF_WHOLE };
+enum { GPI__OF_NUMBERS, GPI__OF_TRUTH, GPI__OF_WHOLE };
 
 /* Which columns belong together in a formula with halves. */
-enum { GEMMEPI__NO_HALVES, GEMMEPI__LEFT_RIGHT, GEMMEPI__EVEN_ODD };
+enum { GPI__NO_HALVES, GPI__LEFT_RIGHT, GPI__EVEN_ODD };
 
-typedef struct gemmepi__node {
+typedef struct gpi__node {
     uint8_t op, type, width, unused;
     int16_t args[3];    /* -1: none */
     int16_t place;      /* operand, index, activation or upstream */
     int32_t unused_too; /* so that all bytes are fields: nodes are compared by them */
     double number;
-} gemmepi__node;
+} gpi__node;
 
 /* What a formula is parsed for. */
-typedef struct gemmepi__formula_desc {
+typedef struct gpi__formula_desc {
     const char *text;
     const gemmepi_operand *operands;
     int operand_count;
@@ -51,57 +51,57 @@ typedef struct gemmepi__formula_desc {
     int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
     gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
     int of_any_type; /* 1: it may be run in F64, though accumulator is F32: numbers are those of F64 */
-} gemmepi__formula_desc;
+} gpi__formula_desc;
 
 /* An output: of an operand, or, the last, of D. */
-typedef struct gemmepi__assigned {
+typedef struct gpi__assigned {
     int16_t node; /* -1: not yet */
     int16_t reduction;
     int16_t at; /* in the text */
-} gemmepi__assigned;
+} gpi__assigned;
 
 /* What an operation of nodes came to. */
-typedef struct gemmepi__simplified {
+typedef struct gpi__simplified {
     int16_t args[3], op, result;
-} gemmepi__simplified;
+} gpi__simplified;
 
-typedef struct gemmepi__graph {
-    const gemmepi__formula_desc *desc;
+typedef struct gpi__graph {
+    const gpi__formula_desc *desc;
     int count, operations, most; /* operations at most */
     int full;                    /* 1: there was no room; nothing more is made */
     int simplifies;              /* 1: also where that is exact for finite numbers alone */
     int mode, n_width;           /* of halves; whether n is NARROW or WIDE */
     int64_t group;               /* columns of a group; 0: all are one */
-    gemmepi__assigned assigned[GEMMEPI__FORMULA_OPERANDS + 1];
-    int16_t next[GEMMEPI__GRAPH_NODES], buckets[GEMMEPI__GRAPH_BUCKETS];
-    gemmepi__node nodes[GEMMEPI__GRAPH_NODES];
-    uint8_t masked[GEMMEPI__GRAPH_NODES]; /* whether a node is 0 by selection, and shows it: gemmepi__masks */
-    gemmepi__simplified simplified[GEMMEPI__SIMPLIFIED]; /* found last; op 0: nothing */
+    gpi__assigned assigned[GPI__FORMULA_OPERANDS + 1];
+    int16_t next[GPI__GRAPH_NODES], buckets[GPI__GRAPH_BUCKETS];
+    gpi__node nodes[GPI__GRAPH_NODES];
+    uint8_t masked[GPI__GRAPH_NODES]; /* whether a node is 0 by selection, and shows it: gpi__masks */
+    gpi__simplified simplified[GPI__SIMPLIFIED]; /* found last; op 0: nothing */
     int16_t at; /* where in the text stands what is being made; -1: it is not of the text */
-    int16_t places[GEMMEPI__GRAPH_NODES]; /* and of each node, where it was made first */
+    int16_t places[GPI__GRAPH_NODES]; /* and of each node, where it was made first */
     int names
-        [GEMMEPI__GRAPH_NODES]; /* where in the text the first name of a node stands, which is no output; -1: it has none */
-} gemmepi__graph;
+        [GPI__GRAPH_NODES]; /* where in the text the first name of a node stands, which is no output; -1: it has none */
+} gpi__graph;
 
-static void gemmepi__clear_graph(gemmepi__graph *graph, const gemmepi__formula_desc *desc, int n_width) {
+static void gpi__clear_graph(gpi__graph *graph, const gpi__formula_desc *desc, int n_width) {
     int i;
     graph->desc = desc;
     graph->count = graph->operations = graph->full = graph->simplifies = 0;
-    graph->most = GEMMEPI__FORMULA_NODES;
-    graph->mode = GEMMEPI__NO_HALVES;
+    graph->most = GPI__FORMULA_NODES;
+    graph->mode = GPI__NO_HALVES;
     graph->group = 0;
     graph->n_width = n_width;
     graph->at = -1;
-    for (i = 0; i < GEMMEPI__GRAPH_BUCKETS; i++)
+    for (i = 0; i < GPI__GRAPH_BUCKETS; i++)
         graph->buckets[i] = -1;
-    for (i = 0; i < GEMMEPI__SIMPLIFIED; i++)
+    for (i = 0; i < GPI__SIMPLIFIED; i++)
         graph->simplified[i].op = 0;
-    for (i = 0; i <= GEMMEPI__FORMULA_OPERANDS; i++)
+    for (i = 0; i <= GPI__FORMULA_OPERANDS; i++)
         graph->assigned[i].node = graph->assigned[i].at = -1, graph->assigned[i].reduction = 0;
 }
 
-static gemmepi__node gemmepi__node_of(int op, int x, int y, int z) {
-    gemmepi__node node;
+static gpi__node gpi__node_of(int op, int x, int y, int z) {
+    gpi__node node;
     memset(&node, 0, sizeof node);
     node.op = (uint8_t)op;
     node.args[0] = (int16_t)x;
@@ -110,28 +110,28 @@ static gemmepi__node gemmepi__node_of(int op, int x, int y, int z) {
     return node;
 }
 
-static int gemmepi__same_node(const gemmepi__node *x, const gemmepi__node *y) {
+static int gpi__same_node(const gpi__node *x, const gpi__node *y) {
     return memcmp(x, y, sizeof *x) == 0;
 }
 
 /* Whether a node is 0 by selection, and shows it: c ? x : 0, a sum or a choice of two such, a pair that has one, and its negative. 0 is so
    itself. */
-static int gemmepi__masks(const gemmepi__graph *graph, const gemmepi__node *node) {
-    const gemmepi__node *nodes = graph->nodes;
+static int gpi__masks(const gpi__graph *graph, const gpi__node *node) {
+    const gpi__node *nodes = graph->nodes;
     const uint8_t *masked = graph->masked;
     int x = node->args[0], y = node->args[1], z = node->args[2];
     switch (node->op) {
-    case GEMMEPI__OP_NUMBER:
+    case GPI__OP_NUMBER:
         return node->number == 0;
-    case GEMMEPI__OP_SELECT:
-        return (masked[y] && (masked[z] || nodes[y].op == GEMMEPI__OP_NUMBER)) ||
-               (masked[z] && nodes[z].op == GEMMEPI__OP_NUMBER);
-    case GEMMEPI__OP_ADD:
-    case GEMMEPI__OP_SUB:
+    case GPI__OP_SELECT:
+        return (masked[y] && (masked[z] || nodes[y].op == GPI__OP_NUMBER)) ||
+               (masked[z] && nodes[z].op == GPI__OP_NUMBER);
+    case GPI__OP_ADD:
+    case GPI__OP_SUB:
         return masked[x] && masked[y];
-    case GEMMEPI__OP_BOTH:
+    case GPI__OP_BOTH:
         return masked[x] || masked[y];
-    case GEMMEPI__OP_NEG:
+    case GPI__OP_NEG:
         return masked[x];
     default:
         return 0;
@@ -139,23 +139,22 @@ static int gemmepi__masks(const gemmepi__graph *graph, const gemmepi__node *node
 }
 
 /* The node's number: of one that is there, or a new one; -1: there is no room. */
-static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
-    uint64_t hash = GEMMEPI__HASH_START;
+static int gpi__intern(gpi__graph *graph, const gpi__node *node) {
+    uint64_t hash = GPI__HASH_START;
     int bucket, i;
-    hash = gemmepi__hash_word(gemmepi__hash(node, sizeof *node), hash);
-    bucket = (int)(hash % GEMMEPI__GRAPH_BUCKETS);
+    hash = gpi__hash_word(gpi__hash(node, sizeof *node), hash);
+    bucket = (int)(hash % GPI__GRAPH_BUCKETS);
     for (i = graph->buckets[bucket]; i >= 0; i = graph->next[i])
-        if (gemmepi__same_node(&graph->nodes[i], node))
+        if (gpi__same_node(&graph->nodes[i], node))
             return i;
-    if (graph->count == GEMMEPI__GRAPH_NODES ||
-        (node->op >= GEMMEPI__LEAVES && graph->operations == graph->most)) {
+    if (graph->count == GPI__GRAPH_NODES || (node->op >= GPI__LEAVES && graph->operations == graph->most)) {
         graph->full = 1;
         return -1;
     }
-    graph->operations += node->op >= GEMMEPI__LEAVES;
+    graph->operations += node->op >= GPI__LEAVES;
     i = graph->count++;
     graph->nodes[i] = *node;
-    graph->masked[i] = (uint8_t)gemmepi__masks(graph, node);
+    graph->masked[i] = (uint8_t)gpi__masks(graph, node);
     graph->names[i] = -1;
     graph->places[i] = graph->at;
     graph->next[i] = graph->buckets[bucket];
@@ -163,42 +162,42 @@ static int gemmepi__intern(gemmepi__graph *graph, const gemmepi__node *node) {
     return i;
 }
 
-static int gemmepi__number(gemmepi__graph *graph, double number) {
-    gemmepi__node node = gemmepi__node_of(GEMMEPI__OP_NUMBER, -1, -1, -1);
+static int gpi__number(gpi__graph *graph, double number) {
+    gpi__node node = gpi__node_of(GPI__OP_NUMBER, -1, -1, -1);
     node.number = number;
-    return gemmepi__intern(graph, &node);
+    return gpi__intern(graph, &node);
 }
 
 /* >>folding */
 
-static int gemmepi__is_number(const gemmepi__graph *graph, int node) {
-    return node >= 0 && graph->nodes[node].op == GEMMEPI__OP_NUMBER;
+static int gpi__is_number(const gpi__graph *graph, int node) {
+    return node >= 0 && graph->nodes[node].op == GPI__OP_NUMBER;
 }
 
-static int gemmepi__is_the_number(const gemmepi__graph *graph, int node, double number) {
-    return gemmepi__is_number(graph, node) && graph->nodes[node].number == number;
+static int gpi__is_the_number(const gpi__graph *graph, int node, double number) {
+    return gpi__is_number(graph, node) && graph->nodes[node].number == number;
 }
 
 /* Whether F32, and so every accumulator but I32, holds it. */
-static int gemmepi__f32_holds(double x) {
+static int gpi__f32_holds(double x) {
     return x <= FLT_MAX && x >= -FLT_MAX && (double)(float)x == x;
 }
 
 /* 1 where *out is what the operation gives of these numbers, in F32, F64 and exact arithmetic alike. */
-static int gemmepi__fold_arithmetic(int op, double x, double y, double *out) {
+static int gpi__fold_arithmetic(int op, double x, double y, double *out) {
     switch (op) {
-    case GEMMEPI__OP_NEG:
+    case GPI__OP_NEG:
         *out = -x;
         return 1;
-    case GEMMEPI__OP_ADD:
-    case GEMMEPI__OP_SUB:
-        y = op == GEMMEPI__OP_SUB ? -y : y;
+    case GPI__OP_ADD:
+    case GPI__OP_SUB:
+        y = op == GPI__OP_SUB ? -y : y;
         *out = x + y;
         return *out - x == y && *out - y == x;
-    case GEMMEPI__OP_MUL:
+    case GPI__OP_MUL:
         *out = x * y;
         return *out != 0 || x == 0 || y == 0;
-    case GEMMEPI__OP_DIV:
+    case GPI__OP_DIV:
         *out = y != 0 ? x / y : 0;
         return y != 0 && *out * y == x;
     default:
@@ -207,47 +206,47 @@ static int gemmepi__fold_arithmetic(int op, double x, double y, double *out) {
 }
 
 /* Comparisons by what x may be to y: 1 less, 2 equal, 4 greater, 8 neither. */
-static int gemmepi__fold_truth(int op, double x, double y, double *out) {
+static int gpi__fold_truth(int op, double x, double y, double *out) {
     static const uint8_t holds[] = {2, 13, 1, 3, 4, 6}; /* == != < <= > >= */
-    if (op == GEMMEPI__OP_OR)
+    if (op == GPI__OP_OR)
         *out = x != 0 || y != 0;
-    else if (op == GEMMEPI__OP_AND)
+    else if (op == GPI__OP_AND)
         *out = x != 0 && y != 0;
-    else if (op == GEMMEPI__OP_NOT)
+    else if (op == GPI__OP_NOT)
         *out = x == 0;
-    else if (op >= GEMMEPI__OP_EQ && op <= GEMMEPI__OP_GE)
-        *out = (holds[op - GEMMEPI__OP_EQ] & (x < y ? 1 : x == y ? 2 : x > y ? 4 : 8)) != 0;
+    else if (op >= GPI__OP_EQ && op <= GPI__OP_GE)
+        *out = (holds[op - GPI__OP_EQ] & (x < y ? 1 : x == y ? 2 : x > y ? 4 : 8)) != 0;
     else
         return 0;
     return 1;
 }
 
 /* An operation of numbers alone, or c ? x : y of a number c; -1: it stays. */
-static int gemmepi__fold(gemmepi__graph *graph, const gemmepi__node *node) {
+static int gpi__fold(gpi__graph *graph, const gpi__node *node) {
     double x, y = 0, out;
     int of_whole = graph->desc->accumulator == GEMMEPI_I32;
-    if (!gemmepi__is_number(graph, node->args[0]))
+    if (!gpi__is_number(graph, node->args[0]))
         return -1;
     x = graph->nodes[node->args[0]].number;
-    if (!gemmepi__f32_holds(x))
-        return node->op == GEMMEPI__OP_NEG ? gemmepi__number(graph, -x) : -1;
-    if (node->op == GEMMEPI__OP_SELECT)
+    if (!gpi__f32_holds(x))
+        return node->op == GPI__OP_NEG ? gpi__number(graph, -x) : -1;
+    if (node->op == GPI__OP_SELECT)
         return graph->nodes[node->args[1]].width == graph->nodes[node->args[2]].width
                    ? node->args[x != 0 ? 1 : 2]
                    : -1;
     if (node->args[1] >= 0) {
-        if (!gemmepi__is_number(graph, node->args[1]) || node->args[2] >= 0)
+        if (!gpi__is_number(graph, node->args[1]) || node->args[2] >= 0)
             return -1;
         y = graph->nodes[node->args[1]].number;
-        if (!gemmepi__f32_holds(y))
+        if (!gpi__f32_holds(y))
             return -1;
     }
-    if (gemmepi__fold_truth(node->op, x, y, &out))
-        return gemmepi__number(graph, out);
-    if (!gemmepi__fold_arithmetic(node->op, x, y, &out) || !gemmepi__f32_holds(out) ||
+    if (gpi__fold_truth(node->op, x, y, &out))
+        return gpi__number(graph, out);
+    if (!gpi__fold_arithmetic(node->op, x, y, &out) || !gpi__f32_holds(out) ||
         (of_whole && (out < -2147483648.0 || out > 2147483647.0)))
         return -1;
-    return gemmepi__number(graph, out);
+    return gpi__number(graph, out);
 }
 
 #endif

@@ -5,37 +5,35 @@
 #include "parser.h"
 
 /* What is made now stands there, if it is not of a rule. */
-static void gemmepi__note_place(gemmepi__parser *p, size_t at) {
+static void gpi__note_place(gpi__parser *p, size_t at) {
     p->graph->at = (int16_t)(p->rule ? -1 : (int)at);
 }
 
-static const char *gemmepi__width_in_words(const gemmepi__graph *graph, int width) {
+static const char *gpi__width_in_words(const gpi__graph *graph, int width) {
     if (width == graph->n_width)
         return "n";
-    return width == GEMMEPI__WIDE ? "2 n" : "n / 2";
+    return width == GPI__WIDE ? "2 n" : "n / 2";
 }
 
-static int gemmepi__refuse_room(const gemmepi__parser *p, size_t at) {
-    return gemmepi__refuse(p, at, "the formula has more than %d operations", GEMMEPI__FORMULA_NODES);
+static int gpi__refuse_room(const gpi__parser *p, size_t at) {
+    return gpi__refuse(p, at, "the formula has more than %d operations", GPI__FORMULA_NODES);
 }
 
-static int gemmepi__refuse_widths(gemmepi__parser *p, size_t at, const gemmepi__node *node,
-                                  const char *name) {
-    const gemmepi__graph *graph = p->graph;
+static int gpi__refuse_widths(gpi__parser *p, size_t at, const gpi__node *node, const char *name) {
+    const gpi__graph *graph = p->graph;
     const char *width[3];
     int i, count = 0;
     p->is_of_widths = 1;
-    if (node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND)
-        return gemmepi__refuse(p, at,
-                               "%s takes a half of what is %s columns wide already; halves are not nested",
-                               name, gemmepi__width_in_words(graph, GEMMEPI__NARROW));
-    if (node->op == GEMMEPI__OP_BOTH)
-        return gemmepi__refuse(p, at, "%s takes two halves; what is %s columns wide is none", name,
-                               gemmepi__width_in_words(graph, GEMMEPI__WIDE));
+    if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
+        return gpi__refuse(p, at, "%s takes a half of what is %s columns wide already; halves are not nested",
+                           name, gpi__width_in_words(graph, GPI__NARROW));
+    if (node->op == GPI__OP_BOTH)
+        return gpi__refuse(p, at, "%s takes two halves; what is %s columns wide is none", name,
+                           gpi__width_in_words(graph, GPI__WIDE));
     for (i = 0; i < 3; i++)
         if (node->args[i] >= 0 && graph->nodes[node->args[i]].width)
-            width[count++] = gemmepi__width_in_words(graph, graph->nodes[node->args[i]].width);
-    return gemmepi__refuse(
+            width[count++] = gpi__width_in_words(graph, graph->nodes[node->args[i]].width);
+    return gpi__refuse(
         p, at,
         "%s takes what is equally wide; one is %s columns wide, another %s (left, right, even and "
         "odd are halves)",
@@ -43,82 +41,80 @@ static int gemmepi__refuse_widths(gemmepi__parser *p, size_t at, const gemmepi__
 }
 
 /* In I32 formulas. */
-static int gemmepi__goes_with_whole(const gemmepi__node *node) {
-    if (node->op == GEMMEPI__OP_ACTIVATE)
-        return gemmepi__activations[node->place].traits & GEMMEPI__OF_INTEGERS;
-    return gemmepi__operation_of(node->op)->traits & GEMMEPI__WHOLE_TOO;
+static int gpi__goes_with_whole(const gpi__node *node) {
+    if (node->op == GPI__OP_ACTIVATE)
+        return gpi__activations[node->place].traits & GPI__OF_INTEGERS;
+    return gpi__operation_of(node->op)->traits & GPI__WHOLE_TOO;
 }
 
 /* An operation by the sign or name that stands at `at`; -1 with the sentence. */
-static int gemmepi__apply(gemmepi__parser *p, size_t at, const char *name, gemmepi__node *node) {
+static int gpi__apply(gpi__parser *p, size_t at, const char *name, gpi__node *node) {
     int made;
-    if (p->graph->desc->accumulator == GEMMEPI_I32 && !gemmepi__goes_with_whole(node))
-        return gemmepi__refuse(p, at,
-                               "%s does not go with results in I32; accepted are + - * min max relu, "
-                               "comparisons and ?:",
-                               name);
-    gemmepi__note_place(p, at);
-    made = gemmepi__finish(p->graph, node);
+    if (p->graph->desc->accumulator == GEMMEPI_I32 && !gpi__goes_with_whole(node))
+        return gpi__refuse(p, at,
+                           "%s does not go with results in I32; accepted are + - * min max relu, "
+                           "comparisons and ?:",
+                           name);
+    gpi__note_place(p, at);
+    made = gpi__finish(p->graph, node);
     if (made == -2)
-        return gemmepi__refuse_widths(p, at, node, name);
-    return made >= 0 ? made : gemmepi__refuse_room(p, at);
+        return gpi__refuse_widths(p, at, node, name);
+    return made >= 0 ? made : gpi__refuse_room(p, at);
 }
 
-static int gemmepi__leaf(gemmepi__parser *p, size_t at, int op, int place, int type, int width) {
-    gemmepi__node node = gemmepi__node_of(op, -1, -1, -1);
+static int gpi__leaf(gpi__parser *p, size_t at, int op, int place, int type, int width) {
+    gpi__node node = gpi__node_of(op, -1, -1, -1);
     int made;
     node.place = (int16_t)place;
     node.type = (uint8_t)type;
     node.width = (uint8_t)width;
-    gemmepi__note_place(p, at);
-    made = gemmepi__intern(p->graph, &node);
-    return made >= 0 ? made : gemmepi__refuse_room(p, at);
+    gpi__note_place(p, at);
+    made = gpi__intern(p->graph, &node);
+    return made >= 0 ? made : gpi__refuse_room(p, at);
 }
 
 /* Of operands; -1: wider than WIDE or narrower than NARROW. */
-static int gemmepi__width_of(const gemmepi__graph *graph, gemmepi_operand_kind kind, gemmepi_width width) {
+static int gpi__width_of(const gpi__graph *graph, gemmepi_operand_kind kind, gemmepi_width width) {
     int shift = width == GEMMEPI_WIDTH_HALF ? -1 : width == GEMMEPI_WIDTH_DOUBLE ? 1 : 0;
     if (kind != GEMMEPI_FULL && kind != (graph->desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN))
-        return GEMMEPI__ANY;
+        return GPI__ANY;
     shift += graph->n_width;
-    return shift == GEMMEPI__NARROW || shift == GEMMEPI__WIDE ? shift : -1;
+    return shift == GPI__NARROW || shift == GPI__WIDE ? shift : -1;
 }
 
-static int gemmepi__refuse_third_width(gemmepi__parser *p, size_t at, const gemmepi_operand *operand) {
+static int gpi__refuse_third_width(gpi__parser *p, size_t at, const gemmepi_operand *operand) {
     p->is_of_widths = 1;
-    return gemmepi__refuse(p, at, "%s is %s columns wide, a third width beside %s; a formula has two at most",
-                           operand->name, operand->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
-                           p->graph->n_width == GEMMEPI__WIDE ? "n and its halves" : "n and 2 n");
+    return gpi__refuse(p, at, "%s is %s columns wide, a third width beside %s; a formula has two at most",
+                       operand->name, operand->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
+                       p->graph->n_width == GPI__WIDE ? "n and its halves" : "n and 2 n");
 }
 
-static int gemmepi__read_operand(gemmepi__parser *p, size_t at, int i) {
-    gemmepi__graph *graph = p->graph;
+static int gpi__read_operand(gpi__parser *p, size_t at, int i) {
+    gpi__graph *graph = p->graph;
     const gemmepi_operand *operand = &graph->desc->operands[i];
-    int width = gemmepi__width_of(graph, operand->kind, operand->width);
+    int width = gpi__width_of(graph, operand->kind, operand->width);
     int is_whole = operand->dtype == GEMMEPI_I64 || operand->dtype == GEMMEPI_I32 ||
                    (graph->desc->accumulator == GEMMEPI_I32 && operand->kind != GEMMEPI_NUMBER);
     if (operand->output) {
         if (graph->assigned[i].node < 0)
-            return gemmepi__refuse(p, at, "%s is an output and has no value yet; assign it first",
-                                   operand->name);
+            return gpi__refuse(p, at, "%s is an output and has no value yet; assign it first", operand->name);
         if (graph->assigned[i].reduction)
-            return gemmepi__refuse(
+            return gpi__refuse(
                 p, at,
                 "%s is a reduction, which no later statement can read: a second formula can, by an operand",
                 operand->name);
         return graph->assigned[i].node;
     }
     if (width < 0)
-        return gemmepi__refuse_third_width(p, at, operand);
-    return gemmepi__leaf(p, at, GEMMEPI__OP_OPERAND, i, is_whole ? GEMMEPI__OF_WHOLE : GEMMEPI__OF_NUMBERS,
-                         width);
+        return gpi__refuse_third_width(p, at, operand);
+    return gpi__leaf(p, at, GPI__OP_OPERAND, i, is_whole ? GPI__OF_WHOLE : GPI__OF_NUMBERS, width);
 }
 
 /* What a name stands for; -1 with the sentence. */
-static int gemmepi__read_name(gemmepi__parser *p, size_t at, const char *name, size_t length) {
-    const gemmepi__formula_desc *desc = p->graph->desc;
+static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t length) {
+    const gpi__formula_desc *desc = p->graph->desc;
     const char *letter;
-    int i, result = GEMMEPI__RESULT;
+    int i, result = GPI__RESULT;
     if (p->rule && length == 1 && (letter = strchr("xyzrg", name[0])) != NULL)
         return p->rule[letter - "xyzrg"];
     for (i = p->local_count - 1; i >= 0; i--)
@@ -126,29 +122,28 @@ static int gemmepi__read_name(gemmepi__parser *p, size_t at, const char *name, s
             p->locals[i].is_read = 1;
             return p->locals[i].node;
         }
-    if (!desc->without_value && gemmepi__is_name(name, length, gemmepi__value_name(desc)))
-        return gemmepi__leaf(p, at, GEMMEPI__OP_VALUE, 0, GEMMEPI__OF_NUMBERS, p->graph->n_width);
-    if (!desc->without_result && gemmepi__is_name(name, length, gemmepi__result_name(desc)))
+    if (!desc->without_value && gpi__is_name(name, length, gpi__value_name(desc)))
+        return gpi__leaf(p, at, GPI__OP_VALUE, 0, GPI__OF_NUMBERS, p->graph->n_width);
+    if (!desc->without_result && gpi__is_name(name, length, gpi__result_name(desc)))
         return p->graph->assigned[result].node >= 0
                    ? p->graph->assigned[result].node
-                   : gemmepi__refuse(p, at, "%s has no value yet; assign it first",
-                                     gemmepi__result_name(desc));
+                   : gpi__refuse(p, at, "%s has no value yet; assign it first", gpi__result_name(desc));
     for (i = 0; i < desc->operand_count; i++)
-        if (gemmepi__is_name(name, length, desc->operands[i].name))
-            return gemmepi__read_operand(p, at, i);
-    i = gemmepi__index_called(name, length);
+        if (gpi__is_name(name, length, desc->operands[i].name))
+            return gpi__read_operand(p, at, i);
+    i = gpi__index_called(name, length);
     if (i >= 0 && desc->exchanged)
-        i = gemmepi__index_across(i);
+        i = gpi__index_across(i);
     if (i >= 0)
-        return gemmepi__leaf(p, at, GEMMEPI__OP_INDEX, i, GEMMEPI__OF_WHOLE,
-                             i == GEMMEPI__INDEX_COLUMN ? GEMMEPI__WIDE : GEMMEPI__ANY);
-    if (gemmepi__is_reserved(name, length))
-        return gemmepi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length,
-                               name);
-    return gemmepi__refuse(p, at,
-                           "%.*s is not known here: no operand has that name, and no statement before "
-                           "this one assigns it",
-                           (int)(length > 60 ? 60 : length), name);
+        return gpi__leaf(p, at, GPI__OP_INDEX, i, GPI__OF_WHOLE,
+                         i == GPI__INDEX_COLUMN ? GPI__WIDE : GPI__ANY);
+    if (gpi__is_reserved(name, length))
+        return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length,
+                           name);
+    return gpi__refuse(p, at,
+                       "%.*s is not known here: no operand has that name, and no statement before "
+                       "this one assigns it",
+                       (int)(length > 60 ? 60 : length), name);
 }
 
 #endif

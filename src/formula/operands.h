@@ -4,27 +4,27 @@
 
 #include "simplify.h"
 
-static int gemmepi__is_letter(char c) {
+static int gpi__is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
 /* Of the name at the beginning of text; 0: there is none. */
-static size_t gemmepi__name_length(const char *text) {
+static size_t gpi__name_length(const char *text) {
     size_t length = 0;
-    if (gemmepi__is_letter(text[0]))
-        while (gemmepi__is_letter(text[length]) || gemmepi__is_digit(text[length]))
+    if (gpi__is_letter(text[0]))
+        while (gpi__is_letter(text[length]) || gpi__is_digit(text[length]))
             length++;
     return length;
 }
 
 /* Whether a name of that length, which need not end there, is this one. */
-static int gemmepi__is_name(const char *at, size_t length, const char *name) {
+static int gpi__is_name(const char *at, size_t length, const char *name) {
     return strlen(name) == length && memcmp(at, name, length) == 0;
 }
 
 /* What formulas call the activation of a row: its name in small letters. */
-static const char *gemmepi__small_name(int row, char name[16]) {
-    const char *from = gemmepi__activations[row].name;
+static const char *gpi__small_name(int row, char name[16]) {
+    const char *from = gpi__activations[row].name;
     size_t i;
     for (i = 0; from[i] && i < 15; i++)
         name[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] - 'A' + 'a') : from[i];
@@ -33,69 +33,69 @@ static const char *gemmepi__small_name(int row, char name[16]) {
 }
 
 /* The row of an activation by that name, -1: none. NONE has no name here. */
-static int gemmepi__activation_called(const char *at, size_t length) {
+static int gpi__activation_called(const char *at, size_t length) {
     char name[16];
     int i;
-    for (i = 1; i < (int)GEMMEPI__COUNT(gemmepi__activations); i++)
-        if (gemmepi__is_name(at, length, gemmepi__small_name(i, name)))
+    for (i = 1; i < (int)GPI__COUNT(gpi__activations); i++)
+        if (gpi__is_name(at, length, gpi__small_name(i, name)))
             return i;
     return -1;
 }
 
-static int gemmepi__reduction_called(const char *at, size_t length) {
+static int gpi__reduction_called(const char *at, size_t length) {
     size_t i;
-    for (i = 1; i < GEMMEPI__COUNT(gemmepi__reductions); i++)
-        if (gemmepi__is_name(at, length, gemmepi__reductions[i].name))
+    for (i = 1; i < GPI__COUNT(gpi__reductions); i++)
+        if (gpi__is_name(at, length, gpi__reductions[i].name))
             return (int)i;
     return 0;
 }
 
-static int gemmepi__index_called(const char *at, size_t length) {
+static int gpi__index_called(const char *at, size_t length) {
     int i;
-    for (i = 0; i < GEMMEPI__INDICES; i++)
-        if (gemmepi__is_name(at, length, gemmepi__index_names[i]))
+    for (i = 0; i < GPI__INDICES; i++)
+        if (gpi__is_name(at, length, gpi__index_names[i]))
             return i;
     return -1;
 }
 
 /* A function that is no activation, and how halves are made: the mode is that of the second names of left, right and pair. */
-static int gemmepi__function_called(const char *at, size_t length, int *mode) {
+static int gpi__function_called(const char *at, size_t length, int *mode) {
     static const char *const second[] = {"even", "odd", "interleave"};
     int op;
-    *mode = GEMMEPI__LEFT_RIGHT;
-    for (op = GEMMEPI__LEAVES; op < GEMMEPI__OPS; op++)
-        if (gemmepi__operation_of(op)->precedence == 9 && op != GEMMEPI__OP_ACTIVATE &&
-            op != GEMMEPI__OP_DERIVE && gemmepi__is_name(at, length, gemmepi__operation_of(op)->name))
+    *mode = GPI__LEFT_RIGHT;
+    for (op = GPI__LEAVES; op < GPI__OPS; op++)
+        if (gpi__operation_of(op)->precedence == 9 && op != GPI__OP_ACTIVATE && op != GPI__OP_DERIVE &&
+            gpi__is_name(at, length, gpi__operation_of(op)->name))
             return op;
-    *mode = GEMMEPI__EVEN_ODD;
+    *mode = GPI__EVEN_ODD;
     for (op = 0; op < 3; op++)
-        if (gemmepi__is_name(at, length, second[op]))
-            return GEMMEPI__OP_FIRST + op;
+        if (gpi__is_name(at, length, second[op]))
+            return GPI__OP_FIRST + op;
     return -1;
 }
 
 /* Whether a name stands for something of the language. */
-static int gemmepi__is_reserved(const char *at, size_t length) {
+static int gpi__is_reserved(const char *at, size_t length) {
     int mode;
-    return gemmepi__function_called(at, length, &mode) >= 0 || gemmepi__activation_called(at, length) >= 0 ||
-           (length > 2 && memcmp(at, "d_", 2) == 0 && gemmepi__activation_called(at + 2, length - 2) >= 0) ||
-           gemmepi__reduction_called(at, length) || gemmepi__index_called(at, length) >= 0;
+    return gpi__function_called(at, length, &mode) >= 0 || gpi__activation_called(at, length) >= 0 ||
+           (length > 2 && memcmp(at, "d_", 2) == 0 && gpi__activation_called(at + 2, length - 2) >= 0) ||
+           gpi__reduction_called(at, length) || gpi__index_called(at, length) >= 0;
 }
 
-static const char *gemmepi__value_name(const gemmepi__formula_desc *desc) {
+static const char *gpi__value_name(const gpi__formula_desc *desc) {
     return desc->value ? desc->value : "v";
 }
 
-static const char *gemmepi__result_name(const gemmepi__formula_desc *desc) {
+static const char *gpi__result_name(const gpi__formula_desc *desc) {
     return desc->result ? desc->result : "d";
 }
 
 /* Whether the formula is given a name, by what field. */
-static const char *gemmepi__who_is_called(const gemmepi__formula_desc *desc, const char *name, int before) {
+static const char *gpi__who_is_called(const gpi__formula_desc *desc, const char *name, int before) {
     int i;
-    if (!desc->without_value && strcmp(name, gemmepi__value_name(desc)) == 0)
+    if (!desc->without_value && strcmp(name, gpi__value_name(desc)) == 0)
         return "the value";
-    if (!desc->without_result && strcmp(name, gemmepi__result_name(desc)) == 0)
+    if (!desc->without_result && strcmp(name, gpi__result_name(desc)) == 0)
         return "the result";
     for (i = 0; i < before; i++)
         if (strcmp(name, desc->operands[i].name) == 0)
@@ -103,25 +103,25 @@ static const char *gemmepi__who_is_called(const gemmepi__formula_desc *desc, con
     return NULL;
 }
 
-static gemmepi_status gemmepi__check_given_name(const char *field, int index, const char *name) {
+static gemmepi_status gpi__check_given_name(const char *field, int index, const char *name) {
     char where[64];
-    size_t length = name ? gemmepi__name_length(name) : 0;
+    size_t length = name ? gpi__name_length(name) : 0;
     snprintf(where, sizeof where, index < 0 ? "desc.%s" : "desc.%s[%d].name", field, index);
     if (!name || length == 0 || name[length])
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s is %s%.80s%s; a name is of letters, digits and _, and begins with no digit",
-                             where, name ? "\"" : "", name ? name : "NULL", name ? "\"" : "");
-    if (length > GEMMEPI__FORMULA_NAME)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has %d characters; at most %d are accepted", where,
-                             (int)length, GEMMEPI__FORMULA_NAME);
-    if (gemmepi__is_reserved(name, length))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: take another",
-                             where, name);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "%s is %s%.80s%s; a name is of letters, digits and _, and begins with no digit",
+                         where, name ? "\"" : "", name ? name : "NULL", name ? "\"" : "");
+    if (length > GPI__FORMULA_NAME)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has %d characters; at most %d are accepted", where,
+                         (int)length, GPI__FORMULA_NAME);
+    if (gpi__is_reserved(name, length))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: take another", where,
+                         name);
     return GEMMEPI_OK;
 }
 
 /* The dtypes of which an operand may be, as bits. */
-static unsigned gemmepi__types_of_operand(const gemmepi__formula_desc *desc, const gemmepi_operand *operand) {
+static unsigned gpi__types_of_operand(const gpi__formula_desc *desc, const gemmepi_operand *operand) {
     unsigned whole = operand->output ? 0 : 1u << GEMMEPI_I32 | 1u << GEMMEPI_I64;
     if (operand->kind == GEMMEPI_NUMBER)
         return 1u << GEMMEPI_F64;
@@ -135,128 +135,123 @@ static unsigned gemmepi__types_of_operand(const gemmepi__formula_desc *desc, con
            1u << GEMMEPI_E5M2 | 1u << GEMMEPI_I8;
 }
 
-static gemmepi_status gemmepi__check_type_of_operand(const gemmepi__formula_desc *desc, int i) {
+static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, int i) {
     const gemmepi_operand *operand = &desc->operands[i];
-    unsigned accepted = gemmepi__types_of_operand(desc, operand);
+    unsigned accepted = gpi__types_of_operand(desc, operand);
     char names[96];
-    gemmepi__text text = gemmepi__text_in(names, sizeof names);
+    gpi__text text = gpi__text_in(names, sizeof names);
     int dtype;
     if (operand->dtype == GEMMEPI_DTYPE_DEFAULT ||
-        (gemmepi__dtype_is_known(operand->dtype) && accepted >> operand->dtype & 1))
+        (gpi__dtype_is_known(operand->dtype) && accepted >> operand->dtype & 1))
         return GEMMEPI_OK;
     for (dtype = 1; dtype <= GEMMEPI_I64; dtype++)
         if (accepted >> dtype & 1)
-            gemmepi__append(&text, "%s%s", text.length ? ", " : "",
-                            gemmepi__dtype((gemmepi_dtype)dtype)->name);
-    return gemmepi__fail(
+            gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__dtype((gemmepi_dtype)dtype)->name);
+    return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,
         operand->tensor ? "tensor." : "", operand->name,
-        gemmepi__dtype_is_known(operand->dtype) ? gemmepi__dtype(operand->dtype)->name : "no gemmepi_dtype",
+        gpi__dtype_is_known(operand->dtype) ? gpi__dtype(operand->dtype)->name : "no gemmepi_dtype",
         (int)operand->dtype, names);
 }
 
 /* What a field of an operand must not be, and what is accepted. */
-typedef struct gemmepi__field_rule {
+typedef struct gpi__field_rule {
     int is_broken;
     const char *field;
     int64_t value;
     const char *accepted;
-} gemmepi__field_rule;
+} gpi__field_rule;
 
-static gemmepi_status gemmepi__check_fields_of_operand(const gemmepi__formula_desc *desc, int i) {
+static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc, int i) {
     const gemmepi_operand *o = &desc->operands[i];
     int has_rows = o->kind == GEMMEPI_PER_ROW || o->kind == GEMMEPI_FULL,
-        takes_scale = gemmepi__takes_scale((int)o->dtype);
+        takes_scale = gpi__is_scaled_dtype((int)o->dtype);
     int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL,
         is_number = o->kind == GEMMEPI_NUMBER;
     int has_width =
         o->kind == GEMMEPI_FULL || o->kind == (desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN);
-    gemmepi__field_rule rules[9];
+    gpi__field_rule rules[9];
     size_t r = 0;
-#define GEMMEPI__RULE(broken, name, words)                                                    \
+#define GPI__RULE(broken, name, words)                                                        \
     rules[r].is_broken = (broken), rules[r].field = #name, rules[r].value = (int64_t)o->name, \
     rules[r].accepted = words, r++
-    GEMMEPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL, kind,
-                  "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
-    GEMMEPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_width),
-                  width,
-                  desc->exchanged ? "accepted are 0 (m) and, of PER_ROW and FULL, 1 (m / 2) and 2 (2 m)"
-                                  : "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
-    GEMMEPI__RULE(o->output != 0 && (o->output != 1 || is_number), output,
-                  "accepted are 0 and 1, of a NUMBER 0 alone");
-    GEMMEPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate,
-                  "accepted are 0 and, of outputs, 1");
-    GEMMEPI__RULE(o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL), ld,
-                  "accepted are 0 and, of FULL, the elements between two rows");
-    GEMMEPI__RULE(o->batch_stride < 0 || (o->batch_stride && is_number), batch_stride,
-                  "it must not be negative, and of a NUMBER 0");
-    GEMMEPI__RULE(o->row_period < 0 || (o->row_period && (o->output || !has_rows)), row_period,
-                  "accepted are 0 and, of inputs PER_ROW and FULL, a number of rows");
-    GEMMEPI__RULE(o->column_period < 0 || (o->column_period && (o->output || !has_columns)), column_period,
-                  "accepted are 0 and, of inputs PER_COLUMN and FULL, a number of columns");
-    GEMMEPI__RULE(o->amax != 0 && (o->amax != 1 || !o->output || !takes_scale), amax,
-                  "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
-#undef GEMMEPI__RULE
-    for (r = 0; r < GEMMEPI__COUNT(rules); r++)
+    GPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL, kind,
+              "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
+    GPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_width),
+              width,
+              desc->exchanged ? "accepted are 0 (m) and, of PER_ROW and FULL, 1 (m / 2) and 2 (2 m)"
+                              : "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
+    GPI__RULE(o->output != 0 && (o->output != 1 || is_number), output,
+              "accepted are 0 and 1, of a NUMBER 0 alone");
+    GPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate,
+              "accepted are 0 and, of outputs, 1");
+    GPI__RULE(o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL), ld,
+              "accepted are 0 and, of FULL, the elements between two rows");
+    GPI__RULE(o->batch_stride < 0 || (o->batch_stride && is_number), batch_stride,
+              "it must not be negative, and of a NUMBER 0");
+    GPI__RULE(o->row_period < 0 || (o->row_period && (o->output || !has_rows)), row_period,
+              "accepted are 0 and, of inputs PER_ROW and FULL, a number of rows");
+    GPI__RULE(o->column_period < 0 || (o->column_period && (o->output || !has_columns)), column_period,
+              "accepted are 0 and, of inputs PER_COLUMN and FULL, a number of columns");
+    GPI__RULE(o->amax != 0 && (o->amax != 1 || !o->output || !takes_scale), amax,
+              "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
+#undef GPI__RULE
+    for (r = 0; r < GPI__COUNT(rules); r++)
         if (rules[r].is_broken)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
-                                 rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
+                             rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
     if (o->accumulate && o->scale.mode)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and "
-            "written has no one scale",
-            i, o->name, (int)o->scale.mode);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and "
+                         "written has no one scale",
+                         i, o->name, (int)o->scale.mode);
     if (o->scale.batch_stride)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
-            "one scale for the whole batch: leave it 0",
-            i, o->name, (long long)o->scale.batch_stride);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
+                         "one scale for the whole batch: leave it 0",
+                         i, o->name, (long long)o->scale.batch_stride);
     if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
         return GEMMEPI_OK;
-    return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "desc.operands[%d].scale.mode (of %s) is %d; accepted are 0 and, of E4M3, E5M2 and I8, "
-        "GEMMEPI_SCALE_TENSOR (1)",
-        i, o->name, (int)o->scale.mode);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                     "desc.operands[%d].scale.mode (of %s) is %d; accepted are 0 and, of E4M3, E5M2 and I8, "
+                     "GEMMEPI_SCALE_TENSOR (1)",
+                     i, o->name, (int)o->scale.mode);
 }
 
 /* All that can be said without the text. */
-static gemmepi_status gemmepi__check_formula_desc(const gemmepi__formula_desc *desc) {
+static gemmepi_status gpi__check_formula_desc(const gpi__formula_desc *desc) {
     gemmepi_status status = GEMMEPI_OK;
     const char *who, *value_field = desc->value_field ? desc->value_field : "formula_value";
     int i;
     if (!desc->text)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula is NULL");
-    if (desc->operand_count < 0 || desc->operand_count > GEMMEPI__FORMULA_OPERANDS)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
-                             desc->operand_count, GEMMEPI__FORMULA_OPERANDS);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula is NULL");
+    if (desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
+                         desc->operand_count, GPI__FORMULA_OPERANDS);
     if (desc->operand_count && !desc->operands)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d",
-                             desc->operand_count);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d",
+                         desc->operand_count);
     if (!desc->without_value)
-        status = gemmepi__check_given_name(value_field, -1, gemmepi__value_name(desc));
+        status = gpi__check_given_name(value_field, -1, gpi__value_name(desc));
     if (!status && !desc->without_result)
-        status = gemmepi__check_given_name("formula_result", -1, gemmepi__result_name(desc));
+        status = gpi__check_given_name("formula_result", -1, gpi__result_name(desc));
     if (!status && !desc->without_value && !desc->without_result &&
-        strcmp(gemmepi__value_name(desc), gemmepi__result_name(desc)) == 0)
-        status =
-            desc->result
-                ? gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s and desc.formula_result are both %s",
-                                value_field, gemmepi__value_name(desc))
-                : gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                "desc.%s is d, as the result is called; give it another name", value_field);
+        strcmp(gpi__value_name(desc), gpi__result_name(desc)) == 0)
+        status = desc->result
+                     ? gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s and desc.formula_result are both %s",
+                                 value_field, gpi__value_name(desc))
+                     : gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                                 "desc.%s is d, as the result is called; give it another name", value_field);
     for (i = 0; i < desc->operand_count && !status; i++) {
-        status = gemmepi__check_given_name("operands", i, desc->operands[i].name);
-        who = status ? NULL : gemmepi__who_is_called(desc, desc->operands[i].name, i);
+        status = gpi__check_given_name("operands", i, desc->operands[i].name);
+        who = status ? NULL : gpi__who_is_called(desc, desc->operands[i].name, i);
         if (who)
-            status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].name is %s, as %s is called",
-                                   i, desc->operands[i].name, who);
+            status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].name is %s, as %s is called", i,
+                               desc->operands[i].name, who);
         if (!status)
-            status = gemmepi__check_fields_of_operand(desc, i);
+            status = gpi__check_fields_of_operand(desc, i);
         if (!status)
-            status = gemmepi__check_type_of_operand(desc, i);
+            status = gpi__check_type_of_operand(desc, i);
     }
     return status;
 }

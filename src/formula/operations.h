@@ -5,36 +5,36 @@
 #include "../numbers/activation.h"
 
 #ifdef GEMMEPI_NO_HOST
-#define GEMMEPI__ON_HOST(function) NULL
+#define GPI__ON_HOST(function) NULL
 #else
-#define GEMMEPI__ON_HOST(function) function
+#define GPI__ON_HOST(function) function
 #endif
 
 /* X(name, as text, arguments at least and at most, precedence (9: a function), traits, the host's function of one number, what kernels
    compute of x, y and z, errors in units in the last place of F32 and F64 (CUDA's documentation; 0.5: rounded once, 0: exact),
-   cycles as gemmepi__inside_cycles() counts them, derivatives with respect to x, y and z, as formulas of these, the result r and the
+   cycles as gpi__inside_cycles() counts them, derivatives with respect to x, y and z, as formulas of these, the result r and the
    upstream g). Functions of a host's function are monotone. */
 /* clang-format off */
-#define GEMMEPI__FORMULA_OPERATIONS(X)                                                                                         \
-    X(SELECT,  "?:",      3, 3, 1, GEMMEPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, 2, "0", "x ? g : 0", "x ? 0 : g")              \
-    X(OR,      "||",      2, 2, 2, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x || y", 0, 0, 2, "0", "0", NULL)            \
-    X(AND,     "&&",      2, 2, 3, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "x && y", 0, 0, 2, "0", "0", NULL)            \
-    X(EQ,      "==",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x == y", 0, 0, 2, "0", "0", NULL)                                 \
-    X(NE,      "!=",      2, 2, 4, GEMMEPI__COMPARES, NULL, "x != y", 0, 0, 2, "0", "0", NULL)                                 \
-    X(LT,      "<",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x < y", 0, 0, 2, "0", "0", NULL)                                  \
-    X(LE,      "<=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x <= y", 0, 0, 2, "0", "0", NULL)                                 \
-    X(GT,      ">",       2, 2, 5, GEMMEPI__COMPARES, NULL, "x > y", 0, 0, 2, "0", "0", NULL)                                  \
-    X(GE,      ">=",      2, 2, 5, GEMMEPI__COMPARES, NULL, "x >= y", 0, 0, 2, "0", "0", NULL)                                 \
-    X(ADD,     "+",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x + y", 0.5, 0.5, 2, "g", "g", NULL)                             \
-    X(SUB,     "-",       2, 2, 6, GEMMEPI__WHOLE_TOO, NULL, "x - y", 0.5, 0.5, 2, "g", "-g", NULL)                            \
-    X(MUL,     "*",       2, 2, 7, GEMMEPI__WHOLE_TOO, NULL, "x * y", 0.5, 0.5, 2, "g * y", "g * x", NULL)                     \
+#define GPI__FORMULA_OPERATIONS(X)                                                                                         \
+    X(SELECT,  "?:",      3, 3, 1, GPI__WHOLE_TOO, NULL, "x ? y : z", 0, 0, 2, "0", "x ? g : 0", "x ? 0 : g")              \
+    X(OR,      "||",      2, 2, 2, GPI__WHOLE_TOO | GPI__IS_TRUTH, NULL, "x || y", 0, 0, 2, "0", "0", NULL)            \
+    X(AND,     "&&",      2, 2, 3, GPI__WHOLE_TOO | GPI__IS_TRUTH, NULL, "x && y", 0, 0, 2, "0", "0", NULL)            \
+    X(EQ,      "==",      2, 2, 4, GPI__COMPARES, NULL, "x == y", 0, 0, 2, "0", "0", NULL)                                 \
+    X(NE,      "!=",      2, 2, 4, GPI__COMPARES, NULL, "x != y", 0, 0, 2, "0", "0", NULL)                                 \
+    X(LT,      "<",       2, 2, 5, GPI__COMPARES, NULL, "x < y", 0, 0, 2, "0", "0", NULL)                                  \
+    X(LE,      "<=",      2, 2, 5, GPI__COMPARES, NULL, "x <= y", 0, 0, 2, "0", "0", NULL)                                 \
+    X(GT,      ">",       2, 2, 5, GPI__COMPARES, NULL, "x > y", 0, 0, 2, "0", "0", NULL)                                  \
+    X(GE,      ">=",      2, 2, 5, GPI__COMPARES, NULL, "x >= y", 0, 0, 2, "0", "0", NULL)                                 \
+    X(ADD,     "+",       2, 2, 6, GPI__WHOLE_TOO, NULL, "x + y", 0.5, 0.5, 2, "g", "g", NULL)                             \
+    X(SUB,     "-",       2, 2, 6, GPI__WHOLE_TOO, NULL, "x - y", 0.5, 0.5, 2, "g", "-g", NULL)                            \
+    X(MUL,     "*",       2, 2, 7, GPI__WHOLE_TOO, NULL, "x * y", 0.5, 0.5, 2, "g * y", "g * x", NULL)                     \
     X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, 20, "g / y", "-(g * r / y)", NULL)                              \
-    X(NEG,     "-",       1, 1, 8, GEMMEPI__WHOLE_TOO, NULL, "-x", 0, 0, 2, "-g", NULL, NULL)                                  \
-    X(NOT,     "!",       1, 1, 8, GEMMEPI__WHOLE_TOO | GEMMEPI__IS_TRUTH, NULL, "!x", 0, 0, 2, "0", NULL, NULL)               \
+    X(NEG,     "-",       1, 1, 8, GPI__WHOLE_TOO, NULL, "-x", 0, 0, 2, "-g", NULL, NULL)                                  \
+    X(NOT,     "!",       1, 1, 8, GPI__WHOLE_TOO | GPI__IS_TRUTH, NULL, "!x", 0, 0, 2, "0", NULL, NULL)               \
     X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, 2, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL)                      \
-    X(MIN,     "min",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0, 2,                                     \
+    X(MIN,     "min",     2, 2, 9, GPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0, 2,                                     \
       "x < y ? g : x == y ? 0.5 * g : 0", "y < x ? g : x == y ? 0.5 * g : 0", NULL)                                            \
-    X(MAX,     "max",     2, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0, 2,                                     \
+    X(MAX,     "max",     2, 2, 9, GPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0, 2,                                     \
       "x > y ? g : x == y ? 0.5 * g : 0", "y > x ? g : x == y ? 0.5 * g : 0", NULL)                                            \
     X(CLAMP,   "clamp",   3, 3, 9, 0, NULL, "formula_min(formula_max(x, y), z)", 0, 0, 4, "x >= y && x <= z ? g : 0",          \
       "x < y && y <= z ? g : 0", "x > z || y > z ? g : 0")                                                                     \
@@ -47,49 +47,49 @@
     X(POW,     "pow",     2, 2, 9, 0, NULL, "pow(x, y)", 9, 2, 90, "y == 0 ? 0 : g * y * pow(x, y - 1)",                       \
       "x == 0 && y >= 0 ? 0 : g * r * log(x)", NULL)                                                                           \
     X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, 18, "0.5 * g / r", NULL, NULL)                                \
-    X(RSQRT,   "rsqrt",   1, 1, 9, 0, gemmepi__rsqrt, "rsqrt(x)", 2, 1, 16, "-0.5 * g * r / x", NULL, NULL)                    \
-    X(SIN,     "sin",     1, 1, 9, GEMMEPI__WAVES, sin, "formula_sin(x)", 2, 2, 44, "g * cos(x)", NULL, NULL)                  \
-    X(COS,     "cos",     1, 1, 9, GEMMEPI__WAVES, cos, "formula_cos(x)", 2, 2, 44, "-(g * sin(x))", NULL, NULL)               \
+    X(RSQRT,   "rsqrt",   1, 1, 9, 0, gpi__rsqrt, "rsqrt(x)", 2, 1, 16, "-0.5 * g * r / x", NULL, NULL)                    \
+    X(SIN,     "sin",     1, 1, 9, GPI__WAVES, sin, "formula_sin(x)", 2, 2, 44, "g * cos(x)", NULL, NULL)                  \
+    X(COS,     "cos",     1, 1, 9, GPI__WAVES, cos, "formula_cos(x)", 2, 2, 44, "-(g * sin(x))", NULL, NULL)               \
     X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, 30, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL)           \
-    X(FLOOR,   "floor",   1, 1, 9, GEMMEPI__HAS_0, floor, "floor(x)", 0, 0, 8, "0", NULL, NULL)                                \
-    X(ROUND,   "round",   1, 1, 9, GEMMEPI__HAS_0, rint, "rint(x)", 0, 0, 8, "0", NULL, NULL)                                  \
+    X(FLOOR,   "floor",   1, 1, 9, GPI__HAS_0, floor, "floor(x)", 0, 0, 8, "0", NULL, NULL)                                \
+    X(ROUND,   "round",   1, 1, 9, GPI__HAS_0, rint, "rint(x)", 0, 0, 8, "0", NULL, NULL)                                  \
     X(MOD,     "mod",     2, 2, 9, 0, NULL, "fmod(x, y)", 0, 0, 60, "g", "g * (r - x) / y", NULL)                              \
     X(FMA,     "fma",     3, 3, 9, 0, NULL, "fma(x, y, z)", 0.5, 0.5, 2, "g * y", "g * x", "g")                                \
-    X(ISNAN,   "isnan",   1, 1, 9, GEMMEPI__IS_TRUTH, NULL, "x != x", 0, 0, 2, "0", NULL, NULL)                                \
+    X(ISNAN,   "isnan",   1, 1, 9, GPI__IS_TRUTH, NULL, "x != x", 0, 0, 2, "0", NULL, NULL)                                \
     X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x, in.scale_d)", 0, 0, 4, "g", NULL, NULL)                                    \
-    X(UNIFORM, "uniform", 2, 2, 9, GEMMEPI__HAS_0, NULL, NULL, 0, 0, 20, "0", "0", NULL)                                       \
+    X(UNIFORM, "uniform", 2, 2, 9, GPI__HAS_0, NULL, NULL, 0, 0, 20, "0", "0", NULL)                                       \
     X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL)                               \
     X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL)                                 \
-    X(FIRST,   "left",    1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
-    X(SECOND,  "right",   1, 2, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
-    X(BOTH,    "pair",    2, 3, 9, GEMMEPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
+    X(FIRST,   "left",    1, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
+    X(SECOND,  "right",   1, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
+    X(BOTH,    "pair",    2, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
 /* clang-format on */
 
 enum {
-    GEMMEPI__WHOLE_TOO = 1, /* goes with results in I32 */
-    GEMMEPI__IS_TRUTH = 2,  /* the result is 0 or 1 */
-    GEMMEPI__COMPARES = 7,  /* so is it, and jumps where x is y */
-    GEMMEPI__WAVES = 8,     /* not monotone, of slope 1 at most */
-    GEMMEPI__HAS_0 = 16     /* the derivative is 0, which a comment says */
+    GPI__WHOLE_TOO = 1, /* goes with results in I32 */
+    GPI__IS_TRUTH = 2,  /* the result is 0 or 1 */
+    GPI__COMPARES = 7,  /* so is it, and jumps where x is y */
+    GPI__WAVES = 8,     /* not monotone, of slope 1 at most */
+    GPI__HAS_0 = 16     /* the derivative is 0, which a comment says */
 };
 
 /* The leaves of a graph come first. */
-#define GEMMEPI__OP_NAME(name, text, least, most, precedence, traits, host, device, f32, f64, cycles, dx, \
-                         dy, dz)                                                                          \
-    GEMMEPI__OP_##name,
-typedef enum gemmepi__op {
-    GEMMEPI__OP_NUMBER,   /* node.number */
-    GEMMEPI__OP_VALUE,    /* v */
-    GEMMEPI__OP_OPERAND,  /* node.place */
-    GEMMEPI__OP_INDEX,    /* row and so on: node.place */
-    GEMMEPI__OP_UPSTREAM, /* dy of the output node.place, of gradients that are being made */
-    GEMMEPI__LEAVES,
-    GEMMEPI__BEFORE_OPERATIONS = GEMMEPI__LEAVES - 1,
-    GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_NAME) GEMMEPI__OPS
-} gemmepi__op;
-#undef GEMMEPI__OP_NAME
+#define GPI__OP_NAME(name, text, least, most, precedence, traits, host, device, f32, f64, cycles, dx, dy, \
+                     dz)                                                                                  \
+    GPI__OP_##name,
+typedef enum gpi__op {
+    GPI__OP_NUMBER,   /* node.number */
+    GPI__OP_VALUE,    /* v */
+    GPI__OP_OPERAND,  /* node.place */
+    GPI__OP_INDEX,    /* row and so on: node.place */
+    GPI__OP_UPSTREAM, /* dy of the output node.place, of gradients that are being made */
+    GPI__LEAVES,
+    GPI__BEFORE_OPERATIONS = GPI__LEAVES - 1,
+    GPI__FORMULA_OPERATIONS(GPI__OP_NAME) GPI__OPS
+} gpi__op;
+#undef GPI__OP_NAME
 
-typedef struct gemmepi__operation_of_formula {
+typedef struct gpi__operation_of_formula {
     const char *name;
     int least, most, precedence, traits;
     double (*host)(double x);
@@ -97,95 +97,92 @@ typedef struct gemmepi__operation_of_formula {
     double ulps_f32, ulps_f64;
     int cycles;
     const char *derivatives[3];
-} gemmepi__operation_of_formula;
+} gpi__operation_of_formula;
 
 #ifndef GEMMEPI_NO_HOST
-static double gemmepi__rsqrt(double x) {
+static double gpi__rsqrt(double x) {
     return 1 / sqrt(x);
 }
 #endif
 
-#define GEMMEPI__OP_ROW(name, text, least, most, precedence, traits, host, device, f32, f64, cycles, dx, dy, \
-                        dz)                                                                                  \
-    {text, least, most, precedence, traits, GEMMEPI__ON_HOST(host), device, f32, f64, cycles, {dx, dy, dz}},
-static const gemmepi__operation_of_formula gemmepi__formula_operations[] = {
-    GEMMEPI__FORMULA_OPERATIONS(GEMMEPI__OP_ROW)};
-#undef GEMMEPI__OP_ROW
+#define GPI__OP_ROW(name, text, least, most, precedence, traits, host, device, f32, f64, cycles, dx, dy, dz) \
+    {text, least, most, precedence, traits, GPI__ON_HOST(host), device, f32, f64, cycles, {dx, dy, dz}},
+static const gpi__operation_of_formula gpi__formula_operations[] = {GPI__FORMULA_OPERATIONS(GPI__OP_ROW)};
+#undef GPI__OP_ROW
 
 /* Of an op that is no leaf. */
-static const gemmepi__operation_of_formula *gemmepi__operation_of(int op) {
-    return &gemmepi__formula_operations[op - GEMMEPI__LEAVES];
+static const gpi__operation_of_formula *gpi__operation_of(int op) {
+    return &gpi__formula_operations[op - GPI__LEAVES];
 }
 
 /* row and so on, in the order of node.place */
 enum {
-    GEMMEPI__INDEX_ROW,
-    GEMMEPI__INDEX_COLUMN,
-    GEMMEPI__INDEX_ITEM,
-    GEMMEPI__INDEX_ROWS,
-    GEMMEPI__INDEX_COLUMNS,
-    GEMMEPI__INDEX_DEPTH,
-    GEMMEPI__INDICES
+    GPI__INDEX_ROW,
+    GPI__INDEX_COLUMN,
+    GPI__INDEX_ITEM,
+    GPI__INDEX_ROWS,
+    GPI__INDEX_COLUMNS,
+    GPI__INDEX_DEPTH,
+    GPI__INDICES
 };
-static const char *const gemmepi__index_names[GEMMEPI__INDICES] = {"row",  "column",  "item",
-                                                                   "rows", "columns", "depth"};
+static const char *const gpi__index_names[GPI__INDICES] = {"row",  "column",  "item",
+                                                           "rows", "columns", "depth"};
 
 /* Over what a reduction goes is the kind of the output that takes it. */
-typedef enum gemmepi__reduction_op {
-    GEMMEPI__REDUCE_SUM,
-    GEMMEPI__REDUCE_MAX,
-    GEMMEPI__REDUCE_LOGSUMEXP,
-    GEMMEPI__REDUCE_ARGMAX
-} gemmepi__reduction_op;
+typedef enum gpi__reduction_op {
+    GPI__REDUCE_SUM,
+    GPI__REDUCE_MAX,
+    GPI__REDUCE_LOGSUMEXP,
+    GPI__REDUCE_ARGMAX
+} gpi__reduction_op;
 
-typedef struct gemmepi__reduction {
+typedef struct gpi__reduction {
     const char *name;
     gemmepi_operand_kind kind;
-    gemmepi__reduction_op op;
-} gemmepi__reduction;
+    gpi__reduction_op op;
+} gpi__reduction;
 
 /* The first stands for none. */
-static const gemmepi__reduction gemmepi__reductions[] = {
-    {"", GEMMEPI_FULL, GEMMEPI__REDUCE_SUM},
-    {"row_sum", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_SUM},
-    {"row_max", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_MAX},
-    {"row_logsumexp", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_LOGSUMEXP},
-    {"row_argmax", GEMMEPI_PER_ROW, GEMMEPI__REDUCE_ARGMAX},
-    {"column_sum", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_SUM},
-    {"column_max", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_MAX},
-    {"column_logsumexp", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_LOGSUMEXP},
-    {"all_sum", GEMMEPI_SCALAR, GEMMEPI__REDUCE_SUM},
-    {"all_max", GEMMEPI_SCALAR, GEMMEPI__REDUCE_MAX},
-    {"column_argmax", GEMMEPI_PER_COLUMN, GEMMEPI__REDUCE_ARGMAX},
+static const gpi__reduction gpi__reductions[] = {
+    {"", GEMMEPI_FULL, GPI__REDUCE_SUM},
+    {"row_sum", GEMMEPI_PER_ROW, GPI__REDUCE_SUM},
+    {"row_max", GEMMEPI_PER_ROW, GPI__REDUCE_MAX},
+    {"row_logsumexp", GEMMEPI_PER_ROW, GPI__REDUCE_LOGSUMEXP},
+    {"row_argmax", GEMMEPI_PER_ROW, GPI__REDUCE_ARGMAX},
+    {"column_sum", GEMMEPI_PER_COLUMN, GPI__REDUCE_SUM},
+    {"column_max", GEMMEPI_PER_COLUMN, GPI__REDUCE_MAX},
+    {"column_logsumexp", GEMMEPI_PER_COLUMN, GPI__REDUCE_LOGSUMEXP},
+    {"all_sum", GEMMEPI_SCALAR, GPI__REDUCE_SUM},
+    {"all_max", GEMMEPI_SCALAR, GPI__REDUCE_MAX},
+    {"column_argmax", GEMMEPI_PER_COLUMN, GPI__REDUCE_ARGMAX},
 };
 
 /* >>column-major order: the row-major problem that it is folded into has rows for columns. Each is its own way back. */
 
-static int gemmepi__kind_across(int kind) {
+static int gpi__kind_across(int kind) {
     return kind == GEMMEPI_PER_ROW      ? (int)GEMMEPI_PER_COLUMN
            : kind == GEMMEPI_PER_COLUMN ? (int)GEMMEPI_PER_ROW
                                         : kind;
 }
 
-static int gemmepi__reduction_across(int reduction) {
-    const gemmepi__reduction *of = &gemmepi__reductions[reduction];
+static int gpi__reduction_across(int reduction) {
+    const gpi__reduction *of = &gpi__reductions[reduction];
     int i = 1;
     if (!reduction)
         return 0;
-    while (gemmepi__reductions[i].op != of->op ||
-           gemmepi__reductions[i].kind != (gemmepi_operand_kind)gemmepi__kind_across((int)of->kind))
+    while (gpi__reductions[i].op != of->op ||
+           gpi__reductions[i].kind != (gemmepi_operand_kind)gpi__kind_across((int)of->kind))
         i++;
     return i;
 }
 
-static int gemmepi__index_across(int index) {
-    static const uint8_t across[GEMMEPI__INDICES] = {GEMMEPI__INDEX_COLUMN, GEMMEPI__INDEX_ROW,
-                                                     GEMMEPI__INDEX_ITEM,   GEMMEPI__INDEX_COLUMNS,
-                                                     GEMMEPI__INDEX_ROWS,   GEMMEPI__INDEX_DEPTH};
+static int gpi__index_across(int index) {
+    static const uint8_t across[GPI__INDICES] = {GPI__INDEX_COLUMN,  GPI__INDEX_ROW,  GPI__INDEX_ITEM,
+                                                 GPI__INDEX_COLUMNS, GPI__INDEX_ROWS, GPI__INDEX_DEPTH};
     return across[index];
 }
 
 /* by gemmepi_operand_kind */
-static const char *const gemmepi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
+static const char *const gpi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
 
 #endif

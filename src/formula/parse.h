@@ -5,135 +5,133 @@
 #include "expression.h"
 
 /* An output: the number of the operand, or the last, D. */
-typedef struct gemmepi__assignment {
+typedef struct gpi__assignment {
     size_t at, length;
     int output; /* -1: a name of the formula's own */
-} gemmepi__assignment;
+} gpi__assignment;
 
-static int gemmepi__check_new_name(gemmepi__parser *p, const gemmepi__assignment *target) {
-    const gemmepi__formula_desc *desc = p->graph->desc;
+static int gpi__check_new_name(gpi__parser *p, const gpi__assignment *target) {
+    const gpi__formula_desc *desc = p->graph->desc;
     const char *name = p->text + target->at;
     int i, length = (int)(target->length > 60 ? 60 : target->length);
-    if (gemmepi__is_reserved(name, target->length))
-        return gemmepi__refuse(p, target->at, "%.*s is a name of the language: take another", length, name);
-    if (!desc->without_value && gemmepi__is_name(name, target->length, gemmepi__value_name(desc)))
-        return gemmepi__refuse(p, target->at, "%.*s is the value and cannot be assigned", length, name);
+    if (gpi__is_reserved(name, target->length))
+        return gpi__refuse(p, target->at, "%.*s is a name of the language: take another", length, name);
+    if (!desc->without_value && gpi__is_name(name, target->length, gpi__value_name(desc)))
+        return gpi__refuse(p, target->at, "%.*s is the value and cannot be assigned", length, name);
     for (i = 0; i < p->local_count; i++)
         if ((size_t)p->locals[i].length == target->length &&
             memcmp(p->locals[i].name, name, target->length) == 0)
-            return gemmepi__refuse(p, target->at, "%.*s has a value already; a name is given one once",
-                                   length, name);
+            return gpi__refuse(p, target->at, "%.*s has a value already; a name is given one once", length,
+                               name);
     if ((length > 2 && memcmp(name, "d_", 2) == 0) || (length > 3 && memcmp(name, "dy_", 3) == 0))
-        return gemmepi__refuse(p, target->at, "%.*s: names that begin with d_ or dy_ are for operands alone",
-                               length, name);
+        return gpi__refuse(p, target->at, "%.*s: names that begin with d_ or dy_ are for operands alone",
+                           length, name);
     return 0;
 }
 
-static int gemmepi__parse_target(gemmepi__parser *p, gemmepi__assignment *target) {
-    const gemmepi__formula_desc *desc = p->graph->desc;
+static int gpi__parse_target(gpi__parser *p, gpi__assignment *target) {
+    const gpi__formula_desc *desc = p->graph->desc;
     const char *name;
     int i;
-    gemmepi__skip_blanks(p);
+    gpi__skip_blanks(p);
     target->at = p->token;
     name = p->text + target->at;
-    target->length = gemmepi__name_length(name);
+    target->length = gpi__name_length(name);
     target->output = -1;
     if (target->length == 0)
-        return gemmepi__refuse_token(p, "a statement: name = expression");
+        return gpi__refuse_token(p, "a statement: name = expression");
     p->at += target->length;
-    if (!desc->without_result && gemmepi__is_name(name, target->length, gemmepi__result_name(desc)))
-        target->output = GEMMEPI__RESULT;
+    if (!desc->without_result && gpi__is_name(name, target->length, gpi__result_name(desc)))
+        target->output = GPI__RESULT;
     for (i = 0; i < desc->operand_count; i++)
-        if (gemmepi__is_name(name, target->length, desc->operands[i].name))
+        if (gpi__is_name(name, target->length, desc->operands[i].name))
             target->output = i;
     if (target->output < 0)
-        return gemmepi__check_new_name(p, target);
-    if (target->output < GEMMEPI__RESULT && !desc->operands[target->output].output)
-        return gemmepi__refuse(p, target->at,
-                               "%s is an input; to assign it set desc.operands[%d].output to 1",
-                               desc->operands[target->output].name, target->output);
+        return gpi__check_new_name(p, target);
+    if (target->output < GPI__RESULT && !desc->operands[target->output].output)
+        return gpi__refuse(p, target->at, "%s is an input; to assign it set desc.operands[%d].output to 1",
+                           desc->operands[target->output].name, target->output);
     if (p->graph->assigned[target->output].node >= 0)
-        return gemmepi__refuse(p, target->at, "%.*s has a value already; a name is given one once",
-                               (int)target->length, name);
+        return gpi__refuse(p, target->at, "%.*s has a value already; a name is given one once",
+                           (int)target->length, name);
     return 0;
 }
 
 /* Whether an output of this kind, width and type takes the expression. */
-static int gemmepi__check_assignment(gemmepi__parser *p, const gemmepi__assignment *target, int node,
-                                     int reduction) {
-    const gemmepi__graph *graph = p->graph;
+static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, int node, int reduction) {
+    const gpi__graph *graph = p->graph;
     const gemmepi_operand *o;
-    const gemmepi__reduction *of = &gemmepi__reductions[reduction];
+    const gpi__reduction *of = &gpi__reductions[reduction];
     int width = graph->nodes[node].width, wanted;
-    if (target->output == GEMMEPI__RESULT)
-        return reduction ? gemmepi__refuse(p, target->at,
-                                           "%s is a matrix and cannot be a reduction; assign that "
-                                           "to an output operand",
-                                           gemmepi__result_name(graph->desc))
+    if (target->output == GPI__RESULT)
+        return reduction ? gpi__refuse(p, target->at,
+                                       "%s is a matrix and cannot be a reduction; assign that "
+                                       "to an output operand",
+                                       gpi__result_name(graph->desc))
                          : 0;
     o = &graph->desc->operands[target->output];
     if (o->kind != of->kind) /* both as the caller has them */
-        return gemmepi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs take %s",
-                               o->name, gemmepi__kind_names[o->kind], reduction ? of->name : "no reduction",
-                               reduction ? ", which is for others" : "", gemmepi__kind_names[o->kind],
-                               o->kind == GEMMEPI_FULL         ? "what is no reduction"
-                               : o->kind == GEMMEPI_PER_ROW    ? "row_sum and so on"
-                               : o->kind == GEMMEPI_PER_COLUMN ? "column_sum and so on"
-                                                               : "all_sum and all_max");
-    wanted = gemmepi__width_of(graph, o->kind, o->width);
+        return gpi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs take %s",
+                           o->name, gpi__kind_names[o->kind], reduction ? of->name : "no reduction",
+                           reduction ? ", which is for others" : "", gpi__kind_names[o->kind],
+                           o->kind == GEMMEPI_FULL         ? "what is no reduction"
+                           : o->kind == GEMMEPI_PER_ROW    ? "row_sum and so on"
+                           : o->kind == GEMMEPI_PER_COLUMN ? "column_sum and so on"
+                                                           : "all_sum and all_max");
+    wanted = gpi__width_of(graph, o->kind, o->width);
     if (wanted < 0)
-        return gemmepi__refuse_third_width(p, target->at, o);
+        return gpi__refuse_third_width(p, target->at, o);
     if (width && wanted && width != wanted) {
         p->is_of_widths = 1;
-        return gemmepi__refuse(p, target->at, "%s is %s columns wide, but what it is assigned is %s", o->name,
-                               gemmepi__width_in_words(graph, wanted), gemmepi__width_in_words(graph, width));
+        return gpi__refuse(p, target->at, "%s is %s columns wide, but what it is assigned is %s", o->name,
+                           gpi__width_in_words(graph, wanted), gpi__width_in_words(graph, width));
     }
-    if (o->accumulate && (!reduction || of->op != GEMMEPI__REDUCE_SUM))
-        return gemmepi__refuse(p, target->at, "%s accumulates, which sums alone do", o->name);
+    if (o->accumulate && (!reduction || of->op != GPI__REDUCE_SUM))
+        return gpi__refuse(p, target->at, "%s accumulates, which sums alone do", o->name);
     if (graph->desc->accumulator != GEMMEPI_I32 && o->dtype != GEMMEPI_DTYPE_DEFAULT &&
-        (o->dtype == GEMMEPI_I32) != (of->op == GEMMEPI__REDUCE_ARGMAX))
-        return gemmepi__refuse(p, target->at,
-                               "%s is in %s; row_argmax and column_argmax, and nothing else, are in I32",
-                               o->name, gemmepi__dtype(o->dtype)->name);
+        (o->dtype == GEMMEPI_I32) != (of->op == GPI__REDUCE_ARGMAX))
+        return gpi__refuse(p, target->at,
+                           "%s is in %s; row_argmax and column_argmax, and nothing else, are in I32", o->name,
+                           gpi__dtype(o->dtype)->name);
     return 0;
 }
 
 /* reduction ( expression ), the whole right side */
-static int gemmepi__right_side(gemmepi__parser *p, const gemmepi__assignment *target, int *reduction) {
+static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *reduction) {
     size_t at, length;
     int node;
-    gemmepi__skip_blanks(p);
+    gpi__skip_blanks(p);
     at = p->token;
-    length = gemmepi__name_length(p->text + at);
-    *reduction = gemmepi__reduction_called(p->text + at, length);
+    length = gpi__name_length(p->text + at);
+    *reduction = gpi__reduction_called(p->text + at, length);
     if (!*reduction)
-        return gemmepi__expression(p, 1);
+        return gpi__expression(p, 1);
     if (p->graph->desc->accumulator == GEMMEPI_I32)
-        return gemmepi__refuse(p, at, "there are no reductions with results in I32");
+        return gpi__refuse(p, at, "there are no reductions with results in I32");
     if (target->output < 0)
-        return gemmepi__refuse(p, at, "%.*s is assigned to outputs alone; %.*s is none", (int)length,
-                               p->text + at, (int)(target->length > 60 ? 60 : target->length),
-                               p->text + target->at);
+        return gpi__refuse(p, at, "%.*s is assigned to outputs alone; %.*s is none", (int)length,
+                           p->text + at, (int)(target->length > 60 ? 60 : target->length),
+                           p->text + target->at);
     p->at += length;
-    if (gemmepi__want(p, "(", "the '(' of a reduction") < 0)
+    if (gpi__want(p, "(", "the '(' of a reduction") < 0)
         return -1;
-    node = gemmepi__expression(p, 1);
-    if (node < 0 || gemmepi__want(p, ")", "the ')' of the reduction, which takes one value") < 0)
+    node = gpi__expression(p, 1);
+    if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which takes one value") < 0)
         return -1;
-    if (!gemmepi__take(p, ";") && p->text[p->token])
-        return gemmepi__refuse(p, p->token, "a reduction is the whole right side of its statement");
+    if (!gpi__take(p, ";") && p->text[p->token])
+        return gpi__refuse(p, p->token, "a reduction is the whole right side of its statement");
     p->at = p->token;
     return node;
 }
 
-static int gemmepi__statement(gemmepi__parser *p) {
-    gemmepi__assignment target;
-    gemmepi__local *local;
+static int gpi__statement(gpi__parser *p) {
+    gpi__assignment target;
+    gpi__local *local;
     int node, reduction;
-    if (gemmepi__parse_target(p, &target) < 0 ||
-        gemmepi__want(p, "=", "the '=' of a statement: name = expression") < 0)
+    if (gpi__parse_target(p, &target) < 0 ||
+        gpi__want(p, "=", "the '=' of a statement: name = expression") < 0)
         return -1;
-    node = gemmepi__right_side(p, &target, &reduction);
+    node = gpi__right_side(p, &target, &reduction);
     if (node < 0)
         return -1;
     if (target.output < 0) {
@@ -146,18 +144,18 @@ static int gemmepi__statement(gemmepi__parser *p) {
             p->graph->names[node] = (int)target.at;
         return 0;
     }
-    if (gemmepi__check_assignment(p, &target, node, reduction) < 0)
+    if (gpi__check_assignment(p, &target, node, reduction) < 0)
         return -1;
     p->graph->assigned[target.output].node = (int16_t)node;
     p->graph->assigned[target.output].at = (int16_t)target.at;
     p->graph->assigned[target.output].reduction =
-        (int16_t)(p->graph->desc->exchanged ? gemmepi__reduction_across(reduction) : reduction);
+        (int16_t)(p->graph->desc->exchanged ? gpi__reduction_across(reduction) : reduction);
     return 0;
 }
 
 /* How many letters are to be changed, put in or left out to make one name of another. */
-static int gemmepi__distance_of_names(const char *x, size_t length, const char *y) {
-    uint8_t row[GEMMEPI__FORMULA_NAME + 1];
+static int gpi__distance_of_names(const char *x, size_t length, const char *y) {
+    uint8_t row[GPI__FORMULA_NAME + 1];
     size_t i, j, other = strlen(y);
     int before, least;
     for (j = 0; j <= other; j++)
@@ -176,12 +174,12 @@ static int gemmepi__distance_of_names(const char *x, size_t length, const char *
 }
 
 /* The name of an operand or of D that is nearest to this one, at most two letters and half of them away, or NULL. */
-static const char *gemmepi__nearest_name(const gemmepi__formula_desc *desc, const char *name, size_t length) {
+static const char *gpi__nearest_name(const gpi__formula_desc *desc, const char *name, size_t length) {
     const char *nearest = NULL, *other;
     int i, distance, least = 3;
-    for (i = -desc->operand_count; i <= -desc->without_result && length <= GEMMEPI__FORMULA_NAME; i++) {
-        other = i < 0 ? desc->operands[-1 - i].name : gemmepi__result_name(desc);
-        distance = gemmepi__distance_of_names(name, length, other);
+    for (i = -desc->operand_count; i <= -desc->without_result && length <= GPI__FORMULA_NAME; i++) {
+        other = i < 0 ? desc->operands[-1 - i].name : gpi__result_name(desc);
+        distance = gpi__distance_of_names(name, length, other);
         if (distance < least && 2 * (size_t)distance <= (strlen(other) > length ? strlen(other) : length)) {
             nearest = other;
             least = distance;
@@ -190,72 +188,72 @@ static const char *gemmepi__nearest_name(const gemmepi__formula_desc *desc, cons
     return nearest;
 }
 
-static int gemmepi__check_all_read(const gemmepi__parser *p) {
+static int gpi__check_all_read(const gpi__parser *p) {
     int i;
     for (i = 0; i < p->local_count; i++) {
-        const gemmepi__local *local = &p->locals[i];
+        const gpi__local *local = &p->locals[i];
         const char *nearest;
         if (local->is_read)
             continue;
-        nearest = gemmepi__nearest_name(p->graph->desc, local->name, (size_t)local->length);
-        return gemmepi__refuse(p, (size_t)(local->name - p->text),
-                               "%.*s is assigned, but nothing reads it; %s%s%s",
-                               local->length > 60 ? 60 : local->length, local->name,
-                               nearest ? "did you mean " : "leave it out, or list it among desc.operands",
-                               nearest ? nearest : "", nearest ? "?" : " as an output");
+        nearest = gpi__nearest_name(p->graph->desc, local->name, (size_t)local->length);
+        return gpi__refuse(p, (size_t)(local->name - p->text),
+                           "%.*s is assigned, but nothing reads it; %s%s%s",
+                           local->length > 60 ? 60 : local->length, local->name,
+                           nearest ? "did you mean " : "leave it out, or list it among desc.operands",
+                           nearest ? nearest : "", nearest ? "?" : " as an output");
     }
     return 0;
 }
 
-static int gemmepi__check_all_assigned(const gemmepi__parser *p) {
-    const gemmepi__formula_desc *desc = p->graph->desc;
-    int i, any = p->graph->assigned[GEMMEPI__RESULT].node >= 0;
+static int gpi__check_all_assigned(const gpi__parser *p) {
+    const gpi__formula_desc *desc = p->graph->desc;
+    int i, any = p->graph->assigned[GPI__RESULT].node >= 0;
     for (i = 0; i < desc->operand_count; i++) {
         any = any || desc->operands[i].output;
         if (desc->operands[i].output && p->graph->assigned[i].node < 0)
-            return gemmepi__refuse(p, p->at, "the formula ends, and %s, an output, has not been assigned",
-                                   desc->operands[i].name);
+            return gpi__refuse(p, p->at, "the formula ends, and %s, an output, has not been assigned",
+                               desc->operands[i].name);
     }
     if (any)
         return 0;
-    return gemmepi__refuse(p, p->at, "the formula ends and has assigned no output%s%s",
-                           desc->without_result ? "" : ": neither an operand nor ",
-                           desc->without_result ? "" : gemmepi__result_name(desc));
+    return gpi__refuse(p, p->at, "the formula ends and has assigned no output%s%s",
+                       desc->without_result ? "" : ": neither an operand nor ",
+                       desc->without_result ? "" : gpi__result_name(desc));
 }
 
-static int gemmepi__parse_statements(gemmepi__parser *p) {
+static int gpi__parse_statements(gpi__parser *p) {
     for (;;) {
-        if (!gemmepi__skip_blanks(p))
-            return gemmepi__refuse_token(p, "");
+        if (!gpi__skip_blanks(p))
+            return gpi__refuse_token(p, "");
         if (!p->text[p->at])
-            return gemmepi__check_all_read(p) < 0 ? -1 : gemmepi__check_all_assigned(p);
-        if (gemmepi__statement(p) < 0)
+            return gpi__check_all_read(p) < 0 ? -1 : gpi__check_all_assigned(p);
+        if (gpi__statement(p) < 0)
             return -1;
-        if (!gemmepi__take(p, ";") && p->text[p->token])
-            return gemmepi__refuse_token(p, "an operator or the ';' between statements");
+        if (!gpi__take(p, ";") && p->text[p->token])
+            return gpi__refuse_token(p, "an operator or the ';' between statements");
     }
 }
 
-static const gemmepi__reduction *gemmepi__reduction_of(const gemmepi__graph *graph, int output) {
-    return &gemmepi__reductions[graph->assigned[output].reduction];
+static const gpi__reduction *gpi__reduction_of(const gpi__graph *graph, int output) {
+    return &gpi__reductions[graph->assigned[output].reduction];
 }
 
 /* What an operand's dtype 0 stands for. */
-static gemmepi_dtype gemmepi__dtype_of_operand(const gemmepi__graph *graph, int i) {
+static gemmepi_dtype gpi__dtype_of_operand(const gpi__graph *graph, int i) {
     const gemmepi_operand *operand = &graph->desc->operands[i];
-    const gemmepi__formula_desc *desc = graph->desc;
+    const gpi__formula_desc *desc = graph->desc;
     if (operand->dtype)
         return operand->dtype;
     if (operand->kind == GEMMEPI_NUMBER)
         return GEMMEPI_F64;
     if (graph->assigned[i].reduction)
-        return gemmepi__reduction_of(graph, i)->op == GEMMEPI__REDUCE_ARGMAX ? GEMMEPI_I32
-               : desc->accumulator == GEMMEPI_F64                            ? GEMMEPI_F64
-                                                                             : GEMMEPI_F32;
-    return gemmepi__is_fp8((int)desc->d) ? GEMMEPI_BF16 : desc->d;
+        return gpi__reduction_of(graph, i)->op == GPI__REDUCE_ARGMAX ? GEMMEPI_I32
+               : desc->accumulator == GEMMEPI_F64                    ? GEMMEPI_F64
+                                                                     : GEMMEPI_F32;
+    return gpi__is_fp8((int)desc->d) ? GEMMEPI_BF16 : desc->d;
 }
 
-static void gemmepi__start_parser(gemmepi__parser *p, gemmepi__graph *graph, const char *text) {
+static void gpi__start_parser(gpi__parser *p, gpi__graph *graph, const char *text) {
     p->graph = graph;
     p->text = text;
     p->at = p->token = 0;
@@ -264,22 +262,21 @@ static void gemmepi__start_parser(gemmepi__parser *p, gemmepi__graph *graph, con
 }
 
 /* The graph of desc.text, the whole. n is as wide as what is widest, or, where that comes to a mistake of widths, half of it. */
-static gemmepi_status gemmepi__parse(gemmepi__parser *p, gemmepi__graph *graph,
-                                     const gemmepi__formula_desc *desc) {
-    static const int widths[] = {GEMMEPI__WIDE, GEMMEPI__NARROW, GEMMEPI__WIDE};
-    gemmepi_status status = gemmepi__check_formula_desc(desc);
+static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__formula_desc *desc) {
+    static const int widths[] = {GPI__WIDE, GPI__NARROW, GPI__WIDE};
+    gemmepi_status status = gpi__check_formula_desc(desc);
     size_t reached[3];
     int turn;
     if (status)
         return status;
-    if (strlen(desc->text) > GEMMEPI__FORMULA_CHARACTERS)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.formula has %llu characters; at most %d are accepted",
-                             (gemmepi__ull)strlen(desc->text), GEMMEPI__FORMULA_CHARACTERS);
+    if (strlen(desc->text) > GPI__FORMULA_CHARACTERS)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.formula has %llu characters; at most %d are accepted",
+                         (gpi__ull)strlen(desc->text), GPI__FORMULA_CHARACTERS);
     for (turn = 0; turn < 3; turn++) {
-        gemmepi__clear_graph(graph, desc, widths[turn]);
-        gemmepi__start_parser(p, graph, desc->text);
-        if (gemmepi__parse_statements(p) == 0)
+        gpi__clear_graph(graph, desc, widths[turn]);
+        gpi__start_parser(p, graph, desc->text);
+        if (gpi__parse_statements(p) == 0)
             return GEMMEPI_OK;
         reached[turn] = p->at;
         if ((turn == 0 && !p->is_of_widths) || (turn == 1 && reached[1] > reached[0]))

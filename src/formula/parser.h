@@ -4,26 +4,26 @@
 
 #include "operands.h"
 
-typedef struct gemmepi__local {
+typedef struct gpi__local {
     const char *name;
     int16_t length, node, is_read;
-} gemmepi__local;
+} gpi__local;
 
-typedef struct gemmepi__parser {
-    gemmepi__graph *graph;
+typedef struct gpi__parser {
+    gpi__graph *graph;
     const char *text;
     size_t at, token; /* where the next character is, and where the last token began */
     int depth;
     int is_of_widths;    /* the mistake is one that may be none for an n of the other width */
     const int16_t *rule; /* of a derivative's rule: the nodes of x, y, z, r and g; else NULL */
     int local_count;
-    gemmepi__local locals[GEMMEPI__FORMULA_CHARACTERS / 4];
-} gemmepi__parser;
+    gpi__local locals[GPI__FORMULA_CHARACTERS / 4];
+} gpi__parser;
 
-enum { GEMMEPI__PLACE_TEXT = 64 };
+enum { GPI__PLACE_TEXT = 64 };
 
 /* "desc.formula, line 2, column 17"; at -1: "desc.formula". */
-static const char *gemmepi__name_place(const char *text, int at, char place[GEMMEPI__PLACE_TEXT]) {
+static const char *gpi__name_place(const char *text, int at, char place[GPI__PLACE_TEXT]) {
     char line[24] = "";
     int i, start = 0, lines = 1;
     for (i = 0; i < at; i++)
@@ -32,29 +32,28 @@ static const char *gemmepi__name_place(const char *text, int at, char place[GEMM
     if (lines > 1)
         snprintf(line, sizeof line, "line %d, ", lines);
     if (at < 0)
-        snprintf(place, GEMMEPI__PLACE_TEXT, "desc.formula");
+        snprintf(place, GPI__PLACE_TEXT, "desc.formula");
     else
-        snprintf(place, GEMMEPI__PLACE_TEXT, "desc.formula, %scolumn %d", line, at - start + 1);
+        snprintf(place, GPI__PLACE_TEXT, "desc.formula, %scolumn %d", line, at - start + 1);
     return place;
 }
 
 /* Notes "desc.formula, column 17: " and the rest; -1. */
-GEMMEPI__PRINTF(3, 4)
-static int gemmepi__refuse(const gemmepi__parser *p, size_t at, const char *format, ...) {
-    char what[512], place[GEMMEPI__PLACE_TEXT];
+GPI__PRINTF(3, 4)
+static int gpi__refuse(const gpi__parser *p, size_t at, const char *format, ...) {
+    char what[512], place[GPI__PLACE_TEXT];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    (void)gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s", gemmepi__name_place(p->text, (int)at, place),
-                        what);
+    (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s", gpi__name_place(p->text, (int)at, place), what);
     return -1;
 }
 
 /* >>tokens */
 
 /* Where the next token begins, over blanks and comments; of a comment that has no end where that begins. */
-static size_t gemmepi__next_token(const char *text, size_t at) {
+static size_t gpi__next_token(const char *text, size_t at) {
     const char *end;
     for (;;) {
         while (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r')
@@ -74,27 +73,27 @@ static size_t gemmepi__next_token(const char *text, size_t at) {
 }
 
 /* To the next token, whose place is noted. 0: a comment has no end. */
-static int gemmepi__skip_blanks(gemmepi__parser *p) {
-    p->at = p->token = gemmepi__next_token(p->text, p->at);
+static int gpi__skip_blanks(gpi__parser *p) {
+    p->at = p->token = gpi__next_token(p->text, p->at);
     return p->text[p->at] != '/' || p->text[p->at + 1] != '*';
 }
 
 /* Takes this sign if it is the next token. */
-static int gemmepi__take(gemmepi__parser *p, const char *sign) {
+static int gpi__take(gpi__parser *p, const char *sign) {
     size_t length = strlen(sign);
-    if (!gemmepi__skip_blanks(p) || strncmp(p->text + p->at, sign, length) != 0)
+    if (!gpi__skip_blanks(p) || strncmp(p->text + p->at, sign, length) != 0)
         return 0;
     p->at += length;
     return 1;
 }
 
 /* What stands there, for a sentence. */
-static const char *gemmepi__found(const gemmepi__parser *p, char *room, size_t size) {
+static const char *gpi__found(const gpi__parser *p, char *room, size_t size) {
     const char *at = p->text + p->token;
-    size_t length = gemmepi__name_length(at);
+    size_t length = gpi__name_length(at);
     unsigned char c = (unsigned char)*at;
     if (length == 0)
-        length = gemmepi__number_length(at);
+        length = gpi__number_length(at);
     if (c == 0)
         snprintf(room, size, "the end");
     else if (length)
@@ -106,16 +105,16 @@ static const char *gemmepi__found(const gemmepi__parser *p, char *room, size_t s
     return room;
 }
 
-static int gemmepi__refuse_token(gemmepi__parser *p, const char *wanted) {
+static int gpi__refuse_token(gpi__parser *p, const char *wanted) {
     char room[72];
-    if (!gemmepi__skip_blanks(p))
-        return gemmepi__refuse(p, p->token, "a comment begins that has no end: */ is missing");
-    return gemmepi__refuse(p, p->token, "%s is not expected here, but %s",
-                           gemmepi__found(p, room, sizeof room), wanted);
+    if (!gpi__skip_blanks(p))
+        return gpi__refuse(p, p->token, "a comment begins that has no end: */ is missing");
+    return gpi__refuse(p, p->token, "%s is not expected here, but %s", gpi__found(p, room, sizeof room),
+                       wanted);
 }
 
-static int gemmepi__want(gemmepi__parser *p, const char *sign, const char *wanted) {
-    return gemmepi__take(p, sign) ? 0 : gemmepi__refuse_token(p, wanted);
+static int gpi__want(gpi__parser *p, const char *sign, const char *wanted) {
+    return gpi__take(p, sign) ? 0 : gpi__refuse_token(p, wanted);
 }
 
 #endif

@@ -5,35 +5,35 @@
 #include "formula.h"
 
 /* In elements of the operand's type. Lines of FULL operands are rows. */
-typedef struct gemmepi__placed_operand {
+typedef struct gpi__placed_operand {
     int64_t ld;                        /* of FULL: from one row to the next */
     int64_t batch_stride;              /* 0: one for all items */
     int64_t row_period, column_period; /* of inputs: element (row % p, column % q); 0: none */
     int64_t scale_stride;              /* of D's scale: from one item's to the next */
     int32_t scale, amax; /* of fp8 and I8: 1 where a scale (one F32) is given, and amax (one F32) wanted */
-} gemmepi__placed_operand;
+} gpi__placed_operand;
 
-#define GEMMEPI__ITEM_AXES 6
+#define GPI__ITEM_AXES 6
 
 /* In elements, from one row, column or item of each axis to the next; 0 where an operand repeats. */
-typedef struct gemmepi__steps {
-    int64_t row, column, items[GEMMEPI__ITEM_AXES];
-} gemmepi__steps;
+typedef struct gpi__steps {
+    int64_t row, column, items[GPI__ITEM_AXES];
+} gpi__steps;
 
 /* Operands of any strides. Items are counted as in a dense tensor of these axes, the last of which is the innermost. */
-typedef struct gemmepi__any_strides {
+typedef struct gpi__any_strides {
     int64_t axes; /* of items */
-    int64_t extents[GEMMEPI__ITEM_AXES];
-    gemmepi__steps operands[GEMMEPI__FORMULA_OPERANDS + 1];
-} gemmepi__any_strides;
+    int64_t extents[GPI__ITEM_AXES];
+    gpi__steps operands[GPI__FORMULA_OPERANDS + 1];
+} gpi__any_strides;
 
-typedef struct gemmepi__placed_formula {
-    const gemmepi__formula *formula;
+typedef struct gpi__placed_formula {
+    const gpi__formula *formula;
     /* NULL: operands lie as their ld and batch_stride say. Else these are the row's step and, of reductions, that of all items */
-    const gemmepi__any_strides *strides;
+    const gpi__any_strides *strides;
     int64_t rows, columns, depth,
         items; /* of v: m, n, k, batch; D is as wide as formula->operands[RESULT].width says */
-    gemmepi__placed_operand operands[GEMMEPI__FORMULA_OPERANDS + 1]; /* in the formula's order, D at RESULT */
-} gemmepi__placed_formula;
+    gpi__placed_operand operands[GPI__FORMULA_OPERANDS + 1]; /* in the formula's order, D at RESULT */
+} gpi__placed_formula;
 
 #endif

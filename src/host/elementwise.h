@@ -9,76 +9,76 @@
 #include <float.h>
 
 /* A run of 256 values of each of eight tensors, 16 KB of doubles, stays in the first-level cache and off the heap. */
-#define GEMMEPI__HOST_RUN 256
+#define GPI__HOST_RUN 256
 
 /* >>one index: the twin of kernels/operations.cuh */
 
-static double gemmepi__backward(const gemmepi__task *task, double dy, double x) {
-    return gemmepi__times_derivative((uint32_t)task->activation, task->parameter, dy, x);
+static double gpi__backward(const gpi__task *task, double dy, double x) {
+    return gpi__times_derivative((uint32_t)task->activation, task->parameter, dy, x);
 }
 
-static double gemmepi__lerp_at(double a, double b, double w) {
+static double gpi__lerp_at(double a, double b, double w) {
     return fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
 }
 
 /* v has a value for each tensor: from those of the inputs come those of the outputs. Inputs of outputs that nobody wants
    may be anything. */
-static void gemmepi__operate(const gemmepi__task *task, double v[GEMMEPI__TENSORS]) {
-    double a = v[GEMMEPI__IN_A], b = v[GEMMEPI__IN_B], w = v[GEMMEPI__IN_W], dy = v[GEMMEPI__IN_DY];
+static void gpi__operate(const gpi__task *task, double v[GPI__TENSORS]) {
+    double a = v[GPI__IN_A], b = v[GPI__IN_B], w = v[GPI__IN_W], dy = v[GPI__IN_DY];
     switch (task->operation) {
     case GEMMEPI_OP_ACTIVATION:
-        v[GEMMEPI__OUT_Y] = gemmepi__activate((uint32_t)task->activation, task->parameter, a);
+        v[GPI__OUT_Y] = gpi__activate((uint32_t)task->activation, task->parameter, a);
         break;
     case GEMMEPI_OP_ACTIVATION_BACKWARD:
-        v[GEMMEPI__OUT_DA] = gemmepi__backward(task, dy, a);
+        v[GPI__OUT_DA] = gpi__backward(task, dy, a);
         break;
     case GEMMEPI_OP_GATED:
-        v[GEMMEPI__OUT_Y] = gemmepi__times_activation((uint32_t)task->activation, task->parameter, a, b);
+        v[GPI__OUT_Y] = gpi__times_activation((uint32_t)task->activation, task->parameter, a, b);
         break;
     case GEMMEPI_OP_GATED_BACKWARD:
-        v[GEMMEPI__OUT_DA] = gemmepi__times_activation((uint32_t)task->activation, task->parameter, dy, b);
-        v[GEMMEPI__OUT_DB] = gemmepi__gate_gradient((uint32_t)task->activation, task->parameter, dy, a, b);
+        v[GPI__OUT_DA] = gpi__times_activation((uint32_t)task->activation, task->parameter, dy, b);
+        v[GPI__OUT_DB] = gpi__gate_gradient((uint32_t)task->activation, task->parameter, dy, a, b);
         break;
     case GEMMEPI_OP_LERP:
-        v[GEMMEPI__OUT_Y] = gemmepi__lerp_at(a, b, w);
+        v[GPI__OUT_Y] = gpi__lerp_at(a, b, w);
         break;
     case GEMMEPI_OP_LERP_BACKWARD:
-        v[GEMMEPI__OUT_DA] = (1 - w) * dy;
-        v[GEMMEPI__OUT_DB] = w * dy;
-        v[GEMMEPI__OUT_DW] = dy * (b - a);
+        v[GPI__OUT_DA] = (1 - w) * dy;
+        v[GPI__OUT_DB] = w * dy;
+        v[GPI__OUT_DW] = dy * (b - a);
         break;
     default: /* BIAS_GRAD, whose sums come later, and CAST */
-        v[GEMMEPI__OUT_Y] = a;
+        v[GPI__OUT_Y] = a;
         break;
     }
 }
 
 /* >>the loops of a nest */
 
-typedef struct gemmepi__loops {
-    const gemmepi__task *task;
+typedef struct gpi__loops {
+    const gpi__task *task;
     void *const *pointers;
     double weight;
-    gemmepi__nest nest;
-    int64_t index[GEMMEPI__MAX_RANK]; /* where in the nest the next run begins */
-} gemmepi__loops;
+    gpi__nest nest;
+    int64_t index[GPI__MAX_RANK]; /* where in the nest the next run begins */
+} gpi__loops;
 
-static void gemmepi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
-                                   const double *values) {
+static void gpi__store_strided(int dtype, void *base, int64_t first, int64_t step, int64_t count,
+                               const double *values) {
     int64_t i;
     if (step == 1)
-        gemmepi__store_run(dtype, base, first, count, values);
+        gpi__store_run(dtype, base, first, count, values);
     else
         for (i = 0; i < count; i++)
-            gemmepi__store_run(dtype, base, first + i * step, 1, &values[i]);
+            gpi__store_run(dtype, base, first + i * step, 1, &values[i]);
 }
 
-static void *gemmepi__loops_base(const gemmepi__loops *loops, int t) {
+static void *gpi__loops_base(const gpi__loops *loops, int t) {
     return (char *)loops->pointers[loops->nest.pointer[t]] + loops->nest.offset[t];
 }
 
 /* The element of tensor t at the index. */
-static int64_t gemmepi__loops_first(const gemmepi__loops *loops, int t) {
+static int64_t gpi__loops_first(const gpi__loops *loops, int t) {
     int64_t first = 0;
     int d;
     for (d = 0; d < loops->nest.rank; d++)
@@ -87,7 +87,7 @@ static int64_t gemmepi__loops_first(const gemmepi__loops *loops, int t) {
 }
 
 /* To the next index of the kept or of the summed axes outside of the innermost; 0 after the last, and at the first again. */
-static int gemmepi__loops_next(gemmepi__loops *loops, int summed) {
+static int gpi__loops_next(gpi__loops *loops, int summed) {
     int d;
     for (d = 1; d < loops->nest.rank; d++) {
         if (loops->nest.summed[d] != summed)
@@ -100,132 +100,131 @@ static int gemmepi__loops_next(gemmepi__loops *loops, int summed) {
 }
 
 /* The values of all tensors for `count` indices along the innermost axis. */
-static void gemmepi__loops_compute(const gemmepi__loops *loops, int64_t count,
-                                   double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN]) {
-    const gemmepi__nest *nest = &loops->nest;
-    double v[GEMMEPI__TENSORS] = {0};
+static void gpi__loops_compute(const gpi__loops *loops, int64_t count,
+                               double values[GPI__TENSORS][GPI__HOST_RUN]) {
+    const gpi__nest *nest = &loops->nest;
+    double v[GPI__TENSORS] = {0};
     int64_t i;
     int t;
-    for (t = 0; t < GEMMEPI__OUT_Y; t++)
-        if (gemmepi__nest_has(nest, t))
-            gemmepi__load_run(nest->dtype[t], gemmepi__loops_base(loops, t), gemmepi__loops_first(loops, t),
-                              nest->stride[t][0], count, values[t]);
-    v[GEMMEPI__IN_W] = loops->weight;
+    for (t = 0; t < GPI__OUT_Y; t++)
+        if (gpi__nest_has(nest, t))
+            gpi__load_run(nest->dtype[t], gpi__loops_base(loops, t), gpi__loops_first(loops, t),
+                          nest->stride[t][0], count, values[t]);
+    v[GPI__IN_W] = loops->weight;
     for (i = 0; i < count; i++) {
-        for (t = 0; t < GEMMEPI__OUT_Y; t++)
-            if (gemmepi__nest_has(nest, t))
+        for (t = 0; t < GPI__OUT_Y; t++)
+            if (gpi__nest_has(nest, t))
                 v[t] = values[t][i];
-        gemmepi__operate(loops->task, v);
-        for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
+        gpi__operate(loops->task, v);
+        for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
             values[t][i] = v[t];
     }
 }
 
 /* The outputs that are no sums. */
-static void gemmepi__host_map(gemmepi__loops *loops) {
-    const gemmepi__nest *nest = &loops->nest;
-    double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN];
+static void gpi__host_map(gpi__loops *loops) {
+    const gpi__nest *nest = &loops->nest;
+    double values[GPI__TENSORS][GPI__HOST_RUN];
     int64_t *i = &loops->index[0];
     int t;
     do {
-        for (*i = 0; *i < nest->extent[0]; *i += GEMMEPI__HOST_RUN) {
-            int64_t count = gemmepi__smaller(nest->extent[0] - *i, GEMMEPI__HOST_RUN);
-            gemmepi__loops_compute(loops, count, values);
-            for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++)
-                if (gemmepi__nest_has(nest, t))
-                    gemmepi__store_strided(nest->dtype[t], gemmepi__loops_base(loops, t),
-                                           gemmepi__loops_first(loops, t), nest->stride[t][0], count,
-                                           values[t]);
+        for (*i = 0; *i < nest->extent[0]; *i += GPI__HOST_RUN) {
+            int64_t count = gpi__smaller(nest->extent[0] - *i, GPI__HOST_RUN);
+            gpi__loops_compute(loops, count, values);
+            for (t = GPI__OUT_Y; t < GPI__TENSORS; t++)
+                if (gpi__nest_has(nest, t))
+                    gpi__store_strided(nest->dtype[t], gpi__loops_base(loops, t), gpi__loops_first(loops, t),
+                                       nest->stride[t][0], count, values[t]);
         }
-    } while (gemmepi__loops_next(loops, 0));
+    } while (gpi__loops_next(loops, 0));
 }
 
 /* >>sums */
 
 /* Adds a line along the innermost axis to one sum. */
-static void gemmepi__host_add_line(gemmepi__loops *loops, int t, gemmepi__sum *sum) {
-    double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN];
+static void gpi__host_add_line(gpi__loops *loops, int t, gpi__sum *sum) {
+    double values[GPI__TENSORS][GPI__HOST_RUN];
     int64_t *j = &loops->index[0], i, count;
-    for (*j = 0; *j < loops->nest.extent[0]; *j += GEMMEPI__HOST_RUN) {
-        count = gemmepi__smaller(loops->nest.extent[0] - *j, GEMMEPI__HOST_RUN);
-        gemmepi__loops_compute(loops, count, values);
+    for (*j = 0; *j < loops->nest.extent[0]; *j += GPI__HOST_RUN) {
+        count = gpi__smaller(loops->nest.extent[0] - *j, GPI__HOST_RUN);
+        gpi__loops_compute(loops, count, values);
         for (i = 0; i < count; i++)
-            gemmepi__add_to(sum, values[t][i]);
+            gpi__add_to(sum, values[t][i]);
     }
     *j = 0;
 }
 
 /* Adds `count` terms to as many sums. */
-static void gemmepi__host_add_run(gemmepi__loops *loops, int t, int64_t count, gemmepi__sum *sums) {
-    double values[GEMMEPI__TENSORS][GEMMEPI__HOST_RUN];
+static void gpi__host_add_run(gpi__loops *loops, int t, int64_t count, gpi__sum *sums) {
+    double values[GPI__TENSORS][GPI__HOST_RUN];
     int64_t i;
-    gemmepi__loops_compute(loops, count, values);
+    gpi__loops_compute(loops, count, values);
     for (i = 0; i < count; i++)
-        gemmepi__add_to(&sums[i], values[t][i]);
+        gpi__add_to(&sums[i], values[t][i]);
 }
 
 /* `count` sums of output t, side by side on the innermost axis where that is kept, else one. */
-static void gemmepi__host_sum_run(gemmepi__loops *loops, int t, int64_t count) {
-    const gemmepi__nest *nest = &loops->nest;
-    void *base = gemmepi__loops_base(loops, t);
-    int64_t first = gemmepi__loops_first(loops, t), step = nest->stride[t][0], i;
+static void gpi__host_sum_run(gpi__loops *loops, int t, int64_t count) {
+    const gpi__nest *nest = &loops->nest;
+    void *base = gpi__loops_base(loops, t);
+    int64_t first = gpi__loops_first(loops, t), step = nest->stride[t][0], i;
     int accumulates = (loops->task->flags & GEMMEPI_ACCUMULATE) != 0;
-    int is_empty = gemmepi__nest_count(nest, 1) == 0;
-    gemmepi__sum sums[GEMMEPI__HOST_RUN] = {{0, 0}};
-    double values[GEMMEPI__HOST_RUN] = {0};
+    int is_empty = gpi__nest_count(nest, 1) == 0;
+    gpi__sum sums[GPI__HOST_RUN] = {{0, 0}};
+    double values[GPI__HOST_RUN] = {0};
     if (is_empty && accumulates)
         return;
     if (!is_empty)
         do {
             if (nest->summed[0])
-                gemmepi__host_add_line(loops, t, &sums[0]);
+                gpi__host_add_line(loops, t, &sums[0]);
             else
-                gemmepi__host_add_run(loops, t, count, sums);
-        } while (gemmepi__loops_next(loops, 1));
+                gpi__host_add_run(loops, t, count, sums);
+        } while (gpi__loops_next(loops, 1));
     if (accumulates)
-        gemmepi__load_run(nest->dtype[t], base, first, step, count, values);
+        gpi__load_run(nest->dtype[t], base, first, step, count, values);
     for (i = 0; i < count; i++) {
-        gemmepi__add_to(&sums[i], values[i]);
+        gpi__add_to(&sums[i], values[i]);
         values[i] = sums[i].total - sums[i].total == 0 ? sums[i].total + sums[i].lost : sums[i].total;
     }
-    gemmepi__store_strided(nest->dtype[t], base, first, step, count, values);
+    gpi__store_strided(nest->dtype[t], base, first, step, count, values);
 }
 
-static void gemmepi__host_sum(gemmepi__loops *loops, int t) {
-    const gemmepi__nest *nest = &loops->nest;
+static void gpi__host_sum(gpi__loops *loops, int t) {
+    const gpi__nest *nest = &loops->nest;
     int64_t length = nest->summed[0] ? 1 : nest->extent[0], i;
     do {
-        for (i = 0; i < length; i += GEMMEPI__HOST_RUN) {
+        for (i = 0; i < length; i += GPI__HOST_RUN) {
             loops->index[0] = i;
-            gemmepi__host_sum_run(loops, t, gemmepi__smaller(length - i, GEMMEPI__HOST_RUN));
+            gpi__host_sum_run(loops, t, gpi__smaller(length - i, GPI__HOST_RUN));
         }
         loops->index[0] = 0;
-    } while (gemmepi__loops_next(loops, 0));
+    } while (gpi__loops_next(loops, 0));
 }
 
 /* >>casts with scales */
 
 /* The elements that share one number, and where that is. Axes are the task's, with as many before them as make two. */
-typedef struct gemmepi__scaled {
-    const gemmepi__task *task;
+typedef struct gpi__scaled {
+    const gpi__task *task;
     void *const *pointers;
     const float *scale;
     float *y_scale;
     void *amax;
     int output;       /* y, or y_transposed, whose matrices have the axes exchanged */
     int rank, k, row; /* the two axes of the matrices */
-    int64_t extent[GEMMEPI__MAX_RANK], a_stride[GEMMEPI__MAX_RANK], y_stride[GEMMEPI__MAX_RANK];
-    int64_t begin[GEMMEPI__MAX_RANK], end[GEMMEPI__MAX_RANK];
+    int64_t extent[GPI__MAX_RANK], a_stride[GPI__MAX_RANK], y_stride[GPI__MAX_RANK];
+    int64_t begin[GPI__MAX_RANK], end[GPI__MAX_RANK];
     int64_t number;
-} gemmepi__scaled;
+} gpi__scaled;
 
-static int64_t gemmepi__steps_of_128(int64_t extent) {
+static int64_t gpi__steps_of_128(int64_t extent) {
     return (extent + 127) / 128;
 }
 
-static void gemmepi__take_scaled(const gemmepi__task *task, int output, gemmepi__scaled *scaled) {
+static void gpi__convert_scaled(const gpi__task *task, int output, gpi__scaled *scaled) {
     int missing = task->rank < 2 ? 2 - task->rank : 0,
-        k_is_rows = ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0) != (output != GEMMEPI__OUT_Y), d;
+        k_is_rows = ((task->flags & GEMMEPI_CAST_K_IS_ROWS) != 0) != (output != GPI__OUT_Y), d;
     memset(scaled, 0, sizeof *scaled);
     scaled->task = task;
     scaled->output = output;
@@ -234,14 +233,14 @@ static void gemmepi__take_scaled(const gemmepi__task *task, int output, gemmepi_
     scaled->row = scaled->rank - 2 + k_is_rows;
     for (d = 0; d < scaled->rank; d++) {
         scaled->extent[d] = d < missing ? 1 : task->shape[d - missing];
-        scaled->a_stride[d] = d < missing ? 0 : task->operands[GEMMEPI__IN_A].stride[d - missing];
+        scaled->a_stride[d] = d < missing ? 0 : task->operands[GPI__IN_A].stride[d - missing];
         scaled->y_stride[d] = d < missing ? 0 : task->operands[output].stride[d - missing];
         scaled->end[d] = scaled->extent[d];
     }
 }
 
 /* The next index of the elements that share a number, of all axes but k; 0 after the last. */
-static int gemmepi__scaled_next(const gemmepi__scaled *scaled, int64_t *index) {
+static int gpi__scaled_next(const gpi__scaled *scaled, int64_t *index) {
     int d;
     for (d = scaled->rank - 1; d >= 0; d--) {
         if (d == scaled->k)
@@ -254,8 +253,7 @@ static int gemmepi__scaled_next(const gemmepi__scaled *scaled, int64_t *index) {
 }
 
 /* A run along k of a or y: where it begins. */
-static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_t *stride,
-                                     const int64_t *index) {
+static int64_t gpi__scaled_first(const gpi__scaled *scaled, const int64_t *stride, const int64_t *index) {
     int64_t first = 0;
     int d;
     for (d = 0; d < scaled->rank; d++)
@@ -263,105 +261,104 @@ static int64_t gemmepi__scaled_first(const gemmepi__scaled *scaled, const int64_
     return first;
 }
 
-static void *gemmepi__scaled_base(const gemmepi__scaled *scaled, int t) {
+static void *gpi__scaled_base(const gpi__scaled *scaled, int t) {
     return (char *)scaled->pointers[t] + scaled->task->operands[t].offset;
 }
 
-static void gemmepi__scaled_load(const gemmepi__scaled *scaled, const int64_t *index, int64_t count,
-                                 double *values) {
-    gemmepi__load_run(
-        scaled->task->operands[GEMMEPI__IN_A].dtype, gemmepi__scaled_base(scaled, GEMMEPI__IN_A),
-        gemmepi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count, values);
+static void gpi__scaled_load(const gpi__scaled *scaled, const int64_t *index, int64_t count, double *values) {
+    gpi__load_run(scaled->task->operands[GPI__IN_A].dtype, gpi__scaled_base(scaled, GPI__IN_A),
+                  gpi__scaled_first(scaled, scaled->a_stride, index), scaled->a_stride[scaled->k], count,
+                  values);
 }
 
 /* The largest |a| of those that share a number; NaN stays. */
-static double gemmepi__scaled_amax(const gemmepi__scaled *scaled) {
-    int64_t index[GEMMEPI__MAX_RANK], *i = &index[scaled->k];
-    double values[GEMMEPI__HOST_RUN], amax = 0;
+static double gpi__scaled_amax(const gpi__scaled *scaled) {
+    int64_t index[GPI__MAX_RANK], *i = &index[scaled->k];
+    double values[GPI__HOST_RUN], amax = 0;
     memcpy(index, scaled->begin, sizeof index);
     do {
-        for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GEMMEPI__HOST_RUN) {
-            int64_t count = gemmepi__smaller(scaled->end[scaled->k] - *i, GEMMEPI__HOST_RUN);
-            gemmepi__scaled_load(scaled, index, count, values);
-            gemmepi__host_amax(&amax, count, values);
+        for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GPI__HOST_RUN) {
+            int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__HOST_RUN);
+            gpi__scaled_load(scaled, index, count, values);
+            gpi__host_amax(&amax, count, values);
         }
-    } while (gemmepi__scaled_next(scaled, index));
+    } while (gpi__scaled_next(scaled, index));
     return amax;
 }
 
 /* y = factor a / divisor, one of which is 1, for those that share a number */
-static void gemmepi__scaled_cast(const gemmepi__scaled *scaled, double factor, double divisor) {
-    int64_t index[GEMMEPI__MAX_RANK], *i = &index[scaled->k], j;
-    double values[GEMMEPI__HOST_RUN];
+static void gpi__scaled_cast(const gpi__scaled *scaled, double factor, double divisor) {
+    int64_t index[GPI__MAX_RANK], *i = &index[scaled->k], j;
+    double values[GPI__HOST_RUN];
     memcpy(index, scaled->begin, sizeof index);
     do {
-        for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GEMMEPI__HOST_RUN) {
-            int64_t count = gemmepi__smaller(scaled->end[scaled->k] - *i, GEMMEPI__HOST_RUN);
-            gemmepi__scaled_load(scaled, index, count, values);
+        for (*i = scaled->begin[scaled->k]; *i < scaled->end[scaled->k]; *i += GPI__HOST_RUN) {
+            int64_t count = gpi__smaller(scaled->end[scaled->k] - *i, GPI__HOST_RUN);
+            gpi__scaled_load(scaled, index, count, values);
             for (j = 0; j < count; j++)
                 values[j] = values[j] * factor / divisor;
-            gemmepi__store_strided(scaled->task->operands[scaled->output].dtype,
-                                   gemmepi__scaled_base(scaled, scaled->output),
-                                   gemmepi__scaled_first(scaled, scaled->y_stride, index),
-                                   scaled->y_stride[scaled->k], count, values);
+            gpi__store_strided(scaled->task->operands[scaled->output].dtype,
+                               gpi__scaled_base(scaled, scaled->output),
+                               gpi__scaled_first(scaled, scaled->y_stride, index),
+                               scaled->y_stride[scaled->k], count, values);
         }
-    } while (gemmepi__scaled_next(scaled, index));
+    } while (gpi__scaled_next(scaled, index));
 }
 
 /* The scale that takes the largest number to the type's largest. */
-static float gemmepi__scale_for(int dtype, double amax) {
-    const gemmepi__float_format *format = gemmepi__format_of(dtype);
-    double scale = amax / gemmepi__decode(format, format->largest);
+static float gpi__scale_for(int dtype, double amax) {
+    const gpi__float_format *format = gpi__format_of(dtype);
+    double scale = amax / gpi__decode(format, format->largest);
     if (!(amax > 0 && amax - amax == 0))
         return 1;
     return scale < FLT_MIN ? FLT_MIN : scale > FLT_MAX ? FLT_MAX : (float)scale;
 }
 
 /* The elements that share a number: all that is made of them. */
-static void gemmepi__scaled_run(const gemmepi__scaled *scaled) {
-    const gemmepi__task *task = scaled->task;
-    int amax_dtype = task->operands[GEMMEPI__IN_A].dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+static void gpi__scaled_run(const gpi__scaled *scaled) {
+    const gpi__task *task = scaled->task;
+    int amax_dtype = task->operands[GPI__IN_A].dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     double factor = 1, divisor = 1, amax;
     if (task->flags & (GEMMEPI_CAST_AMAX | GEMMEPI_CAST_Y_SCALE)) {
-        amax = gemmepi__scaled_amax(scaled);
+        amax = gpi__scaled_amax(scaled);
         if (scaled->amax)
-            gemmepi__store_run(amax_dtype, scaled->amax, scaled->number, 1, &amax);
+            gpi__store_run(amax_dtype, scaled->amax, scaled->number, 1, &amax);
         if (task->flags & GEMMEPI_CAST_Y_SCALE) {
-            scaled->y_scale[scaled->number] = gemmepi__scale_for(task->operands[GEMMEPI__OUT_Y].dtype, amax);
+            scaled->y_scale[scaled->number] = gpi__scale_for(task->operands[GPI__OUT_Y].dtype, amax);
             divisor = (double)scaled->y_scale[scaled->number];
         }
     }
     if (task->flags & GEMMEPI_CAST_SCALE)
         factor = (double)scaled->scale[scaled->number];
-    gemmepi__scaled_cast(scaled, factor, divisor);
+    gpi__scaled_cast(scaled, factor, divisor);
 }
 
 /* One matrix, the numbers of which begin at `first`; returns where those of the next do. */
-static int64_t gemmepi__scaled_matrix(gemmepi__scaled *scaled, int64_t first) {
+static int64_t gpi__scaled_matrix(gpi__scaled *scaled, int64_t first) {
     int mode = scaled->task->scale_mode, row = scaled->row, k = scaled->k;
-    int64_t rows = scaled->extent[row], steps = gemmepi__steps_of_128(scaled->extent[k]);
+    int64_t rows = scaled->extent[row], steps = gpi__steps_of_128(scaled->extent[k]);
     int64_t line = mode == GEMMEPI_SCALE_VECTOR_128 ? rows : (steps + 3) / 4 * 4;
     int64_t high = mode == GEMMEPI_SCALE_BLOCK_128 ? 128 : 1,
             wide = mode == GEMMEPI_SCALE_OUTER ? scaled->extent[k] : 128, i, j;
     for (i = 0; i < rows; i += high) {
         for (j = 0; j < scaled->extent[k]; j += wide) {
             scaled->begin[row] = i;
-            scaled->end[row] = gemmepi__smaller(i + high, rows);
+            scaled->end[row] = gpi__smaller(i + high, rows);
             scaled->begin[k] = j;
-            scaled->end[k] = gemmepi__smaller(j + wide, scaled->extent[k]);
+            scaled->end[k] = gpi__smaller(j + wide, scaled->extent[k]);
             scaled->number = first + (mode == GEMMEPI_SCALE_OUTER        ? i
                                       : mode == GEMMEPI_SCALE_VECTOR_128 ? j / 128 * line + i
                                                                          : i / 128 * line + j / 128);
-            gemmepi__scaled_run(scaled);
+            gpi__scaled_run(scaled);
         }
     }
     return first + (mode == GEMMEPI_SCALE_OUTER        ? rows
                     : mode == GEMMEPI_SCALE_VECTOR_128 ? steps * line
-                                                       : gemmepi__steps_of_128(rows) * line);
+                                                       : gpi__steps_of_128(rows) * line);
 }
 
 /* To the next matrix; 0 after the last. */
-static int gemmepi__scaled_next_matrix(gemmepi__scaled *scaled) {
+static int gpi__scaled_next_matrix(gpi__scaled *scaled) {
     int d;
     for (d = scaled->rank - 3; d >= 0; d--) {
         scaled->begin[d] = scaled->end[d] < scaled->extent[d] ? scaled->end[d] : 0;
@@ -372,75 +369,75 @@ static int gemmepi__scaled_next_matrix(gemmepi__scaled *scaled) {
     return 0;
 }
 
-static void gemmepi__host_cast_scaled(gemmepi__scaled *scaled) {
+static void gpi__host_cast_scaled(gpi__scaled *scaled) {
     int64_t first = 0;
     int d;
     if (scaled->task->scale_mode == GEMMEPI_SCALE_TENSOR) {
-        gemmepi__scaled_run(scaled);
+        gpi__scaled_run(scaled);
         return;
     }
     for (d = 0; d < scaled->rank - 2; d++)
         scaled->end[d] = 1;
     do {
-        first = gemmepi__scaled_matrix(scaled, first);
-    } while (gemmepi__scaled_next_matrix(scaled));
+        first = gpi__scaled_matrix(scaled, first);
+    } while (gpi__scaled_next_matrix(scaled));
 }
 
 /* >>the whole task */
 
-static void gemmepi__take_loops(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-                                double weight, uint32_t outputs, gemmepi__loops *loops) {
+static void gpi__convert_loops(const gpi__task *task, void *const pointers[GPI__TENSORS], double weight,
+                               uint32_t outputs, gpi__loops *loops) {
     memset(loops, 0, sizeof *loops);
     loops->task = task;
     loops->pointers = pointers;
     loops->weight = weight;
-    gemmepi__take_nest(task, outputs, &loops->nest);
+    gpi__convert_nest(task, outputs, &loops->nest);
 }
 
 /* A cast with scales or to both layouts: y_transposed is another cast of the same numbers, with what it has of scales. */
-static void gemmepi__host_casts(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-                                const gemmepi_elementwise_args *args) {
-    gemmepi__scaled scaled;
-    gemmepi__take_scaled(task, GEMMEPI__OUT_Y, &scaled);
+static void gpi__host_casts(const gpi__task *task, void *const pointers[GPI__TENSORS],
+                            const gemmepi_elementwise_args *args) {
+    gpi__scaled scaled;
+    gpi__convert_scaled(task, GPI__OUT_Y, &scaled);
     scaled.pointers = pointers;
     scaled.scale = args->scale;
     scaled.y_scale = args->y_scale;
     scaled.amax = args->amax;
-    gemmepi__host_cast_scaled(&scaled);
-    if (!gemmepi__task_has(task, GEMMEPI__OUT_Y_TRANSPOSED))
+    gpi__host_cast_scaled(&scaled);
+    if (!gpi__task_has(task, GPI__OUT_Y_TRANSPOSED))
         return;
-    gemmepi__take_scaled(task, GEMMEPI__OUT_Y_TRANSPOSED, &scaled);
+    gpi__convert_scaled(task, GPI__OUT_Y_TRANSPOSED, &scaled);
     scaled.pointers = pointers;
     scaled.scale = args->scale;
     scaled.y_scale = args->y_transposed_scale ? args->y_transposed_scale : args->y_scale;
-    gemmepi__host_cast_scaled(&scaled);
+    gpi__host_cast_scaled(&scaled);
 }
 
 /* Runs a task whose outputs are not empty. pointers[t]: the pointer that goes with tensor t (NULL where there is none); two
    halves go by the pointer of operand.pointer. Sums come first, since the other outputs may be in place with an input. */
-static void gemmepi__host_elementwise(const gemmepi__task *task, void *const pointers[GEMMEPI__TENSORS],
-                                      const gemmepi_elementwise_args *args) {
+static void gpi__host_elementwise(const gpi__task *task, void *const pointers[GPI__TENSORS],
+                                  const gemmepi_elementwise_args *args) {
     uint32_t others = 0;
-    gemmepi__loops loops;
+    gpi__loops loops;
     int t;
     if (task->scale_mode) {
-        gemmepi__host_casts(task, pointers, args);
+        gpi__host_casts(task, pointers, args);
         return;
     }
-    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS; t++) {
-        const gemmepi__operand *operand = &task->operands[t];
-        if (!gemmepi__task_has(task, t) || gemmepi__operand_is_empty(task, operand))
+    for (t = GPI__OUT_Y; t < GPI__TENSORS; t++) {
+        const gpi__operand *operand = &task->operands[t];
+        if (!gpi__task_has(task, t) || gpi__operand_is_empty(task, operand))
             continue;
         if (!operand->is_sum) {
-            others |= GEMMEPI__BIT(t);
+            others |= GPI__BIT(t);
             continue;
         }
-        gemmepi__take_loops(task, pointers, args->weight, GEMMEPI__BIT(t), &loops);
-        gemmepi__host_sum(&loops, t);
+        gpi__convert_loops(task, pointers, args->weight, GPI__BIT(t), &loops);
+        gpi__host_sum(&loops, t);
     }
     if (others) {
-        gemmepi__take_loops(task, pointers, args->weight, others, &loops);
-        gemmepi__host_map(&loops);
+        gpi__convert_loops(task, pointers, args->weight, others, &loops);
+        gpi__host_map(&loops);
     }
 }
 

@@ -9,97 +9,96 @@
 #include "product.h"
 
 /* A reduction under way. */
-typedef struct gemmepi__reduced {
-    gemmepi__sum sum; /* of LOGSUMEXP: of exponentials above most */
-    double most;      /* NaN is the largest */
-    int64_t place;    /* the lowest of the largest */
+typedef struct gpi__reduced {
+    gpi__sum sum;  /* of LOGSUMEXP: of exponentials above most */
+    double most;   /* NaN is the largest */
+    int64_t place; /* the lowest of the largest */
     int has_any;
-} gemmepi__reduced;
+} gpi__reduced;
 
 enum {
-    GEMMEPI__HOST_CELLS = 2 * GEMMEPI__HOST_TILE
+    GPI__HOST_CELLS = 2 * GPI__HOST_TILE
 }; /* of an output: by rows of a tile, or by columns of both halves */
 
-typedef struct gemmepi__host_formula {
-    const gemmepi__problem *problem; /* NULL: there is no v, and D has neither scale nor amax */
-    const gemmepi__arguments *arguments;
-    const gemmepi__formula *formula;
-    const gemmepi__placed_formula *placed;
+typedef struct gpi__host_formula {
+    const gpi__problem *problem; /* NULL: there is no v, and D has neither scale nor amax */
+    const gpi__arguments *arguments;
+    const gpi__formula *formula;
+    const gpi__placed_formula *placed;
     int by_columns;       /* this walk is for reductions of columns, which the other leaves out */
     int64_t first, units; /* of the block: units, and how many */
     int64_t column,
         slots; /* v's: where the block's begin; 2: each half has its own tile, 1: they follow one another */
-    gemmepi__host_tile tile;
-    gemmepi__unit unit;
-    double amax[GEMMEPI__FORMULA_OPERANDS + 1];
-    uint8_t has_amax[GEMMEPI__FORMULA_OPERANDS + 1];
-    gemmepi__reduced cells[GEMMEPI__FORMULA_OPERANDS][GEMMEPI__HOST_CELLS];
+    gpi__host_tile tile;
+    gpi__unit unit;
+    double amax[GPI__FORMULA_OPERANDS + 1];
+    uint8_t has_amax[GPI__FORMULA_OPERANDS + 1];
+    gpi__reduced cells[GPI__FORMULA_OPERANDS][GPI__HOST_CELLS];
     double values[1]; /* two of each node */
-} gemmepi__host_formula;
+} gpi__host_formula;
 
 /* >>which columns belong to a unit */
 
 /* Whether v has two members. */
-static int gemmepi__v_is_wide(const gemmepi__formula *formula) {
-    return formula->has_halves && formula->n_width == GEMMEPI__WIDE;
+static int gpi__v_is_wide(const gpi__formula *formula) {
+    return formula->has_halves && formula->n_width == GPI__WIDE;
 }
 
-static int64_t gemmepi__units_of(const gemmepi__placed_formula *placed) {
-    return gemmepi__v_is_wide(placed->formula) ? placed->columns / 2 : placed->columns;
+static int64_t gpi__units_of(const gpi__placed_formula *placed) {
+    return gpi__v_is_wide(placed->formula) ? placed->columns / 2 : placed->columns;
 }
 
 /* Columns of all that is WIDE. */
-static int64_t gemmepi__wide_columns(const gemmepi__placed_formula *placed) {
-    return placed->formula->has_halves ? 2 * gemmepi__units_of(placed) : placed->columns;
+static int64_t gpi__wide_columns(const gpi__placed_formula *placed) {
+    return placed->formula->has_halves ? 2 * gpi__units_of(placed) : placed->columns;
 }
 
 /* How many units lie between a unit's members. */
-static int64_t gemmepi__half_of(const gemmepi__placed_formula *placed) {
-    const gemmepi__formula *formula = placed->formula;
-    int64_t units = gemmepi__units_of(placed);
-    return formula->mode == GEMMEPI__EVEN_ODD || !units ? 1 : formula->group ? formula->group / 2 : units;
+static int64_t gpi__half_of(const gpi__placed_formula *placed) {
+    const gpi__formula *formula = placed->formula;
+    int64_t units = gpi__units_of(placed);
+    return formula->mode == GPI__EVEN_ODD || !units ? 1 : formula->group ? formula->group / 2 : units;
 }
 
 /* Of what is WIDE, the column of a unit's member. */
-static int64_t gemmepi__column_of(const gemmepi__placed_formula *placed, int64_t unit, int member) {
-    int64_t half = gemmepi__half_of(placed);
+static int64_t gpi__column_of(const gpi__placed_formula *placed, int64_t unit, int member) {
+    int64_t half = gpi__half_of(placed);
     return placed->formula->has_halves ? unit / half * (2 * half) + unit % half + member * half : unit;
 }
 
 /* The column of an operand that has so many members. */
-static int64_t gemmepi__column_among(const gemmepi__placed_formula *placed, int members, int64_t unit,
-                                     int member) {
-    return members == 2 ? gemmepi__column_of(placed, unit, member) : unit;
+static int64_t gpi__column_among(const gpi__placed_formula *placed, int members, int64_t unit, int member) {
+    return members == 2 ? gpi__column_of(placed, unit, member) : unit;
 }
 
 /* The block of units from `first` on: at most a tile of each half, or two that follow one another. */
-static void gemmepi__start_units(gemmepi__host_formula *h, int64_t first) {
-    int64_t half = gemmepi__half_of(h->placed), left = gemmepi__units_of(h->placed) - first;
+static void gpi__start_units(gpi__host_formula *h, int64_t first) {
+    int64_t half = gpi__half_of(h->placed), left = gpi__units_of(h->placed) - first;
     h->first = first;
     h->slots = 1;
-    h->units = gemmepi__smaller(left, GEMMEPI__HOST_TILE);
+    h->units = gpi__smaller(left, GPI__HOST_TILE);
     h->column = first;
     if (!h->formula->has_halves)
         return;
-    if (half <= GEMMEPI__HOST_TILE) /* whole groups */
-        h->units = gemmepi__smaller(left, GEMMEPI__HOST_TILE / half * half);
+    if (half <= GPI__HOST_TILE) /* whole groups */
+        h->units = gpi__smaller(left, GPI__HOST_TILE / half * half);
     else
-        h->units = gemmepi__smaller(h->units, half - first % half);
-    if (!gemmepi__v_is_wide(h->formula))
+        h->units = gpi__smaller(h->units, half - first % half);
+    if (!gpi__v_is_wide(h->formula))
         return;
-    h->slots = half <= GEMMEPI__HOST_TILE ? 1 : 2;
-    h->column = gemmepi__column_of(h->placed, first, 0);
+    h->slots = half <= GPI__HOST_TILE ? 1 : 2;
+    h->column = gpi__column_of(h->placed, first, 0);
 }
 
 /* >>reading */
 
-static int64_t gemmepi__folded(int64_t index, int64_t period) {
+static int64_t gpi__folded(int64_t index, int64_t period) {
     return period ? index % period : index;
 }
 
-static int64_t gemmepi__place_by_strides(const gemmepi__any_strides *strides, int o, int64_t item,
-                                         int64_t row, int64_t column) {
-    const gemmepi__steps *steps = &strides->operands[o];
+static int64_t gpi__place_by_strides(const gpi__any_strides *strides, int o, int64_t item, int64_t row,
+                                     int64_t column) {
+    const gpi__steps *steps = &strides->operands[o];
     int64_t at = row * steps->row + column * steps->column;
     int d;
     for (d = (int)strides->axes - 1; d >= 0; d--) {
@@ -110,29 +109,27 @@ static int64_t gemmepi__place_by_strides(const gemmepi__any_strides *strides, in
 }
 
 /* Where an operand's element lies. */
-static int64_t gemmepi__place_of(const gemmepi__host_formula *h, int o, int64_t item, int64_t row,
-                                 int64_t column) {
-    const gemmepi__placed_operand *place = &h->placed->operands[o];
+static int64_t gpi__place_of(const gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column) {
+    const gpi__placed_operand *place = &h->placed->operands[o];
     int kind = h->formula->operands[o].kind;
-    row = gemmepi__folded(row, place->row_period);
-    column = gemmepi__folded(column, place->column_period);
+    row = gpi__folded(row, place->row_period);
+    column = gpi__folded(column, place->column_period);
     if (h->placed->strides)
-        return gemmepi__place_by_strides(h->placed->strides, o, item, row, column);
+        return gpi__place_by_strides(h->placed->strides, o, item, row, column);
     return item * place->batch_stride + (kind == GEMMEPI_FULL         ? row * place->ld + column
                                          : kind == GEMMEPI_PER_ROW    ? row
                                          : kind == GEMMEPI_PER_COLUMN ? column
                                                                       : 0);
 }
 
-static double gemmepi__scale_of_operand(const gemmepi__host_formula *h, int o) {
+static double gpi__scale_of_operand(const gpi__host_formula *h, int o) {
     return h->placed->operands[o].scale ? (double)h->arguments->operand_scales[o][0] : 1;
 }
 
-static void gemmepi__read_into_unit(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t unit,
-                                    int member) {
-    const gemmepi__formula_operand *operand = &h->formula->operands[o];
-    int64_t at =
-        gemmepi__place_of(h, o, item, row, gemmepi__column_among(h->placed, operand->members, unit, member));
+static void gpi__read_into_unit(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t unit,
+                                int member) {
+    const gpi__formula_operand *operand = &h->formula->operands[o];
+    int64_t at = gpi__place_of(h, o, item, row, gpi__column_among(h->placed, operand->members, unit, member));
     const void *base = h->arguments->operands[o];
     double *value = &h->unit.operands[o][member];
     if (operand->kind == GEMMEPI_NUMBER)
@@ -144,73 +141,73 @@ static void gemmepi__read_into_unit(gemmepi__host_formula *h, int o, int64_t ite
     else if (operand->dtype == GEMMEPI_I32)
         h->unit.whole[o][member] = ((const int32_t *)base)[at];
     else
-        gemmepi__load_run(operand->dtype, base, at, 1, 1, value);
+        gpi__load_run(operand->dtype, base, at, 1, 1, value);
     if (h->placed->operands[o].scale)
-        *value *= gemmepi__scale_of_operand(h, o);
+        *value *= gpi__scale_of_operand(h, o);
 }
 
-static void gemmepi__fill_unit(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
-    int o, member, two = gemmepi__v_is_wide(h->formula);
+static void gpi__fill_unit(gpi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
+    int o, member, two = gpi__v_is_wide(h->formula);
     int64_t column, at;
-    h->unit.scales_d = h->problem && h->placed->operands[GEMMEPI__RESULT].scale;
+    h->unit.scales_d = h->problem && h->placed->operands[GPI__RESULT].scale;
     if (h->unit.scales_d)
-        h->unit.scale_d = gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
-    h->unit.indices[GEMMEPI__INDEX_ROW] = row;
-    h->unit.indices[GEMMEPI__INDEX_ITEM] = item;
+        h->unit.scale_d = gpi__host_scale(h->problem, h->arguments, GPI__D, item);
+    h->unit.indices[GPI__INDEX_ROW] = row;
+    h->unit.indices[GPI__INDEX_ITEM] = item;
     for (member = 0; member < 2; member++) {
-        h->unit.column[member] = column = gemmepi__column_of(h->placed, unit, member);
+        h->unit.column[member] = column = gpi__column_of(h->placed, unit, member);
         at = (two ? column : unit) - h->column;
         if (h->slots == 2)
             h->unit.value[member] = h->tile.v[member][r][unit - h->first];
-        else if (at < GEMMEPI__HOST_CELLS)
-            h->unit.value[member] = h->tile.v[at / GEMMEPI__HOST_TILE][r][at % GEMMEPI__HOST_TILE];
+        else if (at < GPI__HOST_CELLS)
+            h->unit.value[member] = h->tile.v[at / GPI__HOST_TILE][r][at % GPI__HOST_TILE];
     }
     for (o = 0; o < h->formula->operand_count; o++)
         for (member = 0; member < h->formula->operands[o].members; member++)
             if (!h->formula->operands[o].output && h->formula->operands[o].used)
-                gemmepi__read_into_unit(h, o, item, row, unit, member);
+                gpi__read_into_unit(h, o, item, row, unit, member);
 }
 
 /* v of the block's columns, of `rows` rows. */
-static void gemmepi__fill_tile(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
-    int64_t columns = gemmepi__v_is_wide(h->formula) && h->slots == 1 ? 2 * h->units : h->units, r;
-    gemmepi__host_place at;
+static void gpi__fill_tile(gpi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
+    int64_t columns = gpi__v_is_wide(h->formula) && h->slots == 1 ? 2 * h->units : h->units, r;
+    gpi__host_place at;
     int slot;
     for (slot = 0; slot < 2 && h->formula->reads_value; slot++) {
         at.item = item;
         at.row = row;
-        at.column = h->slots == 2 ? gemmepi__column_of(h->placed, h->first, slot)
-                                  : h->column + slot * GEMMEPI__HOST_TILE;
-        at.count = h->slots == 2 ? columns : columns - slot * GEMMEPI__HOST_TILE;
+        at.column =
+            h->slots == 2 ? gpi__column_of(h->placed, h->first, slot) : h->column + slot * GPI__HOST_TILE;
+        at.count = h->slots == 2 ? columns : columns - slot * GPI__HOST_TILE;
         if (at.count <= 0)
             continue;
-        at.count = gemmepi__smaller(at.count, GEMMEPI__HOST_TILE);
-        gemmepi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->tile.v[slot]);
+        at.count = gpi__smaller(at.count, GPI__HOST_TILE);
+        gpi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->tile.v[slot]);
         for (r = 0; r < rows; r++, at.row++)
-            gemmepi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->tile.v[slot][r]);
+            gpi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->tile.v[slot][r]);
     }
 }
 
 /* >>writing */
 
-static void gemmepi__write_output(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
-                                  double value) {
-    int is_d = o == GEMMEPI__RESULT, dtype = h->formula->operands[o].dtype;
-    double scale = !is_d         ? gemmepi__scale_of_operand(h, o)
+static void gpi__write_output(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
+                              double value) {
+    int is_d = o == GPI__RESULT, dtype = h->formula->operands[o].dtype;
+    double scale = !is_d         ? gpi__scale_of_operand(h, o)
                    : !h->problem ? 1
-                                 : gemmepi__host_scale(h->problem, h->arguments, GEMMEPI__D, item);
+                                 : gpi__host_scale(h->problem, h->arguments, GPI__D, item);
     double scaled = h->placed->operands[o].scale ? value * scale : value;
-    void *base = is_d ? h->arguments->pointers[GEMMEPI__D] : h->arguments->operands[o];
-    gemmepi__host_amax(&h->amax[o], 1, &value);
+    void *base = is_d ? h->arguments->pointers[GPI__D] : h->arguments->operands[o];
+    gpi__host_amax(&h->amax[o], 1, &value);
     h->has_amax[o] = 1;
-    gemmepi__store_run(dtype, base, gemmepi__place_of(h, o, item, row, column), 1, &scaled);
+    gpi__store_run(dtype, base, gpi__place_of(h, o, item, row, column), 1, &scaled);
 }
 
-static void gemmepi__reduce(gemmepi__reduced *cell, int op, double x, int64_t place) {
+static void gpi__reduce(gpi__reduced *cell, int op, double x, int64_t place) {
     double before = cell->most;
     int is_nan = x != x, is_larger = is_nan ? before == before : x > before;
-    if (op == GEMMEPI__REDUCE_SUM) {
-        gemmepi__add_to(&cell->sum, x);
+    if (op == GPI__REDUCE_SUM) {
+        gpi__add_to(&cell->sum, x);
         return;
     }
     if (!cell->has_any || is_larger ||
@@ -218,136 +215,135 @@ static void gemmepi__reduce(gemmepi__reduced *cell, int op, double x, int64_t pl
         cell->most = x;
         cell->place = place;
     }
-    if (op == GEMMEPI__REDUCE_LOGSUMEXP && x - x == 0) { /* else it is 0 or all */
+    if (op == GPI__REDUCE_LOGSUMEXP && x - x == 0) { /* else it is 0 or all */
         if (!cell->has_any || !(before - before == 0)) {
             cell->sum.total = 1, cell->sum.lost = 0;
         } else if (x > before) {
             cell->sum.total *= exp(before - x), cell->sum.lost *= exp(before - x);
-            gemmepi__add_to(&cell->sum, 1);
+            gpi__add_to(&cell->sum, 1);
         } else {
-            gemmepi__add_to(&cell->sum, exp(x - before));
+            gpi__add_to(&cell->sum, exp(x - before));
         }
     }
     cell->has_any = 1;
 }
 
-static double gemmepi__total_of(const gemmepi__sum *sum) {
+static double gpi__total_of(const gpi__sum *sum) {
     return sum->total - sum->total == 0 ? sum->total + sum->lost : sum->total;
 }
 
 /* Writes a reduction of an output, which starts anew. */
-static void gemmepi__write_reduced(gemmepi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
-                                   gemmepi__reduced *cell) {
-    const gemmepi__formula_operand *operand = &h->formula->operands[o];
-    int op = (int)gemmepi__reductions[operand->reduction].op;
+static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column,
+                               gpi__reduced *cell) {
+    const gpi__formula_operand *operand = &h->formula->operands[o];
+    int op = (int)gpi__reductions[operand->reduction].op;
     double value = cell->has_any ? cell->most : -HUGE_VAL, there;
     if (operand->accumulate) {
-        gemmepi__load_run(operand->dtype, h->arguments->operands[o],
-                          gemmepi__place_of(h, o, item, row, column), 1, 1, &there);
-        gemmepi__add_to(&cell->sum, there);
+        gpi__load_run(operand->dtype, h->arguments->operands[o], gpi__place_of(h, o, item, row, column), 1, 1,
+                      &there);
+        gpi__add_to(&cell->sum, there);
     }
-    if (op == GEMMEPI__REDUCE_SUM)
-        value = gemmepi__total_of(&cell->sum);
-    else if (op == GEMMEPI__REDUCE_ARGMAX)
+    if (op == GPI__REDUCE_SUM)
+        value = gpi__total_of(&cell->sum);
+    else if (op == GPI__REDUCE_ARGMAX)
         value = (double)cell->place;
-    else if (op == GEMMEPI__REDUCE_LOGSUMEXP && value - value == 0)
-        value += log(gemmepi__total_of(&cell->sum));
-    gemmepi__write_output(h, o, item, row, column, value);
+    else if (op == GPI__REDUCE_LOGSUMEXP && value - value == 0)
+        value += log(gpi__total_of(&cell->sum));
+    gpi__write_output(h, o, item, row, column, value);
     memset(cell, 0, sizeof *cell);
 }
 
 /* The reduction's kind of an output that this walk makes, or 0; of no reduction FULL. */
-static int gemmepi__made_here(const gemmepi__host_formula *h, int o) {
-    const gemmepi__formula_operand *operand = &h->formula->operands[o];
+static int gpi__made_here(const gpi__host_formula *h, int o) {
+    const gpi__formula_operand *operand = &h->formula->operands[o];
     return operand->output && operand->used && (operand->kind == GEMMEPI_PER_COLUMN) == h->by_columns
                ? (int)operand->kind
                : 0;
 }
 
 /* What a unit's outputs become; r: the row in the tile. */
-static void gemmepi__take_unit(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
+static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
     int o, member;
-    for (o = 0; o <= GEMMEPI__RESULT; o++) {
-        const gemmepi__formula_operand *operand = &h->formula->operands[o];
-        int kind = gemmepi__made_here(h, o);
+    for (o = 0; o <= GPI__RESULT; o++) {
+        const gpi__formula_operand *operand = &h->formula->operands[o];
+        int kind = gpi__made_here(h, o);
         for (member = 0; member < operand->members && kind; member++) {
-            double value = gemmepi__output_value(h->formula, h->values, o, member);
-            int64_t column = gemmepi__column_among(h->placed, operand->members, unit, member);
+            double value = gpi__output_value(h->formula, h->values, o, member);
+            int64_t column = gpi__column_among(h->placed, operand->members, unit, member);
             int64_t cell = kind == GEMMEPI_PER_ROW      ? r
-                           : kind == GEMMEPI_PER_COLUMN ? member * GEMMEPI__HOST_TILE + unit - h->first
+                           : kind == GEMMEPI_PER_COLUMN ? member * GPI__HOST_TILE + unit - h->first
                                                         : 0;
             if (kind == GEMMEPI_FULL)
-                gemmepi__write_output(h, o, item, row, column, value);
+                gpi__write_output(h, o, item, row, column, value);
             else
-                gemmepi__reduce(&h->cells[o][cell], (int)gemmepi__reductions[operand->reduction].op, value,
-                                kind == GEMMEPI_PER_ROW ? column : row);
+                gpi__reduce(&h->cells[o][cell], (int)gpi__reductions[operand->reduction].op, value,
+                            kind == GEMMEPI_PER_ROW ? column : row);
         }
     }
 }
 
 /* Reductions of that kind, which are finished: of the rows from `row` on, of the block's columns, or of all. */
-static void gemmepi__finish_kind(gemmepi__host_formula *h, int kind, int64_t item, int64_t row,
-                                 int64_t rows) {
+static void gpi__finish_kind(gpi__host_formula *h, int kind, int64_t item, int64_t row, int64_t rows) {
     int o, member;
     int64_t i;
     for (o = 0; o < h->formula->operand_count; o++) {
-        const gemmepi__formula_operand *operand = &h->formula->operands[o];
-        if (gemmepi__made_here(h, o) != kind ||
+        const gpi__formula_operand *operand = &h->formula->operands[o];
+        if (gpi__made_here(h, o) != kind ||
             (kind != GEMMEPI_PER_ROW && !h->placed->operands[o].batch_stride && item + 1 < h->placed->items))
             continue;
         for (i = 0; i < rows && kind != GEMMEPI_PER_COLUMN; i++)
-            gemmepi__write_reduced(h, o, item, row + i, 0, &h->cells[o][i]);
+            gpi__write_reduced(h, o, item, row + i, 0, &h->cells[o][i]);
         for (member = 0; member < operand->members && kind == GEMMEPI_PER_COLUMN; member++)
             for (i = 0; i < h->units; i++)
-                gemmepi__write_reduced(
-                    h, o, item, 0, gemmepi__column_among(h->placed, operand->members, h->first + i, member),
-                    &h->cells[o][member * GEMMEPI__HOST_TILE + i]);
+                gpi__write_reduced(h, o, item, 0,
+                                   gpi__column_among(h->placed, operand->members, h->first + i, member),
+                                   &h->cells[o][member * GPI__HOST_TILE + i]);
     }
 }
 
 /* >>walks */
 
-static void gemmepi__walk_block(gemmepi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
+static void gpi__walk_block(gpi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
     int64_t r, u;
-    gemmepi__fill_tile(h, item, row, rows);
+    gpi__fill_tile(h, item, row, rows);
     for (r = 0; r < rows; r++)
         for (u = h->first; u < h->first + h->units; u++) {
-            gemmepi__fill_unit(h, item, row + r, r, u);
-            gemmepi__evaluate(h->formula, &h->unit, h->values);
-            gemmepi__take_unit(h, item, row + r, r, u);
+            gpi__fill_unit(h, item, row + r, r, u);
+            gpi__evaluate(h->formula, &h->unit, h->values);
+            gpi__load_unit(h, item, row + r, r, u);
         }
 }
 
 /* All but reductions of columns. */
-static void gemmepi__walk_rows(gemmepi__host_formula *h) {
+static void gpi__walk_rows(gpi__host_formula *h) {
     int64_t item, row, rows;
     for (item = 0; item < h->placed->items; item++) {
         for (row = 0; row < h->placed->rows; row += rows) {
-            rows = gemmepi__smaller(h->placed->rows - row, GEMMEPI__HOST_TILE);
-            for (gemmepi__start_units(h, 0); h->units > 0; gemmepi__start_units(h, h->first + h->units))
-                gemmepi__walk_block(h, item, row, rows);
-            gemmepi__finish_kind(h, GEMMEPI_PER_ROW, item, row, rows);
+            rows = gpi__smaller(h->placed->rows - row, GPI__HOST_TILE);
+            for (gpi__start_units(h, 0); h->units > 0; gpi__start_units(h, h->first + h->units))
+                gpi__walk_block(h, item, row, rows);
+            gpi__finish_kind(h, GEMMEPI_PER_ROW, item, row, rows);
         }
-        gemmepi__finish_kind(h, GEMMEPI_SCALAR, item, 0, 1);
+        gpi__finish_kind(h, GEMMEPI_SCALAR, item, 0, 1);
     }
 }
 
-static void gemmepi__walk_columns(gemmepi__host_formula *h) {
+static void gpi__walk_columns(gpi__host_formula *h) {
     int64_t item, row, rows;
-    for (gemmepi__start_units(h, 0); h->units > 0; gemmepi__start_units(h, h->first + h->units))
+    for (gpi__start_units(h, 0); h->units > 0; gpi__start_units(h, h->first + h->units))
         for (item = 0; item < h->placed->items; item++) {
             for (row = 0; row < h->placed->rows; row += rows) {
-                rows = gemmepi__smaller(h->placed->rows - row, GEMMEPI__HOST_TILE);
-                gemmepi__walk_block(h, item, row, rows);
+                rows = gpi__smaller(h->placed->rows - row, GPI__HOST_TILE);
+                gpi__walk_block(h, item, row, rows);
             }
-            gemmepi__finish_kind(h, GEMMEPI_PER_COLUMN, item, 0, 0);
+            gpi__finish_kind(h, GEMMEPI_PER_COLUMN, item, 0, 0);
         }
 }
 
 /* Whether there are outputs of that kind, or, if it is 0, of others. */
-static int gemmepi__has_outputs(const gemmepi__formula *formula, int of_columns) {
+static int gpi__has_outputs(const gpi__formula *formula, int of_columns) {
     int o;
-    for (o = 0; o <= GEMMEPI__RESULT; o++)
+    for (o = 0; o <= GPI__RESULT; o++)
         if (formula->operands[o].output && formula->operands[o].used &&
             (formula->operands[o].kind == GEMMEPI_PER_COLUMN) == of_columns)
             return 1;
@@ -355,13 +351,11 @@ static int gemmepi__has_outputs(const gemmepi__formula *formula, int of_columns)
 }
 
 /* problem NULL: without v. Of arguments D's pointer, and all of the formula. */
-static gemmepi_status gemmepi__host_formula_over(const gemmepi__problem *problem,
-                                                 const gemmepi__placed_formula *placed,
-                                                 const gemmepi__arguments *arguments,
-                                                 const gemmepi_allocator *allocator) {
+static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const gpi__placed_formula *placed,
+                                             const gpi__arguments *arguments,
+                                             const gemmepi_allocator *allocator) {
     size_t nodes = (size_t)placed->formula->node_count;
-    gemmepi__host_formula *h =
-        (gemmepi__host_formula *)gemmepi__new(allocator, sizeof *h + 2 * nodes * sizeof(double));
+    gpi__host_formula *h = (gpi__host_formula *)gpi__new(allocator, sizeof *h + 2 * nodes * sizeof(double));
     int o;
     if (!h)
         return GEMMEPI_OUT_OF_MEMORY;
@@ -369,28 +363,27 @@ static gemmepi_status gemmepi__host_formula_over(const gemmepi__problem *problem
     h->arguments = arguments;
     h->placed = placed;
     h->formula = placed->formula;
-    h->unit.indices[GEMMEPI__INDEX_ROWS] = placed->rows;
-    h->unit.indices[GEMMEPI__INDEX_COLUMNS] = gemmepi__wide_columns(placed);
-    h->unit.indices[GEMMEPI__INDEX_DEPTH] = placed->depth;
+    h->unit.indices[GPI__INDEX_ROWS] = placed->rows;
+    h->unit.indices[GPI__INDEX_COLUMNS] = gpi__wide_columns(placed);
+    h->unit.indices[GPI__INDEX_DEPTH] = placed->depth;
     h->by_columns = 1;
-    if (gemmepi__has_outputs(h->formula, 1))
-        gemmepi__walk_columns(h);
+    if (gpi__has_outputs(h->formula, 1))
+        gpi__walk_columns(h);
     h->by_columns = 0;
-    if (gemmepi__has_outputs(h->formula, 0))
-        gemmepi__walk_rows(h);
+    if (gpi__has_outputs(h->formula, 0))
+        gpi__walk_rows(h);
     for (o = 0; o < h->formula->operand_count; o++)
         if (placed->operands[o].amax && h->has_amax[o])
-            gemmepi__store_run(GEMMEPI_F32, arguments->operand_amax[o], 0, 1, &h->amax[o]);
-    if (problem && h->has_amax[GEMMEPI__RESULT])
-        gemmepi__host_store_amax(problem, arguments, GEMMEPI__AMAX_D, h->amax[GEMMEPI__RESULT]);
-    gemmepi__delete(allocator, h);
+            gpi__store_run(GEMMEPI_F32, arguments->operand_amax[o], 0, 1, &h->amax[o]);
+    if (problem && h->has_amax[GPI__RESULT])
+        gpi__host_store_amax(problem, arguments, GPI__AMAX_D, h->amax[GPI__RESULT]);
+    gpi__delete(allocator, h);
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__host_formula_run(const gemmepi__problem *problem,
-                                                const gemmepi__arguments *arguments,
-                                                const gemmepi_allocator *allocator) {
-    return gemmepi__host_formula_over(problem, &problem->formula->placed, arguments, allocator);
+static gemmepi_status gpi__host_formula_run(const gpi__problem *problem, const gpi__arguments *arguments,
+                                            const gemmepi_allocator *allocator) {
+    return gpi__host_formula_over(problem, &problem->formula->placed, arguments, allocator);
 }
 
 #endif

@@ -5,8 +5,8 @@
 #include "product.h"
 
 /* The amax over the largest number of D's type, as kernels/found_scale.cuh has it. */
-static float gemmepi__host_found_scale(const gemmepi__problem *problem, double amax) {
-    double scale = amax / (problem->views[GEMMEPI__D].dtype == GEMMEPI_E5M2 ? 57344.0 : 448.0), power = 1;
+static float gpi__host_found_scale(const gpi__problem *problem, double amax) {
+    double scale = amax / (problem->views[GPI__D].dtype == GEMMEPI_E5M2 ? 57344.0 : 448.0), power = 1;
     if (amax == 0 || !(amax <= FLT_MAX))
         return 1;
     scale = scale < FLT_MIN ? (double)FLT_MIN : (double)(float)scale;
@@ -20,51 +20,49 @@ static float gemmepi__host_found_scale(const gemmepi__problem *problem, double a
 }
 
 /* Of `count` columns of a line of x, which lies as D does. */
-static void gemmepi__host_quantise(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                   const float *x, gemmepi__host_place at) {
-    const gemmepi__view *d = &problem->views[GEMMEPI__D], *found = &problem->views[GEMMEPI__FOUND_SCALE_D];
-    float *scales = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D], scale;
-    int64_t first = gemmepi__index_of(d, at.item, at.row, at.column), i;
+static void gpi__host_quantise(const gpi__problem *problem, const gpi__arguments *arguments, const float *x,
+                               gpi__host_place at) {
+    const gpi__view *d = &problem->views[GPI__D], *found = &problem->views[GPI__FOUND_SCALE_D];
+    float *scales = (float *)arguments->pointers[GPI__FOUND_SCALE_D], scale;
+    int64_t first = gpi__index_of(d, at.item, at.row, at.column), i;
     double amax = 0, values[128];
     for (i = 0; i < at.count; i++)
         if (amax == amax && !(fabs((double)x[first + i]) <= amax))
             amax = fabs((double)x[first + i]);
-    scale = gemmepi__host_found_scale(problem, amax);
+    scale = gpi__host_found_scale(problem, amax);
     scales[at.item * found->batch_stride + at.column / 128 * found->ld + at.row] = scale;
     for (; at.count > 0; at.count -= i, first += i) {
-        for (i = 0; i < gemmepi__smaller(at.count, 128); i++)
+        for (i = 0; i < gpi__smaller(at.count, 128); i++)
             values[i] = (double)x[first + i] / (double)scale;
-        gemmepi__store_run(d->dtype, arguments->pointers[GEMMEPI__D], first, i, values);
+        gpi__store_run(d->dtype, arguments->pointers[GPI__D], first, i, values);
     }
 }
 
-static void gemmepi__host_find_scales_of_row(const gemmepi__problem *problem,
-                                             const gemmepi__arguments *arguments, const float *x,
-                                             int64_t item, int64_t row) {
-    const gemmepi__view *d = &problem->views[GEMMEPI__D];
+static void gpi__host_find_scales_of_row(const gpi__problem *problem, const gpi__arguments *arguments,
+                                         const float *x, int64_t item, int64_t row) {
+    const gpi__view *d = &problem->views[GPI__D];
     int64_t step = problem->found_scale == GEMMEPI_SCALE_OUTER ? d->length : 128;
-    gemmepi__host_place at;
+    gpi__host_place at;
     at.item = item;
     at.row = row;
     for (at.column = 0; at.column < d->length; at.column += step) {
-        at.count = gemmepi__smaller(d->length - at.column, step);
-        gemmepi__host_quantise(problem, arguments, x, at);
+        at.count = gpi__smaller(d->length - at.column, step);
+        gpi__host_quantise(problem, arguments, x, at);
     }
 }
 
-static void gemmepi__host_find_scales(const gemmepi__problem *problem, const gemmepi__arguments *arguments,
-                                      const float *x) {
+static void gpi__host_find_scales(const gpi__problem *problem, const gpi__arguments *arguments,
+                                  const float *x) {
     int64_t item, row;
     for (item = 0; item < problem->batch; item++)
-        for (row = 0; row < problem->views[GEMMEPI__D].lines; row++)
-            gemmepi__host_find_scales_of_row(problem, arguments, x, item, row);
+        for (row = 0; row < problem->views[GPI__D].lines; row++)
+            gpi__host_find_scales_of_row(problem, arguments, x, item, row);
 }
 
 /* The scale of the amax of earlier runs, which all move one place on. Returns its reciprocal, by which D is multiplied. */
-static float gemmepi__host_scale_of_history(const gemmepi__problem *problem,
-                                            const gemmepi__arguments *arguments) {
-    float *history = (float *)arguments->pointers[GEMMEPI__AMAX_HISTORY];
-    float *scale = (float *)arguments->pointers[GEMMEPI__FOUND_SCALE_D];
+static float gpi__host_scale_of_history(const gpi__problem *problem, const gpi__arguments *arguments) {
+    float *history = (float *)arguments->pointers[GPI__AMAX_HISTORY];
+    float *scale = (float *)arguments->pointers[GPI__FOUND_SCALE_D];
     float amax = 0;
     int i;
     for (i = 0; i < problem->amax_history; i++)
@@ -73,7 +71,7 @@ static float gemmepi__host_scale_of_history(const gemmepi__problem *problem,
     for (i = problem->amax_history - 1; i > 0; i--)
         history[i] = (float)fabs((double)history[i - 1]);
     history[0] = 0;
-    *scale = gemmepi__host_found_scale(problem, (double)amax);
+    *scale = gpi__host_found_scale(problem, (double)amax);
     return 1 / *scale;
 }
 

@@ -10,7 +10,7 @@
 
 constexpr int THREADS = 256;
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PARAMS gemmepi__convert_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_convert(GEMMEPI_PARAMS gpi__convert_params p) {
     Copied_run run;
     if (!find_copied_run<THREADS>(p, run))
         return;

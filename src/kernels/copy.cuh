@@ -9,7 +9,7 @@ struct Copied_run {
 
 // Blocks: items * rows * runs of a row, divided by Threads. False for a thread that has none; else launches before have ended, whose
 // end is waited for behind the divisions.
-template <int Threads> __device__ inline bool find_copied_run(const gemmepi__convert_params &p, Copied_run &mine) {
+template <int Threads> __device__ inline bool find_copied_run(const gpi__convert_params &p, Copied_run &mine) {
     long long runs = p.out.ld / RUN, lines = p.items * p.rows;
     long long at = (long long)blockIdx.x * Threads + threadIdx.x, line;
     if (at >= lines * runs)
@@ -28,6 +28,6 @@ template <int Threads> __device__ inline bool find_copied_run(const gemmepi__con
 }
 
 // Its first element, in x or out.
-template <class T> __device__ inline T *start_of_run(const gemmepi__kernel_matrix &matrix, const Copied_run &run) {
+template <class T> __device__ inline T *start_of_run(const gpi__kernel_matrix &matrix, const Copied_run &run) {
     return (T *)matrix.data + run.item * matrix.stride + run.row * matrix.ld + run.column;
 }

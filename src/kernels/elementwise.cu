@@ -25,7 +25,7 @@ template <int Tensor> struct Loaded {
 };
 
 template <int Tensor>
-__device__ inline void load_dense(const gemmepi__contiguous_params &p, long long first, Loaded<Tensor> &x) {
+__device__ inline void load_dense(const gpi__contiguous_params &p, long long first, Loaded<Tensor> &x) {
     if constexpr (USED<Tensor> && !REPEATS<Tensor>)
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
@@ -36,7 +36,7 @@ __device__ inline void load_dense(const gemmepi__contiguous_params &p, long long
 }
 
 template <int Tensor>
-__device__ inline void take_dense(const gemmepi__contiguous_params &p, const Loaded<Tensor> &x, int r,
+__device__ inline void take_dense(const gpi__contiguous_params &p, const Loaded<Tensor> &x, int r,
                                   Acc (&v)[TENSORS][VECTOR]) {
     if constexpr (USED<Tensor> && REPEATS<Tensor>)
         repeat_value<Tensor>(*(const Type<Tensor> *)p.data[Tensor], v);
@@ -45,7 +45,7 @@ __device__ inline void take_dense(const gemmepi__contiguous_params &p, const Loa
 }
 
 template <int Tensor>
-__device__ inline void store_dense(const gemmepi__contiguous_params &p, long long at, int valid,
+__device__ inline void store_dense(const gpi__contiguous_params &p, long long at, int valid,
                                    const Acc (&v)[TENSORS][VECTOR]) {
     if constexpr (USED<Tensor>)
         store_vector<Tensor>((Type<Tensor> *)p.data[Tensor] + at, valid, from_values<Tensor>(v));
@@ -53,7 +53,7 @@ __device__ inline void store_dense(const gemmepi__contiguous_params &p, long lon
 
 // Blocks: count elements divided by THREADS * AT_ONCE vectors.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    gemmepi_contiguous(GEMMEPI_PARAMS gemmepi__contiguous_params p) {
+    gemmepi_contiguous(GEMMEPI_PARAMS gpi__contiguous_params p) {
     long long first = (long long)blockIdx.x * (THREADS * AT_ONCE * VECTOR) + threadIdx.x * VECTOR;
     Scalars s = scalars_of(p.operation);
     Magnitude largest = 0;
@@ -149,7 +149,7 @@ struct Place {
     u32 outer; // of the other axes
 };
 
-template <int Tensor> __device__ inline Type<Tensor> *tile_of(const gemmepi__strided_params &p, const Place &place) {
+template <int Tensor> __device__ inline Type<Tensor> *tile_of(const gpi__strided_params &p, const Place &place) {
     long long at = place.i * p.stride[Tensor][0] + place.j * p.stride[Tensor][1];
     u32 outer = place.outer;
     for (int d = 2; d < p.rank; d++) {
@@ -176,7 +176,7 @@ template <int Mode> __device__ inline int exist(const Place &place, const Walk<M
 }
 
 template <int Tensor>
-__device__ inline void load_tile(const gemmepi__strided_params &p, const Place &place, Tile<Tensor> &x) {
+__device__ inline void load_tile(const gpi__strided_params &p, const Place &place, Tile<Tensor> &x) {
     if constexpr (USED<Tensor>) {
         typedef Walk<MODE<Tensor>> W;
         W walk;
@@ -267,7 +267,7 @@ __device__ inline void keep_tile(Tile<Tensor> &y, int v, const Acc (&values)[TEN
 }
 
 template <int Tensor>
-__device__ inline void store_tile(const gemmepi__strided_params &p, const Place &place, char *shared, const Tile<Tensor> &y) {
+__device__ inline void store_tile(const gpi__strided_params &p, const Place &place, char *shared, const Tile<Tensor> &y) {
     if constexpr (USED<Tensor>) {
         typedef Walk<MODE<Tensor>> W;
         typedef Walk<ALONG_VECTORS> V;
@@ -305,7 +305,7 @@ __device__ inline void store_tile(const gemmepi__strided_params &p, const Place 
 }
 
 // Blocks: tiles of the first axis, of the second, and the other axes' indices.
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PARAMS gemmepi__strided_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PARAMS gpi__strided_params p) {
     __shared__ alignas(16) char shared[SHARED_BYTES];
     u32 rest = blockIdx.x / p.tiles_i;
     Place place;

@@ -23,18 +23,18 @@ __device__ inline Acc scalar(const double *on_device, double given) {
     return from_acc<Acc>(on_device ? *on_device : given);
 }
 
-template <bool Exists> __device__ inline Acc tensor_scale(const gemmepi__kernel_scale &scale, long long item) {
+template <bool Exists> __device__ inline Acc tensor_scale(const gpi__kernel_scale &scale, long long item) {
     if constexpr (Exists)
         return (Acc)scale.data[item * scale.stride];
     else
         return 1;
 }
 
-__device__ inline bool takes_c(const gemmepi__epilogue_params &p, const Epilogue_state &state) {
+__device__ inline bool takes_c(const gpi__epilogue_params &p, const Epilogue_state &state) {
     return !GEMMEPI_APPLIED && p.uses_c && state.beta != 0;
 }
 
-__device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &p, const Beside *beside, long long item,
+__device__ inline Epilogue_state begin_epilogue(const gpi__epilogue_params &p, const Beside *beside, long long item,
                                                 long long column, int valid) {
     Epilogue_state state = {};
 #if GEMMEPI_EXTRAS || GEMMEPI_FORMULA
@@ -62,7 +62,7 @@ __device__ inline Epilogue_state begin_epilogue(const gemmepi__epilogue_params &
     return state;
 }
 
-__device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,
+__device__ inline void load_saved(const gpi__epilogue_params &p, const Epilogue_state &state, long long item,
                                   long long row, long long column, int valid, Saved &saved) {
     if (!BACKWARD || (!SPREAD && valid == 0))
         return;
@@ -85,7 +85,7 @@ __device__ inline void load_saved(const gemmepi__epilogue_params &p, const Epilo
 }
 
 #if GEMMEPI_BRINGS
-__device__ inline void load_residual(const gemmepi__epilogue_params &p, long long item, long long row, long long column, int valid,
+__device__ inline void load_residual(const gpi__epilogue_params &p, long long item, long long row, long long column, int valid,
                                      Saved &saved) {
     if constexpr (HAS_RESIDUAL)
 #pragma unroll
@@ -100,14 +100,14 @@ __device__ inline void load_residual(const gemmepi__epilogue_params &p, long lon
 template <int Number, class State>
 __device__ inline Acc extra_of_row(const State &state, long long item, long long row, int valid) {
     if constexpr (has_extra(Number)) {
-        const gemmepi__kernel_matrix &x = state.beside[Number];
+        const gpi__kernel_matrix &x = state.beside[Number];
         return valid > 0 ? (Acc)((const float *)x.data)[item * x.stride + row] : Acc(0);
     }
     return 0;
 }
 
 // v up to the activation, or what SCALES_SUM makes of it: factors, C, bias, and what AUX keeps of it. column is that of the half.
-__device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
+__device__ inline void finish_product(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                       int half, long long item, long long row, long long column, int valid,
                                       Acc (&v)[RUN]) {
     Acc other[RUN];
@@ -139,7 +139,7 @@ __device__ inline void finish_product(const gemmepi__epilogue_params &p, Epilogu
 }
 
 // From the saved aux and v to the gradient. A gate's loop stands here, because registers are given out otherwise where it is a function.
-__device__ inline void apply_derivative(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,
+__device__ inline void apply_derivative(const gpi__epilogue_params &p, const Epilogue_state &state, const Saved &saved,
                                         Acc (&v)[HALVES][RUN]) {
     if constexpr (AUX_IS_MASK) {
 #pragma unroll
@@ -176,7 +176,7 @@ __device__ inline void apply_derivative(const gemmepi__epilogue_params &p, const
 }
 
 // v: HALVES_IN runs of the product go in, HALVES_OUT of the result come out.
-__device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
+__device__ inline void epilogue(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                 const Saved &saved, long long item, long long row, long long column, int valid,
                                 Acc (&v)[HALVES][RUN]) {
 #if GEMMEPI_FORMULA
@@ -186,7 +186,7 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
                        v[half]);
     apply_formula(p, state, of, saved, {item, row, column, valid}, v);
 #else
-    Acc row_factor = extra_of_row<GEMMEPI__EXTRA_ROW_FACTOR>(state, item, row, valid); // on its way while the rest is computed
+    Acc row_factor = extra_of_row<GPI__EXTRA_ROW_FACTOR>(state, item, row, valid); // on its way while the rest is computed
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
         finish_product(p, state, of, half, item, row, column + half * p.n, valid, v[half]);
@@ -199,7 +199,7 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
         for (int i = 0; i < RUN; i++)
             v[0][i] = activate_finished((Acc)p.parameter, v[0][i]);
     }
-    if (has_extra(GEMMEPI__EXTRA_ROW_FACTOR))
+    if (has_extra(GPI__EXTRA_ROW_FACTOR))
 #pragma unroll
         for (int i = 0; i < HALVES_OUT * RUN; i++)
             v[i / RUN][i % RUN] = product(v[i / RUN][i % RUN], row_factor);
@@ -221,7 +221,7 @@ __device__ inline void epilogue(const gemmepi__epilogue_params &p, Epilogue_stat
 }
 
 // Of what the epilogue left: amax_d, and D.
-__device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item,
+__device__ inline void store_result(const gpi__epilogue_params &p, Epilogue_state &state, long long item,
                                     long long row, long long column, int valid, const Acc (&v)[HALVES][RUN]) {
 #pragma unroll
     for (int half = 0; half < HALVES_OUT; half++) {
@@ -239,7 +239,7 @@ __device__ inline void store_result(const gemmepi__epilogue_params &p, Epilogue_
 }
 
 // After a thread's last run; every thread of a warp takes part.
-__device__ inline void end_epilogue(const gemmepi__epilogue_params &p, const Epilogue_state &state) {
+__device__ inline void end_epilogue(const gpi__epilogue_params &p, const Epilogue_state &state) {
     if (AMAX_D)
         store_largest(p.amax_d, state.largest_d);
     if (AMAX_AUX)

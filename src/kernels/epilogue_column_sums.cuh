@@ -6,7 +6,7 @@
 // BGRAD: adds the column sums of a block's threads over y, a halving at a time, so that the order is always the same.
 // Thread (x, y) of Threads holds those of run x of the tile, of `width`; `part` counts tiles of rows of all items.
 template <int Threads>
-__device__ inline void store_partials(const gemmepi__epilogue_params &p, long long part, long long column, int valid,
+__device__ inline void store_partials(const gpi__epilogue_params &p, long long part, long long column, int valid,
                                       u32 x, u32 y, u32 width, const Acc (&sums)[HALVES_OUT][RUN]) {
     __shared__ Acc shared[HALVES_OUT * RUN][Threads];
     u32 thread = y * width + x;
@@ -86,7 +86,7 @@ template <bool AtOnce> struct Column_sums {
     }
 
     // line: of partial sums, each of which has both halves
-    __device__ inline void store(const gemmepi__epilogue_params &p, long long line, int first) const {
+    __device__ inline void store(const gpi__epilogue_params &p, long long line, int first) const {
 #pragma unroll
         for (int half = 0; half < HALVES_OUT; half++) {
             Acc of_column = sum(half);

@@ -7,7 +7,7 @@ constexpr int VECTOR_COLUMNS = SCALE_STEPS;
 
 // The scale that makes D's 8 bits of a vector, for one of its lanes to write; column: any of the vector's, counted over D's halves.
 // Of grouped products all groups have one D, and the stride is from one vector of a row to the next.
-__device__ inline void write_scale(const gemmepi__epilogue_params &p, long long item, long long row, long long column, float scale) {
+__device__ inline void write_scale(const gpi__epilogue_params &p, long long item, long long row, long long column, float scale) {
 #if GEMMEPI_GROUPED
     const_cast<float *>(p.scale_d.data)[column / VECTOR_COLUMNS * p.scale_d.stride + row] = scale;
 #else
@@ -16,7 +16,7 @@ __device__ inline void write_scale(const gemmepi__epilogue_params &p, long long 
 }
 
 // A run of D of which the vector's scale is known.
-__device__ inline void store_by_scale(const gemmepi__epilogue_params &p, float scale, long long item, long long row, long long column,
+__device__ inline void store_by_scale(const gpi__epilogue_params &p, float scale, long long item, long long row, long long column,
                                       int valid, const Acc (&v)[RUN]) {
     if constexpr (SAME<Acc, F32>)
         store_scaled<GEMMEPI_D_TYPE, false>(p.d, 0, factor_of_scale(scale), item, row, column, valid, v);
@@ -33,7 +33,7 @@ __device__ inline Magnitude largest_of_neighbours(Magnitude largest) {
 }
 
 // Of what the epilogue left, in a pass: amax_d, the scales and D. Lanes take part whose rows or columns do not exist.
-__device__ inline void store_found_result(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, long long row,
+__device__ inline void store_found_result(const gpi__epilogue_params &p, Epilogue_state &state, long long item, long long row,
                                           long long column, int valid, const Acc (&v)[HALVES][RUN]) {
 #pragma unroll
     for (int half = 0; half < HALVES_OUT; half++) {

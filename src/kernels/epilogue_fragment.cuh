@@ -2,12 +2,12 @@
 #pragma once
 #include "epilogue_parameters.cuh"
 
-__device__ inline long long offset(const gemmepi__kernel_matrix &x, long long item, long long row, long long column) {
+__device__ inline long long offset(const gpi__kernel_matrix &x, long long item, long long row, long long column) {
     return item * x.stride + row * x.ld + column;
 }
 
 // Where a tensor that has so many halves has the column of one: side by side, or within groups.
-template <int Halves> __device__ inline long long column_of_half(const gemmepi__epilogue_params &p, long long column, int half) {
+template <int Halves> __device__ inline long long column_of_half(const gpi__epilogue_params &p, long long column, int half) {
     if constexpr (IN_GROUPS && Halves > 1)
         return column + (long long)((u32)column / HALF_GROUP + half) * HALF_GROUP;
     else
@@ -125,7 +125,7 @@ template <class T> __device__ inline void store_at(T *to, int valid, const Acc (
 }
 
 template <class T>
-__device__ inline void load(const gemmepi__kernel_matrix &x, long long item, long long row, long long column, int valid,
+__device__ inline void load(const gpi__kernel_matrix &x, long long item, long long row, long long column, int valid,
                             Acc (&values)[RUN]) {
     to_accs(read((const T *)x.data + offset(x, item, row, column), valid), values);
 }
@@ -162,7 +162,7 @@ struct Saved {
 struct Of_columns {
     Read<GEMMEPI_BIAS_TYPE> bias[HALVES_IN];
 };
-__device__ inline Of_columns load_columns(const gemmepi__epilogue_params &p, long long item, long long column, int valid) {
+__device__ inline Of_columns load_columns(const gpi__epilogue_params &p, long long item, long long column, int valid) {
     Of_columns of;
     if (HAS_BIAS)
 #pragma unroll

@@ -50,7 +50,7 @@ template <bool Repeats> __device__ inline long long within(long long x, long lon
 // Of an operand that does not change along columns. row may be none of those that exist.
 template <int Place, int Kind, int Periods, class Type>
 __device__ inline Taken<Type> load_of_row(const Beside *beside, long long item, long long row, bool exists) {
-    const gemmepi__formula_place &from = beside[Place];
+    const gpi__formula_place &from = beside[Place];
     const Type *data = (const Type *)from.data + item * from.stride;
     Taken<Type> one = 0;
     if (Kind == kind::SCALAR)
@@ -77,10 +77,10 @@ __device__ inline Held_operands hold_operands(const Beside *beside, long long it
 
 // Matrices that come straight from memory, of a warp's 16 rows and so many columns: half a warp asks for a line of each row.
 template <int Place, int Kind, int Members, int Periods, class Type>
-__device__ inline void prefetch_operand(const gemmepi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
+__device__ inline void prefetch_operand(const gpi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
     constexpr bool is_loaded = (Place == GEMMEPI_IN_RESIDUAL && LOADS_RESIDUAL) || (Place == GEMMEPI_IN_AUX && LOADS_AUX);
     if constexpr (Kind == kind::FULL && !is_loaded) {
-        const gemmepi__formula_place &from = beside[Place];
+        const gpi__formula_place &from = beside[Place];
         long long row = at.row + (int)threadIdx.x % 16;
         const Type *line = (const Type *)from.data + at.item * from.stride + within<(Periods & 1) != 0>(row, from.row_period) * from.ld;
         int lines = (columns * (int)sizeof(Type) + 127) / 128, per_line = 128 / (int)sizeof(Type);
@@ -95,14 +95,14 @@ __device__ inline void prefetch_operand(const gemmepi__epilogue_params &p, const
 }
 #define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \
     prefetch_operand<place_, kind::kind_, members, periods, type>(p, beside, at, columns);
-__device__ inline void prefetch_operands(const gemmepi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
+__device__ inline void prefetch_operands(const gpi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
     (void)p, (void)beside, (void)at, (void)columns;
     FORMULA_INPUTS(INSIDE_PREFETCH)
 }
 
 // A member of an operand's run.
 template <int Place, int Kind, int Members, int Periods, class Type>
-__device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
+__device__ inline void load_operand(const gpi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
                                     const Saved &saved, const Run_of_formula &at, int member, const Held<Type, Kind> &held,
                                     Taken<Type> (&x)[RUN]) {
     if constexpr (Kind == kind::SCALAR || Kind == kind::PER_ROW) {
@@ -112,7 +112,7 @@ __device__ inline void load_operand(const gemmepi__epilogue_params &p, const Epi
             take_for_all(load_of_row<Place, Kind, Periods, Type>(state.beside, at.item, at.row, at.valid > 0), x);
         return;
     }
-    const gemmepi__formula_place &from = state.beside[Place];
+    const gpi__formula_place &from = state.beside[Place];
     const Type *data = (const Type *)from.data + at.item * from.stride;
     if constexpr (Place == GEMMEPI_IN_BIAS) {
         to_accs(of.bias[member], x);
@@ -166,7 +166,7 @@ template <class Part, int N> __device__ inline Part part_of_lane(const Acc (&x)[
 
 // An output's run goes into the part that this lane keeps of its row and 32 columns.
 template <int Members, int Reduction>
-__device__ inline void keep_part(const gemmepi__epilogue_params &p, const Run_of_formula &at, const Acc (&x)[Members][RUN],
+__device__ inline void keep_part(const gpi__epilogue_params &p, const Run_of_formula &at, const Acc (&x)[Members][RUN],
                                  Part_of<Reduction> &part) {
     Acc there[Members * RUN];
     long long columns[Members * RUN];
@@ -221,10 +221,10 @@ __device__ inline Sum<Acc> state_of_part(const Sum_of_lane &part) {
 }
 
 template <int Place, int Reduction>
-__device__ inline void store_kept_parts(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item, int row,
+__device__ inline void store_kept_parts(const gpi__epilogue_params &p, const Epilogue_state &state, long long item, int row,
                                         int column, Kept_parts<Reduction> &kept) {
     if constexpr (Reduction != reduction::none) {
-        const gemmepi__formula_place &to = state.beside[Place];
+        const gpi__formula_place &to = state.beside[Place];
         join_lanes_of_rows(kept.parts);
         Part_of<Reduction> mine = kept.parts[0]; // each lane stores one
 #pragma unroll
@@ -237,7 +237,7 @@ __device__ inline void store_kept_parts(const gemmepi__epilogue_params &p, const
 }
 
 // Until the box of 16 rows and as many groups of 32 columns has ended: row and column are its first.
-__device__ inline void store_kept_states(const gemmepi__epilogue_params &p, Epilogue_state &state, long long item, int row,
+__device__ inline void store_kept_states(const gpi__epilogue_params &p, Epilogue_state &state, long long item, int row,
                                          int column, int groups) {
     int first = lane_of_row() / 2 * GEMMEPI_STATE_COLUMNS;
     row += lane_of_row() % 2 * 8 + row_of_lane();
@@ -278,7 +278,7 @@ struct Drawn_runs {
 };
 // Of all members.
 template <int Members>
-__device__ inline void draw_run(const gemmepi__epilogue_params &p, I64 seed, I64 i, const Run_of_formula &at,
+__device__ inline void draw_run(const gpi__epilogue_params &p, I64 seed, I64 i, const Run_of_formula &at,
                                 float (&x)[Members][RUN]) {
 #pragma unroll
     for (int member = 0; member < Members; member++) {
@@ -291,7 +291,7 @@ __device__ inline void draw_run(const gemmepi__epilogue_params &p, I64 seed, I64
 }
 #define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);
 // `in` has what is the same for all elements.
-__device__ inline void draw(const gemmepi__epilogue_params &p, const Run_of_formula &at, const Formula_in &in, Drawn_runs &drawn) {
+__device__ inline void draw(const gpi__epilogue_params &p, const Run_of_formula &at, const Formula_in &in, Drawn_runs &drawn) {
     (void)p, (void)at, (void)in, (void)drawn;
     FORMULA_UNIFORMS(INSIDE_DRAW)
 }
@@ -299,9 +299,9 @@ __device__ inline void draw(const gemmepi__epilogue_params &p, const Run_of_form
 // >>a run
 
 template <int Place, int Members, class Type, int Reduction>
-__device__ inline void finish_output(const gemmepi__epilogue_params &p, Epilogue_state &state, const Run_of_formula &at,
+__device__ inline void finish_output(const gpi__epilogue_params &p, Epilogue_state &state, const Run_of_formula &at,
                                      const Acc (&x)[Members][RUN], Kept_parts<Reduction> &kept) {
-    const gemmepi__formula_place &to = state.beside[Place];
+    const gpi__formula_place &to = state.beside[Place];
     if constexpr (Reduction != reduction::none)
         keep_part<Members, Reduction>(p, at, x, kept.parts[state.mask_place]);
     else {
@@ -331,7 +331,7 @@ struct Output_runs {
 #define INSIDE_TAKE_DRAWN(name, members, seed, number) \
     for (int member = 0; member < members; member++)  \
         in.name[member] = drawn.name[member][i];
-__device__ inline void compute_element(const gemmepi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
+__device__ inline void compute_element(const gpi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
                                        const Operand_runs &runs, const Drawn_runs &drawn, int i, Acc (&v)[HALVES][RUN],
                                        Output_runs &outputs) {
     Formula_in in;
@@ -381,7 +381,7 @@ __device__ inline void compute_element(const gemmepi__epilogue_params &p, const 
         load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, at, member, state.held.name, runs.name[member]);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
     finish_output<place_, members, type, reduction::reduction_>(p, state, at, outputs.name, state.kept_parts.name);
-__device__ inline void apply_formula(const gemmepi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
+__device__ inline void apply_formula(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
                                      const Saved &saved, const Run_of_formula &at, Acc (&v)[HALVES][RUN]) {
     Operand_runs runs;
     Output_runs outputs;

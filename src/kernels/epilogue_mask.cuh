@@ -21,7 +21,7 @@ __device__ inline u32 mask_of_row(const Acc (&v)[RUN]) {
     bits |= __shfl_xor_sync(0xffffffffu, bits, 1);
     return bits | __shfl_xor_sync(0xffffffffu, bits, IN_ROW);
 }
-__device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long item, long long row, long long column,
+__device__ inline void store_mask(const gpi__kernel_matrix &x, long long item, long long row, long long column,
                                   int valid, const Acc (&v)[RUN]) {
     u32 bits;
     if (SPREAD) { // of which each lane writes eight
@@ -40,7 +40,7 @@ __device__ inline void store_mask(const gemmepi__kernel_matrix &x, long long ite
 }
 
 // RELU's mask of a row's 32 columns: each of its four lanes reads the byte of eight of them. Bit place(i) is the i-th's.
-__device__ inline u32 load_spread_mask(const gemmepi__epilogue_params &p, long long item, long long row, long long column,
+__device__ inline u32 load_spread_mask(const gpi__epilogue_params &p, long long item, long long row, long long column,
                                        int valid) {
     int lane = lane_of_row();
     u32 byte = 0;
@@ -59,7 +59,7 @@ __device__ inline void keep_mask(Epilogue_state &state, const Acc (&v)[RUN]) {
         state.kept_mask = bits;
 }
 // until the box of 16 rows and as many groups of 32 columns has ended: row and column are its first.
-__device__ inline void store_kept_masks(const gemmepi__epilogue_params &p, const Epilogue_state &state, long long item,
+__device__ inline void store_kept_masks(const gpi__epilogue_params &p, const Epilogue_state &state, long long item,
                                         int row, int column, int groups) {
     int group = lane_of_row() / 2;
     row += lane_of_row() % 2 * 8 + row_of_lane();

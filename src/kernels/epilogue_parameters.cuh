@@ -125,10 +125,10 @@ typedef decltype(magnitude(Acc())) Magnitude;
 
 // Operands of the epilogue that have no field of their own: BESIDE, of the launch parameters.
 #if GEMMEPI_FORMULA
-typedef gemmepi__formula_place Beside;
+typedef gpi__formula_place Beside;
 #define BESIDE places
 #else
-typedef gemmepi__kernel_matrix Beside;
+typedef gpi__kernel_matrix Beside;
 #define BESIDE extras
 #endif
 

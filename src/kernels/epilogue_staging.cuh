@@ -119,7 +119,7 @@ template <class T> __device__ inline Read<T> unstage_run(u32 from) {
 }
 
 template <class T, bool Staged>
-__device__ inline void store(const gemmepi__kernel_matrix &x, u32 staged, long long item, long long row,
+__device__ inline void store(const gpi__kernel_matrix &x, u32 staged, long long item, long long row,
                              long long column, int valid, const Acc (&values)[RUN]) {
     if constexpr (Staged)
         stage_run<T>(staged, values);
@@ -128,7 +128,7 @@ __device__ inline void store(const gemmepi__kernel_matrix &x, u32 staged, long l
 }
 
 template <class T, bool Staged>
-__device__ inline void store_scaled(const gemmepi__kernel_matrix &x, u32 staged, Acc scale, long long item,
+__device__ inline void store_scaled(const gpi__kernel_matrix &x, u32 staged, Acc scale, long long item,
                                     long long row, long long column, int valid, const Acc (&values)[RUN]) {
     Acc scaled[RUN];
 #pragma unroll

@@ -48,7 +48,7 @@ struct Value {
     bool takes_c;
 };
 
-__device__ inline Value begin_value(const gemmepi__formula_pass_params &p, const Place &place) {
+__device__ inline Value begin_value(const gpi__formula_pass_params &p, const Place &place) {
     Value value = {};
     value.alpha = GEMMEPI_APPLIED ? T(1) : scalar(p.device_alpha, p.alpha);
     value.beta = GEMMEPI_APPLIED || !p.uses_c ? T(0) : scalar(p.device_beta, p.beta);
@@ -70,7 +70,7 @@ __device__ inline Value begin_value(const gemmepi__formula_pass_params &p, const
 }
 
 template <class Type>
-__device__ inline void load_matrix(const gemmepi__kernel_matrix &matrix, long long part, long long units, const Place &place,
+__device__ inline void load_matrix(const gpi__kernel_matrix &matrix, long long part, long long units, const Place &place,
                                    T (&x)[FORMULA_VALUE][UNITS]) {
     Words<Type, UNITS> words[FORMULA_VALUE];
     T values[FORMULA_VALUE][UNITS];
@@ -86,7 +86,7 @@ __device__ inline void load_matrix(const gemmepi__kernel_matrix &matrix, long lo
     }
 }
 
-__device__ inline void load_value(const gemmepi__formula_pass_params &p, const Value &value, const Place &place, T (&v)[FORMULA_VALUE][UNITS]) {
+__device__ inline void load_value(const gpi__formula_pass_params &p, const Value &value, const Place &place, T (&v)[FORMULA_VALUE][UNITS]) {
     T other[FORMULA_VALUE][UNITS], factor = value.alpha;
     if (GEMMEPI_HAS_VALUE) {
         load_matrix<GEMMEPI_VALUE_TYPE>(p.value, 0, p.units, place, v);
@@ -130,8 +130,8 @@ template <int Number, int Members, class Type> struct Stored {
     __device__ void begin() {
         largest = 0;
     }
-    __device__ void finish_row(const gemmepi__formula_pass_params &p, const Place &place, u32) {
-        const gemmepi__formula_place &to = p.places[Number];
+    __device__ void finish_row(const gpi__formula_pass_params &p, const Place &place, u32) {
+        const gpi__formula_place &to = p.places[Number];
         if (HAS_AMAX)
 #pragma unroll
             for (int member = 0; member < Members; member++)
@@ -144,7 +144,7 @@ template <int Number, int Members, class Type> struct Stored {
             store_units<Members, IS_STEPPED<Number>>((Type *)to.data + item_start<Number>(p, place) + place.row * to.ld, column_step<Number>(place),
                                                      p.units, place, row);
     }
-    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long, Scratch &) {
+    __device__ void finish(const gpi__formula_pass_params &p, const Place &, long long, Scratch &) {
         if constexpr (HAS_AMAX)
             store_largest(p.places[Number].amax, largest);
     }
@@ -152,7 +152,7 @@ template <int Number, int Members, class Type> struct Stored {
 
 // What this thread has of a row.
 template <class S, int Members>
-__device__ inline void add_row(S &state, const gemmepi__formula_pass_params &p, const Place &place, const T (&row)[Members][UNITS]) {
+__device__ inline void add_row(S &state, const gpi__formula_pass_params &p, const Place &place, const T (&row)[Members][UNITS]) {
 #pragma unroll
     for (int member = 0; member < Members; member++) {
         long long columns[UNITS];
@@ -170,14 +170,14 @@ template <int Number, int Members, int Reduction> struct Of_rows {
     T row[Members][UNITS];
 
     __device__ void begin() {}
-    __device__ void finish_row(const gemmepi__formula_pass_params &p, const Place &place, u32 column_tile) {
+    __device__ void finish_row(const gpi__formula_pass_params &p, const Place &place, u32 column_tile) {
         State state = State::empty();
         add_row(state, p, place, row);
         join_lanes(state, blockDim.x);
         if (threadIdx.x == 0 && place.row < p.rows)
             ((State *)p.places[Number].data)[(place.item * p.rows + place.row) * p.column_tiles + column_tile] = state;
     }
-    __device__ void finish(const gemmepi__formula_pass_params &, const Place &, long long, Scratch &) {}
+    __device__ void finish(const gpi__formula_pass_params &, const Place &, long long, Scratch &) {}
 };
 
 // column_sum and so on: a state of each column and row tile.
@@ -194,13 +194,13 @@ template <int Number, int Members, int Reduction> struct Of_columns {
         for (int i = 0; i < Members * UNITS; i++)
             states[i / UNITS][i % UNITS] = State::empty();
     }
-    __device__ void finish_row(const gemmepi__formula_pass_params &, const Place &place, u32) {
+    __device__ void finish_row(const gpi__formula_pass_params &, const Place &place, u32) {
 #pragma unroll
         for (int i = 0; i < Members * UNITS; i++)
             if (i % UNITS < place.valid)
                 states[i / UNITS][i % UNITS].add(row[i / UNITS][i % UNITS], place.row);
     }
-    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &place, long long row_tile, Scratch &scratch) {
+    __device__ void finish(const gpi__formula_pass_params &p, const Place &place, long long row_tile, Scratch &scratch) {
         State(&shared)[UNITS][THREADS] = scratch.states;
         u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
         State *to = (State *)p.places[Number].data + row_tile * p.units * Members;
@@ -238,10 +238,10 @@ template <int Number, int Members, int Reduction> struct Of_all {
     __device__ void begin() {
         state = State::empty();
     }
-    __device__ void finish_row(const gemmepi__formula_pass_params &p, const Place &place, u32) {
+    __device__ void finish_row(const gpi__formula_pass_params &p, const Place &place, u32) {
         add_row(state, p, place, row);
     }
-    __device__ void finish(const gemmepi__formula_pass_params &p, const Place &, long long, Scratch &scratch) {
+    __device__ void finish(const gpi__formula_pass_params &p, const Place &, long long, Scratch &scratch) {
         State(&shared)[THREADS / 32] = scratch.states;
         u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
         join_lanes(state, 32);
@@ -304,14 +304,14 @@ union Scratch {
     for (int member = 0; member < members; member++)                         \
         outputs.name.row[member][i] = out.name[member];
 
-__device__ inline T scale_of_result(const gemmepi__formula_pass_params &p, const Place &place) {
+__device__ inline T scale_of_result(const gpi__formula_pass_params &p, const Place &place) {
     if constexpr ((GEMMEPI_SCALED >> RESULT & 1) != 0)
         return (T)p.places[RESULT].scale[place.item * p.places[RESULT].scale_stride];
     else
         return 1;
 }
 
-__device__ inline void compute(const gemmepi__formula_pass_params &p, const Place &place, const Values &values, Outputs &outputs) {
+__device__ inline void compute(const gpi__formula_pass_params &p, const Place &place, const Values &values, Outputs &outputs) {
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
         Formula_in in;
@@ -356,7 +356,7 @@ __device__ inline void compute(const gemmepi__formula_pass_params &p, const Plac
 #define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates)      outputs.name.finish(params, place, row_tile, scratch.name);
 
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_formula_pass(GEMMEPI_PARAMS Params all) {
-    const gemmepi__formula_pass_params &params = pass_of(all);
+    const gpi__formula_pass_params &params = pass_of(all);
     after_launches_before();
     u32 row_tile = blockIdx.x / params.column_tiles, item = row_tile / params.row_tiles; // of rows of all items
     u32 column_tile = blockIdx.x - row_tile * params.column_tiles;

@@ -32,7 +32,7 @@ template <class S> __device__ inline void join_apart(S &state, u32 lane, u32 lan
 }
 
 template <class S, class Type, bool Accumulates, bool Is_scaled, bool Has_amax>
-__device__ inline void store_reduction(const gemmepi__formula_reduction &p, long long at, const S &state) {
+__device__ inline void store_reduction(const gpi__formula_reduction &p, long long at, const S &state) {
     Type *out = (Type *)p.out + at;
     if constexpr (SAME<Type, I32>) {
         *out = state.column() == ~0ull ? 0 : (I32)state.low;
@@ -47,7 +47,7 @@ __device__ inline void store_reduction(const gemmepi__formula_reduction &p, long
 }
 
 template <class S, class Type, bool Accumulates, bool Is_scaled, bool Has_amax>
-__device__ inline void finish_reduction(const gemmepi__formula_reduction &p) {
+__device__ inline void finish_reduction(const gpi__formula_reduction &p) {
     u32 results = THREADS / p.lanes, block = blockIdx.x - p.first_block;
     u32 mine = p.is_along_lines ? threadIdx.x / p.lanes : threadIdx.x % results;
     u32 lane = p.is_along_lines ? threadIdx.x % p.lanes : threadIdx.x / results;
@@ -74,7 +74,7 @@ __device__ inline void finish_reduction(const gemmepi__formula_reduction &p) {
                          (GEMMEPI_AMAX >> place & 1) != 0>(params.reductions[place]);
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    gemmepi_formula_reduce(GEMMEPI_PARAMS gemmepi__formula_reduce_params params) {
+    gemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params) {
     after_launches_before();
     FORMULA_OUTPUTS(FINISH)
 }

@@ -14,14 +14,14 @@ struct Place {
     long long item, row, unit;
     int valid; // units that exist, none where the row does not
 #if GEMMEPI_STRIDED
-    const gemmepi__formula_strides *strides;
+    const gpi__formula_strides *strides;
     long long index[GEMMEPI_ITEM_AXES]; // of the item, from the innermost axis on
 #endif
 };
 
 #if GEMMEPI_STRIDED
-typedef gemmepi__strided_formula_params Params;
-__device__ inline const gemmepi__formula_pass_params &pass_of(const Params &params) {
+typedef gpi__strided_formula_params Params;
+__device__ inline const gpi__formula_pass_params &pass_of(const Params &params) {
     return params.pass;
 }
 __device__ inline void find_item(const Params &params, Place &place) {
@@ -36,15 +36,15 @@ __device__ inline void find_item(const Params &params, Place &place) {
     place.index[GEMMEPI_ITEM_AXES - 1] = rest;
 }
 #else
-typedef gemmepi__formula_pass_params Params;
-__device__ inline const gemmepi__formula_pass_params &pass_of(const Params &params) {
+typedef gpi__formula_pass_params Params;
+__device__ inline const gpi__formula_pass_params &pass_of(const Params &params) {
     return params;
 }
 __device__ inline void find_item(const Params &, Place &) {}
 #endif
 
 // Where the item of an operand begins.
-template <int Number> __device__ inline long long item_start(const gemmepi__formula_pass_params &p, const Place &place) {
+template <int Number> __device__ inline long long item_start(const gpi__formula_pass_params &p, const Place &place) {
 #if GEMMEPI_STRIDED
     long long start = place.index[0] * p.places[Number].stride;
 #pragma unroll
@@ -200,14 +200,14 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
     typename Held<!HAS_COLUMNS, Read<Type>>::type one;
     typename Held<IS_SCALED, float>::type factor;
 
-    __device__ void load_line(const gemmepi__formula_pass_params &p, const Place &place, long long row) {
-        const gemmepi__formula_place &operand = p.places[Number];
+    __device__ void load_line(const gpi__formula_pass_params &p, const Place &place, long long row) {
+        const gpi__formula_place &operand = p.places[Number];
         load_run<Members, (Periods & 2) != 0, IS_STEPPED<Number>>((const Type *)operand.data + item_start<Number>(p, place) + row * operand.ld,
                                                              operand.column_period, column_step<Number>(place), p.units, place, runs.at);
     }
     // Once for all rows: place.row is not looked at.
-    __device__ void begin(const gemmepi__formula_pass_params &p, const Place &place) {
-        const gemmepi__formula_place &operand = p.places[Number];
+    __device__ void begin(const gpi__formula_pass_params &p, const Place &place) {
+        const gpi__formula_place &operand = p.places[Number];
         if constexpr (IS_SCALED)
             factor = *operand.scale;
         if constexpr (Kind == kind::PER_COLUMN)
@@ -217,8 +217,8 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
         if constexpr (Kind == kind::SCALAR)
             one = scaled(read_as(((const Type *)operand.data)[item_start<Number>(p, place)]));
     }
-    __device__ void load(const gemmepi__formula_pass_params &p, const Place &place) {
-        const gemmepi__formula_place &operand = p.places[Number];
+    __device__ void load(const gpi__formula_pass_params &p, const Place &place) {
+        const gpi__formula_place &operand = p.places[Number];
         long long row = Periods & 1 ? within(place.row, operand.row_period) : place.row;
         if constexpr (Kind == kind::FULL)
             load_line(p, place, row);

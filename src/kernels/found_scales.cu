@@ -36,7 +36,7 @@ __device__ inline u32 largest_of_span(u32 largest) {
     return largest;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_quantise(GEMMEPI_PARAMS gemmepi__quantise_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_quantise(GEMMEPI_PARAMS gpi__quantise_params p) {
     long long spans = BY_ROWS ? 1 : (p.columns + SCALE_STEPS - 1) / SCALE_STEPS; // of a row
     long long span = (long long)blockIdx.x * SPANS_OF_BLOCK + threadIdx.x / LANES; // rows first, then columns, then items
     long long rest = span / p.rows, row = span - rest * p.rows, item = rest / spans, first = (rest - item * spans) * SCALE_STEPS;
@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_quantise(GEMMEPI_P
 }
 
 // One block, a thread for each run: the largest finite amax, and all of them one place on. The first is 0 then, for the run to raise.
-extern "C" __global__ void __launch_bounds__(1024) gemmepi_history(GEMMEPI_PARAMS gemmepi__history_params p) {
+extern "C" __global__ void __launch_bounds__(1024) gemmepi_history(GEMMEPI_PARAMS gpi__history_params p) {
     __shared__ u32 of_warps[32];
     after_launches_before();
     u32 i = threadIdx.x, amax = i < (u32)p.count ? magnitude(p.history[i]) : 0;

@@ -96,7 +96,7 @@ template <class T, bool Transposed, bool Aligned, bool Split = false, bool Gathe
     const int *index;     // Gathers: of the tile's first line
     long long other_half; // Split: from where the upper half would be to where it is
 
-    __device__ Operand(const gemmepi__kernel_matrix &x, long long item, const Tile_place &at) {
+    __device__ Operand(const gpi__kernel_matrix &x, long long item, const Tile_place &at) {
         ld = x.ld;
         line = (int)threadIdx.x / LINE_RUNS * PACKED;
         run = (int)threadIdx.x % LINE_RUNS * RUN;
@@ -313,7 +313,7 @@ template <int Mode, int Each> struct Chunk_scales {
     long long left;
     float values[OCTETS][Each];
 
-    __device__ Chunk_scales(const gemmepi__kernel_scale &scale, long long item, long long first, long long extent,
+    __device__ Chunk_scales(const gpi__kernel_scale &scale, long long item, long long first, long long extent,
                             long long k) {
         // lines past the end take the last one's
         long long outer = first < extent ? first : extent - 1;
@@ -362,7 +362,7 @@ template <int Mode, int Each> struct Line_scales {
 #if GEMMEPI_GROUPED
 // Of a thread's rows from position `first` on, eight apart; those from `left` on take the first one's.
 typedef Line_scales<MODE_OF_A, 1> Row_scales;
-__device__ inline Row_scales scales_of_rows(const gemmepi__plain_params &params, long long first, int left) {
+__device__ inline Row_scales scales_of_rows(const gpi__plain_params &params, long long first, int left) {
     Row_scales scales;
 #pragma unroll
     for (int i = 0; i < OCTETS; i++) {
@@ -375,8 +375,8 @@ __device__ inline Row_scales scales_of_rows(const gemmepi__plain_params &params,
 
 // Of a thread's two columns of each octet from `first` on, of a half of n columns.
 typedef Line_scales<GEMMEPI_SCALE_B, 2> Column_scales;
-__device__ inline Column_scales scales_of_columns(const gemmepi__plain_params &params, long long item, long long first, int half) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+__device__ inline Column_scales scales_of_columns(const gpi__plain_params &params, long long item, long long first, int half) {
+    const gpi__epilogue_params &p = params.epilogue;
     Column_scales scales;
 #pragma unroll
     for (int i = 0; i < OCTETS * 2; i++) {
@@ -446,14 +446,14 @@ struct Block_tile {
 };
 
 // GROUPED: the part of the groups that it takes; none where rows is 0.
-__device__ inline Block_tile tile_of_block(const gemmepi__plain_params &params) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+__device__ inline Block_tile tile_of_block(const gpi__plain_params &params) {
+    const gpi__epilogue_params &p = params.epilogue;
     u32 part = blockIdx.x / p.column_tiles;
 #if GEMMEPI_GROUPED
     u32 nth = GROUPED_K ? part / p.row_tiles : part;
     if ((int)nth >= *params.groups.count)
         return {};
-    gemmepi__group_part of = params.groups.parts[nth];
+    gpi__group_part of = params.groups.parts[nth];
     long long row = GROUPED_K ? (long long)(part - nth * p.row_tiles) * TILE : of.first;
     long long left = GROUPED_K ? p.m - row : of.end - row;
     return {part, (u32)of.group, row, GROUPED_K ? of.first : 0, GROUPED_K ? of.end - of.first : params.k,
@@ -497,9 +497,9 @@ __device__ inline void put_results(Acc *results, int row, int column, const Left
 }
 
 // A thread's runs of `columns` columns from `tile_column` on, in each of its rows.
-__device__ inline void finish_tile(const gemmepi__plain_params &params, const Block_tile &tile, long long tile_column, int columns,
+__device__ inline void finish_tile(const gpi__plain_params &params, const Block_tile &tile, long long tile_column, int columns,
                                    const Acc *results) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+    const gpi__epilogue_params &p = params.epilogue;
     constexpr int width = TILE_COLUMNS / RUN, height = THREADS / width;
     int x = (int)threadIdx.x % width, y = (int)threadIdx.x / width;
     int valid = existing(columns - x * RUN);
@@ -531,9 +531,9 @@ __device__ inline void finish_tile(const gemmepi__plain_params &params, const Bl
 
 // Blocks: items * row tiles * column tiles.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    gemmepi_plain(GEMMEPI_PARAMS gemmepi__plain_params params) {
+    gemmepi_plain(GEMMEPI_PARAMS gpi__plain_params params) {
     __shared__ alignas(PIECE) u8 shared[SHARED_BYTES];
-    const gemmepi__epilogue_params &p = params.epilogue;
+    const gpi__epilogue_params &p = params.epilogue;
     const Block_tile tile = tile_of_block(params);
     u32 item = tile.item;
     long long tile_row = tile.row, depth = tile.depth;

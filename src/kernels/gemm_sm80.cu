@@ -147,7 +147,7 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
     Element held[Unit == 2 ? PART * ELEMENTS : 1]; // what comes through registers
 
     // first, extent: along m or n; first_k: of the block's part
-    __device__ inline Loader(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent,
+    __device__ inline Loader(const gpi__kernel_matrix &x, long long item, long long first, long long extent,
                              long long first_k) {
         int line = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES, unit = piece * PIECE / 16;
         ld = x.ld;
@@ -351,9 +351,9 @@ template <class T> __device__ inline u32 place_in_box(int half, int g) {
 }
 
 // row, column: the warp's first; line: its line of partial sums
-__device__ inline void finish(const gemmepi__sm80_params &params, long long item, int row, int column, long long line,
+__device__ inline void finish(const gpi__sm80_params &params, long long item, int row, int column, long long line,
                               u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+    const gpi__epilogue_params &p = params.epilogue;
     int of_row = row_of_lane();
     Epilogue_state state = begin_epilogue(p, params.BESIDE, item, 0, 0);
 #pragma unroll
@@ -432,9 +432,9 @@ __device__ inline void finish(const gemmepi__sm80_params &params, long long item
 // Blocks: tiles of all parts of all items; columns of tiles within bands of rows, so that what is under way at a time reads
 // few rows of A and few columns of B.
 extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
-    gemmepi_mma(GEMMEPI_PARAMS gemmepi__sm80_params params) {
+    gemmepi_mma(GEMMEPI_PARAMS gpi__sm80_params params) {
     extern __shared__ __align__(128) u8 memory[];
-    const gemmepi__epilogue_params &p = params.epilogue;
+    const gpi__epilogue_params &p = params.epilogue;
     u32 shared = (u32)__cvta_generic_to_shared(memory);
     u32 of_part = params.tile_rows * p.column_tiles, slice = blockIdx.x / of_part, rest = blockIdx.x - slice * of_part;
     u32 item = IN_PARTS ? slice / params.parts : slice; // slice: item * parts + part, of the sums in memory too

@@ -34,7 +34,7 @@
 #include "sm90/totals.cuh"
 
 // One thread: the maps of all that TMA loads.
-__device__ inline void prefetch_maps(const gemmepi__sm90_params &p) {
+__device__ inline void prefetch_maps(const gpi__sm90_params &p) {
     prefetch_map(p.a);
     prefetch_map(p.b);
     if (TAILS && A_ROWS)
@@ -46,7 +46,7 @@ __device__ inline void prefetch_maps(const gemmepi__sm90_params &p) {
 }
 
 // The first warpgroup: one thread loads, other warps add up.
-__device__ inline void help(const gemmepi__sm90_params &p, const Shared &shared, u32 rank, u32 step) {
+__device__ inline void help(const gpi__sm90_params &p, const Shared &shared, u32 rank, u32 step) {
     if (threadIdx.x < 32 && is_elected())
         produce(p, shared, {rank, first_tile(), step});
     if (SUMMED && threadIdx.x >= 32)
@@ -69,7 +69,7 @@ __device__ inline void help(const gemmepi__sm90_params &p, const Shared &shared,
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)
-    gemmepi_fused(GEMMEPI_PARAMS gemmepi__sm90_params p) {
+    gemmepi_fused(GEMMEPI_PARAMS gpi__sm90_params p) {
     // Shared memory
     extern __shared__ __align__(1024) u8 memory[]; // as TMA's swizzled boxes lie
     const Shared shared = {shared_address(memory)};

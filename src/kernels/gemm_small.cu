@@ -51,7 +51,7 @@ template <bool Rows, int Lines, int Unit> struct Part {
     Piece pieces[ACROSS][PIECES] = {};
 
     // further: to the half's lines, of all `whole`.
-    __device__ inline void begin(const gemmepi__kernel_matrix &x, long long item, long long first, long long extent, int first_k,
+    __device__ inline void begin(const gpi__kernel_matrix &x, long long item, long long first, long long extent, int first_k,
                                  long long further, long long whole) {
         const In *start = (const In *)x.data + item * x.stride;
         ld = x.ld * (long long)sizeof(In);
@@ -248,7 +248,7 @@ __device__ inline void add_steps(A_part &a, B_part (&b)[HALVES_IN], int k_left, 
 // Before what is ahead in the stream has ended: a block's part of the longer operand, or its beginning, comes to L2. Weights take
 // longest to come, and are seldom what the launch before has written.
 constexpr int AHEAD_BYTES = 32768;
-template <bool Rows, int Lines> __device__ inline void fetch_ahead(const gemmepi__kernel_matrix &x, long long item, long long first,
+template <bool Rows, int Lines> __device__ inline void fetch_ahead(const gpi__kernel_matrix &x, long long item, long long first,
                                                                    long long extent, long long further, int first_k, int k) {
     constexpr int ROOM = AHEAD_BYTES / Lines / (int)sizeof(In), MOST = PARTS > 1 && PART < ROOM ? PART : ROOM; // of k
     const In *from = (const In *)x.data + item * x.stride + first_k * (Rows ? 1 : x.ld);
@@ -355,9 +355,9 @@ __device__ inline void take_run(const float (&results)[WARPS][HALVES_IN * TILE_M
 
 // Blocks: items * row tiles * column tiles * PARTS.
 extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
-    gemmepi_small(GEMMEPI_PARAMS gemmepi__plain_params params) {
+    gemmepi_small(GEMMEPI_PARAMS gpi__plain_params params) {
     __shared__ alignas(16) float results[WARPS][HALVES_IN * TILE_M * TILE_N];
-    const gemmepi__epilogue_params &p = params.epilogue;
+    const gpi__epilogue_params &p = params.epilogue;
     u32 tile = blockIdx.x / PARTS, part = blockIdx.x % PARTS; // whose cluster is one of PARTS blocks side by side
     u32 line = tile / p.column_tiles, item = line / p.row_tiles; // line: item * row tiles + row tile
     long long tile_row = (long long)(line - item * p.row_tiles) * TILE_M;

@@ -27,11 +27,11 @@ template <class T, int Lines, int Halves> struct Copies {
     static constexpr int OF_HALF = Lines / Halves, ELEMENTS = UNIT / (int)sizeof(T);
     static_assert(OF_HALF % LINES == 0 || (Halves == 1 && Lines < LINES), "all threads copy as much of either half, or some one unit");
     static_assert(LINES % 2 == 0, "a thread's lines have their units in one place");
-    const gemmepi__kernel_matrix &x;
+    const gpi__kernel_matrix &x;
     const T *from, *start;
     int exist; // lines of either half
 
-    __device__ inline Copies(const gemmepi__kernel_matrix &matrix, long long item, long long first, long long extent, long long first_k)
+    __device__ inline Copies(const gpi__kernel_matrix &matrix, long long item, long long first, long long extent, long long first_k)
         : x(matrix) {
         int line = (int)threadIdx.x / UNITS, unit = (int)threadIdx.x % UNITS;
         exist = extent - first < OF_HALF ? (int)(extent - first) : OF_HALF;
@@ -129,8 +129,8 @@ __device__ inline void multiply_slice(int stage, Octet (&totals)[OCTETS]) {
 
 // Blocks: items * column tiles * row tiles * parts, these side by side.
 extern "C" __global__ void __launch_bounds__(THREADS, 1) CLUSTER
-    gemmepi_weights(GEMMEPI_PARAMS gemmepi__plain_params params) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+    gemmepi_weights(GEMMEPI_PARAMS gpi__plain_params params) {
+    const gpi__epilogue_params &p = params.epilogue;
     const Place_of_tile at(p);
     int k = (int)params.k, part_k = ((k + STEP - 1) / STEP + PARTS - 1) / PARTS * STEP, first_k = (int)rank_in_cluster() * part_k;
 

@@ -39,7 +39,7 @@ __device__ inline void set_up_barriers(const Barriers &barriers) {
 
 // One thread: a stage's operands, from k on. What of it lies beyond m, n or k is zeros, and of a gate's first half the second. But where
 // A has fewer rows than a tile, the lines behind them stay as they are: with zeros there 33 rows took up to a third longer than 64.
-__device__ inline void load_stage(const gemmepi__weights_params &p, const Place_of_tile &at, u32 stage, u32 barrier, int k) {
+__device__ inline void load_stage(const gpi__weights_params &p, const Place_of_tile &at, u32 stage, u32 barrier, int k) {
     int a_item = p.a_items ? (int)at.item : 0, b_item = p.b_items ? (int)at.item : 0;
     barrier_expect(barrier, p.a_bytes + B_BYTES);
 #pragma unroll
@@ -54,7 +54,7 @@ __device__ inline void load_stage(const gemmepi__weights_params &p, const Place_
 }
 
 // The last warp: all stages from k on.
-__device__ inline void load_stages(const gemmepi__weights_params &p, const Place_of_tile &at, const Barriers &barriers, int k, int k_end) {
+__device__ inline void load_stages(const gpi__weights_params &p, const Place_of_tile &at, const Barriers &barriers, int k, int k_end) {
     constexpr int LANE_COPIES = VARIES ? STEP_SCALES * TILE_N / 32 : 0;
     int lane = (int)threadIdx.x % 32;
     bool speaks = is_elected();
@@ -201,7 +201,7 @@ __device__ inline void multiply_stages(const Barriers &barriers, int count, Octe
 
 // Blocks: items * column tiles * row tiles * parts, these side by side.
 extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) CLUSTER
-    gemmepi_weights(GEMMEPI_PARAMS gemmepi__weights_params params) {
+    gemmepi_weights(GEMMEPI_PARAMS gpi__weights_params params) {
     __shared__ u64 full[STAGES], empty[STAGES];
     const Place_of_tile at(params.plain.epilogue);
     const Barriers barriers = {shared_address(full), shared_address(empty)};

@@ -13,13 +13,13 @@ constexpr int COLUMNS = 32, ROWS = 32, AT_ONCE = 8; // of a block; rows that a t
 
 // Blocks: groups * column tiles.
 extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS)
-    gemmepi_group_sums(GEMMEPI_PARAMS gemmepi__group_sums_params p) {
+    gemmepi_group_sums(GEMMEPI_PARAMS gpi__group_sums_params p) {
     __shared__ double shared[ROWS][COLUMNS];
     after_launches_before();
     int nth = (int)(blockIdx.x / p.column_tiles), column = (int)(blockIdx.x - nth * p.column_tiles) * COLUMNS + (int)threadIdx.x;
     if (nth >= *p.count)
         return;
-    const gemmepi__group_part part = p.parts[nth];
+    const gpi__group_part part = p.parts[nth];
     int end = column < p.columns ? part.end : 0;
     const GEMMEPI_X_TYPE *x = (const GEMMEPI_X_TYPE *)p.x.data + column;
     double sum = 0;

@@ -10,13 +10,13 @@
 #endif
 
 constexpr int THREADS = GEMMEPI_THREADS, WARP = 32;
-constexpr int EACH = GEMMEPI__MOST_GROUPS / THREADS; // groups of a thread
+constexpr int EACH = GPI__MOST_GROUPS / THREADS; // groups of a thread
 constexpr int NONE = 0x7fffffff;
 
 // >>checks
 
 // The first place that is wrong, of this thread's.
-__device__ inline int wrong_end(const gemmepi__groups_params &p, const int (&ends)[EACH], int before) {
+__device__ inline int wrong_end(const gpi__groups_params &p, const int (&ends)[EACH], int before) {
     for (int i = 0; i < EACH; i++) {
         int group = (int)threadIdx.x * EACH + i;
         if (group < p.groups && (ends[i] < before || ends[i] > p.positions))
@@ -42,13 +42,13 @@ __device__ inline int wrong_index(const int *index, int limit, int positions) {
     return wrong;
 }
 
-__device__ inline void say_fault(const gemmepi__groups_params &p, int which, int at) {
-    gemmepi__fault *fault = p.faults + which;
-    const int *list = which == GEMMEPI__FAULT_ENDS ? p.ends : p.indices[which - GEMMEPI__FAULT_A];
+__device__ inline void say_fault(const gpi__groups_params &p, int which, int at) {
+    gpi__fault *fault = p.faults + which;
+    const int *list = which == GPI__FAULT_ENDS ? p.ends : p.indices[which - GPI__FAULT_A];
     int before = at ? list[at - 1] : 0;
     fault->at = at;
     fault->value = list[at];
-    fault->beside = which != GEMMEPI__FAULT_ENDS ? p.limits[which - GEMMEPI__FAULT_A] : list[at] < before ? before : p.positions;
+    fault->beside = which != GPI__FAULT_ENDS ? p.limits[which - GPI__FAULT_A] : list[at] < before ? before : p.positions;
     __threadfence_system(); // the host reads is_set first
     *(volatile int *)&fault->is_set = 1;
 }
@@ -107,13 +107,13 @@ __device__ inline int last_at_most(const int *numbers, int count, int x) {
 struct Tile_rows {
     int full, low;
 };
-__device__ inline Tile_rows tile_rows_of(const gemmepi__groups_params &p, int rows) {
+__device__ inline Tile_rows tile_rows_of(const gpi__groups_params &p, int rows) {
     if (!p.tile)
         return {1, 0};
     int full = rows / p.tile, rest = rows - full * p.tile, low = rest > 0 && rest <= p.low;
     return {full + (rest > 0 && !low), low};
 }
-__device__ inline int parts_of(const gemmepi__groups_params &p, Tile_rows rows) {
+__device__ inline int parts_of(const gpi__groups_params &p, Tile_rows rows) {
     return rows.full * p.columns + (rows.low ? (p.columns + 1) / 2 : 0);
 }
 
@@ -122,7 +122,7 @@ struct Part_place {
 };
 // The nth part of a group: columns within bands of columns, row after row, so that what is under way at a time is all of a band in a few
 // rows. A band's low tiles come last; bands have an even number of columns, but for the last one.
-__device__ inline Part_place place_of_part(const gemmepi__groups_params &p, Tile_rows rows, int nth) {
+__device__ inline Part_place place_of_part(const gpi__groups_params &p, Tile_rows rows, int nth) {
     int of_band = rows.full * p.band + (rows.low ? p.band / 2 : 0), band = nth / of_band, first = band * p.band;
     int width = p.columns - first < p.band ? p.columns - first : p.band, within = nth - band * of_band, row = within / width;
     if (row < rows.full)
@@ -132,10 +132,10 @@ __device__ inline Part_place place_of_part(const gemmepi__groups_params &p, Tile
 
 // >>the kernel
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PARAMS gemmepi__groups_params p) {
-    __shared__ int starts[GEMMEPI__MOST_GROUPS + 1], parts[GEMMEPI__MOST_GROUPS + 1]; // of each group: its first position and part
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PARAMS gpi__groups_params p) {
+    __shared__ int starts[GPI__MOST_GROUPS + 1], parts[GPI__MOST_GROUPS + 1]; // of each group: its first position and part
     __shared__ int sums[THREADS / WARP];
-    int wrong[GEMMEPI__FAULTS];
+    int wrong[GPI__FAULTS];
     after_launches_before();
 
     // Ends
@@ -143,15 +143,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
     for (int i = 0; i < EACH; i++)
         ends[i] = first + i < p.groups ? p.ends[first + i] : 0;
     int before = first && first <= p.groups ? p.ends[first - 1] : 0;
-    wrong[GEMMEPI__FAULT_ENDS] = least(wrong_end(p, ends, before), sums);
+    wrong[GPI__FAULT_ENDS] = least(wrong_end(p, ends, before), sums);
 
     // Indices, of the positions that there are
-    int positions = wrong[GEMMEPI__FAULT_ENDS] == NONE ? p.ends[p.groups - 1] : 0;
+    int positions = wrong[GPI__FAULT_ENDS] == NONE ? p.ends[p.groups - 1] : 0;
     for (int i = 0; i < 3; i++) // the same of all threads
-        wrong[GEMMEPI__FAULT_A + i] =
+        wrong[GPI__FAULT_A + i] =
             p.indices[i] ? least(wrong_index(p.indices[i], p.limits[i], positions), sums) : NONE;
     bool is_wrong = false, is_first = blockIdx.x == 0 && threadIdx.x == 0;
-    for (int i = 0; i < GEMMEPI__FAULTS; i++) {
+    for (int i = 0; i < GPI__FAULTS; i++) {
         is_wrong = is_wrong || wrong[i] != NONE;
         if (is_first && wrong[i] != NONE)
             say_fault(p, i, wrong[i]);
@@ -197,13 +197,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_groups(GEMMEPI_PAR
         int group = last_at_most(parts, p.groups, i), from = starts[group], end = starts[group + 1];
         Part_place at = place_of_part(p, tile_rows_of(p, end - from), i - parts[group]);
         from += at.row * p.tile;
-        gemmepi__group_part one = {group, from, p.tile && end - from > p.tile ? from + p.tile : end, at.column};
+        gpi__group_part one = {group, from, p.tile && end - from > p.tile ? from + p.tile : end, at.column};
         p.parts[i] = one;
     }
 }
 
 // Rows of A that an index says, side by side. A warp copies a row.
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_gather(GEMMEPI_PARAMS gemmepi__gather_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_gather(GEMMEPI_PARAMS gpi__gather_params p) {
     after_launches_before();
     constexpr int ROWS = THREADS / WARP; // of a block at a time
     int positions = *p.count ? p.ends[p.groups - 1] : 0;

@@ -19,7 +19,7 @@ constexpr bool GATHERS_A = (GEMMEPI_GATHERED & 1) != 0, GATHERS_B = (GEMMEPI_GAT
 
 #if GEMMEPI_GROUPED
 // The row of D of a position.
-__device__ inline long long row_of_d(const gemmepi__kernel_groups &groups, long long position) {
+__device__ inline long long row_of_d(const gpi__kernel_groups &groups, long long position) {
     return SCATTERED ? groups.index_d[position] : position;
 }
 #endif

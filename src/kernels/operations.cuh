@@ -1,4 +1,4 @@
-// The element-wise operations: what each computes for one index. With its row in gemmepi__operations and its twin on the
+// The element-wise operations: what each computes for one index. With its row in gpi__operations and its twin on the
 // host this is all that there is of an operation; elementwise.cu and sum.cu bring the values.
 #pragma once
 #include "types.cuh"
@@ -64,7 +64,7 @@ struct Scalars {
     bool near_a;                 // |weight| < 1/2
     Acc scale;
 };
-__device__ inline Scalars scalars_of(const gemmepi__operation_params &p) {
+__device__ inline Scalars scalars_of(const gpi__operation_params &p) {
     Scalars s;
     s.parameter = (Acc)p.parameter;
     s.weight = (Acc)p.weight;

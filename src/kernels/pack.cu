@@ -37,7 +37,7 @@ __device__ inline void load_across(const u16 *from, u32 (&to)[4]) {
         to[i] = __funnelshift_r(words[i], words[i + 1], (u32)(address & 2) * 8);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAMS gemmepi__convert_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_pack(GEMMEPI_PARAMS gpi__convert_params p) {
     Copied_run run;
     if (!find_copied_run<THREADS>(p, run))
         return;

@@ -35,7 +35,7 @@ struct Fetched {
     Saved saved;
 };
 
-__device__ inline void fetch(const gemmepi__pass_params &params, const Epilogue_state &state, const Rows &rows, int r, Fetched &fetched) {
+__device__ inline void fetch(const gpi__pass_params &params, const Epilogue_state &state, const Rows &rows, int r, Fetched &fetched) {
     long long row = rows.first + (long long)r * blockDim.y;
     int exists = r < rows.count ? rows.run : 0;
 #pragma unroll
@@ -51,7 +51,7 @@ __device__ inline void fetch(const gemmepi__pass_params &params, const Epilogue_
 }
 
 // The other parts of the product, some of which are loaded at a time.
-__device__ inline void add_parts(const gemmepi__pass_params &params, const Rows &rows, long long row, Acc (&v)[HALVES][RUN]) {
+__device__ inline void add_parts(const gpi__pass_params &params, const Rows &rows, long long row, Acc (&v)[HALVES][RUN]) {
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++) {
         const GEMMEPI_PRODUCT_TYPE *from =
@@ -68,8 +68,8 @@ __device__ inline void add_parts(const gemmepi__pass_params &params, const Rows 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gemmepi__pass_params params) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_pass(GEMMEPI_PARAMS gpi__pass_params params) {
+    const gpi__epilogue_params &p = params.epilogue;
     u32 part = blockIdx.x / p.column_tiles; // item * row_tiles + row tile
     u32 item = part / p.row_tiles;
     long long column = (long long)(blockIdx.x - part * p.column_tiles) * blockDim.x * RUN + threadIdx.x * STRETCH;

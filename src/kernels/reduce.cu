@@ -23,7 +23,7 @@ __device__ inline double whole_scale(const float *scale, long long outer) {
     return GEMMEPI_X_SCALE == SCALE_TENSOR ? scale[0] : GEMMEPI_X_SCALE == SCALE_OUTER ? scale[outer] : 1;
 }
 
-__device__ inline void finish(const gemmepi__reduce_params &p, long long line, long long at, double sum) {
+__device__ inline void finish(const gpi__reduce_params &p, long long line, long long at, double sum) {
     GEMMEPI_OUT_TYPE *out = (GEMMEPI_OUT_TYPE *)p.out + line * p.out_stride + at;
     if (GEMMEPI_ACCUMULATE)
         sum += to_acc<double>(*out);
@@ -60,7 +60,7 @@ __device__ inline double sum_up(const GEMMEPI_X_TYPE *x, long long stride, long 
 
 // out[item * parts + part][column] = sum over the part's rows. Blocks: items * parts * column tiles.
 extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS, 1)
-    gemmepi_sum_columns(GEMMEPI_PARAMS gemmepi__reduce_params p) {
+    gemmepi_sum_columns(GEMMEPI_PARAMS gpi__reduce_params p) {
     __shared__ double shared[ROWS][COLUMNS];
     u32 column_tiles = (u32)((p.columns + COLUMNS - 1) / COLUMNS); // 32 bits, as all counts of blocks
     u32 line = blockIdx.x / column_tiles, item = line / (u32)p.parts;
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(COLUMNS * ROWS, 1)
 
 // out[item][row] = sum along the row. Blocks: items * tiles of LINES rows.
 extern "C" __global__ void __launch_bounds__(LINE_THREADS, 1)
-    gemmepi_sum_rows(GEMMEPI_PARAMS gemmepi__reduce_params p) {
+    gemmepi_sum_rows(GEMMEPI_PARAMS gpi__reduce_params p) {
     __shared__ double shared[LINES][LANES];
     u32 row_tiles = (u32)((p.rows + LINES - 1) / LINES), item = blockIdx.x / row_tiles;
     long long row = (long long)(blockIdx.x - item * row_tiles) * LINES + threadIdx.y;

@@ -26,7 +26,7 @@ template <bool Fast_is_k> __device__ inline int index_of(int fast, int slow) {
 
 // A number's place among those of all items.
 template <bool Fast_is_k>
-__device__ inline long long place_of(const gemmepi__scaled_params &p, long long item, long long fast, long long slow) {
+__device__ inline long long place_of(const gpi__scaled_params &p, long long item, long long fast, long long slow) {
     long long row = Fast_is_k ? slow : fast, k = Fast_is_k ? fast : slow;
     long long rows = p.extent[Fast_is_k ? 1 : 0], steps = (p.extent[Fast_is_k ? 0 : 1] + SCALE_STEPS - 1) / SCALE_STEPS;
     if (GEMMEPI_MODE == SCALE_TENSOR)
@@ -39,7 +39,7 @@ __device__ inline long long place_of(const gemmepi__scaled_params &p, long long 
     return (item * ((rows + SCALE_STEPS - 1) / SCALE_STEPS) + row / SCALE_STEPS) * line + k / SCALE_STEPS;
 }
 // Of the tile's number that this thread has.
-template <bool Fast_is_k> __device__ inline long long place_of_thread(const gemmepi__scaled_params &p, const Tile &tile) {
+template <bool Fast_is_k> __device__ inline long long place_of_thread(const gpi__scaled_params &p, const Tile &tile) {
     return place_of<Fast_is_k>(p, tile.item, tile.fast + (Fast_is_k ? 0 : threadIdx.x), tile.slow + (Fast_is_k ? threadIdx.x : 0));
 }
 template <bool Fast_is_k> __device__ inline bool has_number(const Tile &tile) {
@@ -85,7 +85,7 @@ template <class Take> __device__ inline void take_amax(Magnitude *lines, Magnitu
 }
 
 // The tile's numbers, a thread each: largest is of y's, and behind it of what is transposed; so is factor, where scales are made.
-__device__ inline void settle(const gemmepi__scaled_params &p, const Tile &tile, const Magnitude *largest, Acc *factor) {
+__device__ inline void settle(const gpi__scaled_params &p, const Tile &tile, const Magnitude *largest, Acc *factor) {
     if (has_number<K_FAST>(tile)) {
         long long at = place_of_thread<K_FAST>(p, tile);
         if (GEMMEPI_SCALE == FROM_TILE || GEMMEPI_SCALE == FROM_AMAX) {
@@ -110,12 +110,12 @@ __device__ inline void settle(const gemmepi__scaled_params &p, const Tile &tile,
 
 // Numbers that other tiles have a part in: what memory holds is looked at early, as raise_to does, and raised at the end; nothing waits.
 constexpr bool RAISES = GEMMEPI_AMAX && IS_SHARED;
-__device__ inline Magnitude known_amax(const gemmepi__scaled_params &p, const Tile &tile) {
+__device__ inline Magnitude known_amax(const gpi__scaled_params &p, const Tile &tile) {
     if (RAISES && has_number<K_FAST>(tile))
         return *((const volatile Magnitude *)p.amax + place_of_thread<K_FAST>(p, tile));
     return 0;
 }
-__device__ inline void raise_amax(const gemmepi__scaled_params &p, const Tile &tile, const Magnitude *largest, Magnitude known) {
+__device__ inline void raise_amax(const gpi__scaled_params &p, const Tile &tile, const Magnitude *largest, Magnitude known) {
     if (RAISES && has_number<K_FAST>(tile) && largest[threadIdx.x] > known)
         atomicMax((Magnitude *)p.amax + place_of_thread<K_FAST>(p, tile), largest[threadIdx.x]);
 }
@@ -133,7 +133,7 @@ template <bool Fast_is_k> __device__ inline Run<Y, WIDE> rounded(const Words<A, 
 // Of a multiprocessor: where a thread finds a tile's numbers along both axes beside F64, or amax, it takes the registers of two.
 constexpr int BLOCKS = TWO && (GEMMEPI_AMAX || sizeof(A) == 8) ? 1 : 1024 / THREADS;
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEMMEPI_PARAMS gemmepi__scaled_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled(GEMMEPI_PARAMS gpi__scaled_params p) {
     __shared__ Magnitude largest[TWO ? 2 * TILE : TILE];
     __shared__ Acc factor[TWO ? 2 * TILE : TILE];
     __shared__ Square square;

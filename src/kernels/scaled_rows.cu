@@ -27,7 +27,7 @@ __device__ inline Magnitude largest_of_row(Magnitude largest) {
 }
 
 // Blocks: rows of all items, divided by ROWS.
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled_rows(GEMMEPI_PARAMS gemmepi__scaled_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_scaled_rows(GEMMEPI_PARAMS gpi__scaled_params p) {
     u32 line = blockIdx.x * ROWS + threadIdx.x / GROUP, rows = (u32)p.extent[1], outer = line / rows, row = line - outer * rows;
     int lane = (int)threadIdx.x % GROUP;
     const A *a = (const A *)p.a + row * p.stride_a[1];

@@ -20,12 +20,12 @@ enum { FINDS_AMAX, STORES }; // p.phase
 __device__ inline u32 tile_of_round(u32 round, int i) {
     return blockIdx.x + gridDim.x * (round * KEPT + i);
 }
-__device__ inline u32 rounds_of_block(const gemmepi__scaled_params &p) {
+__device__ inline u32 rounds_of_block(const gpi__scaled_params &p) {
     u32 step = gridDim.x * KEPT;
     return (p.tile_count - blockIdx.x + step - 1) / step;
 }
 
-__device__ inline void load_round(const gemmepi__scaled_params &p, u32 round, Words<A, WIDE> (&words)[KEPT][VECTORS]) {
+__device__ inline void load_round(const gpi__scaled_params &p, u32 round, Words<A, WIDE> (&words)[KEPT][VECTORS]) {
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
         u32 number = tile_of_round(round, i);
@@ -49,7 +49,7 @@ __device__ inline void keep_largest_of_round(const Words<A, WIDE> (&words)[KEPT]
         }
 }
 
-__device__ inline void store_round(const gemmepi__scaled_params &p, u32 round, const Words<A, WIDE> (&words)[KEPT][VECTORS],
+__device__ inline void store_round(const gpi__scaled_params &p, u32 round, const Words<A, WIDE> (&words)[KEPT][VECTORS],
                                    Acc factor) {
     __shared__ Square squares[KEPT];
 #pragma unroll
@@ -104,7 +104,7 @@ __device__ inline Magnitude largest_of_grid(const Magnitude *partials) {
 // Of a multiprocessor: beside 32 words the axes of items, or conversions without instructions for them, take the registers of two.
 constexpr int BLOCKS = TURNS && WORDS > 16 && (GEMMEPI_ITEMS || !GEMMEPI_FP8_INSTRUCTIONS) ? 1 : 1024 / THREADS;
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled_tensor(GEMMEPI_PARAMS gemmepi__scaled_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemmepi_scaled_tensor(GEMMEPI_PARAMS gpi__scaled_params p) {
     Words<A, WIDE> words[KEPT][VECTORS];
     Magnitude *partials = (Magnitude *)p.partials, largest = 0;
     u32 rounds = rounds_of_block(p);

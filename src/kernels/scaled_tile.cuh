@@ -32,21 +32,21 @@ struct Tile {
 };
 
 // Elements from one to the next along the fast axis, and from one line to the next.
-__device__ inline long long step_of_a(const gemmepi__scaled_params &p) {
+__device__ inline long long step_of_a(const gpi__scaled_params &p) {
     return GEMMEPI_WHOLE ? 1 : p.stride_a[0];
 }
-__device__ inline long long step_of_y(const gemmepi__scaled_params &p) {
+__device__ inline long long step_of_y(const gpi__scaled_params &p) {
     return GEMMEPI_WHOLE ? 1 : p.stride_y[0];
 }
-__device__ inline long long line_of_a(const gemmepi__scaled_params &p) {
+__device__ inline long long line_of_a(const gpi__scaled_params &p) {
     return GEMMEPI_FLAT ? TILE : p.stride_a[1];
 }
-__device__ inline long long line_of_y(const gemmepi__scaled_params &p) {
+__device__ inline long long line_of_y(const gpi__scaled_params &p) {
     return GEMMEPI_FLAT ? TILE : p.stride_y[1];
 }
 
 // tile: its number, of all items
-__device__ inline Tile tile_at(const gemmepi__scaled_params &p, u32 tile) {
+__device__ inline Tile tile_at(const gpi__scaled_params &p, u32 tile) {
     u32 rest = GEMMEPI_FLAT ? tile : tile / p.tiles[0], item = GEMMEPI_ITEMS ? rest / p.tiles[1] : 0, outer = item;
     long long fast = GEMMEPI_FLAT ? 0 : (long long)(tile - rest * p.tiles[0]) * TILE;
     long long slow = (long long)(GEMMEPI_ITEMS ? rest - item * p.tiles[1] : rest) * SLOW;
@@ -78,7 +78,7 @@ __device__ inline int line_of_vector(int v) {
     return TURNS ? (v / AT_ONCE * ROWS + j) * AT_ONCE + v % AT_ONCE : j + v * ROWS;
 }
 
-__device__ inline Words<A, WIDE> load_vector(const gemmepi__scaled_params &p, const Tile &tile, int v) {
+__device__ inline Words<A, WIDE> load_vector(const gpi__scaled_params &p, const Tile &tile, int v) {
     int i = column_of_thread(), line = line_of_vector(v), left = tile.extent_fast - i, valid = left < WIDE ? left : WIDE;
     const A *from = tile.a + line * line_of_a(p) + i * step_of_a(p);
     if (line < tile.extent_slow && valid == WIDE)
@@ -88,7 +88,7 @@ __device__ inline Words<A, WIDE> load_vector(const gemmepi__scaled_params &p, co
     return words_of(read_elements<WIDE>(from, line < tile.extent_slow ? valid : 0));
 }
 
-__device__ inline void store_vector(const gemmepi__scaled_params &p, const Tile &tile, int v, const Run<Y, WIDE> &run) {
+__device__ inline void store_vector(const gpi__scaled_params &p, const Tile &tile, int v, const Run<Y, WIDE> &run) {
     int i = column_of_thread(), line = line_of_vector(v), left = tile.extent_fast - i, valid = left < WIDE ? left : WIDE;
     Y *to = tile.y + line * line_of_y(p) + i * step_of_y(p);
     if (line < tile.extent_slow && valid == WIDE)
@@ -138,7 +138,7 @@ __device__ inline void keep_turned(Square &square, int v, const Run<Y, WIDE> (&r
 }
 
 // Behind a barrier: a warp has a column's words.
-__device__ inline void store_turned(const gemmepi__scaled_params &p, const Tile &tile, Square &square) {
+__device__ inline void store_turned(const gpi__scaled_params &p, const Tile &tile, Square &square) {
     int lane = threadIdx.x % COLUMN_WORDS;
 #pragma unroll 4
     for (int column = threadIdx.x / COLUMN_WORDS; column < tile.extent_fast; column += THREADS / COLUMN_WORDS) {

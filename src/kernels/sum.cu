@@ -27,7 +27,7 @@ template <int Tensor> constexpr bool REPEATS = (GEMMEPI_REPEATS >> Tensor & 1) !
 template <int Tensor> struct Line {
     Words<Type<Tensor>, WIDE> words;
 };
-template <int Tensor> __device__ inline Line<Tensor> load_line(const gemmepi__sum_params &p, long long at, int valid) {
+template <int Tensor> __device__ inline Line<Tensor> load_line(const gpi__sum_params &p, long long at, int valid) {
     Line<Tensor> line = {};
     if constexpr (USED<Tensor>) {
         const Type<Tensor> *from = (const Type<Tensor> *)p.data[Tensor] + at;
@@ -90,7 +90,7 @@ __device__ inline Index operator+(const Index &x, const Index &y) {
 }
 
 // Offsets of one index; with `lines` the innermost axis counts in lines, of which `first` receives the first element.
-__device__ inline Index index_of(const gemmepi__axes &axes, long long index, bool lines, long long &first) {
+__device__ inline Index index_of(const gpi__axes &axes, long long index, bool lines, long long &first) {
     Index result = {};
     first = 0;
 #pragma unroll 1
@@ -114,13 +114,13 @@ __device__ inline Index index_of(const gemmepi__axes &axes, long long index, boo
     return result;
 }
 
-__device__ inline Lines load_lines(const gemmepi__sum_params &p, const Index &index, int valid) {
+__device__ inline Lines load_lines(const gpi__sum_params &p, const Index &index, int valid) {
     return {load_line<IN_A>(p, index.at[IN_A], valid), load_line<IN_B>(p, index.at[IN_B], valid),
             load_line<IN_W>(p, index.at[IN_W], valid), load_line<IN_DY>(p, index.at[IN_DY], valid)};
 }
 
 // `count` steps along the only axis that is added up.
-__device__ inline Index steps_of(const gemmepi__sum_params &p, long long count) {
+__device__ inline Index steps_of(const gpi__sum_params &p, long long count) {
     Index result = {};
 #define GEMMEPI_STEP(Tensor)  \
     if (USED<Tensor>)         \
@@ -133,7 +133,7 @@ __device__ inline Index steps_of(const gemmepi__sum_params &p, long long count) 
 // >>the end of a sum
 
 // sums: the index among all sums, counted from the innermost kept axis on.
-__device__ inline void finish(const gemmepi__sum_params &p, u32 part, long long index, double sum) {
+__device__ inline void finish(const gpi__sum_params &p, u32 part, long long index, double sum) {
     long long at = 0, rest = index;
     if (p.part_count < p.summed_count) {
         ((double *)p.data[GEMMEPI_OUTPUT])[part * p.kept_count + index] = sum;
@@ -182,7 +182,7 @@ __device__ inline void sum_of_rows(const Lines *rows, const Scalars &s, const in
 #if GEMMEPI_KEPT
 
 // A block has blockDim.x lines of kept elements, and adds up blockDim.y rows at a time.
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_sum_kept(GEMMEPI_PARAMS gemmepi__sum_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_sum_kept(GEMMEPI_PARAMS gpi__sum_params p) {
     __shared__ double shared[THREADS * WIDE];
     Scalars s = scalars_of(p.operation);
     u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;
@@ -243,7 +243,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_sum_kept(GEMMEPI_P
 
 // A block makes blockDim.y sums, each by blockDim.x threads that go through the lines of what is added up. Both are powers
 // of two, so a sum's threads are part of one warp, or whole warps.
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_sum_along(GEMMEPI_PARAMS gemmepi__sum_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_sum_along(GEMMEPI_PARAMS gpi__sum_params p) {
     __shared__ double warps[THREADS / 32];
     Scalars s = scalars_of(p.operation);
     u32 part = blockIdx.x / p.kept_blocks, thread = threadIdx.y * blockDim.x + threadIdx.x;

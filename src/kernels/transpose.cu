@@ -24,7 +24,7 @@ struct Square {
     long long row, column;
     int rows_left, columns_left;
 };
-__device__ inline Square square_of_block(const gemmepi__convert_params &p) {
+__device__ inline Square square_of_block(const gpi__convert_params &p) {
     u32 across = (u32)((p.columns + TILE - 1) / TILE), of_item = across * (u32)((p.rows + TILE - 1) / TILE);
     u32 item = blockIdx.x / of_item, of_lines = (blockIdx.x - item * of_item) / across;
     long long row = (long long)of_lines * TILE, column = (long long)(blockIdx.x - item * of_item - of_lines * across) * TILE;
@@ -35,7 +35,7 @@ __device__ inline Square square_of_block(const gemmepi__convert_params &p) {
 #if GEMMEPI_ELEMENT == 4
 constexpr int AT_ONCE = THREADS / TILE, TIMES = TILE / AT_ONCE;
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gpi__convert_params p) {
     __shared__ u32 square[TILE][TILE + 1]; // columns, too, are in banks of their own
     const Square of = square_of_block(p);
     int lane = threadIdx.x % TILE, line = threadIdx.x / TILE;
@@ -70,7 +70,7 @@ __device__ inline u32 read_four(const u8 *from, int left) {
             four |= (u32)from[i] << i * 8;
     return four;
 }
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gemmepi__convert_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gpi__convert_params p) {
     __shared__ u32 square[TILE * WORDS]; // of a column's words the i-th stands in place i ^ column / 4: all in banks of their own
     const Square of = square_of_block(p);
     int lane = threadIdx.x % WORDS, line = threadIdx.x / WORDS;

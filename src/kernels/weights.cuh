@@ -54,7 +54,7 @@ struct Scale_copies {
     int k, k_end;   // k: where the next one begins
     int number;
 
-    __device__ inline Scale_copies(const gemmepi__epilogue_params &p, long long item, long long first, int first_k, int end, int nth) {
+    __device__ inline Scale_copies(const gpi__epilogue_params &p, long long item, long long first, int first_k, int end, int nth) {
         int own = nth % TILE_N;
         long long outer = first + own % TILE_COLUMNS;
         if (!VARIES)
@@ -229,7 +229,7 @@ __device__ inline void take_run(const float *results, int row, int column, Acc (
 struct Place_of_tile {
     u32 item, row_tile, column_tile;
 
-    __device__ inline Place_of_tile(const gemmepi__epilogue_params &p) {
+    __device__ inline Place_of_tile(const gpi__epilogue_params &p) {
         u32 tile = blockIdx.x / PARTS, columns = tile / p.row_tiles;
         row_tile = tile - columns * p.row_tiles;
         item = columns / p.column_tiles;
@@ -244,8 +244,8 @@ struct Place_of_tile {
 };
 
 // The epilogue on this block's columns of the tile.
-__device__ inline void finish(const gemmepi__plain_params &params, const Place_of_tile &at, const float *results) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+__device__ inline void finish(const gpi__plain_params &params, const Place_of_tile &at, const float *results) {
+    const gpi__epilogue_params &p = params.epilogue;
     int x = (int)threadIdx.x % WIDTH, y = (int)threadIdx.x / WIDTH, own_column = (int)rank_in_cluster() * PART_COLUMNS + x * RUN;
     int rows = p.m - at.row() < TILE_M ? (int)(p.m - at.row()) : TILE_M;
     long long first = at.column() + own_column;
@@ -274,7 +274,7 @@ __device__ inline void finish(const gemmepi__plain_params &params, const Place_o
 }
 
 // What stands behind the multiplication: all that has been copied has come, and been read by this warp.
-__device__ inline void add_up_and_finish(const gemmepi__plain_params &params, const Place_of_tile &at, const Octet (&totals)[OCTETS]) {
+__device__ inline void add_up_and_finish(const gpi__plain_params &params, const Place_of_tile &at, const Octet (&totals)[OCTETS]) {
     float *results = reinterpret_cast<float *>(shared);
     __syncthreads();
     store_sums(results, totals);

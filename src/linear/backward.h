@@ -7,231 +7,223 @@
 /* >>G */
 
 /* Whether dY may stand for G: nothing is to be multiplied or rounded, and its items lie as the products want them. */
-static int gemmepi__dy_is_g(const gemmepi__layer_task *task) {
-    gemmepi_matrix dy = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
+static int gpi__dy_is_g(const gpi__layer_task *task) {
+    gemmepi_matrix dy = gpi__layer_matrix(task, GPI__L_DY);
     uint64_t flags = task->flags;
-    if (!gemmepi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype ||
-        task->views[GEMMEPI__L_DY].scale)
+    if (!gpi__is_affine(task->epilogue) || (int32_t)dy.dtype != task->g_dtype || task->views[GPI__L_DY].scale)
         return 0;
     if (task->batch <= 1)
         return 1;
     return !(task->shares_b && flags & (GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS) &&
-             !gemmepi__stacks_rows(&dy, task->batch, task->m)) &&
-           !(task->shares_a && flags & GEMMEPI_LINEAR_DA &&
-             !gemmepi__stacks_columns(&dy, task->batch, task->n));
+             !gpi__stacks_rows(&dy, task->batch, task->m)) &&
+           !(task->shares_a && flags & GEMMEPI_LINEAR_DA && !gpi__stacks_columns(&dy, task->batch, task->n));
 }
 
 /* G = dY act'(P) of a P that was saved, and dbias on the way. */
-static gemmepi_status gemmepi__add_pass(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
-    const gemmepi__layer_task *task = &layer->task;
-    const gemmepi__view *dy = &task->views[GEMMEPI__L_DY];
-    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PASS, "G");
-    gemmepi_matmul_desc desc = gemmepi__step_desc(task, task->m, dy->length, 1, task->batch);
+static gemmepi_status gpi__add_pass(gpi__linear_plan *layer, const gemmepi_matrix *g) {
+    const gpi__layer_task *task = &layer->task;
+    const gpi__view *dy = &task->views[GPI__L_DY];
+    gpi__step *step = gpi__new_step(layer, GPI__STEP_PASS, "G");
+    gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, dy->length, 1, task->batch);
     gemmepi_status status;
     desc.flags &= GEMMEPI_BATCH_INVARIANT;
     desc.epilogue = task->epilogue;
-    if (!gemmepi__is_affine(task->epilogue)) {
+    if (!gpi__is_affine(task->epilogue)) {
         desc.epilogue |= GEMMEPI_BACKWARD;
-        desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_PREACT);
-        step->sources[GEMMEPI__AUX] = GEMMEPI__L_PREACT;
-        step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_PREACT;
+        desc.aux = gpi__layer_matrix(task, GPI__L_PREACT);
+        step->sources[GPI__AUX] = GPI__L_PREACT;
+        step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_PREACT;
     }
-    gemmepi__give_parameter(task, &desc);
+    gpi__give_parameter(task, &desc);
     desc.a.dtype = dy->dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
     desc.d = *g;
-    step->sources[GEMMEPI__D] = GEMMEPI__G;
-    gemmepi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
+    step->sources[GPI__D] = GPI__G;
+    gpi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
     step->given = *dy;
-    step->given_source = GEMMEPI__L_DY;
-    status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
-    gemmepi__mark_g(task, &step->problem);
+    step->given_source = GPI__L_DY;
+    status = gpi__normalise_step(layer, step, &desc, &step->problem);
+    gpi__mark_g(task, &step->problem);
     if (dy->scale) { /* the pass multiplies by it as by that of an operand */
-        step->problem.views[GEMMEPI__A].scale = dy->scale;
-        step->problem.views[GEMMEPI__SCALE_A] = task->views[GEMMEPI__L_SCALE_DY];
-        step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_DY;
+        step->problem.views[GPI__A].scale = dy->scale;
+        step->problem.views[GPI__SCALE_A] = task->views[GPI__L_SCALE_DY];
+        step->sources[GPI__SCALE_A] = GPI__L_SCALE_DY;
     }
-    return status ? status : gemmepi__build_kernels(layer, step);
+    return status ? status : gpi__build_kernels(layer, step);
 }
 
 /* G = dY act'(A B + bias), and dbias on the way. */
-static gemmepi_status gemmepi__add_recomputation(gemmepi__linear_plan *layer, const gemmepi_matrix *g) {
-    const gemmepi__layer_task *task = &layer->task;
-    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, "G");
-    gemmepi_matmul_desc desc = gemmepi__layer_product(task, step);
+static gemmepi_status gpi__add_recomputation(gpi__linear_plan *layer, const gemmepi_matrix *g) {
+    const gpi__layer_task *task = &layer->task;
+    gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, "G");
+    gemmepi_matmul_desc desc = gpi__layer_product(task, step);
     desc.epilogue |= GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
-    desc.aux = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
+    desc.aux = gpi__layer_matrix(task, GPI__L_DY);
     desc.d = *g;
-    step->sources[GEMMEPI__AUX] = GEMMEPI__L_DY;
-    step->sources[GEMMEPI__D] = GEMMEPI__G;
-    step->sources[GEMMEPI__SCALE_AUX] = GEMMEPI__L_SCALE_DY;
-    gemmepi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
-    return gemmepi__build_product_step(layer, step, &desc);
+    step->sources[GPI__AUX] = GPI__L_DY;
+    step->sources[GPI__D] = GPI__G;
+    step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_DY;
+    gpi__leave_dbias(task, GEMMEPI_BGRAD, &desc, step);
+    return gpi__build_product_step(layer, step, &desc);
 }
 
 /* formula: the problem of what makes G, where the layer has one. */
-static gemmepi_status gemmepi__take_g(gemmepi__linear_plan *layer, const gemmepi__problem *formula,
-                                      gemmepi__factors *factors) {
-    const gemmepi__layer_task *task = &layer->task;
+static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *formula,
+                                   gpi__factors *factors) {
+    const gpi__layer_task *task = &layer->task;
     int64_t elements;
-    factors->g = gemmepi__g_matrix(task);
-    factors->g_source = GEMMEPI__G;
+    factors->g = gpi__g_matrix(task);
+    factors->g_source = GPI__G;
     if (!task->formula && (task->m == 0 || task->n == 0))
         return GEMMEPI_OK; /* it has no element, and no step makes it */
-    if (!task->formula && gemmepi__dy_is_g(task)) {
-        factors->g = gemmepi__layer_matrix(task, GEMMEPI__L_DY);
-        factors->g_source = GEMMEPI__L_DY;
+    if (!task->formula && gpi__dy_is_g(task)) {
+        factors->g = gpi__layer_matrix(task, GPI__L_DY);
+        factors->g_source = GPI__L_DY;
         return GEMMEPI_OK;
     }
-    elements = gemmepi__offset(task->m, factors->g.ld, 0);
-    elements = elements < 0 || task->shares_a ? elements : gemmepi__offset(task->batch, elements, 0);
+    elements = gpi__offset(task->m, factors->g.ld, 0);
+    elements = elements < 0 || task->shares_a ? elements : gpi__offset(task->batch, elements, 0);
     if (elements < 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
-    if (task->formula ? (task->flags & GEMMEPI__LINEAR_OUTPUTS) != 0 : !gemmepi__wants_only_sums(task))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
+    if (task->formula ? (task->flags & GPI__LINEAR_OUTPUTS) != 0 : !gpi__wants_only_sums(task))
         layer->temporary_bytes[0] =
-            gemmepi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
+            gpi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
     if (task->formula)
-        return gemmepi__writes_nothing(formula) ? GEMMEPI_OK
-                                                : gemmepi__add_formula_step(layer, formula, GEMMEPI__G, "G");
-    return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gemmepi__add_recomputation(layer, &factors->g)
-                                                  : gemmepi__add_pass(layer, &factors->g);
+        return gpi__writes_nothing(formula) ? GEMMEPI_OK : gpi__add_formula_step(layer, formula, GPI__G, "G");
+    return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gpi__add_recomputation(layer, &factors->g)
+                                                  : gpi__add_pass(layer, &factors->g);
 }
 
 /* >>gradients */
 
 /* What dA's and dB's products have in common: D, which they overwrite or add to. */
-static gemmepi__step *gemmepi__new_gradient(gemmepi__linear_plan *layer, int tensor,
-                                            gemmepi_matmul_desc *desc) {
-    const gemmepi__layer_task *task = &layer->task;
-    int is_da = tensor == GEMMEPI__L_DA;
-    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_PRODUCT, is_da ? "dA" : "dB");
-    desc->d = gemmepi__layer_matrix(task, tensor);
+static gpi__step *gpi__new_gradient(gpi__linear_plan *layer, int tensor, gemmepi_matmul_desc *desc) {
+    const gpi__layer_task *task = &layer->task;
+    int is_da = tensor == GPI__L_DA;
+    gpi__step *step = gpi__new_step(layer, GPI__STEP_PRODUCT, is_da ? "dA" : "dB");
+    desc->d = gpi__layer_matrix(task, tensor);
     desc->d.transposed = 0;
     desc->flags = is_da ? task->flags & GEMMEPI_BATCH_INVARIANT : 0; /* dB is a sum over m */
-    step->sources[GEMMEPI__D] = (int8_t)tensor;
+    step->sources[GPI__D] = (int8_t)tensor;
     step->accumulates = (task->flags & (is_da ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB)) != 0;
     if (step->accumulates) {
         desc->flags |= GEMMEPI_ACCUMULATE;
-        step->sources[GEMMEPI__C] = (int8_t)tensor;
+        step->sources[GPI__C] = (int8_t)tensor;
     }
     return step;
 }
 
 /* D = L R as it stands, or the transposed product, D^T = R^T L^T, where D is stored transposed. */
-static void gemmepi__turn_product(gemmepi_matmul_desc *desc, gemmepi__step *step) {
+static void gpi__turn_product(gemmepi_matmul_desc *desc, gpi__step *step) {
     gemmepi_matrix left = desc->a;
     int64_t m = desc->m;
-    int8_t source = step->sources[GEMMEPI__A], scale = step->sources[GEMMEPI__SCALE_A];
+    int8_t source = step->sources[GPI__A], scale = step->sources[GPI__SCALE_A];
     desc->a = desc->b;
     desc->b = left;
     desc->a.transposed = !desc->a.transposed;
     desc->b.transposed = !desc->b.transposed;
     desc->m = desc->n;
     desc->n = m;
-    step->sources[GEMMEPI__A] = step->sources[GEMMEPI__B];
-    step->sources[GEMMEPI__B] = source;
-    step->sources[GEMMEPI__SCALE_A] = step->sources[GEMMEPI__SCALE_B];
-    step->sources[GEMMEPI__SCALE_B] = scale;
-    desc->epilogue = gemmepi__callers_epilogue(desc->epilogue, 1);
+    step->sources[GPI__A] = step->sources[GPI__B];
+    step->sources[GPI__B] = source;
+    step->sources[GPI__SCALE_A] = step->sources[GPI__SCALE_B];
+    step->sources[GPI__SCALE_B] = scale;
+    desc->epilogue = gpi__callers_epilogue(desc->epilogue, 1);
 }
 
 /* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. */
-static gemmepi_status gemmepi__add_da(gemmepi__linear_plan *layer, const gemmepi__factors *factors) {
-    const gemmepi__layer_task *task = &layer->task;
-    gemmepi_matrix da = gemmepi__layer_matrix(task, GEMMEPI__L_DA);
+static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *factors) {
+    const gpi__layer_task *task = &layer->task;
+    gemmepi_matrix da = gpi__layer_matrix(task, GPI__L_DA);
     int over_items = task->shares_a, stacks;
-    gemmepi_matmul_desc desc =
-        gemmepi__step_desc(task, task->m, task->k, task->n, over_items ? 1 : task->batch);
-    gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DA, &desc);
+    gemmepi_matmul_desc desc = gpi__step_desc(task, task->m, task->k, task->n, over_items ? 1 : task->batch);
+    gpi__step *step = gpi__new_gradient(layer, GPI__L_DA, &desc);
     desc.a = factors->g;
     desc.b = factors->b;
     desc.b.transposed = !desc.b.transposed;
     stacks = !over_items && task->shares_b && task->batch > 1 &&
-             gemmepi__stacks_rows(&desc.a, task->batch, task->m) &&
-             gemmepi__stacks_rows(&da, task->batch, task->m);
+             gpi__stacks_rows(&desc.a, task->batch, task->m) && gpi__stacks_rows(&da, task->batch, task->m);
     if (over_items)
-        desc.k = gemmepi__times(task->batch, task->n);
+        desc.k = gpi__times(task->batch, task->n);
     if (stacks) {
-        desc.m = gemmepi__times(task->batch, task->m);
+        desc.m = gpi__times(task->batch, task->m);
         desc.batch = 1;
     }
     desc.compute =
-        gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc.a.dtype, (int)desc.b.dtype);
-    step->sources[GEMMEPI__A] = (int8_t)factors->g_source;
-    step->sources[GEMMEPI__B] = (int8_t)factors->b_source;
-    step->sources[GEMMEPI__SCALE_B] = GEMMEPI__L_SCALE_B;
+        gpi__gradient_compute((gemmepi_compute)task->compute, (int)desc.a.dtype, (int)desc.b.dtype);
+    step->sources[GPI__A] = (int8_t)factors->g_source;
+    step->sources[GPI__B] = (int8_t)factors->b_source;
+    step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
     if (da.transposed)
-        gemmepi__turn_product(&desc, step);
-    return gemmepi__build_product_step(layer, step, &desc);
+        gpi__turn_product(&desc, step);
+    return gpi__build_product_step(layer, step, &desc);
 }
 
 /* dB = op(A)^T G, and dbias where nothing else leaves it. */
-static void gemmepi__fill_db(const gemmepi__layer_task *task, const gemmepi__factors *factors, int sums_dbias,
-                             gemmepi_matmul_desc *desc, gemmepi__step *step) {
+static void gpi__fill_db(const gpi__layer_task *task, const gpi__factors *factors, int sums_dbias,
+                         gemmepi_matmul_desc *desc, gpi__step *step) {
     desc->a = factors->a;
     desc->a.transposed = !desc->a.transposed;
     desc->b = factors->g;
     desc->compute =
-        gemmepi__gradient_compute((gemmepi_compute)task->compute, (int)desc->a.dtype, (int)desc->b.dtype);
-    step->sources[GEMMEPI__A] = (int8_t)factors->a_source;
-    step->sources[GEMMEPI__B] = (int8_t)factors->g_source;
-    step->sources[GEMMEPI__SCALE_A] = GEMMEPI__L_SCALE_A;
+        gpi__gradient_compute((gemmepi_compute)task->compute, (int)desc->a.dtype, (int)desc->b.dtype);
+    step->sources[GPI__A] = (int8_t)factors->a_source;
+    step->sources[GPI__B] = (int8_t)factors->g_source;
+    step->sources[GPI__SCALE_A] = GPI__L_SCALE_A;
     if (sums_dbias)
-        gemmepi__leave_dbias(task, GEMMEPI_BGRAD_B, desc, step);
+        gpi__leave_dbias(task, GEMMEPI_BGRAD_B, desc, step);
 }
 
 /* The product that dB is, of `rows` rows of op(A)^T. */
-static gemmepi_matmul_desc gemmepi__db_desc(const gemmepi__layer_task *task, int64_t rows) {
-    return gemmepi__step_desc(task, rows, task->n,
-                              task->shares_b ? gemmepi__times(task->batch, task->m) : task->m,
-                              task->shares_b ? 1 : task->batch);
+static gemmepi_matmul_desc gpi__db_desc(const gpi__layer_task *task, int64_t rows) {
+    return gpi__step_desc(task, rows, task->n, task->shares_b ? gpi__times(task->batch, task->m) : task->m,
+                          task->shares_b ? 1 : task->batch);
 }
 
 /* gemm_sm90.cu sums G on the way. By cuBLASLt dbias costs 23, 9 and 121 us at m 8192 and (n, k) = (3072, 768), (768, 3072),
    (14336, 4096) in BF16 on an H200, and an element-wise sum of G 25, 13 and 92. */
-static gemmepi_status gemmepi__add_db(gemmepi__linear_plan *layer, const gemmepi__factors *factors,
-                                      int sums_dbias) {
-    gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, layer->task.k);
-    gemmepi__step *step = gemmepi__new_gradient(layer, GEMMEPI__L_DB, &desc);
-    gemmepi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
-    if (layer->task.views[GEMMEPI__L_DB].transposed)
-        gemmepi__turn_product(&desc, step);
-    return gemmepi__build_product_step(layer, step, &desc);
+static gemmepi_status gpi__add_db(gpi__linear_plan *layer, const gpi__factors *factors, int sums_dbias) {
+    gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, layer->task.k);
+    gpi__step *step = gpi__new_gradient(layer, GPI__L_DB, &desc);
+    gpi__fill_db(&layer->task, factors, sums_dbias, &desc, step);
+    if (layer->task.views[GPI__L_DB].transposed)
+        gpi__turn_product(&desc, step);
+    return gpi__build_product_step(layer, step, &desc);
 }
 
 /* dbias as the sums of G's columns alone: those of a product that is not made. */
-static gemmepi_status gemmepi__add_dbias(gemmepi__linear_plan *layer, const gemmepi__factors *factors) {
-    gemmepi__step *step = gemmepi__new_step(layer, GEMMEPI__STEP_SUM, "dbias");
-    gemmepi__factors sums = *factors;
-    gemmepi_matmul_desc desc = gemmepi__db_desc(&layer->task, 1);
+static gemmepi_status gpi__add_dbias(gpi__linear_plan *layer, const gpi__factors *factors) {
+    gpi__step *step = gpi__new_step(layer, GPI__STEP_SUM, "dbias");
+    gpi__factors sums = *factors;
+    gemmepi_matmul_desc desc = gpi__db_desc(&layer->task, 1);
     gemmepi_status status;
     memset(&sums.a, 0, sizeof sums.a);
     sums.a.dtype = sums.g.dtype;
     desc.flags = 0;
-    gemmepi__fill_db(&layer->task, &sums, 1, &desc, step);
-    desc.d = gemmepi__dense_matrix(sums.g.dtype, 1, desc.n);
-    status = gemmepi__normalise_step(layer, step, &desc, &step->problem);
-    return status ? status : gemmepi__build_kernels(layer, step);
+    gpi__fill_db(&layer->task, &sums, 1, &desc, step);
+    desc.d = gpi__dense_matrix(sums.g.dtype, 1, desc.n);
+    status = gpi__normalise_step(layer, step, &desc, &step->problem);
+    return status ? status : gpi__build_kernels(layer, step);
 }
 
 /* A gradient without an element has no step: the axes that its product would sum over may be longer than any product's. Where it
    has one, batch * m * n is a number of elements. */
-static gemmepi_status gemmepi__build_backward(gemmepi__linear_plan *layer, const gemmepi__problem *formula) {
-    const gemmepi__layer_task *task = &layer->task;
-    gemmepi__factors factors;
-    gemmepi_status status = gemmepi__take_factors(layer, &factors);
+static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__problem *formula) {
+    const gpi__layer_task *task = &layer->task;
+    gpi__factors factors;
+    gemmepi_status status = gpi__build_factors(layer, &factors);
     int has_da = task->flags & GEMMEPI_LINEAR_DA && task->m != 0 && task->k != 0;
     int has_db = task->flags & GEMMEPI_LINEAR_DB && task->n != 0 && task->k != 0;
     int before = layer->step_count, sums_dbias;
     if (!status)
-        status = gemmepi__take_g(layer, formula, &factors);
+        status = gpi__build_g(layer, formula, &factors);
     /* dY itself, or no element at all, leaves no sums */
     sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
     if (!status && has_da)
-        status = gemmepi__add_da(layer, &factors);
+        status = gpi__add_da(layer, &factors);
     if (!status && has_db)
-        status = gemmepi__add_db(layer, &factors, sums_dbias);
+        status = gpi__add_db(layer, &factors, sums_dbias);
     if (!status && sums_dbias && !has_db && task->n != 0)
-        status = gemmepi__add_dbias(layer, &factors);
+        status = gpi__add_dbias(layer, &factors);
     return status;
 }
 

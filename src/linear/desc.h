@@ -5,13 +5,13 @@
 #include "../problem/rules.h"
 #include "layer.h"
 
-static uint64_t gemmepi__exchange_bits(uint64_t flags, uint64_t first, uint64_t second) {
+static uint64_t gpi__exchange_bits(uint64_t flags, uint64_t first, uint64_t second) {
     uint64_t rest = flags & ~(first | second);
     return rest | (flags & first ? second : 0) | (flags & second ? first : 0);
 }
 
 /* A and B exchanged, and all that goes with them but the order: its own way back. */
-static void gemmepi__exchange_layer(gemmepi_linear_desc *layer) {
+static void gpi__exchange_layer(gemmepi_linear_desc *layer) {
     gemmepi_matrix a = layer->a, da = layer->da;
     int64_t m = layer->m;
     layer->a = layer->b;
@@ -20,12 +20,12 @@ static void gemmepi__exchange_layer(gemmepi_linear_desc *layer) {
     layer->db = da;
     layer->m = layer->n;
     layer->n = m;
-    layer->flags = gemmepi__exchange_bits(layer->flags, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
-    layer->flags = gemmepi__exchange_bits(layer->flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
+    layer->flags = gpi__exchange_bits(layer->flags, GEMMEPI_LINEAR_DA, GEMMEPI_LINEAR_DB);
+    layer->flags = gpi__exchange_bits(layer->flags, GEMMEPI_ACCUMULATE_DA, GEMMEPI_ACCUMULATE_DB);
 }
 
 /* The row-major layer of a column-major one. */
-static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) {
+static gemmepi_linear_desc gpi__fold_layer(const gemmepi_linear_desc *desc) {
     gemmepi_linear_desc folded = *desc;
     if (!folded.batch)
         folded.batch = 1;
@@ -34,20 +34,20 @@ static gemmepi_linear_desc gemmepi__fold_layer(const gemmepi_linear_desc *desc) 
     if (!folded.b.dtype)
         folded.b.dtype = folded.a.dtype;
     if (!folded.y.dtype)
-        folded.y.dtype = gemmepi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
+        folded.y.dtype = gpi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
     if (!folded.da.dtype)
-        folded.da.dtype = gemmepi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
+        folded.da.dtype = gpi__is_fp8((int)folded.a.dtype) ? GEMMEPI_BF16 : folded.a.dtype;
     if (!folded.db.dtype)
-        folded.db.dtype = gemmepi__is_fp8((int)folded.b.dtype) ? GEMMEPI_BF16 : folded.b.dtype;
+        folded.db.dtype = gpi__is_fp8((int)folded.b.dtype) ? GEMMEPI_BF16 : folded.b.dtype;
     if (desc->order == GEMMEPI_COLUMN_MAJOR) {
-        gemmepi__exchange_layer(&folded);
+        gpi__exchange_layer(&folded);
         folded.order = GEMMEPI_ROW_MAJOR;
     }
     return folded;
 }
 
 /* Whether operands are gradients of others, which the caller calls d_NAME. The formula's fields have been checked. */
-static int gemmepi__asks_for_gradients(const gemmepi_linear_desc *desc) {
+static int gpi__asks_for_gradients(const gemmepi_linear_desc *desc) {
     int i;
     for (i = 0; i < desc->operand_count; i++)
         if (desc->operands[i].output)
@@ -55,7 +55,7 @@ static int gemmepi__asks_for_gradients(const gemmepi_linear_desc *desc) {
     return 0;
 }
 
-static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
+static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
     static const struct {
         uint64_t accumulate, output;
         const char *name;
@@ -63,106 +63,104 @@ static gemmepi_status gemmepi__check_layer_flags(const gemmepi_linear_desc *desc
                  {GEMMEPI_ACCUMULATE_DB, GEMMEPI_LINEAR_DB, "DB"},
                  {GEMMEPI_ACCUMULATE_DBIAS, GEMMEPI_LINEAR_DBIAS, "DBIAS"}};
     uint64_t keeps = desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
-    int affine = !desc->formula && gemmepi__is_affine(desc->activation);
+    int affine = !desc->formula && gpi__is_affine(desc->activation);
     size_t i;
-    gemmepi_status status = gemmepi__check_flags_of(GEMMEPI__OF_LAYER, desc->flags, 0);
+    gemmepi_status status = gpi__check_flags_of(GPI__OF_LAYER, desc->flags, 0);
     if (status)
         return status;
-    if (gemmepi__has_two(keeps))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
-                             "preact or computed anew");
+    if (gpi__has_two(keeps))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
+                         "preact or computed anew");
     if (!(desc->flags & GEMMEPI_FIND_SCALE_D) &&
         (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s; it goes with FIND_SCALE_D%s",
-                             desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
-                             desc->amax_history ? GEMMEPI__UNINITIALISED : "");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s; it goes with FIND_SCALE_D%s",
+                         desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
+                         desc->amax_history ? GPI__UNINITIALISED : "");
     if (affine && keeps)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
-                             keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
+                         keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
     if (!backward)
         return GEMMEPI_OK;
-    if (!(desc->flags & GEMMEPI__LINEAR_OUTPUTS) && !gemmepi__asks_for_gradients(desc))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
-                             "LINEAR_DBIAS%s",
-                             desc->formula ? ", or an operand d_NAME" : "");
-    for (i = 0; i < GEMMEPI__COUNT(pairs); i++)
+    if (!(desc->flags & GPI__LINEAR_OUTPUTS) && !gpi__asks_for_gradients(desc))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
+                         "LINEAR_DBIAS%s",
+                         desc->formula ? ", or an operand d_NAME" : "");
+    for (i = 0; i < GPI__COUNT(pairs); i++)
         if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s",
-                                 pairs[i].name, pairs[i].name);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s",
+                             pairs[i].name, pairs[i].name);
     if (!affine && !keeps && !desc->formula)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
-                             "activation needs P");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
+                         "activation needs P");
     return GEMMEPI_OK;
 }
 
 /* What a desc without a formula leaves 0, and one with a formula. */
-static gemmepi_status gemmepi__check_beside_layers_formula(const gemmepi_linear_desc *desc) {
+static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc *desc) {
     if (!desc->formula)
-        return gemmepi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value,
-                                              desc->formula_result);
+        return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value,
+                                          desc->formula_result);
 #ifdef GEMMEPI_NO_FORMULA
-    return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.formula is given, but formulas are left out of this build "
-                         "(GEMMEPI_NO_FORMULA)");
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build "
+                                          "(GEMMEPI_NO_FORMULA)");
 #else
     if (desc->activation || desc->has_parameter || desc->activation_parameter != 0)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.%s is not 0 beside desc.formula, which takes the activation's place: leave it 0",
             desc->activation      ? "activation"
             : desc->has_parameter ? "has_parameter"
                                   : "activation_parameter");
-    if (desc->operand_count < 0 || desc->operand_count > GEMMEPI__LAYER_OPERANDS)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
-                             GEMMEPI__LAYER_OPERANDS);
+    if (desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
+                         GPI__LAYER_OPERANDS);
     if (desc->operand_count && !desc->operands)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d",
-                             desc->operand_count);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d",
+                         desc->operand_count);
     return GEMMEPI_OK;
 #endif
 }
 
-static gemmepi_status gemmepi__check_layer_scalars(const gemmepi_linear_desc *desc) {
-    gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
+static gemmepi_status gpi__check_layer_scalars(const gemmepi_linear_desc *desc) {
+    gemmepi_status status = gpi__check_activation("activation", desc->activation);
     if (!status)
-        status =
-            gemmepi__check_flags_of(GEMMEPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
+        status = gpi__check_flags_of(GPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
     if (!status)
-        status = gemmepi__check_beside_layers_formula(desc);
+        status = gpi__check_beside_layers_formula(desc);
     if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
-                               (int)desc->order, GEMMEPI__UNINITIALISED);
+        status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
+                           (int)desc->order, GPI__UNINITIALISED);
     if (status)
         return status;
-    if (desc->batch < 0 || desc->batch > GEMMEPI__MAX_ELEMENTS)
-        return gemmepi__check_size("batch", desc->batch);
+    if (desc->batch < 0 || desc->batch > GPI__MAX_ELEMENTS)
+        return gpi__check_size("batch", desc->batch);
     return GEMMEPI_OK;
 }
 
 /* >>products of the layer, as descs */
 
 /* A matrix between the steps, dense. */
-static gemmepi_matrix gemmepi__dense_matrix(gemmepi_dtype dtype, int64_t lines, int64_t length) {
+static gemmepi_matrix gpi__dense_matrix(gemmepi_dtype dtype, int64_t lines, int64_t length) {
     gemmepi_matrix matrix;
     memset(&matrix, 0, sizeof matrix);
     matrix.dtype = dtype;
     matrix.ld = length;
-    matrix.batch_stride = length != 0 && lines > GEMMEPI__MAX_ELEMENTS / length ? 0 : lines * length;
+    matrix.batch_stride = length != 0 && lines > GPI__MAX_ELEMENTS / length ? 0 : lines * length;
     return matrix;
 }
 
 /* What a layer and its product have in common. */
-#define GEMMEPI__LAYERS_PRODUCT_FLAGS (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT)
+#define GPI__LAYERS_PRODUCT_FLAGS (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT)
 
 /* Which only forward's has. */
-#define GEMMEPI__LAYERS_FOUND_FLAGS (GEMMEPI_FIND_SCALE_D | GEMMEPI_POWER_OF_TWO_SCALE)
+#define GPI__LAYERS_FOUND_FLAGS (GEMMEPI_FIND_SCALE_D | GEMMEPI_POWER_OF_TWO_SCALE)
 
-static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *layer) {
+static gemmepi_matmul_desc gpi__product_of_layer(const gemmepi_linear_desc *layer) {
     gemmepi_matmul_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.m = layer->m;
@@ -171,7 +169,7 @@ static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *
     desc.batch = layer->batch;
     desc.compute = layer->compute;
     desc.epilogue = layer->activation;
-    desc.flags = layer->flags & GEMMEPI__LAYERS_PRODUCT_FLAGS;
+    desc.flags = layer->flags & GPI__LAYERS_PRODUCT_FLAGS;
     desc.has_parameter = layer->has_parameter;
     desc.activation_parameter = layer->activation_parameter;
     desc.a = layer->a;
@@ -184,10 +182,9 @@ static gemmepi_matmul_desc gemmepi__product_of_layer(const gemmepi_linear_desc *
 }
 
 /* TF32 where it fits; other types follow from the operands. */
-static gemmepi_compute gemmepi__gradient_compute(gemmepi_compute wanted, int a, int b) {
-    return wanted == GEMMEPI_COMPUTE_TF32 && gemmepi__common_dtype(a, b) == GEMMEPI_F32
-               ? GEMMEPI_COMPUTE_TF32
-               : GEMMEPI_COMPUTE_DEFAULT;
+static gemmepi_compute gpi__gradient_compute(gemmepi_compute wanted, int a, int b) {
+    return wanted == GEMMEPI_COMPUTE_TF32 && gpi__common_dtype(a, b) == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32
+                                                                                    : GEMMEPI_COMPUTE_DEFAULT;
 }
 
 #endif

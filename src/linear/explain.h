@@ -6,38 +6,38 @@
 #include "../product/explain.h"
 #include "run.h"
 
-static int gemmepi__step_launches(const gemmepi__step *step) {
+static int gpi__step_launches(const gpi__step *step) {
     gemmepi_plan_details details;
     switch (step->kind) {
-    case GEMMEPI__STEP_PRODUCT:
-        gemmepi__matmul_info(step->product, &details);
+    case GPI__STEP_PRODUCT:
+        gpi__matmul_info(step->product, &details);
         return details.launches;
-    case GEMMEPI__STEP_COPY:
-        return gemmepi__elementwise_launches(step->copy);
+    case GPI__STEP_COPY:
+        return gpi__elementwise_launches(step->copy);
     default:
         return (step->pass.launch.function != NULL) + (step->sums.first.function != NULL) +
                (step->sums.second.function != NULL);
     }
 }
 
-static int gemmepi__layer_is_empty(const gemmepi__linear_plan *layer) {
+static int gpi__layer_is_empty(const gpi__linear_plan *layer) {
     int i, empty = 1;
     for (i = 0; i < layer->step_count; i++)
-        empty = empty && layer->steps[i].kind == GEMMEPI__STEP_PRODUCT &&
+        empty = empty && layer->steps[i].kind == GPI__STEP_PRODUCT &&
                 layer->steps[i].product->route->id == GEMMEPI_ROUTE_EMPTY;
     return empty;
 }
 
 /* What makes G; where dY is G, what makes the first gradient. */
-static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
+static void gpi__describe_first(const gpi__linear_plan *layer, gemmepi_plan_details *details) {
     gemmepi_plan_details product;
     int i = 0, is_turned;
-    while (i + 1 < layer->step_count && layer->steps[i].kind == GEMMEPI__STEP_COPY)
+    while (i + 1 < layer->step_count && layer->steps[i].kind == GPI__STEP_COPY)
         i++;
     if (i >= layer->step_count)
         return;
-    if (layer->steps[i].kind == GEMMEPI__STEP_PRODUCT) {
-        gemmepi__matmul_info(layer->steps[i].product, &product);
+    if (layer->steps[i].kind == GPI__STEP_PRODUCT) {
+        gpi__matmul_info(layer->steps[i].product, &product);
         memcpy(details->kernel, product.kernel, sizeof details->kernel);
         is_turned = layer->task.exchanged && !layer->steps[i].product->problem.exchanged;
         details->tile_m = is_turned ? product.tile_n : product.tile_m;
@@ -45,35 +45,35 @@ static void gemmepi__describe_first(const gemmepi__linear_plan *layer, gemmepi_p
         return;
     }
     snprintf(details->kernel, sizeof details->kernel, "%s",
-             layer->base.context->is_host                 ? "gemmepi__host_product"
-             : layer->steps[i].kind == GEMMEPI__STEP_PASS ? layer->steps[i].pass.launch.name
-                                                          : layer->steps[i].sums.first.name);
+             layer->base.context->is_host             ? "gpi__host_product"
+             : layer->steps[i].kind == GPI__STEP_PASS ? layer->steps[i].pass.launch.name
+                                                      : layer->steps[i].sums.first.name);
 }
 
-static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_details *details) {
+static void gpi__layer_info(const gpi__linear_plan *layer, gemmepi_plan_details *details) {
     int i, is_f64;
-    if (!gemmepi__is_backward(&layer->task)) {
-        gemmepi__matmul_info(layer->steps[0].product, details);
+    if (!gpi__is_backward(&layer->task)) {
+        gpi__matmul_info(layer->steps[0].product, details);
         details->kind = GEMMEPI_PLAN_LINEAR;
-        details->workspace_size = gemmepi__layer_workspace(layer);
+        details->workspace_size = gpi__layer_workspace(layer);
         return;
     }
     memset(details, 0, sizeof *details);
     details->kind = GEMMEPI_PLAN_LINEAR_BACKWARD;
-    is_f64 = layer->task.views[GEMMEPI__L_DY].dtype == GEMMEPI_F64;
-    details->route = gemmepi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
+    is_f64 = layer->task.views[GPI__L_DY].dtype == GEMMEPI_F64;
+    details->route = gpi__layer_is_empty(layer)     ? GEMMEPI_ROUTE_EMPTY
                      : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
                                                     : GEMMEPI_ROUTE_LINEAR;
-    details->route_name = gemmepi__route_names[details->route];
+    details->route_name = gpi__route_names[details->route];
     if (details->route != GEMMEPI_ROUTE_EMPTY)
-        gemmepi__describe_first(layer, details);
+        gpi__describe_first(layer, details);
     for (i = 0; i < layer->step_count && !layer->base.context->is_host; i++)
-        details->launches += gemmepi__step_launches(&layer->steps[i]);
+        details->launches += gpi__step_launches(&layer->steps[i]);
     details->deterministic = details->bit_stable = 1;
     for (i = 0; i < layer->step_count; i++)
         if (layer->steps[i].product && layer->steps[i].product->is_measured)
             details->bit_stable = 0;
-    details->workspace_size = gemmepi__layer_workspace(layer);
+    details->workspace_size = gpi__layer_workspace(layer);
     details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
                        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
                                                                      : GEMMEPI_COMPUTE_F32;
@@ -81,9 +81,9 @@ static void gemmepi__layer_info(const gemmepi__linear_plan *layer, gemmepi_plan_
 }
 
 /* Whether a step with a formula makes the product, or the formula reads operands alone. */
-static int gemmepi__multiplies(const gemmepi__step *step) {
+static int gpi__multiplies(const gpi__step *step) {
 #ifndef GEMMEPI_NO_FORMULA
-    const gemmepi__kept_formula *kept = step->product ? gemmepi__asked(step->product)->formula : NULL;
+    const gpi__kept_formula *kept = step->product ? gpi__asked(step->product)->formula : NULL;
     return !kept || kept->placed.formula->reads_value;
 #else
     (void)step;
@@ -91,38 +91,37 @@ static int gemmepi__multiplies(const gemmepi__step *step) {
 #endif
 }
 
-static void gemmepi__explain_step(gemmepi__text *text, const gemmepi__linear_plan *layer,
-                                  const gemmepi__step *step) {
-    gemmepi__append(text, "%s: %s", step->what,
-                    gemmepi__multiplies(step) ? "" : "no product is made, the formula alone is run: ");
-    if (step->kind == GEMMEPI__STEP_PRODUCT)
-        gemmepi__explain_matmul(text, step->product);
-    else if (step->kind == GEMMEPI__STEP_COPY)
-        gemmepi__explain_elementwise(text, step->copy);
+static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, const gpi__step *step) {
+    gpi__append(text, "%s: %s", step->what,
+                gpi__multiplies(step) ? "" : "no product is made, the formula alone is run: ");
+    if (step->kind == GPI__STEP_PRODUCT)
+        gpi__explain_matmul(text, step->product);
+    else if (step->kind == GPI__STEP_COPY)
+        gpi__explain_elementwise(text, step->copy);
     else if (layer->base.context->is_host)
-        gemmepi__append(text, "plain C, accumulated in F64\n");
+        gpi__append(text, "plain C, accumulated in F64\n");
     else
-        gemmepi__append(text, "%s%d launches, sums of dbias in a fixed order\n",
-                        step->kind == GEMMEPI__STEP_PASS ? "one pass over dY and P, of " : "",
-                        gemmepi__step_launches(step));
+        gpi__append(text, "%s%d launches, sums of dbias in a fixed order\n",
+                    step->kind == GPI__STEP_PASS ? "one pass over dY and P, of " : "",
+                    gpi__step_launches(step));
 }
 
-static void gemmepi__explain_layer(gemmepi__text *text, const gemmepi__linear_plan *layer) {
-    const gemmepi__layer_task *task = &layer->task;
+static void gpi__explain_layer(gpi__text *text, const gpi__linear_plan *layer) {
+    const gpi__layer_task *task = &layer->task;
     int i;
-    gemmepi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, %s",
-                    gemmepi__is_backward(task) ? "backward" : "forward",
-                    (long long)(task->exchanged ? task->n : task->m),
-                    (long long)(task->exchanged ? task->m : task->n), (long long)task->k,
-                    (long long)task->batch, task->formula ? "a formula" : "activation ");
+    gpi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, %s",
+                gpi__is_backward(task) ? "backward" : "forward",
+                (long long)(task->exchanged ? task->n : task->m),
+                (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch,
+                task->formula ? "a formula" : "activation ");
     if (!task->formula)
-        gemmepi__append_epilogue(text, task->epilogue);
-    gemmepi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
-                    layer->step_count == 1 ? "" : "s", (gemmepi__ull)gemmepi__layer_workspace(layer));
+        gpi__append_epilogue(text, task->epilogue);
+    gpi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
+                layer->step_count == 1 ? "" : "s", (gpi__ull)gpi__layer_workspace(layer));
     if (task->exchanged)
-        gemmepi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
+        gpi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
     for (i = 0; i < layer->step_count; i++)
-        gemmepi__explain_step(text, layer, &layer->steps[i]);
+        gpi__explain_step(text, layer, &layer->steps[i]);
 }
 
 #endif

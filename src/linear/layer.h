@@ -12,60 +12,60 @@
 
 /* The tensors of a layer, the scales that go with the first five, and what forward finds for Y in its scale's place. */
 enum {
-    GEMMEPI__L_A,
-    GEMMEPI__L_B,
-    GEMMEPI__L_Y,
-    GEMMEPI__L_PREACT,
-    GEMMEPI__L_DY,
-    GEMMEPI__L_BIAS,
-    GEMMEPI__L_DA,
-    GEMMEPI__L_DB,
-    GEMMEPI__L_DBIAS,
-    GEMMEPI__L_SCALE_A,
-    GEMMEPI__L_SCALE_B,
-    GEMMEPI__L_SCALE_Y,
-    GEMMEPI__L_SCALE_PREACT,
-    GEMMEPI__L_SCALE_DY,
-    GEMMEPI__L_FOUND_SCALE_Y,
-    GEMMEPI__L_AMAX_HISTORY,
-    GEMMEPI__L_COUNT
+    GPI__L_A,
+    GPI__L_B,
+    GPI__L_Y,
+    GPI__L_PREACT,
+    GPI__L_DY,
+    GPI__L_BIAS,
+    GPI__L_DA,
+    GPI__L_DB,
+    GPI__L_DBIAS,
+    GPI__L_SCALE_A,
+    GPI__L_SCALE_B,
+    GPI__L_SCALE_Y,
+    GPI__L_SCALE_PREACT,
+    GPI__L_SCALE_DY,
+    GPI__L_FOUND_SCALE_Y,
+    GPI__L_AMAX_HISTORY,
+    GPI__L_COUNT
 };
 
 /* Behind them, as pointers of a run alone, the operands of a formula, as the caller lists them, and their scales. */
 #ifdef GEMMEPI_NO_FORMULA
-#define GEMMEPI__LAYER_OPERANDS 0
+#define GPI__LAYER_OPERANDS 0
 #else
-#define GEMMEPI__LAYER_OPERANDS 28 /* what the layer adds has room among those of a formula */
+#define GPI__LAYER_OPERANDS 28 /* what the layer adds has room among those of a formula */
 #endif
 enum {
-    GEMMEPI__L_OPERANDS = GEMMEPI__L_COUNT,
-    GEMMEPI__L_OPERAND_SCALES = GEMMEPI__L_OPERANDS + GEMMEPI__LAYER_OPERANDS,
-    GEMMEPI__L_ALL = GEMMEPI__L_OPERAND_SCALES + GEMMEPI__LAYER_OPERANDS
+    GPI__L_OPERANDS = GPI__L_COUNT,
+    GPI__L_OPERAND_SCALES = GPI__L_OPERANDS + GPI__LAYER_OPERANDS,
+    GPI__L_ALL = GPI__L_OPERAND_SCALES + GPI__LAYER_OPERANDS
 };
 
-#define GEMMEPI__L_SCALE_OF(tensor) (GEMMEPI__L_SCALE_A + (tensor)) /* of A to DY */
+#define GPI__L_SCALE_OF(tensor) (GPI__L_SCALE_A + (tensor)) /* of A to DY */
 
-static const char *const gemmepi__layer_names[GEMMEPI__L_COUNT] = {"a",
-                                                                   "b",
-                                                                   "y",
-                                                                   "preact",
-                                                                   "dy",
-                                                                   "bias",
-                                                                   "da",
-                                                                   "db",
-                                                                   "dbias",
-                                                                   "scale_a",
-                                                                   "scale_b",
-                                                                   "scale_y",
-                                                                   "scale_preact",
-                                                                   "scale_dy",
-                                                                   "found_scale_y",
-                                                                   "amax_history"};
+static const char *const gpi__layer_names[GPI__L_COUNT] = {"a",
+                                                           "b",
+                                                           "y",
+                                                           "preact",
+                                                           "dy",
+                                                           "bias",
+                                                           "da",
+                                                           "db",
+                                                           "dbias",
+                                                           "scale_a",
+                                                           "scale_b",
+                                                           "scale_y",
+                                                           "scale_preact",
+                                                           "scale_dy",
+                                                           "found_scale_y",
+                                                           "amax_history"};
 
-#define GEMMEPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
+#define GPI__LINEAR_OUTPUTS (GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS)
 
 /* Zeroed before it is filled, so that its bytes tell layers apart. */
-typedef struct gemmepi__layer_task {
+typedef struct gpi__layer_task {
     int64_t
         tag; /* -2: a forward, -3: a backward; products begin with 0 or more, element-wise tasks with -1 */
     int64_t m, n, k, batch;
@@ -83,32 +83,32 @@ typedef struct gemmepi__layer_task {
     int32_t shares_dbias; /* dbias is */
     uint32_t used;        /* bit t: this direction has tensor t */
     uint32_t written;
-    struct gemmepi__kept_formula
+    struct gpi__kept_formula
         *formula;          /* that this direction's one step with a formula has; NULL: the layer has none */
     int32_t operand_count; /* of the caller's, which are the formula's first ones */
     int8_t beside[4];      /* tensors of the layer that stand behind them */
-    gemmepi__view views[GEMMEPI__L_COUNT];
-} gemmepi__layer_task;
+    gpi__view views[GPI__L_COUNT];
+} gpi__layer_task;
 
-static int gemmepi__is_backward(const gemmepi__layer_task *task) {
+static int gpi__is_backward(const gpi__layer_task *task) {
     return task->tag == -3;
 }
 
 /* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
-static const gemmepi__view *gemmepi__layer_view(const gemmepi__layer_task *task, int tensor) {
+static const gpi__view *gpi__layer_view(const gpi__layer_task *task, int tensor) {
 #ifndef GEMMEPI_NO_FORMULA
-    if (tensor >= GEMMEPI__L_OPERAND_SCALES)
-        return &gemmepi__one_f32;
-    if (tensor >= GEMMEPI__L_OPERANDS)
-        return &task->formula->views[tensor - GEMMEPI__L_OPERANDS];
+    if (tensor >= GPI__L_OPERAND_SCALES)
+        return &gpi__one_f32;
+    if (tensor >= GPI__L_OPERANDS)
+        return &task->formula->views[tensor - GPI__L_OPERANDS];
 #endif
     return &task->views[tensor];
 }
 
 /* Whether a NUMBER of a formula stands there, which lies on the host. */
-static int gemmepi__is_layers_number(const gemmepi__layer_task *task, int tensor) {
+static int gpi__is_layers_number(const gpi__layer_task *task, int tensor) {
 #ifndef GEMMEPI_NO_FORMULA
-    int place = tensor - GEMMEPI__L_OPERANDS;
+    int place = tensor - GPI__L_OPERANDS;
     return place >= 0 && place < task->operand_count &&
            task->formula->placed.formula->operands[place].kind == GEMMEPI_NUMBER;
 #else
@@ -118,10 +118,10 @@ static int gemmepi__is_layers_number(const gemmepi__layer_task *task, int tensor
 }
 
 /* Whether this direction needs a pointer to it. */
-static int gemmepi__layer_has(const gemmepi__layer_task *task, int tensor) {
+static int gpi__layer_has(const gpi__layer_task *task, int tensor) {
 #ifndef GEMMEPI_NO_FORMULA
-    int is_scale = tensor >= GEMMEPI__L_OPERAND_SCALES;
-    int place = tensor - (is_scale ? (int)GEMMEPI__L_OPERAND_SCALES : (int)GEMMEPI__L_OPERANDS);
+    int is_scale = tensor >= GPI__L_OPERAND_SCALES;
+    int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
     if (place >= 0)
         return place < task->operand_count && task->formula->placed.formula->operands[place].used &&
                (!is_scale || task->formula->placed.operands[place].scale);
@@ -129,62 +129,62 @@ static int gemmepi__layer_has(const gemmepi__layer_task *task, int tensor) {
     return (int)(task->used >> tensor & 1);
 }
 
-static int gemmepi__layer_writes(const gemmepi__layer_task *task, int tensor) {
+static int gpi__layer_writes(const gpi__layer_task *task, int tensor) {
 #ifndef GEMMEPI_NO_FORMULA
-    if (tensor >= GEMMEPI__L_OPERANDS)
-        return tensor < GEMMEPI__L_OPERAND_SCALES && gemmepi__layer_has(task, tensor) &&
-               task->formula->placed.formula->operands[tensor - GEMMEPI__L_OPERANDS].output;
+    if (tensor >= GPI__L_OPERANDS)
+        return tensor < GPI__L_OPERAND_SCALES && gpi__layer_has(task, tensor) &&
+               task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].output;
 #endif
     return (int)(task->written >> tensor & 1);
 }
 
 /* Whether G is dY itself up to its type: there is no activation. */
-static int gemmepi__is_affine(uint64_t epilogue) {
-    return gemmepi__activation(epilogue) == GEMMEPI_NONE && !(epilogue & GEMMEPI_GATED);
+static int gpi__is_affine(uint64_t epilogue) {
+    return gpi__activation(epilogue) == GEMMEPI_NONE && !(epilogue & GEMMEPI_GATED);
 }
 
 /* >>sentences in the caller's words */
 
-typedef struct gemmepi__renaming {
+typedef struct gpi__renaming {
     const char *from, *to;
-} gemmepi__renaming;
+} gpi__renaming;
 
 /* Exchanges whole words "desc.x" in this thread's sentence, all at once. */
-static void gemmepi__rename_error(const gemmepi__renaming *names, size_t count) {
-    char renamed[GEMMEPI__ERROR_TEXT_SIZE];
-    gemmepi__text text = gemmepi__text_in(renamed, sizeof renamed);
-    const char *at = gemmepi__error_text;
+static void gpi__rename_error(const gpi__renaming *names, size_t count) {
+    char renamed[GPI__ERROR_TEXT_SIZE];
+    gpi__text text = gpi__text_in(renamed, sizeof renamed);
+    const char *at = gpi__error_text;
     while (*at) {
         size_t i = 0, length = 1;
         for (; i < count; i++) {
             length = strlen(names[i].from);
-            if (strncmp(at, names[i].from, length) == 0 && !gemmepi__is_word(at[length]))
+            if (strncmp(at, names[i].from, length) == 0 && !gpi__is_word(at[length]))
                 break;
         }
         if (i < count) {
-            gemmepi__append(&text, "%s", names[i].to);
+            gpi__append(&text, "%s", names[i].to);
             at += length;
         } else {
-            gemmepi__append(&text, "%c", *at++);
+            gpi__append(&text, "%c", *at++);
         }
     }
-    (void)gemmepi__fail(GEMMEPI_OK, "%s", renamed);
+    (void)gpi__fail(GEMMEPI_OK, "%s", renamed);
 }
 
 /* What a product of the layer calls its matrices, in the layer's words. */
-static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchanged, const char *a,
-                                               const char *b, const char *d, const char *aux) {
+static gemmepi_status gpi__in_layers_words(gemmepi_status status, int exchanged, const char *a, const char *b,
+                                           const char *d, const char *aux) {
     static const char *const folded[][2] = {{"desc.a", "desc.b"},   {"desc.b", "desc.a"},
                                             {"desc.da", "desc.db"}, {"desc.db", "desc.da"},
                                             {"desc.m", "desc.n"},   {"desc.n", "desc.m"}};
-    gemmepi__renaming names[] = {{"desc.a", NULL},
-                                 {"desc.b", NULL},
-                                 {"desc.d", NULL},
-                                 {"desc.aux", NULL},
-                                 {"desc.bias_grad", "desc.dbias"},
-                                 {"desc.epilogue", "desc.activation"},
-                                 {"desc.m", "desc.m"},
-                                 {"desc.n", "desc.n"}};
+    gpi__renaming names[] = {{"desc.a", NULL},
+                             {"desc.b", NULL},
+                             {"desc.d", NULL},
+                             {"desc.aux", NULL},
+                             {"desc.bias_grad", "desc.dbias"},
+                             {"desc.epilogue", "desc.activation"},
+                             {"desc.m", "desc.m"},
+                             {"desc.n", "desc.n"}};
     size_t i, j;
     if (!status)
         return status;
@@ -192,42 +192,41 @@ static gemmepi_status gemmepi__in_layers_words(gemmepi_status status, int exchan
     names[1].to = b;
     names[2].to = d;
     names[3].to = aux;
-    for (i = 0; exchanged && i < GEMMEPI__COUNT(names); i++)
-        for (j = 0; j < GEMMEPI__COUNT(folded); j++)
+    for (i = 0; exchanged && i < GPI__COUNT(names); i++)
+        for (j = 0; j < GPI__COUNT(folded); j++)
             if (strcmp(names[i].to, folded[j][0]) == 0) {
                 names[i].to = folded[j][1];
                 break;
             }
-    gemmepi__rename_error(names, GEMMEPI__COUNT(names));
+    gpi__rename_error(names, GPI__COUNT(names));
     return status;
 }
 
 /* The caller's name of a tensor. */
-static const char *gemmepi__layer_name(const gemmepi__layer_task *task, int tensor) {
-    static const int8_t pairs[][2] = {{GEMMEPI__L_A, GEMMEPI__L_B},
-                                      {GEMMEPI__L_DA, GEMMEPI__L_DB},
-                                      {GEMMEPI__L_SCALE_A, GEMMEPI__L_SCALE_B}};
+static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
+    static const int8_t pairs[][2] = {
+        {GPI__L_A, GPI__L_B}, {GPI__L_DA, GPI__L_DB}, {GPI__L_SCALE_A, GPI__L_SCALE_B}};
     size_t i;
-    for (i = 0; task->exchanged && i < GEMMEPI__COUNT(pairs); i++)
+    for (i = 0; task->exchanged && i < GPI__COUNT(pairs); i++)
         if (tensor == pairs[i][0] || tensor == pairs[i][1])
-            return gemmepi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
-    return gemmepi__layer_names[tensor];
+            return gpi__layer_names[pairs[i][0] + pairs[i][1] - tensor];
+    return gpi__layer_names[tensor];
 }
 
 /* That of anything that a run has a pointer to: in room, where it is an operand of a formula. */
-static const char *gemmepi__layer_pointers_name(const gemmepi__layer_task *task, int tensor, char room[128]) {
+static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int tensor, char room[128]) {
 #ifndef GEMMEPI_NO_FORMULA
-    int is_scale = tensor >= GEMMEPI__L_OPERAND_SCALES;
-    int place = tensor - (is_scale ? (int)GEMMEPI__L_OPERAND_SCALES : (int)GEMMEPI__L_OPERANDS);
+    int is_scale = tensor >= GPI__L_OPERAND_SCALES;
+    int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
     if (place >= 0) {
-        const gemmepi__formula *formula = task->formula->placed.formula;
+        const gpi__formula *formula = task->formula->placed.formula;
         snprintf(room, 128, "%s[%d] (of %s)", is_scale ? "operand_scales" : "operands", place,
                  formula->names + formula->operands[place].name);
         return room;
     }
 #endif
     (void)room;
-    return gemmepi__layer_name(task, tensor);
+    return gpi__layer_name(task, tensor);
 }
 
 #endif

@@ -6,8 +6,8 @@
 #include "tensors.h"
 
 /* A view of the layer as a desc takes it. */
-static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int tensor) {
-    const gemmepi__view *view = &task->views[tensor];
+static gemmepi_matrix gpi__layer_matrix(const gpi__layer_task *task, int tensor) {
+    const gpi__view *view = &task->views[tensor];
     gemmepi_matrix matrix;
     memset(&matrix, 0, sizeof matrix);
     if (view->bits != 1) /* RELU's mask takes no dtype */
@@ -15,14 +15,14 @@ static gemmepi_matrix gemmepi__layer_matrix(const gemmepi__layer_task *task, int
     matrix.transposed = view->transposed;
     matrix.ld = view->ld;
     matrix.batch_stride = view->batch_stride;
-    if (tensor <= GEMMEPI__L_DY && view->scale) {
+    if (tensor <= GPI__L_DY && view->scale) {
         matrix.scale.mode = (gemmepi_scale_mode)view->scale;
-        matrix.scale.batch_stride = task->views[GEMMEPI__L_SCALE_OF(tensor)].batch_stride;
+        matrix.scale.batch_stride = task->views[GPI__L_SCALE_OF(tensor)].batch_stride;
     }
     return matrix;
 }
 
-static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int tensor) {
+static gemmepi_vector gpi__layer_vector(const gpi__layer_task *task, int tensor) {
     gemmepi_vector vector;
     memset(&vector, 0, sizeof vector);
     vector.dtype = (gemmepi_dtype)task->views[tensor].dtype;
@@ -31,15 +31,15 @@ static gemmepi_vector gemmepi__layer_vector(const gemmepi__layer_task *task, int
 }
 
 /* A line's length rounded up so that each begins at a multiple of 16 bytes. */
-static int64_t gemmepi__padded(int64_t length) {
-    return gemmepi__divide_up(length, GEMMEPI__RUN) * GEMMEPI__RUN;
+static int64_t gpi__padded(int64_t length) {
+    return gpi__divide_up(length, GPI__RUN) * GPI__RUN;
 }
 
 /* G as it lies in workspace: items follow one another row by row, or, where dA is a sum over them, column by column. */
-static gemmepi_matrix gemmepi__g_matrix(const gemmepi__layer_task *task) {
+static gemmepi_matrix gpi__g_matrix(const gpi__layer_task *task) {
     int side_by_side = task->shares_a && task->m != 0;
-    int64_t ld = gemmepi__padded(side_by_side ? gemmepi__times(task->batch, task->n) : task->n);
-    gemmepi_matrix g = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
+    int64_t ld = gpi__padded(side_by_side ? gpi__times(task->batch, task->n) : task->n);
+    gemmepi_matrix g = gpi__dense_matrix((gemmepi_dtype)task->g_dtype, task->m, ld);
     if (side_by_side)
         g.batch_stride = task->n;
     if (task->batch <= 1)

@@ -10,14 +10,14 @@
 #ifndef GEMMEPI_NO_FORMULA
 /* >>with a formula */
 
-/* The problem of a draft, whose D is this: to be given to gemmepi__drop_formula. what: D, in the caller's words. */
-static gemmepi_status gemmepi__take_draft(gemmepi_context *context, const gemmepi__draft *draft,
-                                          const gemmepi_matrix *d, const char *what, size_t alignment,
-                                          gemmepi__problem *problem) {
-    gemmepi_matmul_desc desc = gemmepi__product_of_layer(draft->layer);
+/* The problem of a draft, whose D is this: to be given to gpi__drop_formula. what: D, in the caller's words. */
+static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__draft *draft,
+                                         const gemmepi_matrix *d, const char *what, size_t alignment,
+                                         gpi__problem *problem) {
+    gemmepi_matmul_desc desc = gpi__product_of_layer(draft->layer);
     gemmepi_status status;
     if (d == &draft->layer->y)
-        gemmepi__find_scale_of_y(draft->layer, &desc);
+        gpi__find_scale_of_y(draft->layer, &desc);
     desc.order = draft->layer->order;
     desc.epilogue = 0; /* a bias is an operand */
     memset(&desc.bias, 0, sizeof desc.bias);
@@ -27,46 +27,46 @@ static gemmepi_status gemmepi__take_draft(gemmepi_context *context, const gemmep
     desc.operand_count = draft->count;
     desc.formula_value = draft->product;
     desc.formula_result = draft->assigned;
-    status = gemmepi__take_problem(context, &desc, alignment, problem);
-    return gemmepi__in_layers_words(status, 0, "desc.a", "desc.b", what, "desc.aux");
+    status = gpi__convert_problem(context, &desc, alignment, problem);
+    return gpi__in_layers_words(status, 0, "desc.a", "desc.b", what, "desc.aux");
 }
 
 /* In place of this thread's sentence, where the text that is wrong has a gradient. */
-static void gemmepi__say_that_gradients_are_made(const gemmepi_linear_desc *layer) {
+static void gpi__say_that_gradients_are_made(const gemmepi_linear_desc *layer) {
     int i;
     for (i = 0; i < layer->operand_count; i++)
-        if (layer->operands[i].output && gemmepi__text_has_name(layer->formula, layer->operands[i].name))
-            (void)gemmepi__fail(
+        if (layer->operands[i].output && gpi__text_has_name(layer->formula, layer->operands[i].name))
+            (void)gpi__fail(
                 GEMMEPI_OK,
                 "desc.formula has %s, an operand that backward makes by itself: leave it out of the text",
                 layer->operands[i].name);
 }
 
 /* The formula as the caller has it alone, for places in its text. Backward does not look at Y, which is dense here, and as wide as any is. */
-static gemmepi_status gemmepi__take_bare_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
-                                                 const gemmepi__layer_task *task, size_t alignment,
-                                                 int64_t *columns) {
-    gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
-    gemmepi_matrix y = gemmepi__dense_matrix(layer->y.dtype, task->m, 2 * task->n);
-    gemmepi__problem problem;
+static gemmepi_status gpi__convert_bare_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
+                                                const gpi__layer_task *task, size_t alignment,
+                                                int64_t *columns) {
+    gpi__draft *draft = gpi__new_draft(&context->allocator, layer, task);
+    gemmepi_matrix y = gpi__dense_matrix(layer->y.dtype, task->m, 2 * task->n);
+    gpi__problem problem;
     gemmepi_status status;
     if (!draft)
         return GEMMEPI_OUT_OF_MEMORY;
     y.ld = 0;
-    gemmepi__draft_bare(draft);
-    status = gemmepi__take_draft(context, draft, &y, "desc.y", alignment, &problem);
+    gpi__draft_bare(draft);
+    status = gpi__convert_draft(context, draft, &y, "desc.y", alignment, &problem);
     if (!status) {
-        *columns = gemmepi__d_columns(problem.formula, problem.n);
-        gemmepi__drop_formula(context, &problem);
+        *columns = gpi__d_columns(problem.formula, problem.n);
+        gpi__drop_formula(context, &problem);
     }
-    gemmepi__delete(&context->allocator, draft);
+    gpi__delete(&context->allocator, draft);
     if (status == GEMMEPI_INVALID_ARGUMENT)
-        gemmepi__say_that_gradients_are_made(layer);
+        gpi__say_that_gradients_are_made(layer);
     return status;
 }
 
 /* "line 3, " in a sentence about a draft, of which so many lines are ahead of the caller's text, as the caller counts. */
-static void gemmepi__count_callers_lines(const gemmepi__draft *draft, char *sentence) {
+static void gpi__count_callers_lines(const gpi__draft *draft, char *sentence) {
     size_t own = strlen(draft->room) - strlen(draft->layer->formula), i;
     char *at = strstr(sentence, "desc.formula, line "), head[24] = "";
     int line, length = 0, lines = 0;
@@ -81,96 +81,95 @@ static void gemmepi__count_callers_lines(const gemmepi__draft *draft, char *sent
     memcpy(at, head, strlen(head));
 }
 
-static gemmepi_status gemmepi__take_forward_formula(gemmepi_context *context,
-                                                    const gemmepi_linear_desc *layer, size_t alignment,
-                                                    gemmepi__layer_task *task, gemmepi__problem *problem) {
-    gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
-    char sentence[GEMMEPI__ERROR_TEXT_SIZE];
+static gemmepi_status gpi__convert_forward_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
+                                                   size_t alignment, gpi__layer_task *task,
+                                                   gpi__problem *problem) {
+    gpi__draft *draft = gpi__new_draft(&context->allocator, layer, task);
+    char sentence[GPI__ERROR_TEXT_SIZE];
     gemmepi_status status;
     int64_t columns;
     if (!draft)
         return GEMMEPI_OUT_OF_MEMORY;
-    gemmepi__draft_forward(draft);
-    status = gemmepi__take_draft(context, draft, &layer->y, "desc.y", alignment, problem);
+    gpi__draft_forward(draft);
+    status = gpi__convert_draft(context, draft, &layer->y, "desc.y", alignment, problem);
     memcpy(task->beside, draft->beside, sizeof task->beside);
-    memcpy(sentence, gemmepi__error_text, sizeof sentence);
+    memcpy(sentence, gpi__error_text, sizeof sentence);
     if (status)
-        gemmepi__count_callers_lines(draft, sentence);
-    gemmepi__delete(&context->allocator, draft);
+        gpi__count_callers_lines(draft, sentence);
+    gpi__delete(&context->allocator, draft);
     if (!status) {
-        gemmepi__take_y_view(task, problem);
+        gpi__convert_y_view(task, problem);
         return GEMMEPI_OK;
     }
-    if (!gemmepi__take_bare_formula(context, layer, task, alignment, &columns))
-        return gemmepi__fail(status, "%s", sentence); /* the text by itself is right */
+    if (!gpi__convert_bare_formula(context, layer, task, alignment, &columns))
+        return gpi__fail(status, "%s", sentence); /* the text by itself is right */
     return status;
 }
 
 /* rounded(x) is what D stands for, which backward is G. */
-static gemmepi_status gemmepi__check_layers_rounded(const gemmepi_linear_desc *layer,
-                                                    const gemmepi__layer_task *task,
-                                                    const gemmepi__formula *formula) {
-    char place[GEMMEPI__PLACE_TEXT];
+static gemmepi_status gpi__check_layers_rounded(const gemmepi_linear_desc *layer, const gpi__layer_task *task,
+                                                const gpi__formula *formula) {
+    char place[GPI__PLACE_TEXT];
     if (!formula->rounds || (int32_t)layer->y.dtype == task->g_dtype)
         return GEMMEPI_OK;
-    return gemmepi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "%s: desc.g_dtype is %s, and the gradient has rounded, which is as y stores it, in %s%s",
-        gemmepi__name_place(layer->formula, gemmepi__place_of_name(layer->formula, "rounded"), place),
-        gemmepi__dtype((gemmepi_dtype)task->g_dtype)->name, gemmepi__dtype(layer->y.dtype)->name,
-        gemmepi__takes_scale((int)layer->y.dtype) ? ", which G cannot be: round in another product"
-                                                  : ": then G is in that, too");
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                     "%s: desc.g_dtype is %s, and the gradient has rounded, which is as y stores it, in %s%s",
+                     gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
+                     gpi__dtype((gemmepi_dtype)task->g_dtype)->name, gpi__dtype(layer->y.dtype)->name,
+                     gpi__is_scaled_dtype((int)layer->y.dtype)
+                         ? ", which G cannot be: round in another product"
+                         : ": then G is in that, too");
 }
 
 /* P and dY, once they are read as operands, have one scale. */
-static gemmepi_status gemmepi__check_scales_beside(const gemmepi__layer_task *task) {
-    static const int8_t both[] = {GEMMEPI__L_PREACT, GEMMEPI__L_DY};
+static gemmepi_status gpi__check_scales_beside(const gpi__layer_task *task) {
+    static const int8_t both[] = {GPI__L_PREACT, GPI__L_DY};
     size_t i;
     for (i = 0; i < sizeof both; i++) {
-        int64_t stride = task->views[GEMMEPI__L_SCALE_OF(both[i])].batch_stride;
+        int64_t stride = task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
         if (stride)
-            return gemmepi__fail(
+            return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
                 "desc.%s.scale.batch_stride is %lld beside desc.formula, with which it has one scale "
                 "for the whole batch: leave it 0",
-                gemmepi__layer_names[both[i]], (long long)stride);
+                gpi__layer_names[both[i]], (long long)stride);
     }
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__take_backward_formula(gemmepi_context *context,
-                                                     const gemmepi_linear_desc *layer, size_t alignment,
-                                                     gemmepi__layer_task *task, gemmepi__problem *problem) {
-    gemmepi__draft *draft = gemmepi__new_draft(&context->allocator, layer, task);
-    gemmepi_matrix g = gemmepi__g_matrix(task);
+static gemmepi_status gpi__convert_backward_formula(gemmepi_context *context,
+                                                    const gemmepi_linear_desc *layer, size_t alignment,
+                                                    gpi__layer_task *task, gpi__problem *problem) {
+    gpi__draft *draft = gpi__new_draft(&context->allocator, layer, task);
+    gemmepi_matrix g = gpi__g_matrix(task);
     gemmepi_status status = GEMMEPI_OK;
     int i;
     if (!draft)
         return GEMMEPI_OUT_OF_MEMORY;
-    if (!gemmepi__wants_g(task)) /* it is not stored */
+    if (!gpi__wants_g(task)) /* it is not stored */
         g.ld = g.batch_stride = 0;
     for (i = 0; i < layer->operand_count && !status; i++)
         if (layer->operands[i].output)
-            status = gemmepi__check_layers_gradient(layer, i);
+            status = gpi__check_layers_gradient(layer, i);
     if (!status)
-        status = gemmepi__draft_backward(draft, &context->allocator);
+        status = gpi__draft_backward(draft, &context->allocator);
     if (!status)
-        status = gemmepi__take_draft(context, draft, &g, "desc.g", alignment, problem);
+        status = gpi__convert_draft(context, draft, &g, "desc.g", alignment, problem);
     memcpy(task->beside, draft->beside, sizeof task->beside);
-    gemmepi__delete(&context->allocator, draft);
+    gpi__delete(&context->allocator, draft);
     if (status)
         return status;
-    status = gemmepi__check_layers_rounded(layer, task, problem->formula->placed.formula);
+    status = gpi__check_layers_rounded(layer, task, problem->formula->placed.formula);
     if (status)
-        gemmepi__drop_formula(context, problem);
+        gpi__drop_formula(context, problem);
     return status;
 }
 #endif
 
 /* >>all */
 
-static void gemmepi__start_layer_task(const gemmepi_linear_desc *layer, int backward, int exchanged,
-                                      gemmepi__layer_task *task) {
+static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward, int exchanged,
+                                  gpi__layer_task *task) {
     task->tag = backward ? -3 : -2;
     task->exchanged = exchanged;
     task->m = layer->m;
@@ -183,24 +182,23 @@ static void gemmepi__start_layer_task(const gemmepi_linear_desc *layer, int back
     task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
     task->epilogue = layer->activation;
     task->compute = (int32_t)layer->compute;
-    task->flags = backward ? layer->flags & ~GEMMEPI__LAYERS_FOUND_FLAGS
-                           : layer->flags & (GEMMEPI__LAYERS_PRODUCT_FLAGS | GEMMEPI__LAYERS_FOUND_FLAGS |
+    task->flags = backward ? layer->flags & ~GPI__LAYERS_FOUND_FLAGS
+                           : layer->flags & (GPI__LAYERS_PRODUCT_FLAGS | GPI__LAYERS_FOUND_FLAGS |
                                              GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
 }
 
 /* What a formula says before gradients are looked at: forward all, backward how wide dY is. */
-static gemmepi_status gemmepi__take_layers_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
-                                                   size_t alignment, gemmepi__layer_task *task,
-                                                   gemmepi__problem *problem, int64_t *columns) {
+static gemmepi_status gpi__convert_layers_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
+                                                  size_t alignment, gpi__layer_task *task,
+                                                  gpi__problem *problem, int64_t *columns) {
 #ifndef GEMMEPI_NO_FORMULA
-    gemmepi_status status = gemmepi__check_layers_operands(layer);
+    gemmepi_status status = gpi__check_layers_operands(layer);
     if (!status)
-        status = gemmepi__check_scales_beside(task);
+        status = gpi__check_scales_beside(task);
     if (status)
         return status;
-    return gemmepi__is_backward(task)
-               ? gemmepi__take_bare_formula(context, layer, task, alignment, columns)
-               : gemmepi__take_forward_formula(context, layer, alignment, task, problem);
+    return gpi__is_backward(task) ? gpi__convert_bare_formula(context, layer, task, alignment, columns)
+                                  : gpi__convert_forward_formula(context, layer, alignment, task, problem);
 #else
     (void)context, (void)layer, (void)alignment, (void)task, (void)problem, (void)columns;
     return GEMMEPI_OK;
@@ -208,42 +206,42 @@ static gemmepi_status gemmepi__take_layers_formula(gemmepi_context *context, con
 }
 
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
-   one, to be given to gemmepi__drop_formula. */
-static gemmepi_status gemmepi__take_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                          int backward, size_t alignment, gemmepi__layer_task *task,
-                                          gemmepi__problem *problem) {
+   one, to be given to gpi__drop_formula. */
+static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                         int backward, size_t alignment, gpi__layer_task *task,
+                                         gpi__problem *problem) {
     gemmepi_linear_desc layer, callers;
     gemmepi_status status;
     int64_t columns = 0;
     memset(task, 0, sizeof *task);
     memset(problem, 0, sizeof *problem);
     if (!desc)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-    status = gemmepi__check_layer_scalars(desc);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    status = gpi__check_layer_scalars(desc);
     if (!status)
-        status = gemmepi__check_layer_flags(desc, backward);
+        status = gpi__check_layer_flags(desc, backward);
     if (status)
         return status;
-    callers = layer = gemmepi__fold_layer(desc);
-    gemmepi__start_layer_task(&layer, backward, desc->order == GEMMEPI_COLUMN_MAJOR, task);
-    status = gemmepi__take_forward(&layer, backward, alignment, task);
+    callers = layer = gpi__fold_layer(desc);
+    gpi__start_layer_task(&layer, backward, desc->order == GEMMEPI_COLUMN_MAJOR, task);
+    status = gpi__convert_forward(&layer, backward, alignment, task);
     if (!status)
-        status = gemmepi__check_batch_form(&layer, task, backward);
+        status = gpi__check_batch_form(&layer, task, backward);
     if (task->exchanged)
-        gemmepi__exchange_layer(&callers);
+        gpi__exchange_layer(&callers);
     callers.order = desc->order;
     if (!status && layer.formula)
-        status = gemmepi__take_layers_formula(context, &callers, alignment, task, problem, &columns);
+        status = gpi__convert_layers_formula(context, &callers, alignment, task, problem, &columns);
     if (!status && backward)
-        status = gemmepi__take_gradients(&layer, columns, alignment, task);
+        status = gpi__convert_gradients(&layer, columns, alignment, task);
 #ifndef GEMMEPI_NO_FORMULA
     if (!status && layer.formula && backward)
-        status = gemmepi__take_backward_formula(context, &callers, alignment, task, problem);
+        status = gpi__convert_backward_formula(context, &callers, alignment, task, problem);
 #endif
     task->operand_count = layer.formula ? layer.operand_count : 0;
     task->formula = problem->formula;
     if (!status)
-        gemmepi__use_tensors(task, backward);
+        gpi__use_tensors(task, backward);
     return status;
 }
 

@@ -6,92 +6,90 @@
 #include "../problem/normalise.h"
 #include "desc.h"
 
-static void gemmepi__take_layer_view(gemmepi__layer_task *task, int tensor, const gemmepi__problem *problem,
-                                     int operand) {
+static void gpi__convert_layer_view(gpi__layer_task *task, int tensor, const gpi__problem *problem,
+                                    int operand) {
     task->views[tensor] = problem->views[operand];
-    if (tensor <= GEMMEPI__L_DY)
-        task->views[GEMMEPI__L_SCALE_OF(tensor)] = problem->views[GEMMEPI__SCALE_OF(operand)];
+    if (tensor <= GPI__L_DY)
+        task->views[GPI__L_SCALE_OF(tensor)] = problem->views[GPI__SCALE_OF(operand)];
 }
 
 /* Y, and what is found for it. */
-static void gemmepi__take_y_view(gemmepi__layer_task *task, const gemmepi__problem *problem) {
-    gemmepi__take_layer_view(task, GEMMEPI__L_Y, problem, GEMMEPI__D);
+static void gpi__convert_y_view(gpi__layer_task *task, const gpi__problem *problem) {
+    gpi__convert_layer_view(task, GPI__L_Y, problem, GPI__D);
     task->found_scale = problem->found_scale;
     task->amax_history = problem->amax_history;
     if (!problem->found_scale)
         return;
-    task->views[GEMMEPI__L_Y].scale = 0;
-    memset(&task->views[GEMMEPI__L_SCALE_Y], 0, sizeof task->views[GEMMEPI__L_SCALE_Y]);
-    gemmepi__take_layer_view(task, GEMMEPI__L_FOUND_SCALE_Y, problem, GEMMEPI__FOUND_SCALE_D);
-    gemmepi__take_layer_view(task, GEMMEPI__L_AMAX_HISTORY, problem, GEMMEPI__AMAX_HISTORY);
+    task->views[GPI__L_Y].scale = 0;
+    memset(&task->views[GPI__L_SCALE_Y], 0, sizeof task->views[GPI__L_SCALE_Y]);
+    gpi__convert_layer_view(task, GPI__L_FOUND_SCALE_Y, problem, GPI__FOUND_SCALE_D);
+    gpi__convert_layer_view(task, GPI__L_AMAX_HISTORY, problem, GPI__AMAX_HISTORY);
 }
 
 /* Of a layer's product, D being Y: whether its scales are found. */
-static void gemmepi__find_scale_of_y(const gemmepi_linear_desc *layer, gemmepi_matmul_desc *desc) {
-    desc->flags |= layer->flags & GEMMEPI__LAYERS_FOUND_FLAGS;
+static void gpi__find_scale_of_y(const gemmepi_linear_desc *layer, gemmepi_matmul_desc *desc) {
+    desc->flags |= layer->flags & GPI__LAYERS_FOUND_FLAGS;
     desc->amax_history = layer->amax_history;
 }
 
 /* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
-static gemmepi_status gemmepi__take_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
-                                            gemmepi__layer_task *task) {
-    gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
-    gemmepi__problem problem;
+static gemmepi_status gpi__convert_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
+                                           gpi__layer_task *task) {
+    gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
+    gpi__problem problem;
     gemmepi_status status;
     desc.d = layer->y;
     desc.aux = layer->preact;
-    if (!desc.aux.dtype && !gemmepi__aux_is_mask(desc.epilogue | GEMMEPI_AUX))
+    if (!desc.aux.dtype && !gpi__aux_is_mask(desc.epilogue | GEMMEPI_AUX))
         desc.aux.dtype = layer->y.dtype;
     if (layer->flags & GEMMEPI_LINEAR_SAVED)
         desc.epilogue |= GEMMEPI_AUX;
     if (backward || layer->formula) { /* Y is not looked at */
-        int64_t columns = gemmepi__result_columns(layer->activation, layer->n);
-        desc.d =
-            gemmepi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
+        int64_t columns = gpi__result_columns(layer->activation, layer->n);
+        desc.d = gpi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
     } else {
-        gemmepi__find_scale_of_y(layer, &desc);
+        gpi__find_scale_of_y(layer, &desc);
     }
-    status = gemmepi__normalise(&desc, alignment, &problem);
+    status = gpi__normalise(&desc, alignment, &problem);
     if (status)
-        return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.y", "desc.preact");
-    gemmepi__take_layer_view(task, GEMMEPI__L_A, &problem, GEMMEPI__A);
-    gemmepi__take_layer_view(task, GEMMEPI__L_B, &problem, GEMMEPI__B);
-    gemmepi__take_layer_view(task, GEMMEPI__L_BIAS, &problem, GEMMEPI__BIAS);
+        return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.y", "desc.preact");
+    gpi__convert_layer_view(task, GPI__L_A, &problem, GPI__A);
+    gpi__convert_layer_view(task, GPI__L_B, &problem, GPI__B);
+    gpi__convert_layer_view(task, GPI__L_BIAS, &problem, GPI__BIAS);
     if (!backward && !layer->formula)
-        gemmepi__take_y_view(task, &problem);
+        gpi__convert_y_view(task, &problem);
     if (layer->flags & GEMMEPI_LINEAR_SAVED)
-        gemmepi__take_layer_view(task, GEMMEPI__L_PREACT, &problem, GEMMEPI__AUX);
+        gpi__convert_layer_view(task, GPI__L_PREACT, &problem, GPI__AUX);
     task->parameter = problem.parameter;
     task->alignment = problem.alignment;
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__take_g_dtype(const gemmepi_linear_desc *layer, gemmepi__layer_task *task) {
-    int a = (int)layer->a.dtype, b = (int)layer->b.dtype, common = gemmepi__common_dtype(a, b);
-    uint32_t accepted = a == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GEMMEPI__VECTOR_TYPES;
-    task->g_dtype = layer->g_dtype                             ? (int32_t)layer->g_dtype
-                    : gemmepi__is_fp8(a) && gemmepi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
-                                                               : (int32_t)common;
+static gemmepi_status gpi__choose_g_dtype(const gemmepi_linear_desc *layer, gpi__layer_task *task) {
+    int a = (int)layer->a.dtype, b = (int)layer->b.dtype, common = gpi__common_dtype(a, b);
+    uint32_t accepted = a == GEMMEPI_F64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
+    task->g_dtype = layer->g_dtype                     ? (int32_t)layer->g_dtype
+                    : gpi__is_fp8(a) && gpi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
+                                                       : (int32_t)common;
     if (a == GEMMEPI_I8 || b == GEMMEPI_I8)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
-                             "E5M2",
-                             (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
+                         "E5M2",
+                         (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
     if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s",
-                             (int)layer->g_dtype,
-                             gemmepi__dtype_is_known(layer->g_dtype) ? gemmepi__dtype(layer->g_dtype)->name
-                                                                     : "no gemmepi_dtype",
-                             a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
-                             gemmepi__dtype_is_known(layer->g_dtype) ? "" : GEMMEPI__UNINITIALISED);
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s", (int)layer->g_dtype,
+            gpi__dtype_is_known(layer->g_dtype) ? gpi__dtype(layer->g_dtype)->name : "no gemmepi_dtype",
+            a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
+            gpi__dtype_is_known(layer->g_dtype) ? "" : GPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
 /* dY of so many columns, as what a product without terms reads. */
-static gemmepi_status gemmepi__take_formulas_dy(const gemmepi_linear_desc *layer, int64_t columns,
-                                                size_t alignment, gemmepi__layer_task *task) {
+static gemmepi_status gpi__convert_formulas_dy(const gemmepi_linear_desc *layer, int64_t columns,
+                                               size_t alignment, gpi__layer_task *task) {
     gemmepi_matmul_desc desc;
-    gemmepi__problem problem;
+    gpi__problem problem;
     gemmepi_status status;
     memset(&desc, 0, sizeof desc);
     desc.m = layer->m;
@@ -103,76 +101,76 @@ static gemmepi_status gemmepi__take_formulas_dy(const gemmepi_linear_desc *layer
     desc.aux = layer->dy;
     if (!desc.aux.dtype)
         desc.aux.dtype = layer->y.dtype;
-    desc.d = gemmepi__dense_matrix(desc.a.dtype, layer->m, columns);
-    status = gemmepi__normalise(&desc, alignment, &problem);
+    desc.d = gpi__dense_matrix(desc.a.dtype, layer->m, columns);
+    status = gpi__normalise(&desc, alignment, &problem);
     if (status)
-        return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
-    gemmepi__take_layer_view(task, GEMMEPI__L_DY, &problem, GEMMEPI__AUX);
+        return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
+    gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
     return GEMMEPI_OK;
 }
 
 /* dY and dbias. columns: of dY, if the layer has a formula. */
-static gemmepi_status gemmepi__take_upstream(const gemmepi_linear_desc *layer, int64_t columns,
-                                             size_t alignment, gemmepi__layer_task *task) {
-    gemmepi_matmul_desc desc = gemmepi__product_of_layer(layer);
-    gemmepi__problem problem;
+static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, int64_t columns,
+                                            size_t alignment, gpi__layer_task *task) {
+    gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
+    gpi__problem problem;
     gemmepi_status status;
     desc.epilogue |= GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM;
     desc.aux = layer->dy;
     if (!desc.aux.dtype)
         desc.aux.dtype = layer->y.dtype;
-    desc.d = gemmepi__dense_matrix((gemmepi_dtype)task->g_dtype, layer->m, layer->n);
+    desc.d = gpi__dense_matrix((gemmepi_dtype)task->g_dtype, layer->m, layer->n);
     if (layer->flags & GEMMEPI_LINEAR_DBIAS) {
         desc.epilogue |= GEMMEPI_BGRAD;
         desc.bias_grad = layer->dbias;
         if (!desc.bias_grad.dtype && layer->flags & GEMMEPI_LINEAR_BIAS)
-            desc.bias_grad.dtype = (gemmepi_dtype)task->views[GEMMEPI__L_BIAS].dtype;
+            desc.bias_grad.dtype = (gemmepi_dtype)task->views[GPI__L_BIAS].dtype;
         if (!desc.bias_grad.dtype)
-            desc.bias_grad.dtype = gemmepi__default_dtype(GEMMEPI__BIAS, layer->y.dtype);
+            desc.bias_grad.dtype = gpi__default_dtype(GPI__BIAS, layer->y.dtype);
     }
     if (layer->formula) /* which says how wide dY is */
         memset(&desc.aux, 0, sizeof desc.aux);
-    status = gemmepi__normalise(&desc, alignment, &problem);
+    status = gpi__normalise(&desc, alignment, &problem);
     if (status)
-        return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
-    gemmepi__take_layer_view(task, GEMMEPI__L_DY, &problem, GEMMEPI__AUX);
-    gemmepi__take_layer_view(task, GEMMEPI__L_DBIAS, &problem, GEMMEPI__BIAS_GRAD);
-    return layer->formula ? gemmepi__take_formulas_dy(layer, columns, alignment, task) : GEMMEPI_OK;
+        return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
+    gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
+    gpi__convert_layer_view(task, GPI__L_DBIAS, &problem, GPI__BIAS_GRAD);
+    return layer->formula ? gpi__convert_formulas_dy(layer, columns, alignment, task) : GEMMEPI_OK;
 }
 
 /* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
-static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
-                                             size_t alignment, gemmepi__layer_task *task) {
-    int is_da = tensor == GEMMEPI__L_DA;
+static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
+                                            size_t alignment, gpi__layer_task *task) {
+    int is_da = tensor == GPI__L_DA;
     const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db, *of = is_da ? &layer->a : &layer->b;
     int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
     int is_f64 = layer->a.dtype == GEMMEPI_F64;
-    uint32_t accepted = is_f64 ? 1u << GEMMEPI_F64 : GEMMEPI__VECTOR_TYPES;
+    uint32_t accepted = is_f64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
     gemmepi_matmul_desc desc;
-    gemmepi__problem problem;
+    gpi__problem problem;
     gemmepi_status status;
     if (matrix->transposed && matrix->transposed != of->transposed)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
-            gemmepi__layer_name(task, tensor), matrix->transposed,
-            matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+            gpi__layer_name(task, tensor), matrix->transposed,
+            matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
     if (is_da && of->transposed && layer->flags & GEMMEPI_BATCH_INVARIANT)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_UNSUPPORTED,
             "desc.flags has BATCH_INVARIANT and LINEAR_%s, and desc.%s is stored transposed, as its gradient is, whose "
             "rows then depend on m; leave one of the flags out",
-            task->exchanged ? "DB" : "DA", gemmepi__layer_name(task, GEMMEPI__L_A));
+            task->exchanged ? "DB" : "DA", gpi__layer_name(task, GPI__L_A));
     if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
-                             gemmepi__layer_name(task, tensor), (int)matrix->scale.mode);
-    if (!gemmepi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1))
-        return gemmepi__fail(
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
+                         gpi__layer_name(task, tensor), (int)matrix->scale.mode);
+    if (!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1))
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s",
-            gemmepi__layer_name(task, tensor), (int)matrix->dtype,
-            gemmepi__dtype_is_known(matrix->dtype) ? gemmepi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
-            gemmepi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
-            gemmepi__dtype_is_known(matrix->dtype) ? "" : GEMMEPI__UNINITIALISED);
+            gpi__layer_name(task, tensor), (int)matrix->dtype,
+            gpi__dtype_is_known(matrix->dtype) ? gpi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
+            gpi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
+            gpi__dtype_is_known(matrix->dtype) ? "" : GPI__UNINITIALISED);
     memset(&desc, 0, sizeof desc);
     desc.m = of->transposed ? columns : rows;
     desc.n = of->transposed ? rows : columns;
@@ -182,18 +180,18 @@ static gemmepi_status gemmepi__take_gradient(const gemmepi_linear_desc *layer, i
     desc.d.transposed = 0;
     desc.flags = layer->flags & GEMMEPI_BATCH_INVARIANT;
     desc.alignment = layer->alignment;
-    status = gemmepi__normalise(&desc, alignment, &problem);
+    status = gpi__normalise(&desc, alignment, &problem);
     if (status)
-        return gemmepi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
-                                        is_da ? "desc.da" : "desc.db", "desc.aux");
-    gemmepi__take_layer_view(task, tensor, &problem, GEMMEPI__D);
+        return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
+                                    is_da ? "desc.da" : "desc.db", "desc.aux");
+    gpi__convert_layer_view(task, tensor, &problem, GPI__D);
     task->views[tensor].transposed = of->transposed;
     return GEMMEPI_OK;
 }
 
 /* One batch form for all: see gemmepi_linear_desc. The fields are those of the folded layer. */
-static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer,
-                                                const gemmepi__layer_task *task, int backward) {
+static gemmepi_status gpi__check_batch_form(const gemmepi_linear_desc *layer, const gpi__layer_task *task,
+                                            int backward) {
     int exchanged = task->exchanged;
     const char *b = exchanged ? "a" : "b", *db = exchanged ? "da" : "db", *da = exchanged ? "db" : "da";
     int shared = task->shares_b;
@@ -201,70 +199,65 @@ static gemmepi_status gemmepi__check_batch_form(const gemmepi_linear_desc *layer
     if (layer->batch == 1)
         return GEMMEPI_OK;
     if (shared && has_bias && layer->bias.batch_stride)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-            "then bias is too",
-            (long long)layer->bias.batch_stride, b);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
+                         "then bias is too",
+                         (long long)layer->bias.batch_stride, b);
     if (shared && layer->b.scale.batch_stride)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is "
-            "0): then its scale is too",
-            b, (long long)layer->b.scale.batch_stride, b);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is "
+                         "0): then its scale is too",
+                         b, (long long)layer->b.scale.batch_stride, b);
     if (!backward)
         return GEMMEPI_OK;
     if (task->shares_a && layer->a.scale.batch_stride)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
-            "is 0): then the scale is shared too",
-            exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
+                         "is 0): then the scale is shared too",
+                         exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
     if (layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
-                             "(shared by the batch, its gradient a sum over it), or neither is",
-                             db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
+                         "(shared by the batch, its gradient a sum over it), or neither is",
+                         db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
     if (layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.dbias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-            "then dbias is the sum over it, with stride 0",
-            (long long)layer->dbias.batch_stride, b);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.dbias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
+                         "then dbias is the sum over it, with stride 0",
+                         (long long)layer->dbias.batch_stride, b);
     if (layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias &&
         (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
-            "0, or neither is",
-            (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
+                         "0, or neither is",
+                         (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
     if (task->shares_a && shared)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
-                             "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
-                             da);
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
+                         "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
+                         da);
     return GEMMEPI_OK;
 }
 
-static void gemmepi__use_layer(gemmepi__layer_task *task, int tensor) {
+static void gpi__use_layer(gpi__layer_task *task, int tensor) {
     task->used |= 1u << tensor;
-    if (tensor <= GEMMEPI__L_DY && task->views[tensor].scale)
-        task->used |= 1u << GEMMEPI__L_SCALE_OF(tensor);
+    if (tensor <= GPI__L_DY && task->views[tensor].scale)
+        task->used |= 1u << GPI__L_SCALE_OF(tensor);
 }
 
-static void gemmepi__write_layer(gemmepi__layer_task *task, int tensor) {
-    gemmepi__use_layer(task, tensor);
+static void gpi__write_layer(gpi__layer_task *task, int tensor) {
+    gpi__use_layer(task, tensor);
     task->written |= 1u << tensor;
 }
 
 /* Whether G needs P. */
-static int gemmepi__reads_p(const gemmepi__layer_task *task) {
+static int gpi__reads_p(const gpi__layer_task *task) {
 #ifndef GEMMEPI_NO_FORMULA
     int i;
     if (!task->formula || task->formula->placed.formula->reads_value)
         return 1;
     for (i = 0; i < (int)sizeof task->beside; i++)
-        if (task->beside[i] == GEMMEPI__L_PREACT)
+        if (task->beside[i] == GPI__L_PREACT)
             return 1;
     return 0;
 #else
@@ -274,47 +267,45 @@ static int gemmepi__reads_p(const gemmepi__layer_task *task) {
 }
 
 /* Which tensors this direction reads and writes. */
-static void gemmepi__use_tensors(gemmepi__layer_task *task, int backward) {
+static void gpi__use_tensors(gpi__layer_task *task, int backward) {
     uint64_t flags = task->flags;
-    int recomputes = (flags & GEMMEPI_LINEAR_RECOMPUTE) != 0 && gemmepi__reads_p(task);
+    int recomputes = (flags & GEMMEPI_LINEAR_RECOMPUTE) != 0 && gpi__reads_p(task);
     if (!backward || recomputes || flags & GEMMEPI_LINEAR_DB)
-        gemmepi__use_layer(task, GEMMEPI__L_A);
+        gpi__use_layer(task, GPI__L_A);
     if (!backward || recomputes || flags & GEMMEPI_LINEAR_DA)
-        gemmepi__use_layer(task, GEMMEPI__L_B);
+        gpi__use_layer(task, GPI__L_B);
     if (flags & GEMMEPI_LINEAR_BIAS && (!backward || recomputes))
-        gemmepi__use_layer(task, GEMMEPI__L_BIAS);
-    if (flags & GEMMEPI_LINEAR_SAVED && backward && gemmepi__reads_p(task))
-        gemmepi__use_layer(task, GEMMEPI__L_PREACT);
+        gpi__use_layer(task, GPI__L_BIAS);
+    if (flags & GEMMEPI_LINEAR_SAVED && backward && gpi__reads_p(task))
+        gpi__use_layer(task, GPI__L_PREACT);
     if (flags & GEMMEPI_LINEAR_SAVED && !backward)
-        gemmepi__write_layer(task, GEMMEPI__L_PREACT);
+        gpi__write_layer(task, GPI__L_PREACT);
     if (!backward) {
-        gemmepi__write_layer(task, GEMMEPI__L_Y);
+        gpi__write_layer(task, GPI__L_Y);
         if (task->found_scale)
-            gemmepi__write_layer(task, GEMMEPI__L_FOUND_SCALE_Y);
+            gpi__write_layer(task, GPI__L_FOUND_SCALE_Y);
         if (task->found_scale == GEMMEPI_SCALE_TENSOR)
-            gemmepi__write_layer(task, GEMMEPI__L_AMAX_HISTORY);
+            gpi__write_layer(task, GPI__L_AMAX_HISTORY);
         return;
     }
-    gemmepi__use_layer(task, GEMMEPI__L_DY);
+    gpi__use_layer(task, GPI__L_DY);
     if (flags & GEMMEPI_LINEAR_DA)
-        gemmepi__write_layer(task, GEMMEPI__L_DA);
+        gpi__write_layer(task, GPI__L_DA);
     if (flags & GEMMEPI_LINEAR_DB)
-        gemmepi__write_layer(task, GEMMEPI__L_DB);
+        gpi__write_layer(task, GPI__L_DB);
     if (flags & GEMMEPI_LINEAR_DBIAS)
-        gemmepi__write_layer(task, GEMMEPI__L_DBIAS);
+        gpi__write_layer(task, GPI__L_DBIAS);
 }
 
-static gemmepi_status gemmepi__take_gradients(const gemmepi_linear_desc *layer, int64_t columns,
-                                              size_t alignment, gemmepi__layer_task *task) {
-    gemmepi_status status = gemmepi__take_g_dtype(layer, task);
+static gemmepi_status gpi__convert_gradients(const gemmepi_linear_desc *layer, int64_t columns,
+                                             size_t alignment, gpi__layer_task *task) {
+    gemmepi_status status = gpi__choose_g_dtype(layer, task);
     if (!status)
-        status = gemmepi__take_upstream(layer, columns, alignment, task);
+        status = gpi__convert_upstream(layer, columns, alignment, task);
     if (!status && layer->flags & GEMMEPI_LINEAR_DA)
-        status =
-            gemmepi__take_gradient(layer, GEMMEPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
+        status = gpi__convert_gradient(layer, GPI__L_DA, task->shares_a ? 1 : layer->batch, alignment, task);
     if (!status && layer->flags & GEMMEPI_LINEAR_DB)
-        status =
-            gemmepi__take_gradient(layer, GEMMEPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
+        status = gpi__convert_gradient(layer, GPI__L_DB, task->shares_b ? 1 : layer->batch, alignment, task);
     return status;
 }
 

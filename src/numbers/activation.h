@@ -11,76 +11,76 @@
 /* >>the table */
 
 enum {
-    GEMMEPI__OF_INTEGERS = 1, /* whole numbers stay whole, so that a result in I32 may have it */
-    GEMMEPI__SAVES_MASK = 2,  /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
-    GEMMEPI__HAS_FORM_OF_LONG_SUMS = 4, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
-    GEMMEPI__IS_WIDE_IN_SUMS = 8        /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
+    GPI__OF_INTEGERS = 1, /* whole numbers stay whole, so that a result in I32 may have it */
+    GPI__SAVES_MASK = 2,  /* AUX is a bit for each element where there is neither gate nor UPSTREAM */
+    GPI__HAS_FORM_OF_LONG_SUMS = 4, /* one shorter still: kernels/activation.cuh, LONG_SUMS */
+    GPI__IS_WIDE_IN_SUMS = 8        /* lacks registers beside BGRAD in high tiles of gemm_sm80.cu */
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
    H200; of the value, of a gate and of the derivative, which a gate's two halves share. 0: it costs nothing that was seen. */
-typedef struct gemmepi__activation_row {
+typedef struct gpi__activation_row {
     gemmepi_epilogue code;
     const char *name; /* as in GEMMEPI_RELU */
     double parameter; /* what it is unless given; 0: it has none */
     int cycles, gate_cycles, derivative_cycles, traits;
-} gemmepi__activation_row;
+} gpi__activation_row;
 
-#define GEMMEPI__ACTIVATION(name) GEMMEPI_##name, #name
+#define GPI__ACTIVATION(name) GEMMEPI_##name, #name
 
 /* clang-format off */
-static const gemmepi__activation_row gemmepi__activations[] = {
-    {GEMMEPI__ACTIVATION(NONE),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS},
-    {GEMMEPI__ACTIVATION(RELU),         0,     0,  0,  0, GEMMEPI__OF_INTEGERS | GEMMEPI__SAVES_MASK},
-    {GEMMEPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GEMMEPI__IS_WIDE_IN_SUMS},
-    {GEMMEPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GEMMEPI__HAS_FORM_OF_LONG_SUMS},
-    {GEMMEPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(TANH),         0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(ELU),          1,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(MISH),         0,    14, 14, 14, 0},
-    {GEMMEPI__ACTIVATION(HARDSIGMOID),  0,    14, 14, 14, 0},
+static const gpi__activation_row gpi__activations[] = {
+    {GPI__ACTIVATION(NONE),         0,     0,  0,  0, GPI__OF_INTEGERS},
+    {GPI__ACTIVATION(RELU),         0,     0,  0,  0, GPI__OF_INTEGERS | GPI__SAVES_MASK},
+    {GPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GPI__IS_WIDE_IN_SUMS},
+    {GPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GPI__HAS_FORM_OF_LONG_SUMS},
+    {GPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
+    {GPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
+    {GPI__ACTIVATION(TANH),         0,    14, 14, 14, 0},
+    {GPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
+    {GPI__ACTIVATION(ELU),          1,    14, 14, 14, 0},
+    {GPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
+    {GPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
+    {GPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, 0},
+    {GPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
+    {GPI__ACTIVATION(MISH),         0,    14, 14, 14, 0},
+    {GPI__ACTIVATION(HARDSIGMOID),  0,    14, 14, 14, 0},
 };
 /* clang-format on */
 
-static uint32_t gemmepi__activation(gemmepi_epilogue epilogue) {
+static uint32_t gpi__activation(gemmepi_epilogue epilogue) {
     return (uint32_t)(epilogue & GEMMEPI_ACTIVATION_MASK);
 }
 
 /* NULL where the code is no activation's. */
-static const gemmepi__activation_row *gemmepi__activation_of(gemmepi_epilogue epilogue) {
+static const gpi__activation_row *gpi__activation_of(gemmepi_epilogue epilogue) {
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__activations); i++)
-        if (gemmepi__activations[i].code == gemmepi__activation(epilogue))
-            return &gemmepi__activations[i];
+    for (i = 0; i < GPI__COUNT(gpi__activations); i++)
+        if (gpi__activations[i].code == gpi__activation(epilogue))
+            return &gpi__activations[i];
     return NULL;
 }
 
 /* "SILU", or NULL where the code is no activation's. */
-static const char *gemmepi__activation_name(gemmepi_epilogue epilogue) {
-    const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+static const char *gpi__activation_name(gemmepi_epilogue epilogue) {
+    const gpi__activation_row *row = gpi__activation_of(epilogue);
     return row ? row->name : NULL;
 }
 
-static int gemmepi__activation_has(gemmepi_epilogue epilogue, int trait) {
-    const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+static int gpi__activation_has(gemmepi_epilogue epilogue, int trait) {
+    const gpi__activation_row *row = gpi__activation_of(epilogue);
     return row && (row->traits & trait);
 }
 
 /* Whether it takes time that a kernel would show. */
-static int gemmepi__activation_costs(gemmepi_epilogue epilogue) {
-    const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+static int gpi__activation_costs(gemmepi_epilogue epilogue) {
+    const gpi__activation_row *row = gpi__activation_of(epilogue);
     return row && row->cycles > 0;
 }
 
 /* The parameter of an activation that has one and was given none; 0 for the others. */
-static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
-    const gemmepi__activation_row *row = gemmepi__activation_of(epilogue);
+static double gpi__default_parameter(gemmepi_epilogue epilogue) {
+    const gpi__activation_row *row = gpi__activation_of(epilogue);
     return row ? row->parameter : 0;
 }
 
@@ -88,113 +88,112 @@ static double gemmepi__default_parameter(gemmepi_epilogue epilogue) {
 /* >>what they are made of */
 
 /* 1 / (1 + exp(-x)) without overflow, accurate in both tails */
-static double gemmepi__logistic(double x) {
+static double gpi__logistic(double x) {
     double e = exp(x < 0 ? x : -x);
     return (x < 0 ? e : 1) / (1 + e);
 }
 
 /* factor times the logistic of x. Far below zero the logistic itself is subnormal and short of digits, although the
    result need not be: there its root is multiplied in twice. */
-static double gemmepi__scaled_logistic(double factor, double x) {
+static double gpi__scaled_logistic(double factor, double x) {
     double root;
     if (x > -600)
-        return factor * gemmepi__logistic(x);
+        return factor * gpi__logistic(x);
     root = exp(0.5 * x);
     return factor * root * root;
 }
 
-#define GEMMEPI__SQRT_2_OVER_PI 0.79788456080286535588
-#define GEMMEPI__SQRT_HALF      0.70710678118654752440
-#define GEMMEPI__INV_SQRT_2PI   0.39894228040143267794
+#define GPI__SQRT_2_OVER_PI 0.79788456080286535588
+#define GPI__SQRT_HALF      0.70710678118654752440
+#define GPI__INV_SQRT_2PI   0.39894228040143267794
 
 /* 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form of GELU is x times the logistic of this */
-static double gemmepi__gelu_argument(double x) {
-    return x * (2 * GEMMEPI__SQRT_2_OVER_PI + 2 * GEMMEPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
+static double gpi__gelu_argument(double x) {
+    return x * (2 * GPI__SQRT_2_OVER_PI + 2 * GPI__SQRT_2_OVER_PI * 0.044715 * (x * x));
 }
 
 /* exp(-x (y + more)) of x, y >= 0 and finite products, which are not rounded; more is small */
-static double gemmepi__exp_of_product(double x, double y, double more) {
+static double gpi__exp_of_product(double x, double y, double more) {
     double product = x * y, e = exp(-product);
     return fma(e, -fma(x, more, fma(x, y, -product)), e);
 }
 
 /* 1 / (1 + x), with what was rounded off the sum */
-static double gemmepi__reciprocal_of_1_plus(double x) {
+static double gpi__reciprocal_of_1_plus(double x) {
     double sum = 1 + x, rest = sum > 2 ? 1 - (sum - x) : x - (sum - 1), inverse = 1 / sum;
     return fma(inverse, fma(-rest, inverse, fma(-sum, inverse, 1.0)), inverse);
 }
 
 /* The derivative of x s(w), of e = exp(-|w|) and the derivative slope + more of w: s(w) (1 + x (slope + more) s(-w)) */
-static double gemmepi__gate_derivative(double x, double e, double slope, double more) {
-    double inverse = gemmepi__reciprocal_of_1_plus(e), small = e * inverse;
+static double gpi__gate_derivative(double x, double e, double slope, double more) {
+    double inverse = gpi__reciprocal_of_1_plus(e), small = e * inverse;
     double s = x < 0 ? small : inverse, opposite = x < 0 ? inverse : small, change = x * opposite;
     change = fma(change, slope, fma(change, more, fma(x, opposite, -change) * slope));
     return fma(change, s, s);
 }
 
-/* e = exp(-|w|) of w = gemmepi__gelu_argument(x) where |x| < 30, and beyond that 0 */
-static double gemmepi__gelu_exponential(double x) {
-    double c = 2 * GEMMEPI__SQRT_2_OVER_PI, size = x < 0 ? -x : x, square, factor;
+/* e = exp(-|w|) of w = gpi__gelu_argument(x) where |x| < 30, and beyond that 0 */
+static double gpi__gelu_exponential(double x) {
+    double c = 2 * GPI__SQRT_2_OVER_PI, size = x < 0 ? -x : x, square, factor;
     size = size > 30 ? 30 : size;
     square = size * size;
     factor = fma(c * 0.044715, square, c);
-    return gemmepi__exp_of_product(size, factor, fma(c * 0.044715, square, c - factor));
+    return gpi__exp_of_product(size, factor, fma(c * 0.044715, square, c - factor));
 }
 
 /* what was rounded off -x sqrt(1/2), times the slope of erfc / 2 but for its exponential; of bounded x */
-static double gemmepi__rounded_off(double x) {
-    double argument = -x * GEMMEPI__SQRT_HALF;
-    return (fma(-x, GEMMEPI__SQRT_HALF, -argument) + x * 4.8336466567264567e-17) * -0.56418958354775628695;
+static double gpi__rounded_off(double x) {
+    double argument = -x * GPI__SQRT_HALF;
+    return (fma(-x, GPI__SQRT_HALF, -argument) + x * 4.8336466567264567e-17) * -0.56418958354775628695;
 }
 
 /* Phi(x) is phi(x) times this over -x, for x < -30: to 2^-50, where a rounding of x weighs 900 of them */
-static double gemmepi__normal_tail(double x) {
+static double gpi__normal_tail(double x) {
     double w = 1 / (x * x);
     return 1 - w * (1 - 3 * w * (1 - 5 * w * (1 - 7 * w * (1 - 9 * w))));
 }
 
 /* factor phi(x) of x < -30, where the exponential is subnormal although the result need not be */
-static double gemmepi__times_density(double factor, double x) {
+static double gpi__times_density(double factor, double x) {
     double root = exp(-0.25 * x * x);
-    return GEMMEPI__INV_SQRT_2PI * root * factor * root;
+    return GPI__INV_SQRT_2PI * root * factor * root;
 }
 
 /* of x >= -30 */
-static double gemmepi__normal(double x) {
+static double gpi__normal(double x) {
     double within = x > 40 ? 40 : x;
-    return fma(gemmepi__rounded_off(within), exp(-0.5 * within * within),
-               0.5 * erfc(-within * GEMMEPI__SQRT_HALF));
+    return fma(gpi__rounded_off(within), exp(-0.5 * within * within), 0.5 * erfc(-within * GPI__SQRT_HALF));
 }
 
 /* log(1 + exp(x)), accurate in the left tail */
-static double gemmepi__softplus(double x) {
+static double gpi__softplus(double x) {
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
 /* n of tanh(log(1 + exp(x))) = n / (n + 2), for |x| <= 40 */
-static double gemmepi__mish_product(double x) {
+static double gpi__mish_product(double x) {
     double e = exp(x);
     return e * (e + 2);
 }
 
 /* >>value and derivative */
 
-static double gemmepi__activate(uint32_t activation, double parameter, double x) {
+static double gpi__activate(uint32_t activation, double parameter, double x) {
     double n;
     switch (activation) {
     case GEMMEPI_RELU:
         return x > 0 || x != x ? x : 0;
     case GEMMEPI_GELU_TANH:
         if (x < -15)
-            return gemmepi__scaled_logistic(x, gemmepi__gelu_argument(x));
-        n = gemmepi__gelu_exponential(x);
+            return gpi__scaled_logistic(x, gpi__gelu_argument(x));
+        n = gpi__gelu_exponential(x);
         return x * ((x < 0 ? n : 1) / (1 + n));
     case GEMMEPI_GELU_ERF: /* at infinity the formula is NaN */
-        return x < -30 ? gemmepi__times_density(x - x - gemmepi__normal_tail(x), x) : x * gemmepi__normal(x);
+        return x < -30 ? gpi__times_density(x - x - gpi__normal_tail(x), x) : x * gpi__normal(x);
     case GEMMEPI_SILU:
-        return gemmepi__scaled_logistic(x, x);
+        return gpi__scaled_logistic(x, x);
     case GEMMEPI_SIGMOID:
-        return gemmepi__logistic(x);
+        return gpi__logistic(x);
     case GEMMEPI_TANH:
         return tanh(x);
     case GEMMEPI_LEAKY_RELU:
@@ -204,15 +203,15 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
     case GEMMEPI_SQUARED_RELU:
         return x > 0 || x != x ? x * x : 0;
     case GEMMEPI_QUICK_GELU:
-        return gemmepi__scaled_logistic(x, 1.702 * x);
+        return gpi__scaled_logistic(x, 1.702 * x);
     case GEMMEPI_SOFTPLUS:
-        return gemmepi__softplus(x);
+        return gpi__softplus(x);
     case GEMMEPI_HARDSWISH:
         return x * ((x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6);
     case GEMMEPI_MISH: /* far below zero the factor is exp(x), as the logistic is, far above 1 */
         if (x < -40 || x > 40)
-            return x < 0 ? gemmepi__scaled_logistic(x, x) : x;
-        n = gemmepi__mish_product(x);
+            return x < 0 ? gpi__scaled_logistic(x, x) : x;
+        n = gpi__mish_product(x);
         return x * (n / (n + 2));
     case GEMMEPI_HARDSIGMOID:
         return (x < -3 ? 0 : x > 3 ? 6 : x + 3) / 6;
@@ -222,38 +221,38 @@ static double gemmepi__activate(uint32_t activation, double parameter, double x)
 }
 
 /* Where it is 0 by selection see below. */
-static double gemmepi__derivative(uint32_t activation, double parameter, double x) {
+static double gpi__derivative(uint32_t activation, double parameter, double x) {
     double argument, within, size, n, rest;
     switch (activation) {
     case GEMMEPI_GELU_TANH:
         if (x >= -15)
-            return gemmepi__gate_derivative(x, gemmepi__gelu_exponential(x), 2 * GEMMEPI__SQRT_2_OVER_PI,
-                                            2 * GEMMEPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
-        argument = gemmepi__gelu_argument(x);
+            return gpi__gate_derivative(x, gpi__gelu_exponential(x), 2 * GPI__SQRT_2_OVER_PI,
+                                        2 * GPI__SQRT_2_OVER_PI * 0.134145 * (x > 30 ? 900 : x * x));
+        argument = gpi__gelu_argument(x);
         /* beyond 64 the last factor is 0 or 1 and nothing must overflow; at infinity the formula is NaN */
         within = x > 64 && x < HUGE_VAL ? 64 : x < -64 && x > -HUGE_VAL ? -64 : x;
-        return gemmepi__scaled_logistic(1 + 2 * within * gemmepi__logistic(-argument) *
-                                                (GEMMEPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
-                                        argument);
+        return gpi__scaled_logistic(1 + 2 * within * gpi__logistic(-argument) *
+                                            (GPI__SQRT_2_OVER_PI * (1 + 0.134145 * within * within)),
+                                    argument);
     case GEMMEPI_GELU_ERF:
         if (x < -30)
-            return gemmepi__times_density(x - gemmepi__normal_tail(x) / x, x);
+            return gpi__times_density(x - gpi__normal_tail(x) / x, x);
         within = x > 40 ? 40 : x;
         size = within * within;
-        argument = -within * GEMMEPI__SQRT_HALF;
+        argument = -within * GPI__SQRT_HALF;
         /* what was rounded off the argument, off the square and off x / sqrt(2 pi) */
-        rest = gemmepi__rounded_off(within);
-        rest = fma(within * GEMMEPI__INV_SQRT_2PI, -0.5 * fma(within, within, -size), rest);
-        return fma(fma(x, GEMMEPI__INV_SQRT_2PI, rest), exp(-0.5 * x * x), 0.5 * erfc(argument));
+        rest = gpi__rounded_off(within);
+        rest = fma(within * GPI__INV_SQRT_2PI, -0.5 * fma(within, within, -size), rest);
+        return fma(fma(x, GPI__INV_SQRT_2PI, rest), exp(-0.5 * x * x), 0.5 * erfc(argument));
     case GEMMEPI_SILU:
         if (x >= -600)
-            return gemmepi__gate_derivative(x, exp(x < 0 ? x : -x), 1, 0);
-        return gemmepi__scaled_logistic(1 + x * gemmepi__logistic(-x), x);
+            return gpi__gate_derivative(x, exp(x < 0 ? x : -x), 1, 0);
+        return gpi__scaled_logistic(1 + x * gpi__logistic(-x), x);
     case GEMMEPI_SIGMOID:
-        return gemmepi__logistic(x) * gemmepi__logistic(-x);
+        return gpi__logistic(x) * gpi__logistic(-x);
     case GEMMEPI_TANH:
         size = x < 0 ? -x : x;
-        return gemmepi__scaled_logistic(4 * gemmepi__logistic(2 * size), -2 * size);
+        return gpi__scaled_logistic(4 * gpi__logistic(2 * size), -2 * size);
     case GEMMEPI_LEAKY_RELU:
         return x > 0 ? 1 : parameter;
     case GEMMEPI_ELU:
@@ -263,23 +262,23 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
     case GEMMEPI_QUICK_GELU: /* 1.702 x must not overflow where x does not */
         if (x >= -350) {
             size = x < 0 ? -x : x > 1000 ? 1000 : x;
-            return gemmepi__gate_derivative(x, gemmepi__exp_of_product(size, 1.702, 0), 1.702, 0);
+            return gpi__gate_derivative(x, gpi__exp_of_product(size, 1.702, 0), 1.702, 0);
         }
         argument = 1.702 * (x > 1e300 && x < HUGE_VAL ? 1e300 : x < -1e300 && x > -HUGE_VAL ? -1e300 : x);
-        return gemmepi__scaled_logistic(1 + argument * gemmepi__logistic(-argument), argument);
+        return gpi__scaled_logistic(1 + argument * gpi__logistic(-argument), argument);
     case GEMMEPI_SOFTPLUS:
-        return gemmepi__logistic(x);
+        return gpi__logistic(x);
     case GEMMEPI_HARDSWISH:
         return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
     case GEMMEPI_MISH:
         if (x < -40)
-            return gemmepi__scaled_logistic(1 + x, x);
+            return gpi__scaled_logistic(1 + x, x);
         if (x > 40)
             return 1 + (x - x); /* at infinity the formula is NaN */
         /* above 0 n / (1 + n) is 1 - 1 / (1 + n), which is rounded less often */
         argument = exp(x);
         n = fma(argument, 0.5 * argument, argument);
-        size = gemmepi__reciprocal_of_1_plus(n);
+        size = gpi__reciprocal_of_1_plus(n);
         rest = fma(x * fma(argument, argument, argument), size, x > 0 ? -1 : n);
         return x > 0 ? fma(rest, size, 1.0) : rest * size;
     case GEMMEPI_HARDSIGMOID:
@@ -290,7 +289,7 @@ static double gemmepi__derivative(uint32_t activation, double parameter, double 
 }
 
 /* Whether the derivative is 0 by selection, so that inf * 0 does not arise. */
-static int gemmepi__selects_0(uint32_t activation, double x) {
+static int gpi__selects_0(uint32_t activation, double x) {
     switch (activation) {
     case GEMMEPI_RELU:
         return !(x > 0);
@@ -304,16 +303,16 @@ static int gemmepi__selects_0(uint32_t activation, double x) {
 }
 
 /* v times the derivative */
-static double gemmepi__times_derivative(uint32_t activation, double parameter, double v, double x) {
-    if (gemmepi__selects_0(activation, x))
+static double gpi__times_derivative(uint32_t activation, double parameter, double v, double x) {
+    if (gpi__selects_0(activation, x))
         return 0;
     if (activation == GEMMEPI_SQUARED_RELU)
         return v * x * 2; /* 2 x may overflow */
-    return v * gemmepi__derivative(activation, parameter, x);
+    return v * gpi__derivative(activation, parameter, x);
 }
 
 /* x y z, right where that is in the range, wherever a product of two of them is */
-static double gemmepi__product_in_range(double x, double y, double z) {
+static double gpi__product_in_range(double x, double y, double z) {
     double both = x * y, size = fabs(both), larger, smaller, outer;
     if (size >= DBL_MIN && size <= DBL_MAX)
         return both * z;
@@ -324,34 +323,34 @@ static double gemmepi__product_in_range(double x, double y, double z) {
 }
 
 /* v times the activation, which may be subnormal or infinite where the product is not */
-static double gemmepi__times_activation(uint32_t activation, double parameter, double v, double x) {
+static double gpi__times_activation(uint32_t activation, double parameter, double v, double x) {
     int is_below = x <= 0;
     if (activation == GEMMEPI_SQUARED_RELU && !is_below)
-        return gemmepi__product_in_range(x, x, v);
+        return gpi__product_in_range(x, x, v);
     if (activation == GEMMEPI_LEAKY_RELU && is_below)
-        return gemmepi__product_in_range(x, parameter, v);
+        return gpi__product_in_range(x, parameter, v);
     if (activation == GEMMEPI_ELU && is_below)
-        return gemmepi__product_in_range(expm1(x), parameter, v);
-    return v * gemmepi__activate(activation, parameter, x);
+        return gpi__product_in_range(expm1(x), parameter, v);
+    return v * gpi__activate(activation, parameter, x);
 }
 
 /* dy value act'(gate); of three factors that may be any number, else with dy value first where it is a number that is not
    subnormal, or the larger one */
-static double gemmepi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
-                                     double gate) {
+static double gpi__gate_gradient(uint32_t activation, double parameter, double dy, double value,
+                                 double gate) {
     double both = dy * value, size = fabs(both), first = both, last = 1;
-    if (gemmepi__selects_0(activation, gate))
+    if (gpi__selects_0(activation, gate))
         return 0;
     if (activation == GEMMEPI_SQUARED_RELU)
-        return gemmepi__product_in_range(dy, value, gate) * 2;
+        return gpi__product_in_range(dy, value, gate) * 2;
     if (!(gate > 0) && (activation == GEMMEPI_LEAKY_RELU || activation == GEMMEPI_ELU))
-        return gemmepi__product_in_range(dy, value, gemmepi__derivative(activation, parameter, gate));
+        return gpi__product_in_range(dy, value, gpi__derivative(activation, parameter, gate));
     if (!(size <= DBL_MAX && (size >= DBL_MIN || dy == 0 || value == 0))) {
         int value_first = fabs(value) > fabs(dy);
         first = value_first ? value : dy;
         last = value_first ? dy : value;
     }
-    return gemmepi__times_derivative(activation, parameter, first, gate) * last;
+    return gpi__times_derivative(activation, parameter, first, gate) * last;
 }
 #endif
 

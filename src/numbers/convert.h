@@ -7,18 +7,18 @@
 #include <math.h>
 
 /* A binary float of 16 bits or fewer. */
-typedef struct gemmepi__float_format {
+typedef struct gpi__float_format {
     int exponent_bits, mantissa_bits;
     uint32_t
         largest; /* code of what is too large: infinity, or the largest number where the type saturates */
     uint32_t nan;
     int special; /* the highest exponent means infinity and NaN; else only the code nan is not a number */
-} gemmepi__float_format;
+} gpi__float_format;
 
 /* The row of a dtype, or NULL. */
-static const gemmepi__float_format *gemmepi__format_of(int dtype) {
-    static const gemmepi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
-                                       e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
+static const gpi__float_format *gpi__format_of(int dtype) {
+    static const gpi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
+                                   e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
     switch (dtype) {
     case GEMMEPI_F16:
         return &f16;
@@ -33,7 +33,7 @@ static const gemmepi__float_format *gemmepi__format_of(int dtype) {
     }
 }
 
-static uint32_t gemmepi__encode(const gemmepi__float_format *format, double value) {
+static uint32_t gpi__encode(const gpi__float_format *format, double value) {
     uint64_t bits, significand, kept, rest, half;
     int bias = (1 << (format->exponent_bits - 1)) - 1, exponent, shift;
     uint32_t sign, result;
@@ -59,7 +59,7 @@ static uint32_t gemmepi__encode(const gemmepi__float_format *format, double valu
     return sign | (result > format->largest ? format->largest : result);
 }
 
-static double gemmepi__decode(const gemmepi__float_format *format, uint32_t code) {
+static double gpi__decode(const gpi__float_format *format, uint32_t code) {
     int bias = (1 << (format->exponent_bits - 1)) - 1, mantissa_bits = format->mantissa_bits;
     uint32_t exponent = (code >> mantissa_bits) & ((1u << format->exponent_bits) - 1);
     uint64_t mantissa = code & ((1u << mantissa_bits) - 1), bits;
@@ -81,28 +81,28 @@ static double gemmepi__decode(const gemmepi__float_format *format, uint32_t code
 }
 
 /* Nearest whole number in -128 to 127, ties to even; NaN gives 0. */
-static int8_t gemmepi__encode_i8(double value) {
+static int8_t gpi__encode_i8(double value) {
     value = value >= 127 ? 127 : value <= -128 ? -128 : value == value ? rint(value) : 0;
     return (int8_t)value;
 }
 
-static int32_t gemmepi__signed(uint32_t bits) {
+static int32_t gpi__signed(uint32_t bits) {
     int32_t value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
 /* A whole number modulo 2^32; what is no number or passes 2^62 gives 0. */
-static int32_t gemmepi__wrap(double value) {
+static int32_t gpi__wrap(double value) {
     return value > -4611686018427387904.0 && value < 4611686018427387904.0
-               ? gemmepi__signed((uint32_t)(uint64_t)(int64_t)value)
+               ? gpi__signed((uint32_t)(uint64_t)(int64_t)value)
                : 0;
 }
 
 /* count elements from `first` on, `step` apart, to double. */
-static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count,
-                              double *out) {
-    const gemmepi__float_format *format = gemmepi__format_of(dtype);
+static void gpi__load_run(int dtype, const void *base, int64_t first, int64_t step, int64_t count,
+                          double *out) {
+    const gpi__float_format *format = gpi__format_of(dtype);
     int64_t i;
     if (dtype == GEMMEPI_F32)
         for (i = 0; i < count; i++)
@@ -118,14 +118,14 @@ static void gemmepi__load_run(int dtype, const void *base, int64_t first, int64_
             out[i] = (double)((const int32_t *)base)[first + i * step];
     else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
         for (i = 0; i < count; i++)
-            out[i] = gemmepi__decode(format, ((const uint16_t *)base)[first + i * step]);
+            out[i] = gpi__decode(format, ((const uint16_t *)base)[first + i * step]);
     else
         for (i = 0; i < count; i++)
-            out[i] = gemmepi__decode(format, ((const uint8_t *)base)[first + i * step]);
+            out[i] = gpi__decode(format, ((const uint8_t *)base)[first + i * step]);
 }
 
-static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t count, const double *values) {
-    const gemmepi__float_format *format = gemmepi__format_of(dtype);
+static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, const double *values) {
+    const gpi__float_format *format = gpi__format_of(dtype);
     int64_t i;
     if (dtype == GEMMEPI_F32)
         for (i = 0; i < count; i++)
@@ -135,16 +135,16 @@ static void gemmepi__store_run(int dtype, void *base, int64_t first, int64_t cou
             ((double *)base)[first + i] = values[i];
     else if (dtype == GEMMEPI_I8)
         for (i = 0; i < count; i++)
-            ((int8_t *)base)[first + i] = gemmepi__encode_i8(values[i]);
+            ((int8_t *)base)[first + i] = gpi__encode_i8(values[i]);
     else if (dtype == GEMMEPI_I32)
         for (i = 0; i < count; i++)
-            ((int32_t *)base)[first + i] = gemmepi__wrap(values[i]);
+            ((int32_t *)base)[first + i] = gpi__wrap(values[i]);
     else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
         for (i = 0; i < count; i++)
-            ((uint16_t *)base)[first + i] = (uint16_t)gemmepi__encode(format, values[i]);
+            ((uint16_t *)base)[first + i] = (uint16_t)gpi__encode(format, values[i]);
     else
         for (i = 0; i < count; i++)
-            ((uint8_t *)base)[first + i] = (uint8_t)gemmepi__encode(format, values[i]);
+            ((uint8_t *)base)[first + i] = (uint8_t)gpi__encode(format, values[i]);
 }
 
 #endif

@@ -4,13 +4,13 @@
 
 #include "../base/platform.h"
 
-typedef struct gemmepi__dtype_row {
+typedef struct gpi__dtype_row {
     gemmepi_dtype dtype;
     const char *name; /* as in GEMMEPI_F32, and as kernels name it */
     size_t size;
-} gemmepi__dtype_row;
+} gpi__dtype_row;
 
-static const gemmepi__dtype_row gemmepi__dtypes[] = {
+static const gpi__dtype_row gpi__dtypes[] = {
     {GEMMEPI_DTYPE_DEFAULT, "DEFAULT", 0},
     {GEMMEPI_F32, "F32", 4},
     {GEMMEPI_F64, "F64", 8},
@@ -23,19 +23,19 @@ static const gemmepi__dtype_row gemmepi__dtypes[] = {
     {GEMMEPI_I64, "I64", 8},
 };
 
-static int gemmepi__is_fp8(int dtype) {
+static int gpi__is_fp8(int dtype) {
     return dtype == GEMMEPI_E4M3 || dtype == GEMMEPI_E5M2;
 }
 
 /* The types of so few bits that scales go with them. */
-static int gemmepi__takes_scale(int dtype) {
-    return gemmepi__is_fp8(dtype) || dtype == GEMMEPI_I8;
+static int gpi__is_scaled_dtype(int dtype) {
+    return gpi__is_fp8(dtype) || dtype == GEMMEPI_I8;
 }
 
 /* The smallest type that holds every value of both: F64 with F64 alone, I8 for two I8. */
-static int gemmepi__common_dtype(int a, int b) {
+static int gpi__common_dtype(int a, int b) {
     int takes_bf16 = a == GEMMEPI_BF16 || b == GEMMEPI_BF16, takes_f16 = a == GEMMEPI_F16 || b == GEMMEPI_F16;
-    if (a == b && !gemmepi__is_fp8(a))
+    if (a == b && !gpi__is_fp8(a))
         return a;
     if (a == GEMMEPI_F32 || b == GEMMEPI_F32 || (takes_bf16 && takes_f16))
         return GEMMEPI_F32;
@@ -43,17 +43,17 @@ static int gemmepi__common_dtype(int a, int b) {
 }
 
 /* The row of a known dtype, or that of DEFAULT. */
-static const gemmepi__dtype_row *gemmepi__dtype(gemmepi_dtype dtype) {
-    size_t i = (size_t)dtype < GEMMEPI__COUNT(gemmepi__dtypes) ? (size_t)dtype : 0;
-    return &gemmepi__dtypes[i];
+static const gpi__dtype_row *gpi__dtype(gemmepi_dtype dtype) {
+    size_t i = (size_t)dtype < GPI__COUNT(gpi__dtypes) ? (size_t)dtype : 0;
+    return &gpi__dtypes[i];
 }
 
-static int gemmepi__dtype_is_known(gemmepi_dtype dtype) {
-    return gemmepi__dtype(dtype)->size != 0;
+static int gpi__dtype_is_known(gemmepi_dtype dtype) {
+    return gpi__dtype(dtype)->size != 0;
 }
 
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype) {
-    return gemmepi__dtype(dtype)->size;
+    return gpi__dtype(dtype)->size;
 }
 
 #endif

@@ -6,128 +6,123 @@
 #include "rules.h"
 #include "tensor.h"
 
-static gemmepi_status gemmepi__check_presence_of_tensors(const gemmepi__operation_row *row, uint32_t given) {
-    uint32_t outputs = given & GEMMEPI__OUTPUTS, missing = row->needs & ~given, surplus;
+static gemmepi_status gpi__check_presence_of_tensors(const gpi__operation_row *row, uint32_t given) {
+    uint32_t outputs = given & GPI__OUTPUTS, missing = row->needs & ~given, surplus;
     int t;
-    if (row->operation == GEMMEPI_OP_GATED_BACKWARD && !(given & GEMMEPI__BIT_B))
-        missing |= GEMMEPI__BIT_DA & ~given;
-    if (row->operation == GEMMEPI_OP_LERP_BACKWARD && (given & GEMMEPI__BIT_DW))
-        missing |= (GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W) & ~given;
+    if (row->operation == GEMMEPI_OP_GATED_BACKWARD && !(given & GPI__BIT_B))
+        missing |= GPI__BIT_DA & ~given;
+    if (row->operation == GEMMEPI_OP_LERP_BACKWARD && (given & GPI__BIT_DW))
+        missing |= (GPI__BIT_A | GPI__BIT_B | GPI__BIT_W) & ~given;
     surplus = given & ~(row->needs | row->may);
-    if (row->operation == GEMMEPI_OP_GATED_BACKWARD && !(given & GEMMEPI__BIT_B))
-        surplus |= given & GEMMEPI__BIT_DB;
-    if (row->operation == GEMMEPI_OP_LERP_BACKWARD && !(given & GEMMEPI__BIT_DW))
-        surplus |= given & (GEMMEPI__BIT_A | GEMMEPI__BIT_B);
-    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+    if (row->operation == GEMMEPI_OP_GATED_BACKWARD && !(given & GPI__BIT_B))
+        surplus |= given & GPI__BIT_DB;
+    if (row->operation == GEMMEPI_OP_LERP_BACKWARD && !(given & GPI__BIT_DW))
+        surplus |= given & (GPI__BIT_A | GPI__BIT_B);
+    for (t = 0; t < GPI__TENSORS; t++) {
         if (missing >> t & 1)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; the operation %s needs it",
-                                 gemmepi__tensor_names[t], row->name);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; the operation %s needs it",
+                             gpi__tensor_names[t], row->name);
         if (surplus >> t & 1)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "%s is given, but the operation %s has no use for it%s",
-                                 gemmepi__tensor_names[t], row->name,
-                                 !(row->may >> t & 1)                          ? ""
-                                 : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
-                                                                               : " without dw");
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "%s is given, but the operation %s has no use for it%s", gpi__tensor_names[t],
+                             row->name,
+                             !(row->may >> t & 1)                          ? ""
+                             : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
+                                                                           : " without dw");
     }
     if (!outputs)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
-                             row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
+                         row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_flags(const gemmepi_elementwise_desc *desc,
-                                           const gemmepi__operation_row *row, int has_halves) {
-    gemmepi_status status = gemmepi__check_activation("activation", desc->activation);
+static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, const gpi__operation_row *row,
+                                       int has_halves) {
+    gemmepi_status status = gpi__check_activation("activation", desc->activation);
     if (!status)
-        status = gemmepi__check_flags_of(GEMMEPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
+        status = gpi__check_flags_of(GPI__OF_GATE, desc->activation, GEMMEPI_ACTIVATION_MASK);
     if (!status && !row->has_activation && desc->activation)
-        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                               "desc.activation is 0x%llx; the operation %s has none: leave it 0",
-                               (gemmepi__ull)desc->activation, row->name);
+        status = gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                           "desc.activation is 0x%llx; the operation %s has none: leave it 0",
+                           (gpi__ull)desc->activation, row->name);
     if (!status && !has_halves && desc->activation & GEMMEPI_GATE_FIRST)
-        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                               "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
+        status = gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                           "desc.activation has GATE_FIRST; it goes with gates whose b is NULL");
     if (!status)
-        status = gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
+        status = gpi__check_flags_of(GPI__OF_ELEMENTWISE, desc->flags, 0);
     if (status)
         return status;
     if (desc->flags & ~row->flags)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has %s; the operation %s has no use for it",
-                             gemmepi__flag(desc->flags & ~row->flags)->name, row->name);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; the operation %s has no use for it",
+                         gpi__flag(desc->flags & ~row->flags)->name, row->name);
     if (!has_halves && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
-                             row->has_halves ? "with b nothing is split: leave it 0"
-                                             : "the operation has none: leave it 0");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
+                         row->has_halves ? "with b nothing is split: leave it 0"
+                                         : "the operation has none: leave it 0");
     if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-                             (gemmepi__ull)desc->alignment);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+                         (gpi__ull)desc->alignment);
     if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
-                             GEMMEPI__UNINITIALISED);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, which is no gemmepi_scale_mode%s",
+                         (int)desc->scale_mode, GPI__UNINITIALISED);
     if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-                             row->flags & GEMMEPI_CAST_SCALE
-                                 ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX"
-                                 : "scales go with CAST alone");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
+                         row->flags & GEMMEPI_CAST_SCALE
+                             ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX"
+                             : "scales go with CAST alone");
     if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
     if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
-    return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
+    return gpi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
 }
 
 /* What y_transposed goes with. */
-static gemmepi_status gemmepi__check_transposed(const gemmepi__task *task,
-                                                const gemmepi_elementwise_desc *desc) {
-    int y = task->operands[GEMMEPI__OUT_Y].dtype, turned = task->operands[GEMMEPI__OUT_Y_TRANSPOSED].dtype;
-    if (!gemmepi__is_fp8(y))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
-                             gemmepi__dtype((gemmepi_dtype)y)->name);
+static gemmepi_status gpi__check_transposed(const gpi__task *task, const gemmepi_elementwise_desc *desc) {
+    int y = task->operands[GPI__OUT_Y].dtype, turned = task->operands[GPI__OUT_Y_TRANSPOSED].dtype;
+    if (!gpi__is_fp8(y))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
+                         gpi__dtype((gemmepi_dtype)y)->name);
     if (turned != y)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT, "y_transposed has the dtype %s, y has %s; they must be the same",
-            gemmepi__dtype((gemmepi_dtype)turned)->name, gemmepi__dtype((gemmepi_dtype)y)->name);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "y_transposed has the dtype %s, y has %s; they must be the same",
+                         gpi__dtype((gemmepi_dtype)turned)->name, gpi__dtype((gemmepi_dtype)y)->name);
     if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
-            "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
+                         "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
     if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
-                             "CAST_Y_SCALE: they are found, or one for all is given");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
+                         "CAST_Y_SCALE: they are found, or one for all is given");
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_scaled(const gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
-    int y = task->operands[GEMMEPI__OUT_Y].dtype;
-    if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gemmepi__is_fp8(y))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
-            gemmepi__dtype((gemmepi_dtype)y)->name);
-    if (gemmepi__task_has(task, GEMMEPI__OUT_Y_TRANSPOSED))
-        return gemmepi__check_transposed(task, desc);
+static gemmepi_status gpi__check_scaled(const gpi__task *task, const gemmepi_elementwise_desc *desc) {
+    int y = task->operands[GPI__OUT_Y].dtype;
+    if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gpi__is_fp8(y))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
+                         gpi__dtype((gemmepi_dtype)y)->name);
+    if (gpi__task_has(task, GPI__OUT_Y_TRANSPOSED))
+        return gpi__check_transposed(task, desc);
     if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
     return GEMMEPI_OK;
 }
 
-static gemmepi__layout gemmepi__layout_of(const gemmepi__task *task, const gemmepi__operand *operand) {
-    gemmepi__layout layout;
+static gpi__layout gpi__layout_of(const gpi__task *task, const gpi__operand *operand) {
+    gpi__layout layout;
     int d;
     memset(&layout, 0, sizeof layout);
     layout.rank = task->rank;
-    layout.size = (int64_t)gemmepi__dtype((gemmepi_dtype)operand->dtype)->size;
+    layout.size = (int64_t)gpi__dtype((gemmepi_dtype)operand->dtype)->size;
     for (d = 0; d < task->rank; d++) {
         int repeats = operand->stride[d] == 0 && task->shape[d] != 0;
         layout.shape[d] = (operand->summed >> d & 1) || repeats ? 1 : task->shape[d];
@@ -136,7 +131,7 @@ static gemmepi__layout gemmepi__layout_of(const gemmepi__task *task, const gemme
     return layout;
 }
 
-static int gemmepi__operand_is_empty(const gemmepi__task *task, const gemmepi__operand *operand) {
+static int gpi__operand_is_empty(const gpi__task *task, const gpi__operand *operand) {
     int d;
     for (d = 0; d < task->rank; d++)
         if (task->shape[d] == 0 && !(operand->summed >> d & 1))
@@ -145,47 +140,45 @@ static int gemmepi__operand_is_empty(const gemmepi__task *task, const gemmepi__o
 }
 
 /* No two elements of an output may be one. */
-static gemmepi_status gemmepi__check_written(gemmepi__task *task, int which) {
-    const gemmepi__operand *operand = &task->operands[which];
-    gemmepi__layout layout = gemmepi__layout_of(task, operand);
-    int d, repeats = GEMMEPI__APART;
-    if (gemmepi__operand_is_empty(task, operand))
+static gemmepi_status gpi__check_written(gpi__task *task, int which) {
+    const gpi__operand *operand = &task->operands[which];
+    gpi__layout layout = gpi__layout_of(task, operand);
+    int d, repeats = GPI__APART;
+    if (gpi__operand_is_empty(task, operand))
         return GEMMEPI_OK;
     task->is_empty = 0;
     for (d = 0; d < task->rank; d++)
         if (!(operand->summed >> d & 1) && task->shape[d] > 1 && operand->stride[d] == 0)
-            repeats = GEMMEPI__SHARED;
+            repeats = GPI__SHARED;
     if (!repeats && operand->pointer != which) /* two halves of one tensor */
-        repeats = gemmepi__layouts_share(&layout, &layout,
-                                         operand->offset - task->operands[operand->pointer].offset);
+        repeats =
+            gpi__layouts_share(&layout, &layout, operand->offset - task->operands[operand->pointer].offset);
     if (!repeats)
-        repeats = gemmepi__layout_repeats(&layout);
+        repeats = gpi__layout_repeats(&layout);
     if (repeats)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "%s is written, but its strides put several of its elements into the same place%s",
-            gemmepi__tensor_names[operand->pointer],
-            repeats == GEMMEPI__UNDECIDED
-                ? ", or so close that telling would take too long: write a dense tensor"
-                : "");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "%s is written, but its strides put several of its elements into the same place%s",
+                         gpi__tensor_names[operand->pointer],
+                         repeats == GPI__UNDECIDED
+                             ? ", or so close that telling would take too long: write a dense tensor"
+                             : "");
     return GEMMEPI_OK;
 }
 
 /* bias_grad: y runs along one axis of a, and is summed over the others. */
-static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi_elementwise_desc *desc) {
-    gemmepi__operand *y = &task->operands[GEMMEPI__OUT_Y];
-    int64_t stride[GEMMEPI__MAX_RANK];
+static gemmepi_status gpi__convert_bias_grad(gpi__task *task, const gemmepi_elementwise_desc *desc) {
+    gpi__operand *y = &task->operands[GPI__OUT_Y];
+    int64_t stride[GPI__MAX_RANK];
     int axis = 0, d;
     gemmepi_status status;
     if (desc->a->rank == 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to keep; its rank must be 1 to 8");
-    status = gemmepi__check_axis("axis", desc->axis, desc->a->rank, &axis);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to keep; its rank must be 1 to 8");
+    status = gpi__check_axis("axis", desc->axis, desc->a->rank, &axis);
     if (status)
         return status;
     if (desc->y->rank != 1 || desc->y->shape[0] != desc->a->shape[axis])
-        return gemmepi__refuse_shape(task, desc->y, GEMMEPI__OUT_Y,
-                                     "y has one axis, of the extent of the one kept");
-    gemmepi__take_strides(desc->y, stride);
+        return gpi__refuse_shape(task, desc->y, GPI__OUT_Y, "y has one axis, of the extent of the one kept");
+    gpi__convert_strides(desc->y, stride);
     y->is_sum = 1;
     for (d = 0; d < task->rank; d++)
         if (d == axis)
@@ -196,71 +189,71 @@ static gemmepi_status gemmepi__take_bias_grad(gemmepi__task *task, const gemmepi
 }
 
 /* What tells garbage from a desc, before a pointer of it is followed. */
-static gemmepi_status gemmepi__check_operation(const gemmepi_elementwise_desc *desc) {
+static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc) {
     const char *other;
     if (!desc)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
     other = desc->formula          ? "formula"
             : desc->operands       ? "operands"
             : desc->operand_count  ? "operand_count"
             : desc->formula_result ? "formula_result"
                                    : NULL;
     if (other && (desc->operation || !desc->formula))
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             desc->operation
                 ? "desc.%s is given beside desc.operation, which is %d; a formula takes its place: "
                   "leave one of them 0%s"
                 : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s",
-            other, (int)desc->operation, GEMMEPI__UNINITIALISED);
+            other, (int)desc->operation, GPI__UNINITIALISED);
 #ifdef GEMMEPI_NO_FORMULA
     if (desc->formula)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.formula is given, but formulas are left out of this build "
-                             "(GEMMEPI_NO_FORMULA)");
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.formula is given, but formulas are left out of this build "
+                         "(GEMMEPI_NO_FORMULA)");
 #else
     if (desc->formula)
         return GEMMEPI_OK;
 #endif
-    if ((int)desc->operation < 1 || (size_t)desc->operation > GEMMEPI__COUNT(gemmepi__operations))
-        return gemmepi__fail(
+    if ((int)desc->operation < 1 || (size_t)desc->operation > GPI__COUNT(gpi__operations))
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
-            (int)desc->operation, (int)GEMMEPI__COUNT(gemmepi__operations),
-            desc->operation ? GEMMEPI__UNINITIALISED : "");
+            (int)desc->operation, (int)GPI__COUNT(gpi__operations),
+            desc->operation ? GPI__UNINITIALISED : "");
     if (desc->has_parameter != 0 && desc->has_parameter != 1)
-        return gemmepi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
-    return gemmepi__check_flags_of(GEMMEPI__OF_ELEMENTWISE, desc->flags, 0);
+        return gpi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
+    return gpi__check_flags_of(GPI__OF_ELEMENTWISE, desc->flags, 0);
 }
 
 /* The desc's tensors in the order of a task's. */
-static void gemmepi__list_tensors(const gemmepi_elementwise_desc *desc,
-                                  const gemmepi_tensor *tensors[GEMMEPI__TENSORS]) {
-    tensors[GEMMEPI__IN_A] = desc->a;
-    tensors[GEMMEPI__IN_B] = desc->b;
-    tensors[GEMMEPI__IN_W] = desc->w;
-    tensors[GEMMEPI__IN_DY] = desc->dy;
-    tensors[GEMMEPI__OUT_Y] = desc->y;
-    tensors[GEMMEPI__OUT_DA] = desc->da;
-    tensors[GEMMEPI__OUT_DB] = desc->db;
-    tensors[GEMMEPI__OUT_DW] = desc->dw;
-    tensors[GEMMEPI__OUT_Y_TRANSPOSED] = desc->y_transposed;
+static void gpi__list_tensors(const gemmepi_elementwise_desc *desc,
+                              const gemmepi_tensor *tensors[GPI__TENSORS]) {
+    tensors[GPI__IN_A] = desc->a;
+    tensors[GPI__IN_B] = desc->b;
+    tensors[GPI__IN_W] = desc->w;
+    tensors[GPI__IN_DY] = desc->dy;
+    tensors[GPI__OUT_Y] = desc->y;
+    tensors[GPI__OUT_DA] = desc->da;
+    tensors[GPI__OUT_DB] = desc->db;
+    tensors[GPI__OUT_DW] = desc->dw;
+    tensors[GPI__OUT_Y_TRANSPOSED] = desc->y_transposed;
 }
 
 /* What the desc says of the operation, once it is checked; the shape is that of the result. */
-static void gemmepi__fill_task(const gemmepi_elementwise_desc *desc, size_t alignment, gemmepi__task *task) {
+static void gpi__fill_task(const gemmepi_elementwise_desc *desc, size_t alignment, gpi__task *task) {
     const gemmepi_tensor *shaped = desc->operation == GEMMEPI_OP_BIAS_GRAD ? desc->a
                                    : desc->y                               ? desc->y
                                                                            : desc->dy;
     int axis;
     task->tag = -1;
     task->operation = (int32_t)desc->operation;
-    task->activation = (int32_t)gemmepi__activation(desc->activation);
+    task->activation = (int32_t)gpi__activation(desc->activation);
     task->parameter =
-        desc->has_parameter ? desc->activation_parameter : gemmepi__default_parameter(desc->activation);
+        desc->has_parameter ? desc->activation_parameter : gpi__default_parameter(desc->activation);
     task->flags = desc->flags;
     task->scale_mode = (int32_t)desc->scale_mode;
-    if (!task->scale_mode && (desc->flags & GEMMEPI__CAST_FLAGS || desc->y_transposed))
+    if (!task->scale_mode && (desc->flags & GPI__CAST_FLAGS || desc->y_transposed))
         task->scale_mode = GEMMEPI_SCALE_TENSOR;
     task->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     task->used = task->given;
@@ -271,88 +264,88 @@ static void gemmepi__fill_task(const gemmepi_elementwise_desc *desc, size_t alig
 }
 
 /* The axis along which a, and da, have the result's columns twice. */
-static gemmepi_status gemmepi__take_halved_axis(const gemmepi__task *task,
-                                                const gemmepi_elementwise_desc *desc, int *axis) {
+static gemmepi_status gpi__convert_halved_axis(const gpi__task *task, const gemmepi_elementwise_desc *desc,
+                                               int *axis) {
     gemmepi_status status;
     if (desc->a->rank != task->rank)
-        return gemmepi__refuse_shape(task, desc->a, GEMMEPI__IN_A, "a, which is split, has as many axes");
+        return gpi__refuse_shape(task, desc->a, GPI__IN_A, "a, which is split, has as many axes");
     if (task->rank == 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
-    status = gemmepi__check_axis("split_dim (axis)", desc->axis, task->rank, axis);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
+    status = gpi__check_axis("split_dim (axis)", desc->axis, task->rank, axis);
     if (!status && desc->a->shape[*axis] % 2)
-        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                               "axis %d of a, which is split, has the extent %lld; it must be even", *axis,
-                               (long long)desc->a->shape[*axis]);
+        status = gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                           "axis %d of a, which is split, has the extent %lld; it must be even", *axis,
+                           (long long)desc->a->shape[*axis]);
     if (!status && desc->da && desc->da->rank != task->rank)
-        status = gemmepi__refuse_shape(task, desc->da, GEMMEPI__OUT_DA, "da has as many axes as a");
+        status = gpi__refuse_shape(task, desc->da, GPI__OUT_DA, "da has as many axes as a");
     return status;
 }
 
 /* halved: the axis along which a and da are, or -1. */
-static gemmepi_status gemmepi__take_operand(gemmepi__task *task, const gemmepi_elementwise_desc *desc,
-                                            const gemmepi_tensor *tensor, int t, int halved) {
-    gemmepi__operand *operand = &task->operands[t];
-    operand->dtype = gemmepi__type_of_tensor(tensor);
+static gemmepi_status gpi__convert_operand(gpi__task *task, const gemmepi_elementwise_desc *desc,
+                                           const gemmepi_tensor *tensor, int t, int halved) {
+    gpi__operand *operand = &task->operands[t];
+    operand->dtype = gpi__type_of_tensor(tensor);
     operand->pointer = t;
     operand->offset = (int64_t)tensor->offset;
-    if (task->operation == GEMMEPI_OP_BIAS_GRAD && t == GEMMEPI__OUT_Y)
-        return gemmepi__take_bias_grad(task, desc);
-    if (t == GEMMEPI__OUT_Y_TRANSPOSED)
-        return gemmepi__take_transposed(task, tensor);
-    return gemmepi__broadcast(task, tensor, t, t == GEMMEPI__IN_A || t == GEMMEPI__OUT_DA ? halved : -1);
+    if (task->operation == GEMMEPI_OP_BIAS_GRAD && t == GPI__OUT_Y)
+        return gpi__convert_bias_grad(task, desc);
+    if (t == GPI__OUT_Y_TRANSPOSED)
+        return gpi__convert_transposed(task, tensor);
+    return gpi__broadcast(task, tensor, t, t == GPI__IN_A || t == GPI__OUT_DA ? halved : -1);
 }
 
 /* desc -> task, or the sentence that says what is wrong with it. alignment is the pointers'. */
-static gemmepi_status gemmepi__take_task(const gemmepi_elementwise_desc *desc, size_t alignment,
-                                         gemmepi__task *task) {
-    const gemmepi_tensor *tensors[GEMMEPI__TENSORS];
-    const gemmepi__operation_row *row;
+static gemmepi_status gpi__convert_task(const gemmepi_elementwise_desc *desc, size_t alignment,
+                                        gpi__task *task) {
+    const gemmepi_tensor *tensors[GPI__TENSORS];
+    const gpi__operation_row *row;
     int has_halves, halved = -1, t;
     gemmepi_status status;
     memset(task, 0, sizeof *task);
-    status = gemmepi__check_operation(desc);
+    status = gpi__check_operation(desc);
     if (status)
         return status;
-    row = gemmepi__operation((int)desc->operation);
-    gemmepi__list_tensors(desc, tensors);
-    for (t = 0; t < GEMMEPI__TENSORS; t++)
+    row = gpi__operation((int)desc->operation);
+    gpi__list_tensors(desc, tensors);
+    for (t = 0; t < GPI__TENSORS; t++)
         if (tensors[t])
-            task->given |= GEMMEPI__BIT(t);
+            task->given |= GPI__BIT(t);
     has_halves = row->has_halves && !desc->b;
-    status = gemmepi__check_presence_of_tensors(row, task->given);
+    status = gpi__check_presence_of_tensors(row, task->given);
     if (!status)
-        status = gemmepi__check_flags(desc, row, has_halves);
-    for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+        status = gpi__check_flags(desc, row, has_halves);
+    for (t = 0; t < GPI__TENSORS && !status; t++)
         if (tensors[t])
-            status = gemmepi__check_tensor(tensors[t], gemmepi__tensor_names[t]);
+            status = gpi__check_tensor(tensors[t], gpi__tensor_names[t]);
     if (status)
         return status;
-    gemmepi__fill_task(desc, alignment, task);
+    gpi__fill_task(desc, alignment, task);
     if (has_halves)
-        status = gemmepi__take_halved_axis(task, desc, &halved);
-    for (t = 0; t < GEMMEPI__TENSORS && !status; t++)
+        status = gpi__convert_halved_axis(task, desc, &halved);
+    for (t = 0; t < GPI__TENSORS && !status; t++)
         if (tensors[t])
-            status = gemmepi__take_operand(task, desc, tensors[t], t, halved);
+            status = gpi__convert_operand(task, desc, tensors[t], t, halved);
     if (!status)
-        status = gemmepi__check_dtypes(task);
+        status = gpi__check_dtypes(task);
     if (!status && row->operation == GEMMEPI_OP_CAST)
-        status = gemmepi__check_scaled(task, desc);
+        status = gpi__check_scaled(task, desc);
     if (status)
         return status;
     if (has_halves) {
         int gate_first = (desc->activation & GEMMEPI_GATE_FIRST) != 0;
-        gemmepi__halve(task, GEMMEPI__IN_A, halved, gate_first);
+        gpi__halve(task, GPI__IN_A, halved, gate_first);
         if (desc->da)
-            gemmepi__halve(task, GEMMEPI__OUT_DA, halved, gate_first);
+            gpi__halve(task, GPI__OUT_DA, halved, gate_first);
     }
-    for (t = GEMMEPI__OUT_Y; t < GEMMEPI__TENSORS && !status; t++)
-        if (gemmepi__task_has(task, t))
-            status = gemmepi__check_written(task, t);
+    for (t = GPI__OUT_Y; t < GPI__TENSORS && !status; t++)
+        if (gpi__task_has(task, t))
+            status = gpi__check_written(task, t);
     task->accumulator = GEMMEPI_F32;
-    for (t = 0; t < GEMMEPI__TENSORS; t++)
+    for (t = 0; t < GPI__TENSORS; t++)
         if (task->operands[t].dtype == GEMMEPI_F64)
             task->accumulator = GEMMEPI_F64;
-    return status ? status : gemmepi__check_range_of_parameter(desc->activation_parameter, task->accumulator);
+    return status ? status : gpi__check_range_of_parameter(desc->activation_parameter, task->accumulator);
 }
 
 #endif

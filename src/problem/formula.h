@@ -7,31 +7,31 @@
 
 /* What a problem points to. Immutable once made, but for what the context that keeps it counts. It is of two blocks of memory: this, and
    the formula's. */
-typedef struct gemmepi__kept_formula {
-    gemmepi__placed_formula placed;
-    gemmepi__view views[GEMMEPI__FORMULA_OPERANDS]; /* of all but NUMBERs, row-major, a vector as one line */
-    uint8_t is_halved[GEMMEPI__FORMULA_OPERANDS]; /* inputs that are read through left, right, even or odd */
-    gemmepi__formula *owned;                      /* placed.formula, to be freed */
-    struct gemmepi__kept_formula *next;           /* of those that the context keeps */
+typedef struct gpi__kept_formula {
+    gpi__placed_formula placed;
+    gpi__view views[GPI__FORMULA_OPERANDS];   /* of all but NUMBERs, row-major, a vector as one line */
+    uint8_t is_halved[GPI__FORMULA_OPERANDS]; /* inputs that are read through left, right, even or odd */
+    gpi__formula *owned;                      /* placed.formula, to be freed */
+    struct gpi__kept_formula *next;           /* of those that the context keeps */
     uint64_t hash;
     long references;
-} gemmepi__kept_formula;
+} gpi__kept_formula;
 
-static void gemmepi__delete_formula(const gemmepi_allocator *allocator, gemmepi__kept_formula *kept) {
+static void gpi__delete_formula(const gemmepi_allocator *allocator, gpi__kept_formula *kept) {
     if (!kept)
         return;
-    gemmepi__delete(allocator, kept->owned);
-    gemmepi__delete(allocator, kept);
+    gpi__delete(allocator, kept->owned);
+    gpi__delete(allocator, kept);
 }
 
 /* Which inputs are read through left, right, even or odd. */
-static void gemmepi__note_halves(const gemmepi__formula *formula, uint8_t *is_halved) {
-    uint8_t below[GEMMEPI__GRAPH_NODES] = {0};
+static void gpi__note_halves(const gpi__formula *formula, uint8_t *is_halved) {
+    uint8_t below[GPI__GRAPH_NODES] = {0};
     int i, a;
     for (i = formula->node_count - 1; i >= 0; i--) {
-        const gemmepi__node *node = &formula->nodes[i];
-        int halves = below[i] || node->op == GEMMEPI__OP_FIRST || node->op == GEMMEPI__OP_SECOND;
-        if (below[i] && node->op == GEMMEPI__OP_OPERAND)
+        const gpi__node *node = &formula->nodes[i];
+        int halves = below[i] || node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND;
+        if (below[i] && node->op == GPI__OP_OPERAND)
             is_halved[node->place] = 1;
         for (a = 0; a < 3 && halves; a++)
             if (node->args[a] >= 0)
@@ -40,12 +40,11 @@ static void gemmepi__note_halves(const gemmepi__formula *formula, uint8_t *is_ha
 }
 
 /* The formula of desc in memory of the allocator, for a product whose accumulator and D have these types, or the sentence. */
-static gemmepi_status gemmepi__make_formula(const gemmepi_allocator *allocator,
-                                            const gemmepi_matmul_desc *desc, int accumulator, gemmepi_dtype d,
-                                            gemmepi__kept_formula **result) {
-    gemmepi__kept_formula *kept;
-    gemmepi__formula *formula;
-    gemmepi__formula_desc from;
+static gemmepi_status gpi__make_formula(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
+                                        int accumulator, gemmepi_dtype d, gpi__kept_formula **result) {
+    gpi__kept_formula *kept;
+    gpi__formula *formula;
+    gpi__formula_desc from;
     gemmepi_status status;
     memset(&from, 0, sizeof from);
     from.text = desc->formula;
@@ -56,54 +55,54 @@ static gemmepi_status gemmepi__make_formula(const gemmepi_allocator *allocator,
     from.exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
     from.accumulator = (gemmepi_dtype)accumulator;
     from.d = d;
-    status = gemmepi__parse_formula(allocator, &from, &formula);
+    status = gpi__parse_formula(allocator, &from, &formula);
     if (status)
         return status;
-    kept = (gemmepi__kept_formula *)gemmepi__new(allocator, sizeof *kept);
+    kept = (gpi__kept_formula *)gpi__new(allocator, sizeof *kept);
     if (!kept) {
-        gemmepi__delete(allocator, formula);
+        gpi__delete(allocator, formula);
         return GEMMEPI_OUT_OF_MEMORY;
     }
     kept->placed.formula = kept->owned = formula;
-    gemmepi__note_halves(formula, kept->is_halved);
+    gpi__note_halves(formula, kept->is_halved);
     *result = kept;
     return GEMMEPI_OK;
 }
 
 /* How many columns something of that width has. */
-static int64_t gemmepi__columns_of_width(int64_t n, int width) {
+static int64_t gpi__columns_of_width(int64_t n, int width) {
     return width == GEMMEPI_WIDTH_HALF ? n / 2 : width == GEMMEPI_WIDTH_DOUBLE ? 2 * n : n;
 }
 
 /* D's columns, where the product has n. */
-static int64_t gemmepi__d_columns(const gemmepi__kept_formula *kept, int64_t n) {
-    return gemmepi__columns_of_width(n, kept->placed.formula->operands[GEMMEPI__RESULT].width);
+static int64_t gpi__d_columns(const gpi__kept_formula *kept, int64_t n) {
+    return gpi__columns_of_width(n, kept->placed.formula->operands[GPI__RESULT].width);
 }
 
 /* Whether D is stored. */
-static int gemmepi__stores_d(const gemmepi__kept_formula *kept) {
-    return kept->placed.formula->operands[GEMMEPI__RESULT].used;
+static int gpi__stores_d(const gpi__kept_formula *kept) {
+    return kept->placed.formula->operands[GPI__RESULT].used;
 }
 
-static int64_t gemmepi__least_of(int64_t extent, int64_t period) {
+static int64_t gpi__least_of(int64_t extent, int64_t period) {
     return period && period < extent ? period : extent;
 }
 
 /* The extents of an operand, of which periods leave what one table has. */
-static void gemmepi__lay_out_operand(gemmepi__kept_formula *kept, int i, int64_t given_ld) {
-    const gemmepi__placed_formula *placed = &kept->placed;
-    const gemmepi__formula_operand *operand = &placed->formula->operands[i];
-    const gemmepi__placed_operand *place = &placed->operands[i];
-    gemmepi__view *view = &kept->views[i];
-    int64_t columns = gemmepi__columns_of_width(placed->columns, operand->width);
+static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_ld) {
+    const gpi__placed_formula *placed = &kept->placed;
+    const gpi__formula_operand *operand = &placed->formula->operands[i];
+    const gpi__placed_operand *place = &placed->operands[i];
+    gpi__view *view = &kept->views[i];
+    int64_t columns = gpi__columns_of_width(placed->columns, operand->width);
     view->dtype = operand->dtype;
-    view->bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)operand->dtype)->size);
+    view->bits = (int32_t)(8 * gpi__dtype((gemmepi_dtype)operand->dtype)->size);
     view->alignment = view->bits / 8;
     view->written = operand->output;
-    view->lines = operand->kind == GEMMEPI_FULL ? gemmepi__least_of(placed->rows, place->row_period) : 1;
-    view->length = operand->kind == GEMMEPI_PER_ROW  ? gemmepi__least_of(placed->rows, place->row_period)
+    view->lines = operand->kind == GEMMEPI_FULL ? gpi__least_of(placed->rows, place->row_period) : 1;
+    view->length = operand->kind == GEMMEPI_PER_ROW  ? gpi__least_of(placed->rows, place->row_period)
                    : operand->kind == GEMMEPI_SCALAR ? 1
-                                                     : gemmepi__least_of(columns, place->column_period);
+                                                     : gpi__least_of(columns, place->column_period);
     view->ld = given_ld                                                ? given_ld
                : place->column_period && operand->kind == GEMMEPI_FULL ? place->column_period
                                                                        : 0;
@@ -111,25 +110,24 @@ static void gemmepi__lay_out_operand(gemmepi__kept_formula *kept, int i, int64_t
 }
 
 /* An output covers the batch with one item where it is along D's lines or one number; a place among rows would not say of which item. */
-static int gemmepi__may_cover_batch(const gemmepi__formula_operand *operand) {
+static int gpi__may_cover_batch(const gpi__formula_operand *operand) {
     return (operand->kind == GEMMEPI_PER_COLUMN || operand->kind == GEMMEPI_SCALAR) &&
-           gemmepi__reductions[operand->reduction].op != GEMMEPI__REDUCE_ARGMAX;
+           gpi__reductions[operand->reduction].op != GPI__REDUCE_ARGMAX;
 }
 
-static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept,
-                                                     const gemmepi_operand *given, int i) {
-    const gemmepi__formula *formula = kept->placed.formula;
-    const gemmepi__formula_operand *operand = &formula->operands[i];
-    gemmepi__placed_operand *place = &kept->placed.operands[i];
-    gemmepi__view *view = &kept->views[i];
+static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const gemmepi_operand *given,
+                                                 int i) {
+    const gpi__formula *formula = kept->placed.formula;
+    const gpi__formula_operand *operand = &formula->operands[i];
+    gpi__placed_operand *place = &kept->placed.operands[i];
+    gpi__view *view = &kept->views[i];
     char name[32];
     gemmepi_status status;
     if (given->tensor)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
-            "leave it NULL, and say how the operand lies by ld and batch_stride",
-            i, given->name);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
+                         "leave it NULL, and say how the operand lies by ld and batch_stride",
+                         i, given->name);
     if (operand->kind == GEMMEPI_NUMBER)
         return GEMMEPI_OK;
     place->row_period = formula->exchanged ? given->column_period : given->row_period;
@@ -137,39 +135,39 @@ static gemmepi_status gemmepi__place_formula_operand(gemmepi__kept_formula *kept
     place->batch_stride = given->batch_stride;
     place->scale = given->scale.mode != GEMMEPI_SCALE_NONE;
     place->amax = given->amax;
-    gemmepi__lay_out_operand(kept, i, given->ld);
+    gpi__lay_out_operand(kept, i, given->ld);
     snprintf(name, sizeof name, "operands[%d]", i);
-    status = gemmepi__check_view(view, name, kept->placed.items);
-    if (!status && operand->output && (view->batch_stride || !gemmepi__may_cover_batch(operand)))
-        status = gemmepi__check_output(view, name, kept->placed.items);
+    status = gpi__check_view(view, name, kept->placed.items);
+    if (!status && operand->output && (view->batch_stride || !gpi__may_cover_batch(operand)))
+        status = gpi__check_output(view, name, kept->placed.items);
     if (status)
-        return gemmepi__fail(status, "%s (the formula calls it %s)", gemmepi__error_text, given->name);
+        return gpi__fail(status, "%s (the formula calls it %s)", gpi__error_text, given->name);
     place->ld = view->ld;
     place->batch_stride = view->batch_stride;
     return GEMMEPI_OK;
 }
 
 /* Extents of the row-major problem; d is D's view. */
-static gemmepi_status gemmepi__place_formula(gemmepi__kept_formula *kept, const gemmepi_matmul_desc *desc,
-                                             const int64_t extents[4], const gemmepi__view *d) {
+static gemmepi_status gpi__place_formula(gpi__kept_formula *kept, const gemmepi_matmul_desc *desc,
+                                         const int64_t extents[4], const gpi__view *d) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
     kept->placed.rows = extents[0];
     kept->placed.columns = extents[1];
     kept->placed.depth = extents[2];
     kept->placed.items = extents[3];
-    kept->placed.operands[GEMMEPI__RESULT].ld = d->ld;
-    kept->placed.operands[GEMMEPI__RESULT].batch_stride = d->batch_stride;
-    kept->placed.operands[GEMMEPI__RESULT].scale = d->scale != 0;
-    kept->placed.operands[GEMMEPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
+    kept->placed.operands[GPI__RESULT].ld = d->ld;
+    kept->placed.operands[GPI__RESULT].batch_stride = d->batch_stride;
+    kept->placed.operands[GPI__RESULT].scale = d->scale != 0;
+    kept->placed.operands[GPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
     for (i = 0; i < kept->placed.formula->operand_count && !status; i++)
-        status = gemmepi__place_formula_operand(kept, &desc->operands[i], i);
+        status = gpi__place_formula_operand(kept, &desc->operands[i], i);
     return status;
 }
 
 /* Whether an output has an element though D may have none: a reduction over nothing. */
-static int gemmepi__reduces_nothing(const gemmepi__kept_formula *kept) {
-    const gemmepi__formula *formula = kept->placed.formula;
+static int gpi__reduces_nothing(const gpi__kept_formula *kept) {
+    const gpi__formula *formula = kept->placed.formula;
     int i;
     for (i = 0; i < formula->operand_count; i++)
         if (formula->operands[i].output && kept->views[i].bytes)
@@ -180,23 +178,23 @@ static int gemmepi__reduces_nothing(const gemmepi__kept_formula *kept) {
 /* >>keeping: equal formulas of a context are one */
 
 /* Bytes of nodes and names. */
-static size_t gemmepi__rest_of_formula(const gemmepi__formula *formula) {
+static size_t gpi__rest_of_formula(const gpi__formula *formula) {
     return formula->size - (size_t)((const char *)formula->nodes - (const char *)formula);
 }
 
-static uint64_t gemmepi__hash_formula(const gemmepi__kept_formula *kept) {
-    const gemmepi__formula *formula = kept->placed.formula;
-    size_t head = offsetof(gemmepi__placed_formula, rows), fields = offsetof(gemmepi__formula, nodes);
-    uint64_t hash = gemmepi__hash((const char *)&kept->placed + head, sizeof kept->placed - head);
-    hash = gemmepi__hash_word(hash, gemmepi__hash(formula, fields));
-    return gemmepi__hash_word(hash, gemmepi__hash(formula->nodes, gemmepi__rest_of_formula(formula)));
+static uint64_t gpi__hash_formula(const gpi__kept_formula *kept) {
+    const gpi__formula *formula = kept->placed.formula;
+    size_t head = offsetof(gpi__placed_formula, rows), fields = offsetof(gpi__formula, nodes);
+    uint64_t hash = gpi__hash((const char *)&kept->placed + head, sizeof kept->placed - head);
+    hash = gpi__hash_word(hash, gpi__hash(formula, fields));
+    return gpi__hash_word(hash, gpi__hash(formula->nodes, gpi__rest_of_formula(formula)));
 }
 
-static int gemmepi__same_formula(const gemmepi__kept_formula *x, const gemmepi__kept_formula *y) {
-    const gemmepi__formula *f = x->placed.formula, *g = y->placed.formula;
-    size_t head = offsetof(gemmepi__placed_formula, rows), fields = offsetof(gemmepi__formula, nodes);
+static int gpi__same_formula(const gpi__kept_formula *x, const gpi__kept_formula *y) {
+    const gpi__formula *f = x->placed.formula, *g = y->placed.formula;
+    size_t head = offsetof(gpi__placed_formula, rows), fields = offsetof(gpi__formula, nodes);
     return x->hash == y->hash && f->size == g->size && memcmp(f, g, fields) == 0 &&
-           memcmp(f->nodes, g->nodes, gemmepi__rest_of_formula(f)) == 0 &&
+           memcmp(f->nodes, g->nodes, gpi__rest_of_formula(f)) == 0 &&
            memcmp((const char *)&x->placed + head, (const char *)&y->placed + head,
                   sizeof x->placed - head) == 0;
 }

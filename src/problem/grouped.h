@@ -11,60 +11,59 @@
 /* >>sentences in the caller's words */
 
 /* What a grouped desc or its args have themselves: all else is in product. */
-static int gemmepi__is_own_of_groups(const char *field) {
+static int gpi__is_own_of_groups(const char *field) {
     static const char *const own[] = {"product",  "groups",  "grouping", "gather_a", "gather_b", "scatter_d",
                                       "weighted", "weights", "ends",     "index_a",  "index_b",  "index_d"};
     size_t i, length;
-    for (i = 0; i < GEMMEPI__COUNT(own); i++) {
+    for (i = 0; i < GPI__COUNT(own); i++) {
         length = strlen(own[i]);
-        if (strncmp(field, own[i], length) == 0 && !gemmepi__is_word(field[length]))
+        if (strncmp(field, own[i], length) == 0 && !gpi__is_word(field[length]))
             return 1;
     }
     return 0;
 }
 
 /* The checks of a product say desc.n for what a grouped desc has as desc.product.n. */
-static gemmepi_status gemmepi__in_groups_words(gemmepi_status status) {
-    char renamed[GEMMEPI__ERROR_TEXT_SIZE];
-    gemmepi__text text = gemmepi__text_in(renamed, sizeof renamed);
-    const char *at = gemmepi__error_text;
+static gemmepi_status gpi__in_groups_words(gemmepi_status status) {
+    char renamed[GPI__ERROR_TEXT_SIZE];
+    gpi__text text = gpi__text_in(renamed, sizeof renamed);
+    const char *at = gpi__error_text;
     if (!status)
         return status;
     while (*at) {
         int is_field = strncmp(at, "desc.", 5) == 0 || strncmp(at, "args.", 5) == 0;
-        int is_products = is_field && !gemmepi__is_own_of_groups(at + 5);
-        gemmepi__append(&text, "%.*s%s", is_field ? 5 : 1, at, is_products ? "product." : "");
+        int is_products = is_field && !gpi__is_own_of_groups(at + 5);
+        gpi__append(&text, "%.*s%s", is_field ? 5 : 1, at, is_products ? "product." : "");
         at += is_field ? 5 : 1;
     }
-    return gemmepi__fail(status, "%s", renamed);
+    return gpi__fail(status, "%s", renamed);
 }
 
 /* >>desc to problem */
 
-static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) {
+static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
     const gemmepi_matmul_desc *product = &desc->product;
     int rows_are_vectors = product->d.scale.mode == GEMMEPI_SCALE_OUTER &&
-                           gemmepi__result_columns(product->epilogue, product->n) <= 128;
-    if (desc->groups < 1 || desc->groups > GEMMEPI__MOST_GROUPS)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s",
-                             desc->groups, GEMMEPI__MOST_GROUPS, desc->groups ? GEMMEPI__UNINITIALISED : "");
+                           gpi__result_columns(product->epilogue, product->n) <= 128;
+    if (desc->groups < 1 || desc->groups > GPI__MOST_GROUPS)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s", desc->groups,
+                         GPI__MOST_GROUPS, desc->groups ? GPI__UNINITIALISED : "");
     if ((unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
-            (int)desc->grouping, GEMMEPI__UNINITIALISED);
+            (int)desc->grouping, GPI__UNINITIALISED);
     if (product->batch != 0 && product->batch != 1)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many",
-            (long long)product->batch);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many",
+                         (long long)product->batch);
     if (product->order != GEMMEPI_ROW_MAJOR)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
-                             "column by column is a row-major one that is transposed",
-                             (int)product->order);
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
+                         "column by column is a row-major one that is transposed",
+                         (int)product->order);
     if (product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->scatter_d || desc->weighted))
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_UNSUPPORTED,
             "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS whose rows of D are "
             "neither scattered nor weighted",
@@ -73,174 +72,165 @@ static gemmepi_status gemmepi__check_grouping(const gemmepi_grouped_desc *desc) 
                                                   : "weighted");
     if (product->epilogue & GEMMEPI_BGRAD ||
         (desc->grouping == GEMMEPI_GROUPS_OF_ROWS && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)))
-        return gemmepi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
-            "BGRAD_A and BGRAD_B, for each group its own");
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
+                         "BGRAD_A and BGRAD_B, for each group its own");
     if ((product->epilogue & GEMMEPI_BGRAD_A && !product->a.transposed) ||
         (product->epilogue & GEMMEPI_BGRAD_B && product->b.transposed))
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups "
-                             "those are summed that are stored [k, %s]",
-                             product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
-                             product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b",
-                             product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups "
+                         "those are summed that are stored [k, %s]",
+                         product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
+                         product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b",
+                         product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
     if (product->flags & GEMMEPI_BATCH_INVARIANT)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
     if (product->flags & GEMMEPI_FIND_SCALE_D &&
         (desc->grouping == GEMMEPI_GROUPS_OF_K ||
          (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)))
-        return gemmepi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
-            "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
-            "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
-            (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
+                         "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
+                         "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
+                         (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
     if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
-        return gemmepi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
-            "grouped products are found behind an epilogue alone");
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
+                         "grouped products are found behind an epilogue alone");
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_positions(const char *name, int64_t size) {
+static gemmepi_status gpi__check_positions(const char *name, int64_t size) {
     if (size >= 0 && size < ((int64_t)1 << 30))
         return GEMMEPI_OK;
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
-                         (long long)size, GEMMEPI__UNINITIALISED);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                     "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
+                     (long long)size, GPI__UNINITIALISED);
 }
 
 #ifndef GEMMEPI_NO_FORMULA
 /* A formula's outputs: D alone. */
-static gemmepi_status gemmepi__check_outputs_of_groups(const gemmepi_matmul_desc *product) {
+static gemmepi_status gpi__check_outputs_of_groups(const gemmepi_matmul_desc *product) {
     int count = product->formula && product->operands ? product->operand_count : 0, i;
-    for (i = 0; i < count && count <= GEMMEPI__FORMULA_OPERANDS; i++)
+    for (i = 0; i < count && count <= GPI__FORMULA_OPERANDS; i++)
         if (product->operands[i].output)
-            return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                                 "desc.product.operands[%d] is an output; the formula of a grouped product "
-                                 "writes D alone",
-                                 i);
+            return gpi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.product.operands[%d] is an output; the formula of a grouped product "
+                             "writes D alone",
+                             i);
     return GEMMEPI_OK;
 }
 #endif
 
 /* What gathers and scatters ask of the rest. */
-static gemmepi_status gemmepi__check_indices(const gemmepi_grouped_desc *desc) {
+static gemmepi_status gpi__check_indices(const gemmepi_grouped_desc *desc) {
     int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
-    gemmepi_status status = gemmepi__check_positions("gather_a", desc->gather_a);
+    gemmepi_status status = gpi__check_positions("gather_a", desc->gather_a);
     if (!status)
-        status = gemmepi__check_positions("gather_b", desc->gather_b);
+        status = gpi__check_positions("gather_b", desc->gather_b);
     if (!status)
-        status = gemmepi__check_positions("scatter_d", desc->scatter_d);
+        status = gpi__check_positions("scatter_d", desc->scatter_d);
     if (!status)
-        status = of_k ? gemmepi__check_positions("product.k", desc->product.k)
-                      : gemmepi__check_positions("product.m", desc->product.m);
+        status = of_k ? gpi__check_positions("product.k", desc->product.k)
+                      : gpi__check_positions("product.m", desc->product.m);
     if (status)
         return status;
     if (desc->weighted != 0 && desc->weighted != 1)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is %d; accepted are 0 and 1%s",
-                             desc->weighted, GEMMEPI__UNINITIALISED);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is %d; accepted are 0 and 1%s",
+                         desc->weighted, GPI__UNINITIALISED);
     if (of_k && (desc->scatter_d || desc->weighted))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s is not 0 with GROUPS_OF_K; rows of D are scattered and weighted with "
-                             "GROUPS_OF_ROWS",
-                             desc->scatter_d ? "scatter_d" : "weighted");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s is not 0 with GROUPS_OF_K; rows of D are scattered and weighted with "
+                         "GROUPS_OF_ROWS",
+                         desc->scatter_d ? "scatter_d" : "weighted");
     if (!of_k && desc->gather_b)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
-                             (long long)desc->gather_b);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
+                         (long long)desc->gather_b);
     if (desc->gather_a && desc->product.a.transposed != of_k)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.product.a.transposed is %d with gather_a, which takes rows as a is stored; "
-            "accepted is %d with GROUPS_OF_%s",
-            desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.product.a.transposed is %d with gather_a, which takes rows as a is stored; "
+                         "accepted is %d with GROUPS_OF_%s",
+                         desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
     if (desc->gather_b && desc->product.b.transposed)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.product.b.transposed is %d with gather_b, which takes rows as b is stored; "
-            "accepted is 0",
-            desc->product.b.transposed);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.product.b.transposed is %d with gather_b, which takes rows as b is stored; "
+                         "accepted is 0",
+                         desc->product.b.transposed);
     return GEMMEPI_OK;
 }
 
 /* Scales that change along k would be those of several groups. */
-static gemmepi_status gemmepi__check_scales_of_groups(const gemmepi_grouped_desc *desc) {
+static gemmepi_status gpi__check_scales_of_groups(const gemmepi_grouped_desc *desc) {
     const gemmepi_scale *scales[2];
     int i;
     scales[0] = &desc->product.a.scale, scales[1] = &desc->product.b.scale;
     for (i = 0; i < 2 && desc->grouping == GEMMEPI_GROUPS_OF_K; i++)
         if (scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 || scales[i]->mode == GEMMEPI_SCALE_BLOCK_128)
-            return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                                 "desc.product.%s.scale.mode is %d with GROUPS_OF_K; groups do not end where "
-                                 "128 steps of k do: accepted are NONE, TENSOR and OUTER",
-                                 i ? "b" : "a", (int)scales[i]->mode);
+            return gpi__fail(GEMMEPI_UNSUPPORTED,
+                             "desc.product.%s.scale.mode is %d with GROUPS_OF_K; groups do not end where "
+                             "128 steps of k do: accepted are NONE, TENSOR and OUTER",
+                             i ? "b" : "a", (int)scales[i]->mode);
     return GEMMEPI_OK;
 }
 
 /* The matrices that a group has of its own, bit by operand. */
-static uint32_t gemmepi__own_of_group(int of_k) {
-    return of_k ? 1u << GEMMEPI__C | 1u << GEMMEPI__D | 1u << GEMMEPI__AUX | 1u << GEMMEPI__RESIDUAL
-                : 1u << GEMMEPI__B;
+static uint32_t gpi__own_of_group(int of_k) {
+    return of_k ? 1u << GPI__C | 1u << GPI__D | 1u << GPI__AUX | 1u << GPI__RESIDUAL : 1u << GPI__B;
 }
 
 /* The stride of items that lie one after another, in elements; 0 where there are too many, which the view's check says. */
-static int64_t gemmepi__dense_stride(int64_t lines, int64_t length, int64_t ld, int is_mask) {
+static int64_t gpi__dense_stride(int64_t lines, int64_t length, int64_t ld, int is_mask) {
     int64_t stride;
     if (ld <= 0)
         ld = is_mask ? (length + 127) / 128 * 128 : length;
-    stride = gemmepi__offset(lines, ld, 0);
+    stride = gpi__offset(lines, ld, 0);
     return stride < 0 ? 0 : stride;
 }
 
-typedef struct gemmepi__desc_matrix {
+typedef struct gpi__desc_matrix {
     int operand;
     gemmepi_matrix *matrix;
     int64_t lines, length;
-} gemmepi__desc_matrix;
+} gpi__desc_matrix;
 
 /* Strides as the problem needs them: of what groups have of their own the caller's, or one after another; of outputs that are one matrix any that
    keep items apart, for a moment. */
-static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
+static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
     int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
-    uint32_t own = gemmepi__own_of_group(of_k);
+    uint32_t own = gpi__own_of_group(of_k);
     int64_t n = product->n,
-            columns = product->formula ? 2 * n /* at most */ : gemmepi__result_columns(product->epilogue, n);
-    const gemmepi__desc_matrix matrices[] = {
-        {GEMMEPI__A, &product->a, 0, 0},
-        {GEMMEPI__B, &product->b, product->b.transposed ? n : product->k,
-         product->b.transposed ? product->k : n},
-        {GEMMEPI__C, &product->c, product->m, n},
-        {GEMMEPI__D, &product->d, product->m, columns < 0 ? 0 : columns},
-        {GEMMEPI__AUX, &product->aux, product->m, gemmepi__aux_columns(product->epilogue, n)},
-        {GEMMEPI__RESIDUAL, &product->residual, product->m, columns < 0 ? 0 : columns}};
+            columns = product->formula ? 2 * n /* at most */ : gpi__result_columns(product->epilogue, n);
+    const gpi__desc_matrix matrices[] = {
+        {GPI__A, &product->a, 0, 0},
+        {GPI__B, &product->b, product->b.transposed ? n : product->k, product->b.transposed ? product->k : n},
+        {GPI__C, &product->c, product->m, n},
+        {GPI__D, &product->d, product->m, columns < 0 ? 0 : columns},
+        {GPI__AUX, &product->aux, product->m, gpi__aux_columns(product->epilogue, n)},
+        {GPI__RESIDUAL, &product->residual, product->m, columns < 0 ? 0 : columns}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(matrices); i++) {
-        const gemmepi__desc_matrix *row = &matrices[i];
-        const char *name = gemmepi__operand_names[row->operand];
-        int is_own = own >> row->operand & 1,
-            is_output = row->operand == GEMMEPI__D || row->operand == GEMMEPI__AUX;
+    for (i = 0; i < GPI__COUNT(matrices); i++) {
+        const gpi__desc_matrix *row = &matrices[i];
+        const char *name = gpi__operand_names[row->operand];
+        int is_own = own >> row->operand & 1, is_output = row->operand == GPI__D || row->operand == GPI__AUX;
         if (!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride))
-            return gemmepi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
-                "GROUPS_OF_%s: leave it 0",
-                name, of_k ? "K" : "ROWS");
-        if (product->formula && (row->operand == GEMMEPI__AUX || row->operand == GEMMEPI__RESIDUAL))
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
+                             "GROUPS_OF_%s: leave it 0",
+                             name, of_k ? "K" : "ROWS");
+        if (product->formula && (row->operand == GPI__AUX || row->operand == GPI__RESIDUAL))
             continue; /* it has operands instead */
-        if (row->operand == GEMMEPI__C && !row->matrix->dtype && !row->matrix->ld)
+        if (row->operand == GPI__C && !row->matrix->dtype && !row->matrix->ld)
             continue; /* as D */
         if (!row->matrix->batch_stride && (is_own || is_output))
-            row->matrix->batch_stride = gemmepi__dense_stride(row->lines, row->length, row->matrix->ld,
-                                                              row->operand == GEMMEPI__AUX &&
-                                                                  gemmepi__aux_is_mask(product->epilogue));
+            row->matrix->batch_stride =
+                gpi__dense_stride(row->lines, row->length, row->matrix->ld,
+                                  row->operand == GPI__AUX && gpi__aux_is_mask(product->epilogue));
     }
     if (product->flags & GEMMEPI_FIND_SCALE_D)
         product->d.scale.batch_stride =
-            gemmepi__dense_stride(columns > 0 ? (columns + 127) / 128 : 1, product->m, 0, 0);
+            gpi__dense_stride(columns > 0 ? (columns + 127) / 128 : 1, product->m, 0, 0);
     if (product->bias.batch_stride == 0 && !product->formula)
         product->bias.batch_stride = n < 0 ? 0 : n;
     if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
@@ -249,20 +239,19 @@ static gemmepi_status gemmepi__set_strides(const gemmepi_grouped_desc *desc, gem
 }
 
 /* A c that is not described lies as a d that is as wide does. */
-static int64_t gemmepi__given_ld(const gemmepi_matmul_desc *product, const gemmepi__view *views,
-                                 int operand) {
+static int64_t gpi__given_ld(const gemmepi_matmul_desc *product, const gpi__view *views, int operand) {
     int c_is_as_d = !product->c.dtype && !product->c.transposed && !product->c.ld &&
-                    views[GEMMEPI__C].length == views[GEMMEPI__D].length;
+                    views[GPI__C].length == views[GPI__D].length;
     switch (operand) {
-    case GEMMEPI__A:
+    case GPI__A:
         return product->a.ld;
-    case GEMMEPI__B:
+    case GPI__B:
         return product->b.ld;
-    case GEMMEPI__AUX:
+    case GPI__AUX:
         return product->aux.ld;
-    case GEMMEPI__RESIDUAL:
+    case GPI__RESIDUAL:
         return product->residual.ld;
-    case GEMMEPI__C:
+    case GPI__C:
         return c_is_as_d ? product->d.ld : product->c.ld;
     default:
         return product->d.ld;
@@ -271,26 +260,26 @@ static int64_t gemmepi__given_ld(const gemmepi_matmul_desc *product, const gemme
 
 /* Of one matrix for all groups, which has so many lines, or if that is 0 those that it has. The ld is the caller's again: normalised, that
    of a single line is its length. */
-static gemmepi_status gemmepi__make_one(const gemmepi_grouped_desc *desc, gemmepi__problem *problem,
-                                        int operand, int64_t lines) {
-    gemmepi__view *view = &problem->views[operand];
+static gemmepi_status gpi__make_one(const gemmepi_grouped_desc *desc, gpi__problem *problem, int operand,
+                                    int64_t lines) {
+    gpi__view *view = &problem->views[operand];
     if (!view->dtype)
         return GEMMEPI_OK;
     if (lines > 0) {
         view->lines = lines;
-        view->ld = gemmepi__given_ld(&desc->product, problem->views, operand);
+        view->ld = gpi__given_ld(&desc->product, problem->views, operand);
     }
     view->batch_stride = 0;
-    return gemmepi__check_view(view, gemmepi__operand_names[operand], 1);
+    return gpi__check_view(view, gpi__operand_names[operand], 1);
 }
 
 /* Of the scales of b, or with groups of k of c, d, aux and residual, that the caller left to lie one after another: blocks' lines are whole
    also where there is one. */
-static void gemmepi__spread_scales(gemmepi__problem *problem) {
-    uint32_t own = gemmepi__own_of_group(problem->grouping.is_of_k);
+static void gpi__spread_scales(gpi__problem *problem) {
+    uint32_t own = gpi__own_of_group(problem->grouping.is_of_k);
     int operand;
-    for (operand = GEMMEPI__A; operand <= GEMMEPI__RESIDUAL; operand++) {
-        gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_OF(operand)];
+    for (operand = GPI__A; operand <= GPI__RESIDUAL; operand++) {
+        gpi__view *scale = &problem->views[GPI__SCALE_OF(operand)];
         int is_block = problem->views[operand].scale == GEMMEPI_SCALE_BLOCK_128;
         if (!scale->dtype || !(own >> operand & 1) || scale->batch_stride || problem->batch <= 1)
             continue;
@@ -299,11 +288,11 @@ static void gemmepi__spread_scales(gemmepi__problem *problem) {
     }
 }
 
-static gemmepi_status gemmepi__make_weights(gemmepi__problem *problem, int64_t rows) {
-    gemmepi__view *view = &problem->views[GEMMEPI__ROW_FACTOR];
+static gemmepi_status gpi__make_weights(gpi__problem *problem, int64_t rows) {
+    gpi__view *view = &problem->views[GPI__ROW_FACTOR];
     if (problem->accumulator == GEMMEPI_I32)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.weighted is 1 with a result in I32; weights are F32");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.weighted is 1 with a result in I32; weights are F32");
     view->dtype = GEMMEPI_F32;
     view->bits = 32;
     view->alignment = 4;
@@ -311,221 +300,216 @@ static gemmepi_status gemmepi__make_weights(gemmepi__problem *problem, int64_t r
     view->length = rows;
     view->ld = 0;
     view->batch_stride = 0;
-    return gemmepi__check_view(view, "weights", 1);
+    return gpi__check_view(view, "weights", 1);
 }
 
 /* The rows that D, and what lies as it does, has. */
-static int64_t gemmepi__rows_of_d(const gemmepi__problem *problem) {
-    return problem->views[GEMMEPI__D].lines;
+static int64_t gpi__rows_of_d(const gpi__problem *problem) {
+    return problem->views[GPI__D].lines;
 }
 
 /* How many positions there are at most. */
-static int64_t gemmepi__positions(const gemmepi__problem *problem) {
+static int64_t gpi__positions(const gpi__problem *problem) {
     return problem->grouping.is_of_k ? problem->k : problem->m;
 }
 
 /* The scales that are found for D: a line of all its rows for each 128 of its columns. */
-static gemmepi_status gemmepi__unite_found_scales(gemmepi__problem *problem) {
-    gemmepi__view *found = &problem->views[GEMMEPI__FOUND_SCALE_D];
+static gemmepi_status gpi__unite_found_scales(gpi__problem *problem) {
+    gpi__view *found = &problem->views[GPI__FOUND_SCALE_D];
     if (!found->dtype)
         return GEMMEPI_OK;
-    found->length = found->ld = gemmepi__rows_of_d(problem);
+    found->length = found->ld = gpi__rows_of_d(problem);
     found->batch_stride = 0;
-    return gemmepi__check_view(found, "d.scale", 1);
+    return gpi__check_view(found, "d.scale", 1);
 }
 
-static gemmepi_status gemmepi__unite_views(const gemmepi_grouped_desc *desc, gemmepi__problem *problem) {
-    static const int of_rows[] = {GEMMEPI__D, GEMMEPI__C, GEMMEPI__AUX, GEMMEPI__RESIDUAL};
+static gemmepi_status gpi__unite_views(const gemmepi_grouped_desc *desc, gpi__problem *problem) {
+    static const int of_rows[] = {GPI__D, GPI__C, GPI__AUX, GPI__RESIDUAL};
     int of_k = problem->grouping.is_of_k;
-    gemmepi_status status = gemmepi__make_one(desc, problem, GEMMEPI__A, desc->gather_a);
+    gemmepi_status status = gpi__make_one(desc, problem, GPI__A, desc->gather_a);
     size_t i;
     if (!status && of_k)
-        status = gemmepi__make_one(desc, problem, GEMMEPI__B, desc->gather_b);
-    for (i = 0; i < GEMMEPI__COUNT(of_rows) && !of_k && !status; i++)
-        status = gemmepi__make_one(desc, problem, of_rows[i], desc->scatter_d);
+        status = gpi__make_one(desc, problem, GPI__B, desc->gather_b);
+    for (i = 0; i < GPI__COUNT(of_rows) && !of_k && !status; i++)
+        status = gpi__make_one(desc, problem, of_rows[i], desc->scatter_d);
     if (!status)
-        status = gemmepi__unite_found_scales(problem);
+        status = gpi__unite_found_scales(problem);
     if (!status && desc->weighted)
-        status = gemmepi__make_weights(problem, gemmepi__rows_of_d(problem));
+        status = gpi__make_weights(problem, gpi__rows_of_d(problem));
     return status;
 }
 
 /* Scales of a by rows, or of b with groups of k, count the rows that are stored: a gathered a's take its own. */
-static void gemmepi__count_scales(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
+static void gpi__count_scales(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
     if (desc->gather_a && desc->grouping == GEMMEPI_GROUPS_OF_ROWS)
         product->m = desc->gather_a;
 }
 
 /* The scales of a gathered a, which has rows of its own. */
-static gemmepi_status gemmepi__take_gathered_scale(const gemmepi_grouped_desc *desc,
-                                                   gemmepi__problem *problem) {
+static gemmepi_status gpi__convert_gathered_scale(const gemmepi_grouped_desc *desc, gpi__problem *problem) {
     gemmepi_matmul_desc own = desc->product;
-    gemmepi__view *scale = &problem->views[GEMMEPI__SCALE_A];
-    gemmepi__count_scales(desc, &own);
+    gpi__view *scale = &problem->views[GPI__SCALE_A];
+    gpi__count_scales(desc, &own);
     if (!scale->dtype || own.m == desc->product.m)
         return GEMMEPI_OK;
     memset(scale, 0, sizeof *scale);
-    problem->views[GEMMEPI__A].scale = 0;
-    return gemmepi__take_scale(problem, GEMMEPI__A, &own.a.scale, own.m, own.k);
+    problem->views[GPI__A].scale = 0;
+    return gpi__convert_scale(problem, GPI__A, &own.a.scale, own.m, own.k);
 }
 
 #ifndef GEMMEPI_NO_FORMULA
 /* What a formula may have of groups: of operands those of columns or of one number may be a group's own. */
-static gemmepi_status gemmepi__check_formula_of_groups(const gemmepi_grouped_desc *desc,
-                                                       const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
-    static const uint8_t lacking[] = {GEMMEPI__INDEX_ROW, GEMMEPI__INDEX_ITEM, GEMMEPI__INDEX_ROWS};
-    char place[GEMMEPI__PLACE_TEXT];
+static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *desc,
+                                                   const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    static const uint8_t lacking[] = {GPI__INDEX_ROW, GPI__INDEX_ITEM, GPI__INDEX_ROWS};
+    char place[GPI__PLACE_TEXT];
     int i;
     for (i = 0; i < 3; i++)
         if (f->indices >> lacking[i] & 1)
-            return gemmepi__fail(
+            return gpi__fail(
                 GEMMEPI_UNSUPPORTED,
                 "%s: row, item, rows and uniform are not what the positions of a grouped product have",
-                gemmepi__name_place(desc->product.formula,
-                                    f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
-                                                                       : f->places.uniform,
-                                    place));
+                gpi__name_place(desc->product.formula,
+                                f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
+                                                                   : f->places.uniform,
+                                place));
     for (i = 0; i < f->operand_count; i++) {
         const gemmepi_operand *operand = &desc->product.operands[i];
         int has_rows = f->operands[i].kind == GEMMEPI_FULL || f->operands[i].kind == GEMMEPI_PER_ROW;
         if (has_rows && (operand->batch_stride || operand->row_period))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
-                                 "groups: leave it 0",
-                                 i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
+                             "groups: leave it 0",
+                             i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
     }
     return GEMMEPI_OK;
 }
 #endif
 
-static gemmepi_status gemmepi__take_grouped_desc(const gemmepi_allocator *allocator,
-                                                 const gemmepi_grouped_desc *desc, size_t alignment,
-                                                 gemmepi__problem *problem) {
+static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocator,
+                                                const gemmepi_grouped_desc *desc, size_t alignment,
+                                                gpi__problem *problem) {
     gemmepi_matmul_desc product = desc->product;
-    gemmepi_status status = gemmepi__check_extents(&product);
+    gemmepi_status status = gpi__check_extents(&product);
     if (!status)
-        status = gemmepi__check_grouping(desc);
+        status = gpi__check_grouping(desc);
 #ifndef GEMMEPI_NO_FORMULA
     if (!status)
-        status = gemmepi__check_outputs_of_groups(&product);
+        status = gpi__check_outputs_of_groups(&product);
 #endif
     if (!status)
-        status = gemmepi__check_indices(desc);
+        status = gpi__check_indices(desc);
     if (!status)
-        status = gemmepi__check_scales_of_groups(desc);
+        status = gpi__check_scales_of_groups(desc);
     if (!status)
-        status = gemmepi__check_epilogue(product.epilogue);
+        status = gpi__check_epilogue(product.epilogue);
     if (!status)
-        status = gemmepi__set_strides(desc, &product);
+        status = gpi__set_strides(desc, &product);
     product.batch = desc->groups;
     if (!status)
-        status = gemmepi__normalise_in(allocator, &product, alignment, problem);
+        status = gpi__normalise_in(allocator, &product, alignment, problem);
     if (status)
         return status;
     problem->grouping.groups = desc->groups;
     problem->grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
     problem->grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
     problem->grouping.scattered = desc->scatter_d > 0;
-    status = gemmepi__unite_views(desc, problem);
+    status = gpi__unite_views(desc, problem);
     if (!status)
-        status = gemmepi__take_gathered_scale(desc, problem);
-    gemmepi__spread_scales(problem);
-    gemmepi__list_operands(problem);
+        status = gpi__convert_gathered_scale(desc, problem);
+    gpi__spread_scales(problem);
+    gpi__list_operands(problem);
 #ifndef GEMMEPI_NO_FORMULA
     if (!status && problem->formula)
-        status = gemmepi__check_formula_of_groups(desc, problem);
+        status = gpi__check_formula_of_groups(desc, problem);
 #endif
     if (status)
-        gemmepi__free_formula(problem, allocator);
+        gpi__free_formula(problem, allocator);
     return status;
 }
 
-static gemmepi_status gemmepi__take_grouped(const gemmepi_allocator *allocator,
-                                            const gemmepi_grouped_desc *desc, size_t alignment,
-                                            gemmepi__problem *problem) {
+static gemmepi_status gpi__convert_grouped(const gemmepi_allocator *allocator,
+                                           const gemmepi_grouped_desc *desc, size_t alignment,
+                                           gpi__problem *problem) {
     if (!desc)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-    return gemmepi__in_groups_words(gemmepi__take_grouped_desc(allocator, desc, alignment, problem));
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    return gpi__in_groups_words(gpi__convert_grouped_desc(allocator, desc, alignment, problem));
 }
 
 /* >>arguments */
 
 /* What a run reads beside operands; NULL: it has none. */
-typedef struct gemmepi__group_lists {
-    const int32_t *lists[GEMMEPI__FAULTS]; /* in the order of names */
-    int64_t limits[GEMMEPI__FAULTS];       /* what an index is less than; of ends the most */
-} gemmepi__group_lists;
+typedef struct gpi__group_lists {
+    const int32_t *lists[GPI__FAULTS]; /* in the order of names */
+    int64_t limits[GPI__FAULTS];       /* what an index is less than; of ends the most */
+} gpi__group_lists;
 
-static gemmepi_status gemmepi__check_list(const gemmepi__problem *problem,
-                                          const gemmepi__arguments *arguments, const char *name,
-                                          const int32_t *list, int64_t length) {
+static gemmepi_status gpi__check_list(const gpi__problem *problem, const gpi__arguments *arguments,
+                                      const char *name, const int32_t *list, int64_t length) {
     uintptr_t begin = (uintptr_t)list, end = begin + (uintptr_t)length * 4;
     int i;
     if (begin % 4)
-        return gemmepi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name,
-                             (const void *)list);
+        return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name,
+                         (const void *)list);
     for (i = 0; i < problem->outputs; i++) {
-        const gemmepi__view *view = &problem->views[problem->list[i]];
+        const gpi__view *view = &problem->views[problem->list[i]];
         uintptr_t output = (uintptr_t)arguments->pointers[problem->list[i]];
         if (output && output < end && begin < output + (uintptr_t)view->bytes)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "args.product.%s (%p, %lld bytes) overlaps args.%s (%p)",
-                                 gemmepi__argument_name(problem, problem->list[i]), (const void *)output,
-                                 (long long)view->bytes, name, (const void *)list);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "args.product.%s (%p, %lld bytes) overlaps args.%s (%p)",
+                             gpi__argument_name(problem, problem->list[i]), (const void *)output,
+                             (long long)view->bytes, name, (const void *)list);
     }
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_lists(const gemmepi__problem *problem,
-                                           const gemmepi__arguments *arguments,
-                                           const gemmepi__group_lists *lists) {
-    const gemmepi__grouping *grouping = &problem->grouping;
-    int wanted[GEMMEPI__FAULTS], i;
+static gemmepi_status gpi__check_lists(const gpi__problem *problem, const gpi__arguments *arguments,
+                                       const gpi__group_lists *lists) {
+    const gpi__grouping *grouping = &problem->grouping;
+    int wanted[GPI__FAULTS], i;
     static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
     gemmepi_status status = GEMMEPI_OK;
-    wanted[GEMMEPI__FAULT_ENDS] = 1;
-    wanted[GEMMEPI__FAULT_A] = grouping->gathered & 1;
-    wanted[GEMMEPI__FAULT_B] = grouping->gathered >> 1;
-    wanted[GEMMEPI__FAULT_D] = grouping->scattered;
-    for (i = 0; i < GEMMEPI__FAULTS && !status; i++) {
-        int64_t length = i ? gemmepi__positions(problem) : grouping->groups;
+    wanted[GPI__FAULT_ENDS] = 1;
+    wanted[GPI__FAULT_A] = grouping->gathered & 1;
+    wanted[GPI__FAULT_B] = grouping->gathered >> 1;
+    wanted[GPI__FAULT_D] = grouping->scattered;
+    for (i = 0; i < GPI__FAULTS && !status; i++) {
+        int64_t length = i ? gpi__positions(problem) : grouping->groups;
         if (!lists->lists[i] && wanted[i] && length)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
-                                 gemmepi__names_of_lists[i], i ? " with " : "", fields[i]);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
+                             gpi__names_of_lists[i], i ? " with " : "", fields[i]);
         if (lists->lists[i] && !wanted[i])
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0",
-                                 gemmepi__names_of_lists[i], fields[i]);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0",
+                             gpi__names_of_lists[i], fields[i]);
         if (lists->lists[i])
-            status =
-                gemmepi__check_list(problem, arguments, gemmepi__names_of_lists[i], lists->lists[i], length);
+            status = gpi__check_list(problem, arguments, gpi__names_of_lists[i], lists->lists[i], length);
     }
     return status;
 }
 
 /* args -> arguments and lists, or the sentence that says what is wrong with them. */
-static gemmepi_status gemmepi__take_grouped_arguments(const gemmepi__problem *problem,
-                                                      const gemmepi_grouped_args *args,
-                                                      gemmepi__arguments *arguments,
-                                                      gemmepi__group_lists *lists) {
-    int weighted = gemmepi__has_operand(problem, GEMMEPI__ROW_FACTOR);
+static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem,
+                                                     const gemmepi_grouped_args *args,
+                                                     gpi__arguments *arguments, gpi__group_lists *lists) {
+    int weighted = gpi__has_operand(problem, GPI__ROW_FACTOR);
     gemmepi_status status;
-    if (weighted != (args->weights != NULL) && (args->weights || gemmepi__rows_of_d(problem)))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weights is %s, but desc.weighted is %d",
-                             args->weights ? "given" : "NULL", weighted);
-    status = gemmepi__take_arguments_with(problem, &args->product, args->weights, arguments);
+    if (weighted != (args->weights != NULL) && (args->weights || gpi__rows_of_d(problem)))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weights is %s, but desc.weighted is %d",
+                         args->weights ? "given" : "NULL", weighted);
+    status = gpi__convert_arguments_with(problem, &args->product, args->weights, arguments);
     if (status)
         return status;
     memset(lists, 0, sizeof *lists);
-    lists->lists[GEMMEPI__FAULT_ENDS] = args->ends;
-    lists->lists[GEMMEPI__FAULT_A] = args->index_a;
-    lists->lists[GEMMEPI__FAULT_B] = args->index_b;
-    lists->lists[GEMMEPI__FAULT_D] = args->index_d;
-    lists->limits[GEMMEPI__FAULT_ENDS] = gemmepi__positions(problem);
-    lists->limits[GEMMEPI__FAULT_A] = problem->views[GEMMEPI__A].lines;
-    lists->limits[GEMMEPI__FAULT_B] = problem->views[GEMMEPI__B].lines;
-    lists->limits[GEMMEPI__FAULT_D] = gemmepi__rows_of_d(problem);
-    return gemmepi__check_lists(problem, arguments, lists);
+    lists->lists[GPI__FAULT_ENDS] = args->ends;
+    lists->lists[GPI__FAULT_A] = args->index_a;
+    lists->lists[GPI__FAULT_B] = args->index_b;
+    lists->lists[GPI__FAULT_D] = args->index_d;
+    lists->limits[GPI__FAULT_ENDS] = gpi__positions(problem);
+    lists->limits[GPI__FAULT_A] = problem->views[GPI__A].lines;
+    lists->limits[GPI__FAULT_B] = problem->views[GPI__B].lines;
+    lists->limits[GPI__FAULT_D] = gpi__rows_of_d(problem);
+    return gpi__check_lists(problem, arguments, lists);
 }
 
 #endif

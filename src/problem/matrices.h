@@ -4,125 +4,121 @@
 
 #include "scales.h"
 
-static void gemmepi__append_types(gemmepi__text *text, uint32_t types) {
+static void gpi__append_types(gpi__text *text, uint32_t types) {
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__dtypes); i++)
+    for (i = 0; i < GPI__COUNT(gpi__dtypes); i++)
         if (types >> i & 1)
-            gemmepi__append(text, "%s%s", text->length ? ", " : "", gemmepi__dtypes[i].name);
+            gpi__append(text, "%s%s", text->length ? ", " : "", gpi__dtypes[i].name);
 }
 
-static gemmepi_status gemmepi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
-    return gemmepi__fail(
+static gemmepi_status gpi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
+    return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
-        (int)dtype, GEMMEPI__UNINITIALISED);
+        (int)dtype, GPI__UNINITIALISED);
 }
 
-static gemmepi_status gemmepi__check_side_dtype(const gemmepi__problem *problem, int operand,
-                                                gemmepi_dtype dtype) {
+static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int operand, gemmepi_dtype dtype) {
     char accepted[128];
-    gemmepi__text text = gemmepi__text_in(accepted, sizeof accepted);
-    uint32_t types = gemmepi__side_types(problem, operand);
-    const char *name = gemmepi__operand_names[operand];
-    if (!gemmepi__dtype_is_known(dtype))
-        return gemmepi__refuse_dtype(name, dtype);
+    gpi__text text = gpi__text_in(accepted, sizeof accepted);
+    uint32_t types = gpi__side_types(problem, operand);
+    const char *name = gpi__operand_names[operand];
+    if (!gpi__dtype_is_known(dtype))
+        return gpi__refuse_dtype(name, dtype);
     if (types >> dtype & 1)
         return GEMMEPI_OK;
-    gemmepi__append_types(&text, types);
-    if (operand == GEMMEPI__D)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.d.dtype is %s; with %s and %s operands accepted: %s",
-                             gemmepi__dtype(dtype)->name,
-                             gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__A].dtype)->name,
-                             gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__B].dtype)->name, accepted);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s",
-                         name, gemmepi__dtype(dtype)->name,
-                         gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name, accepted);
+    gpi__append_types(&text, types);
+    if (operand == GPI__D)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+                         gpi__dtype(dtype)->name,
+                         gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
+                         gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s", name,
+                     gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name,
+                     accepted);
 }
 
 /* The type of a tensor that the caller left open, given d's. */
-static gemmepi_dtype gemmepi__default_dtype(int operand, gemmepi_dtype d) {
-    if (gemmepi__is_fp8((int)d) && operand != GEMMEPI__AUX)
+static gemmepi_dtype gpi__default_dtype(int operand, gemmepi_dtype d) {
+    if (gpi__is_fp8((int)d) && operand != GPI__AUX)
         return GEMMEPI_BF16;
-    return d == GEMMEPI_I8 && operand >= GEMMEPI__BIAS ? GEMMEPI_F32 : d;
+    return d == GEMMEPI_I8 && operand >= GPI__BIAS ? GEMMEPI_F32 : d;
 }
 
 /* A matrix in the caller's order: rows x columns of op(), so exchanged here where it is stored transposed. */
-static gemmepi_status gemmepi__take_matrix(gemmepi__problem *problem, int operand,
-                                           const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
-                                           int64_t rows, int64_t columns, gemmepi_order order) {
-    gemmepi__view *view = &problem->views[operand];
-    const char *name = gemmepi__operand_names[operand];
-    int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
+static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, const gemmepi_matrix *matrix,
+                                          gemmepi_dtype default_dtype, int64_t rows, int64_t columns,
+                                          gemmepi_order order) {
+    gpi__view *view = &problem->views[operand];
+    const char *name = gpi__operand_names[operand];
+    int is_factor = operand == GPI__A || operand == GPI__B;
     int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
     gemmepi_status status = GEMMEPI_OK;
     if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
-                             matrix->transposed,
-                             is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
-                             matrix->transposed == 1 ? "" : GEMMEPI__UNINITIALISED);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
+                         matrix->transposed,
+                         is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
+                         matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
     view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
     view->transposed = matrix->transposed;
     view->lines = lines_are_rows ? rows : columns;
     view->length = lines_are_rows ? columns : rows;
     view->ld = matrix->ld;
     view->batch_stride = matrix->batch_stride;
-    if (operand == GEMMEPI__AUX && gemmepi__aux_is_mask(problem->epilogue)) {
+    if (operand == GPI__AUX && gpi__aux_is_mask(problem->epilogue)) {
         view->bits = 1;
         if (matrix->dtype != GEMMEPI_DTYPE_DEFAULT)
-            return gemmepi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0",
-                (int)matrix->dtype);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0",
+                             (int)matrix->dtype);
     } else {
         if (!is_factor)
-            status = gemmepi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
-        view->bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)view->dtype)->size);
+            status = gpi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
+        view->bits = (int32_t)(8 * gpi__dtype((gemmepi_dtype)view->dtype)->size);
     }
-    view->alignment = gemmepi__alignment_for(problem, view);
+    view->alignment = gpi__alignment_for(problem, view);
     if (!status)
-        status = gemmepi__check_view(view, name, problem->batch);
-    if (!status && !(operand == GEMMEPI__D && problem->flags & GEMMEPI_FIND_SCALE_D))
-        status = gemmepi__take_scale(problem, operand, &matrix->scale, operand == GEMMEPI__B ? columns : rows,
-                                     operand == GEMMEPI__B ? rows : columns);
+        status = gpi__check_view(view, name, problem->batch);
+    if (!status && !(operand == GPI__D && problem->flags & GEMMEPI_FIND_SCALE_D))
+        status = gpi__convert_scale(problem, operand, &matrix->scale, operand == GPI__B ? columns : rows,
+                                    operand == GPI__B ? rows : columns);
     return status;
 }
 
-static gemmepi_status gemmepi__take_vector(gemmepi__problem *problem, int operand,
-                                           const gemmepi_vector *vector, int64_t length) {
-    gemmepi__view *view = &problem->views[operand];
-    gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-    gemmepi_dtype dtype = vector->dtype ? vector->dtype : gemmepi__default_dtype(operand, d);
-    gemmepi_status status = gemmepi__check_side_dtype(problem, operand, dtype);
+static gemmepi_status gpi__convert_vector(gpi__problem *problem, int operand, const gemmepi_vector *vector,
+                                          int64_t length) {
+    gpi__view *view = &problem->views[operand];
+    gemmepi_dtype d = (gemmepi_dtype)problem->views[GPI__D].dtype;
+    gemmepi_dtype dtype = vector->dtype ? vector->dtype : gpi__default_dtype(operand, d);
+    gemmepi_status status = gpi__check_side_dtype(problem, operand, dtype);
     if (status)
         return status;
     view->dtype = (int32_t)dtype;
-    view->bits = (int32_t)(8 * gemmepi__dtype(dtype)->size);
-    view->alignment = gemmepi__alignment_for(problem, view);
+    view->bits = (int32_t)(8 * gpi__dtype(dtype)->size);
+    view->alignment = gpi__alignment_for(problem, view);
     view->lines = 1;
     view->length = length;
     view->batch_stride = vector->batch_stride;
-    return gemmepi__check_view(view, gemmepi__operand_names[operand], problem->batch);
+    return gpi__check_view(view, gpi__operand_names[operand], problem->batch);
 }
 
-static const char *const gemmepi__compute_names[] = {"DEFAULT", "F32", "TF32", "F64", "I32"};
+static const char *const gpi__compute_names[] = {"DEFAULT", "F32", "TF32", "F64", "I32"};
 
 /* The arithmetic of operands whose values `common` holds, and of a result in d. */
-static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-                                            gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
+static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_matmul_desc *desc,
+                                           gemmepi_dtype a, gemmepi_dtype b, gemmepi_dtype d) {
     gemmepi_compute compute = desc->compute;
-    int common = gemmepi__common_dtype((int)a, (int)b);
+    int common = gpi__common_dtype((int)a, (int)b);
     int fits;
     if (d == GEMMEPI_I32 && common != GEMMEPI_I8)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
-            gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
+                         gpi__dtype(a)->name, gpi__dtype(b)->name);
     if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s",
-            (int)compute, GEMMEPI__UNINITIALISED);
+            (int)compute, GPI__UNINITIALISED);
     if (compute == GEMMEPI_COMPUTE_DEFAULT)
         compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
                   : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
@@ -132,17 +128,16 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
            : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
                                              : common != GEMMEPI_F64 && d != GEMMEPI_I32;
     if (!fits)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.compute is %s with %s and %s operands and a result in %s; F64 goes with F64 alone, "
             "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
-            gemmepi__compute_names[compute], gemmepi__dtype(a)->name, gemmepi__dtype(b)->name,
-            gemmepi__dtype(d)->name);
-    if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gemmepi__is_fp8((int)a) && gemmepi__is_fp8((int)b)))
-        return gemmepi__fail(
+            gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
+    if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gpi__is_fp8((int)a) && gpi__is_fp8((int)b)))
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
-            gemmepi__dtype(a)->name, gemmepi__dtype(b)->name);
+            gpi__dtype(a)->name, gpi__dtype(b)->name);
     problem->compute = (int32_t)compute;
     problem->common = common;
     problem->accumulator = common == GEMMEPI_F64                      ? GEMMEPI_F64
@@ -151,103 +146,103 @@ static gemmepi_status gemmepi__take_compute(gemmepi__problem *problem, const gem
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
-    if (!gemmepi__dtype_is_known(dtype))
-        return gemmepi__refuse_dtype(name, dtype);
+static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
+    if (!gpi__dtype_is_known(dtype))
+        return gpi__refuse_dtype(name, dtype);
     if (dtype == GEMMEPI_I32)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.dtype is I32, which is for results of I8 operands", name);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s.dtype is I32, which is for results of I8 operands", name);
     if (dtype == GEMMEPI_I64)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.dtype is I64, which is for operands of formulas", name);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I64, which is for operands of formulas",
+                         name);
     return GEMMEPI_OK;
 }
 
 /* a, b and the kind of arithmetic */
-static gemmepi_status gemmepi__take_operands(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
+static gemmepi_status gpi__convert_operands(gpi__problem *problem, const gemmepi_matmul_desc *desc) {
     gemmepi_dtype a = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, b = desc->b.dtype ? desc->b.dtype : a;
-    gemmepi_status status = gemmepi__check_factor_dtype("a", a);
+    gemmepi_status status = gpi__check_factor_dtype("a", a);
     if (!status)
-        status = gemmepi__check_factor_dtype("b", b);
+        status = gpi__check_factor_dtype("b", b);
     if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
-        status = gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                               "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
-                               gemmepi__dtype(b)->name, gemmepi__dtype(a)->name);
+        status = gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                           "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+                           gpi__dtype(b)->name, gpi__dtype(a)->name);
     if (!status)
-        status = gemmepi__take_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
+        status = gpi__convert_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
     if (!status)
-        status = gemmepi__take_matrix(problem, GEMMEPI__A, &desc->a, a, desc->m, desc->k, desc->order);
+        status = gpi__convert_matrix(problem, GPI__A, &desc->a, a, desc->m, desc->k, desc->order);
     if (!status)
-        status = gemmepi__take_matrix(problem, GEMMEPI__B, &desc->b, b, desc->k, desc->n, desc->order);
+        status = gpi__convert_matrix(problem, GPI__B, &desc->b, b, desc->k, desc->n, desc->order);
     return status;
 }
 
 /* What an I32 result cannot have besides scales and amax. */
-static gemmepi_status gemmepi__check_integer_epilogue(const gemmepi__problem *problem) {
+static gemmepi_status gpi__check_integer_epilogue(const gpi__problem *problem) {
     char name[256];
-    gemmepi__text text = gemmepi__text_in(name, sizeof name);
+    gpi__text text = gpi__text_in(name, sizeof name);
     if (problem->accumulator != GEMMEPI_I32)
         return GEMMEPI_OK;
-    gemmepi__append_epilogue(&text, problem->epilogue);
-    if (!gemmepi__activation_has(problem->epilogue, GEMMEPI__OF_INTEGERS))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
-                             "others need a floating-point or I8 result",
-                             name);
-    if (gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there", name);
+    gpi__append_epilogue(&text, problem->epilogue);
+    if (!gpi__activation_has(problem->epilogue, GPI__OF_INTEGERS))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
+                         "others need a floating-point or I8 result",
+                         name);
+    if (gpi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there",
+                         name);
     return GEMMEPI_OK;
 }
 
 /* A matrix of op(A) op(B)'s shape, but for its extent along the bias, which is `along`. */
-static gemmepi_status gemmepi__take_beside(gemmepi__problem *problem, int operand,
-                                           const gemmepi_matmul_desc *desc, const gemmepi_matrix *matrix,
-                                           gemmepi_dtype default_dtype, int64_t along) {
+static gemmepi_status gpi__convert_beside(gpi__problem *problem, int operand, const gemmepi_matmul_desc *desc,
+                                          const gemmepi_matrix *matrix, gemmepi_dtype default_dtype,
+                                          int64_t along) {
     int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
-    return gemmepi__take_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
-                                by_rows ? along : desc->n, desc->order);
+    return gpi__convert_matrix(problem, operand, matrix, default_dtype, by_rows ? desc->m : along,
+                               by_rows ? along : desc->n, desc->order);
 }
 
-static gemmepi_status gemmepi__take_epilogue(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-                                             int64_t along) {
-    int64_t result = gemmepi__result_columns(desc->epilogue, along);
-    gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
-    gemmepi_status status = gemmepi__check_integer_epilogue(problem);
-    if (!status && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
-        status = gemmepi__take_beside(problem, GEMMEPI__AUX, desc, &desc->aux, d,
-                                      gemmepi__aux_columns(desc->epilogue, along));
-    if (!status && gemmepi__has(problem, GEMMEPI_RESIDUAL))
-        status = gemmepi__take_beside(problem, GEMMEPI__RESIDUAL, desc, &desc->residual,
-                                      gemmepi__default_dtype(GEMMEPI__RESIDUAL, d), result);
-    if (!status && gemmepi__has(problem, GEMMEPI_BIAS))
-        status = gemmepi__take_vector(problem, GEMMEPI__BIAS, &desc->bias, along);
-    if (!status && gemmepi__has(problem, GEMMEPI_BGRAD))
-        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, result);
-    if (!status && gemmepi__has(problem, GEMMEPI_BGRAD_A))
-        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, desc->m);
-    if (!status && gemmepi__has(problem, GEMMEPI_BGRAD_B))
-        status = gemmepi__take_vector(problem, GEMMEPI__BIAS_GRAD, &desc->bias_grad, desc->n);
+static gemmepi_status gpi__convert_epilogue(gpi__problem *problem, const gemmepi_matmul_desc *desc,
+                                            int64_t along) {
+    int64_t result = gpi__result_columns(desc->epilogue, along);
+    gemmepi_dtype d = (gemmepi_dtype)problem->views[GPI__D].dtype;
+    gemmepi_status status = gpi__check_integer_epilogue(problem);
+    if (!status && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD))
+        status = gpi__convert_beside(problem, GPI__AUX, desc, &desc->aux, d,
+                                     gpi__aux_columns(desc->epilogue, along));
+    if (!status && gpi__has(problem, GEMMEPI_RESIDUAL))
+        status = gpi__convert_beside(problem, GPI__RESIDUAL, desc, &desc->residual,
+                                     gpi__default_dtype(GPI__RESIDUAL, d), result);
+    if (!status && gpi__has(problem, GEMMEPI_BIAS))
+        status = gpi__convert_vector(problem, GPI__BIAS, &desc->bias, along);
+    if (!status && gpi__has(problem, GEMMEPI_BGRAD))
+        status = gpi__convert_vector(problem, GPI__BIAS_GRAD, &desc->bias_grad, result);
+    if (!status && gpi__has(problem, GEMMEPI_BGRAD_A))
+        status = gpi__convert_vector(problem, GPI__BIAS_GRAD, &desc->bias_grad, desc->m);
+    if (!status && gpi__has(problem, GEMMEPI_BGRAD_B))
+        status = gpi__convert_vector(problem, GPI__BIAS_GRAD, &desc->bias_grad, desc->n);
     return status;
 }
 
-static gemmepi_status gemmepi__check_outputs(gemmepi__problem *problem) {
-    gemmepi__view *bias_grad = &problem->views[GEMMEPI__BIAS_GRAD];
+static gemmepi_status gpi__check_outputs(gpi__problem *problem) {
+    gpi__view *bias_grad = &problem->views[GPI__BIAS_GRAD];
     gemmepi_status status;
-    problem->views[GEMMEPI__D].written = 1;
-    problem->views[GEMMEPI__AUX].written = gemmepi__has(problem, GEMMEPI_AUX);
+    problem->views[GPI__D].written = 1;
+    problem->views[GPI__AUX].written = gpi__has(problem, GEMMEPI_AUX);
     bias_grad->written = bias_grad->dtype != 0;
-    status = gemmepi__take_amax(problem, GEMMEPI_AMAX_D, GEMMEPI__AMAX_D, GEMMEPI__D);
+    status = gpi__convert_amax(problem, GEMMEPI_AMAX_D, GPI__AMAX_D, GPI__D);
     if (!status)
-        status = gemmepi__take_amax(problem, GEMMEPI_AMAX_AUX, GEMMEPI__AMAX_AUX, GEMMEPI__AUX);
+        status = gpi__convert_amax(problem, GEMMEPI_AMAX_AUX, GPI__AMAX_AUX, GPI__AUX);
     if (status)
         return status;
-    status = gemmepi__check_output(&problem->views[GEMMEPI__D], "d", problem->batch);
-    if (!status && gemmepi__has(problem, GEMMEPI_AUX))
-        status = gemmepi__check_output(&problem->views[GEMMEPI__AUX], "aux", problem->batch);
+    status = gpi__check_output(&problem->views[GPI__D], "d", problem->batch);
+    if (!status && gpi__has(problem, GEMMEPI_AUX))
+        status = gpi__check_output(&problem->views[GPI__AUX], "aux", problem->batch);
     if (!status && bias_grad->dtype && bias_grad->batch_stride)
-        status = gemmepi__check_output(bias_grad, "bias_grad", problem->batch);
+        status = gpi__check_output(bias_grad, "bias_grad", problem->batch);
     return status;
 }
 

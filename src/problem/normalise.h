@@ -9,30 +9,29 @@
 
 #ifndef GEMMEPI_NO_FORMULA
 /* What D cannot have where the formula does not assign it. */
-static gemmepi_status gemmepi__check_without_d(const gemmepi__problem *problem,
-                                               const gemmepi_matmul_desc *desc) {
+static gemmepi_status gpi__check_without_d(const gpi__problem *problem, const gemmepi_matmul_desc *desc) {
     const char *what = desc->flags & GEMMEPI_AMAX_D         ? "flags has AMAX_D"
                        : desc->flags & GEMMEPI_FIND_SCALE_D ? "flags has FIND_SCALE_D"
                        : desc->d.scale.mode                 ? "d.scale.mode is given"
                        : desc->d.ld                         ? "d.ld is given"
                        : desc->d.batch_stride               ? "d.batch_stride is given"
                                                             : NULL;
-    if (!gemmepi__lacks_d(problem) || !what)
+    if (!gpi__lacks_d(problem) || !what)
         return GEMMEPI_OK;
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
-                         desc->formula_result ? desc->formula_result : "d");
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
+                     desc->formula_result ? desc->formula_result : "d");
 }
 #endif
 
 /* The formula, for the types that the problem has, and the columns of D along the bias. */
-static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-                                            const gemmepi_allocator *allocator, int64_t *result) {
+static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_matmul_desc *desc,
+                                           const gemmepi_allocator *allocator, int64_t *result) {
 #ifdef GEMMEPI_NO_FORMULA
     (void)problem, (void)allocator, (void)result;
     if (desc->formula)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.formula is given, but formulas are left out of this build "
-                             "(GEMMEPI_NO_FORMULA)");
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "desc.formula is given, but formulas are left out of this build "
+                         "(GEMMEPI_NO_FORMULA)");
     return GEMMEPI_OK;
 #else
     int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
@@ -40,36 +39,36 @@ static gemmepi_status gemmepi__take_formula(gemmepi__problem *problem, const gem
     gemmepi_status status;
     if (!desc->formula)
         return GEMMEPI_OK;
-    status = gemmepi__check_side_dtype(problem, GEMMEPI__D, d);
+    status = gpi__check_side_dtype(problem, GPI__D, d);
     if (!status)
-        status = gemmepi__make_formula(allocator, desc, problem->accumulator, d, &problem->formula);
+        status = gpi__make_formula(allocator, desc, problem->accumulator, d, &problem->formula);
     if (!status)
-        status = gemmepi__check_formula_extents(problem->formula->placed.formula, desc->formula,
-                                                by_rows ? desc->m : desc->n, by_rows ? desc->n : desc->m,
-                                                problem->batch);
+        status = gpi__check_formula_extents(problem->formula->placed.formula, desc->formula,
+                                            by_rows ? desc->m : desc->n, by_rows ? desc->n : desc->m,
+                                            problem->batch);
     if (!status)
-        *result = gemmepi__d_columns(problem->formula, *result);
+        *result = gpi__d_columns(problem->formula, *result);
     return status;
 #endif
 }
 
 #ifndef GEMMEPI_NO_FORMULA
 /* Scales that are found of what the formula makes are not there while it is computed. */
-static gemmepi_status gemmepi__check_rounded(const gemmepi__problem *problem, const char *text) {
-    const gemmepi__formula *formula = problem->formula->placed.formula;
-    char place[GEMMEPI__PLACE_TEXT];
+static gemmepi_status gpi__check_rounded(const gpi__problem *problem, const char *text) {
+    const gpi__formula *formula = problem->formula->placed.formula;
+    char place[GPI__PLACE_TEXT];
     if (!formula->rounds || problem->found_scale <= GEMMEPI_SCALE_TENSOR)
         return GEMMEPI_OK;
-    return gemmepi__fail(
+    return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "%s: rounded is what d stands for, but desc.flags has FIND_SCALE_D, which finds d's scales behind "
         "the formula: compute it of d afterwards, or take one scale (desc.d.scale.mode TENSOR)",
-        gemmepi__name_place(text, formula->places.rounded, place));
+        gpi__name_place(text, formula->places.rounded, place));
 }
 #endif
 
 /* Its operands, once the row-major problem is there. */
-static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const gemmepi_matmul_desc *desc) {
+static gemmepi_status gpi__finish_formula(gpi__problem *problem, const gemmepi_matmul_desc *desc) {
 #ifdef GEMMEPI_NO_FORMULA
     (void)problem, (void)desc;
     return GEMMEPI_OK;
@@ -79,17 +78,16 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
     if (!problem->formula)
         return GEMMEPI_OK;
     extents[0] = problem->m, extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
-    status = gemmepi__check_without_d(problem, desc);
+    status = gpi__check_without_d(problem, desc);
     if (!status)
-        status = gemmepi__check_rounded(problem, desc->formula);
+        status = gpi__check_rounded(problem, desc->formula);
     if (!status)
-        status = gemmepi__place_formula(problem->formula, desc, extents, &problem->views[GEMMEPI__D]);
-    problem->formula->placed.operands[GEMMEPI__RESULT].scale_stride =
-        problem->views[GEMMEPI__SCALE_D].batch_stride;
-    problem->formula->placed.operands[GEMMEPI__RESULT].amax = problem->views[GEMMEPI__AMAX_D].dtype != 0;
+        status = gpi__place_formula(problem->formula, desc, extents, &problem->views[GPI__D]);
+    problem->formula->placed.operands[GPI__RESULT].scale_stride = problem->views[GPI__SCALE_D].batch_stride;
+    problem->formula->placed.operands[GPI__RESULT].amax = problem->views[GPI__AMAX_D].dtype != 0;
     if (problem->found_scale >
         GEMMEPI_SCALE_TENSOR) /* D is stored in F32, and its scales are found of that */
-        problem->formula->owned->operands[GEMMEPI__RESULT].dtype = GEMMEPI_F32;
+        problem->formula->owned->operands[GPI__RESULT].dtype = GEMMEPI_F32;
     return status;
 #endif
 }
@@ -98,78 +96,76 @@ static gemmepi_status gemmepi__finish_formula(gemmepi__problem *problem, const g
 
 /* Column-major is the same memory read as the transposed row-major product, D^T = op(B)^T op(A)^T: the operands
    exchange, every view stays as it lies. */
-static void gemmepi__fold_column_major(gemmepi__problem *problem) {
-    gemmepi__view *views = problem->views, a = views[GEMMEPI__A], scale_a = views[GEMMEPI__SCALE_A];
+static void gpi__fold_column_major(gpi__problem *problem) {
+    gpi__view *views = problem->views, a = views[GPI__A], scale_a = views[GPI__SCALE_A];
     int64_t m = problem->m;
-    views[GEMMEPI__A] = views[GEMMEPI__B];
-    views[GEMMEPI__B] = a;
-    views[GEMMEPI__SCALE_A] = views[GEMMEPI__SCALE_B];
-    views[GEMMEPI__SCALE_B] = scale_a;
+    views[GPI__A] = views[GPI__B];
+    views[GPI__B] = a;
+    views[GPI__SCALE_A] = views[GPI__SCALE_B];
+    views[GPI__SCALE_B] = scale_a;
     problem->m = problem->n;
     problem->n = m;
     problem->exchanged = 1;
-    problem->epilogue = gemmepi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
+    problem->epilogue = gpi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
 /* C as desc has it, with what it leaves to D. */
-static gemmepi_status gemmepi__take_c(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-                                      int is_as_d) {
+static gemmepi_status gpi__convert_c(gpi__problem *problem, const gemmepi_matmul_desc *desc, int is_as_d) {
     gemmepi_matrix c = desc->c;
-    gemmepi_dtype d = (gemmepi_dtype)problem->views[GEMMEPI__D].dtype;
+    gemmepi_dtype d = (gemmepi_dtype)problem->views[GPI__D].dtype;
     if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && is_as_d) {
-        c.ld = problem->views[GEMMEPI__D].ld;
-        c.batch_stride = problem->views[GEMMEPI__D].batch_stride;
+        c.ld = problem->views[GPI__D].ld;
+        c.batch_stride = problem->views[GPI__D].batch_stride;
     } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
-        c.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
+        c.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     }
-    return gemmepi__take_matrix(problem, GEMMEPI__C, &c,
-                                desc->flags & GEMMEPI_ACCUMULATE ? d : gemmepi__default_dtype(GEMMEPI__C, d),
-                                desc->m, desc->n, desc->order);
+    return gpi__convert_matrix(problem, GPI__C, &c,
+                               desc->flags & GEMMEPI_ACCUMULATE ? d : gpi__default_dtype(GPI__C, d), desc->m,
+                               desc->n, desc->order);
 }
 
 /* All but what says nothing about others. along: the extents along the bias of the product; result: and of D. */
-static gemmepi_status gemmepi__take_tensors(gemmepi__problem *problem, const gemmepi_matmul_desc *desc,
-                                            const gemmepi_allocator *allocator, int64_t along,
-                                            int64_t result) {
+static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_matmul_desc *desc,
+                                           const gemmepi_allocator *allocator, int64_t along,
+                                           int64_t result) {
     gemmepi_matrix d = desc->d;
-    gemmepi_status status = gemmepi__take_operands(problem, desc);
+    gemmepi_status status = gpi__convert_operands(problem, desc);
     if (!status)
-        status = gemmepi__check_range_of_parameter(problem->parameter, problem->accumulator);
+        status = gpi__check_range_of_parameter(problem->parameter, problem->accumulator);
     if (!status)
-        status = gemmepi__take_formula(problem, desc, allocator, &result);
-    if (!status && gemmepi__lacks_d(problem) && !d.batch_stride) /* as far as D says how others lie: dense */
-        d.batch_stride = desc->m <= 0 || desc->n <= GEMMEPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
+        status = gpi__convert_formula(problem, desc, allocator, &result);
+    if (!status && gpi__lacks_d(problem) && !d.batch_stride) /* as far as D says how others lie: dense */
+        d.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     if (!status)
-        status = gemmepi__take_beside(problem, GEMMEPI__D, desc, &d,
-                                      desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
-    if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gemmepi__lacks_d(problem)) {
-        d.scale.mode = gemmepi__found_mode(desc, &problem->views[GEMMEPI__D], d.scale.mode);
-        status = gemmepi__take_found_scale(problem, &d.scale, desc->amax_history);
+        status = gpi__convert_beside(problem, GPI__D, desc, &d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32,
+                                     result);
+    if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gpi__lacks_d(problem)) {
+        d.scale.mode = gpi__found_mode(desc, &problem->views[GPI__D], d.scale.mode);
+        status = gpi__convert_found_scale(problem, &d.scale, desc->amax_history);
     }
     if (!status)
-        status = gemmepi__take_c(problem, desc, result == along);
+        status = gpi__convert_c(problem, desc, result == along);
     if (!status)
-        status = gemmepi__take_epilogue(problem, desc, along);
+        status = gpi__convert_epilogue(problem, desc, along);
     if (!status)
-        status = gemmepi__check_outputs(problem);
+        status = gpi__check_outputs(problem);
     if (status)
         return status;
     if (desc->order == GEMMEPI_COLUMN_MAJOR)
-        gemmepi__fold_column_major(problem);
-    return gemmepi__finish_formula(problem, desc);
+        gpi__fold_column_major(problem);
+    return gpi__finish_formula(problem, desc);
 }
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. A formula is made in
-   memory of the allocator, to be given to gemmepi__free_formula. */
-static gemmepi_status gemmepi__normalise_in(const gemmepi_allocator *allocator,
-                                            const gemmepi_matmul_desc *desc, size_t alignment,
-                                            gemmepi__problem *problem) {
+   memory of the allocator, to be given to gpi__free_formula. */
+static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
+                                        size_t alignment, gpi__problem *problem) {
     gemmepi_status status;
     int64_t along, result;
     memset(problem, 0, sizeof *problem);
     if (!desc)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
-    status = gemmepi__check_scalars_of_desc(desc);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    status = gpi__check_scalars_of_desc(desc);
     if (status)
         return status;
     problem->m = desc->m;
@@ -178,71 +174,71 @@ static gemmepi_status gemmepi__normalise_in(const gemmepi_allocator *allocator,
     problem->batch = desc->batch ? desc->batch : 1;
     problem->epilogue = desc->epilogue;
     problem->parameter =
-        desc->has_parameter ? desc->activation_parameter : gemmepi__default_parameter(desc->epilogue);
+        desc->has_parameter ? desc->activation_parameter : gpi__default_parameter(desc->epilogue);
     problem->flags = desc->flags;
     problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m;
-    result = gemmepi__result_columns(desc->epilogue, along);
+    result = gpi__result_columns(desc->epilogue, along);
     if (result < 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s is %lld; with GATED it counts both halves and must be even",
-                             desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
-    status = gemmepi__take_tensors(problem, desc, allocator, along, result);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s is %lld; with GATED it counts both halves and must be even",
+                         desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
+    status = gpi__convert_tensors(problem, desc, allocator, along, result);
     if (status)
-        gemmepi__free_formula(problem, allocator);
+        gpi__free_formula(problem, allocator);
     else
-        gemmepi__list_operands(problem);
+        gpi__list_operands(problem);
     return status;
 }
 
 #ifndef GEMMEPI_NO_LINEAR
 /* The same of a desc that has no formula. */
-static gemmepi_status gemmepi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
-                                         gemmepi__problem *problem) {
-    return gemmepi__normalise_in(NULL, desc, alignment, problem);
+static gemmepi_status gpi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
+                                     gpi__problem *problem) {
+    return gpi__normalise_in(NULL, desc, alignment, problem);
 }
 #endif
 
-static void gemmepi__fill_needs(const gemmepi__problem *problem, gemmepi_epilogue_needs *needs) {
-    const gemmepi__view *views = problem->views;
+static void gpi__fill_needs(const gpi__problem *problem, gemmepi_epilogue_needs *needs) {
+    const gpi__view *views = problem->views;
     memset(needs, 0, sizeof *needs);
-    needs->reads_bias = views[GEMMEPI__BIAS].dtype != 0;
-    needs->reads_aux = gemmepi__has(problem, GEMMEPI_BACKWARD);
-    needs->reads_residual = views[GEMMEPI__RESIDUAL].dtype != 0;
-    needs->writes_aux = gemmepi__has(problem, GEMMEPI_AUX);
-    needs->writes_bias_grad = views[GEMMEPI__BIAS_GRAD].dtype != 0;
-    needs->accumulates_bias_grad = gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
-    needs->aux_is_mask = views[GEMMEPI__AUX].bits == 1;
-    needs->bias_dtype = (gemmepi_dtype)views[GEMMEPI__BIAS].dtype;
-    needs->aux_dtype = needs->aux_is_mask ? GEMMEPI_DTYPE_DEFAULT : (gemmepi_dtype)views[GEMMEPI__AUX].dtype;
-    needs->residual_dtype = (gemmepi_dtype)views[GEMMEPI__RESIDUAL].dtype;
-    needs->bias_grad_dtype = (gemmepi_dtype)views[GEMMEPI__BIAS_GRAD].dtype;
-    needs->bias_length = views[GEMMEPI__BIAS].length;
-    needs->bias_grad_length = views[GEMMEPI__BIAS_GRAD].length;
-    needs->aux_ld = views[GEMMEPI__AUX].ld;
-    needs->bias_bytes = (size_t)views[GEMMEPI__BIAS].bytes;
-    needs->aux_bytes = (size_t)views[GEMMEPI__AUX].bytes;
-    needs->residual_bytes = (size_t)views[GEMMEPI__RESIDUAL].bytes;
-    needs->bias_grad_bytes = (size_t)views[GEMMEPI__BIAS_GRAD].bytes;
-    needs->scale_a_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_B : GEMMEPI__SCALE_A].bytes;
-    needs->scale_b_bytes = (size_t)views[problem->exchanged ? GEMMEPI__SCALE_A : GEMMEPI__SCALE_B].bytes;
-    needs->found_scale_d_bytes = (size_t)views[GEMMEPI__FOUND_SCALE_D].bytes;
+    needs->reads_bias = views[GPI__BIAS].dtype != 0;
+    needs->reads_aux = gpi__has(problem, GEMMEPI_BACKWARD);
+    needs->reads_residual = views[GPI__RESIDUAL].dtype != 0;
+    needs->writes_aux = gpi__has(problem, GEMMEPI_AUX);
+    needs->writes_bias_grad = views[GPI__BIAS_GRAD].dtype != 0;
+    needs->accumulates_bias_grad = gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD);
+    needs->aux_is_mask = views[GPI__AUX].bits == 1;
+    needs->bias_dtype = (gemmepi_dtype)views[GPI__BIAS].dtype;
+    needs->aux_dtype = needs->aux_is_mask ? GEMMEPI_DTYPE_DEFAULT : (gemmepi_dtype)views[GPI__AUX].dtype;
+    needs->residual_dtype = (gemmepi_dtype)views[GPI__RESIDUAL].dtype;
+    needs->bias_grad_dtype = (gemmepi_dtype)views[GPI__BIAS_GRAD].dtype;
+    needs->bias_length = views[GPI__BIAS].length;
+    needs->bias_grad_length = views[GPI__BIAS_GRAD].length;
+    needs->aux_ld = views[GPI__AUX].ld;
+    needs->bias_bytes = (size_t)views[GPI__BIAS].bytes;
+    needs->aux_bytes = (size_t)views[GPI__AUX].bytes;
+    needs->residual_bytes = (size_t)views[GPI__RESIDUAL].bytes;
+    needs->bias_grad_bytes = (size_t)views[GPI__BIAS_GRAD].bytes;
+    needs->scale_a_bytes = (size_t)views[problem->exchanged ? GPI__SCALE_B : GPI__SCALE_A].bytes;
+    needs->scale_b_bytes = (size_t)views[problem->exchanged ? GPI__SCALE_A : GPI__SCALE_B].bytes;
+    needs->found_scale_d_bytes = (size_t)views[GPI__FOUND_SCALE_D].bytes;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs) {
     gemmepi_allocator allocator;
-    gemmepi__problem problem;
+    gpi__problem problem;
     gemmepi_status status;
     if (!needs)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
     memset(needs, 0, sizeof *needs);
-    allocator = gemmepi__default_allocator();
-    status = gemmepi__normalise_in(&allocator, desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem);
+    allocator = gpi__default_allocator();
+    status = gpi__normalise_in(&allocator, desc, GPI__DEFAULT_ALIGNMENT, &problem);
     if (!status)
-        gemmepi__fill_needs(&problem, needs);
+        gpi__fill_needs(&problem, needs);
     if (!status)
-        gemmepi__free_formula(&problem, &allocator);
+        gpi__free_formula(&problem, &allocator);
     return status;
 }
 

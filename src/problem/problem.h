@@ -14,7 +14,7 @@
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
    names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
 /* clang-format off */
-#define GEMMEPI__OPERAND_ROWS(X)                            \
+#define GPI__OPERAND_ROWS(X)                            \
     X(A, a, "")                                             \
     X(B, b, "")                                             \
     X(C, c, "")                                             \
@@ -36,152 +36,147 @@
 /* clang-format on */
 
 /* The numbers of all operands, those of an epilogue's extra ones (kernels/params.h) last: args has none of these. */
-#define GEMMEPI__OPERAND_NUMBER(NAME, name, rest) GEMMEPI__##NAME,
+#define GPI__OPERAND_NUMBER(NAME, name, rest) GPI__##NAME,
 enum {
-    GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NUMBER) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NUMBER)
-        GEMMEPI__OPERANDS,
-    GEMMEPI__FIRST_EXTRA = GEMMEPI__OPERANDS - GEMMEPI__EXTRAS
+    GPI__OPERAND_ROWS(GPI__OPERAND_NUMBER) GEMMEPI_EXTRA_OPERANDS(GPI__OPERAND_NUMBER) GPI__OPERANDS,
+    GPI__FIRST_EXTRA = GPI__OPERANDS - GPI__EXTRAS
 };
 
 /* Of a problem's flags, not a caller's: D is not stored, bias_grad is what is wanted. */
-#define GEMMEPI__ONLY_SUMS 0x80000000u
+#define GPI__ONLY_SUMS 0x80000000u
 /* Likewise: D is v, in workspace, and a formula follows. */
-#define GEMMEPI__MAKES_V 0x100000000ull
+#define GPI__MAKES_V 0x100000000ull
 /* Likewise: amax_d is 0 before the run, and goes to a scale's history, so that it may come of short forms of activations. */
-#define GEMMEPI__AMAX_TO_HISTORY 0x400000000ull
+#define GPI__AMAX_TO_HISTORY 0x400000000ull
 /* Likewise: the formula is inside the kernel, whose epilogue says where operands are (product/parts/inside.h). */
-#define GEMMEPI__IS_INSIDE 0x200000000ull
+#define GPI__IS_INSIDE 0x200000000ull
 
-#define GEMMEPI__SCALE_OF(matrix) \
-    (GEMMEPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
+#define GPI__SCALE_OF(matrix) (GPI__SCALE_A + (matrix)) /* of A to RESIDUAL, which stand in the same order */
 
-#define GEMMEPI__OPERAND_NAME(NAME, name, rest) #name,
-static const char *const gemmepi__operand_names[GEMMEPI__OPERANDS] = {
-    GEMMEPI__OPERAND_ROWS(GEMMEPI__OPERAND_NAME) GEMMEPI_EXTRA_OPERANDS(GEMMEPI__OPERAND_NAME)};
+#define GPI__OPERAND_NAME(NAME, name, rest) #name,
+static const char *const gpi__operand_names[GPI__OPERANDS] = {GPI__OPERAND_ROWS(GPI__OPERAND_NAME)
+                                                                  GEMMEPI_EXTRA_OPERANDS(GPI__OPERAND_NAME)};
 
-#define GEMMEPI__EXTRA_ALONG(NAME, name, along) along,
-static const int gemmepi__extra_along[GEMMEPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GEMMEPI__EXTRA_ALONG)};
+#define GPI__EXTRA_ALONG(NAME, name, along) along,
+static const int gpi__extra_along[GPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GPI__EXTRA_ALONG)};
 
 /* Of a grouped product, whose groups are the items of its batch: see problem/grouped.h. */
-typedef struct gemmepi__grouping {
+typedef struct gpi__grouping {
     int32_t groups;   /* 0: it is none */
     int32_t is_of_k;  /* groups are of k, else of rows */
     int32_t gathered; /* whose rows an index says: bits 1 A, 2 B */
     int32_t scattered;
     int32_t scales_gathered; /* A's rows lie side by side, but its scales do not */
     int32_t unused;
-} gemmepi__grouping;
+} gpi__grouping;
 
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
-typedef struct gemmepi__problem {
+typedef struct gpi__problem {
     int64_t m, n, k, batch;
     double parameter; /* of the activation */
     uint64_t epilogue;
     uint64_t flags;
-    int32_t compute;                /* never DEFAULT */
-    int32_t accumulator;            /* F32, F64 or I32 */
-    int32_t common;                 /* the type that holds both operands' values */
-    int32_t exchanged;              /* column-major: a here is the caller's b and the other way round */
-    int32_t alignment;              /* bytes, promised for every pointer of a matrix or vector */
-    uint32_t used;                  /* bit i: the problem has operand i */
-    int32_t count;                  /* of the operands that it has */
-    int8_t list[GEMMEPI__OPERANDS]; /* which they are, the outputs first */
-    int32_t outputs;                /* how many of them are written */
-    int32_t found_scale;  /* the gemmepi_scale_mode of the scales that are found for D; 0: none are */
-    int32_t amax_history; /* with TENSOR: of how many runs there is amax */
-    gemmepi__grouping grouping;
-    struct gemmepi__kept_formula *formula; /* in the epilogue's place; NULL: none */
-    gemmepi__view views[GEMMEPI__OPERANDS];
-} gemmepi__problem;
+    int32_t compute;            /* never DEFAULT */
+    int32_t accumulator;        /* F32, F64 or I32 */
+    int32_t common;             /* the type that holds both operands' values */
+    int32_t exchanged;          /* column-major: a here is the caller's b and the other way round */
+    int32_t alignment;          /* bytes, promised for every pointer of a matrix or vector */
+    uint32_t used;              /* bit i: the problem has operand i */
+    int32_t count;              /* of the operands that it has */
+    int8_t list[GPI__OPERANDS]; /* which they are, the outputs first */
+    int32_t outputs;            /* how many of them are written */
+    int32_t found_scale;        /* the gemmepi_scale_mode of the scales that are found for D; 0: none are */
+    int32_t amax_history;       /* with TENSOR: of how many runs there is amax */
+    gpi__grouping grouping;
+    struct gpi__kept_formula *formula; /* in the epilogue's place; NULL: none */
+    gpi__view views[GPI__OPERANDS];
+} gpi__problem;
 
-static int gemmepi__has(const gemmepi__problem *problem, uint64_t flags) {
+static int gpi__has(const gpi__problem *problem, uint64_t flags) {
     return (problem->epilogue & flags) != 0;
 }
 
 /* With GATED: how many halves the product's columns are. */
-static int gemmepi__halves_in(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__halves_come_in(problem->epilogue) ? 2 : 1;
+static int gpi__halves_in(const gpi__problem *problem) {
+    return gpi__has(problem, GEMMEPI_GATED) && gpi__halves_come_in(problem->epilogue) ? 2 : 1;
 }
 
 /* With GATED: how many halves the result's columns are. */
-static int gemmepi__halves_out(const gemmepi__problem *problem) {
-    return gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM)
-               ? 2
-               : 1;
+static int gpi__halves_out(const gpi__problem *problem) {
+    return gpi__has(problem, GEMMEPI_GATED) && gpi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM) ? 2 : 1;
 }
 
 /* How many columns each half of the product has. */
-static int64_t gemmepi__half_columns(const gemmepi__problem *problem) {
-    return problem->n / gemmepi__halves_in(problem);
+static int64_t gpi__half_columns(const gpi__problem *problem) {
+    return problem->n / gpi__halves_in(problem);
 }
 
 /* Whether both operands are of fp8: what tensor cores multiply then has a wider bound, see the manual. */
-static int gemmepi__is_fp8_product(const gemmepi__problem *problem) {
-    return gemmepi__is_fp8(problem->views[GEMMEPI__A].dtype) &&
-           gemmepi__is_fp8(problem->views[GEMMEPI__B].dtype);
+static int gpi__is_fp8_product(const gpi__problem *problem) {
+    return gpi__is_fp8(problem->views[GPI__A].dtype) && gpi__is_fp8(problem->views[GPI__B].dtype);
 }
 
 /* Whether B is weights in I8 beside an A of 16 bits: engines/weights.h is for these, and no other engine. */
-static int gemmepi__is_of_weights(const gemmepi__problem *problem) {
-    int a = problem->views[GEMMEPI__A].dtype;
-    return problem->views[GEMMEPI__B].dtype == GEMMEPI_I8 && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
+static int gpi__is_of_weights(const gpi__problem *problem) {
+    int a = problem->views[GPI__A].dtype;
+    return problem->views[GPI__B].dtype == GEMMEPI_I8 && (a == GEMMEPI_BF16 || a == GEMMEPI_F16);
 }
 
-static int gemmepi__is_invariant(const gemmepi__problem *problem) {
+static int gpi__is_invariant(const gpi__problem *problem) {
     return (problem->flags & GEMMEPI_BATCH_INVARIANT) != 0;
 }
 
-static int64_t gemmepi__callers_m(const gemmepi__problem *problem) {
+static int64_t gpi__callers_m(const gpi__problem *problem) {
     return problem->exchanged ? problem->n : problem->m;
 }
 
-static int64_t gemmepi__callers_n(const gemmepi__problem *problem) {
+static int64_t gpi__callers_n(const gpi__problem *problem) {
     return problem->exchanged ? problem->m : problem->n;
 }
 
-static int gemmepi__has_operand(const gemmepi__problem *problem, int operand) {
+static int gpi__has_operand(const gpi__problem *problem, int operand) {
     return problem->views[operand].dtype != 0;
 }
 
 /* A bit for each extra operand that the problem has. */
-static unsigned gemmepi__extras(const gemmepi__problem *problem) {
+static unsigned gpi__extras(const gpi__problem *problem) {
     unsigned bits = 0;
     int i;
-    for (i = 0; i < GEMMEPI__EXTRAS; i++)
-        bits |= (unsigned)gemmepi__has_operand(problem, GEMMEPI__FIRST_EXTRA + i) << i;
+    for (i = 0; i < GPI__EXTRAS; i++)
+        bits |= (unsigned)gpi__has_operand(problem, GPI__FIRST_EXTRA + i) << i;
     return bits;
 }
 
 /* I8 operands multiply into exact I32 sums, whatever they become afterwards. */
-static int gemmepi__product_dtype(const gemmepi__problem *problem) {
+static int gpi__product_dtype(const gpi__problem *problem) {
     return problem->common == GEMMEPI_I8 ? (int)GEMMEPI_I32 : (int)problem->accumulator;
 }
 
 /* Whether the scale of A or B changes along k, so that no factor after the sum can stand for it. */
-static int gemmepi__scale_varies_along_k(const gemmepi__problem *problem, int operand) {
+static int gpi__scale_varies_along_k(const gpi__problem *problem, int operand) {
     return problem->views[operand].scale >= GEMMEPI_SCALE_VECTOR_128;
 }
 
 /* Whether D has no element. */
-static int gemmepi__is_empty(const gemmepi__problem *problem) {
+static int gpi__is_empty(const gpi__problem *problem) {
     return problem->m == 0 || problem->n == 0;
 }
 
 /* Whether nothing has an element that a run would write: an empty D may still have sums over no rows, or of an operand. */
-static int gemmepi__writes_nothing(const gemmepi__problem *problem) {
-    if (!gemmepi__is_empty(problem) || problem->views[GEMMEPI__BIAS_GRAD].bytes)
+static int gpi__writes_nothing(const gpi__problem *problem) {
+    if (!gpi__is_empty(problem) || problem->views[GPI__BIAS_GRAD].bytes)
         return 0;
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
-        return !gemmepi__reduces_nothing(problem->formula);
+        return !gpi__reduces_nothing(problem->formula);
 #endif
     return 1;
 }
 
 /* Whether D is not stored, for the formula assigns others alone. */
-static int gemmepi__lacks_d(const gemmepi__problem *problem) {
+static int gpi__lacks_d(const gpi__problem *problem) {
 #ifndef GEMMEPI_NO_FORMULA
-    return problem->formula && !gemmepi__stores_d(problem->formula);
+    return problem->formula && !gpi__stores_d(problem->formula);
 #else
     (void)problem;
     return 0;
@@ -189,28 +184,28 @@ static int gemmepi__lacks_d(const gemmepi__problem *problem) {
 }
 
 /* The types that a tensor beside a and b may have: bit 1 << dtype. */
-#define GEMMEPI__MATRIX_TYPES                                                                               \
+#define GPI__MATRIX_TYPES                                                                                   \
     (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 | 1u << GEMMEPI_E5M2 | \
      1u << GEMMEPI_I8)
-#define GEMMEPI__VECTOR_TYPES (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16)
+#define GPI__VECTOR_TYPES (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16)
 
-static uint32_t gemmepi__side_types(const gemmepi__problem *problem, int operand) {
+static uint32_t gpi__side_types(const gpi__problem *problem, int operand) {
     if (problem->accumulator != GEMMEPI_F32)
         return 1u << problem->accumulator;
-    return operand >= GEMMEPI__BIAS ? GEMMEPI__VECTOR_TYPES : GEMMEPI__MATRIX_TYPES;
+    return operand >= GPI__BIAS ? GPI__VECTOR_TYPES : GPI__MATRIX_TYPES;
 }
 
 /* >>where its operands lie */
 
 /* The alignment that a pointer of the view has: the promise, and the element in any case. */
-static int32_t gemmepi__alignment_for(const gemmepi__problem *problem, const gemmepi__view *view) {
+static int32_t gpi__alignment_for(const gpi__problem *problem, const gpi__view *view) {
     int32_t element = view->bits > 8 ? view->bits / 8 : 1;
     return problem->alignment > element ? problem->alignment : element;
 }
 
 /* Bytes at whose multiples all that a copy of 16 begins with lies: 16, 8, 4 or, of 16-bit elements, 2. `further`: bytes between
    such beginnings within a line. */
-static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view *view, int64_t further) {
+static int gpi__unit_of(const gpi__problem *problem, const gpi__view *view, int64_t further) {
     int64_t of = view->alignment | further, element = view->bits / 8;
     int unit = 16;
     if (view->lines > 1)
@@ -222,36 +217,36 @@ static int gemmepi__unit_of(const gemmepi__problem *problem, const gemmepi__view
     return unit;
 }
 
-#define GEMMEPI__DEFAULT_ALIGNMENT 16
+#define GPI__DEFAULT_ALIGNMENT 16
 
 /* >>the list of its operands */
 
 /* Of an operand that the problem has: whether no pointer of args is it. D's one scale and its amax are the library's own where it finds
    the one from the other. */
-static int gemmepi__is_no_argument(const gemmepi__problem *problem, int operand) {
-    if (operand == GEMMEPI__D)
-        return gemmepi__lacks_d(problem);
+static int gpi__is_no_argument(const gpi__problem *problem, int operand) {
+    if (operand == GPI__D)
+        return gpi__lacks_d(problem);
     return problem->found_scale == GEMMEPI_SCALE_TENSOR &&
-           (operand == GEMMEPI__SCALE_D || operand == GEMMEPI__AMAX_D);
+           (operand == GPI__SCALE_D || operand == GPI__AMAX_D);
 }
 
-static void gemmepi__list_operands(gemmepi__problem *problem) {
+static void gpi__list_operands(gpi__problem *problem) {
     int operand, written;
     problem->used = 0;
     problem->count = problem->outputs = 0;
     for (written = 1; written >= 0; written--)
-        for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-            if (gemmepi__has_operand(problem, operand) && problem->views[operand].written == written &&
-                !gemmepi__is_no_argument(problem, operand)) {
+        for (operand = 0; operand < GPI__OPERANDS; operand++)
+            if (gpi__has_operand(problem, operand) && problem->views[operand].written == written &&
+                !gpi__is_no_argument(problem, operand)) {
                 problem->used |= 1u << operand;
                 problem->list[problem->count++] = (int8_t)operand;
                 problem->outputs += written;
             }
 }
 
-static void gemmepi__free_formula(gemmepi__problem *problem, const gemmepi_allocator *allocator) {
+static void gpi__free_formula(gpi__problem *problem, const gemmepi_allocator *allocator) {
 #ifndef GEMMEPI_NO_FORMULA
-    gemmepi__delete_formula(allocator, problem->formula);
+    gpi__delete_formula(allocator, problem->formula);
 #else
     (void)allocator;
 #endif

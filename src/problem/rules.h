@@ -5,104 +5,101 @@
 #include "scales.h"
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
-static gemmepi_status gemmepi__check_parameter(gemmepi_epilogue epilogue, int has_parameter,
-                                               double parameter) {
+static gemmepi_status gpi__check_parameter(gemmepi_epilogue epilogue, int has_parameter, double parameter) {
     if (has_parameter != 0 && has_parameter != 1)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
-                             has_parameter, GEMMEPI__UNINITIALISED);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
+                         has_parameter, GPI__UNINITIALISED);
     if (!has_parameter && parameter == 0)
         return GEMMEPI_OK;
-    if (gemmepi__default_parameter(epilogue) == 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.activation_parameter is given (%g), but the activation %s has none: leave "
-                             "it and desc.has_parameter 0 (in a short call NAN)",
-                             parameter, gemmepi__activation_name(epilogue));
+    if (gpi__default_parameter(epilogue) == 0)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.activation_parameter is given (%g), but the activation %s has none: leave "
+                         "it and desc.has_parameter 0 (in a short call NAN)",
+                         parameter, gpi__activation_name(epilogue));
     if (!has_parameter)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
-                             parameter == parameter
-                                 ? "set that to 1"
-                                 : "leave it 0 for the default (NAN is for the short calls)");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
+                         parameter == parameter ? "set that to 1"
+                                                : "leave it 0 for the default (NAN is for the short calls)");
     if (parameter - parameter != 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
-                             parameter);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
+                         parameter);
     return GEMMEPI_OK;
 }
 
 /* It is computed with in the accumulator's type. */
-static gemmepi_status gemmepi__check_range_of_parameter(double parameter, int accumulator) {
+static gemmepi_status gpi__check_range_of_parameter(double parameter, int accumulator) {
     if (accumulator == GEMMEPI_F64 || (parameter <= FLT_MAX && parameter >= -FLT_MAX))
         return GEMMEPI_OK;
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.activation_parameter is %g; the largest F32 is 3.4e38", parameter);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; the largest F32 is 3.4e38",
+                     parameter);
 }
 
 /* ACCUMULATE adds the product to D before anything else; what would come between the two is refused. */
-static gemmepi_status gemmepi__check_accumulation(const gemmepi_matmul_desc *desc) {
+static gemmepi_status gpi__check_accumulation(const gemmepi_matmul_desc *desc) {
     const gemmepi_matrix *c = &desc->c;
     uint64_t between = desc->epilogue & (GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_AUX | GEMMEPI_BGRAD);
-    const char *name = between ? gemmepi__flag(between)->name : gemmepi__activation_name(desc->epilogue);
+    const char *name = between ? gpi__flag(between)->name : gpi__activation_name(desc->epilogue);
     if (!(desc->flags & GEMMEPI_ACCUMULATE))
         return GEMMEPI_OK;
-    if (between || gemmepi__activation(desc->epilogue) != GEMMEPI_NONE)
-        return gemmepi__fail(
+    if (between || gpi__activation(desc->epilogue) != GEMMEPI_NONE)
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
             "epilogue take RESIDUAL with args.residual = args.d%s",
             name,
             desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
     if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
     if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
-                             "written has no one scale: give c with its own scale and args.beta",
-                             (int)desc->d.scale.mode);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+                         "written has no one scale: give c with its own scale and args.beta",
+                         (int)desc->d.scale.mode);
     return GEMMEPI_OK;
 }
 
-static int gemmepi__is_given_matrix(const gemmepi_matrix *matrix) {
+static int gpi__is_given_matrix(const gemmepi_matrix *matrix) {
     return matrix->dtype || matrix->transposed || matrix->ld || matrix->batch_stride || matrix->scale.mode ||
            matrix->scale.batch_stride;
 }
 
 /* What a desc without a formula leaves 0. */
-static gemmepi_status gemmepi__check_without_formula(const gemmepi_operand *operands, int operand_count,
-                                                     const char *value, const char *result) {
+static gemmepi_status gpi__check_without_formula(const gemmepi_operand *operands, int operand_count,
+                                                 const char *value, const char *result) {
     const char *other = operands        ? "operands"
                         : operand_count ? "operand_count"
                         : value         ? "formula_value"
                         : result        ? "formula_result"
                                         : NULL;
     if (other)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other,
-                             GEMMEPI__UNINITIALISED);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other,
+                         GPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
 /* Likewise, and what one with a formula leaves 0. */
-static gemmepi_status gemmepi__check_beside_formula(const gemmepi_matmul_desc *desc) {
-    const char *other = gemmepi__is_given_matrix(&desc->aux)                    ? "aux"
-                        : gemmepi__is_given_matrix(&desc->residual)             ? "residual"
+static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc) {
+    const char *other = gpi__is_given_matrix(&desc->aux)                        ? "aux"
+                        : gpi__is_given_matrix(&desc->residual)                 ? "residual"
                         : desc->bias.dtype || desc->bias.batch_stride           ? "bias"
                         : desc->bias_grad.dtype || desc->bias_grad.batch_stride ? "bias_grad"
                                                                                 : NULL;
     if (!desc->formula)
-        return gemmepi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value,
-                                              desc->formula_result);
+        return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value,
+                                          desc->formula_result);
     if (desc->epilogue)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.epilogue is 0x%llx beside desc.formula, which says all that an epilogue does: "
-            "leave it 0",
-            (gemmepi__ull)desc->epilogue);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.epilogue is 0x%llx beside desc.formula, which says all that an epilogue does: "
+                         "leave it 0",
+                         (gpi__ull)desc->epilogue);
     if (other)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s is not 0 beside desc.formula, which has operands instead: leave it 0",
-                             other);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s is not 0 beside desc.formula, which has operands instead: leave it 0",
+                         other);
     if (desc->flags & GEMMEPI_ACCUMULATE)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.flags has ACCUMULATE beside desc.formula: it is not clear which comes first. To add D before it, "
             "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
@@ -110,40 +107,40 @@ static gemmepi_status gemmepi__check_beside_formula(const gemmepi_matmul_desc *d
 }
 
 /* First of all checks: what is made of sizes overflows where they are not. */
-static gemmepi_status gemmepi__check_extents(const gemmepi_matmul_desc *desc) {
-    gemmepi_status status = gemmepi__check_size("m", desc->m);
+static gemmepi_status gpi__check_extents(const gemmepi_matmul_desc *desc) {
+    gemmepi_status status = gpi__check_size("m", desc->m);
     if (!status)
-        status = gemmepi__check_size("n", desc->n);
-    return status ? status : gemmepi__check_size("k", desc->k);
+        status = gpi__check_size("n", desc->n);
+    return status ? status : gpi__check_size("k", desc->k);
 }
 
-static gemmepi_status gemmepi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
-    gemmepi_status status = gemmepi__check_extents(desc);
+static gemmepi_status gpi__check_scalars_of_desc(const gemmepi_matmul_desc *desc) {
+    gemmepi_status status = gpi__check_extents(desc);
     if (!status)
-        status = gemmepi__check_size("batch", desc->batch);
+        status = gpi__check_size("batch", desc->batch);
     if (status)
         return status;
     if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
             "GEMMEPI_COLUMN_MAJOR (1)%s",
-            (int)desc->order, GEMMEPI__UNINITIALISED);
-    status = gemmepi__check_flags_of(GEMMEPI__OF_PRODUCT, desc->flags, 0);
+            (int)desc->order, GPI__UNINITIALISED);
+    status = gpi__check_flags_of(GPI__OF_PRODUCT, desc->flags, 0);
     if (status)
         return status;
     if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
-                             (gemmepi__ull)desc->alignment, GEMMEPI__UNINITIALISED);
-    status = gemmepi__check_beside_formula(desc);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+                         (gpi__ull)desc->alignment, GPI__UNINITIALISED);
+    status = gpi__check_beside_formula(desc);
     if (!status)
-        status = gemmepi__check_epilogue(desc->epilogue);
+        status = gpi__check_epilogue(desc->epilogue);
     if (!status)
-        status = gemmepi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
+        status = gpi__check_parameter(desc->epilogue, desc->has_parameter, desc->activation_parameter);
     if (!status)
-        status = gemmepi__check_finding(desc);
-    return status ? status : gemmepi__check_accumulation(desc);
+        status = gpi__check_finding(desc);
+    return status ? status : gpi__check_accumulation(desc);
 }
 
 #endif

@@ -5,105 +5,103 @@
 #include "problem.h"
 
 /* Numbers beside the matrices, whose extents and strides are set; their pointer needs `alignment` bytes. */
-static gemmepi_status gemmepi__take_numbers(gemmepi__problem *problem, int operand, int dtype,
-                                            int32_t alignment) {
-    gemmepi__view *view = &problem->views[operand];
-    int of = operand == GEMMEPI__FOUND_SCALE_D ? (int)GEMMEPI__D
-             : operand < GEMMEPI__AMAX_D       ? operand - GEMMEPI__SCALE_A
-                                               : operand;
+static gemmepi_status gpi__convert_scale_numbers(gpi__problem *problem, int operand, int dtype,
+                                                 int32_t alignment) {
+    gpi__view *view = &problem->views[operand];
+    int of = operand == GPI__FOUND_SCALE_D ? (int)GPI__D
+             : operand < GPI__AMAX_D       ? operand - GPI__SCALE_A
+                                           : operand;
     char name[32];
     view->dtype = dtype;
     view->bits = dtype == GEMMEPI_F64 ? 64 : 32;
     view->alignment = alignment;
-    snprintf(name, sizeof name, "%s%s", gemmepi__operand_names[of], of == operand ? "" : ".scale");
-    return gemmepi__check_view(view, name, problem->batch);
+    snprintf(name, sizeof name, "%s%s", gpi__operand_names[of], of == operand ? "" : ".scale");
+    return gpi__check_view(view, name, problem->batch);
 }
 
-static int64_t gemmepi__blocks_of_128(int64_t extent) {
+static int64_t gpi__blocks_of_128(int64_t extent) {
     return extent / 128 + (extent % 128 != 0);
 }
 
 /* The scales of a matrix whose rows (columns for b) number `outer`; k is used for a and b alone. */
-static gemmepi_status gemmepi__take_scale(gemmepi__problem *problem, int operand, const gemmepi_scale *scale,
-                                          int64_t outer, int64_t k) {
-    gemmepi__view *view = &problem->views[operand];
-    const char *name = gemmepi__operand_names[operand];
-    int is_factor = operand == GEMMEPI__A || operand == GEMMEPI__B;
-    int64_t steps = gemmepi__blocks_of_128(k);
+static gemmepi_status gpi__convert_scale(gpi__problem *problem, int operand, const gemmepi_scale *scale,
+                                         int64_t outer, int64_t k) {
+    gpi__view *view = &problem->views[operand];
+    const char *name = gpi__operand_names[operand];
+    int is_factor = operand == GPI__A || operand == GPI__B;
+    int64_t steps = gpi__blocks_of_128(k);
     if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
-            name, (int)scale->mode, GEMMEPI__UNINITIALISED);
+            name, (int)scale->mode, GPI__UNINITIALISED);
     if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
-                             (long long)scale->batch_stride);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld, but its mode is NONE",
+                         name, (long long)scale->batch_stride);
     if (scale->mode == GEMMEPI_SCALE_NONE)
         return GEMMEPI_OK;
     if (view->bits == 1)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
-                             (int)scale->mode);
-    if (!gemmepi__takes_scale(view->dtype) || problem->accumulator == GEMMEPI_I32)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s",
-                             name, (int)scale->mode, gemmepi__dtype((gemmepi_dtype)view->dtype)->name,
-                             gemmepi__takes_scale(view->dtype) ? "the result is in I32"
-                                                               : "accepted with E4M3, E5M2 and I8");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+                         (int)scale->mode);
+    if (!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s", name,
+                         (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name,
+                         gpi__is_scaled_dtype(view->dtype) ? "the result is in I32"
+                                                           : "accepted with E4M3, E5M2 and I8");
     if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b%s",
             name, (int)scale->mode,
-            operand == GEMMEPI__D
+            operand == GPI__D
                 ? ", and OUTER and VECTOR_128 for scales of d that FIND_SCALE_D in desc.flags finds"
                 : "");
     view->scale = (int32_t)scale->mode;
-    view = &problem->views[GEMMEPI__SCALE_OF(operand)];
+    view = &problem->views[GPI__SCALE_OF(operand)];
     view->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128  ? steps
-                  : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? gemmepi__blocks_of_128(outer)
+                  : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? gpi__blocks_of_128(outer)
                                                            : 1;
     view->length = scale->mode == GEMMEPI_SCALE_TENSOR      ? 1
                    : scale->mode == GEMMEPI_SCALE_BLOCK_128 ? steps
                                                             : outer;
     view->ld = scale->mode == GEMMEPI_SCALE_BLOCK_128 ? (steps + 3) / 4 * 4 : view->length;
     view->batch_stride = scale->batch_stride;
-    return gemmepi__take_numbers(problem, GEMMEPI__SCALE_OF(operand), GEMMEPI_F32,
-                                 scale->mode == GEMMEPI_SCALE_TENSOR ? 4 : 16);
+    return gpi__convert_scale_numbers(problem, GPI__SCALE_OF(operand), GEMMEPI_F32,
+                                      scale->mode == GEMMEPI_SCALE_TENSOR ? 4 : 16);
 }
 
 /* The scales that are found for D. Along D's lines there are vectors, so that in column-major order they are as of a b. TENSOR is a scale
    that D has and an amax that is taken, of which args have neither. */
-static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const gemmepi_scale *scale,
-                                                int amax_history) {
-    gemmepi__view *d = &problem->views[GEMMEPI__D], *found = &problem->views[GEMMEPI__FOUND_SCALE_D],
-                  *history = &problem->views[GEMMEPI__AMAX_HISTORY];
+static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemmepi_scale *scale,
+                                               int amax_history) {
+    gpi__view *d = &problem->views[GPI__D], *found = &problem->views[GPI__FOUND_SCALE_D],
+              *history = &problem->views[GPI__AMAX_HISTORY];
     int is_tensor = scale->mode == GEMMEPI_SCALE_TENSOR;
     gemmepi_status status;
     if (scale->mode != GEMMEPI_SCALE_VECTOR_128 && scale->mode != GEMMEPI_SCALE_OUTER && !is_tensor)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for "
-                             "TENSOR (1), OUTER (2) and VECTOR_128 (3)",
-                             (int)scale->mode);
-    if (!gemmepi__is_fp8(d->dtype))
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
-            gemmepi__dtype((gemmepi_dtype)d->dtype)->name);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for "
+                         "TENSOR (1), OUTER (2) and VECTOR_128 (3)",
+                         (int)scale->mode);
+    if (!gpi__is_fp8(d->dtype))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
+                         gpi__dtype((gemmepi_dtype)d->dtype)->name);
     if (is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             is_tensor
-                                 ? "desc.amax_history is %d; a scale of one number is found from the amax of "
-                                   "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
-                                 : "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode "
-                                   "TENSOR alone",
-                             amax_history);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         is_tensor
+                             ? "desc.amax_history is %d; a scale of one number is found from the amax of "
+                               "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
+                             : "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode "
+                               "TENSOR alone",
+                         amax_history);
     if (is_tensor && problem->flags & GEMMEPI_AMAX_D)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose "
-                             "args.amax_history[0] is that amax");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose "
+                         "args.amax_history[0] is that amax");
     if (is_tensor && scale->batch_stride)
-        return gemmepi__fail(
+        return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.d.scale.batch_stride is %lld; with FIND_SCALE_D one scale is that of the whole "
             "batch: leave it 0",
@@ -111,12 +109,12 @@ static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const
     problem->found_scale = (int32_t)scale->mode;
     problem->amax_history = amax_history;
     found->written = 1;
-    found->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128 ? gemmepi__blocks_of_128(d->length) : 1;
+    found->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128 ? gpi__blocks_of_128(d->length) : 1;
     found->length = found->ld = is_tensor ? 1 : d->lines;
     found->batch_stride = scale->batch_stride;
-    status = gemmepi__take_numbers(problem, GEMMEPI__FOUND_SCALE_D, GEMMEPI_F32, is_tensor ? 4 : 16);
+    status = gpi__convert_scale_numbers(problem, GPI__FOUND_SCALE_D, GEMMEPI_F32, is_tensor ? 4 : 16);
     if (!status && !is_tensor)
-        return gemmepi__check_output(found, "d.scale", problem->batch);
+        return gpi__check_output(found, "d.scale", problem->batch);
     if (status)
         return status;
     history->written = 1;
@@ -124,15 +122,15 @@ static gemmepi_status gemmepi__take_found_scale(gemmepi__problem *problem, const
     history->length = history->ld = amax_history;
     problem->flags |= GEMMEPI_AMAX_D;
     d->scale = GEMMEPI_SCALE_TENSOR;
-    problem->views[GEMMEPI__SCALE_D].lines = problem->views[GEMMEPI__SCALE_D].length = 1;
-    status = gemmepi__take_numbers(problem, GEMMEPI__SCALE_D, GEMMEPI_F32, 4);
-    return status ? status : gemmepi__take_numbers(problem, GEMMEPI__AMAX_HISTORY, GEMMEPI_F32, 4);
+    problem->views[GPI__SCALE_D].lines = problem->views[GPI__SCALE_D].length = 1;
+    status = gpi__convert_scale_numbers(problem, GPI__SCALE_D, GEMMEPI_F32, 4);
+    return status ? status : gpi__convert_scale_numbers(problem, GPI__AMAX_HISTORY, GEMMEPI_F32, 4);
 }
 
 /* The mode by which scales are found: a row of at most 128 columns is one vector, whose scale is the same number in the same place, and
    which kernels find as they store D. With BATCH_INVARIANT all rows are rows: of the kernels that find none more keep their bits. */
-static gemmepi_scale_mode gemmepi__found_mode(const gemmepi_matmul_desc *desc, const gemmepi__view *d,
-                                              gemmepi_scale_mode mode) {
+static gemmepi_scale_mode gpi__found_mode(const gemmepi_matmul_desc *desc, const gpi__view *d,
+                                          gemmepi_scale_mode mode) {
     return mode == GEMMEPI_SCALE_OUTER && d->length > 0 && d->length <= 128 &&
                    !(desc->flags & GEMMEPI_BATCH_INVARIANT)
                ? GEMMEPI_SCALE_VECTOR_128
@@ -140,40 +138,39 @@ static gemmepi_scale_mode gemmepi__found_mode(const gemmepi_matmul_desc *desc, c
 }
 
 /* What goes with FIND_SCALE_D alone. */
-static gemmepi_status gemmepi__check_finding(const gemmepi_matmul_desc *desc) {
+static gemmepi_status gpi__check_finding(const gemmepi_matmul_desc *desc) {
     if (desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
-            "one scale; give c with its own scale and args.beta");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
+                         "one scale; give c with its own scale and args.beta");
     if (desc->flags & GEMMEPI_FIND_SCALE_D)
         return GEMMEPI_OK;
     if (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
     if (desc->amax_history)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
-                             desc->amax_history, GEMMEPI__UNINITIALISED);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
+                         desc->amax_history, GPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__take_amax(gemmepi__problem *problem, uint64_t flag, int operand, int of) {
-    const gemmepi__view *view = &problem->views[of];
-    gemmepi__view *amax = &problem->views[operand];
+static gemmepi_status gpi__convert_amax(gpi__problem *problem, uint64_t flag, int operand, int of) {
+    const gpi__view *view = &problem->views[of];
+    gpi__view *amax = &problem->views[operand];
     const char *name = flag == GEMMEPI_AMAX_D ? "AMAX_D" : "AMAX_AUX";
     int dtype = problem->accumulator;
     if (!(problem->flags & flag))
         return GEMMEPI_OK;
-    if (of == GEMMEPI__AUX && !view->written)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+    if (of == GPI__AUX && !view->written)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
     if (view->bits == 1 || dtype == GEMMEPI_I32)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
-                             view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
+                         view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
     amax->written = 1;
     amax->lines = amax->length = amax->ld = 1;
-    return gemmepi__take_numbers(problem, operand, dtype, dtype == GEMMEPI_F64 ? 8 : 4);
+    return gpi__convert_scale_numbers(problem, operand, dtype, dtype == GEMMEPI_F64 ? 8 : 4);
 }
 
 #endif

@@ -4,132 +4,124 @@
 
 #include "problem.h"
 
-#define GEMMEPI__MAX_RANK 8
+#define GPI__MAX_RANK 8
 
 /* The tensors of an operation, in the order of every table below and of the kernels. */
 enum {
-    GEMMEPI__IN_A,
-    GEMMEPI__IN_B,
-    GEMMEPI__IN_W,
-    GEMMEPI__IN_DY,
-    GEMMEPI__OUT_Y,
-    GEMMEPI__OUT_DA,
-    GEMMEPI__OUT_DB,
-    GEMMEPI__OUT_DW,
-    GEMMEPI__OUT_Y_TRANSPOSED, /* of a cast by scaled.h: no nest has it */
-    GEMMEPI__TENSORS
+    GPI__IN_A,
+    GPI__IN_B,
+    GPI__IN_W,
+    GPI__IN_DY,
+    GPI__OUT_Y,
+    GPI__OUT_DA,
+    GPI__OUT_DB,
+    GPI__OUT_DW,
+    GPI__OUT_Y_TRANSPOSED, /* of a cast by scaled.h: no nest has it */
+    GPI__TENSORS
 };
 
-static const char *const gemmepi__tensor_names[GEMMEPI__TENSORS] = {"a",  "b",  "w",  "dy",          "y",
-                                                                    "da", "db", "dw", "y_transposed"};
+static const char *const gpi__tensor_names[GPI__TENSORS] = {"a",  "b",  "w",  "dy",          "y",
+                                                            "da", "db", "dw", "y_transposed"};
 
-#define GEMMEPI__BIT(tensor) (1u << (tensor))
-#define GEMMEPI__BIT_A       GEMMEPI__BIT(GEMMEPI__IN_A)
-#define GEMMEPI__BIT_B       GEMMEPI__BIT(GEMMEPI__IN_B)
-#define GEMMEPI__BIT_W       GEMMEPI__BIT(GEMMEPI__IN_W)
-#define GEMMEPI__BIT_DY      GEMMEPI__BIT(GEMMEPI__IN_DY)
-#define GEMMEPI__BIT_Y       GEMMEPI__BIT(GEMMEPI__OUT_Y)
-#define GEMMEPI__BIT_DA      GEMMEPI__BIT(GEMMEPI__OUT_DA)
-#define GEMMEPI__BIT_DB      GEMMEPI__BIT(GEMMEPI__OUT_DB)
-#define GEMMEPI__BIT_DW      GEMMEPI__BIT(GEMMEPI__OUT_DW)
-#define GEMMEPI__BIT_TURNED  GEMMEPI__BIT(GEMMEPI__OUT_Y_TRANSPOSED)
-#define GEMMEPI__INPUTS      0x00fu
-#define GEMMEPI__OUTPUTS     0x1f0u
+#define GPI__BIT(tensor) (1u << (tensor))
+#define GPI__BIT_A       GPI__BIT(GPI__IN_A)
+#define GPI__BIT_B       GPI__BIT(GPI__IN_B)
+#define GPI__BIT_W       GPI__BIT(GPI__IN_W)
+#define GPI__BIT_DY      GPI__BIT(GPI__IN_DY)
+#define GPI__BIT_Y       GPI__BIT(GPI__OUT_Y)
+#define GPI__BIT_DA      GPI__BIT(GPI__OUT_DA)
+#define GPI__BIT_DB      GPI__BIT(GPI__OUT_DB)
+#define GPI__BIT_DW      GPI__BIT(GPI__OUT_DW)
+#define GPI__BIT_TURNED  GPI__BIT(GPI__OUT_Y_TRANSPOSED)
+#define GPI__INPUTS      0x00fu
+#define GPI__OUTPUTS     0x1f0u
 
-#define GEMMEPI__CAST_FLAGS \
+#define GPI__CAST_FLAGS \
     (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX | GEMMEPI_CAST_K_IS_ROWS)
 
 /* An operation: the tensors that it must and may have, and of which inputs each output is made. With its function in
    kernels/operations.cuh and that in host/elementwise.h this is all that there is of it. */
-typedef struct gemmepi__operation_row {
+typedef struct gpi__operation_row {
     gemmepi_operation operation;
     const char *name; /* as in GEMMEPI_OP_GATED, and as kernels name it */
     uint32_t needs, may;
     uint32_t reads[5]; /* for y, da, db, dw, y_transposed */
     int has_activation, has_halves;
     uint64_t flags; /* that go with it */
-} gemmepi__operation_row;
+} gpi__operation_row;
 
-static const gemmepi__operation_row gemmepi__operations[] = {
-    {GEMMEPI_OP_ACTIVATION,
-     "ACTIVATION",
-     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
-     0,
-     {GEMMEPI__BIT_A, 0, 0, 0},
-     1,
-     0,
-     0},
+static const gpi__operation_row gpi__operations[] = {
+    {GEMMEPI_OP_ACTIVATION, "ACTIVATION", GPI__BIT_A | GPI__BIT_Y, 0, {GPI__BIT_A, 0, 0, 0}, 1, 0, 0},
     {GEMMEPI_OP_ACTIVATION_BACKWARD,
      "ACTIVATION_BACKWARD",
-     GEMMEPI__BIT_A | GEMMEPI__BIT_DY | GEMMEPI__BIT_DA,
+     GPI__BIT_A | GPI__BIT_DY | GPI__BIT_DA,
      0,
-     {0, GEMMEPI__BIT_A | GEMMEPI__BIT_DY, 0, 0},
+     {0, GPI__BIT_A | GPI__BIT_DY, 0, 0},
      1,
      0,
      0},
     {GEMMEPI_OP_GATED,
      "GATED",
-     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
-     GEMMEPI__BIT_B,
-     {GEMMEPI__BIT_A | GEMMEPI__BIT_B, 0, 0, 0},
+     GPI__BIT_A | GPI__BIT_Y,
+     GPI__BIT_B,
+     {GPI__BIT_A | GPI__BIT_B, 0, 0, 0},
      1,
      1,
      0},
     {GEMMEPI_OP_GATED_BACKWARD,
      "GATED_BACKWARD",
-     GEMMEPI__BIT_A | GEMMEPI__BIT_DY,
-     GEMMEPI__BIT_B | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB,
-     {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_B, GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B, 0},
+     GPI__BIT_A | GPI__BIT_DY,
+     GPI__BIT_B | GPI__BIT_DA | GPI__BIT_DB,
+     {0, GPI__BIT_DY | GPI__BIT_B, GPI__BIT_DY | GPI__BIT_A | GPI__BIT_B, 0},
      1,
      1,
      0},
     {GEMMEPI_OP_LERP,
      "LERP",
-     GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_Y,
-     GEMMEPI__BIT_W,
-     {GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W, 0, 0, 0},
+     GPI__BIT_A | GPI__BIT_B | GPI__BIT_Y,
+     GPI__BIT_W,
+     {GPI__BIT_A | GPI__BIT_B | GPI__BIT_W, 0, 0, 0},
      0,
      0,
      0},
     {GEMMEPI_OP_LERP_BACKWARD,
      "LERP_BACKWARD",
-     GEMMEPI__BIT_DY,
-     GEMMEPI__BIT_A | GEMMEPI__BIT_B | GEMMEPI__BIT_W | GEMMEPI__BIT_DA | GEMMEPI__BIT_DB | GEMMEPI__BIT_DW,
-     {0, GEMMEPI__BIT_DY | GEMMEPI__BIT_W, GEMMEPI__BIT_DY | GEMMEPI__BIT_W,
-      GEMMEPI__BIT_DY | GEMMEPI__BIT_A | GEMMEPI__BIT_B},
+     GPI__BIT_DY,
+     GPI__BIT_A | GPI__BIT_B | GPI__BIT_W | GPI__BIT_DA | GPI__BIT_DB | GPI__BIT_DW,
+     {0, GPI__BIT_DY | GPI__BIT_W, GPI__BIT_DY | GPI__BIT_W, GPI__BIT_DY | GPI__BIT_A | GPI__BIT_B},
      0,
      0,
      0},
     {GEMMEPI_OP_BIAS_GRAD,
      "BIAS_GRAD",
-     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
+     GPI__BIT_A | GPI__BIT_Y,
      0,
-     {GEMMEPI__BIT_A, 0, 0, 0},
+     {GPI__BIT_A, 0, 0, 0},
      0,
      0,
      GEMMEPI_ACCUMULATE},
     {GEMMEPI_OP_CAST,
      "CAST",
-     GEMMEPI__BIT_A | GEMMEPI__BIT_Y,
-     GEMMEPI__BIT_TURNED,
-     {GEMMEPI__BIT_A, 0, 0, 0, GEMMEPI__BIT_A},
+     GPI__BIT_A | GPI__BIT_Y,
+     GPI__BIT_TURNED,
+     {GPI__BIT_A, 0, 0, 0, GPI__BIT_A},
      0,
      0,
-     GEMMEPI__CAST_FLAGS},
+     GPI__CAST_FLAGS},
 };
 
 /* A tensor broadcast to the operation's shape. dtype 0: the operation does not have it. */
-typedef struct gemmepi__operand {
+typedef struct gpi__operand {
     int32_t dtype;
-    int32_t pointer; /* the tensor whose pointer it goes by: halves are two operands of one */
-    int32_t is_sum;  /* an output that is added up over the axes below, or added to */
-    int32_t summed;  /* bit d: over axis d */
-    int64_t offset;  /* bytes from the pointer to the element of index 0 */
-    int64_t stride[GEMMEPI__MAX_RANK]; /* elements; 0 on axes that repeat or are summed */
-} gemmepi__operand;
+    int32_t pointer;               /* the tensor whose pointer it goes by: halves are two operands of one */
+    int32_t is_sum;                /* an output that is added up over the axes below, or added to */
+    int32_t summed;                /* bit d: over axis d */
+    int64_t offset;                /* bytes from the pointer to the element of index 0 */
+    int64_t stride[GPI__MAX_RANK]; /* elements; 0 on axes that repeat or are summed */
+} gpi__operand;
 
 /* Zeroed before it is filled, so that its bytes tell tasks apart. */
-typedef struct gemmepi__task {
+typedef struct gpi__task {
     int64_t tag; /* -1, with which no product begins: both are keys of the same table */
     int32_t operation, activation;
     uint64_t flags;
@@ -141,16 +133,16 @@ typedef struct gemmepi__task {
     uint32_t given;    /* bit t: a pointer goes with tensor t */
     int32_t rank;
     int32_t is_empty; /* no output has an element */
-    int64_t shape[GEMMEPI__MAX_RANK];
-    gemmepi__operand operands[GEMMEPI__TENSORS];
-} gemmepi__task;
+    int64_t shape[GPI__MAX_RANK];
+    gpi__operand operands[GPI__TENSORS];
+} gpi__task;
 
-static int gemmepi__task_has(const gemmepi__task *task, int tensor) {
+static int gpi__task_has(const gpi__task *task, int tensor) {
     return (int)(task->used >> tensor & 1);
 }
 
-static const gemmepi__operation_row *gemmepi__operation(int operation) {
-    return &gemmepi__operations[operation - 1];
+static const gpi__operation_row *gpi__operation(int operation) {
+    return &gpi__operations[operation - 1];
 }
 
 #endif

@@ -4,13 +4,13 @@
 
 #include "task.h"
 
-static int gemmepi__is_float(int dtype) {
+static int gpi__is_float(int dtype) {
     return dtype >= GEMMEPI_F32 && dtype <= GEMMEPI_E5M2;
 }
 
 /* The strides, those of a dense tensor filled in. Of one without an element they have no meaning and are 0: so no product of them
    overflows, and equal tasks have equal keys. */
-static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[GEMMEPI__MAX_RANK]) {
+static void gpi__convert_strides(const gemmepi_tensor *tensor, int64_t stride[GPI__MAX_RANK]) {
     int64_t dense = 1;
     int d;
     for (d = tensor->rank - 1; d >= 0; d--) {
@@ -22,16 +22,16 @@ static void gemmepi__take_strides(const gemmepi_tensor *tensor, int64_t stride[G
 }
 
 /* Whether |count| * |stride| + rest stays within 2^56, and what it is. */
-static int gemmepi__reach(int64_t count, int64_t stride, int64_t *rest) {
-    if (stride < -GEMMEPI__MAX_ELEMENTS || stride > GEMMEPI__MAX_ELEMENTS)
+static int gpi__reach(int64_t count, int64_t stride, int64_t *rest) {
+    if (stride < -GPI__MAX_ELEMENTS || stride > GPI__MAX_ELEMENTS)
         return 0;
-    *rest = gemmepi__offset(count, stride < 0 ? -stride : stride, *rest);
+    *rest = gpi__offset(count, stride < 0 ? -stride : stride, *rest);
     return *rest >= 0;
 }
 
 /* The elements that lie before and after the first one, if there is any. */
-static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const char *name,
-                                           const int64_t *stride) {
+static gemmepi_status gpi__check_range(const gemmepi_tensor *tensor, const char *name,
+                                       const int64_t *stride) {
     int64_t before = 0, after = 0,
             size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
     int d;
@@ -40,102 +40,99 @@ static gemmepi_status gemmepi__check_range(const gemmepi_tensor *tensor, const c
             return GEMMEPI_OK;
     for (d = 0; d < tensor->rank; d++)
         if (tensor->shape[d] > 1 &&
-            !gemmepi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                                 "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld",
-                                 name, d, (long long)tensor->shape[d], (long long)stride[d]);
+            !gpi__reach(tensor->shape[d] - 1, stride[d], stride[d] < 0 ? &before : &after))
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "%s reaches over more than 2^56 elements: axis %d has %lld of stride %lld", name,
+                             d, (long long)tensor->shape[d], (long long)stride[d]);
     if (!tensor->bytes)
         return GEMMEPI_OK;
     if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
         (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size)
-        return gemmepi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer "
-            "(%s.offset is %llu)",
-            name, (gemmepi__ull)tensor->bytes, (long long)tensor->offset - before * size,
-            (long long)tensor->offset + (after + 1) * size, name, (gemmepi__ull)tensor->offset);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer "
+                         "(%s.offset is %llu)",
+                         name, (gpi__ull)tensor->bytes, (long long)tensor->offset - before * size,
+                         (long long)tensor->offset + (after + 1) * size, name, (gpi__ull)tensor->offset);
     return GEMMEPI_OK;
 }
 
-static int gemmepi__type_of_tensor(const gemmepi_tensor *tensor) {
+static int gpi__type_of_tensor(const gemmepi_tensor *tensor) {
     return tensor->dtype ? (int)tensor->dtype : (int)GEMMEPI_F32;
 }
 
 /* All but whether its dtype, which is known, is accepted. */
-static gemmepi_status gemmepi__check_layout(const gemmepi_tensor *tensor, const char *name) {
-    int64_t stride[GEMMEPI__MAX_RANK], count = 1;
-    int dtype = gemmepi__type_of_tensor(tensor), d;
-    if (tensor->rank < 0 || tensor->rank > GEMMEPI__MAX_RANK)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name,
-                             tensor->rank,
-                             tensor->rank > 64 || tensor->rank < -64 ? GEMMEPI__UNINITIALISED : "");
+static gemmepi_status gpi__check_layout(const gemmepi_tensor *tensor, const char *name) {
+    int64_t stride[GPI__MAX_RANK], count = 1;
+    int dtype = gpi__type_of_tensor(tensor), d;
+    if (tensor->rank < 0 || tensor->rank > GPI__MAX_RANK)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name, tensor->rank,
+                         tensor->rank > 64 || tensor->rank < -64 ? GPI__UNINITIALISED : "");
     if (tensor->rank && !tensor->shape)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
-                             tensor->rank);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
+                         tensor->rank);
     if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
-                             (gemmepi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
-    if (tensor->offset > (size_t)GEMMEPI__MAX_ELEMENTS)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name,
-                             (gemmepi__ull)tensor->offset);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
+                         (gpi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
+    if (tensor->offset > (size_t)GPI__MAX_ELEMENTS)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name,
+                         (gpi__ull)tensor->offset);
     for (d = 0; d < tensor->rank; d++)
         if (tensor->shape[d] < 0)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative",
-                                 name, d, (long long)tensor->shape[d]);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative", name,
+                             d, (long long)tensor->shape[d]);
     for (d = 0; d < tensor->rank; d++)
-        if (tensor->shape[d] && count && (count = gemmepi__offset(count, tensor->shape[d], 0)) < 0)
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
-    gemmepi__take_strides(tensor, stride);
-    return gemmepi__check_range(tensor, name, stride);
+        if (tensor->shape[d] && count && (count = gpi__offset(count, tensor->shape[d], 0)) < 0)
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has more than 2^56 elements", name);
+    gpi__convert_strides(tensor, stride);
+    return gpi__check_range(tensor, name, stride);
 }
 
-static gemmepi_status gemmepi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
-    int dtype = gemmepi__type_of_tensor(tensor);
-    if (gemmepi__is_float(dtype))
-        return gemmepi__check_layout(tensor, name);
-    return gemmepi__fail(
+static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
+    int dtype = gpi__type_of_tensor(tensor);
+    if (gpi__is_float(dtype))
+        return gpi__check_layout(tensor, name);
+    return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
-        gemmepi__dtype_is_known(tensor->dtype) ? gemmepi__dtype((gemmepi_dtype)dtype)->name
-                                               : "no gemmepi_dtype");
+        gpi__dtype_is_known(tensor->dtype) ? gpi__dtype((gemmepi_dtype)dtype)->name : "no gemmepi_dtype");
 }
 
 /* >>the shape of the operation */
 
 /* "[2, 3]" */
-static void gemmepi__append_shape(gemmepi__text *text, int rank, const int64_t *shape) {
+static void gpi__append_shape(gpi__text *text, int rank, const int64_t *shape) {
     int d;
-    gemmepi__append(text, "[");
+    gpi__append(text, "[");
     for (d = 0; d < rank; d++)
-        gemmepi__append(text, "%s%lld", d ? ", " : "", (long long)shape[d]);
-    gemmepi__append(text, "]");
+        gpi__append(text, "%s%lld", d ? ", " : "", (long long)shape[d]);
+    gpi__append(text, "]");
 }
 
-static gemmepi_status gemmepi__refuse_shape(const gemmepi__task *task, const gemmepi_tensor *tensor,
-                                            int which, const char *rule) {
+static gemmepi_status gpi__refuse_shape(const gpi__task *task, const gemmepi_tensor *tensor, int which,
+                                        const char *rule) {
     char mine[200], its[200];
-    gemmepi__text given = gemmepi__text_in(mine, sizeof mine), wanted = gemmepi__text_in(its, sizeof its);
-    gemmepi__append_shape(&given, tensor->rank, tensor->shape);
-    gemmepi__append_shape(&wanted, task->rank, task->shape);
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s",
-                         gemmepi__tensor_names[which], mine, its, rule);
+    gpi__text given = gpi__text_in(mine, sizeof mine), wanted = gpi__text_in(its, sizeof its);
+    gpi__append_shape(&given, tensor->rank, tensor->shape);
+    gpi__append_shape(&wanted, task->rank, task->shape);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s",
+                     gpi__tensor_names[which], mine, its, rule);
 }
 
 /* y_transposed, whose strides go by y's axes. */
-static gemmepi_status gemmepi__take_transposed(gemmepi__task *task, const gemmepi_tensor *tensor) {
-    gemmepi__operand *operand = &task->operands[GEMMEPI__OUT_Y_TRANSPOSED];
-    int64_t stride[GEMMEPI__MAX_RANK];
+static gemmepi_status gpi__convert_transposed(gpi__task *task, const gemmepi_tensor *tensor) {
+    gpi__operand *operand = &task->operands[GPI__OUT_Y_TRANSPOSED];
+    int64_t stride[GPI__MAX_RANK];
     int last = task->rank - 1, d;
     if (task->rank < 2)
-        return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "y_transposed is given, but y has %d axes; it takes two", task->rank);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has %d axes; it takes two",
+                         task->rank);
     for (d = 0; d < task->rank; d++)
         if (tensor->rank != task->rank ||
             tensor->shape[d < last - 1 ? d : 2 * last - 1 - d] != task->shape[d])
-            return gemmepi__refuse_shape(task, tensor, GEMMEPI__OUT_Y_TRANSPOSED,
-                                         "it has the last two axes exchanged, and the others as they are");
-    gemmepi__take_strides(tensor, stride);
+            return gpi__refuse_shape(task, tensor, GPI__OUT_Y_TRANSPOSED,
+                                     "it has the last two axes exchanged, and the others as they are");
+    gpi__convert_strides(tensor, stride);
     for (d = 0; d < task->rank; d++)
         if (task->shape[d] != 1)
             operand->stride[d] = stride[d < last - 1 ? d : 2 * last - 1 - d];
@@ -144,21 +141,20 @@ static gemmepi_status gemmepi__take_transposed(gemmepi__task *task, const gemmep
 
 /* A tensor's strides along the axes of the operation, on which it repeats where its extent is 1 or the axis is missing.
    halved: the axis on which it has twice the extent, or -1. */
-static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tensor *tensor, int which,
-                                         int halved) {
-    gemmepi__operand *operand = &task->operands[which];
-    int64_t stride[GEMMEPI__MAX_RANK];
-    int is_gradient = which >= GEMMEPI__OUT_DA, may_repeat = which < GEMMEPI__IN_DY || is_gradient, d;
+static gemmepi_status gpi__broadcast(gpi__task *task, const gemmepi_tensor *tensor, int which, int halved) {
+    gpi__operand *operand = &task->operands[which];
+    int64_t stride[GPI__MAX_RANK];
+    int is_gradient = which >= GPI__OUT_DA, may_repeat = which < GPI__IN_DY || is_gradient, d;
     int first = task->rank - tensor->rank;
     if (first < 0)
-        return gemmepi__refuse_shape(task, tensor, which, "it may not have more axes");
-    gemmepi__take_strides(tensor, stride);
+        return gpi__refuse_shape(task, tensor, which, "it may not have more axes");
+    gpi__convert_strides(tensor, stride);
     for (d = 0; d < task->rank; d++) {
         int64_t extent = d < first ? 1 : tensor->shape[d - first];
         int64_t wanted = d == halved ? 2 * task->shape[d] : task->shape[d];
         int repeats = extent == 1 && wanted != 1 && d != halved;
         if (extent != wanted && !(repeats && may_repeat))
-            return gemmepi__refuse_shape(
+            return gpi__refuse_shape(
                 task, tensor, which,
                 d == halved
                     ? "desc.axis, which is split, has twice the operation's extent (-1 is the last axis)"
@@ -175,21 +171,21 @@ static gemmepi_status gemmepi__broadcast(gemmepi__task *task, const gemmepi_tens
     }
     if (may_repeat || first == 0)
         return GEMMEPI_OK;
-    return gemmepi__refuse_shape(task, tensor, which, "they must have the same number of axes");
+    return gpi__refuse_shape(task, tensor, which, "they must have the same number of axes");
 }
 
-static gemmepi_status gemmepi__check_axis(const char *name, int axis, int rank, int *result) {
+static gemmepi_status gpi__check_axis(const char *name, int axis, int rank, int *result) {
     *result = axis < 0 ? axis + rank : axis;
     if (*result >= 0 && *result < rank)
         return GEMMEPI_OK;
-    return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %d; a has %d axes, so accepted are %d to %d", name,
-                         axis, rank, -rank, rank - 1);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %d; a has %d axes, so accepted are %d to %d", name,
+                     axis, rank, -rank, rank - 1);
 }
 
 /* a (which A) or da (DA) holds value and gate: two operands of one pointer. The operand has been broadcast. */
-static void gemmepi__halve(gemmepi__task *task, int which, int axis, int gate_first) {
-    gemmepi__operand *value = &task->operands[which], *gate = &task->operands[which + 1];
-    int64_t size = (int64_t)gemmepi__dtype((gemmepi_dtype)value->dtype)->size;
+static void gpi__halve(gpi__task *task, int which, int axis, int gate_first) {
+    gpi__operand *value = &task->operands[which], *gate = &task->operands[which + 1];
+    int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)value->dtype)->size;
     int64_t second = task->shape[axis] * value->stride[axis] * size;
     if (task->shape[axis] == 1)
         value->stride[axis] = 0; /* as of every axis of extent 1 */
@@ -198,32 +194,31 @@ static void gemmepi__halve(gemmepi__task *task, int which, int axis, int gate_fi
         value->offset += second;
     else
         gate->offset += second;
-    task->used |= GEMMEPI__BIT(which + 1);
+    task->used |= GPI__BIT(which + 1);
 }
 
 /* >>dtypes */
 
-static gemmepi_status gemmepi__check_dtypes(const gemmepi__task *task) {
-    int first = task->operands[gemmepi__task_has(task, GEMMEPI__IN_A) ? GEMMEPI__IN_A : GEMMEPI__IN_DY].dtype,
-        t;
-    const char *of = gemmepi__task_has(task, GEMMEPI__IN_A) ? "a" : "dy";
+static gemmepi_status gpi__check_dtypes(const gpi__task *task) {
+    int first = task->operands[gpi__task_has(task, GPI__IN_A) ? GPI__IN_A : GPI__IN_DY].dtype, t;
+    const char *of = gpi__task_has(task, GPI__IN_A) ? "a" : "dy";
     if (task->operation == GEMMEPI_OP_CAST)
         return GEMMEPI_OK;
-    for (t = 0; t < GEMMEPI__TENSORS; t++) {
+    for (t = 0; t < GPI__TENSORS; t++) {
         int dtype = task->operands[t].dtype;
         if (!dtype)
             continue;
-        if (gemmepi__is_fp8(dtype))
-            return gemmepi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
-                                 gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name);
+        if (gpi__is_fp8(dtype))
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
+                             gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
         if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
                                 gemmepi_dtype_size((gemmepi_dtype)first) == 2))
-            return gemmepi__fail(
+            return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
                 "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
                 "may be F32",
-                gemmepi__tensor_names[t], gemmepi__dtype((gemmepi_dtype)dtype)->name, of,
-                gemmepi__dtype((gemmepi_dtype)first)->name);
+                gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name, of,
+                gpi__dtype((gemmepi_dtype)first)->name);
     }
     return GEMMEPI_OK;
 }

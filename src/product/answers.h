@@ -11,132 +11,130 @@
 /* >>which problem */
 
 /* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
-typedef struct gemmepi__plan_key {
+typedef struct gpi__plan_key {
     size_t size;
-    unsigned char bytes[sizeof(gemmepi__problem)];
-} gemmepi__plan_key;
+    unsigned char bytes[sizeof(gpi__problem)];
+} gpi__plan_key;
 
-static void gemmepi__make_plan_key(const gemmepi__problem *problem, gemmepi__plan_key *key) {
+static void gpi__make_plan_key(const gpi__problem *problem, gpi__plan_key *key) {
     int operand;
-    key->size = offsetof(gemmepi__problem, views);
+    key->size = offsetof(gpi__problem, views);
     memcpy(key->bytes, problem, key->size);
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-        if (gemmepi__has_operand(problem, operand)) {
-            memcpy(key->bytes + key->size, &problem->views[operand], sizeof(gemmepi__view));
-            key->size += sizeof(gemmepi__view);
+    for (operand = 0; operand < GPI__OPERANDS; operand++)
+        if (gpi__has_operand(problem, operand)) {
+            memcpy(key->bytes + key->size, &problem->views[operand], sizeof(gpi__view));
+            key->size += sizeof(gpi__view);
         }
 }
 
-#define GEMMEPI__DIGEST_SIZE 16 /* bytes of the key's SHA-256 */
-#define GEMMEPI__ANSWER_LINE 512
-#define GEMMEPI__WORDS_SIZE  256
+#define GPI__DIGEST_SIZE 16 /* bytes of the key's SHA-256 */
+#define GPI__ANSWER_LINE 512
+#define GPI__WORDS_SIZE  256
 
-typedef struct gemmepi__answer {
-    unsigned char digest[GEMMEPI__DIGEST_SIZE];
-    gemmepi__candidate candidate;    /* its estimate is what was measured */
-    int cublaslt;                    /* the version of the algorithm; 0: the candidate has none */
-    int is_loaded;                   /* else this process has measured it */
-    char words[GEMMEPI__WORDS_SIZE]; /* the problem, for people */
-} gemmepi__answer;
+typedef struct gpi__answer {
+    unsigned char digest[GPI__DIGEST_SIZE];
+    gpi__candidate candidate;    /* its estimate is what was measured */
+    int cublaslt;                /* the version of the algorithm; 0: the candidate has none */
+    int is_loaded;               /* else this process has measured it */
+    char words[GPI__WORDS_SIZE]; /* the problem, for people */
+} gpi__answer;
 
 #ifndef GEMMEPI_NO_FORMULA
 /* What its operands are, whatever they are called, where they lie, and, as the text may be cut, the nodes. */
-static void gemmepi__digest_formula(gemmepi__sha256 *sha, const gemmepi__kept_formula *kept) {
-    const gemmepi__placed_formula *placed = &kept->placed;
+static void gpi__digest_formula(gpi__sha256 *sha, const gpi__kept_formula *kept) {
+    const gpi__placed_formula *placed = &kept->placed;
     char words[4096];
-    gemmepi__text text = gemmepi__text_in(words, sizeof words);
-    gemmepi__print_key(&text, placed->formula);
-    gemmepi__sha256_update(sha, words, strlen(words));
-    gemmepi__sha256_update(sha, placed->operands, sizeof placed->operands);
-    gemmepi__sha256_update(sha, placed->formula->nodes,
-                           (size_t)placed->formula->node_count * sizeof placed->formula->nodes[0]);
+    gpi__text text = gpi__text_in(words, sizeof words);
+    gpi__print_key(&text, placed->formula);
+    gpi__sha256_update(sha, words, strlen(words));
+    gpi__sha256_update(sha, placed->operands, sizeof placed->operands);
+    gpi__sha256_update(sha, placed->formula->nodes,
+                       (size_t)placed->formula->node_count * sizeof placed->formula->nodes[0]);
 }
 #endif
 
-static void gemmepi__problem_digest(const gemmepi__problem *problem,
-                                    unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
-    unsigned char whole[GEMMEPI__SHA256_SIZE];
-    gemmepi__problem bare = *problem;
-    gemmepi__plan_key key;
-    gemmepi__sha256 sha;
+static void gpi__problem_digest(const gpi__problem *problem, unsigned char digest[GPI__DIGEST_SIZE]) {
+    unsigned char whole[GPI__SHA256_SIZE];
+    gpi__problem bare = *problem;
+    gpi__plan_key key;
+    gpi__sha256 sha;
     bare.formula = NULL; /* an address, which other processes do not have */
-    gemmepi__make_plan_key(&bare, &key);
-    gemmepi__sha256_init(&sha);
-    gemmepi__sha256_update(&sha, key.bytes, key.size);
+    gpi__make_plan_key(&bare, &key);
+    gpi__sha256_init(&sha);
+    gpi__sha256_update(&sha, key.bytes, key.size);
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
-        gemmepi__digest_formula(&sha, problem->formula);
+        gpi__digest_formula(&sha, problem->formula);
 #endif
-    gemmepi__sha256_final(&sha, whole);
-    memcpy(digest, whole, GEMMEPI__DIGEST_SIZE);
+    gpi__sha256_final(&sha, whole);
+    memcpy(digest, whole, GPI__DIGEST_SIZE);
 }
 
-static void gemmepi__append_words(gemmepi__text *text, const gemmepi__problem *problem) {
-    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    gemmepi__append(text, "m %lld n %lld k %lld batch %lld %s%s x %s%s to %s ",
-                    (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-                    (long long)problem->k, (long long)problem->batch,
-                    gemmepi__dtype((gemmepi_dtype)a->dtype)->name, a->transposed ? "^T" : "",
-                    gemmepi__dtype((gemmepi_dtype)b->dtype)->name, b->transposed ? "^T" : "",
-                    gemmepi__dtype((gemmepi_dtype)problem->views[GEMMEPI__D].dtype)->name);
-    gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
+static void gpi__append_words(gpi__text *text, const gpi__problem *problem) {
+    const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
+    gpi__append(text, "m %lld n %lld k %lld batch %lld %s%s x %s%s to %s ",
+                (long long)gpi__callers_m(problem), (long long)gpi__callers_n(problem), (long long)problem->k,
+                (long long)problem->batch, gpi__dtype((gemmepi_dtype)a->dtype)->name,
+                a->transposed ? "^T" : "", gpi__dtype((gemmepi_dtype)b->dtype)->name,
+                b->transposed ? "^T" : "", gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name);
+    gpi__append_epilogue(text, gpi__callers_epilogue(problem->epilogue, problem->exchanged));
     if (problem->flags & GEMMEPI_ACCUMULATE)
-        gemmepi__append(text, " ACCUMULATE");
+        gpi__append(text, " ACCUMULATE");
 }
 
 /* >>in text */
 
-static void gemmepi__append_answer(gemmepi__text *text, const gemmepi__answer *answer) {
-    const gemmepi__candidate *c = &answer->candidate;
-    const gemmepi__lt_algorithm *a = &c->algorithm;
+static void gpi__append_answer(gpi__text *text, const gpi__answer *answer) {
+    const gpi__candidate *c = &answer->candidate;
+    const gpi__lt_algorithm *a = &c->algorithm;
     int i;
-    for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
-        gemmepi__append(text, "%02x", answer->digest[i]);
-    gemmepi__append(text, " %s", gemmepi__route_names[c->route]);
-    gemmepi__append(text, " %s", c->engine == GEMMEPI__ANY_ENGINE ? "-" : gemmepi__engines[c->engine]->name);
-    gemmepi__append(text, " shape %d parts %d copies %d %d", c->shape, c->parts, c->copies[0], c->copies[1]);
-    gemmepi__append(
+    for (i = 0; i < GPI__DIGEST_SIZE; i++)
+        gpi__append(text, "%02x", answer->digest[i]);
+    gpi__append(text, " %s", gpi__route_names[c->route]);
+    gpi__append(text, " %s", c->engine == GPI__ANY_ENGINE ? "-" : gpi__engines[c->engine]->name);
+    gpi__append(text, " shape %d parts %d copies %d %d", c->shape, c->parts, c->copies[0], c->copies[1]);
+    gpi__append(
         text,
         " algorithm %d tile %d stages %d split %d reduction %d swizzle %d custom %d inner %d cluster %d",
         a->id, a->tile, a->stages, a->split, a->reduction, a->swizzle, a->custom, a->inner, a->cluster);
-    gemmepi__append(text, " cublaslt %d nanoseconds %lld : %s\n", answer->cublaslt,
-                    (long long)(c->microseconds * 1e3), answer->words);
+    gpi__append(text, " cublaslt %d nanoseconds %lld : %s\n", answer->cublaslt,
+                (long long)(c->microseconds * 1e3), answer->words);
 }
 
-static int gemmepi__hex_value(char c) {
+static int gpi__hex_value(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int gemmepi__read_digest(const char *line, unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+static int gpi__read_digest(const char *line, unsigned char digest[GPI__DIGEST_SIZE]) {
     int i;
-    for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++) {
-        int high = gemmepi__hex_value(line[2 * i]), low = high < 0 ? -1 : gemmepi__hex_value(line[2 * i + 1]);
+    for (i = 0; i < GPI__DIGEST_SIZE; i++) {
+        int high = gpi__hex_value(line[2 * i]), low = high < 0 ? -1 : gpi__hex_value(line[2 * i + 1]);
         if (low < 0)
             return 0;
         digest[i] = (unsigned char)(16 * high + low);
     }
-    return line[2 * GEMMEPI__DIGEST_SIZE] == ' ';
+    return line[2 * GPI__DIGEST_SIZE] == ' ';
 }
 
 /* The engine of this name, ANY_ENGINE for "-", or -2. */
-static int gemmepi__engine_named(const char *name) {
+static int gpi__engine_named(const char *name) {
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__engines); i++)
-        if (strcmp(gemmepi__engines[i]->name, name) == 0)
+    for (i = 0; i < (int)GPI__COUNT(gpi__engines); i++)
+        if (strcmp(gpi__engines[i]->name, name) == 0)
             return i;
-    return strcmp(name, "-") == 0 ? GEMMEPI__ANY_ENGINE : -2;
+    return strcmp(name, "-") == 0 ? GPI__ANY_ENGINE : -2;
 }
 
-static int gemmepi__route_named(const char *name) {
+static int gpi__route_named(const char *name) {
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__told_routes); i++)
-        if (strcmp(gemmepi__route_names[gemmepi__told_routes[i]], name) == 0)
-            return (int)gemmepi__told_routes[i];
+    for (i = 0; i < (int)GPI__COUNT(gpi__told_routes); i++)
+        if (strcmp(gpi__route_names[gpi__told_routes[i]], name) == 0)
+            return (int)gpi__told_routes[i];
     return -1;
 }
 
 /* The next number, which `word` stands before, or -1; *at moves behind it. */
-static int64_t gemmepi__read_number(const char **at, const char *word) {
+static int64_t gpi__read_number(const char **at, const char *word) {
     size_t length = strlen(word);
     int64_t value = 0;
     int digits = 0;
@@ -148,7 +146,7 @@ static int64_t gemmepi__read_number(const char **at, const char *word) {
 }
 
 /* The next word into `word`, of which there is an end; 0 where it is too long. */
-static int gemmepi__read_word(const char **at, char word[16]) {
+static int gpi__read_word(const char **at, char word[16]) {
     size_t length = strcspn(*at, " \n");
     if (**at == 0 || length == 0 || length > 15 || (*at)[length] != ' ')
         return 0;
@@ -159,8 +157,8 @@ static int gemmepi__read_word(const char **at, char word[16]) {
 }
 
 /* A line, with or without its end. 0 where it is none, whatever it has instead. */
-static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
-    gemmepi__candidate *c = &answer->candidate;
+static int gpi__read_answer(const char *line, gpi__answer *answer) {
+    gpi__candidate *c = &answer->candidate;
     const char *at = line;
     char route[16], engine[16];
     int64_t numbers[15];
@@ -169,15 +167,15 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
                                         " tile ",   " stages ", " split ",   " reduction ", " swizzle ",
                                         " custom ", " inner ",  " cluster ", " cublaslt ",  " nanoseconds "};
     memset(answer, 0, sizeof *answer);
-    if (strlen(line) < 2 * GEMMEPI__DIGEST_SIZE + 1 || !gemmepi__read_digest(line, answer->digest))
+    if (strlen(line) < 2 * GPI__DIGEST_SIZE + 1 || !gpi__read_digest(line, answer->digest))
         return 0;
-    at += 2 * GEMMEPI__DIGEST_SIZE + 1;
-    if (!gemmepi__read_word(&at, route) || !gemmepi__read_word(&at, engine) ||
-        gemmepi__route_named(route) < 0 || gemmepi__engine_named(engine) < GEMMEPI__ANY_ENGINE)
+    at += 2 * GPI__DIGEST_SIZE + 1;
+    if (!gpi__read_word(&at, route) || !gpi__read_word(&at, engine) || gpi__route_named(route) < 0 ||
+        gpi__engine_named(engine) < GPI__ANY_ENGINE)
         return 0;
-    for (i = 0; i < GEMMEPI__COUNT(words); i++) {
-        numbers[i] = gemmepi__read_number(&at, words[i]);
-        if (numbers[i] < 0 || (i + 1 < GEMMEPI__COUNT(words) && numbers[i] > 100000000))
+    for (i = 0; i < GPI__COUNT(words); i++) {
+        numbers[i] = gpi__read_number(&at, words[i]);
+        if (numbers[i] < 0 || (i + 1 < GPI__COUNT(words) && numbers[i] > 100000000))
             return 0;
     }
     if (strncmp(at, " : ", 3) != 0)
@@ -191,8 +189,8 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
     if ((numbers[4] > 0) != (numbers[13] > 0)) /* an algorithm is of a version */
         return 0;
     memcpy(answer->words, at + 3, length);
-    c->route = (gemmepi_route)gemmepi__route_named(route);
-    c->engine = gemmepi__engine_named(engine);
+    c->route = (gemmepi_route)gpi__route_named(route);
+    c->engine = gpi__engine_named(engine);
     c->shape = (int)numbers[0], c->parts = (int)numbers[1];
     c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
     c->algorithm.id = (int32_t)numbers[4], c->algorithm.tile = (int32_t)numbers[5];
@@ -208,11 +206,11 @@ static int gemmepi__read_answer(const char *line, gemmepi__answer *answer) {
 /* >>whether it may be taken */
 
 /* One that is enumerated, with the same engine and copies, or NULL. */
-static const gemmepi__candidate *gemmepi__candidate_like(const gemmepi__candidates *candidates,
-                                                         const gemmepi__candidate *one) {
+static const gpi__candidate *gpi__candidate_like(const gpi__candidates *candidates,
+                                                 const gpi__candidate *one) {
     int i;
     for (i = 0; i < candidates->count; i++) {
-        const gemmepi__candidate *other = &candidates->list[i];
+        const gpi__candidate *other = &candidates->list[i];
         if (!other->refusal && other->route == one->route && other->engine == one->engine &&
             other->copies[0] == one->copies[0] && other->copies[1] == one->copies[1])
             return other;
@@ -221,89 +219,88 @@ static const gemmepi__candidate *gemmepi__candidate_like(const gemmepi__candidat
 }
 
 /* Whether it is a way to run the problem, of which these are the candidates: an answer may come from anywhere. */
-static int gemmepi__is_a_way(const gemmepi_context *context, const gemmepi__problem *problem,
-                             const gemmepi__candidates *candidates, const gemmepi__candidate *one) {
-    const gemmepi__candidate *like = gemmepi__candidate_like(candidates, one);
-    gemmepi__candidate own = *one;
-    gemmepi__problem packed;
+static int gpi__is_a_way(const gemmepi_context *context, const gpi__problem *problem,
+                         const gpi__candidates *candidates, const gpi__candidate *one) {
+    const gpi__candidate *like = gpi__candidate_like(candidates, one);
+    gpi__candidate own = *one;
+    gpi__problem packed;
     if (!like)
         return 0;
     own.applied = like->applied; /* which an answer's text does not say */
     if (one->route != GEMMEPI_ROUTE_FUSED)
         return (one->route != GEMMEPI_ROUTE_PLAIN && problem->k) == (one->algorithm.id > 0);
-    gemmepi__pack_views(problem, one->copies, &packed);
-    return one->algorithm.id == 0 && one->shape >= 0 && one->shape < gemmepi__engines[one->engine]->shapes &&
-           one->parts >= 1 && one->parts <= GEMMEPI__MOST_PARTS &&
-           gemmepi__engines[one->engine]->estimate(context, &packed, &own) < GEMMEPI__NEVER;
+    gpi__pack_views(problem, one->copies, &packed);
+    return one->algorithm.id == 0 && one->shape >= 0 && one->shape < gpi__engines[one->engine]->shapes &&
+           one->parts >= 1 && one->parts <= GPI__MOST_PARTS &&
+           gpi__engines[one->engine]->estimate(context, &packed, &own) < GPI__NEVER;
 }
 
 /* >>what a context has; under its build_lock */
 
-static gemmepi__answer *gemmepi__find_answer(const gemmepi_context *context,
-                                             const unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
-    return (gemmepi__answer *)gemmepi__map_find(&context->answers, digest, GEMMEPI__DIGEST_SIZE);
+static gpi__answer *gpi__find_answer(const gemmepi_context *context,
+                                     const unsigned char digest[GPI__DIGEST_SIZE]) {
+    return (gpi__answer *)gpi__map_find(&context->answers, digest, GPI__DIGEST_SIZE);
 }
 
 /* Keeps it in place of another for the problem. */
-static gemmepi_status gemmepi__keep_answer(gemmepi_context *context, const gemmepi__answer *answer) {
-    gemmepi__answer *kept = gemmepi__find_answer(context, answer->digest);
+static gemmepi_status gpi__keep_answer(gemmepi_context *context, const gpi__answer *answer) {
+    gpi__answer *kept = gpi__find_answer(context, answer->digest);
     if (kept) {
         *kept = *answer;
         return GEMMEPI_OK;
     }
-    kept = (gemmepi__answer *)gemmepi__new(&context->allocator, sizeof *kept);
+    kept = (gpi__answer *)gpi__new(&context->allocator, sizeof *kept);
     if (!kept)
         return GEMMEPI_OUT_OF_MEMORY;
     *kept = *answer;
-    if (gemmepi__map_insert(&context->answers, answer->digest, GEMMEPI__DIGEST_SIZE, kept))
+    if (gpi__map_insert(&context->answers, answer->digest, GPI__DIGEST_SIZE, kept))
         return GEMMEPI_OK;
-    gemmepi__delete(&context->allocator, kept);
+    gpi__delete(&context->allocator, kept);
     return GEMMEPI_OUT_OF_MEMORY;
 }
 
 /* >>in the cache folder */
 
 /* What answers hold for, beside the problem. The version of cuBLASLt stands in the answer: it is not loaded to ask for it. */
-static void gemmepi__append_maker(gemmepi__text *text, const gemmepi_context *context) {
-    gemmepi__append(text,
-                    "gemmepi " GEMMEPI_VERSION_STRING
-                    ", driver %d, chip %d of %d multiprocessors, routes %x, engines %d%d, %s",
-                    context->driver.version, context->arch, context->multiprocessors, context->routes,
-                    GEMMEPI__HAS_SM80, GEMMEPI__HAS_SM90, context->name);
+static void gpi__append_maker(gpi__text *text, const gemmepi_context *context) {
+    gpi__append(text,
+                "gemmepi " GEMMEPI_VERSION_STRING
+                ", driver %d, chip %d of %d multiprocessors, routes %x, engines %d%d, %s",
+                context->driver.version, context->arch, context->multiprocessors, context->routes,
+                GPI__HAS_SM80, GPI__HAS_SM90, context->name);
 }
 
-static size_t gemmepi__answer_key(const gemmepi_context *context,
-                                  const unsigned char digest[GEMMEPI__DIGEST_SIZE], char key[512]) {
-    gemmepi__text text = gemmepi__text_in(key, 512);
+static size_t gpi__answer_key(const gemmepi_context *context, const unsigned char digest[GPI__DIGEST_SIZE],
+                              char key[512]) {
+    gpi__text text = gpi__text_in(key, 512);
     int i;
-    gemmepi__append_maker(&text, context);
-    gemmepi__append(&text, ": ");
-    for (i = 0; i < GEMMEPI__DIGEST_SIZE; i++)
-        gemmepi__append(&text, "%02x", digest[i]);
+    gpi__append_maker(&text, context);
+    gpi__append(&text, ": ");
+    for (i = 0; i < GPI__DIGEST_SIZE; i++)
+        gpi__append(&text, "%02x", digest[i]);
     return strlen(key);
 }
 
-static void gemmepi__store_answer(gemmepi_context *context, const gemmepi__answer *answer) {
-    char key[512], line[GEMMEPI__ANSWER_LINE];
-    size_t size = gemmepi__answer_key(context, answer->digest, key);
-    gemmepi__text text = gemmepi__text_in(line, sizeof line);
-    gemmepi__append_answer(&text, answer);
-    gemmepi__disk_cache_put(&context->disk, "answer", key, size, line, strlen(line) + 1);
+static void gpi__store_answer(gemmepi_context *context, const gpi__answer *answer) {
+    char key[512], line[GPI__ANSWER_LINE];
+    size_t size = gpi__answer_key(context, answer->digest, key);
+    gpi__text text = gpi__text_in(line, sizeof line);
+    gpi__append_answer(&text, answer);
+    gpi__disk_cache_put(&context->disk, "answer", key, size, line, strlen(line) + 1);
 }
 
 /* From the folder to the context, if there is one that can be read. */
-static void gemmepi__fetch_answer(gemmepi_context *context,
-                                  const unsigned char digest[GEMMEPI__DIGEST_SIZE]) {
+static void gpi__fetch_answer(gemmepi_context *context, const unsigned char digest[GPI__DIGEST_SIZE]) {
     char key[512];
-    size_t size = gemmepi__answer_key(context, digest, key), found = 0;
+    size_t size = gpi__answer_key(context, digest, key), found = 0;
     void *line = NULL;
-    gemmepi__answer answer;
-    if (!gemmepi__disk_cache_get(&context->disk, "answer", key, size, &line, &found))
+    gpi__answer answer;
+    if (!gpi__disk_cache_get(&context->disk, "answer", key, size, &line, &found))
         return;
-    if (found && ((char *)line)[found - 1] == 0 && gemmepi__read_answer((const char *)line, &answer) &&
-        memcmp(answer.digest, digest, GEMMEPI__DIGEST_SIZE) == 0)
-        (void)gemmepi__keep_answer(context, &answer);
-    gemmepi__delete(&context->allocator, line);
+    if (found && ((char *)line)[found - 1] == 0 && gpi__read_answer((const char *)line, &answer) &&
+        memcmp(answer.digest, digest, GPI__DIGEST_SIZE) == 0)
+        (void)gpi__keep_answer(context, &answer);
+    gpi__delete(&context->allocator, line);
 }
 
 #endif

@@ -7,66 +7,63 @@
 
 /* How an operand is copied to workspace first. */
 enum {
-    GEMMEPI__AS_IT_LIES,
-    GEMMEPI__IN_UNITS,    /* into lines that begin at multiples of 16 bytes */
-    GEMMEPI__SIDE_BY_SIDE /* into such that lie along k */
+    GPI__AS_IT_LIES,
+    GPI__IN_UNITS,    /* into lines that begin at multiples of 16 bytes */
+    GPI__SIDE_BY_SIDE /* into such that lie along k */
 };
 
 /* An algorithm of cuBLASLt's by what its attributes CUBLASLT_ALGO_CONFIG_... say, so that it is the same whatever else is offered. */
-#define GEMMEPI__LT_ALGORITHM_NUMBERS 9
-typedef struct gemmepi__lt_algorithm {
+#define GPI__LT_ALGORITHM_NUMBERS 9
+typedef struct gpi__lt_algorithm {
     int32_t id, tile, stages, split, reduction, swizzle, custom, inner, cluster; /* id 0: none */
-} gemmepi__lt_algorithm;
+} gpi__lt_algorithm;
 
-typedef struct gemmepi__candidate {
+typedef struct gpi__candidate {
     gemmepi_route route;
-    int engine;    /* of FUSED: a row of gemmepi__engines, or ANY_ENGINE of a refusal for all */
+    int engine;    /* of FUSED: a row of gpi__engines, or ANY_ENGINE of a refusal for all */
     int shape;     /* of the engine: a row of its shapes */
     int parts;     /* of the engine: k in so many, whose sums are added up by a pass */
     int applied;   /* of FUSED: for runs alone whose alpha is 1 and which have no C */
     int copies[2]; /* of FUSED: of A and B */
     int bare;      /* of SPLIT: without an epilogue of cuBLASLt's */
     int nth;       /* of LT and SPLIT, while tuning: which of cuBLASLt's algorithms, from 1 on */
-    gemmepi__lt_algorithm
-        algorithm;         /* of LT and SPLIT where nth is 0: cuBLASLt's, or one by a rule of ours */
-    double microseconds;   /* an estimate; 0: not known */
-    double rank;           /* what is compared: mostly the estimate */
-    const char *refusal;   /* why it cannot run the problem, or NULL */
-    const char *otherwise; /* what explain says of it where it could run the problem and another does */
-} gemmepi__candidate;
+    gpi__lt_algorithm algorithm; /* of LT and SPLIT where nth is 0: cuBLASLt's, or one by a rule of ours */
+    double microseconds;         /* an estimate; 0: not known */
+    double rank;                 /* what is compared: mostly the estimate */
+    const char *refusal;         /* why it cannot run the problem, or NULL */
+    const char *otherwise;       /* what explain says of it where it could run the problem and another does */
+} gpi__candidate;
 
-#define GEMMEPI__ANY_ENGINE (-1)
-#define GEMMEPI__MOST_PARTS 16
-#define GEMMEPI__NEVER      1e300 /* microseconds */
-#define GEMMEPI__MOST_CANDIDATES \
-    24 /* FUSED has engines times three ways to copy the operands; choose.h looks */
+#define GPI__ANY_ENGINE      (-1)
+#define GPI__MOST_PARTS      16
+#define GPI__NEVER           1e300 /* microseconds */
+#define GPI__MOST_CANDIDATES 24 /* FUSED has engines times three ways to copy the operands; choose.h looks */
 
-typedef struct gemmepi__candidates {
+typedef struct gpi__candidates {
     int count;
-    gemmepi__candidate list[GEMMEPI__MOST_CANDIDATES];
-    gemmepi__candidate
-        without_flag; /* with BATCH_INVARIANT: what is best without it; its route 0: nothing is */
-} gemmepi__candidates;
+    gpi__candidate list[GPI__MOST_CANDIDATES];
+    gpi__candidate without_flag; /* with BATCH_INVARIANT: what is best without it; its route 0: nothing is */
+} gpi__candidates;
 
 /* What every route is asked for candidates of. */
-typedef struct gemmepi__wanted {
+typedef struct gpi__wanted {
     const gemmepi_context *context;
-    const gemmepi__problem *problem;
+    const gpi__problem *problem;
     int applied; /* runs alone whose alpha is 1 and which have no C, where a route tells them apart */
     double bare_microseconds; /* what cuBLASLt would take without an epilogue; 0: not known */
-} gemmepi__wanted;
+} gpi__wanted;
 
-static gemmepi__candidate *gemmepi__add_candidate(gemmepi__candidates *candidates, gemmepi_route route) {
-    gemmepi__candidate *added = &candidates->list[candidates->count++];
+static gpi__candidate *gpi__add_candidate(gpi__candidates *candidates, gemmepi_route route) {
+    gpi__candidate *added = &candidates->list[candidates->count++];
     memset(added, 0, sizeof *added);
     added->route = route;
-    added->engine = GEMMEPI__ANY_ENGINE;
+    added->engine = GPI__ANY_ENGINE;
     return added;
 }
 
 /* Of those that are not refused, the first of the least rank; NULL where there is none. */
-static const gemmepi__candidate *gemmepi__least(const gemmepi__candidates *candidates) {
-    const gemmepi__candidate *least = NULL;
+static const gpi__candidate *gpi__least(const gpi__candidates *candidates) {
+    const gpi__candidate *least = NULL;
     int i;
     for (i = 0; i < candidates->count; i++)
         if (!candidates->list[i].refusal && (!least || candidates->list[i].rank < least->rank))
@@ -75,12 +72,11 @@ static const gemmepi__candidate *gemmepi__least(const gemmepi__candidates *candi
 }
 
 /* The route's candidate of the least rank; where all are refused the first of them, NULL where there is none. */
-static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidates *candidates,
-                                                         gemmepi_route route) {
-    const gemmepi__candidate *least = NULL;
+static const gpi__candidate *gpi__least_of_route(const gpi__candidates *candidates, gemmepi_route route) {
+    const gpi__candidate *least = NULL;
     int i;
     for (i = 0; i < candidates->count; i++) {
-        const gemmepi__candidate *one = &candidates->list[i];
+        const gpi__candidate *one = &candidates->list[i];
         if (one->route == route && (!least || (!one->refusal && (least->refusal || one->rank < least->rank))))
             least = one;
     }
@@ -88,7 +84,7 @@ static const gemmepi__candidate *gemmepi__least_of_route(const gemmepi__candidat
 }
 
 /* Nothing of the route is tried any more. */
-static void gemmepi__refuse_route(gemmepi__candidates *candidates, gemmepi_route route, const char *refusal) {
+static void gpi__refuse_route(gpi__candidates *candidates, gemmepi_route route, const char *refusal) {
     int i;
     for (i = 0; i < candidates->count; i++)
         if (candidates->list[i].route == route && !candidates->list[i].refusal)

@@ -5,92 +5,91 @@
 #include "routes/routes.h"
 
 /* Does not compile where the list is too short for all routes and engines. */
-typedef char gemmepi__candidates_fit[GEMMEPI__COUNT(gemmepi__routes) + 3 * GEMMEPI__COUNT(gemmepi__engines) <=
-                                             GEMMEPI__MOST_CANDIDATES
-                                         ? 1
-                                         : -1];
+typedef char
+    gpi__candidates_fit[GPI__COUNT(gpi__routes) + 3 * GPI__COUNT(gpi__engines) <= GPI__MOST_CANDIDATES ? 1
+                                                                                                       : -1];
 
 /* The routes that may be chosen, in the order in which a user is told of them. */
-static const gemmepi_route gemmepi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT,
-                                                     GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
+static const gemmepi_route gpi__told_routes[] = {GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_LT, GEMMEPI_ROUTE_SPLIT,
+                                                 GEMMEPI_ROUTE_PLAIN};
 
 /* With BATCH_INVARIANT: why the route would not give a row the same bits at all m, or NULL. The route fused takes what its kernels take,
    and the route plain, whose kernel has one shape, all else: the extent of m does not tell. */
-static const char *gemmepi__route_varies(const gemmepi__wanted *wanted, gemmepi_route route) {
-    gemmepi__problem of_one_row;
-    if (!gemmepi__is_invariant(wanted->problem) || route == GEMMEPI_ROUTE_FUSED)
+static const char *gpi__route_varies(const gpi__wanted *wanted, gemmepi_route route) {
+    gpi__problem of_one_row;
+    if (!gpi__is_invariant(wanted->problem) || route == GEMMEPI_ROUTE_FUSED)
         return NULL;
     if (route != GEMMEPI_ROUTE_PLAIN)
         return "BATCH_INVARIANT: cuBLASLt's algorithm, and with it the bits of a row, depends on m";
     of_one_row = *wanted->problem;
     of_one_row.m = 1;
-    return gemmepi__fused_rule(wanted->context, &of_one_row)
+    return gpi__fused_rule(wanted->context, &of_one_row)
                ? NULL
                : "BATCH_INVARIANT: the route fused takes all m of such a product";
 }
 
 /* The routes that config.routes leaves to a problem. What makes v for a formula is a part of the route SPLIT, as cuBLASLt's product is,
    or PLAIN. */
-static unsigned gemmepi__routes_left(const gemmepi__wanted *wanted) {
+static unsigned gpi__routes_left(const gpi__wanted *wanted) {
     unsigned routes = wanted->context->routes, split = 1u << GEMMEPI_ROUTE_SPLIT;
     if (!routes)
         return ~0u;
-    if (!(wanted->problem->flags & GEMMEPI__MAKES_V))
+    if (!(wanted->problem->flags & GPI__MAKES_V))
         return routes;
     return routes & split ? routes | 1u << GEMMEPI_ROUTE_LT : routes & 1u << GEMMEPI_ROUTE_PLAIN;
 }
 
 /* Why config.routes, BATCH_INVARIANT or the rule keeps the problem from a route, or NULL. */
-static const char *gemmepi__route_rule(const gemmepi__wanted *wanted, const gemmepi__route *row) {
-    const char *varies = gemmepi__route_varies(wanted, row->id);
-    if (!(gemmepi__routes_left(wanted) >> row->id & 1))
+static const char *gpi__route_rule(const gpi__wanted *wanted, const gpi__route *row) {
+    const char *varies = gpi__route_varies(wanted, row->id);
+    if (!(gpi__routes_left(wanted) >> row->id & 1))
         return "config.routes leaves it out";
     if (varies)
         return varies;
     if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))
         return "cuBLASLt takes no formulas";
-    if (row->id == GEMMEPI_ROUTE_PLAIN && gemmepi__leaves_states(wanted->problem))
+    if (row->id == GEMMEPI_ROUTE_PLAIN && gpi__leaves_states(wanted->problem))
         return "its kernel leaves no states of rows for a formula's reductions";
-    if (row->id == GEMMEPI_ROUTE_PLAIN && gemmepi__half_group_rule(wanted->problem))
-        return gemmepi__half_group_rule(wanted->problem);
+    if (row->id == GEMMEPI_ROUTE_PLAIN && gpi__half_group_rule(wanted->problem))
+        return gpi__half_group_rule(wanted->problem);
     return row->rule ? row->rule(wanted->context, wanted->problem) : NULL;
 }
 
 /* All ways to run the problem, and why others cannot. */
-static void gemmepi__enumerate_as_flagged(const gemmepi_context *context, const gemmepi__problem *problem,
-                                          int applied, gemmepi__candidates *candidates) {
-    gemmepi__wanted wanted;
+static void gpi__enumerate_as_flagged(const gemmepi_context *context, const gpi__problem *problem,
+                                      int applied, gpi__candidates *candidates) {
+    gpi__wanted wanted;
     size_t i;
     wanted.context = context;
     wanted.problem = problem;
     wanted.applied = applied;
     wanted.bare_microseconds =
-        gemmepi__engines_rule(context, problem) ? 0 : gemmepi__bare_microseconds(context, problem);
+        gpi__engines_rule(context, problem) ? 0 : gpi__bare_microseconds(context, problem);
     candidates->count = 0;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__routes); i++) {
-        const gemmepi__route *row = &gemmepi__routes[i];
-        const char *refusal = row->enumerate ? gemmepi__route_rule(&wanted, row) : NULL;
+    for (i = 0; i < GPI__COUNT(gpi__routes); i++) {
+        const gpi__route *row = &gpi__routes[i];
+        const char *refusal = row->enumerate ? gpi__route_rule(&wanted, row) : NULL;
         if (refusal)
-            gemmepi__add_candidate(candidates, row->id)->refusal = refusal;
+            gpi__add_candidate(candidates, row->id)->refusal = refusal;
         else if (row->enumerate)
             row->enumerate(&wanted, candidates);
     }
 }
 
 /* The same, and with BATCH_INVARIANT what would be taken without it. applied: runs alone whose alpha is 1 and which have no C. */
-static void gemmepi__enumerate(const gemmepi_context *context, const gemmepi__problem *problem, int applied,
-                               gemmepi__candidates *candidates) {
-    gemmepi__problem varying = *problem;
-    const gemmepi__candidate *least;
+static void gpi__enumerate(const gemmepi_context *context, const gpi__problem *problem, int applied,
+                           gpi__candidates *candidates) {
+    gpi__problem varying = *problem;
+    const gpi__candidate *least;
     memset(&candidates->without_flag, 0, sizeof candidates->without_flag);
-    if (gemmepi__is_invariant(problem)) {
+    if (gpi__is_invariant(problem)) {
         varying.flags &= ~(uint64_t)GEMMEPI_BATCH_INVARIANT;
-        gemmepi__enumerate_as_flagged(context, &varying, applied, candidates);
-        least = gemmepi__least(candidates);
+        gpi__enumerate_as_flagged(context, &varying, applied, candidates);
+        least = gpi__least(candidates);
         if (least)
             candidates->without_flag = *least;
     }
-    gemmepi__enumerate_as_flagged(context, problem, applied, candidates);
+    gpi__enumerate_as_flagged(context, problem, applied, candidates);
 }
 
 #endif

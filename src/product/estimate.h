@@ -9,99 +9,97 @@
    (4.3 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
    where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of ours and 3 us. All measured on
    an H200. */
-static double gemmepi__aligned_microseconds(const gemmepi_context *context, const gemmepi__problem *bare) {
+static double gpi__aligned_microseconds(const gemmepi_context *context, const gpi__problem *bare) {
     static const double by_transposes[] = {1.05, 1.3, 1.6};
-    gemmepi__problem side_by_side = *bare;
-    const gemmepi__sm90_shape *shape;
+    gpi__problem side_by_side = *bare;
+    const gpi__sm90_shape *shape;
     double microseconds = 0, divided;
     int transposes = 0, operand;
-    for (operand = GEMMEPI__A; gemmepi__is_tf32(bare) && operand <= GEMMEPI__B; operand++) {
-        transposes += !gemmepi__is_side_by_side(bare, operand);
-        side_by_side.views[operand].transposed = operand == GEMMEPI__B;
+    for (operand = GPI__A; gpi__is_tf32(bare) && operand <= GPI__B; operand++) {
+        transposes += !gpi__is_side_by_side(bare, operand);
+        side_by_side.views[operand].transposed = operand == GPI__B;
     }
-    if (gemmepi__tma_rule(context, &side_by_side)) {
-        gemmepi__choose_sm80(context, bare, &microseconds);
-        return gemmepi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
+    if (gpi__tma_rule(context, &side_by_side)) {
+        gpi__choose_sm80(context, bare, &microseconds);
+        return gpi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
     }
-    shape = gemmepi__choose_sm90(context, &side_by_side, 1, &microseconds);
-    microseconds += (GEMMEPI__SM90_LAUNCH - gemmepi__launch_cycles(&side_by_side)) /
-                    gemmepi__chip_of(context->arch)->megahertz; /* it brings nothing to L2 ahead */
-    if (gemmepi__is_tf32(bare))
+    shape = gpi__choose_sm90(context, &side_by_side, 1, &microseconds);
+    microseconds += (GPI__SM90_LAUNCH - gpi__launch_cycles(&side_by_side)) /
+                    gpi__chip_of(context->arch)->megahertz; /* it brings nothing to L2 ahead */
+    if (gpi__is_tf32(bare))
         return microseconds * by_transposes[transposes] + 2.5;
-    divided = microseconds * gemmepi__sm90_share(context, &side_by_side, shape) + 4.3;
+    divided = microseconds * gpi__sm90_share(context, &side_by_side, shape) + 4.3;
     return divided < microseconds + 0.8 ? divided : microseconds + 0.8;
 }
 
 /* Whether cuBLASLt multiplies fp8 as it lies: along k, in multiples of 16, not E5M2 twice. */
-static int gemmepi__lt_takes_fp8(const gemmepi__problem *problem) {
-    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    return gemmepi__is_side_by_side(problem, GEMMEPI__A) && gemmepi__is_side_by_side(problem, GEMMEPI__B) &&
-           gemmepi__unit_of(problem, a, 0) == 16 && gemmepi__unit_of(problem, b, 0) == 16 &&
-           problem->k % 16 == 0 && problem->n % 16 == 0 &&
-           (a->dtype != GEMMEPI_E5M2 || b->dtype != GEMMEPI_E5M2);
+static int gpi__lt_accepts_fp8(const gpi__problem *problem) {
+    const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
+    return gpi__is_side_by_side(problem, GPI__A) && gpi__is_side_by_side(problem, GPI__B) &&
+           gpi__unit_of(problem, a, 0) == 16 && gpi__unit_of(problem, b, 0) == 16 && problem->k % 16 == 0 &&
+           problem->n % 16 == 0 && (a->dtype != GEMMEPI_E5M2 || b->dtype != GEMMEPI_E5M2);
 }
 
 /* The bare product of fp8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
-static double gemmepi__fp8_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
-    gemmepi__problem bare = *problem;
+static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
+    gpi__problem bare = *problem;
     double microseconds, copies = 0;
-    int operand, takes = gemmepi__lt_takes_fp8(problem);
-    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
-        gemmepi__view *view = &bare.views[operand];
+    int operand, takes = gpi__lt_accepts_fp8(problem);
+    for (operand = GPI__A; operand <= GPI__B; operand++) {
+        gpi__view *view = &bare.views[operand];
         copies += 1 + 3 * (double)view->lines * (double)view->length / 3.5e6;
         if (!takes) {
             view->dtype = GEMMEPI_F16;
             view->bits = 16;
         }
         view->scale = 0;
-        view->transposed = operand == GEMMEPI__B;
-        view->ld = gemmepi__divide_up(problem->k, 64) * 64;
+        view->transposed = operand == GPI__B;
+        view->ld = gpi__divide_up(problem->k, 64) * 64;
     }
     bare.epilogue = GEMMEPI_NONE;
     bare.formula = NULL;
-    gemmepi__choose_shape(context, &bare, gemmepi__sm90_fp8_shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
-                          1, &microseconds);
+    gpi__choose_shape(context, &bare, gpi__sm90_fp8_shapes, GPI__COUNT(gpi__sm90_fp8_shapes), 1,
+                      &microseconds);
     return microseconds + (takes ? 0.7 : copies * (double)problem->batch);
 }
 
 /* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
-static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem);
-static double gemmepi__widened_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
-    gemmepi__problem wide = *problem;
-    gemmepi__view *b = &wide.views[GEMMEPI__B];
-    *b = gemmepi__converted_view(b, problem->batch, problem->common);
-    return gemmepi__bare_microseconds(context, &wide) + 1 + 1.5 * (double)b->bytes / 3.5e6;
+static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__problem *problem);
+static double gpi__widened_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
+    gpi__problem wide = *problem;
+    gpi__view *b = &wide.views[GPI__B];
+    *b = gpi__converted_view(b, problem->batch, problem->common);
+    return gpi__bare_microseconds(context, &wide) + 1 + 1.5 * (double)b->bytes / 3.5e6;
 }
 
 /* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, 1.6
    times what memory takes, and 6.5 times what it takes to multiply (3.4 times where they do at multiples of 4). Strict F32 takes no
    longer. Fitted to times in CUDA graphs on an H100, of which it is some 0.2 off in the mean. */
-static double gemmepi__bare_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
-    gemmepi__problem bare;
+static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
+    gpi__problem bare;
     double least,
         pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
-    const gemmepi__chip *chip = gemmepi__chip_of(context->arch);
-    double rate = gemmepi__sm80_rate(problem, chip), otherwise;
-    int packs[2] = {GEMMEPI__IN_UNITS, GEMMEPI__IN_UNITS};
-    int unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__A],
-                                problem->n * problem->views[GEMMEPI__A].bits / 8);
-    if (gemmepi__is_of_weights(problem))
-        return gemmepi__widened_microseconds(context, problem);
-    if (unit > gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0))
-        unit = gemmepi__unit_of(problem, &problem->views[GEMMEPI__B], 0);
-    gemmepi__pack_views(problem, packs, &bare);
+    const gpi__chip *chip = gpi__chip_of(context->arch);
+    double rate = gpi__sm80_rate(problem, chip), otherwise;
+    int packs[2] = {GPI__IN_UNITS, GPI__IN_UNITS};
+    int unit = gpi__unit_of(problem, &problem->views[GPI__A], problem->n * problem->views[GPI__A].bits / 8);
+    if (gpi__is_of_weights(problem))
+        return gpi__widened_microseconds(context, problem);
+    if (unit > gpi__unit_of(problem, &problem->views[GPI__B], 0))
+        unit = gpi__unit_of(problem, &problem->views[GPI__B], 0);
+    gpi__pack_views(problem, packs, &bare);
     bare.epilogue = GEMMEPI_NONE;
-    least = gemmepi__is_fp8_product(problem) ? gemmepi__fp8_microseconds(context, problem)
-                                             : gemmepi__aligned_microseconds(context, &bare);
-    if (gemmepi__is_fp8_product(problem))
+    least = gpi__is_fp8_product(problem) ? gpi__fp8_microseconds(context, problem)
+                                         : gpi__aligned_microseconds(context, &bare);
+    if (gpi__is_fp8_product(problem))
         return least;
-    if (unit == 16 || gemmepi__is_fma(problem))
+    if (unit == 16 || gpi__is_fma(problem))
         return least;
     if (chip->wgmma > 0)
         rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
     otherwise = 3 + 6.5 * (double)problem->k / ((double)problem->k + 200) +
-                (double)(problem->views[GEMMEPI__A].bytes + problem->views[GEMMEPI__B].bytes) /
-                    (0.62 * gemmepi__memory_rate(context)) +
+                (double)(problem->views[GPI__A].bytes + problem->views[GPI__B].bytes) /
+                    (0.62 * gpi__memory_rate(context)) +
                 (unit > 2 ? 3.4 : 6.5) * pairs / (rate * context->multiprocessors * chip->megahertz);
     return otherwise > least ? otherwise : least;
 }
@@ -111,21 +109,20 @@ static double gemmepi__bare_microseconds(const gemmepi_context *context, const g
 static const struct {
     gemmepi_epilogue flags;
     double once, relu, others;
-} gemmepi__lt_costs[] = {{GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 7, 5.9, 7.5},
-                         {GEMMEPI_BACKWARD, 0, 6, 1.5},
-                         {GEMMEPI_AUX, 0, 0.8, 1.25},
-                         {GEMMEPI_BIAS, 0, 0.37, 0.64},
-                         {GEMMEPI_NONE, 0, 0, 0.64}};
+} gpi__lt_costs[] = {{GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 7, 5.9, 7.5},
+                     {GEMMEPI_BACKWARD, 0, 6, 1.5},
+                     {GEMMEPI_AUX, 0, 0.8, 1.25},
+                     {GEMMEPI_BIAS, 0, 0.37, 0.64},
+                     {GEMMEPI_NONE, 0, 0, 0.64}};
 
-static double gemmepi__lt_epilogue_microseconds(const gemmepi__problem *problem) {
+static double gpi__lt_epilogue_microseconds(const gpi__problem *problem) {
     double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
     size_t i = 0;
-    while ((problem->epilogue & gemmepi__lt_costs[i].flags) != gemmepi__lt_costs[i].flags)
+    while ((problem->epilogue & gpi__lt_costs[i].flags) != gpi__lt_costs[i].flags)
         i++;
-    return gemmepi__lt_costs[i].once + elements * 1e-6 *
-                                           (gemmepi__activation_costs(problem->epilogue)
-                                                ? gemmepi__lt_costs[i].others
-                                                : gemmepi__lt_costs[i].relu);
+    return gpi__lt_costs[i].once +
+           elements * 1e-6 *
+               (gpi__activation_costs(problem->epilogue) ? gpi__lt_costs[i].others : gpi__lt_costs[i].relu);
 }
 
 #endif

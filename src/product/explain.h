@@ -11,9 +11,9 @@
 
 #ifndef GEMMEPI_NO_FORMULA
 /* With a formula: the product's own, where that does all or v is PLAIN's, else SPLIT. */
-static gemmepi_route gemmepi__told_with_formula(const gemmepi__around *around, gemmepi_route product) {
+static gemmepi_route gpi__told_with_formula(const gpi__around *around, gemmepi_route product) {
     if (around->lacks_product)
-        return gemmepi__is_empty(&around->inside) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
+        return gpi__is_empty(&around->inside) ? GEMMEPI_ROUTE_EMPTY : GEMMEPI_ROUTE_SPLIT;
     return around->formula.is_composed || around->formula.is_inside || product == GEMMEPI_ROUTE_PLAIN
                ? product
                : GEMMEPI_ROUTE_SPLIT;
@@ -21,18 +21,18 @@ static gemmepi_route gemmepi__told_with_formula(const gemmepi__around *around, g
 #endif
 
 /* Of what is inside the launch that finds scales. */
-static gemmepi_route gemmepi__told_inside(const gemmepi__matmul_plan *plan) {
-    gemmepi_route route = gemmepi__current_plan(plan)->route->id;
+static gemmepi_route gpi__told_inside(const gpi__matmul_plan *plan) {
+    gemmepi_route route = gpi__current_plan(plan)->route->id;
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->around && plan->around->inside.formula)
-        return gemmepi__told_with_formula(plan->around, route);
+        return gpi__told_with_formula(plan->around, route);
 #endif
     return route;
 }
 
 /* The product's as it runs now, and SPLIT of cuBLASLt's with a launch behind it. */
-static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
-    gemmepi_route inside = gemmepi__told_inside(plan);
+static gemmepi_route gpi__told_route(const gpi__matmul_plan *plan) {
+    gemmepi_route inside = gpi__told_inside(plan);
     return plan->around && plan->around->finds && inside == GEMMEPI_ROUTE_LT &&
                    plan->around->problem.found_scale != GEMMEPI_SCALE_TENSOR
                ? GEMMEPI_ROUTE_SPLIT
@@ -42,16 +42,16 @@ static gemmepi_route gemmepi__told_route(const gemmepi__matmul_plan *plan) {
 /* >>as a struct */
 
 /* The product's kernel, else what is launched instead; and all launches. */
-static void gemmepi__describe_launches(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
-    const gemmepi__around *around = plan->around;
+static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
+    const gpi__matmul_plan *current = gpi__current_plan(plan);
+    const gpi__around *around = plan->around;
     if (!around || !around->lacks_product)
         current->route->describe(current, details);
     if (!around)
         return;
 #ifndef GEMMEPI_NO_FORMULA
     {
-        const gemmepi__formula_pass *pass = &around->formula.pass;
+        const gpi__formula_pass *pass = &around->formula.pass;
         int u;
         if (around->lacks_product)
             memcpy(details->kernel, pass->launch.function ? pass->launch.name : pass->finish.name,
@@ -64,20 +64,20 @@ static void gemmepi__describe_launches(const gemmepi__matmul_plan *plan, gemmepi
     details->launches += around->finds;
 }
 
-static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_details *details) {
-    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
-    const gemmepi__problem *problem = gemmepi__asked(plan);
+static void gpi__matmul_info(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
+    const gpi__matmul_plan *current = gpi__current_plan(plan);
+    const gpi__problem *problem = gpi__asked(plan);
     memset(details, 0, sizeof *details);
     details->kind = GEMMEPI_PLAN_MATMUL;
-    details->route = gemmepi__told_route(plan);
-    details->route_name = gemmepi__route_names[details->route];
-    gemmepi__describe_launches(plan, details);
+    details->route = gpi__told_route(plan);
+    details->route_name = gpi__route_names[details->route];
+    gpi__describe_launches(plan, details);
     if (problem->exchanged) {
         int tile_m = details->tile_m;
         details->tile_m = details->tile_n;
         details->tile_n = tile_m;
     }
-    details->workspace_size = gemmepi__workspace_now(plan);
+    details->workspace_size = gpi__workspace_now(plan);
     details->compute = (gemmepi_compute)problem->compute;
     details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)problem->accumulator;
     details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
@@ -87,259 +87,252 @@ static void gemmepi__matmul_info(const gemmepi__matmul_plan *plan, gemmepi_plan_
 
 /* >>in words */
 
-static const char *const gemmepi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
-                                                   "a scale for each 128 of k",
-                                                   "a scale for each 128 x 128 block"};
+static const char *const gpi__scale_names[] = {"", "one scale", "a scale for each line of the sum",
+                                               "a scale for each 128 of k",
+                                               "a scale for each 128 x 128 block"};
 
-static const char *const gemmepi__found_names[] = {"", ", d's scale found from the amax of earlier runs",
-                                                   ", a scale found for each of d's lines",
-                                                   ", a scale found for each 128 of d's lines"};
+static const char *const gpi__found_names[] = {"", ", d's scale found from the amax of earlier runs",
+                                               ", a scale found for each of d's lines",
+                                               ", a scale found for each 128 of d's lines"};
 
-static void gemmepi__explain_view(gemmepi__text *text, const gemmepi__problem *problem, int operand) {
-    const gemmepi__view *view = &problem->views[operand], *d = &problem->views[GEMMEPI__D];
-    if (!view->dtype || (operand == GEMMEPI__C && view->ld == d->ld &&
-                         view->batch_stride == d->batch_stride && view->dtype == d->dtype && !view->scale))
+static void gpi__explain_view(gpi__text *text, const gpi__problem *problem, int operand) {
+    const gpi__view *view = &problem->views[operand], *d = &problem->views[GPI__D];
+    if (!view->dtype || (operand == GPI__C && view->ld == d->ld && view->batch_stride == d->batch_stride &&
+                         view->dtype == d->dtype && !view->scale))
         return;
-    gemmepi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld%s%s\n",
-                    gemmepi__argument_name(problem, operand),
-                    gemmepi__dtype((gemmepi_dtype)view->dtype)->name, view->bits == 1 ? " (bit mask)" : "",
-                    (long long)view->lines, (long long)view->length, view->transposed ? " transposed" : "",
-                    (long long)view->ld, (long long)view->batch_stride, view->scale ? ", " : "",
-                    gemmepi__scale_names[view->scale]);
+    gpi__append(text, "  %-9s %s%s, %lld x %lld stored%s, ld %lld, batch stride %lld%s%s\n",
+                gpi__argument_name(problem, operand), gpi__dtype((gemmepi_dtype)view->dtype)->name,
+                view->bits == 1 ? " (bit mask)" : "", (long long)view->lines, (long long)view->length,
+                view->transposed ? " transposed" : "", (long long)view->ld, (long long)view->batch_stride,
+                view->scale ? ", " : "", gpi__scale_names[view->scale]);
 }
 
 #ifndef GEMMEPI_NO_FORMULA
 /* The formula as it is run, and its operands. */
-static void gemmepi__explain_formula(gemmepi__text *text, const gemmepi__kept_formula *kept) {
-    const gemmepi__formula *formula = kept->placed.formula;
+static void gpi__explain_formula(gpi__text *text, const gpi__kept_formula *kept) {
+    const gpi__formula *formula = kept->placed.formula;
     int i;
-    gemmepi__append(text, "  formula   ");
-    gemmepi__print_formula(text, formula);
-    gemmepi__append(text, "\n");
+    gpi__append(text, "  formula   ");
+    gpi__print_formula(text, formula);
+    gpi__append(text, "\n");
     for (i = 0; i < formula->operand_count; i++) {
-        const gemmepi__formula_operand *operand = &formula->operands[i];
-        const gemmepi__view *view = &kept->views[i];
-        int kind = formula->exchanged ? gemmepi__kind_across(operand->kind) : operand->kind;
-        gemmepi__append(text, "  %-9s %s, %s", formula->names + operand->name,
-                        gemmepi__dtype((gemmepi_dtype)operand->dtype)->name, gemmepi__kind_names[kind]);
+        const gpi__formula_operand *operand = &formula->operands[i];
+        const gpi__view *view = &kept->views[i];
+        int kind = formula->exchanged ? gpi__kind_across(operand->kind) : operand->kind;
+        gpi__append(text, "  %-9s %s, %s", formula->names + operand->name,
+                    gpi__dtype((gemmepi_dtype)operand->dtype)->name, gpi__kind_names[kind]);
         if (operand->kind != GEMMEPI_NUMBER)
-            gemmepi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
-                            (long long)view->length, (long long)view->ld, (long long)view->batch_stride);
-        gemmepi__append(text, "%s%s\n",
-                        operand->output ? ", written"
-                        : operand->used ? ""
-                                        : ", not needed",
-                        kept->placed.operands[i].scale ? ", one scale" : "");
+            gpi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
+                        (long long)view->length, (long long)view->ld, (long long)view->batch_stride);
+        gpi__append(text, "%s%s\n",
+                    operand->output ? ", written"
+                    : operand->used ? ""
+                                    : ", not needed",
+                    kept->placed.operands[i].scale ? ", one scale" : "");
     }
 }
 #endif
 
-static void gemmepi__explain_problem(gemmepi__text *text, const gemmepi__problem *problem) {
+static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
     int operand;
-    gemmepi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, %s",
-                    (long long)gemmepi__callers_m(problem), (long long)gemmepi__callers_n(problem),
-                    (long long)problem->k, (long long)problem->batch,
-                    problem->formula ? "a formula" : "epilogue ");
+    gpi__append(text, "product of m %lld, n %lld, k %lld, batch %lld, %s", (long long)gpi__callers_m(problem),
+                (long long)gpi__callers_n(problem), (long long)problem->k, (long long)problem->batch,
+                problem->formula ? "a formula" : "epilogue ");
     if (!problem->formula)
-        gemmepi__append_epilogue(text, gemmepi__callers_epilogue(problem->epilogue, problem->exchanged));
-    gemmepi__append(
-        text, "%s%s%s%s%s%s, pointers aligned to %d bytes%s\n",
-        problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
-        problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
-        problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
-        gemmepi__is_invariant(problem) ? ", batch-invariant" : "", gemmepi__found_names[problem->found_scale],
-        problem->flags & GEMMEPI_POWER_OF_TWO_SCALE ? ", powers of two" : "", (int)problem->alignment,
-        problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
-        if ((operand < GEMMEPI__SCALE_A || operand >= GEMMEPI__FIRST_EXTRA) &&
-            !(operand == GEMMEPI__D && gemmepi__lacks_d(problem)))
-            gemmepi__explain_view(text, problem, operand);
+        gpi__append_epilogue(text, gpi__callers_epilogue(problem->epilogue, problem->exchanged));
+    gpi__append(text, "%s%s%s%s%s%s, pointers aligned to %d bytes%s\n",
+                problem->flags & GEMMEPI_RELAXED ? ", relaxed" : "",
+                problem->flags & GEMMEPI_FAST_ACCUMULATION ? ", fast accumulation" : "",
+                problem->flags & GEMMEPI_DEVICE_SCALARS ? ", scalars on the device" : "",
+                gpi__is_invariant(problem) ? ", batch-invariant" : "", gpi__found_names[problem->found_scale],
+                problem->flags & GEMMEPI_POWER_OF_TWO_SCALE ? ", powers of two" : "", (int)problem->alignment,
+                problem->exchanged ? ", column-major (run as the transposed row-major product)" : "");
+    for (operand = 0; operand < GPI__OPERANDS; operand++)
+        if ((operand < GPI__SCALE_A || operand >= GPI__FIRST_EXTRA) &&
+            !(operand == GPI__D && gpi__lacks_d(problem)))
+            gpi__explain_view(text, problem, operand);
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
-        gemmepi__explain_formula(text, problem->formula);
+        gpi__explain_formula(text, problem->formula);
 #endif
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
-static const char *gemmepi__why_not(const gemmepi__matmul_plan *plan, gemmepi_route route) {
-    const gemmepi__candidate *best = gemmepi__least_of_route(&plan->candidates, route);
+static const char *gpi__why_not(const gpi__matmul_plan *plan, gemmepi_route route) {
+    const gpi__candidate *best = gpi__least_of_route(&plan->candidates, route);
     if (plan->reasons[route][0])
         return plan->reasons[route];
     return best->refusal ? best->refusal : best->otherwise;
 }
 
-static void gemmepi__explain_candidate(gemmepi__text *text, const gemmepi__problem *problem,
-                                       const gemmepi__candidate *candidate) {
-    gemmepi__append(text, "    %s", gemmepi__route_names[candidate->route]);
-    if (candidate->engine != GEMMEPI__ANY_ENGINE)
-        gemmepi__append(text, " by gemmepi_%s", gemmepi__engines[candidate->engine]->name);
+static void gpi__explain_candidate(gpi__text *text, const gpi__problem *problem,
+                                   const gpi__candidate *candidate) {
+    gpi__append(text, "    %s", gpi__route_names[candidate->route]);
+    if (candidate->engine != GPI__ANY_ENGINE)
+        gpi__append(text, " by gemmepi_%s", gpi__engines[candidate->engine]->name);
     if (candidate->copies[0] || candidate->copies[1])
-        gemmepi__append(text, " with %s%s%s copied",
-                        candidate->copies[0] ? gemmepi__argument_name(problem, GEMMEPI__A) : "",
-                        candidate->copies[0] && candidate->copies[1] ? " and " : "",
-                        candidate->copies[1] ? gemmepi__argument_name(problem, GEMMEPI__B) : "");
+        gpi__append(text, " with %s%s%s copied",
+                    candidate->copies[0] ? gpi__argument_name(problem, GPI__A) : "",
+                    candidate->copies[0] && candidate->copies[1] ? " and " : "",
+                    candidate->copies[1] ? gpi__argument_name(problem, GPI__B) : "");
     if (candidate->refusal) {
-        gemmepi__append(text, ": %s\n", candidate->refusal);
+        gpi__append(text, ": %s\n", candidate->refusal);
         return;
     }
-    if (candidate->engine != GEMMEPI__ANY_ENGINE) {
+    if (candidate->engine != GPI__ANY_ENGINE) {
         int tile_m, tile_n;
-        gemmepi__engines[candidate->engine]->tile(candidate, &tile_m, &tile_n);
-        gemmepi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
-                        problem->exchanged ? tile_m : tile_n);
+        gpi__engines[candidate->engine]->tile(candidate, &tile_m, &tile_n);
+        gpi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
+                    problem->exchanged ? tile_m : tile_n);
     }
     if (candidate->microseconds > 0 && candidate->rank > candidate->microseconds)
-        gemmepi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
+        gpi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
     else if (candidate->microseconds > 0)
-        gemmepi__append(text, ": %.1f us\n", candidate->microseconds);
+        gpi__append(text, ": %.1f us\n", candidate->microseconds);
     else
-        gemmepi__append(text, ": where nothing else can\n");
+        gpi__append(text, ": where nothing else can\n");
 }
 
 /* What the plan was chosen from, where estimates are known. */
-static void gemmepi__explain_candidates(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    const gemmepi__candidates *candidates = &plan->candidates;
-    const gemmepi__chip *chip = gemmepi__chip_of(plan->base.context->arch);
+static void gpi__explain_candidates(gpi__text *text, const gpi__matmul_plan *plan) {
+    const gpi__candidates *candidates = &plan->candidates;
+    const gpi__chip *chip = gpi__chip_of(plan->base.context->arch);
     int i, is_known = 0;
     for (i = 0; i < candidates->count; i++)
         is_known |= candidates->list[i].microseconds > 0;
     if (!is_known)
         return;
-    gemmepi__append(text, "  chosen from, by estimates for compute capability %d.%d (%s)%s:\n",
-                    chip->arch / 10, chip->arch % 10, chip->source,
-                    chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
+    gpi__append(text, "  chosen from, by estimates for compute capability %d.%d (%s)%s:\n", chip->arch / 10,
+                chip->arch % 10, chip->source,
+                chip->arch == plan->base.context->arch ? "" : ", the nearest that is known");
     for (i = 0; i < candidates->count; i++)
-        gemmepi__explain_candidate(text, &plan->problem, &candidates->list[i]);
+        gpi__explain_candidate(text, &plan->problem, &candidates->list[i]);
 }
 
-static void gemmepi__explain_others(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
+static void gpi__explain_others(gpi__text *text, const gpi__matmul_plan *plan) {
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__told_routes); i++) {
-        gemmepi_route route = gemmepi__told_routes[i];
+    for (i = 0; i < GPI__COUNT(gpi__told_routes); i++) {
+        gemmepi_route route = gpi__told_routes[i];
         if (plan->route->id != route)
-            gemmepi__append(text, "  not %s: %s\n", gemmepi__route_names[route],
-                            gemmepi__why_not(plan, route));
+            gpi__append(text, "  not %s: %s\n", gpi__route_names[route], gpi__why_not(plan, route));
     }
-    gemmepi__append(text, "  not host: the context runs on a GPU\n");
-    gemmepi__explain_candidates(text, plan);
+    gpi__append(text, "  not host: the context runs on a GPU\n");
+    gpi__explain_candidates(text, plan);
 }
 
 /* Says what the product was chosen from: nothing of an empty one, and of a formula that reads no product. */
-static void gemmepi__explain_choice(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
-    const gemmepi__around *around = plan->around;
+static void gpi__explain_choice(gpi__text *text, const gpi__matmul_plan *plan) {
+    const gpi__matmul_plan *current = gpi__current_plan(plan);
+    const gpi__around *around = plan->around;
     if (!current->route->enumerate)
         return;
     if (around && current->tuned_microseconds > 0)
-        gemmepi__append(text, "  the product is tuned: it took %.1f us\n", current->tuned_microseconds);
+        gpi__append(text, "  the product is tuned: it took %.1f us\n", current->tuned_microseconds);
 #ifndef GEMMEPI_NO_FORMULA
     if (around && around->inside.formula && !around->formula.is_composed) {
         if (!around->formula.is_inside)
-            gemmepi__append(text, "  not inside a kernel: %s\n", around->formula.not_inside);
-        gemmepi__append(text,
-                        "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
-        gemmepi__explain_candidates(text, current);
+            gpi__append(text, "  not inside a kernel: %s\n", around->formula.not_inside);
+        gpi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
+        gpi__explain_candidates(text, current);
         return;
     }
 #endif
-    gemmepi__explain_others(text, current);
+    gpi__explain_others(text, current);
 }
 
 /* That BATCH_INVARIANT holds, and what it costs, where that is known. */
-static void gemmepi__explain_invariance(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    const gemmepi__problem *problem = gemmepi__asked(plan);
-    const gemmepi__candidate *without = &plan->candidates.without_flag;
-    const gemmepi__candidate *taken = gemmepi__least_of_route(&plan->candidates, plan->route->id);
-    if (!gemmepi__is_invariant(problem))
+static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *plan) {
+    const gpi__problem *problem = gpi__asked(plan);
+    const gpi__candidate *without = &plan->candidates.without_flag;
+    const gpi__candidate *taken = gpi__least_of_route(&plan->candidates, plan->route->id);
+    if (!gpi__is_invariant(problem))
         return;
-    gemmepi__append(text,
-                    "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",
-                    problem->exchanged ? "column" : "row", problem->exchanged ? 'n' : 'm');
+    gpi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",
+                problem->exchanged ? "column" : "row", problem->exchanged ? 'n' : 'm');
     if (!taken || without->route == GEMMEPI_ROUTE_EMPTY || plan->around)
         return;
     if (without->microseconds <= 0 || taken->microseconds <= 0) {
-        gemmepi__append(text, "  without it %s would be tried first; what that takes is not known\n",
-                        gemmepi__route_names[without->route]);
+        gpi__append(text, "  without it %s would be tried first; what that takes is not known\n",
+                    gpi__route_names[without->route]);
         return;
     }
-    gemmepi__append(text, "  it takes %.1f us by estimate; without it:\n", taken->microseconds);
-    gemmepi__explain_candidate(text, problem, without);
+    gpi__append(text, "  it takes %.1f us by estimate; without it:\n", taken->microseconds);
+    gpi__explain_candidate(text, problem, without);
 }
 
 #ifndef GEMMEPI_NO_FORMULA
 /* "GELU_TANH|BIAS" */
-static void gemmepi__append_composition(gemmepi__text *text, gemmepi_epilogue epilogue) {
+static void gpi__append_composition(gpi__text *text, gemmepi_epilogue epilogue) {
     char name[256];
-    gemmepi__text room = gemmepi__text_in(name, sizeof name);
-    gemmepi__append_epilogue(&room, epilogue);
-    gemmepi__append(text, "%s", name);
+    gpi__text room = gpi__text_in(name, sizeof name);
+    gpi__append_epilogue(&room, epilogue);
+    gpi__append(text, "%s", name);
 }
 
 /* What the product is to the formula. */
-static void gemmepi__explain_product_of_formula(gemmepi__text *text, const gemmepi__around *around,
-                                                const gemmepi__matmul_plan *product) {
-    const gemmepi__formula *formula = around->inside.formula->placed.formula;
+static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *around,
+                                            const gpi__matmul_plan *product) {
+    const gpi__formula *formula = around->inside.formula->placed.formula;
     if (around->formula.is_composed) {
-        gemmepi__append(text, "  the formula is ");
-        gemmepi__append_composition(text, product->problem.epilogue);
-        gemmepi__append(text, ":\n");
+        gpi__append(text, "  the formula is ");
+        gpi__append_composition(text, product->problem.epilogue);
+        gpi__append(text, ":\n");
     } else if (around->formula.is_inside) {
-        gemmepi__append(text, "  the formula is inside the kernel:\n");
+        gpi__append(text, "  the formula is inside the kernel:\n");
     } else {
-        gemmepi__append(text, "  %s, into workspace in %s, by the route %s:\n",
-                        formula->names + formula->value_name,
-                        gemmepi__dtype((gemmepi_dtype)around->inside.accumulator)->name,
-                        gemmepi__route_names[product->route->id]);
+        gpi__append(text, "  %s, into workspace in %s, by the route %s:\n",
+                    formula->names + formula->value_name,
+                    gpi__dtype((gemmepi_dtype)around->inside.accumulator)->name,
+                    gpi__route_names[product->route->id]);
     }
 }
 #endif
 
 /* The launches in their order; kernel: as describe has named the product's. */
-static void gemmepi__explain_launches(gemmepi__text *text, const gemmepi__matmul_plan *plan,
-                                      const char *kernel) {
-    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
-    const gemmepi__around *around = plan->around;
-    const gemmepi__launch *finds = around && around->finds ? &around->found.launch : NULL;
+static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan, const char *kernel) {
+    const gpi__matmul_plan *current = gpi__current_plan(plan);
+    const gpi__around *around = plan->around;
+    const gpi__launch *finds = around && around->finds ? &around->found.launch : NULL;
     int is_tensor = finds && around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
     if (is_tensor)
-        gemmepi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
-                        finds->name, (int)around->problem.amax_history, finds->threads_x);
+        gpi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
+                    finds->name, (int)around->problem.amax_history, finds->threads_x);
     else if (finds)
-        gemmepi__append(text, "  d in F32, into workspace, by the route %s:\n",
-                        gemmepi__route_names[gemmepi__told_inside(plan)]);
+        gpi__append(text, "  d in F32, into workspace, by the route %s:\n",
+                    gpi__route_names[gpi__told_inside(plan)]);
 #ifndef GEMMEPI_NO_FORMULA
     if (around && around->inside.formula && !around->lacks_product)
-        gemmepi__explain_product_of_formula(text, around, current);
+        gpi__explain_product_of_formula(text, around, current);
 #endif
     if (!around || !around->lacks_product)
         current->route->explain(current, kernel, text);
 #ifndef GEMMEPI_NO_FORMULA
     if (around && around->inside.formula)
-        gemmepi__explain_formula_pass(text, &around->formula.pass, "");
+        gpi__explain_formula_pass(text, &around->formula.pass, "");
 #endif
     if (finds && !is_tensor)
-        gemmepi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks,
-                        finds->threads_x);
+        gpi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks,
+                    finds->threads_x);
 }
 
-static void gemmepi__explain_routes(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    const gemmepi__matmul_plan *current = gemmepi__current_plan(plan);
+static void gpi__explain_routes(gpi__text *text, const gpi__matmul_plan *plan) {
+    const gpi__matmul_plan *current = gpi__current_plan(plan);
     gemmepi_plan_details details;
-    gemmepi__matmul_info(plan, &details);
-    gemmepi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
-                    (gemmepi__ull)details.workspace_size);
-    gemmepi__explain_launches(text, plan, details.kernel);
+    gpi__matmul_info(plan, &details);
+    gpi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
+                (gpi__ull)details.workspace_size);
+    gpi__explain_launches(text, plan, details.kernel);
     if (!plan->around && current->tuned_microseconds > 0)
-        gemmepi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
-                        current->tuned_microseconds,
-                        current->is_measured ? "" : ", by an answer that was loaded");
-    gemmepi__explain_invariance(text, plan->around ? plan : current);
-    gemmepi__explain_choice(text, plan);
+        gpi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
+                    current->tuned_microseconds,
+                    current->is_measured ? "" : ", by an answer that was loaded");
+    gpi__explain_invariance(text, plan->around ? plan : current);
+    gpi__explain_choice(text, plan);
 }
 
-static void gemmepi__explain_matmul(gemmepi__text *text, const gemmepi__matmul_plan *plan) {
-    gemmepi__explain_problem(text, gemmepi__asked(plan));
-    gemmepi__explain_routes(text, plan);
+static void gpi__explain_matmul(gpi__text *text, const gpi__matmul_plan *plan) {
+    gpi__explain_problem(text, gpi__asked(plan));
+    gpi__explain_routes(text, plan);
 }
 
 #endif

@@ -6,37 +6,37 @@
 #include "../device/kept.h"
 #include "candidate.h"
 
-#define GEMMEPI__REASON_SIZE 512
+#define GPI__REASON_SIZE 512
 
-struct gemmepi__route;
-struct gemmepi__around;
-typedef struct gemmepi__matmul_plan {
+struct gpi__route;
+struct gpi__around;
+typedef struct gpi__matmul_plan {
     gemmepi_plan base;
-    gemmepi__problem problem; /* of the product that the route runs */
-    const struct gemmepi__route *route;
-    int applied;                     /* for runs alone whose alpha is 1 and which have no C */
-    double tuned_microseconds;       /* what an answer says that it takes; 0: it was chosen by estimates */
-    int is_measured;                 /* the answer is this process's own, which another may not find again */
-    gemmepi__lt_algorithm algorithm; /* cuBLASLt's that it runs; id 0: none */
+    gpi__problem problem; /* of the product that the route runs */
+    const struct gpi__route *route;
+    int applied;                 /* for runs alone whose alpha is 1 and which have no C */
+    double tuned_microseconds;   /* what an answer says that it takes; 0: it was chosen by estimates */
+    int is_measured;             /* the answer is this process's own, which another may not find again */
+    gpi__lt_algorithm algorithm; /* cuBLASLt's that it runs; id 0: none */
     size_t workspace_size;
-    struct gemmepi__around *around; /* on a GPU: what is launched around the product (around.h), or NULL */
-    void *built;                    /* what the route has made: a struct of its own */
-    gemmepi__candidates candidates; /* what it was chosen from */
-    char reasons[GEMMEPI__COUNT(gemmepi__route_names)][GEMMEPI__REASON_SIZE]; /* why a route failed, or "" */
+    struct gpi__around *around; /* on a GPU: what is launched around the product (around.h), or NULL */
+    void *built;                /* what the route has made: a struct of its own */
+    gpi__candidates candidates; /* what it was chosen from */
+    char reasons[GPI__COUNT(gpi__route_names)][GPI__REASON_SIZE]; /* why a route failed, or "" */
     /* The plan that runs in place of this one once cuBLASLt has refused it: a field of its own plan, reached by a pointer
        because users hold plans as const. */
-    gemmepi__atomic_pointer replacement;
-    gemmepi__atomic_pointer *replacement_place;
+    gpi__atomic_pointer replacement;
+    gpi__atomic_pointer *replacement_place;
     /* Likewise the plan for those runs alone that this one's kernel cannot do: cuBLASLt would round D = alpha A B + D twice,
        or alpha 1 and no C are compiled in. */
-    gemmepi__atomic_pointer scaled;
-    gemmepi__atomic_pointer *scaled_place;
-} gemmepi__matmul_plan;
+    gpi__atomic_pointer scaled;
+    gpi__atomic_pointer *scaled_place;
+} gpi__matmul_plan;
 
 /* The plan that stands for this one now. */
-static const gemmepi__matmul_plan *gemmepi__current_plan(const gemmepi__matmul_plan *plan) {
-    const gemmepi__matmul_plan *next;
-    while ((next = (const gemmepi__matmul_plan *)gemmepi__load_pointer(plan->replacement_place)) != NULL)
+static const gpi__matmul_plan *gpi__current_plan(const gpi__matmul_plan *plan) {
+    const gpi__matmul_plan *next;
+    while ((next = (const gpi__matmul_plan *)gpi__load_pointer(plan->replacement_place)) != NULL)
         plan = next;
     return plan;
 }

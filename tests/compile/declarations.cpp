@@ -22,21 +22,21 @@ template <class Ours> struct counterpart { using type = void; };
     template <> struct counterpart<std::remove_pointer_t<ours>> { \
         using type = std::remove_pointer_t<theirs>;               \
     };
-STANDS_FOR(gemmepi__cu_context, CUcontext)
-STANDS_FOR(gemmepi__cu_module, CUmodule)
-STANDS_FOR(gemmepi__cu_function, CUfunction)
-STANDS_FOR(gemmepi__cu_event, CUevent)
-STANDS_FOR(gemmepi__cu_graph, CUgraph)
-STANDS_FOR(gemmepi__cu_graph_exec, CUgraphExec)
-STANDS_FOR(gemmepi__cu_tensor_map, CUtensorMap)
-STANDS_FOR(gemmepi__cu_launch_config, CUlaunchConfig)
-STANDS_FOR(gemmepi__nvrtc_program, nvrtcProgram)
-STANDS_FOR(gemmepi__lt_handle, cublasLtHandle_t)
-STANDS_FOR(gemmepi__lt_matmul_desc, cublasLtMatmulDescOpaque_t)
-STANDS_FOR(gemmepi__lt_layout, cublasLtMatrixLayoutOpaque_t)
-STANDS_FOR(gemmepi__lt_preference, cublasLtMatmulPreferenceOpaque_t)
-STANDS_FOR(gemmepi__lt_algo, cublasLtMatmulAlgo_t)
-STANDS_FOR(gemmepi__lt_heuristic, cublasLtMatmulHeuristicResult_t)
+STANDS_FOR(gpi__cu_context, CUcontext)
+STANDS_FOR(gpi__cu_module, CUmodule)
+STANDS_FOR(gpi__cu_function, CUfunction)
+STANDS_FOR(gpi__cu_event, CUevent)
+STANDS_FOR(gpi__cu_graph, CUgraph)
+STANDS_FOR(gpi__cu_graph_exec, CUgraphExec)
+STANDS_FOR(gpi__cu_tensor_map, CUtensorMap)
+STANDS_FOR(gpi__cu_launch_config, CUlaunchConfig)
+STANDS_FOR(gpi__nvrtc_program, nvrtcProgram)
+STANDS_FOR(gpi__lt_handle, cublasLtHandle_t)
+STANDS_FOR(gpi__lt_matmul_desc, cublasLtMatmulDescOpaque_t)
+STANDS_FOR(gpi__lt_layout, cublasLtMatrixLayoutOpaque_t)
+STANDS_FOR(gpi__lt_preference, cublasLtMatmulPreferenceOpaque_t)
+STANDS_FOR(gpi__lt_algo, cublasLtMatmulAlgo_t)
+STANDS_FOR(gpi__lt_heuristic, cublasLtMatmulHeuristicResult_t)
 
 /* What may differ between two types that a C function passes alike: the name of a struct as above, an enum and the
    integer of its size. A stream is a void pointer of ours. */
@@ -96,43 +96,43 @@ template <class R1, class... P1, class R2, class... P2> struct same_function<R1 
 
 /* >>constants */
 
-#define CHECK_CONSTANT(name, value)                                      \
-    static_assert((long long)GEMMEPI__##name == (long long)name, #name); \
-    static_assert(GEMMEPI__##name == value, #name);
+#define CHECK_CONSTANT(name, value)                                  \
+    static_assert((long long)GPI__##name == (long long)name, #name); \
+    static_assert(GPI__##name == value, #name);
 
-GEMMEPI__DRIVER_CONSTANTS(CHECK_CONSTANT)
-GEMMEPI__NVRTC_CONSTANTS(CHECK_CONSTANT)
-GEMMEPI__CUBLASLT_CONSTANTS(CHECK_CONSTANT)
+GPI__DRIVER_CONSTANTS(CHECK_CONSTANT)
+GPI__NVRTC_CONSTANTS(CHECK_CONSTANT)
+GPI__CUBLASLT_CONSTANTS(CHECK_CONSTANT)
 
 /* >>functions */
 
 #define CHECK_FUNCTION(table, field, symbol) \
     static_assert(same_function<decltype(table::field), decltype(&symbol)>::value, #symbol);
 
-#define CHECK_DRIVER(field, symbol, result, parameters)   CHECK_FUNCTION(gemmepi__driver, field, symbol)
-#define CHECK_NVRTC(field, symbol, result, parameters)    CHECK_FUNCTION(gemmepi__nvrtc, field, symbol)
-#define CHECK_CUBLASLT(field, symbol, result, parameters) CHECK_FUNCTION(gemmepi__cublaslt, field, symbol)
+#define CHECK_DRIVER(field, symbol, result, parameters)   CHECK_FUNCTION(gpi__driver, field, symbol)
+#define CHECK_NVRTC(field, symbol, result, parameters)    CHECK_FUNCTION(gpi__nvrtc, field, symbol)
+#define CHECK_CUBLASLT(field, symbol, result, parameters) CHECK_FUNCTION(gpi__cublaslt, field, symbol)
 
-GEMMEPI__DRIVER_FUNCTIONS(CHECK_DRIVER)
-GEMMEPI__NVRTC_FUNCTIONS(CHECK_NVRTC)
-GEMMEPI__CUBLASLT_FUNCTIONS(CHECK_CUBLASLT)
+GPI__DRIVER_FUNCTIONS(CHECK_DRIVER)
+GPI__NVRTC_FUNCTIONS(CHECK_NVRTC)
+GPI__CUBLASLT_FUNCTIONS(CHECK_CUBLASLT)
 
 /* >>types */
 
 #define CHECK_VALUE(ours, theirs) static_assert(same_value<ours, theirs>(), #ours);
 
-CHECK_VALUE(gemmepi__cu_result, CUresult)
-CHECK_VALUE(gemmepi__cu_device, CUdevice)
-CHECK_VALUE(gemmepi__cu_deviceptr, CUdeviceptr)
-CHECK_VALUE(gemmepi__cu_stream, CUstream)
-CHECK_VALUE(gemmepi__cu_stream, cudaStream_t)
-CHECK_VALUE(gemmepi__cu_context, CUcontext)
-CHECK_VALUE(gemmepi__cu_module, CUmodule)
-CHECK_VALUE(gemmepi__cu_function, CUfunction)
-CHECK_VALUE(gemmepi__nvrtc_result, nvrtcResult)
-CHECK_VALUE(gemmepi__nvrtc_program, nvrtcProgram)
-CHECK_VALUE(gemmepi__lt_status, cublasStatus_t)
-CHECK_VALUE(gemmepi__lt_handle, cublasLtHandle_t)
+CHECK_VALUE(gpi__cu_result, CUresult)
+CHECK_VALUE(gpi__cu_device, CUdevice)
+CHECK_VALUE(gpi__cu_deviceptr, CUdeviceptr)
+CHECK_VALUE(gpi__cu_stream, CUstream)
+CHECK_VALUE(gpi__cu_stream, cudaStream_t)
+CHECK_VALUE(gpi__cu_context, CUcontext)
+CHECK_VALUE(gpi__cu_module, CUmodule)
+CHECK_VALUE(gpi__cu_function, CUfunction)
+CHECK_VALUE(gpi__nvrtc_result, nvrtcResult)
+CHECK_VALUE(gpi__nvrtc_program, nvrtcProgram)
+CHECK_VALUE(gpi__lt_status, cublasStatus_t)
+CHECK_VALUE(gpi__lt_handle, cublasLtHandle_t)
 
 /* >>structs: what the library fills must have room; what it lays out in arrays must be as large exactly */
 
@@ -145,27 +145,27 @@ CHECK_VALUE(gemmepi__lt_handle, cublasLtHandle_t)
                       sizeof(ours::our_member) == sizeof(theirs::their_member),   \
                   #ours "." #our_member);
 
-CHECK_ROOM(gemmepi__lt_matmul_desc, cublasLtMatmulDescOpaque_t)
-CHECK_ROOM(gemmepi__lt_layout, cublasLtMatrixLayoutOpaque_t)
-CHECK_ROOM(gemmepi__lt_preference, cublasLtMatmulPreferenceOpaque_t)
-static_assert(sizeof(gemmepi__cu_tensor_map) == sizeof(CUtensorMap), "aligned where it is made");
-CHECK_STRUCT(gemmepi__cu_launch_attribute, CUlaunchAttribute)
-CHECK_MEMBER(gemmepi__cu_launch_attribute, id, CUlaunchAttribute, id)
-CHECK_MEMBER(gemmepi__cu_launch_attribute, value, CUlaunchAttribute, value)
-CHECK_STRUCT(gemmepi__cu_launch_config, CUlaunchConfig)
-CHECK_MEMBER(gemmepi__cu_launch_config, grid_x, CUlaunchConfig, gridDimX)
-CHECK_MEMBER(gemmepi__cu_launch_config, block_x, CUlaunchConfig, blockDimX)
-CHECK_MEMBER(gemmepi__cu_launch_config, shared_size, CUlaunchConfig, sharedMemBytes)
-CHECK_MEMBER(gemmepi__cu_launch_config, stream, CUlaunchConfig, hStream)
-CHECK_MEMBER(gemmepi__cu_launch_config, attributes, CUlaunchConfig, attrs)
-CHECK_MEMBER(gemmepi__cu_launch_config, attribute_count, CUlaunchConfig, numAttrs)
-CHECK_STRUCT(gemmepi__lt_algo, cublasLtMatmulAlgo_t)
-CHECK_STRUCT(gemmepi__lt_heuristic, cublasLtMatmulHeuristicResult_t)
-CHECK_MEMBER(gemmepi__lt_heuristic, algo, cublasLtMatmulHeuristicResult_t, algo)
-CHECK_MEMBER(gemmepi__lt_heuristic, workspace_size, cublasLtMatmulHeuristicResult_t, workspaceSize)
-CHECK_MEMBER(gemmepi__lt_heuristic, state, cublasLtMatmulHeuristicResult_t, state)
-CHECK_MEMBER(gemmepi__lt_heuristic, waves, cublasLtMatmulHeuristicResult_t, wavesCount)
-CHECK_MEMBER(gemmepi__lt_heuristic, reserved, cublasLtMatmulHeuristicResult_t, reserved)
+CHECK_ROOM(gpi__lt_matmul_desc, cublasLtMatmulDescOpaque_t)
+CHECK_ROOM(gpi__lt_layout, cublasLtMatrixLayoutOpaque_t)
+CHECK_ROOM(gpi__lt_preference, cublasLtMatmulPreferenceOpaque_t)
+static_assert(sizeof(gpi__cu_tensor_map) == sizeof(CUtensorMap), "aligned where it is made");
+CHECK_STRUCT(gpi__cu_launch_attribute, CUlaunchAttribute)
+CHECK_MEMBER(gpi__cu_launch_attribute, id, CUlaunchAttribute, id)
+CHECK_MEMBER(gpi__cu_launch_attribute, value, CUlaunchAttribute, value)
+CHECK_STRUCT(gpi__cu_launch_config, CUlaunchConfig)
+CHECK_MEMBER(gpi__cu_launch_config, grid_x, CUlaunchConfig, gridDimX)
+CHECK_MEMBER(gpi__cu_launch_config, block_x, CUlaunchConfig, blockDimX)
+CHECK_MEMBER(gpi__cu_launch_config, shared_size, CUlaunchConfig, sharedMemBytes)
+CHECK_MEMBER(gpi__cu_launch_config, stream, CUlaunchConfig, hStream)
+CHECK_MEMBER(gpi__cu_launch_config, attributes, CUlaunchConfig, attrs)
+CHECK_MEMBER(gpi__cu_launch_config, attribute_count, CUlaunchConfig, numAttrs)
+CHECK_STRUCT(gpi__lt_algo, cublasLtMatmulAlgo_t)
+CHECK_STRUCT(gpi__lt_heuristic, cublasLtMatmulHeuristicResult_t)
+CHECK_MEMBER(gpi__lt_heuristic, algo, cublasLtMatmulHeuristicResult_t, algo)
+CHECK_MEMBER(gpi__lt_heuristic, workspace_size, cublasLtMatmulHeuristicResult_t, workspaceSize)
+CHECK_MEMBER(gpi__lt_heuristic, state, cublasLtMatmulHeuristicResult_t, state)
+CHECK_MEMBER(gpi__lt_heuristic, waves, cublasLtMatmulHeuristicResult_t, wavesCount)
+CHECK_MEMBER(gpi__lt_heuristic, reserved, cublasLtMatmulHeuristicResult_t, reserved)
 
 /* >>the comparison itself: what it must tell apart */
 
@@ -180,6 +180,6 @@ static_assert(!same_value<int *, size_t *>(), "target's size");
 static_assert(!same_value<char *, const char *>(), "const");
 static_assert(!same_value<void *, char **>(), "depth");
 static_assert(!same_value<void *, char *>(), "void stands for a stream only");
-static_assert(!same_value<gemmepi__lt_layout *, cublasLtMatmulPreference_t>(), "structs of one size");
+static_assert(!same_value<gpi__lt_layout *, cublasLtMatmulPreference_t>(), "structs of one size");
 static_assert(same_value<void *, CUstream>(), "handles are pointers");
 static_assert(same_value<int *, CUstreamCaptureStatus *>(), "enums are ints");

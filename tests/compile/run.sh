@@ -142,7 +142,7 @@ cat >key.c <<'END'
 #include "gemmepi.h"
 void key_in_another_file(void *key);
 void key_in_another_file(void *key) {
-    gemmepi__stream_key mine = gemmepi__key_of_stream((gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
+    gpi__stream_key mine = gpi__key_of_stream((gemmepi_stream)(uintptr_t)GPI__CU_STREAM_PER_THREAD);
     memcpy(key, &mine, sizeof mine);
 }
 END
@@ -159,13 +159,13 @@ static void *in_a_thread(void *key) {
 
 /* each thread is the first of its file */
 int main(void) {
-    gemmepi__block theirs;
-    gemmepi__stream_key mine = gemmepi__key_of_stream((gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
+    gpi__block theirs;
+    gpi__stream_key mine = gpi__key_of_stream((gemmepi_stream)(uintptr_t)GPI__CU_STREAM_PER_THREAD);
     pthread_t thread;
     memset(&theirs, 0, sizeof theirs);
     if (pthread_create(&thread, NULL, in_a_thread, &theirs.stream) != 0 || pthread_join(thread, NULL) != 0)
         return 1;
-    return theirs.stream.handle != mine.handle || gemmepi__is_of_stream(&theirs, mine);
+    return theirs.stream.handle != mine.handle || gpi__is_of_stream(&theirs, mine);
 }
 END
 cat >receivers.c <<'END'
@@ -716,7 +716,7 @@ done
 
 # what is left, in the last part
 [ $((${part%/*} + 1)) -eq "${part#*/}" ] && [ -z "$rest" ] || finish
-printf '#include "kernels_src.h"\nextern const void *a_use;\nconst void *a_use = gemmepi__sources;\n' >"$FOLDER/literals.c"
+printf '#include "kernels_src.h"\nextern const void *a_use;\nconst void *a_use = gpi__sources;\n' >"$FOLDER/literals.c"
 if "$C" --version 2>&1 | grep -q -i -e gcc -e 'Free Software'; then
     attempt 'no literal of kernels_src.h is longer than 4095 bytes' "$C" -std=c99 -pedantic -Woverlength-strings \
         -Werror -I. -c "$FOLDER/literals.c" -o "$FOLDER/l.o"

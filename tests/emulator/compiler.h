@@ -22,7 +22,7 @@ static void *real_function(const char *name) {
     EXPORTED result name parameters {                                 \
         return ((result(*) parameters)real_function(#name))arguments; \
     }
-typedef gemmepi__nvrtc_program nvrtc_program;
+typedef gpi__nvrtc_program nvrtc_program;
 PASSED_ON(nvrtcVersion, int, (int *major, int *minor), (major, minor))
 PASSED_ON(nvrtcGetErrorString, const char *, (int result), (result))
 PASSED_ON(nvrtcGetNumSupportedArchs, int, (int *count), (count))

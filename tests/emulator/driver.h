@@ -23,29 +23,29 @@ static int gpus() {
     return set;
 }
 
-static gemmepi__cu_result refuse(const char *what) {
+static gpi__cu_result refuse(const char *what) {
     fprintf(stderr, "emulator: %s\n", what);
-    return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    return GPI__CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORTED int cuInit(unsigned) {
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuDriverGetVersion(int *version) {
     *version = 13000;
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuDeviceGet(int *gpu, int ordinal) {
     *gpu = ordinal;
-    return ordinal >= gpus() ? GEMMEPI__CUDA_ERROR_INVALID_DEVICE : GEMMEPI__CUDA_SUCCESS;
+    return ordinal >= gpus() ? GPI__CUDA_ERROR_INVALID_DEVICE : GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuDeviceGetCount(int *count) {
     *count = gpus();
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuDeviceGetName(char *name, int size, int) {
     snprintf(name, (size_t)size, "emulated %d.%d", arch() / 10, arch() % 10);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 static int largest_shared() { // of a block; CUDA C++ Programming Guide, compute capabilities
     switch (arch()) {
@@ -64,122 +64,122 @@ static int largest_shared() { // of a block; CUDA C++ Programming Guide, compute
 }
 EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int) {
     switch (attribute) {
-    case GEMMEPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+    case GPI__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = setting("EMULATOR_PROCESSORS", 4);
-        return GEMMEPI__CUDA_SUCCESS;
-    case GEMMEPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+        return GPI__CUDA_SUCCESS;
+    case GPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
         *value = 4 << 20;
-        return GEMMEPI__CUDA_SUCCESS;
-    case GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        return GPI__CUDA_SUCCESS;
+    case GPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
         *value = arch() / 10;
-        return GEMMEPI__CUDA_SUCCESS;
-    case GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+        return GPI__CUDA_SUCCESS;
+    case GPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
         *value = arch() % 10;
-        return GEMMEPI__CUDA_SUCCESS;
-    case GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
-    case GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: // it does not say
-    case GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+        return GPI__CUDA_SUCCESS;
+    case GPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+    case GPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: // it does not say
+    case GPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
         *value = 0;
-        return GEMMEPI__CUDA_SUCCESS;
-    case GEMMEPI__CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+        return GPI__CUDA_SUCCESS;
+    case GPI__CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
         *value = largest_shared();
-        return GEMMEPI__CUDA_SUCCESS;
+        return GPI__CUDA_SUCCESS;
     }
     return refuse("an attribute of the device that is not known");
 }
 
 // >>contexts and streams: each GPU has one context, and nothing waits
 
-static thread_local std::vector<gemmepi__cu_context> current_contexts;
+static thread_local std::vector<gpi__cu_context> current_contexts;
 static char places[16]; // of contexts, by GPU
 
 EXPORTED int cuDeviceCanAccessPeer(int *can, int, int) {
     *can = 1;
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuDevicePrimaryCtxRetain(gemmepi__cu_context *context, int gpu) {
-    *context = (gemmepi__cu_context)&places[gpu];
-    return GEMMEPI__CUDA_SUCCESS;
+EXPORTED int cuDevicePrimaryCtxRetain(gpi__cu_context *context, int gpu) {
+    *context = (gpi__cu_context)&places[gpu];
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuDevicePrimaryCtxRelease_v2(int) {
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuCtxGetCurrent(gemmepi__cu_context *context) {
+EXPORTED int cuCtxGetCurrent(gpi__cu_context *context) {
     *context = current_contexts.empty() ? NULL : current_contexts.back();
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuCtxSetCurrent(gemmepi__cu_context context) {
+EXPORTED int cuCtxSetCurrent(gpi__cu_context context) {
     if (!current_contexts.empty())
         current_contexts.pop_back();
     if (context)
         current_contexts.push_back(context);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuCtxPushCurrent_v2(gemmepi__cu_context context) {
+EXPORTED int cuCtxPushCurrent_v2(gpi__cu_context context) {
     current_contexts.push_back(context);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuCtxPopCurrent_v2(gemmepi__cu_context *context) {
+EXPORTED int cuCtxPopCurrent_v2(gpi__cu_context *context) {
     if (current_contexts.empty())
-        return GEMMEPI__CUDA_ERROR_INVALID_CONTEXT;
+        return GPI__CUDA_ERROR_INVALID_CONTEXT;
     if (context)
         *context = current_contexts.back();
     current_contexts.pop_back();
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuCtxGetDevice(int *gpu) {
     if (current_contexts.empty())
-        return GEMMEPI__CUDA_ERROR_INVALID_CONTEXT;
+        return GPI__CUDA_ERROR_INVALID_CONTEXT;
     *gpu = (int)((char *)current_contexts.back() - places);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuCtxSynchronize() {
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuStreamCreate(gemmepi__cu_stream *stream, unsigned) {
-    *stream = (gemmepi__cu_stream)malloc(1);
-    return GEMMEPI__CUDA_SUCCESS;
+EXPORTED int cuStreamCreate(gpi__cu_stream *stream, unsigned) {
+    *stream = (gpi__cu_stream)malloc(1);
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
     *least = 0, *greatest = -5;
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuStreamCreateWithPriority(gemmepi__cu_stream *stream, unsigned flags, int) {
+EXPORTED int cuStreamCreateWithPriority(gpi__cu_stream *stream, unsigned flags, int) {
     return cuStreamCreate(stream, flags);
 }
-EXPORTED int cuStreamQuery(gemmepi__cu_stream) {
-    return GEMMEPI__CUDA_SUCCESS;
+EXPORTED int cuStreamQuery(gpi__cu_stream) {
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuStreamWaitEvent(gemmepi__cu_stream, void *, unsigned) {
-    return GEMMEPI__CUDA_SUCCESS;
+EXPORTED int cuStreamWaitEvent(gpi__cu_stream, void *, unsigned) {
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuStreamDestroy_v2(gemmepi__cu_stream stream) {
+EXPORTED int cuStreamDestroy_v2(gpi__cu_stream stream) {
     free((void *)stream);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuStreamSynchronize(gemmepi__cu_stream) {
-    return GEMMEPI__CUDA_SUCCESS;
+EXPORTED int cuStreamSynchronize(gpi__cu_stream) {
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuPointerGetAttribute(void *value, int, uint64_t) {
     *static_cast<unsigned *>(value) = 2; // CU_MEMORYTYPE_DEVICE
     return 0;
 }
-EXPORTED int cuStreamIsCapturing(gemmepi__cu_stream, int *status) {
-    *status = GEMMEPI__CU_STREAM_CAPTURE_STATUS_NONE;
-    return GEMMEPI__CUDA_SUCCESS;
+EXPORTED int cuStreamIsCapturing(gpi__cu_stream, int *status) {
+    *status = GPI__CU_STREAM_CAPTURE_STATUS_NONE;
+    return GPI__CUDA_SUCCESS;
 }
 // Nothing is captured here, and nothing takes time that means something.
 constexpr int ERROR_NOT_SUPPORTED = 801;
-EXPORTED int cuStreamBeginCapture_v2(gemmepi__cu_stream, int) {
+EXPORTED int cuStreamBeginCapture_v2(gpi__cu_stream, int) {
     return ERROR_NOT_SUPPORTED;
 }
-EXPORTED int cuStreamEndCapture(gemmepi__cu_stream, void **) {
+EXPORTED int cuStreamEndCapture(gpi__cu_stream, void **) {
     return ERROR_NOT_SUPPORTED;
 }
 EXPORTED int cuGraphInstantiateWithFlags(void **, void *, unsigned long long) {
     return ERROR_NOT_SUPPORTED;
 }
-EXPORTED int cuGraphLaunch(void *, gemmepi__cu_stream) {
+EXPORTED int cuGraphLaunch(void *, gpi__cu_stream) {
     return ERROR_NOT_SUPPORTED;
 }
 EXPORTED int cuGraphExecDestroy(void *) {
@@ -190,14 +190,14 @@ EXPORTED int cuGraphDestroy(void *) {
 }
 EXPORTED int cuEventCreate(void **event, unsigned) {
     *event = malloc(1);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuEventDestroy_v2(void *event) {
     free(event);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuEventRecord(void *, gemmepi__cu_stream) {
-    return GEMMEPI__CUDA_SUCCESS;
+EXPORTED int cuEventRecord(void *, gpi__cu_stream) {
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuEventSynchronize(void *) {
     return ERROR_NOT_SUPPORTED;
@@ -206,78 +206,76 @@ EXPORTED int cuEventElapsedTime(float *, void *, void *) {
     return ERROR_NOT_SUPPORTED;
 }
 EXPORTED int cuThreadExchangeStreamCaptureMode(int *) {
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 
 // >>memory
 
-EXPORTED int cuMemAlloc_v2(gemmepi__cu_deviceptr *pointer, size_t size) {
+EXPORTED int cuMemAlloc_v2(gpi__cu_deviceptr *pointer, size_t size) {
     *pointer = device.allocate(size);
-    return *pointer ? GEMMEPI__CUDA_SUCCESS : GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+    return *pointer ? GPI__CUDA_SUCCESS : GPI__CUDA_ERROR_OUT_OF_MEMORY;
 }
-EXPORTED int cuMemFree_v2(gemmepi__cu_deviceptr pointer) {
-    return device.release(pointer) ? GEMMEPI__CUDA_SUCCESS : refuse("memory that is not allocated is freed");
+EXPORTED int cuMemFree_v2(gpi__cu_deviceptr pointer) {
+    return device.release(pointer) ? GPI__CUDA_SUCCESS : refuse("memory that is not allocated is freed");
 }
 EXPORTED int cuMemHostAlloc(void **pointer, size_t size, unsigned) {
     *pointer = (void *)device.allocate(size);
-    return *pointer ? GEMMEPI__CUDA_SUCCESS : GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+    return *pointer ? GPI__CUDA_SUCCESS : GPI__CUDA_ERROR_OUT_OF_MEMORY;
 }
 EXPORTED int cuMemFreeHost(void *pointer) {
-    return cuMemFree_v2((gemmepi__cu_deviceptr)pointer);
+    return cuMemFree_v2((gpi__cu_deviceptr)pointer);
 }
-static bool has(gemmepi__cu_deviceptr from, size_t size) {
+static bool has(gpi__cu_deviceptr from, size_t size) {
     return size == 0 || device.find(from, size);
 }
-EXPORTED int cuMemcpyHtoDAsync_v2(gemmepi__cu_deviceptr to, const void *from, size_t size,
-                                  gemmepi__cu_stream) {
+EXPORTED int cuMemcpyHtoDAsync_v2(gpi__cu_deviceptr to, const void *from, size_t size, gpi__cu_stream) {
     if (!has(to, size))
         return refuse("a copy to memory that is not allocated");
     memcpy((void *)to, from, size);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuMemcpyDtoHAsync_v2(void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream) {
+EXPORTED int cuMemcpyDtoHAsync_v2(void *to, gpi__cu_deviceptr from, size_t size, gpi__cu_stream) {
     if (!has(from, size))
         return refuse("a copy from memory that is not allocated");
     memcpy(to, (const void *)from, size);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuMemsetD8Async(gemmepi__cu_deviceptr to, unsigned char value, size_t size, gemmepi__cu_stream) {
+EXPORTED int cuMemsetD8Async(gpi__cu_deviceptr to, unsigned char value, size_t size, gpi__cu_stream) {
     if (!has(to, size))
         return refuse("memory that is not allocated is set");
     memset((void *)to, value, size);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 
 // >>modules and launches
 
-EXPORTED int cuModuleLoadData(gemmepi__cu_module *module, const void *image) {
+EXPORTED int cuModuleLoadData(gpi__cu_module *module, const void *image) {
     try {
         std::string text((const char *)image);
         parser of(text);
         of.parse();
-        *module = (gemmepi__cu_module) new std::vector<program>(of.kernels);
-        return GEMMEPI__CUDA_SUCCESS;
+        *module = (gpi__cu_module) new std::vector<program>(of.kernels);
+        return GPI__CUDA_SUCCESS;
     } catch (const std::exception &error) {
         fprintf(stderr, "emulator: %s\n", error.what());
-        return GEMMEPI__CUDA_ERROR_INVALID_IMAGE;
+        return GPI__CUDA_ERROR_INVALID_IMAGE;
     }
 }
-EXPORTED int cuModuleUnload(gemmepi__cu_module module) {
+EXPORTED int cuModuleUnload(gpi__cu_module module) {
     delete (std::vector<program> *)module;
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuModuleGetFunction(gemmepi__cu_function *function, gemmepi__cu_module module,
-                                 const char *name) {
+EXPORTED int cuModuleGetFunction(gpi__cu_function *function, gpi__cu_module module, const char *name) {
     for (program &kernel : *(std::vector<program> *)module)
         if (kernel.name == name) {
-            *function = (gemmepi__cu_function)&kernel;
-            return GEMMEPI__CUDA_SUCCESS;
+            *function = (gpi__cu_function)&kernel;
+            return GPI__CUDA_SUCCESS;
         }
-    return GEMMEPI__CUDA_ERROR_NOT_FOUND;
+    return GPI__CUDA_ERROR_NOT_FOUND;
 }
-EXPORTED int cuFuncSetAttribute(gemmepi__cu_function, int attribute, int value) {
-    return attribute == GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value <= largest_shared()
-               ? GEMMEPI__CUDA_SUCCESS
+EXPORTED int cuFuncSetAttribute(gpi__cu_function, int attribute, int value) {
+    return attribute == GPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value <= largest_shared()
+               ? GPI__CUDA_SUCCESS
                : refuse("an attribute of a kernel that it cannot have");
 }
 
@@ -305,40 +303,39 @@ static int run_kernel(const program &runs, u32 grid, u32 block_x, u32 block_y, u
         return CUDA_ERROR_LAUNCH_FAILED;
     }
     random = of.random;
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 
-EXPORTED int cuLaunchKernel(gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+EXPORTED int cuLaunchKernel(gpi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_size,
-                            gemmepi__cu_stream, void **parameters, void **) {
+                            gpi__cu_stream, void **parameters, void **) {
     if (!grid_x || !block_x || !block_y || grid_y != 1 || grid_z != 1 || block_z != 1)
         return refuse("a launch of no size, or of one in z");
     return run_kernel(*(const program *)function, grid_x, block_x, block_y, shared_size, parameters);
 }
-EXPORTED int cuLaunchKernelEx(const gemmepi__cu_launch_config *config, gemmepi__cu_function function,
+EXPORTED int cuLaunchKernelEx(const gpi__cu_launch_config *config, gpi__cu_function function,
                               void **parameters, void **extra) {
     return cuLaunchKernel(function, config->grid_x, config->grid_y, config->grid_z, config->block_x,
                           config->block_y, config->block_z, config->shared_size, config->stream, parameters,
                           extra);
 }
 
-EXPORTED int cuTensorMapEncodeTiled(gemmepi__cu_tensor_map *to, int type, uint32_t rank, void *address,
+EXPORTED int cuTensorMapEncodeTiled(gpi__cu_tensor_map *to, int type, uint32_t rank, void *address,
                                     const uint64_t *extents, const uint64_t *strides, const uint32_t *box,
                                     const uint32_t *steps, int interleave, int swizzle, int, int fill) {
     tensor_map map = tensor_map();
-    map.bytes =
-        type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-            ? 2
-        : type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4
-        : type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8   ? 1
-                                                           : 0;
+    map.bytes = type == GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == GPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                    ? 2
+                : type == GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4
+                : type == GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8   ? 1
+                                                               : 0;
     if (!map.bytes || rank < 1 || rank > tensor_map::DIMENSIONS ||
-        interleave != GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE ||
-        fill != GEMMEPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE || (u64)address % 16)
+        interleave != GPI__CU_TENSOR_MAP_INTERLEAVE_NONE || fill != GPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE ||
+        (u64)address % 16)
         return refuse("a tensor map of a kind that is not known");
     map.address = (u64)address;
     map.rank = (u8)rank;
-    map.is_swizzled = swizzle == GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B;
+    map.is_swizzled = swizzle == GPI__CU_TENSOR_MAP_SWIZZLE_128B;
     map.mark = tensor_map::MARK;
     for (uint32_t i = 0; i < rank; i++) {
         map.extents[i] = extents[i];
@@ -353,25 +350,25 @@ EXPORTED int cuTensorMapEncodeTiled(gemmepi__cu_tensor_map *to, int type, uint32
         return refuse("a tensor map whose box is not allowed");
     memset(to, 0, sizeof *to);
     memcpy(to, &map, sizeof map);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
-EXPORTED int cuTensorMapReplaceAddress(gemmepi__cu_tensor_map *to, void *address) {
+EXPORTED int cuTensorMapReplaceAddress(gpi__cu_tensor_map *to, void *address) {
     tensor_map map;
     memcpy(&map, to, sizeof map);
     if (map.mark != tensor_map::MARK || (u64)address % 16)
         return refuse("an address for what is no tensor map, or not at a multiple of 16");
     map.address = (u64)address;
     memcpy(to, &map, sizeof map);
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 
 EXPORTED int cuGetErrorName(int error, const char **name) {
     *name = error == CUDA_ERROR_LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED" : "an error of the emulator";
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 EXPORTED int cuGetErrorString(int, const char **text) {
     *text = "see what the emulator said";
-    return GEMMEPI__CUDA_SUCCESS;
+    return GPI__CUDA_SUCCESS;
 }
 
 #endif

@@ -5,20 +5,20 @@
 #include "../products/problem.h"
 
 /* What is inside a product's plan. */
-static gemmepi__matmul_plan *matmul_of(gemmepi_plan *plan) {
-    return (gemmepi__matmul_plan *)plan;
+static gpi__matmul_plan *matmul_of(gemmepi_plan *plan) {
+    return (gpi__matmul_plan *)plan;
 }
 
-static int number_of(const gemmepi__engine *engine) {
+static int number_of(const gpi__engine *engine) {
     int i = 0;
-    while (gemmepi__engines[i] != engine)
+    while (gpi__engines[i] != engine)
         i++;
     return i;
 }
 
 /* With k whole, and operands as they lie. */
-static gemmepi__candidate candidate_by(const gemmepi__engine *engine, int shape, int applied) {
-    gemmepi__candidate candidate;
+static gpi__candidate candidate_by(const gpi__engine *engine, int shape, int applied) {
+    gpi__candidate candidate;
     memset(&candidate, 0, sizeof candidate);
     candidate.route = GEMMEPI_ROUTE_FUSED;
     candidate.engine = number_of(engine);
@@ -28,28 +28,28 @@ static gemmepi__candidate candidate_by(const gemmepi__engine *engine, int shape,
     return candidate;
 }
 
-static gemmepi_status build_candidate(gemmepi__matmul_plan *plan, const gemmepi__candidate *candidate) {
-    gemmepi__fused *built = (gemmepi__fused *)plan->built;
-    gemmepi_status status = gemmepi__build_fused(plan->base.context, &plan->problem, candidate, built);
-    plan->workspace_size = gemmepi__fused_workspace(built);
+static gemmepi_status build_candidate(gpi__matmul_plan *plan, const gpi__candidate *candidate) {
+    gpi__fused *built = (gpi__fused *)plan->built;
+    gemmepi_status status = gpi__build_fused(plan->base.context, &plan->problem, candidate, built);
+    plan->workspace_size = gpi__fused_workspace(built);
     plan->applied = candidate->applied;
     return status;
 }
 
 /* The plan, built as this candidate; NULL where that fails, which destroys it. processors: for a grid of as many blocks, each of which
    has many tiles where these are few; 0: those that there are. */
-static gemmepi_plan *plan_by(gemmepi_plan *plan, const gemmepi__candidate *candidate, int processors) {
+static gemmepi_plan *plan_by(gemmepi_plan *plan, const gpi__candidate *candidate, int processors) {
     gemmepi_context *context = matmul_of(plan)->base.context;
     int all = context->multiprocessors;
-    gemmepi__entry entry;
-    gemmepi_status status = gemmepi__enter_relaxed(context, &entry);
+    gpi__entry entry;
+    gemmepi_status status = gpi__enter_relaxed(context, &entry);
     if (!status) {
-        gemmepi__lock(&context->build_lock);
+        gpi__lock(&context->build_lock);
         context->multiprocessors = processors ? processors : all;
         status = build_candidate(matmul_of(plan), candidate);
         context->multiprocessors = all;
-        gemmepi__unlock(&context->build_lock);
-        gemmepi__leave_relaxed(context, &entry);
+        gpi__unlock(&context->build_lock);
+        gpi__leave_relaxed(context, &entry);
     }
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (!status)

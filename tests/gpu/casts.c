@@ -62,7 +62,7 @@ static gemmepi_plan *plan_of(const tensors *t, int turns) {
     desc.operation = GEMMEPI_OP_CAST, desc.flags = GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX;
     desc.a = &a, desc.y = &y, desc.y_transposed = turns ? &turned : NULL;
     CHECK(gemmepi_plan_elementwise(here->context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(!plan || ((gemmepi__elementwise_plan *)(void *)plan)->scaled.is_tensor, "another kernel has it");
+    CHECK(!plan || ((gpi__elementwise_plan *)(void *)plan)->scaled.is_tensor, "another kernel has it");
     return plan;
 }
 
@@ -134,7 +134,7 @@ static const int64_t large[][2] = {{4096, 2312}, {1000, 8200}, {128, 96}, {6000,
                      smaller[][2] = {{130, 136}, {512, 392}, {1, 128}};
 
 static void large_casts_are_right(void) {
-    int i, turns, again, count = is_small ? (int)GEMMEPI__COUNT(smaller) : (int)GEMMEPI__COUNT(large);
+    int i, turns, again, count = is_small ? (int)GPI__COUNT(smaller) : (int)GPI__COUNT(large);
     for (i = 0; i < count; i++)
         for (turns = 0; turns < 2; turns++) {
             tensors t =
@@ -188,19 +188,19 @@ static void a_cast_waits_for_what_is_ahead_of_it_and_is_waited_for(void) {
 }
 
 static void a_graph_may_hold_such_casts(void) {
-    gemmepi__driver *driver = &here->context->driver;
+    gpi__driver *driver = &here->context->driver;
     gemmepi_stream before = here->stream;
     tensors t = is_small ? tensors_of(130, 136) : tensors_of(2048, 2304);
     gemmepi_plan *plan = plan_of(&t, 1);
     gemmepi_elementwise_args args = args_of(&t, 1);
-    gemmepi__cu_graph graph = NULL;
-    gemmepi__cu_graph_exec replays = NULL;
-    gemmepi__entry entry;
+    gpi__cu_graph graph = NULL;
+    gpi__cu_graph_exec replays = NULL;
+    gpi__entry entry;
     int i;
     CHECK(gemmepi_stream_create(here->context, &here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     fill_with(&t, 77, 130);
     run_once(plan, &t, 1);
-    if (driver->stream_begin_capture(here->stream, GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED)) {
+    if (driver->stream_begin_capture(here->stream, GPI__CU_STREAM_CAPTURE_MODE_RELAXED)) {
         gemmepi_plan_destroy(plan);
         tensors_free(&t);
         gemmepi_stream_destroy(here->context, here->stream);
@@ -210,16 +210,16 @@ static void a_graph_may_hold_such_casts(void) {
     for (i = 0; i < 3; i++) /* one behind the other */
         CHECK(gemmepi_run_elementwise(plan, &args, here->stream) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(driver->stream_end_capture(here->stream, &graph) == 0 && graph, "the capture does not end");
-    CHECK(gemmepi__enter(here->context, &entry) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__enter(here->context, &entry) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(graph && driver->graph_instantiate(&replays, graph, 0) == 0, "the graph cannot be instantiated");
-    gemmepi__leave(here->context, &entry);
+    gpi__leave(here->context, &entry);
     gemmepi_plan_destroy(plan);
     for (i = 0; i < 12 && replays; i++) {
         fill_with(&t, 100u + (unsigned)i, 100 + 3 * i);
         poison(&t);
-        CHECK(gemmepi__enter(here->context, &entry) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gpi__enter(here->context, &entry) == GEMMEPI_OK, "%s", gemmepi_last_error());
         CHECK(driver->graph_launch(replays, here->stream) == 0, "the graph cannot be launched");
-        gemmepi__leave(here->context, &entry);
+        gpi__leave(here->context, &entry);
         if (i % 3 == 0)
             check_results(&t, 1, "replayed");
     }

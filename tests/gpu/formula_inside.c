@@ -9,33 +9,33 @@ static int only = -1, each = 3;
 /* >>shapes of all engines */
 
 enum {
-    SM90_CUTS = GEMMEPI__COUNT(gemmepi__sm90_shapes),
-    SM80_CUTS = GEMMEPI__COUNT(gemmepi__sm80_shapes),
-    SMALL_CUTS = GEMMEPI__COUNT(gemmepi__small_shapes),
+    SM90_CUTS = GPI__COUNT(gpi__sm90_shapes),
+    SM80_CUTS = GPI__COUNT(gpi__sm80_shapes),
+    SMALL_CUTS = GPI__COUNT(gpi__small_shapes),
     FIRST_PARTS =
         SM90_CUTS + SM80_CUTS, /* of the second engine, with k in parts: a pass has the formula then */
     FIRST_SMALL = FIRST_PARTS + 1,
     FIRST_FP8 = FIRST_SMALL + SMALL_CUTS,
-    CUTS = FIRST_FP8 + GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes)
+    CUTS = FIRST_FP8 + GPI__COUNT(gpi__sm90_fp8_shapes)
 };
 
-static gemmepi__candidate candidate_of(int cut) {
-    gemmepi__candidate candidate;
+static gpi__candidate candidate_of(int cut) {
+    gpi__candidate candidate;
     if (cut >= FIRST_FP8)
-        return candidate_by(&gemmepi__sm90_fp8_engine, cut - FIRST_FP8, 0);
+        return candidate_by(&gpi__sm90_fp8_engine, cut - FIRST_FP8, 0);
     if (cut >= FIRST_SMALL)
-        return candidate_by(&gemmepi__small_engine, cut - FIRST_SMALL, 0);
+        return candidate_by(&gpi__small_engine, cut - FIRST_SMALL, 0);
     if (cut < SM90_CUTS)
-        return candidate_by(&gemmepi__sm90_engine, cut, 0);
-    candidate = candidate_by(&gemmepi__sm80_engine, cut < FIRST_PARTS ? cut - SM90_CUTS : 0, 0);
+        return candidate_by(&gpi__sm90_engine, cut, 0);
+    candidate = candidate_by(&gpi__sm80_engine, cut < FIRST_PARTS ? cut - SM90_CUTS : 0, 0);
     candidate.parts = cut < FIRST_PARTS ? 1 : 3;
     return candidate;
 }
 
-static int takes(const gemmepi__candidate *candidate, const gemmepi__problem *problem) {
-    const gemmepi__engine *engine = gemmepi__engines[candidate->engine];
-    return !gemmepi__engines_rule(device.context, problem) && !engine->rule(device.context, problem) &&
-           engine->estimate(device.context, problem, candidate) < GEMMEPI__NEVER;
+static int takes(const gpi__candidate *candidate, const gpi__problem *problem) {
+    const gpi__engine *engine = gpi__engines[candidate->engine];
+    return !gpi__engines_rule(device.context, problem) && !engine->rule(device.context, problem) &&
+           engine->estimate(device.context, problem, candidate) < GPI__NEVER;
 }
 
 /* >>cases: operands as "name:kind:word" */
@@ -367,26 +367,26 @@ static void check_table(const world *w, table *t, const char *kernel) {
 /* >>plans of one shape */
 
 /* Has the plan's product built anew, as this candidate with the formula inside. */
-static gemmepi_status force(gemmepi_plan *made, const gemmepi__candidate *candidate) {
-    gemmepi__matmul_plan *plan = (gemmepi__matmul_plan *)made;
-    gemmepi__formula_step *step = &plan->around->formula;
-    const gemmepi__problem *problem = &plan->around->inside;
-    gemmepi__problem v = gemmepi__problem_of_v(problem);
-    gemmepi__entry entry;
+static gemmepi_status force(gemmepi_plan *made, const gpi__candidate *candidate) {
+    gpi__matmul_plan *plan = (gpi__matmul_plan *)made;
+    gpi__formula_step *step = &plan->around->formula;
+    const gpi__problem *problem = &plan->around->inside;
+    gpi__problem v = gpi__problem_of_v(problem);
+    gpi__entry entry;
     gemmepi_status status;
-    if (gemmepi__enter_relaxed(device.context, &entry))
+    if (gpi__enter_relaxed(device.context, &entry))
         return GEMMEPI_OUT_OF_MEMORY;
-    gemmepi__lock(&device.context->build_lock);
-    plan->problem = gemmepi__problem_inside(problem);
-    status = gemmepi__build_by(plan, GEMMEPI_ROUTE_FUSED, candidate);
-    gemmepi__unlock(&device.context->build_lock);
-    gemmepi__leave_relaxed(device.context, &entry);
+    gpi__lock(&device.context->build_lock);
+    plan->problem = gpi__problem_inside(problem);
+    status = gpi__build_by(plan, GEMMEPI_ROUTE_FUSED, candidate);
+    gpi__unlock(&device.context->build_lock);
+    gpi__leave_relaxed(device.context, &entry);
     plan->around->lacks_product = 0;
     memset(step, 0, sizeof *step);
     step->is_inside = 1;
-    step->slots = gemmepi__slots_of(problem);
-    if (!status && gemmepi__reduces_inside(problem))
-        status = gemmepi__build_behind_v(plan, &v);
+    step->slots = gpi__slots_of(problem);
+    if (!status && gpi__reduces_inside(problem))
+        status = gpi__build_behind_v(plan, &v);
     return status;
 }
 
@@ -395,26 +395,26 @@ static int runs;
 /* odd: with odd strides, in F16, by a kernel for alpha 1 and no C; else by one that has both, where adds_c says so. */
 static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int odd, int adds_c,
                      uint64_t flags) {
-    gemmepi__candidate candidate = candidate_of(cut);
+    gpi__candidate candidate = candidate_of(cut);
     gemmepi_operand operands[MOST];
     void *pointers[MOST];
     gemmepi_matmul_desc desc;
     gemmepi_matmul_args args;
-    gemmepi__problem inside;
+    gpi__problem inside;
     gemmepi_plan *plan = NULL;
     gemmepi_plan_details details;
     gemmepi_status status;
     world w;
     int i, is_fp8 = cut >= FIRST_FP8, has_long_k = candidate.parts > 1 || cut < SM90_CUTS || is_fp8;
     make_world(&w, c, m, n, has_long_k ? 1088 : 160, odd, is_fp8 || ((cut ^ odd) & 1),
-               is_fp8 && gemmepi__sm90_fp8_shapes[candidate.shape].ping_pong ? 2 : is_fp8);
+               is_fp8 && gpi__sm90_fp8_shapes[candidate.shape].ping_pong ? 2 : is_fp8);
     candidate.applied = odd;
     w.adds_c = adds_c, w.flags = flags;
     describe(&w, 1, operands, pointers, &desc, &args);
     CHECK(gemmepi_plan_matmul(device.context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(!gemmepi__not_inside(gemmepi__asked((gemmepi__matmul_plan *)plan)), "%s: %s", c->formula,
-          gemmepi__not_inside(gemmepi__asked((gemmepi__matmul_plan *)plan)));
-    inside = gemmepi__problem_inside(gemmepi__asked((gemmepi__matmul_plan *)plan));
+    CHECK(!gpi__not_inside(gpi__asked((gpi__matmul_plan *)plan)), "%s: %s", c->formula,
+          gpi__not_inside(gpi__asked((gpi__matmul_plan *)plan)));
+    inside = gpi__problem_inside(gpi__asked((gpi__matmul_plan *)plan));
     status = takes(&candidate, &inside) ? force(plan, &candidate) : GEMMEPI_UNSUPPORTED;
     CHECK(!status || !takes(&candidate, &inside), "%s: %s", c->formula, gemmepi_last_error());
     if (!status) {

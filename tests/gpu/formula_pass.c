@@ -26,7 +26,7 @@ static int one_in(int n) {
 /* >>tensors: all of a case in one block, poisoned, what is read filled */
 
 enum {
-    VALUE = GEMMEPI__RESULT + 1,
+    VALUE = GPI__RESULT + 1,
     MATRIX_C,
     SCALE_OF_A,
     SCALE_OF_B,
@@ -46,18 +46,18 @@ typedef struct tensor {
 
 typedef struct layout_case {
     const char *text;
-    gemmepi__formula *formula;
-    gemmepi__placed_formula placed;
-    gemmepi__formula_source source;
+    gpi__formula *formula;
+    gpi__placed_formula placed;
+    gpi__formula_source source;
     tensor tensors[TENSORS];
-    double numbers[GEMMEPI__FORMULA_OPERANDS];
+    double numbers[GPI__FORMULA_OPERANDS];
     double alpha, beta;
     int has_c, on_device, specials;
     size_t size;
 } layout_case;
 
 static size_t bytes_of(int dtype) {
-    return gemmepi__dtype((gemmepi_dtype)dtype)->size;
+    return gpi__dtype((gemmepi_dtype)dtype)->size;
 }
 
 static int64_t end_of(const tensor *t) {
@@ -78,7 +78,7 @@ static void lay_out_tensor(layout_case *c, int which, int dtype, int64_t lines, 
 
 static double element(const tensor *t, const char *block, int64_t item, int64_t line, int64_t column) {
     double x;
-    gemmepi__load_run(t->dtype, block + t->at, item * t->stride + line * t->ld + column, 1, 1, &x);
+    gpi__load_run(t->dtype, block + t->at, item * t->stride + line * t->ld + column, 1, 1, &x);
     return x;
 }
 
@@ -105,7 +105,7 @@ static void fill_element(const layout_case *c, const tensor *t, char *block, int
             x *= 20;
         if (c->specials && one_in(97))
             x = one_in(2) ? NAN : one_in(2) ? HUGE_VAL : -HUGE_VAL;
-        gemmepi__store_run(t->dtype, block + t->at, i, 1, &x);
+        gpi__store_run(t->dtype, block + t->at, i, 1, &x);
     }
 }
 
@@ -116,7 +116,7 @@ static void fill_block(const layout_case *c, char *block) {
     memset(block, 0xa5, c->size);
     for (which = 0; which < SCALE_OF_A; which++) {
         const tensor *t = &c->tensors[which];
-        int accumulates = which < GEMMEPI__RESULT && c->formula->operands[which].accumulate;
+        int accumulates = which < GPI__RESULT && c->formula->operands[which].accumulate;
         for (i = 0;
              t->length > 0 && t->lines > 0 && t->items > 0 && (!t->is_output || accumulates) && i < end_of(t);
              i++)
@@ -127,7 +127,7 @@ static void fill_block(const layout_case *c, char *block) {
             ((float *)(void *)(block + c->tensors[which].at))[i] = (float)ldexp(1, (int)(i % 3) - 1);
     ((double *)(void *)(block + c->tensors[SCALARS].at))[0] = c->alpha;
     ((double *)(void *)(block + c->tensors[SCALARS].at))[1] = c->beta;
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
+    for (i = 0; i <= GPI__RESULT; i++)
         ((float *)(void *)(block + c->tensors[SCALES].at))[i] = i % 2 ? 0.5f : 4;
 }
 
@@ -160,7 +160,7 @@ static void draw_operands(const char *text, gemmepi_operand *operands, int count
                                                  : "all");
         is_sum = o->output && strstr(text, sum) != NULL;
         o->accumulate = is_sum && one_in(3);
-        if (gemmepi__takes_scale(o->dtype)) {
+        if (gpi__is_scaled_dtype(o->dtype)) {
             o->scale.mode = one_in(2) ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE;
             o->amax = o->output && one_in(2);
         }
@@ -179,8 +179,8 @@ static int64_t draw_stride(const layout_case *c, int64_t least, int may_share, i
 }
 
 static void place_operand(layout_case *c, int i, const gemmepi_operand *operand, int pad) {
-    const gemmepi__formula_operand *o = &c->formula->operands[i];
-    gemmepi__placed_operand *at = &c->placed.operands[i];
+    const gpi__formula_operand *o = &c->formula->operands[i];
+    gpi__placed_operand *at = &c->placed.operands[i];
     int64_t lines = o->kind == GEMMEPI_FULL ? c->placed.rows : 1, length;
     int shares = !o->output || (o->reduction && o->kind != GEMMEPI_PER_ROW);
     if (!o->used || o->kind == GEMMEPI_NUMBER)
@@ -205,8 +205,8 @@ static void place_operand(layout_case *c, int i, const gemmepi_operand *operand,
 }
 
 static void place_source(layout_case *c, int pad) {
-    gemmepi__formula_source *s = &c->source;
-    const gemmepi__placed_formula *p = &c->placed;
+    gpi__formula_source *s = &c->source;
+    const gpi__placed_formula *p = &c->placed;
     int acc = c->formula->accumulator;
     s->alignment = 256;
     if (!c->formula->reads_value)
@@ -222,7 +222,7 @@ static void place_source(layout_case *c, int pad) {
     if (!s->applied && one_in(2)) {
         s->c = type_of_input(acc);
         s->c_ld = s->ld + pad, s->c_stride = one_in(3) ? 0 : p->rows * s->c_ld;
-        s->c_scale = gemmepi__takes_scale(s->c) && one_in(2);
+        s->c_scale = gpi__is_scaled_dtype(s->c) && one_in(2);
         lay_out_tensor(c, MATRIX_C, s->c, p->rows, p->columns, s->c_ld, s->c_stride);
     }
     c->has_c = s->c != 0;
@@ -265,15 +265,15 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
     static const int results[] = {GEMMEPI_BF16, GEMMEPI_F32,  GEMMEPI_F16, GEMMEPI_BF16,
                                   GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
     static const int row_counts[] = {1, 5, 19, 70, 150}, column_counts[] = {8, 24, 64, 264, 520};
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
-    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gpi__default_allocator();
     int count = operands_of(text, operands), i, pad = one_in(2) ? 16 : 1;
     gemmepi_dtype d = accumulator == GEMMEPI_F32 ? (gemmepi_dtype)results[below(7)] : accumulator;
-    gemmepi__formula_desc desc = desc_of(text, operands, count, accumulator, d);
+    gpi__formula_desc desc = desc_of(text, operands, count, accumulator, d);
     memset(c, 0, sizeof *c);
     c->text = text;
     draw_operands(text, operands, count, accumulator);
-    if (gemmepi__parse_formula(&allocator, &desc, &c->formula) != GEMMEPI_OK)
+    if (gpi__parse_formula(&allocator, &desc, &c->formula) != GEMMEPI_OK)
         return 0;
     c->placed.formula = c->formula;
     c->placed.rows = row_counts[below(5)];
@@ -289,20 +289,20 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
     c->specials = accumulator != GEMMEPI_I32 && one_in(5);
     c->alpha = accumulator == GEMMEPI_I32 ? 3 : 0.75, c->beta = one_in(4) ? 0 : -2;
     c->on_device = one_in(2);
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
-        if (i < count || i == GEMMEPI__RESULT)
+    for (i = 0; i <= GPI__RESULT; i++)
+        if (i < count || i == GPI__RESULT)
             place_operand(c, i, i < count ? &operands[i] : NULL, pad);
     put_in_place(c);
     for (i = 0; i < count; i++)
         c->numbers[i] = 0.625;
-    if (c->formula->operands[GEMMEPI__RESULT].used && accumulator == GEMMEPI_F32) {
-        c->placed.operands[GEMMEPI__RESULT].amax = one_in(3);
-        c->placed.operands[GEMMEPI__RESULT].scale = gemmepi__takes_scale(d) && one_in(2);
+    if (c->formula->operands[GPI__RESULT].used && accumulator == GEMMEPI_F32) {
+        c->placed.operands[GPI__RESULT].amax = one_in(3);
+        c->placed.operands[GPI__RESULT].scale = gpi__is_scaled_dtype(d) && one_in(2);
     }
     place_source(c, pad);
     lay_out_tensor(c, SCALARS, GEMMEPI_F64, 1, 2, 0, 0);
-    lay_out_tensor(c, SCALES, GEMMEPI_F32, 1, GEMMEPI__RESULT + 1, 0, 0);
-    lay_out_tensor(c, AMAXES, GEMMEPI_F64, 1, GEMMEPI__RESULT + 1, 0, 0);
+    lay_out_tensor(c, SCALES, GEMMEPI_F32, 1, GPI__RESULT + 1, 0, 0);
+    lay_out_tensor(c, AMAXES, GEMMEPI_F64, 1, GPI__RESULT + 1, 0, 0);
     c->tensors[AMAXES].is_output = 1;
     return 1;
 }
@@ -310,25 +310,25 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
 /* >>a run */
 
 static gemmepi_status run_case(const layout_case *c, const char *from, char *to, int rows_at_once) {
-    gemmepi__formula_pass pass;
-    gemmepi__formula_run run;
-    gemmepi__entry entry;
-    void *operands[GEMMEPI__RESULT + 1], *amax[GEMMEPI__RESULT + 1], *block = NULL, *states = NULL;
-    const float *scales[GEMMEPI__RESULT + 1];
+    gpi__formula_pass pass;
+    gpi__formula_run run;
+    gpi__entry entry;
+    void *operands[GPI__RESULT + 1], *amax[GPI__RESULT + 1], *block = NULL, *states = NULL;
+    const float *scales[GPI__RESULT + 1];
     char *device, said[1024];
-    gemmepi__text text = gemmepi__text_in(said, sizeof said);
+    gpi__text text = gpi__text_in(said, sizeof said);
     gemmepi_status status;
     int i, multiprocessors = gpu->multiprocessors;
-    status = gemmepi__enter_relaxed(gpu, &entry);
+    status = gpi__enter_relaxed(gpu, &entry);
     if (status)
         return status;
     if (rows_at_once)
         gpu->multiprocessors = 1;
-    gemmepi__lock(&gpu->build_lock);
-    status = gemmepi__build_formula_pass(gpu, &c->placed, &c->source, &pass);
-    gemmepi__unlock(&gpu->build_lock);
+    gpi__lock(&gpu->build_lock);
+    status = gpi__build_formula_pass(gpu, &c->placed, &c->source, &pass);
+    gpi__unlock(&gpu->build_lock);
     gpu->multiprocessors = multiprocessors;
-    gemmepi__leave_relaxed(gpu, &entry);
+    gpi__leave_relaxed(gpu, &entry);
     if (!status)
         status = gemmepi_alloc(gpu, c->size, &block);
     if (!status && pass.state_bytes)
@@ -337,13 +337,13 @@ static gemmepi_status run_case(const layout_case *c, const char *from, char *to,
         status = gemmepi_upload(gpu, block, from, c->size, NULL);
     if (status)
         return status;
-    gemmepi__explain_formula_pass(&text, &pass, "");
+    gpi__explain_formula_pass(&text, &pass, "");
     CHECK((strstr(said, "formula") || !(pass.launch.blocks + pass.finish.blocks)) &&
-              gemmepi__formula_pass_microseconds(gpu, &c->placed, &c->source) > 0,
+              gpi__formula_pass_microseconds(gpu, &c->placed, &c->source) > 0,
           "%s", said);
     device = (char *)block;
     memset(&run, 0, sizeof run);
-    for (i = 0; i <= GEMMEPI__RESULT; i++) {
+    for (i = 0; i <= GPI__RESULT; i++) {
         operands[i] = c->formula->operands[i].kind == GEMMEPI_NUMBER ? (void *)(uintptr_t)&c->numbers[i]
                                                                      : device + c->tensors[i].at;
         scales[i] = (const float *)(const void *)(device + c->tensors[SCALES].at) + i;
@@ -362,10 +362,10 @@ static gemmepi_status run_case(const layout_case *c, const char *from, char *to,
     run.scale_b = (const float *)(const void *)(device + c->tensors[SCALE_OF_B].at);
     run.scale_c = (const float *)(const void *)(device + c->tensors[SCALE_OF_C].at);
     run.states = states;
-    status = gemmepi__enter(gpu, &entry);
+    status = gpi__enter(gpu, &entry);
     if (!status) {
-        status = gemmepi__run_formula_pass(gpu, &pass, &run, NULL);
-        gemmepi__leave(gpu, &entry);
+        status = gpi__run_formula_pass(gpu, &pass, &run, NULL);
+        gpi__leave(gpu, &entry);
     }
     if (!status)
         status = gemmepi_download(gpu, to, block, c->size, NULL);
@@ -376,8 +376,8 @@ static gemmepi_status run_case(const layout_case *c, const char *from, char *to,
 /* >>what is expected */
 
 static int64_t wide_columns(const layout_case *c) {
-    return c->formula->has_halves && c->formula->n_width == GEMMEPI__NARROW ? 2 * c->placed.columns
-                                                                            : c->placed.columns;
+    return c->formula->has_halves && c->formula->n_width == GPI__NARROW ? 2 * c->placed.columns
+                                                                        : c->placed.columns;
 }
 
 static int64_t unit_count(const layout_case *c) {
@@ -385,12 +385,12 @@ static int64_t unit_count(const layout_case *c) {
 }
 
 static int64_t member_column(const layout_case *c, int64_t unit, int member, int members) {
-    const gemmepi__formula *f = c->formula;
+    const gpi__formula *f = c->formula;
     int64_t w = f->group ? f->group : wide_columns(c);
     if (members == 1)
         return unit;
-    return f->mode == GEMMEPI__EVEN_ODD ? 2 * unit + member
-                                        : unit / (w / 2) * w + unit % (w / 2) + member * (w / 2);
+    return f->mode == GPI__EVEN_ODD ? 2 * unit + member
+                                    : unit / (w / 2) * w + unit % (w / 2) + member * (w / 2);
 }
 
 static double scale_at(const layout_case *c, const char *block, int which, int mode, int64_t item,
@@ -405,7 +405,7 @@ static double operand_scale(const layout_case *c, const char *block, int i) {
 }
 
 static estimate value_at(const layout_case *c, const char *block, int64_t item, int64_t row, int64_t column) {
-    const gemmepi__formula_source *s = &c->source;
+    const gpi__formula_source *s = &c->source;
     estimate v = {0, 0};
     double unit = c->formula->accumulator == GEMMEPI_F64 ? DBL_EPSILON : FLT_EPSILON, size = 0, factor;
     int part;
@@ -424,7 +424,7 @@ static estimate value_at(const layout_case *c, const char *block, int64_t item, 
         v.value += x, size += fabs(x);
     }
     if (c->formula->accumulator == GEMMEPI_I32)
-        v.value = gemmepi__wrap(v.value);
+        v.value = gpi__wrap(v.value);
     else if (s->parts > 1 || !s->applied)
         v.bound = size <= DBL_MAX ? 2 * unit * size + (unit > 1e-10 ? 1e-38 : 0) : 0;
     return v;
@@ -432,23 +432,23 @@ static estimate value_at(const layout_case *c, const char *block, int64_t item, 
 
 static void fill_unit_of(const layout_case *c, const char *block, int64_t item, int64_t row, int64_t u,
                          bounded_unit *to) {
-    const gemmepi__formula *f = c->formula;
-    int o, m, two = f->has_halves && f->n_width == GEMMEPI__WIDE ? 2 : 1;
+    const gpi__formula *f = c->formula;
+    int o, m, two = f->has_halves && f->n_width == GPI__WIDE ? 2 : 1;
     memset(to, 0, sizeof *to);
-    to->scales_d = c->placed.operands[GEMMEPI__RESULT].scale;
-    to->scale_d = operand_scale(c, block, GEMMEPI__RESULT);
-    to->indices[GEMMEPI__INDEX_ROW] = row;
-    to->indices[GEMMEPI__INDEX_ITEM] = item;
-    to->indices[GEMMEPI__INDEX_ROWS] = c->placed.rows;
-    to->indices[GEMMEPI__INDEX_COLUMNS] = wide_columns(c);
-    to->indices[GEMMEPI__INDEX_DEPTH] = c->placed.depth;
+    to->scales_d = c->placed.operands[GPI__RESULT].scale;
+    to->scale_d = operand_scale(c, block, GPI__RESULT);
+    to->indices[GPI__INDEX_ROW] = row;
+    to->indices[GPI__INDEX_ITEM] = item;
+    to->indices[GPI__INDEX_ROWS] = c->placed.rows;
+    to->indices[GPI__INDEX_COLUMNS] = wide_columns(c);
+    to->indices[GPI__INDEX_DEPTH] = c->placed.depth;
     for (m = 0; m < 2; m++) {
         to->column[m] = member_column(c, u, m, f->has_halves ? 2 : 1);
         if (f->reads_value && m < two)
             to->value[m] = value_at(c, block, item, row, member_column(c, u, m, two));
         for (o = 0; o < f->operand_count; o++) {
-            const gemmepi__formula_operand *operand = &f->operands[o];
-            const gemmepi__placed_operand *at = &c->placed.operands[o];
+            const gpi__formula_operand *operand = &f->operands[o];
+            const gpi__placed_operand *at = &c->placed.operands[o];
             int64_t line = operand->kind == GEMMEPI_FULL ? row : 0,
                     column = member_column(c, u, m, operand->members);
             if (operand->output || !operand->used || m >= operand->members)
@@ -487,9 +487,9 @@ static void gather(gathered *to, int op, estimate x, int64_t column) {
     double more;
     if (x.bound > DBL_MAX || x.bound != x.bound)
         to->is_doubtful = 1;
-    if (op == GEMMEPI__REDUCE_SUM) {
+    if (op == GPI__REDUCE_SUM) {
         to->value += x.value, to->size += fabs(x.value), to->bound += x.bound;
-    } else if (op == GEMMEPI__REDUCE_LOGSUMEXP) {
+    } else if (op == GPI__REDUCE_LOGSUMEXP) {
         more = x.value > to->value || x.value != x.value ? x.value : to->value;
         if (to->count == 0)
             to->value = x.value, to->sum = 1;
@@ -511,12 +511,12 @@ static void gather(gathered *to, int op, estimate x, int64_t column) {
 }
 
 static int within_stored(int dtype, double got, double value, double bound, double scale) {
-    double low = gemmepi__as_stored(dtype, (value - bound) * scale),
-           high = gemmepi__as_stored(dtype, (value + bound) * scale);
+    double low = gpi__as_stored(dtype, (value - bound) * scale),
+           high = gpi__as_stored(dtype, (value + bound) * scale);
     if (value != value)
         return dtype == GEMMEPI_I8 ? got == 0 : got != got;
     if (fabs(value) > DBL_MAX)
-        low = high = gemmepi__as_stored(dtype, value * scale);
+        low = high = gpi__as_stored(dtype, value * scale);
     return got >= low && got <= high;
 }
 
@@ -550,16 +550,16 @@ static void check_amax(const layout_case *c, const char *got, int o, const gathe
 
 static void finish_gathered(const layout_case *c, int op, gathered *g) {
     double unit = c->formula->accumulator == GEMMEPI_F64 ? DBL_EPSILON : FLT_EPSILON;
-    if (op == GEMMEPI__REDUCE_SUM) {
+    if (op == GPI__REDUCE_SUM) {
         g->bound += (c->formula->accumulator == GEMMEPI_F64 ? 64 : 4) * unit * g->size;
-    } else if (op == GEMMEPI__REDUCE_LOGSUMEXP) {
+    } else if (op == GPI__REDUCE_LOGSUMEXP) {
         if (g->count == 0)
             g->value = -HUGE_VAL;
         else if (fabs(g->value) <= DBL_MAX)
             g->value += log(g->sum);
         g->bound += 32 * unit + unit * (fabs(g->value) <= DBL_MAX ? fabs(g->value) : 0);
     } else if (g->count == 0) {
-        g->value = op == GEMMEPI__REDUCE_ARGMAX ? 0 : -HUGE_VAL;
+        g->value = op == GPI__REDUCE_ARGMAX ? 0 : -HUGE_VAL;
     }
     if (g->is_doubtful)
         g->bound = HUGE_VAL;
@@ -567,7 +567,7 @@ static void finish_gathered(const layout_case *c, int op, gathered *g) {
 
 /* All reductions and D's and others' elements, into `all`: of each output as many as it has elements, items one behind the other. */
 static void expect(const layout_case *c, const char *block, gathered **all, gathered *amax) {
-    const gemmepi__formula *f = c->formula;
+    const gpi__formula *f = c->formula;
     estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1)), x;
     bounded_unit unit;
     int64_t item, row, u, at;
@@ -577,7 +577,7 @@ static void expect(const layout_case *c, const char *block, gathered **all, gath
             for (u = 0; u < unit_count(c); u++) {
                 fill_unit_of(c, block, item, row, u, &unit);
                 evaluate_bounded(f, &unit, values);
-                for (o = 0; o <= GEMMEPI__RESULT; o++)
+                for (o = 0; o <= GPI__RESULT; o++)
                     for (m = 0; all[o] && m < f->operands[o].members; m++) {
                         const tensor *t = &c->tensors[o];
                         int64_t column = member_column(c, u, m, f->operands[o].members),
@@ -588,9 +588,9 @@ static void expect(const layout_case *c, const char *block, gathered **all, gath
                              : f->operands[o].kind == GEMMEPI_PER_COLUMN ? which * t->length + column
                                                                          : which;
                         x = bounded_output(f, values, o, m);
-                        gather(&all[o][at], gemmepi__reductions[f->operands[o].reduction].op, x, column);
+                        gather(&all[o][at], gpi__reductions[f->operands[o].reduction].op, x, column);
                         if (!f->operands[o].reduction)
-                            x.value = fabs(x.value), gather(&amax[o], GEMMEPI__REDUCE_MAX, x, 0);
+                            x.value = fabs(x.value), gather(&amax[o], GPI__REDUCE_MAX, x, 0);
                     }
             }
     free(values);
@@ -599,11 +599,11 @@ static void expect(const layout_case *c, const char *block, gathered **all, gath
 static void check_output(const layout_case *c, const char *before, const char *got, int o, gathered *all,
                          gathered *amax) {
     const tensor *t = &c->tensors[o];
-    const gemmepi__formula_operand *operand = &c->formula->operands[o];
+    const gpi__formula_operand *operand = &c->formula->operands[o];
     int64_t item, line, column;
     double old, read;
     char where[64];
-    int op = gemmepi__reductions[operand->reduction].op;
+    int op = gpi__reductions[operand->reduction].op;
     for (item = 0; item < t->items; item++)
         for (line = 0; line < t->lines; line++)
             for (column = 0; column < t->length; column++) {
@@ -613,7 +613,7 @@ static void check_output(const layout_case *c, const char *before, const char *g
                 old = operand->accumulate ? element(t, before, item, line, column) : 0;
                 read = element(t, got, item, line, column);
                 snprintf(where, sizeof where, "[%d, %d, %d]", (int)item, (int)line, (int)column);
-                if (op == GEMMEPI__REDUCE_ARGMAX) {
+                if (op == GPI__REDUCE_ARGMAX) {
                     CHECK(g->bound > 0 ? read >= 0 && read < 2 * (double)c->placed.columns
                                        : read == (double)(g->count ? g->column : 0),
                           "%s: argmax %s is %g, not %d", c->text, where, read, (int)g->column);
@@ -623,7 +623,7 @@ static void check_output(const layout_case *c, const char *before, const char *g
                              operand_scale(c, before, o), where);
                 if (operand->reduction) {
                     estimate x = estimated(fabs(g->value + old), g->bound);
-                    gather(amax, GEMMEPI__REDUCE_MAX, x, 0);
+                    gather(amax, GPI__REDUCE_MAX, x, 0);
                 }
             }
     check_amax(c, got, o, amax);
@@ -651,12 +651,12 @@ static void check_rest(const layout_case *c, const char *before, const char *got
 static void check_case(const layout_case *c, int rows_at_once) {
     char *blocks = (char *)malloc(3 * c->size);
     char *before = blocks, *first = blocks + c->size, *second = blocks + 2 * c->size;
-    gathered *all[GEMMEPI__RESULT + 1], amax[GEMMEPI__RESULT + 1];
+    gathered *all[GPI__RESULT + 1], amax[GPI__RESULT + 1];
     gemmepi_status status;
     int o;
     fill_block(c, before);
     memset(amax, 0, sizeof amax);
-    for (o = 0; o <= GEMMEPI__RESULT; o++) {
+    for (o = 0; o <= GPI__RESULT; o++) {
         const tensor *t = &c->tensors[o];
         size_t count = t->length > 0 && t->lines > 0 ? (size_t)(t->items * t->lines * t->length) : 0;
         all[o] = t->is_output ? (gathered *)calloc(count ? count : 1, sizeof **all) : NULL;
@@ -668,12 +668,12 @@ static void check_case(const layout_case *c, int rows_at_once) {
         CHECK(status == GEMMEPI_OK && memcmp(first, second, c->size) == 0, "%s: another run has other bits",
               c->text);
         expect(c, before, all, amax);
-        for (o = 0; o <= GEMMEPI__RESULT; o++)
+        for (o = 0; o <= GPI__RESULT; o++)
             if (all[o])
                 check_output(c, before, first, o, all[o], &amax[o]);
         check_rest(c, before, first);
     }
-    for (o = 0; o <= GEMMEPI__RESULT; o++)
+    for (o = 0; o <= GPI__RESULT; o++)
         free(all[o]);
     free(blocks);
 }
@@ -735,7 +735,7 @@ static void run_list(const char *const *formulas, int count, gemmepi_dtype accum
     }
 }
 
-#define LIST(formulas) formulas, (int)GEMMEPI__COUNT(formulas)
+#define LIST(formulas) formulas, (int)GPI__COUNT(formulas)
 
 static void formulas_that_users_write_hold_in_f32(void) {
     run_list(LIST(more_formulas), GEMMEPI_F32, 0);

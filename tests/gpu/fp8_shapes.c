@@ -4,7 +4,7 @@
    as many, not the same of each shape. */
 #include "candidate.h"
 
-enum { LARGEST = 600, SHAPES = GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) };
+enum { LARGEST = 600, SHAPES = GPI__COUNT(gpi__sm90_fp8_shapes) };
 
 static test_device device;
 static test_device *here = &device;
@@ -72,19 +72,19 @@ static const kernel kernels[] = {
 
 /* NULL: the shape does not take the problem. processors: as plan_by has them. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied, int processors) {
-    gemmepi__candidate candidate = candidate_by(&gemmepi__sm90_fp8_engine, shape, applied);
+    gpi__candidate candidate = candidate_by(&gpi__sm90_fp8_engine, shape, applied);
     gemmepi_plan *plan = NULL;
-    gemmepi__problem packed;
+    gpi__problem packed;
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
     int operand;
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (status)
         return NULL;
-    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
-        candidate.copies[operand] = gemmepi__pack_of(&matmul_of(plan)->problem, operand, 1);
-    gemmepi__pack_views(&matmul_of(plan)->problem, candidate.copies, &packed);
-    if (!gemmepi__fp8_rule(here->context, &packed) &&
-        gemmepi__shape_takes(&packed, &gemmepi__sm90_fp8_shapes[shape], applied))
+    for (operand = GPI__A; operand <= GPI__B; operand++)
+        candidate.copies[operand] = gpi__pack_of(&matmul_of(plan)->problem, operand, 1);
+    gpi__pack_views(&matmul_of(plan)->problem, candidate.copies, &packed);
+    if (!gpi__fp8_rule(here->context, &packed) &&
+        gpi__shape_accepts(&packed, &gpi__sm90_fp8_shapes[shape], applied))
         return plan_by(plan, &candidate, processors);
     gemmepi_plan_destroy(plan);
     return NULL;
@@ -161,12 +161,12 @@ static problem draw(const kernel *k, uint64_t seed, int parts) {
 }
 
 static void the_shape_is_within_the_bound(void) {
-    enum { KERNELS = GEMMEPI__COUNT(kernels) };
+    enum { KERNELS = GPI__COUNT(kernels) };
     int least = sizes * (kernels_taken ? kernels_taken : 1), i, k, size, runs = 0;
     for (i = 0; i < KERNELS && (!kernels_taken || runs < least); i++)
         for (k = (i + shape_here * kernels_taken) % KERNELS, size = 0; size < sizes; size++) {
             problem p = draw(&kernels[k], (uint64_t)(1000 * shape_here + 100 * k + size),
-                             gemmepi__sm90_fp8_shapes[shape_here].parts);
+                             gpi__sm90_fp8_shapes[shape_here].parts);
             gemmepi_plan *plan = plan_as(&p.desc, shape_here, !kernels[k].scaled, size % 2 * 3);
             run r;
             if (!plan)
@@ -280,7 +280,7 @@ static void large_products_are_exact_each_time(void) {
                                 {2048, 2056, 2048, VECTOR, VECTOR, 20}, {2048, 4096, 1040, BLOCK, BLOCK, 20},
                                 {4096, 2048, 528, OUTER, OUTER, 20},    {24, 1024, 8192, BLOCK, VECTOR, 5}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(all); i++)
+    for (i = 0; i < GPI__COUNT(all); i++)
         hold_large(&all[i]);
 }
 

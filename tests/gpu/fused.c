@@ -14,17 +14,17 @@ static int sizes = 4, only = -1, kernels_taken = 0;
 
 /* A shape of the kernel for Hopper, or of those for chips from 8.0 on, which run here as well. */
 typedef struct cut {
-    const gemmepi__sm90_shape *sm90;
-    const gemmepi__sm80_shape *mma;
-    const gemmepi__small_shape *small;
+    const gpi__sm90_shape *sm90;
+    const gpi__sm80_shape *mma;
+    const gpi__small_shape *small;
     int engine, shape, parts, least_k;
 } cut;
 
 /* Those of the second kernel also with k in parts. */
 enum {
-    FUSED_CUTS = GEMMEPI__COUNT(gemmepi__sm90_shapes),
-    MMA_CUTS = GEMMEPI__COUNT(gemmepi__sm80_shapes),
-    SMALL_CUTS = GEMMEPI__COUNT(gemmepi__small_shapes),
+    FUSED_CUTS = GPI__COUNT(gpi__sm90_shapes),
+    MMA_CUTS = GPI__COUNT(gpi__sm80_shapes),
+    SMALL_CUTS = GPI__COUNT(gpi__small_shapes),
     FIRST_SMALL = FUSED_CUTS + 2 * MMA_CUTS,
     CUTS = FIRST_SMALL + SMALL_CUTS,
     PARTS = 5
@@ -36,17 +36,17 @@ static cut cut_at(int i) {
     if (i >= FIRST_SMALL) {
         c.engine = 2;
         c.shape = i - FIRST_SMALL;
-        c.small = &gemmepi__small_shapes[c.shape];
+        c.small = &gpi__small_shapes[c.shape];
     } else if (i >= FUSED_CUTS) {
         c.engine = 1;
         c.shape = (i - FUSED_CUTS) % MMA_CUTS;
-        c.mma = &gemmepi__sm80_shapes[c.shape];
+        c.mma = &gpi__sm80_shapes[c.shape];
         if (i >= FUSED_CUTS + MMA_CUTS) {
             c.parts = PARTS;
             c.least_k = 2 * 64 * PARTS;
         }
     } else {
-        c.sm90 = &gemmepi__sm90_shapes[i];
+        c.sm90 = &gpi__sm90_shapes[i];
         if (c.sm90->parts > 1)
             c.least_k = 128 * c.sm90->parts;
     }
@@ -54,32 +54,32 @@ static cut cut_at(int i) {
 }
 
 /* As the cut's kernel has it: TF32 is transposed for that for Hopper. */
-static gemmepi__problem cut_problem(const cut *c, const gemmepi__problem *problem, int packs[2]) {
-    gemmepi__problem packed;
-    int operand, transposes = c->sm90 && gemmepi__is_tf32(problem);
-    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++)
-        packs[operand] = transposes ? gemmepi__pack_of(problem, operand, 1) : GEMMEPI__AS_IT_LIES;
-    gemmepi__pack_views(problem, packs, &packed);
+static gpi__problem cut_problem(const cut *c, const gpi__problem *problem, int packs[2]) {
+    gpi__problem packed;
+    int operand, transposes = c->sm90 && gpi__is_tf32(problem);
+    for (operand = GPI__A; operand <= GPI__B; operand++)
+        packs[operand] = transposes ? gpi__pack_of(problem, operand, 1) : GPI__AS_IT_LIES;
+    gpi__pack_views(problem, packs, &packed);
     return packed;
 }
 
-static int cut_takes(const cut *c, const gemmepi__problem *problem, int applied) {
+static int cut_takes(const cut *c, const gpi__problem *problem, int applied) {
     int packs[2];
-    gemmepi__problem packed = cut_problem(c, problem, packs);
+    gpi__problem packed = cut_problem(c, problem, packs);
     if (c->small)
-        return gemmepi__small_shape_takes(problem, c->small, 90);
+        return gpi__small_shape_accepts(problem, c->small, 90);
     if (c->mma)
-        return gemmepi__sm80_shape_takes(problem, c->mma, 90);
-    return !gemmepi__tma_rule(here->context, &packed) && gemmepi__shape_takes(&packed, c->sm90, applied);
+        return gpi__sm80_shape_accepts(problem, c->mma, 90);
+    return !gpi__tma_rule(here->context, &packed) && gpi__shape_accepts(&packed, c->sm90, applied);
 }
 
-static const gemmepi__built *built_of(gemmepi_plan *plan) {
-    return &((const gemmepi__fused *)matmul_of(plan)->built)->built;
+static const gpi__built *built_of(gemmepi_plan *plan) {
+    return &((const gpi__fused *)matmul_of(plan)->built)->built;
 }
 
 /* NULL: the shape does not take the problem. processors: as plan_by has them. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int applied, int processors) {
-    gemmepi__candidate candidate = candidate_by(gemmepi__engines[c->engine], c->shape, applied);
+    gpi__candidate candidate = candidate_by(gpi__engines[c->engine], c->shape, applied);
     gemmepi_plan *plan = NULL;
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
@@ -221,10 +221,10 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
 }
 
 /* Few rows or columns by turns, or both; a narrow tile takes no more columns than it has. */
-static void draw_small(problem *p, const gemmepi__small_shape *shape, rng *r) {
+static void draw_small(problem *p, const gpi__small_shape *shape, rng *r) {
     p->desc.m = 1 + rng_below(r, rng_one_in(r, 2) ? 17 : 80);
     p->desc.n = 1 + rng_below(r, p->desc.m > 17 || rng_one_in(r, 2) ? 40 : 200);
-    if (shape->tile_n % GEMMEPI__RUN)
+    if (shape->tile_n % GPI__RUN)
         p->desc.n = 1 + rng_below(r, shape->tile_n);
 }
 
@@ -256,7 +256,7 @@ static problem draw(const kernel *k, uint64_t seed, const cut *c) {
 static int shape_here;
 
 static void the_shape_is_within_the_bound(void) {
-    enum { KERNELS = GEMMEPI__COUNT(kernels) };
+    enum { KERNELS = GPI__COUNT(kernels) };
     cut c = cut_at(shape_here);
     int least = sizes * (kernels_taken ? kernels_taken : 1), i, k, size, runs = 0;
     for (i = 0; i < KERNELS && (!kernels_taken || runs < least); i++)
@@ -282,7 +282,7 @@ static void special_values_stay_in_their_rows_and_columns(void) {
     for (which = FIRST_SMALL; which < CUTS; which++)
         for (layout = 0; layout < 4; layout++) {
             cut c = cut_at(which);
-            int n = c.small->tile_n % GEMMEPI__RUN ? c.small->tile_n : MOST_N;
+            int n = c.small->tile_n % GPI__RUN ? c.small->tile_n : MOST_N;
             problem p = problem_plain(layout % 2 ? GEMMEPI_BF16 : GEMMEPI_F32, M, n, K, GEMMEPI_NONE);
             gemmepi_plan *plan;
             run r;
@@ -322,10 +322,10 @@ static void gradients_hold_wherever_aux_lies(void) {
         uint64_t number = random_hash((uint64_t)i);
         aux[i] = (double)(number % 2001) / 250 - 4;
         if (box % 3 && number / 4096 % 7 == 0)
-            aux[i] = beyond[which_box % (int)GEMMEPI__COUNT(beyond)];
+            aux[i] = beyond[which_box % (int)GPI__COUNT(beyond)];
     }
     for (which = 0; which < FUSED_CUTS; which++)
-        for (activation = 0; activation < (int)GEMMEPI__COUNT(activations); activation++)
+        for (activation = 0; activation < (int)GPI__COUNT(activations); activation++)
             for (half = 0; half < 2; half++)
                 for (sums = 0; sums < 2; sums++) {
                     cut c = cut_at(which);
@@ -393,7 +393,7 @@ static void large_products_are_exact(void) {
     static const int64_t extents[][3] = {
         {8192, 3072, 768}, {2048, 8192, 4096}, {513, 24576, 320}, {16, 4096, 8192}, {30000, 264, 72}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(extents); i++) {
+    for (i = 0; i < GPI__COUNT(extents); i++) {
         int64_t m = extents[i][0], n = extents[i][1], k = extents[i][2], x;
         size_t a_size = (size_t)(m * k), b_size = (size_t)(n * k), d_size = (size_t)(m * n);
         uint16_t *a = (uint16_t *)malloc(2 * a_size), *b = (uint16_t *)malloc(2 * b_size);
@@ -457,10 +457,10 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
     enum { EXTENT = 1032, CHAIN = 4 };      /* k enough for eight parts */
     static const int summing[] = {0, 1, 2}; /* of shapes, those of 128 and 256 columns */
     int which;
-    for (which = 0; which < CUTS + (int)GEMMEPI__COUNT(summing); which++) {
+    for (which = 0; which < CUTS + (int)GPI__COUNT(summing); which++) {
         int sums_columns = which >= CUTS;
         cut c = cut_at(sums_columns ? summing[which - CUTS] : which);
-        int is_strict = c.mma && !(c.mma->kinds & GEMMEPI__OF_16_BITS);
+        int is_strict = c.mma && !(c.mma->kinds & GPI__OF_16_BITS);
         size_t bytes = (size_t)EXTENT * EXTENT * (is_strict ? 4 : 2);
         gemmepi_matmul_desc desc;
         gemmepi_matmul_args args;
@@ -501,8 +501,7 @@ static void a_thousand_repetitions_have_the_same_bits(void) {
               "%s", gemmepi_last_error());
         args.bias_grad = desc.epilogue & (GEMMEPI_BGRAD | SUMS_OF_OPERANDS) ? sums_memory : NULL;
         plan = plan_as(&desc, &c, 1, sums_columns ? 32 : 0);
-        CHECK(plan != NULL || (c.small && c.small->tile_n % GEMMEPI__RUN), "shape %d does not take it",
-              which);
+        CHECK(plan != NULL || (c.small && c.small->tile_n % GPI__RUN), "shape %d does not take it", which);
         CHECK(!plan || gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         for (repetition = 0; plan && repetition < 1000 / CHAIN; repetition++) {
             for (i = 0; i < CHAIN; i++) {
@@ -544,7 +543,7 @@ static void a_gates_gradients_have_the_same_bits_each_time(void) {
               gemmepi_alloc(here->context, sizeof sums, &sums_memory) == GEMMEPI_OK &&
               gemmepi_upload(here->context, memory, numbers, sizeof numbers, NULL) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
-    for (which = 0; which < (int)GEMMEPI__COUNT(cuts); which++) {
+    for (which = 0; which < (int)GPI__COUNT(cuts); which++) {
         cut c = cut_at(cuts[which]);
         gemmepi_matmul_desc desc;
         gemmepi_matmul_args args;

@@ -13,34 +13,33 @@ static int shape_here, runs, only = -1;
 
 /* >>a plan of one shape */
 
-static int takes_shape(const gemmepi__grouped_plan *plan, int applied) {
-    int is_fp8 = gemmepi__is_fp8_product(&plan->problem);
-    const gemmepi__sm90_shape *shapes = is_fp8 ? gemmepi__sm90_fp8_shapes : gemmepi__sm90_shapes;
-    int count =
-        (int)(is_fp8 ? GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes) : GEMMEPI__COUNT(gemmepi__sm90_shapes));
-    return shape_here < count && gemmepi__shape_takes(&plan->inner, &shapes[shape_here], applied);
+static int takes_shape(const gpi__grouped_plan *plan, int applied) {
+    int is_fp8 = gpi__is_fp8_product(&plan->problem);
+    const gpi__sm90_shape *shapes = is_fp8 ? gpi__sm90_fp8_shapes : gpi__sm90_shapes;
+    int count = (int)(is_fp8 ? GPI__COUNT(gpi__sm90_fp8_shapes) : GPI__COUNT(gpi__sm90_shapes));
+    return shape_here < count && gpi__shape_accepts(&plan->inner, &shapes[shape_here], applied);
 }
 
 /* Blocks of four multiprocessors, and bands of two columns of tiles. */
 static int take_shape(gemmepi_plan *changed) {
-    gemmepi__grouped_plan *plan = (gemmepi__grouped_plan *)changed;
+    gpi__grouped_plan *plan = (gpi__grouped_plan *)changed;
     gemmepi_context *context = here->context;
-    gemmepi__candidate candidate;
-    gemmepi__entry entry;
+    gpi__candidate candidate;
+    gpi__entry entry;
     gemmepi_status status;
     int all = context->multiprocessors;
-    if (!takes_shape(plan, plan->applied) || gemmepi__enter_relaxed(context, &entry))
+    if (!takes_shape(plan, plan->applied) || gpi__enter_relaxed(context, &entry))
         return 0;
-    gemmepi__lock(&context->build_lock);
+    gpi__lock(&context->build_lock);
     context->multiprocessors = 4;
-    candidate = gemmepi__choose_for_groups(context, plan);
+    candidate = gpi__choose_for_groups(context, plan);
     candidate.shape = shape_here;
-    status = gemmepi__build_fused_groups(context, &candidate, plan);
-    gemmepi__count_parts(plan);
+    status = gpi__build_fused_groups(context, &candidate, plan);
+    gpi__count_parts(plan);
     plan->band = 2;
     context->multiprocessors = all;
-    gemmepi__unlock(&context->build_lock);
-    gemmepi__leave_relaxed(context, &entry);
+    gpi__unlock(&context->build_lock);
+    gpi__leave_relaxed(context, &entry);
     CHECK(status == GEMMEPI_OK, "shape %d: %s", shape_here, gemmepi_last_error());
     runs += status == GEMMEPI_OK;
     return status == GEMMEPI_OK;
@@ -80,7 +79,7 @@ static void the_shape_is_within_the_bound_for_groups(void) {
 int main(int argc, char **argv) {
     const char *name = getenv("GEMMEPI_TEST_DEVICE");
     int is_number = name && name[0] >= '0' && name[0] <= '9';
-    int shapes = (int)GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes);
+    int shapes = (int)GPI__COUNT(gpi__sm90_fp8_shapes);
     here = &device;
     if (argc > 1)
         only = atoi(argv[1]);

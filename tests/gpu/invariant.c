@@ -52,7 +52,7 @@ static const product_case cases[] = {
     {GEMMEPI_F64, 0, 0, GEMMEPI_GELU_ERF | GEMMEPI_BACKWARD, 2, 72, 130, 1},
     {GEMMEPI_F32, 0, TF32, GEMMEPI_GELU_ERF | GEMMEPI_BIAS | GEMMEPI_AUX, 2, 200, 132, 0},
 };
-enum { CASES = GEMMEPI__COUNT(cases) };
+enum { CASES = GPI__COUNT(cases) };
 
 static const int some_rows[] = {1, 2, 7, 64, 65, 128, 300, 1024, 4096};
 
@@ -84,8 +84,8 @@ static int pads(const places *where, int operand) {
 
 static void pad_lines(const places *where, gemmepi_matmul_desc *desc) {
     gemmepi_matrix *const matrices[] = {&desc->a, &desc->b, &desc->c, &desc->d, &desc->aux, &desc->residual};
-    int64_t along = gemmepi__result_columns(desc->epilogue, desc->n);
-    int64_t aux = gemmepi__aux_columns(desc->epilogue, desc->n);
+    int64_t along = gpi__result_columns(desc->epilogue, desc->n);
+    int64_t aux = gpi__aux_columns(desc->epilogue, desc->n);
     const int64_t lengths[] = {desc->a.transposed ? desc->m : desc->k,
                                desc->b.transposed ? desc->k : desc->n,
                                desc->n,
@@ -93,8 +93,8 @@ static void pad_lines(const places *where, gemmepi_matmul_desc *desc) {
                                aux,
                                along};
     int i;
-    for (i = GEMMEPI__A; i <= GEMMEPI__RESIDUAL; i++)
-        if (pads(where, i) && !(i == GEMMEPI__AUX && gemmepi__aux_is_mask(desc->epilogue)))
+    for (i = GPI__A; i <= GPI__RESIDUAL; i++)
+        if (pads(where, i) && !(i == GPI__AUX && gpi__aux_is_mask(desc->epilogue)))
             matrices[i]->ld = lengths[i] + where->padding;
 }
 
@@ -112,21 +112,21 @@ static gemmepi_matmul_desc desc_of(const product_case *c, int64_t m, const place
     return desc;
 }
 
-static gemmepi__problem problem_of(const product_case *c, int64_t m, const places *where) {
-    gemmepi__problem problem;
+static gpi__problem problem_of(const product_case *c, int64_t m, const places *where) {
+    gpi__problem problem;
     gemmepi_matmul_desc desc = desc_of(c, m, where);
-    CHECK(gemmepi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
     return problem;
 }
 
 /* On all cores. */
 static void compile_ahead(void) {
-    static gemmepi_matmul_desc descs[CASES * GEMMEPI__COUNT(some_rows)];
-    static gemmepi_any_desc problems[CASES * GEMMEPI__COUNT(some_rows)];
+    static gemmepi_matmul_desc descs[CASES * GPI__COUNT(some_rows)];
+    static gemmepi_any_desc problems[CASES * GPI__COUNT(some_rows)];
     size_t count = 0, i;
     int which;
     for (which = 0; which < CASES; which++)
-        for (i = 0; i < GEMMEPI__COUNT(some_rows) && (only < 0 || only == which); i++) {
+        for (i = 0; i < GPI__COUNT(some_rows) && (only < 0 || only == which); i++) {
             descs[count] = desc_of(&cases[which], some_rows[i], &as_they_are);
             problems[count].matmul = &descs[count];
             count++;
@@ -138,28 +138,26 @@ static void compile_ahead(void) {
 /* >>their tensors: those of all rows on the host, of which a run has a window */
 
 typedef struct tensors {
-    char *at[GEMMEPI__OPERANDS];
+    char *at[GPI__OPERANDS];
 } tensors;
 
-static size_t line_bytes(const gemmepi__view *view) {
+static size_t line_bytes(const gpi__view *view) {
     return (size_t)((view->ld * view->bits + 7) / 8);
 }
 
 /* Whether it has a line of each row of the product. */
 static int has_rows(int operand) {
-    return operand != GEMMEPI__B && operand != GEMMEPI__BIAS && operand != GEMMEPI__BIAS_GRAD;
+    return operand != GPI__B && operand != GPI__BIAS && operand != GPI__BIAS_GRAD;
 }
 
 /* Of aux some numbers lie far out, in a few rows alone. */
 static double number_at(int operand, int64_t row, int64_t i) {
     uint64_t drawn = random_hash((uint64_t)(operand * 1000003 + i));
     double number = (double)(drawn >> 11) / 4503599627370496.0 - 1;
-    return operand == GEMMEPI__AUX ? number * (row % 29 == 5 ? 60 : 3)
-           : operand == GEMMEPI__B ? number / 4
-                                   : number;
+    return operand == GPI__AUX ? number * (row % 29 == 5 ? 60 : 3) : operand == GPI__B ? number / 4 : number;
 }
 
-static void fill_view(const gemmepi__view *view, int operand, char *to) {
+static void fill_view(const gpi__view *view, int operand, char *to) {
     double factor = view->dtype == GEMMEPI_I8 ? 100 : 1;
     int64_t line, i;
     for (line = 0; line < view->lines; line++)
@@ -167,7 +165,7 @@ static void fill_view(const gemmepi__view *view, int operand, char *to) {
             double number = factor * number_at(operand, line, line * view->length + i);
             int64_t at = line * view->ld + i;
             if (view->bits > 1)
-                gemmepi__store_run(view->dtype, to, at, 1, &number);
+                gpi__store_run(view->dtype, to, at, 1, &number);
             else if (number > 0)
                 to[at / 8] = (char)(to[at / 8] | 1 << at % 8);
         }
@@ -176,7 +174,7 @@ static void fill_view(const gemmepi__view *view, int operand, char *to) {
 /* A as it lies untransposed, whatever the case says. */
 static tensors all_tensors(const product_case *c) {
     product_case straight = *c;
-    gemmepi__problem problem;
+    gpi__problem problem;
     tensors t;
     int i;
     straight.layout &= 2;
@@ -184,7 +182,7 @@ static tensors all_tensors(const product_case *c) {
     memset(&t, 0, sizeof t);
     for (i = 0; i < problem.count; i++) {
         int operand = problem.list[i];
-        const gemmepi__view *view = &problem.views[operand];
+        const gpi__view *view = &problem.views[operand];
         t.at[operand] = (char *)calloc((size_t)view->lines + 1, line_bytes(view));
         if (!view->written)
             fill_view(view, operand, t.at[operand]);
@@ -194,23 +192,23 @@ static tensors all_tensors(const product_case *c) {
 
 static void free_tensors(tensors *t) {
     int i;
-    for (i = 0; i < GEMMEPI__OPERANDS; i++)
+    for (i = 0; i < GPI__OPERANDS; i++)
         free(t->at[i]);
 }
 
 /* >>a run of a window */
 
 /* The line of a view, of the window whose rows are from `first` on in dense ones; A may lie transposed. */
-static void copy_line(const gemmepi__problem *problem, int operand, const char *rows, int64_t first,
-                      int64_t line, char *to) {
-    const gemmepi__view *view = &problem->views[operand];
+static void copy_line(const gpi__problem *problem, int operand, const char *rows, int64_t first, int64_t line,
+                      char *to) {
+    const gpi__view *view = &problem->views[operand];
     size_t element = (size_t)view->bits / 8, dense = (size_t)(view->length * view->bits / 8);
     int64_t row;
     if (view->bits == 1) {
         memcpy(to, rows + (size_t)(first + line) * line_bytes(view), line_bytes(view));
         return;
     }
-    if (operand != GEMMEPI__A || !view->transposed) {
+    if (operand != GPI__A || !view->transposed) {
         memcpy(to, rows + (size_t)((has_rows(operand) ? first : 0) + line) * dense, dense);
         return;
     }
@@ -220,16 +218,16 @@ static void copy_line(const gemmepi__problem *problem, int operand, const char *
 }
 
 /* Bytes of a window's tensor, with what stands ahead of it. */
-static size_t ahead_of(const gemmepi__view *view, const places *where, int operand) {
+static size_t ahead_of(const gpi__view *view, const places *where, int operand) {
     size_t element = view->bits > 8 ? (size_t)view->bits / 8 : 1;
     return where->operand < 0 || where->operand == operand ? (size_t)where->offset * element : 0;
 }
-static size_t room_for(const gemmepi__view *view, const places *where, int operand) {
+static size_t room_for(const gpi__view *view, const places *where, int operand) {
     return ((size_t)view->bytes + ahead_of(view, where, operand) + 511) / 256 * 256;
 }
 
 /* A window's tensors one behind the other on the device; what is between their lines is NaN, or no number of theirs. */
-static char *upload(const gemmepi__problem *problem, const tensors *all, int64_t first, const places *where,
+static char *upload(const gpi__problem *problem, const tensors *all, int64_t first, const places *where,
                     char *at[]) {
     size_t size = 0, done = 0;
     char *host;
@@ -243,7 +241,7 @@ static char *upload(const gemmepi__problem *problem, const tensors *all, int64_t
     CHECK(gemmepi_alloc(here->context, size, &device) == GEMMEPI_OK, "%s", gemmepi_last_error());
     for (i = 0; i < problem->count; i++) {
         int operand = problem->list[i];
-        const gemmepi__view *view = &problem->views[operand];
+        const gpi__view *view = &problem->views[operand];
         size_t begin = done + ahead_of(view, where, operand);
         at[operand] = (char *)device + begin;
         for (line = 0; line < view->lines && !view->written; line++)
@@ -257,7 +255,7 @@ static char *upload(const gemmepi__problem *problem, const tensors *all, int64_t
 }
 
 /* An output as it would lie dense. */
-static char *download(const gemmepi__view *view, const char *from) {
+static char *download(const gpi__view *view, const char *from) {
     size_t dense = view->bits == 1 ? line_bytes(view) : (size_t)(view->length * view->bits / 8);
     char *whole = (char *)calloc(1, (size_t)view->bytes + 1),
          *out = (char *)calloc((size_t)view->lines + 1, dense);
@@ -275,28 +273,28 @@ static gemmepi_matmul_args args_of(const product_case *c, char *const at[]) {
     static const double alpha = 0.7, beta = 1.3;
     gemmepi_matmul_args args;
     memset(&args, 0, sizeof args);
-    args.a = at[GEMMEPI__A], args.b = at[GEMMEPI__B], args.d = at[GEMMEPI__D];
-    args.bias = at[GEMMEPI__BIAS], args.aux = at[GEMMEPI__AUX];
-    args.residual = at[GEMMEPI__RESIDUAL], args.bias_grad = at[GEMMEPI__BIAS_GRAD];
+    args.a = at[GPI__A], args.b = at[GPI__B], args.d = at[GPI__D];
+    args.bias = at[GPI__BIAS], args.aux = at[GPI__AUX];
+    args.residual = at[GPI__RESIDUAL], args.bias_grad = at[GPI__BIAS_GRAD];
     if (c->has_c)
-        args.c = at[GEMMEPI__C], args.alpha = &alpha, args.beta = &beta;
+        args.c = at[GPI__C], args.alpha = &alpha, args.beta = &beta;
     return args;
 }
 
 /* The plan that is chosen or, on a GPU, that of a candidate. */
-static gemmepi_plan *plan_of(const gemmepi__problem *problem, const gemmepi__candidate *candidate) {
-    gemmepi__matmul_plan *plan = NULL;
-    gemmepi__entry entry;
+static gemmepi_plan *plan_of(const gpi__problem *problem, const gpi__candidate *candidate) {
+    gpi__matmul_plan *plan = NULL;
+    gpi__entry entry;
     gemmepi_status status;
     if (!candidate) {
-        status = gemmepi__build_plan(here->context, problem, &plan);
+        status = gpi__build_plan(here->context, problem, &plan);
     } else {
-        plan = gemmepi__new_plan(here->context, problem);
-        CHECK(!gemmepi__enter_relaxed(here->context, &entry), "%s", gemmepi_last_error());
-        gemmepi__lock(&here->context->build_lock);
-        status = gemmepi__build_by(plan, candidate->route, candidate);
-        gemmepi__unlock(&here->context->build_lock);
-        gemmepi__leave_relaxed(here->context, &entry);
+        plan = gpi__new_plan(here->context, problem);
+        CHECK(!gpi__enter_relaxed(here->context, &entry), "%s", gemmepi_last_error());
+        gpi__lock(&here->context->build_lock);
+        status = gpi__build_by(plan, candidate->route, candidate);
+        gpi__unlock(&here->context->build_lock);
+        gpi__leave_relaxed(here->context, &entry);
     }
     CHECK(!status && gemmepi_plan_prepare(&plan->base, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
     return status ? NULL : &plan->base;
@@ -305,9 +303,8 @@ static gemmepi_plan *plan_of(const gemmepi__problem *problem, const gemmepi__can
 static int runs;
 
 /* By a plan, whose kernel is named, or a call. */
-static void run_product(const product_case *c, const gemmepi__problem *problem,
-                        const gemmepi__candidate *candidate, const places *where,
-                        const gemmepi_matmul_args *args, char name[96]) {
+static void run_product(const product_case *c, const gpi__problem *problem, const gpi__candidate *candidate,
+                        const places *where, const gemmepi_matmul_args *args, char name[96]) {
     gemmepi_matmul_desc desc = desc_of(c, problem->m, where);
     gemmepi_plan *plan = where->is_plan ? plan_of(problem, candidate) : NULL;
     gemmepi_plan_details details;
@@ -324,10 +321,9 @@ static void run_product(const product_case *c, const gemmepi__problem *problem,
 }
 
 /* Rows from `first` on; D and AUX as they come out to `out`, dense. name: the kernel's */
-static void run_window(const product_case *c, const gemmepi__problem *problem,
-                       const gemmepi__candidate *candidate, const places *where, const tensors *all,
-                       int64_t first, tensors *out, char name[96]) {
-    char *at[GEMMEPI__OPERANDS] = {0}, *block = upload(problem, all, first, where, at);
+static void run_window(const product_case *c, const gpi__problem *problem, const gpi__candidate *candidate,
+                       const places *where, const tensors *all, int64_t first, tensors *out, char name[96]) {
+    char *at[GPI__OPERANDS] = {0}, *block = upload(problem, all, first, where, at);
     gemmepi_matmul_args args = args_of(c, at);
     int i;
     run_product(c, problem, candidate, where, &args, name);
@@ -338,13 +334,13 @@ static void run_window(const product_case *c, const gemmepi__problem *problem,
 
 /* >>rows of a window are those of all */
 
-static int64_t count_other_rows(const gemmepi__problem *problem, const tensors *reference, const tensors *got,
+static int64_t count_other_rows(const gpi__problem *problem, const tensors *reference, const tensors *got,
                                 int64_t first) {
-    static const int compared[] = {GEMMEPI__D, GEMMEPI__AUX};
+    static const int compared[] = {GPI__D, GPI__AUX};
     int64_t row, others = 0;
     int i;
     for (i = 0; i < 2; i++) {
-        const gemmepi__view *view = &problem->views[compared[i]];
+        const gpi__view *view = &problem->views[compared[i]];
         size_t used = (size_t)(view->length * view->bits / 8),
                line = view->bits == 1 ? line_bytes(view) : used;
         for (row = 0; view->written && row < problem->m; row++)
@@ -358,47 +354,47 @@ static int64_t count_other_rows(const gemmepi__problem *problem, const tensors *
 static double units_of(int dtype) {
     static const double units[] = {0,        2e-3,    1e-12,  1.0 / 512,
                                    1.0 / 64, 1.0 / 8, 1.0 / 4}; /* to E4M3 and E5M2 */
-    CHECK(dtype > 0 && dtype < (int)GEMMEPI__COUNT(units), "no unit of dtype %d", dtype);
+    CHECK(dtype > 0 && dtype < (int)GPI__COUNT(units), "no unit of dtype %d", dtype);
     return units[dtype];
 }
 
 /* Elements of D that are not near those of the host's arithmetic. */
-static int64_t count_wrong(const product_case *c, const gemmepi__problem *problem, const tensors *all,
+static int64_t count_wrong(const product_case *c, const gpi__problem *problem, const tensors *all,
                            int64_t first, const tensors *got) {
-    const gemmepi__view *view = &problem->views[GEMMEPI__D];
-    char *places[GEMMEPI__OPERANDS] = {0}, *d = (char *)calloc((size_t)view->lines, line_bytes(view));
-    char *sums = (char *)calloc(1, (size_t)problem->views[GEMMEPI__BIAS_GRAD].bytes + 1);
-    char *aux = (char *)calloc(1, (size_t)problem->views[GEMMEPI__AUX].bytes + 1);
-    gemmepi__arguments arguments;
+    const gpi__view *view = &problem->views[GPI__D];
+    char *places[GPI__OPERANDS] = {0}, *d = (char *)calloc((size_t)view->lines, line_bytes(view));
+    char *sums = (char *)calloc(1, (size_t)problem->views[GPI__BIAS_GRAD].bytes + 1);
+    char *aux = (char *)calloc(1, (size_t)problem->views[GPI__AUX].bytes + 1);
+    gpi__arguments arguments;
     gemmepi_matmul_args args;
     int64_t i, wrong = 0;
     int operand;
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+    for (operand = 0; operand < GPI__OPERANDS; operand++)
         if (all->at[operand])
             places[operand] = all->at[operand] +
                               (has_rows(operand) ? (size_t)first * line_bytes(&problem->views[operand]) : 0);
-    places[GEMMEPI__D] = d;
-    if (problem->views[GEMMEPI__BIAS_GRAD].written)
-        places[GEMMEPI__BIAS_GRAD] = sums;
-    if (problem->views[GEMMEPI__AUX].written)
-        places[GEMMEPI__AUX] = aux;
+    places[GPI__D] = d;
+    if (problem->views[GPI__BIAS_GRAD].written)
+        places[GPI__BIAS_GRAD] = sums;
+    if (problem->views[GPI__AUX].written)
+        places[GPI__AUX] = aux;
     args = args_of(c, places);
-    CHECK(gemmepi__take_arguments(problem, &args, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    gemmepi__host_product(problem, &arguments, NULL);
+    CHECK(gpi__convert_arguments(problem, &args, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpi__host_product(problem, &arguments, NULL);
     for (i = 0; i < view->bytes * 8 / view->bits; i++) {
         double x, y;
-        gemmepi__load_run(view->dtype, got->at[GEMMEPI__D], i, 1, 1, &x);
-        gemmepi__load_run(view->dtype, d, i, 1, 1, &y);
+        gpi__load_run(view->dtype, got->at[GPI__D], i, 1, 1, &x);
+        gpi__load_run(view->dtype, d, i, 1, 1, &y);
         wrong += !(fabs(x - y) <= units_of(view->dtype) * (fabs(y) + 4));
     }
     free(d), free(sums), free(aux);
     return wrong;
 }
 
-static void window_holds(int which, int64_t m, const gemmepi__candidate *candidate, const places *where,
+static void window_holds(int which, int64_t m, const gpi__candidate *candidate, const places *where,
                          const tensors *all, const tensors *reference) {
     product_case c = case_of(which);
-    gemmepi__problem problem = problem_of(&c, m, where);
+    gpi__problem problem = problem_of(&c, m, where);
     int64_t first = m * 37 % (all_rows() - m + 1), others;
     char name[96] = "none";
     tensors got;
@@ -409,32 +405,32 @@ static void window_holds(int which, int64_t m, const gemmepi__candidate *candida
           "case %d, m %lld from row %lld by %s, shape %d, operand %d at %d, lines %d apart: %lld rows differ",
           which, (long long)m, (long long)first, name, candidate ? candidate->shape : -1, where->operand,
           where->offset, where->padding, (long long)others);
-    if (m == 7 && where == &as_they_are && !problem.views[GEMMEPI__A].transposed) {
+    if (m == 7 && where == &as_they_are && !problem.views[GPI__A].transposed) {
         others = count_wrong(&c, &problem, all, first, &got);
         CHECK(others == 0, "case %d by %s: %lld elements are wrong", which, name, (long long)others);
     }
     free_tensors(&got);
 }
 
-static int has_shape(const gemmepi__problem *problem, const gemmepi__candidate *candidate) {
-    if (gemmepi__engines[candidate->engine] == &gemmepi__sm90_engine)
-        return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes) &&
-               gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied);
-    return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__sm80_shapes) &&
-           gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[candidate->shape], here->context->arch);
+static int has_shape(const gpi__problem *problem, const gpi__candidate *candidate) {
+    if (gpi__engines[candidate->engine] == &gpi__sm90_engine)
+        return candidate->shape < (int)GPI__COUNT(gpi__sm90_shapes) &&
+               gpi__shape_accepts(problem, &gpi__sm90_shapes[candidate->shape], candidate->applied);
+    return candidate->shape < (int)GPI__COUNT(gpi__sm80_shapes) &&
+           gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[candidate->shape], here->context->arch);
 }
 
 /* In each shape of the kernel for it. */
 static void shapes_hold(int which, const tensors *all, const tensors *reference) {
     product_case c = case_of(which);
     int64_t m = is_small ? 130 : 300;
-    gemmepi__problem problem = problem_of(&c, m, &as_they_are);
-    gemmepi__candidates candidates;
-    gemmepi__candidate candidate;
-    const gemmepi__candidate *least;
+    gpi__problem problem = problem_of(&c, m, &as_they_are);
+    gpi__candidates candidates;
+    gpi__candidate candidate;
+    const gpi__candidate *least;
     memset(&candidates, 0, sizeof candidates);
-    gemmepi__enumerate(here->context, &problem, !c.has_c, &candidates);
-    least = gemmepi__least(&candidates);
+    gpi__enumerate(here->context, &problem, !c.has_c, &candidates);
+    least = gpi__least(&candidates);
     if (least->route != GEMMEPI_ROUTE_FUSED)
         return;
     candidate = *least;
@@ -446,7 +442,7 @@ static void shapes_hold(int which, const tensors *all, const tensors *reference)
 /* Each operand by itself and all at once begin, and have lines, so many elements further on than at multiples of 256 bytes. */
 static void places_hold(int which, const tensors *all, const tensors *reference) {
     product_case c = case_of(which);
-    gemmepi__problem problem = problem_of(&c, 7, &as_they_are);
+    gpi__problem problem = problem_of(&c, 7, &as_they_are);
     places where;
     int i;
     for (where.offset = 1; where.offset <= 16; where.offset += is_small ? 7 : 1)
@@ -462,12 +458,12 @@ static void places_hold(int which, const tensors *all, const tensors *reference)
 static void case_holds(int which) {
     product_case c = case_of(which);
     tensors all = all_tensors(&c), reference;
-    gemmepi__problem problem = problem_of(&c, all_rows(), &as_they_are);
+    gpi__problem problem = problem_of(&c, all_rows(), &as_they_are);
     char name[96] = "none";
     size_t i;
     memset(&reference, 0, sizeof reference);
     run_window(&c, &problem, NULL, &as_they_are, &all, 0, &reference, name);
-    for (i = 0; i < GEMMEPI__COUNT(some_rows); i++)
+    for (i = 0; i < GPI__COUNT(some_rows); i++)
         if (some_rows[i] < all_rows() && (!is_small || some_rows[i] < 128))
             window_holds(which, some_rows[i], NULL, &as_they_are, &all, &reference);
     places_hold(which, &all, &reference);

@@ -20,13 +20,12 @@ int main(void) {
 
 /* >>a heuristic that divides k */
 
-typedef int (*heuristic_function)(gemmepi__lt_handle, gemmepi__lt_matmul_desc *, gemmepi__lt_layout *,
-                                  gemmepi__lt_layout *, gemmepi__lt_layout *, gemmepi__lt_layout *,
-                                  gemmepi__lt_preference *, int, gemmepi__lt_heuristic *, int *);
-typedef int (*set_function)(gemmepi__lt_algo *, int, const void *, size_t);
-typedef int (*check_function)(gemmepi__lt_handle, gemmepi__lt_matmul_desc *, gemmepi__lt_layout *,
-                              gemmepi__lt_layout *, gemmepi__lt_layout *, gemmepi__lt_layout *,
-                              const gemmepi__lt_algo *, gemmepi__lt_heuristic *);
+typedef int (*heuristic_function)(gpi__lt_handle, gpi__lt_matmul_desc *, gpi__lt_layout *, gpi__lt_layout *,
+                                  gpi__lt_layout *, gpi__lt_layout *, gpi__lt_preference *, int,
+                                  gpi__lt_heuristic *, int *);
+typedef int (*set_function)(gpi__lt_algo *, int, const void *, size_t);
+typedef int (*check_function)(gpi__lt_handle, gpi__lt_matmul_desc *, gpi__lt_layout *, gpi__lt_layout *,
+                              gpi__lt_layout *, gpi__lt_layout *, const gpi__lt_algo *, gpi__lt_heuristic *);
 typedef size_t (*version_function)(void);
 
 static heuristic_function real_heuristic;
@@ -41,29 +40,28 @@ static size_t hidden_version(void) {
 }
 
 /* The nth answer alone, with k in `parts`, where the library says that it can. */
-static int dividing_heuristic(gemmepi__lt_handle handle, gemmepi__lt_matmul_desc *desc, gemmepi__lt_layout *a,
-                              gemmepi__lt_layout *b, gemmepi__lt_layout *c, gemmepi__lt_layout *d,
-                              gemmepi__lt_preference *preference, int requested,
-                              gemmepi__lt_heuristic *results, int *returned) {
+static int dividing_heuristic(gpi__lt_handle handle, gpi__lt_matmul_desc *desc, gpi__lt_layout *a,
+                              gpi__lt_layout *b, gpi__lt_layout *c, gpi__lt_layout *d,
+                              gpi__lt_preference *preference, int requested, gpi__lt_heuristic *results,
+                              int *returned) {
     int32_t split = parts;
-    uint32_t scheme = GEMMEPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    gemmepi__lt_heuristic checked;
+    uint32_t scheme = GPI__CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    gpi__lt_heuristic checked;
     int result = real_heuristic(handle, desc, a, b, c, d, preference, requested, results, returned);
     if (result)
         return result;
     if (nth >= *returned) {
         *returned = 0;
-        return GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+        return GPI__CUBLAS_STATUS_NOT_SUPPORTED;
     }
     results[0] = results[nth];
     *returned = 1;
     memset(&checked, 0, sizeof checked);
-    if (set_attribute(&results[0].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &split, sizeof split) ||
-        set_attribute(&results[0].algo, GEMMEPI__CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
-                      sizeof scheme) ||
+    if (set_attribute(&results[0].algo, GPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &split, sizeof split) ||
+        set_attribute(&results[0].algo, GPI__CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme) ||
         check_algorithm(handle, desc, a, b, c, d, &results[0].algo, &checked)) {
         *returned = 0;
-        return GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+        return GPI__CUBLAS_STATUS_NOT_SUPPORTED;
     }
     results[0].workspace_size = checked.workspace_size;
     return 0;
@@ -273,21 +271,21 @@ static void every_division_of_k_is_exact_or_known_to_be_wrong(void) {
 
 /* Versions that break a capture are not asked in one: whether there is one is asked of the driver, by way of the legacy stream. */
 static void a_capture_of_a_blocking_stream_is_seen_and_goes_on(void) {
-    const gemmepi__driver *driver = &told.context->driver;
-    gemmepi__problem problem;
-    gemmepi__lt_question question = gemmepi__lt_question_of(told.context, &problem, GEMMEPI__LT_WHOLE);
-    gemmepi__cu_stream stream;
-    gemmepi__cu_graph graph = NULL;
-    gemmepi__entry entry;
+    const gpi__driver *driver = &told.context->driver;
+    gpi__problem problem;
+    gpi__lt_question question = gpi__lt_question_of(told.context, &problem, GPI__LT_WHOLE);
+    gpi__cu_stream stream;
+    gpi__cu_graph graph = NULL;
+    gpi__entry entry;
     int flags, mode, is_seen;
-    CHECK(gemmepi__enter(told.context, &entry) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    for (flags = GEMMEPI__CU_STREAM_DEFAULT; flags <= GEMMEPI__CU_STREAM_NON_BLOCKING; flags++)
-        for (mode = 0; mode <= GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
+    CHECK(gpi__enter(told.context, &entry) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (flags = GPI__CU_STREAM_DEFAULT; flags <= GPI__CU_STREAM_NON_BLOCKING; flags++)
+        for (mode = 0; mode <= GPI__CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
             CHECK(driver->stream_create(&stream, (unsigned)flags) == 0, "no stream");
-            CHECK(!gemmepi__lt_is_captured(&question), "a capture is seen before it begins");
+            CHECK(!gpi__lt_is_captured(&question), "a capture is seen before it begins");
             CHECK(driver->stream_begin_capture(stream, mode) == 0, "no capture");
-            is_seen = gemmepi__lt_is_captured(&question);
-            CHECK(is_seen == (flags == GEMMEPI__CU_STREAM_DEFAULT), "flags %d, mode %d: seen %d", flags, mode,
+            is_seen = gpi__lt_is_captured(&question);
+            CHECK(is_seen == (flags == GPI__CU_STREAM_DEFAULT), "flags %d, mode %d: seen %d", flags, mode,
                   is_seen);
             CHECK(driver->stream_end_capture(stream, &graph) == 0,
                   "flags %d, mode %d: the capture is spoiled", flags, mode);
@@ -295,7 +293,7 @@ static void a_capture_of_a_blocking_stream_is_seen_and_goes_on(void) {
                 driver->graph_destroy(graph);
             driver->stream_destroy(stream);
         }
-    gemmepi__leave(told.context, &entry);
+    gpi__leave(told.context, &entry);
 }
 
 int main(void) {

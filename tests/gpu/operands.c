@@ -31,11 +31,11 @@ static const product_case cases[] = {
     {GEMMEPI_F64, 0, GEMMEPI_SILU, 50, 0, 0, 0},
     {GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_NONE, 96, 1, 0, 0},
 };
-enum { CASES = GEMMEPI__COUNT(cases), M = 150, K = 72, BATCH = 2 };
+enum { CASES = GPI__COUNT(cases), M = 150, K = 72, BATCH = 2 };
 
 static gemmepi_matmul_desc desc_of(const product_case *c) {
     gemmepi_matmul_desc desc;
-    int64_t columns = gemmepi__result_columns(c->epilogue, c->n);
+    int64_t columns = gpi__result_columns(c->epilogue, c->n);
     memset(&desc, 0, sizeof desc);
     desc.m = M, desc.n = c->n, desc.k = K, desc.batch = BATCH;
     desc.a.dtype = c->dtype, desc.d.dtype = c->d;
@@ -44,16 +44,16 @@ static gemmepi_matmul_desc desc_of(const product_case *c) {
     desc.epilogue = c->epilogue;
     desc.a.batch_stride = M * K, desc.b.batch_stride = K * c->n;
     desc.d.batch_stride = desc.residual.batch_stride = M * columns;
-    desc.aux.batch_stride = c->epilogue & GEMMEPI_BACKWARD ? M * gemmepi__aux_columns(c->epilogue, c->n)
+    desc.aux.batch_stride = c->epilogue & GEMMEPI_BACKWARD ? M * gpi__aux_columns(c->epilogue, c->n)
                                                            : M * ((c->n + 127) / 128 * 128);
     return desc;
 }
 
-static gemmepi__problem problem_of(const product_case *c) {
+static gpi__problem problem_of(const product_case *c) {
     gemmepi_matmul_desc desc = desc_of(c);
-    gemmepi__problem problem;
-    CHECK(gemmepi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(take_extra(&problem, GEMMEPI__ROW_FACTOR, 0, c->shares_factor ? 0 : M + 3) == GEMMEPI_OK, "%s",
+    gpi__problem problem;
+    CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(take_extra(&problem, GPI__ROW_FACTOR, 0, c->shares_factor ? 0 : M + 3) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
     return problem;
 }
@@ -61,20 +61,20 @@ static gemmepi__problem problem_of(const product_case *c) {
 /* Small numbers of which all sums are exact: the factors are not. */
 static double number_at(int operand, int64_t i) {
     uint64_t drawn = random_hash((uint64_t)(operand * 1000003 + i));
-    if (operand == GEMMEPI__ROW_FACTOR)
+    if (operand == GPI__ROW_FACTOR)
         return drawn % 16 == 0 ? 0 : (double)(drawn % 2001) / 777 - 1.3;
-    return operand == GEMMEPI__A ? (double)(drawn % 3) - 1 : (double)(drawn % 7) / 4 - 0.75;
+    return operand == GPI__A ? (double)(drawn % 3) - 1 : (double)(drawn % 7) / 4 - 0.75;
 }
 
 /* C is not given. */
-static size_t lay_out(const gemmepi__problem *problem, char *block, gemmepi__arguments *arguments) {
+static size_t lay_out(const gpi__problem *problem, char *block, gpi__arguments *arguments) {
     size_t at = 0;
     int i;
     memset(arguments, 0, sizeof *arguments);
     arguments->alpha = 1;
     for (i = 0; i < problem->count; i++) {
         int operand = problem->list[i];
-        if (operand == GEMMEPI__C)
+        if (operand == GPI__C)
             continue;
         arguments->pointers[operand] = block + at;
         at += ((size_t)problem->views[operand].bytes + 511) / 256 * 256;
@@ -82,15 +82,15 @@ static size_t lay_out(const gemmepi__problem *problem, char *block, gemmepi__arg
     return at;
 }
 
-static void fill_tensors(const gemmepi__problem *problem, const gemmepi__arguments *arguments) {
+static void fill_tensors(const gpi__problem *problem, const gpi__arguments *arguments) {
     int i;
     for (i = 0; i < problem->count; i++) {
         int operand = problem->list[i];
-        const gemmepi__view *view = &problem->views[operand];
+        const gpi__view *view = &problem->views[operand];
         int64_t elements = view->bits == 1 ? 0 : view->bytes * 8 / view->bits, e;
         for (e = 0; e < elements && arguments->pointers[operand]; e++) {
             double number = number_at(operand, e);
-            gemmepi__store_run(view->dtype, arguments->pointers[operand], e, 1, &number);
+            gpi__store_run(view->dtype, arguments->pointers[operand], e, 1, &number);
         }
     }
 }
@@ -102,21 +102,21 @@ static double units_of(int dtype) {
 }
 
 /* Elements of all outputs that differ by more. */
-static int count_wrong(const gemmepi__problem *problem, const gemmepi__arguments *got,
-                       const gemmepi__arguments *expected) {
+static int count_wrong(const gpi__problem *problem, const gpi__arguments *got,
+                       const gpi__arguments *expected) {
     int i, wrong = 0;
     for (i = 0; i < problem->outputs; i++) {
         int operand = problem->list[i];
-        const gemmepi__view *view = &problem->views[operand];
+        const gpi__view *view = &problem->views[operand];
         int64_t e;
         if (view->bits == 1) {
             wrong += memcmp(got->pointers[operand], expected->pointers[operand], (size_t)view->bytes) != 0;
             continue;
         }
         for (e = 0; e < view->bytes * 8 / view->bits; e++) {
-            double x, y, bound = operand == GEMMEPI__BIAS_GRAD ? 0.02 : 1e-5;
-            gemmepi__load_run(view->dtype, got->pointers[operand], e, 1, 1, &x);
-            gemmepi__load_run(view->dtype, expected->pointers[operand], e, 1, 1, &y);
+            double x, y, bound = operand == GPI__BIAS_GRAD ? 0.02 : 1e-5;
+            gpi__load_run(view->dtype, got->pointers[operand], e, 1, 1, &x);
+            gpi__load_run(view->dtype, expected->pointers[operand], e, 1, 1, &y);
             wrong += !(fabs(x - y) <= units_of(view->dtype) * fabs(y) + bound);
         }
     }
@@ -130,9 +130,9 @@ static void the_host_multiplies_what_comes_before_the_residual(void) {
                                       0,           0};
     enum { COLUMNS = 24 };
     product_case without = with;
-    gemmepi__problem problem = problem_of(&with), bare;
+    gpi__problem problem = problem_of(&with), bare;
     gemmepi_matmul_desc desc;
-    gemmepi__arguments arguments, others;
+    gpi__arguments arguments, others;
     char *block = (char *)calloc(1, lay_out(&problem, NULL, &arguments));
     float *plain = (float *)calloc(BATCH * M * COLUMNS, sizeof *plain);
     int64_t i;
@@ -141,17 +141,17 @@ static void the_host_multiplies_what_comes_before_the_residual(void) {
     desc = desc_of(&without);
     lay_out(&problem, block, &arguments);
     fill_tensors(&problem, &arguments);
-    CHECK(gemmepi__normalise(&desc, 16, &bare) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__normalise(&desc, 16, &bare) == GEMMEPI_OK, "%s", gemmepi_last_error());
     others = arguments;
-    others.pointers[GEMMEPI__D] = plain;
-    gemmepi__host_product(&problem, &arguments, NULL);
-    gemmepi__host_product(&bare, &others, NULL);
+    others.pointers[GPI__D] = plain;
+    gpi__host_product(&problem, &arguments, NULL);
+    gpi__host_product(&bare, &others, NULL);
     for (i = 0; i < BATCH * M * COLUMNS; i++) {
         int64_t item = i / (M * COLUMNS), row = i / COLUMNS % M;
-        double expected = plain[i] * (double)(float)number_at(GEMMEPI__ROW_FACTOR, item * (M + 3) + row) +
-                          number_at(GEMMEPI__RESIDUAL, i);
-        wrong += !(fabs(((const float *)arguments.pointers[GEMMEPI__D])[i] - expected) <=
-                   2e-7 * (fabs(expected) + fabs(number_at(GEMMEPI__RESIDUAL, i))));
+        double expected = plain[i] * (double)(float)number_at(GPI__ROW_FACTOR, item * (M + 3) + row) +
+                          number_at(GPI__RESIDUAL, i);
+        wrong += !(fabs(((const float *)arguments.pointers[GPI__D])[i] - expected) <=
+                   2e-7 * (fabs(expected) + fabs(number_at(GPI__RESIDUAL, i))));
     }
     CHECK(wrong == 0, "%d of %d are wrong", wrong, BATCH * M * COLUMNS);
     free(block), free(plain);
@@ -160,22 +160,22 @@ static void the_host_multiplies_what_comes_before_the_residual(void) {
 /* >>checks */
 
 static void pointers_to_factors_are_checked_like_others(void) {
-    gemmepi__problem problem = problem_of(&cases[0]);
-    gemmepi__arguments arguments, bad;
+    gpi__problem problem = problem_of(&cases[0]);
+    gpi__arguments arguments, bad;
     char *block = (char *)malloc(lay_out(&problem, NULL, &arguments) + 256);
     lay_out(&problem, block + (256 - (uintptr_t)block % 256), &arguments);
-    CHECK(gemmepi__check_arguments(&problem, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__check_arguments(&problem, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
     bad = arguments;
-    bad.pointers[GEMMEPI__ROW_FACTOR] = NULL;
-    CHECK(gemmepi__check_arguments(&problem, &bad) == GEMMEPI_INVALID_ARGUMENT &&
+    bad.pointers[GPI__ROW_FACTOR] = NULL;
+    CHECK(gpi__check_arguments(&problem, &bad) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "args.row_factor is NULL"),
           "%s", gemmepi_last_error());
-    bad.pointers[GEMMEPI__ROW_FACTOR] = (char *)arguments.pointers[GEMMEPI__ROW_FACTOR] + 2;
-    CHECK(gemmepi__check_arguments(&problem, &bad) == GEMMEPI_MISALIGNED &&
+    bad.pointers[GPI__ROW_FACTOR] = (char *)arguments.pointers[GPI__ROW_FACTOR] + 2;
+    CHECK(gpi__check_arguments(&problem, &bad) == GEMMEPI_MISALIGNED &&
               strstr(gemmepi_last_error(), "args.row_factor"),
           "%s", gemmepi_last_error());
-    bad.pointers[GEMMEPI__ROW_FACTOR] = (char *)arguments.pointers[GEMMEPI__D] + 64;
-    CHECK(gemmepi__check_arguments(&problem, &bad) == GEMMEPI_INVALID_ARGUMENT &&
+    bad.pointers[GPI__ROW_FACTOR] = (char *)arguments.pointers[GPI__D] + 64;
+    CHECK(gpi__check_arguments(&problem, &bad) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "args.d") &&
               strstr(gemmepi_last_error(), "overlaps args.row_factor"),
           "%s", gemmepi_last_error());
@@ -187,13 +187,13 @@ static void pointers_to_factors_are_checked_like_others(void) {
 static int runs, engines_seen;
 
 /* The plan built as the candidate, run, against the host. */
-static void candidate_holds(const gemmepi__problem *problem, const gemmepi__candidates *candidates,
-                            const gemmepi__candidate *candidate, int which) {
+static void candidate_holds(const gpi__problem *problem, const gpi__candidates *candidates,
+                            const gpi__candidate *candidate, int which) {
     gemmepi_context *context = here->context;
-    gemmepi__matmul_plan *plan = gemmepi__new_plan(context, problem);
+    gpi__matmul_plan *plan = gpi__new_plan(context, problem);
     gemmepi_matmul_args args;
-    gemmepi__arguments expected, got, on_device;
-    gemmepi__entry entry;
+    gpi__arguments expected, got, on_device;
+    gpi__entry entry;
     size_t size = lay_out(problem, NULL, &expected);
     char *host = (char *)calloc(2, size), said[4096];
     void *device = NULL;
@@ -208,31 +208,31 @@ static void candidate_holds(const gemmepi__problem *problem, const gemmepi__cand
     status = gemmepi_alloc(context, size, &device);
     if (!status)
         status = gemmepi_upload(context, device, host, size, NULL);
-    CHECK(status == GEMMEPI_OK && !gemmepi__enter_relaxed(context, &entry), "%s", gemmepi_last_error());
-    gemmepi__lock(&context->build_lock);
-    status = gemmepi__build_by(plan, candidate->route, candidate);
-    gemmepi__unlock(&context->build_lock);
-    gemmepi__leave_relaxed(context, &entry);
+    CHECK(status == GEMMEPI_OK && !gpi__enter_relaxed(context, &entry), "%s", gemmepi_last_error());
+    gpi__lock(&context->build_lock);
+    status = gpi__build_by(plan, candidate->route, candidate);
+    gpi__unlock(&context->build_lock);
+    gpi__leave_relaxed(context, &entry);
     if (status != GEMMEPI_UNSUPPORTED) {
         CHECK(status == GEMMEPI_OK && gemmepi_plan_prepare(&plan->base, NULL) == GEMMEPI_OK, "%s",
               gemmepi_last_error());
         gemmepi_plan_explain(&plan->base, said, sizeof said);
         CHECK(strstr(said, "row_factor F32, 1 x 150 stored") != NULL, "%s", said);
         lay_out(problem, (char *)device, &on_device);
-        status = gemmepi__check_arguments(problem, &on_device);
+        status = gpi__check_arguments(problem, &on_device);
         if (!status)
-            status = gemmepi__enter(context, &entry);
+            status = gpi__enter(context, &entry);
         if (!status) {
-            status = gemmepi__run_on_device(plan, &args, &on_device, NULL);
-            gemmepi__leave(context, &entry);
+            status = gpi__run_on_device(plan, &args, &on_device, NULL);
+            gpi__leave(context, &entry);
         }
         CHECK(status == GEMMEPI_OK &&
                   gemmepi_download(context, host + size, device, size, NULL) == GEMMEPI_OK,
               "%s", gemmepi_last_error());
-        gemmepi__host_product(problem, &expected, NULL);
+        gpi__host_product(problem, &expected, NULL);
         wrong = count_wrong(problem, &got, &expected);
         CHECK(wrong == 0, "case %d, %s, engine %d, shape %d: %d elements are wrong", which,
-              gemmepi__route_names[plan->route->id], candidate->engine, candidate->shape, wrong);
+              gpi__route_names[plan->route->id], candidate->engine, candidate->shape, wrong);
         runs++;
         engines_seen |= candidate->route == GEMMEPI_ROUTE_FUSED   ? 1 << candidate->engine
                         : candidate->route == GEMMEPI_ROUTE_SPLIT ? 16
@@ -243,27 +243,26 @@ static void candidate_holds(const gemmepi__problem *problem, const gemmepi__cand
     free(host);
 }
 
-static int has_shape(const gemmepi__problem *problem, const gemmepi__candidate *candidate) {
+static int has_shape(const gpi__problem *problem, const gpi__candidate *candidate) {
     if (candidate->engine == 0)
-        return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__sm90_shapes) &&
-               gemmepi__shape_takes(problem, &gemmepi__sm90_shapes[candidate->shape], candidate->applied);
+        return candidate->shape < (int)GPI__COUNT(gpi__sm90_shapes) &&
+               gpi__shape_accepts(problem, &gpi__sm90_shapes[candidate->shape], candidate->applied);
     if (candidate->engine == 2)
-        return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__small_shapes) &&
-               gemmepi__small_shape_takes(problem, &gemmepi__small_shapes[candidate->shape],
-                                          here->context->arch);
-    return candidate->shape < (int)GEMMEPI__COUNT(gemmepi__sm80_shapes) &&
-           gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[candidate->shape], here->context->arch);
+        return candidate->shape < (int)GPI__COUNT(gpi__small_shapes) &&
+               gpi__small_shape_accepts(problem, &gpi__small_shapes[candidate->shape], here->context->arch);
+    return candidate->shape < (int)GPI__COUNT(gpi__sm80_shapes) &&
+           gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[candidate->shape], here->context->arch);
 }
 
 static void each_row_has_its_factor(void) {
-    int which, i, most = (int)(GEMMEPI__COUNT(gemmepi__sm90_shapes) + GEMMEPI__COUNT(gemmepi__sm80_shapes));
+    int which, i, most = (int)(GPI__COUNT(gpi__sm90_shapes) + GPI__COUNT(gpi__sm80_shapes));
     for (which = 0; which < CASES; which++) {
-        gemmepi__problem problem = problem_of(&cases[which]);
-        gemmepi__candidates candidates;
+        gpi__problem problem = problem_of(&cases[which]);
+        gpi__candidates candidates;
         memset(&candidates, 0, sizeof candidates);
-        gemmepi__enumerate(here->context, &problem, 1, &candidates);
+        gpi__enumerate(here->context, &problem, 1, &candidates);
         for (i = 0; i < candidates.count; i++) {
-            gemmepi__candidate candidate = candidates.list[i];
+            gpi__candidate candidate = candidates.list[i];
             int is_fused = candidate.route == GEMMEPI_ROUTE_FUSED;
             CHECK(candidate.route != GEMMEPI_ROUTE_LT || candidate.refusal, "cuBLASLt takes it");
             if (candidate.refusal)

@@ -8,13 +8,13 @@
 
 /* >>a cublasLtMatmul that refuses */
 
-typedef int(GEMMEPI__CUDA_CALL *matmul_function)(void *handle, void *desc, const void *alpha, const void *a,
-                                                 void *a_layout, const void *b, void *b_layout,
-                                                 const void *beta, const void *c, void *c_layout, void *d,
-                                                 void *d_layout, const void *algo, void *workspace,
-                                                 size_t workspace_size, void *stream);
+typedef int(GPI__CUDA_CALL *matmul_function)(void *handle, void *desc, const void *alpha, const void *a,
+                                             void *a_layout, const void *b, void *b_layout, const void *beta,
+                                             const void *c, void *c_layout, void *d, void *d_layout,
+                                             const void *algo, void *workspace, size_t workspace_size,
+                                             void *stream);
 
-enum { NOT_SUPPORTED = 15, DESC_SIZE = sizeof(gemmepi__lt_matmul_desc), ALWAYS = -1 };
+enum { NOT_SUPPORTED = 15, DESC_SIZE = sizeof(gpi__lt_matmul_desc), ALWAYS = -1 };
 
 static matmul_function real_matmul;
 static int refusals; /* so many calls are refused from now on, ALWAYS: all */
@@ -22,11 +22,11 @@ static int calls, refused;
 static unsigned char refused_desc[DESC_SIZE]; /* of the last refused call: the same is refused again */
 static int warnings;
 
-static int GEMMEPI__CUDA_CALL refusing_matmul(void *handle, void *desc, const void *alpha, const void *a,
-                                              void *a_layout, const void *b, void *b_layout, const void *beta,
-                                              const void *c, void *c_layout, void *d, void *d_layout,
-                                              const void *algo, void *workspace, size_t workspace_size,
-                                              void *stream) {
+static int GPI__CUDA_CALL refusing_matmul(void *handle, void *desc, const void *alpha, const void *a,
+                                          void *a_layout, const void *b, void *b_layout, const void *beta,
+                                          const void *c, void *c_layout, void *d, void *d_layout,
+                                          const void *algo, void *workspace, size_t workspace_size,
+                                          void *stream) {
     calls++;
     if (refusals == ALWAYS || refused < refusals ||
         (refused && memcmp(refused_desc, desc, sizeof refused_desc) == 0)) {

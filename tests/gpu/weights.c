@@ -4,7 +4,7 @@
    not the same of each shape. */
 #include "candidate.h"
 
-enum { SHAPES = GEMMEPI__COUNT(gemmepi__weights_shapes), LARGEST_K = 1500 };
+enum { SHAPES = GPI__COUNT(gpi__weights_shapes), LARGEST_K = 1500 };
 
 static test_device device;
 static test_device *here = &device;
@@ -38,23 +38,22 @@ static const kernel kernels[] = {
     {GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_SCALE_VECTOR_128, GEMMEPI_NONE | GEMMEPI_BGRAD_A, 0, 8},
     {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_SCALE_OUTER, GEMMEPI_SILU | GEMMEPI_BGRAD_B, 0, 8},
 };
-enum { KERNELS = GEMMEPI__COUNT(kernels) };
+enum { KERNELS = GPI__COUNT(kernels) };
 
 /* >>plans of one shape */
 
 /* NULL: the shape does not take the problem. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied) {
-    gemmepi__candidate candidate = candidate_by(&gemmepi__weights_engine, shape, applied);
+    gpi__candidate candidate = candidate_by(&gpi__weights_engine, shape, applied);
     gemmepi_plan *plan = NULL;
-    const gemmepi__problem *problem;
+    const gpi__problem *problem;
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
     CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (status)
         return NULL;
     problem = &matmul_of(plan)->problem;
-    CHECK(!gemmepi__weights_rule(here->context, problem), "%s",
-          gemmepi__weights_rule(here->context, problem));
-    if (gemmepi__weights_shape_takes(problem, &gemmepi__weights_shapes[shape], here->context->arch))
+    CHECK(!gpi__weights_rule(here->context, problem), "%s", gpi__weights_rule(here->context, problem));
+    if (gpi__weights_shape_accepts(problem, &gpi__weights_shapes[shape], here->context->arch))
         return plan_by(plan, &candidate, 0);
     gemmepi_plan_destroy(plan);
     return NULL;
@@ -81,7 +80,7 @@ static void draw_layouts(problem *p, const kernel *k, rng *r) {
     desc->d.batch_stride = desc->d.ld * desc->m + k->unit;
 }
 
-static problem draw(const kernel *k, uint64_t seed, const gemmepi__weights_shape *shape) {
+static problem draw(const kernel *k, uint64_t seed, const gpi__weights_shape *shape) {
     rng r = rng_seeded(seed);
     int64_t rows = rng_one_in(&r, 3) ? 2 * shape->tile_m + 3 : shape->tile_m;
     problem p = problem_plain(k->a, 1 + rng_below(&r, rows), 1 + rng_below(&r, 300),
@@ -94,8 +93,8 @@ static problem draw(const kernel *k, uint64_t seed, const gemmepi__weights_shape
     p.desc.d.dtype = k->d;
     if (k->d == GEMMEPI_E4M3)
         p.desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;
-    if (p.desc.k < shape->parts * gemmepi__weights_step(shape))
-        p.desc.k += shape->parts * gemmepi__weights_step(shape);
+    if (p.desc.k < shape->parts * gpi__weights_step(shape))
+        p.desc.k += shape->parts * gpi__weights_step(shape);
     if (k->unit == 8)
         p.desc.n = (p.desc.n + 15) / 16 * 16;
     else if (p.desc.n % 8 == 0)
@@ -110,7 +109,7 @@ static problem draw(const kernel *k, uint64_t seed, const gemmepi__weights_shape
 static int shape_here;
 
 static void the_shape_is_within_the_bound(void) {
-    const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[shape_here];
+    const gpi__weights_shape *shape = &gpi__weights_shapes[shape_here];
     int least = sizes * (kernels_taken ? kernels_taken : 1), i, k, size, runs = 0;
     for (i = 0; i < KERNELS && (!kernels_taken || runs < least); i++)
         for (k = (i + shape_here * kernels_taken) % KERNELS, size = 0; size < sizes; size++) {
@@ -258,7 +257,7 @@ int main(int argc, char **argv) {
         return test_finish();
     }
     if (device.context->arch < 80 ||
-        gemmepi__chip_of(device.context->arch)->most_shared < GEMMEPI__WEIGHTS_MOST_SHARED) {
+        gpi__chip_of(device.context->arch)->most_shared < GPI__WEIGHTS_MOST_SHARED) {
         printf("skip weights: the GPU is not one that has the kernel\n");
         test_device_close(&device);
         test_skipped++;

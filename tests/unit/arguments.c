@@ -10,9 +10,9 @@ enum { APART = 1 << 20 };
 
 static const double one = 1, two = 2;
 
-static gemmepi__problem problem_of(const gemmepi_matmul_desc *desc) {
-    gemmepi__problem problem;
-    CHECK(gemmepi__normalise(desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+static gpi__problem problem_of(const gemmepi_matmul_desc *desc) {
+    gpi__problem problem;
+    CHECK(gpi__normalise(desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
     return problem;
 }
 
@@ -31,7 +31,7 @@ static gemmepi_matmul_desc product(gemmepi_epilogue epilogue, uint64_t flags) {
 }
 
 /* Every operand that there is, and the scales of each kind. */
-static int problems(gemmepi__problem *out) {
+static int problems(gpi__problem *out) {
     gemmepi_matmul_desc desc =
         product((gemmepi_epilogue)(GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL),
                 GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX);
@@ -58,19 +58,19 @@ static void *far_address(int i) {
 }
 
 /* Arguments as they are taken, every operand far from the others. The scale of a d whose scale is found is nobody's to give. */
-static gemmepi__arguments spread(const gemmepi__problem *problem) {
-    gemmepi__arguments arguments;
+static gpi__arguments spread(const gpi__problem *problem) {
+    gpi__arguments arguments;
     int i;
     memset(&arguments, 0, sizeof arguments);
     arguments.alpha = 1, arguments.beta = 2;
-    for (i = 0; i < GEMMEPI__OPERANDS; i++)
+    for (i = 0; i < GPI__OPERANDS; i++)
         if (problem->used >> i & 1)
             arguments.pointers[i] = far_address(i);
     return arguments;
 }
 
-static gemmepi_status check(const gemmepi__problem *problem, gemmepi__arguments *arguments) {
-    return gemmepi__check_arguments(problem, arguments);
+static gemmepi_status check(const gpi__problem *problem, gpi__arguments *arguments) {
+    return gpi__check_arguments(problem, arguments);
 }
 
 /* >>what shares memory */
@@ -88,14 +88,14 @@ static void borders_of(uintptr_t begin, uintptr_t bytes, uintptr_t size, uintptr
     out[3].place = begin - size + step, out[3].shares = 1;
 }
 
-static void check_pair(const gemmepi__problem *problem, int output, int other) {
-    const gemmepi__view *view = &problem->views[other];
+static void check_pair(const gpi__problem *problem, int output, int other) {
+    const gpi__view *view = &problem->views[other];
     border borders[4];
     int i;
     borders_of((uintptr_t)far_address(output), (uintptr_t)problem->views[output].bytes,
                (uintptr_t)view->bytes, (uintptr_t)view->alignment, borders);
     for (i = 0; i < 4; i++) {
-        gemmepi__arguments arguments = spread(problem);
+        gpi__arguments arguments = spread(problem);
         gemmepi_status status;
         if (borders[i].place % (uintptr_t)view->alignment)
             continue;
@@ -103,14 +103,14 @@ static void check_pair(const gemmepi__problem *problem, int output, int other) {
         status = check(problem, &arguments);
         CHECK((status == GEMMEPI_INVALID_ARGUMENT) == borders[i].shares &&
                   (!status || (strstr(gemmepi_last_error(), " overlaps ") &&
-                               strstr(gemmepi_last_error(), gemmepi__argument_name(problem, other)))),
-              "%s at border %d of %s: %s", gemmepi__argument_name(problem, other), i,
-              gemmepi__argument_name(problem, output), gemmepi_last_error());
+                               strstr(gemmepi_last_error(), gpi__argument_name(problem, other)))),
+              "%s at border %d of %s: %s", gpi__argument_name(problem, other), i,
+              gpi__argument_name(problem, output), gemmepi_last_error());
     }
 }
 
 static void an_operand_may_touch_an_output_and_share_no_byte_of_it(void) {
-    gemmepi__problem cases[8];
+    gpi__problem cases[8];
     int count = problems(cases), c, i, j;
     for (c = 0; c < count; c++)
         for (i = 0; i < cases[c].outputs; i++)
@@ -120,42 +120,42 @@ static void an_operand_may_touch_an_output_and_share_no_byte_of_it(void) {
 }
 
 static void a_workspace_may_touch_an_operand_and_share_no_byte_of_it(void) {
-    gemmepi__problem cases[8];
+    gpi__problem cases[8];
     int count = problems(cases), c, i, j;
     for (c = 0; c < count; c++)
         for (j = 0; j < cases[c].count; j++) {
             int operand = cases[c].list[j];
-            gemmepi__arguments arguments = spread(&cases[c]);
+            gpi__arguments arguments = spread(&cases[c]);
             border borders[4];
             borders_of((uintptr_t)far_address(operand), (uintptr_t)cases[c].views[operand].bytes, 256, 1,
                        borders);
             for (i = 0; i < 4; i++)
-                CHECK((gemmepi__check_workspace(&cases[c], &arguments, (void *)borders[i].place, 256) != 0) ==
+                CHECK((gpi__check_workspace(&cases[c], &arguments, (void *)borders[i].place, 256) != 0) ==
                           borders[i].shares,
-                      "border %d of %s", i, gemmepi__argument_name(&cases[c], operand));
+                      "border %d of %s", i, gpi__argument_name(&cases[c], operand));
         }
 }
 
 static void numbers_on_the_device_may_touch_and_share_no_byte_of_an_output_or_workspace(void) {
     gemmepi_matmul_desc desc = product(GEMMEPI_NONE, GEMMEPI_DEVICE_SCALARS);
-    gemmepi__problem problem = problem_of(&desc);
-    uintptr_t d = (uintptr_t)far_address(GEMMEPI__D), bytes = (uintptr_t)problem.views[GEMMEPI__D].bytes;
+    gpi__problem problem = problem_of(&desc);
+    uintptr_t d = (uintptr_t)far_address(GPI__D), bytes = (uintptr_t)problem.views[GPI__D].bytes;
     int which, off, i;
-    CHECK(bytes % 8 == 0 && problem.views[GEMMEPI__D].ld == 12, "%d bytes", (int)bytes);
+    CHECK(bytes % 8 == 0 && problem.views[GPI__D].ld == 12, "%d bytes", (int)bytes);
     for (which = 0; which < 2; which++) {
-        gemmepi__arguments arguments = spread(&problem);
+        gpi__arguments arguments = spread(&problem);
         const void **scalar = which ? &arguments.device_beta : &arguments.device_alpha;
         border borders[4];
         for (off = 0; off < 8; off += 4) { /* with 4, a number shares half of itself */
-            arguments.pointers[GEMMEPI__D] = (void *)(d + (uintptr_t)off);
+            arguments.pointers[GPI__D] = (void *)(d + (uintptr_t)off);
             borders_of(d, bytes + 2 * (uintptr_t)off, 8, 8, borders);
             for (i = 0; i < 4; i++) {
                 *scalar = (void *)borders[i].place;
                 CHECK((check(&problem, &arguments) != 0) == borders[i].shares, "%s at border %d, %d: %s",
-                      gemmepi__scalar_names[which], i, off, gemmepi_last_error());
+                      gpi__scalar_names[which], i, off, gemmepi_last_error());
             }
         }
-        arguments.pointers[GEMMEPI__D] = (void *)d;
+        arguments.pointers[GPI__D] = (void *)d;
         *scalar = (void *)(d + 40);
         CHECK(check(&problem, &arguments) == GEMMEPI_OK, "between two rows: %s", gemmepi_last_error());
         *scalar = (void *)(d + 32);
@@ -166,18 +166,18 @@ static void numbers_on_the_device_may_touch_and_share_no_byte_of_an_output_or_wo
         borders_of(d + APART / 2, 256, 8, 8, borders);
         for (i = 0; i < 4; i++) {
             *scalar = (void *)borders[i].place;
-            CHECK((gemmepi__check_workspace(&problem, &arguments, (void *)(d + APART / 2), 256) != 0) ==
+            CHECK((gpi__check_workspace(&problem, &arguments, (void *)(d + APART / 2), 256) != 0) ==
                       borders[i].shares,
-                  "%s at border %d of the workspace", gemmepi__scalar_names[which], i);
+                  "%s at border %d of the workspace", gpi__scalar_names[which], i);
         }
     }
 }
 
 static void a_d_in_place_is_the_same_matrix_of_the_same_batch(void) {
-    static const int operands[] = {GEMMEPI__C, GEMMEPI__RESIDUAL};
+    static const int operands[] = {GPI__C, GPI__RESIDUAL};
     gemmepi_matmul_desc desc = product((gemmepi_epilogue)(GEMMEPI_SILU | GEMMEPI_RESIDUAL), 0);
-    gemmepi__problem problem;
-    gemmepi__arguments arguments;
+    gpi__problem problem;
+    gpi__arguments arguments;
     int i;
     desc.c.ld = desc.residual.ld = desc.d.ld;
     desc.c.batch_stride = desc.residual.batch_stride = desc.d.batch_stride;
@@ -185,7 +185,7 @@ static void a_d_in_place_is_the_same_matrix_of_the_same_batch(void) {
         gemmepi_matmul_desc other = desc;
         gemmepi_matrix *matrix = i ? &other.residual : &other.c;
         problem = problem_of(&desc), arguments = spread(&problem);
-        arguments.pointers[operands[i]] = arguments.pointers[GEMMEPI__D];
+        arguments.pointers[operands[i]] = arguments.pointers[GPI__D];
         CHECK(check(&problem, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
         matrix->batch_stride = 84;
         problem = problem_of(&other);
@@ -201,22 +201,22 @@ static void a_d_in_place_is_the_same_matrix_of_the_same_batch(void) {
     desc = product((gemmepi_epilogue)(GEMMEPI_SILU | GEMMEPI_AUX), 0);
     desc.aux.ld = desc.d.ld;
     problem = problem_of(&desc), arguments = spread(&problem);
-    arguments.pointers[GEMMEPI__AUX] = arguments.pointers[GEMMEPI__D];
+    arguments.pointers[GPI__AUX] = arguments.pointers[GPI__D];
     CHECK(check(&problem, &arguments) == GEMMEPI_INVALID_ARGUMENT, "an aux that is written is d");
     desc.epilogue = (gemmepi_epilogue)(GEMMEPI_SILU | GEMMEPI_BACKWARD);
     problem = problem_of(&desc), arguments = spread(&problem);
-    arguments.pointers[GEMMEPI__AUX] = arguments.pointers[GEMMEPI__D];
+    arguments.pointers[GPI__AUX] = arguments.pointers[GPI__D];
     CHECK(check(&problem, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
 }
 
 static void a_c_that_is_not_read_may_share_and_be_left_out(void) {
-    gemmepi__problem cases[8], *problem = &cases[2];
-    gemmepi__arguments arguments;
+    gpi__problem cases[8], *problem = &cases[2];
+    gpi__arguments arguments;
     int operand;
     problems(cases);
-    for (operand = GEMMEPI__C; operand <= GEMMEPI__SCALE_C; operand += GEMMEPI__SCALE_A) {
+    for (operand = GPI__C; operand <= GPI__SCALE_C; operand += GPI__SCALE_A) {
         arguments = spread(problem);
-        arguments.pointers[operand] = (char *)arguments.pointers[GEMMEPI__D] + 16;
+        arguments.pointers[operand] = (char *)arguments.pointers[GPI__D] + 16;
         CHECK(check(problem, &arguments) == GEMMEPI_INVALID_ARGUMENT, "%d shares", operand);
         arguments.beta = 0;
         CHECK(check(problem, &arguments) == GEMMEPI_OK && !arguments.uses_c, "%s", gemmepi_last_error());
@@ -231,14 +231,14 @@ static void a_c_that_is_not_read_may_share_and_be_left_out(void) {
 /* >>presence, alignment, numbers */
 
 static void each_pointer_is_given_where_it_is_used_and_not_elsewhere(void) {
-    gemmepi__problem cases[8];
+    gpi__problem cases[8];
     int count = problems(cases), c, i;
     for (c = 0; c < count; c++)
-        for (i = 0; i < GEMMEPI__FIRST_EXTRA; i++) {
-            gemmepi__arguments arguments = spread(&cases[c]);
+        for (i = 0; i < GPI__FIRST_EXTRA; i++) {
+            gpi__arguments arguments = spread(&cases[c]);
             char says[64];
             arguments.pointers[i] = arguments.pointers[i] ? NULL : far_address(i);
-            snprintf(says, sizeof says, "args.%s is %s", gemmepi__argument_name(&cases[c], i),
+            snprintf(says, sizeof says, "args.%s is %s", gpi__argument_name(&cases[c], i),
                      arguments.pointers[i] ? "given" : "NULL");
             CHECK(check(&cases[c], &arguments) == GEMMEPI_INVALID_ARGUMENT &&
                       strstr(gemmepi_last_error(), says),
@@ -247,16 +247,16 @@ static void each_pointer_is_given_where_it_is_used_and_not_elsewhere(void) {
 }
 
 static void each_pointer_is_a_multiple_of_its_alignment(void) {
-    gemmepi__problem cases[8];
+    gpi__problem cases[8];
     int count = problems(cases), c, j;
     for (c = 0; c < count; c++)
         for (j = 0; j < cases[c].count; j++) {
             int operand = cases[c].list[j];
-            gemmepi__arguments arguments = spread(&cases[c]);
+            gpi__arguments arguments = spread(&cases[c]);
             uintptr_t pointer = (uintptr_t)arguments.pointers[operand];
             int alignment = cases[c].views[operand].alignment, off;
             char says[64];
-            snprintf(says, sizeof says, "args.%s is ", gemmepi__argument_name(&cases[c], operand));
+            snprintf(says, sizeof says, "args.%s is ", gpi__argument_name(&cases[c], operand));
             for (off = 1; off <= alignment; off *= 2) {
                 arguments.pointers[operand] = (void *)(pointer + (uintptr_t)off);
                 CHECK(check(&cases[c], &arguments) == (off == alignment ? GEMMEPI_OK : GEMMEPI_MISALIGNED) &&
@@ -273,25 +273,25 @@ static void numbers_of_an_i32_result_are_whole_and_have_32_bits(void) {
     } cases[] = {{-2147483648.0, 1}, {2147483647.0, 1}, {0, 1},     {-1, 1},   {-2147483649.0, 0},
                  {2147483648.0, 0},  {0.5, 0},          {1e300, 0}, {-1.5, 0}, {NAN, 0}};
     gemmepi_matmul_desc desc = product(GEMMEPI_NONE, 0);
-    gemmepi__problem problem;
+    gpi__problem problem;
     int i, which;
     desc.a.dtype = GEMMEPI_I8, desc.d.dtype = GEMMEPI_I32;
     problem = problem_of(&desc);
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
+    for (i = 0; i < (int)GPI__COUNT(cases); i++)
         for (which = 0; which < 2; which++) {
-            gemmepi__arguments arguments = spread(&problem);
+            gpi__arguments arguments = spread(&problem);
             *(which ? &arguments.beta : &arguments.alpha) = cases[i].value;
             CHECK((check(&problem, &arguments) == GEMMEPI_OK) == cases[i].is_accepted, "%s %g: %s",
-                  gemmepi__scalar_names[which], cases[i].value, gemmepi_last_error());
+                  gpi__scalar_names[which], cases[i].value, gemmepi_last_error());
         }
 }
 
 /* >>what is taken */
 
 static void pointers_of_a_column_major_product_are_exchanged_with_their_scales(void) {
-    gemmepi__problem cases[8];
+    gpi__problem cases[8];
     gemmepi_matmul_args args;
-    gemmepi__arguments arguments;
+    gpi__arguments arguments;
     const void *const *pointers = (const void *const *)arguments.pointers;
     int is_column_major;
     problems(cases);
@@ -301,12 +301,12 @@ static void pointers_of_a_column_major_product_are_exchanged_with_their_scales(v
     args.scale_aux = (const float *)far_address(7), args.found_scale_d = (float *)far_address(8);
     args.alpha = &two;
     for (is_column_major = 0; is_column_major < 2; is_column_major++) {
-        gemmepi__problem *problem = &cases[3 + is_column_major];
-        CHECK(gemmepi__take_arguments(problem, &args, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        CHECK(pointers[GEMMEPI__A] == (is_column_major ? args.b : args.a) &&
-                  pointers[GEMMEPI__B] == (is_column_major ? args.a : args.b) &&
-                  pointers[GEMMEPI__SCALE_A] == (is_column_major ? args.scale_b : args.scale_a) &&
-                  pointers[GEMMEPI__SCALE_B] == (is_column_major ? args.scale_a : args.scale_b),
+        gpi__problem *problem = &cases[3 + is_column_major];
+        CHECK(gpi__convert_arguments(problem, &args, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(pointers[GPI__A] == (is_column_major ? args.b : args.a) &&
+                  pointers[GPI__B] == (is_column_major ? args.a : args.b) &&
+                  pointers[GPI__SCALE_A] == (is_column_major ? args.scale_b : args.scale_a) &&
+                  pointers[GPI__SCALE_B] == (is_column_major ? args.scale_a : args.scale_b),
               "order %d", is_column_major);
         CHECK(arguments.alpha == 2 && arguments.beta == 0 && !arguments.uses_c && !arguments.device_alpha,
               "alpha %g, beta %g", arguments.alpha, arguments.beta);
@@ -315,26 +315,26 @@ static void pointers_of_a_column_major_product_are_exchanged_with_their_scales(v
 
 static void what_accumulates_reads_d_and_numbers_on_the_device_are_not_read(void) {
     gemmepi_matmul_desc desc = product(GEMMEPI_NONE, GEMMEPI_ACCUMULATE);
-    gemmepi__problem problem = problem_of(&desc);
+    gpi__problem problem = problem_of(&desc);
     gemmepi_matmul_args args;
-    gemmepi__arguments arguments;
+    gpi__arguments arguments;
     memset(&args, 0, sizeof args);
     args.a = far_address(0), args.b = far_address(1), args.d = far_address(3);
-    CHECK(gemmepi__take_arguments(&problem, &args, &arguments) == GEMMEPI_OK && arguments.uses_c &&
-              arguments.beta == 1 && arguments.pointers[GEMMEPI__C] == args.d,
+    CHECK(gpi__convert_arguments(&problem, &args, &arguments) == GEMMEPI_OK && arguments.uses_c &&
+              arguments.beta == 1 && arguments.pointers[GPI__C] == args.d,
           "%s", gemmepi_last_error());
-    CHECK(gemmepi__check_workspace(&problem, &arguments, args.d, 256) == GEMMEPI_INVALID_ARGUMENT &&
+    CHECK(gpi__check_workspace(&problem, &arguments, args.d, 256) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "overlaps args.d "),
           "%s", gemmepi_last_error());
     args.beta = &one;
-    CHECK(gemmepi__take_arguments(&problem, &args, &arguments) == GEMMEPI_INVALID_ARGUMENT,
+    CHECK(gpi__convert_arguments(&problem, &args, &arguments) == GEMMEPI_INVALID_ARGUMENT,
           "beta is accepted");
     args.beta = NULL, args.c = far_address(2);
-    CHECK(gemmepi__take_arguments(&problem, &args, &arguments) == GEMMEPI_INVALID_ARGUMENT, "c is accepted");
+    CHECK(gpi__convert_arguments(&problem, &args, &arguments) == GEMMEPI_INVALID_ARGUMENT, "c is accepted");
     desc.flags = GEMMEPI_DEVICE_SCALARS;
     problem = problem_of(&desc);
     args.alpha = (const double *)far_address(9), args.beta = (const double *)far_address(10);
-    CHECK(gemmepi__take_arguments(&problem, &args, &arguments) == GEMMEPI_OK && arguments.uses_c &&
+    CHECK(gpi__convert_arguments(&problem, &args, &arguments) == GEMMEPI_OK && arguments.uses_c &&
               arguments.alpha == 1 && arguments.beta == 0 && arguments.device_alpha == args.alpha &&
               arguments.device_beta == args.beta,
           "%s", gemmepi_last_error());
@@ -354,18 +354,18 @@ static void every_pointer_of_a_matrix_or_vector_decides_the_alignment(void) {
     gemmepi_matmul_args args;
     size_t i;
     memset(&operand, 0, sizeof operand);
-    for (i = 0; i < GEMMEPI__COUNT(places); i++) {
+    for (i = 0; i < GPI__COUNT(places); i++) {
         memset(&args, 0, sizeof args);
-        CHECK(gemmepi__alignment_of(&desc, &args) == 16, "of nothing");
+        CHECK(gpi__alignment_of(&desc, &args) == 16, "of nothing");
         memcpy((char *)&args + places[i], &pointer, sizeof pointer);
-        CHECK(gemmepi__alignment_of(&desc, &args) == 8, "pointer %d", (int)i);
+        CHECK(gpi__alignment_of(&desc, &args) == 8, "pointer %d", (int)i);
     }
     memset(&args, 0, sizeof args);
     desc.formula = "d = v", desc.operands = &operand, desc.operand_count = 1;
     args.operands = &pointer;
-    for (i = 0; i < GEMMEPI__COUNT(kinds); i++) {
+    for (i = 0; i < GPI__COUNT(kinds); i++) {
         operand.kind = kinds[i];
-        CHECK(gemmepi__alignment_of(&desc, &args) == (i < 2 ? 16u : 8u), "kind %d", (int)kinds[i]);
+        CHECK(gpi__alignment_of(&desc, &args) == (i < 2 ? 16u : 8u), "kind %d", (int)kinds[i]);
     }
 }
 

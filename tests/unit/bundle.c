@@ -14,7 +14,7 @@ static int ask_for_limit(int resource, struct rlimit *limit) {
 #endif
 #include "fake_operations.h"
 
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -49,7 +49,7 @@ static const char *bundle_path(void) {
 
 /* A folder with nothing in it. */
 static void begin_folder(void) {
-    CHECK(gemmepi__folder_make(new_folder()) == 0, "cannot make %s", folder);
+    CHECK(gpi__folder_make(new_folder()) == 0, "cannot make %s", folder);
 }
 
 static size_t read_path(const char *path, unsigned char *data) {
@@ -144,7 +144,7 @@ static long kernels_of(const unsigned char *data, size_t size, const char *start
 static void mend_check(unsigned char *data, size_t size) {
     put_number(data + 24, 8, size);
     if (size >= 40)
-        put_number(data + 32, 8, gemmepi__bundle_check(data, size));
+        put_number(data + 32, 8, gpi__bundle_check(data, size));
 }
 
 static unsigned char bytes[MOST_BYTES], others[MOST_BYTES];
@@ -582,11 +582,10 @@ static void sizes_that_do_not_fit_are_refused(void) {
     size_t size = make_bundle(0, bytes, &kernels), f, i;
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context = open_fake(&config);
-    for (f = 0; f < GEMMEPI__COUNT(fields); f++) {
+    for (f = 0; f < GPI__COUNT(fields); f++) {
         uint64_t right = number_at(bytes + fields[f].at, fields[f].bytes);
-        for (i = 0; i < GEMMEPI__COUNT(sizes) + 2; i++) {
-            uint64_t wrong =
-                i < GEMMEPI__COUNT(sizes) ? sizes[i] : right + 2 * (i - GEMMEPI__COUNT(sizes)) - 1;
+        for (i = 0; i < GPI__COUNT(sizes) + 2; i++) {
+            uint64_t wrong = i < GPI__COUNT(sizes) ? sizes[i] : right + 2 * (i - GPI__COUNT(sizes)) - 1;
             put_number(bytes + fields[f].at, fields[f].bytes, wrong);
             mend_check(bytes, size);
             is_refused(context, bytes, size, "", "size at", fields[f].at);
@@ -664,7 +663,7 @@ static void what_is_no_file_or_no_bundle_is_refused(void) {
     empty_folder();
 }
 
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
 
 static void a_pipe_does_not_hang_and_stays(void) {
     gemmepi_config config = fake_config();
@@ -724,7 +723,7 @@ static int in_child(void (*body)(gemmepi_context *), gemmepi_context *context) {
     pid_t child = fork();
     if (child == 0) {
         test_failures_here = 0;
-        gemmepi__forks = context->forks; /* the fake GPU is there for children, too */
+        gpi__forks = context->forks; /* the fake GPU is there for children, too */
         if (geteuid() == 0) {
             CHECK(setgid(65534) == 0 && setuid(65534) == 0, "cannot become nobody");
         }
@@ -766,7 +765,7 @@ static void a_save_that_fails_leaves_the_old_file_alone(void) {
     for (
         way = 0; way < 3;
         way++) { /* a full disk that is known before, one that is not, and a folder that may not be written */
-        gemmepi__folder opened;
+        gpi__folder opened;
         begin_folder();
         CHECK(chmod(folder, 0777) == 0, "cannot set the mode");
         write_path(bundle_path(), "old", 3);
@@ -779,9 +778,9 @@ static void a_save_that_fails_leaves_the_old_file_alone(void) {
         CHECK(read_path(bundle_path(), bytes) == 3 && memcmp(bytes, "old", 3) == 0,
               "the old file is gone, way %d", way);
         files = 0;
-        CHECK(gemmepi__folder_open(&opened, folder) == 0, "no folder");
-        gemmepi__folder_list(&opened, count_any, &files);
-        gemmepi__folder_close(&opened);
+        CHECK(gpi__folder_open(&opened, folder) == 0, "no folder");
+        gpi__folder_list(&opened, count_any, &files);
+        gpi__folder_close(&opened);
         CHECK(files == 1, "%d files are left, way %d", files, way);
         CHECK(chmod(folder, 0700) == 0, "cannot set the mode");
         CHECK(gemmepi_bundle_save(context, bundle_path()) == GEMMEPI_OK, "%s", gemmepi_last_error());
@@ -874,7 +873,7 @@ int main(void) {
     RUN(sizes_that_do_not_fit_are_refused);
     RUN(a_crafted_bundle_is_taken_or_refused);
     RUN(what_is_no_file_or_no_bundle_is_refused);
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
     RUN(a_pipe_does_not_hang_and_stays);
     RUN(a_file_of_more_than_a_gibibyte_is_not_read);
     RUN(the_umask_says_who_may_read_a_bundle);

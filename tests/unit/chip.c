@@ -13,23 +13,23 @@ static void a_chip_has_what_its_row_says_or_that_of_the_nearest_older_one(void) 
     size_t i;
     for (i = 0; i < sizeof known / sizeof *known; i++) {
         int arch = known[i].arch;
-        CHECK(gemmepi__chip_has(arch, GEMMEPI__MMA_SYNC) == known[i].mma_sync, "mma.sync, %d", arch);
-        CHECK(gemmepi__chip_has(arch, GEMMEPI__OVERLAPS) == known[i].overlaps, "overlaps, %d", arch);
-        CHECK(gemmepi__chip_has(arch, GEMMEPI__CLUSTERS) == known[i].clusters, "clusters, %d", arch);
-        CHECK(gemmepi__chip_has(arch, GEMMEPI__WGMMA) == known[i].wgmma, "wgmma, %d", arch);
-        CHECK(gemmepi__chip_has(arch, GEMMEPI__HOPPER) == (arch == 90), "Hopper, %d", arch);
-        CHECK(arch == 99 || (gemmepi__chip_of(arch)->wgmma > 0) == known[i].wgmma, "wgmma's rate, %d", arch);
+        CHECK(gpi__chip_has(arch, GPI__MMA_SYNC) == known[i].mma_sync, "mma.sync, %d", arch);
+        CHECK(gpi__chip_has(arch, GPI__OVERLAPS) == known[i].overlaps, "overlaps, %d", arch);
+        CHECK(gpi__chip_has(arch, GPI__CLUSTERS) == known[i].clusters, "clusters, %d", arch);
+        CHECK(gpi__chip_has(arch, GPI__WGMMA) == known[i].wgmma, "wgmma, %d", arch);
+        CHECK(gpi__chip_has(arch, GPI__HOPPER) == (arch == 90), "Hopper, %d", arch);
+        CHECK(arch == 99 || (gpi__chip_of(arch)->wgmma > 0) == known[i].wgmma, "wgmma's rate, %d", arch);
     }
 }
 
 static void rows_are_in_order_and_have_every_rate(void) {
     size_t i;
-    for (i = 0; i < sizeof gemmepi__chips / sizeof *gemmepi__chips; i++) {
-        const gemmepi__chip *chip = &gemmepi__chips[i];
+    for (i = 0; i < sizeof gpi__chips / sizeof *gpi__chips; i++) {
+        const gpi__chip *chip = &gpi__chips[i];
         CHECK(i == 0 || chip[-1].arch < chip->arch, "row %d", (int)i);
         CHECK(chip->most_shared >= 64 << 10 && chip->most_shared <= 227 << 10, "%u", chip->most_shared);
         CHECK(chip->mma > 0 && chip->fma > 0 && chip->megahertz > 0 && chip->memory > 0, "row %d", (int)i);
-        CHECK(gemmepi__chip_of(chip->arch) == chip, "row %d", (int)i);
+        CHECK(gpi__chip_of(chip->arch) == chip, "row %d", (int)i);
     }
 }
 

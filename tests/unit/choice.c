@@ -23,15 +23,15 @@ static int read_rows(const char *path) {
     return count;
 }
 
-static int is_of(const candidates_row *r, const gemmepi__candidate *c) {
-    return strcmp(r->route, gemmepi__route_names[c->route]) == 0 &&
+static int is_of(const candidates_row *r, const gpi__candidate *c) {
+    return strcmp(r->route, gpi__route_names[c->route]) == 0 &&
            (c->route != GEMMEPI_ROUTE_FUSED ||
             (r->engine == c->engine && r->shape == c->shape && r->parts == c->parts &&
              r->copies[0] == c->copies[0] && r->copies[1] == c->copies[1]));
 }
 
 /* As bench/random.c draws it. */
-static int drawn(const candidates_row *r, draw_problem *p, gemmepi__problem *problem) {
+static int drawn(const candidates_row *r, draw_problem *p, gpi__problem *problem) {
     int attempt = 0;
     while (draw((uint64_t)r->seed, r->row, &attempt, p))
         if (candidates_problem(p, problem))
@@ -45,26 +45,26 @@ static double time_of(const candidates_row *r) {
 }
 
 /* As routes and engines are compared: one behind another is to gain more than its margin. */
-static double rank_of(const gemmepi__candidate *way) {
+static double rank_of(const gpi__candidate *way) {
     if (way->route == GEMMEPI_ROUTE_FUSED)
-        return way->microseconds / gemmepi__engines[way->engine]->margin;
+        return way->microseconds / gpi__engines[way->engine]->margin;
     return way->rank;
 }
 
 /* Of the rows from first to before end, which are one product's: what the way of the least estimate took, of those that were measured,
    over what the best did. 0: none was. */
 static double loss_of(const gemmepi_context *h100, int first, int end) {
-    static gemmepi__ways ways;
-    gemmepi__problem problem;
+    static gpi__ways ways;
+    gpi__problem problem;
     draw_problem p;
-    double best = time_of(&rows[first]), chosen = 0, least = GEMMEPI__NEVER;
+    double best = time_of(&rows[first]), chosen = 0, least = GPI__NEVER;
     int way, i;
     if (!drawn(&rows[first], &p, &problem))
         return 0;
     for (i = first; i < end; i++)
         if (time_of(&rows[i]) < best)
             best = time_of(&rows[i]);
-    gemmepi__enumerate_ways(h100, &problem, &ways);
+    gpi__enumerate_ways(h100, &problem, &ways);
     for (way = 0; way < ways.count; way++)
         for (i = first; i < end; i++)
             if (is_of(&rows[i], &ways.list[way]) && rank_of(&ways.list[way]) < least) {

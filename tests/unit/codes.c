@@ -66,7 +66,7 @@ static const flag_row flags[] = {
     ROW(ACCUMULATE_DBIAS, 1 << LAYER, NULL),
 };
 
-enum { FLAGS = (int)GEMMEPI__COUNT(flags) };
+enum { FLAGS = (int)GPI__COUNT(flags) };
 
 /* cublasLtEpilogue_t, DEFAULT to BGRADB. */
 static const uint64_t cublaslt_numbers[16] = {1,  2,   130, 4,   6,   134, 136, 152,
@@ -101,9 +101,9 @@ static void kernels_have_the_interfaces_numbers(void) {
 static void the_librarys_tables_have_every_activation(void) {
     int i;
     CHECK((0 ACTIVATION_CODES(COUNT_CODE)) == ACTIVATION_COUNT, "kernels have others");
-    CHECK(GEMMEPI__COUNT(gemmepi__activations) == ACTIVATION_COUNT, "the host has others");
+    CHECK(GPI__COUNT(gpi__activations) == ACTIVATION_COUNT, "the host has others");
     for (i = 0; i < ACTIVATION_COUNT; i++) {
-        const gemmepi__activation_row *row = &gemmepi__activations[i];
+        const gpi__activation_row *row = &gpi__activations[i];
         CHECK(row->code == activation_codes[i] && strcmp(row->name, activation_names[i]) == 0 &&
                   row->parameter == activation_parameters[i],
               "the row of %s is %s, 0x%x, with parameter %g", activation_names[i], row->name,

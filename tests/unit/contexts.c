@@ -6,12 +6,12 @@
 static void without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for(void) {
     static const char *const ways[] = {"cuInit fails", "no device", "no driver"};
     size_t way;
-    for (way = 0; way < GEMMEPI__COUNT(ways); way++) {
+    for (way = 0; way < GPI__COUNT(ways); way++) {
         gemmepi_config config = fake_config();
         gemmepi_context *context = NULL;
         gemmepi_context_details details;
         if (way == 0)
-            break_function("cuInit", GEMMEPI__CUDA_ERROR_NO_DEVICE);
+            break_function("cuInit", GPI__CUDA_ERROR_NO_DEVICE);
         else if (way == 1)
             gpu.device_count = 0;
         else
@@ -80,11 +80,11 @@ static void a_failed_create_leaves_nothing_behind(void) {
         {"cuDeviceGetName", 999, GEMMEPI_CUDA_ERROR},
         {"cuDeviceGetAttribute", 999, GEMMEPI_CUDA_ERROR},
         {"cuDevicePrimaryCtxRetain", 999, GEMMEPI_CUDA_ERROR},
-        {"cuDevicePrimaryCtxRetain", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY, GEMMEPI_OUT_OF_MEMORY},
+        {"cuDevicePrimaryCtxRetain", GPI__CUDA_ERROR_OUT_OF_MEMORY, GEMMEPI_OUT_OF_MEMORY},
         {"cuDriverGetVersion", 999, GEMMEPI_LIBRARY_NOT_FOUND},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+    for (i = 0; i < GPI__COUNT(rows); i++) {
         gemmepi_config config = fake_config();
         gemmepi_context *context = NULL;
         gemmepi_status status;
@@ -134,9 +134,8 @@ static void the_rate_of_memory_is_the_drivers_or_that_of_the_chip(void) {
         gemmepi_context *context;
         gpu.memory_is_unknown = unknown;
         context = open_fake(&config);
-        CHECK(fabs(gemmepi__memory_rate(context) -
-                   (unknown ? gemmepi__chip_of(DEVICE_ARCH)->memory : 2681856)) < 1,
-              "unknown %d: %g", unknown, gemmepi__memory_rate(context));
+        CHECK(fabs(gpi__memory_rate(context) - (unknown ? gpi__chip_of(DEVICE_ARCH)->memory : 2681856)) < 1,
+              "unknown %d: %g", unknown, gpi__memory_rate(context));
         CHECK((context->memory_rate > 0) == !unknown, "unknown %d: %g", unknown, context->memory_rate);
         gpu.memory_is_unknown = 0;
         gemmepi_destroy(context);
@@ -148,14 +147,14 @@ static void the_rate_of_memory_is_the_drivers_or_that_of_the_chip(void) {
 static int blocks_of(gemmepi_context *context) {
     gemmepi_matmul_desc desc = fused_product();
     gemmepi_plan *plan;
-    const gemmepi__fused *fused;
-    gemmepi__built_details built;
+    const gpi__fused *fused;
+    gpi__built_details built;
     int blocks;
     desc.m = desc.n = 4096;
     plan = plan_on(context, &desc, GEMMEPI_ROUTE_FUSED);
     if (!plan)
         return 0;
-    fused = (const gemmepi__fused *)matmul_of(plan)->built;
+    fused = (const gpi__fused *)matmul_of(plan)->built;
     fused->engine->describe(&fused->built, &built);
     blocks = (int)built.launch->blocks;
     gemmepi_plan_destroy(plan);
@@ -170,7 +169,7 @@ static void products_take_no_more_multiprocessors_than_config_says(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = NULL;
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+    for (i = 0; i < GPI__COUNT(rows); i++) {
         gemmepi_context_details details;
         gemmepi_matmul_desc lt = lt_product();
         int blocks;
@@ -228,7 +227,7 @@ static void a_child_asks_nothing_of_the_parents_gpu(void) {
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
     modules = gpu.modules;
     blocks = gpu.device_blocks;
-    gemmepi__forks++;
+    gpi__forks++;
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_INVALID_ARGUMENT && sentence_has("fork()"),
           "%s", gemmepi_last_error());
     CHECK(gemmepi_alloc(context, 16, &memory) == GEMMEPI_INVALID_ARGUMENT, "memory");
@@ -241,12 +240,12 @@ static void a_child_asks_nothing_of_the_parents_gpu(void) {
     break_function("cuInit", 3);
     CHECK(gemmepi_create(&config, &own) == GEMMEPI_NO_DEVICE && sentence_has("after a fork()"), "%s",
           gemmepi_last_error());
-    gemmepi__forks--;
+    gpi__forks--;
     gemmepi_destroy(context);
     nothing_is_left();
 }
 
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
 extern int test_setenv(const char *name, const char *value, int overwrite) __asm__("setenv");
 extern int test_unsetenv(const char *name) __asm__("unsetenv");
 extern int fileno_of(FILE *file) __asm__("fileno");
@@ -305,7 +304,7 @@ static void the_environment_sends_the_log_to_stderr_and_nothing_else_does(void) 
 /* >>the caller's current context */
 
 static void the_callers_current_context_stays_as_it_was(void) {
-    gemmepi__cu_context currents[3];
+    gpi__cu_context currents[3];
     int i;
     currents[0] = NULL, currents[1] = callers_own, currents[2] = primary;
     for (i = 0; i < 3; i++) {
@@ -338,7 +337,7 @@ static void the_callers_current_context_stays_as_it_was(void) {
         STAYS(gemmepi_synchronize(context, stream));
         STAYS(gemmepi_stream_destroy(context, stream));
         gemmepi_plan_destroy(plan);
-        break_function("cublasLtMatmul", GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED);
+        break_function("cublasLtMatmul", GPI__CUBLAS_STATUS_EXECUTION_FAILED);
         CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUBLAS_ERROR, "%s",
               gemmepi_last_error());
         CHECK(depth == 0 && stack[0] == currents[i] && capture_mode == 1, "after a failure: depth %d", depth);
@@ -384,7 +383,7 @@ int main(void) {
     RUN(products_take_no_more_multiprocessors_than_config_says);
     RUN(libraries_are_loaded_when_first_needed);
     RUN(a_child_asks_nothing_of_the_parents_gpu);
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
     RUN(the_environment_sends_the_log_to_stderr_and_nothing_else_does);
 #endif
     RUN(the_callers_current_context_stays_as_it_was);

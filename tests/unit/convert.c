@@ -45,11 +45,11 @@ static uint32_t infinity_of(const type_row *type) {
 }
 
 static double decode(const type_row *type, uint32_t code) {
-    return gemmepi__decode(gemmepi__format_of(type->dtype), code);
+    return gpi__decode(gpi__format_of(type->dtype), code);
 }
 
 static uint32_t encode(const type_row *type, double value) {
-    return gemmepi__encode(gemmepi__format_of(type->dtype), value);
+    return gpi__encode(gpi__format_of(type->dtype), value);
 }
 
 /* value becomes code, and -value the code with a sign. */
@@ -168,7 +168,7 @@ static void a_nan_stays_one_whatever_its_bits(void) {
     size_t i;
     int t;
     for (t = 0; t < TYPES; t++)
-        for (i = 0; i < GEMMEPI__COUNT(nans); i++) {
+        for (i = 0; i < GPI__COUNT(nans); i++) {
             uint32_t code = encode(&types[t], nan_of_bits(nans[i]));
             CHECK(code % sign_of(&types[t]) == types[t].nan, "%s: 0x%x", types[t].name, (unsigned)code);
             CHECK(code < 2 * sign_of(&types[t]), "%s: 0x%x has bits beyond its sign", types[t].name,
@@ -196,8 +196,7 @@ static int nearest(double value, int least, int most) {
 }
 
 static void check_i8(double value, int want) {
-    CHECK(gemmepi__encode_i8(value) == want, "%.17g becomes %d, not %d", value, gemmepi__encode_i8(value),
-          want);
+    CHECK(gpi__encode_i8(value) == want, "%.17g becomes %d, not %d", value, gpi__encode_i8(value), want);
 }
 
 static void i8_rounds_to_nearest_even_and_saturates(void) {
@@ -227,8 +226,7 @@ static void a_nan_becomes_0_in_i8(void) {
 }
 
 static void check_wraps(double value, int32_t want) {
-    CHECK(gemmepi__wrap(value) == want, "%.17g becomes %ld, not %ld", value, (long)gemmepi__wrap(value),
-          (long)want);
+    CHECK(gpi__wrap(value) == want, "%.17g becomes %ld, not %ld", value, (long)gpi__wrap(value), (long)want);
 }
 
 static void a_whole_number_wraps_modulo_2_to_the_32(void) {
@@ -237,7 +235,7 @@ static void a_whole_number_wraps_modulo_2_to_the_32(void) {
         -70001, INT_MAX, -INT_MAX, INT32_MIN, 1 << 30, -(1 << 30), INT_MAX - 1, INT32_MIN + 1};
     size_t i;
     int turns;
-    for (i = 0; i < GEMMEPI__COUNT(some); i++)
+    for (i = 0; i < GPI__COUNT(some); i++)
         for (turns = -3; turns <= 3; turns++)
             check_wraps((double)some[i] + turns * ldexp(1, 32), some[i]);
     check_wraps(2147483648.0, INT32_MIN);
@@ -272,22 +270,22 @@ static void a_run_is_stored_and_loaded_where_it_was_said(void) {
     static const double values[COUNT] = {1, -2, 96, -7}; /* which every type has */
     size_t i;
     int j;
-    for (i = 0; i < GEMMEPI__COUNT(all); i++) {
-        double base[FIRST + STEP * COUNT + 1], before[GEMMEPI__COUNT(base)], got[COUNT];
+    for (i = 0; i < GPI__COUNT(all); i++) {
+        double base[FIRST + STEP * COUNT + 1], before[GPI__COUNT(base)], got[COUNT];
         size_t size = sizes[i], end = (FIRST + COUNT) * size;
         memset(base, 0x11, sizeof base);
         memcpy(before, base, sizeof base);
-        gemmepi__store_run((int)all[i], base, FIRST, COUNT, values);
+        gpi__store_run((int)all[i], base, FIRST, COUNT, values);
         CHECK(memcmp(base, before, FIRST * size) == 0, "dtype %d: bytes before the run", (int)all[i]);
         CHECK(memcmp((char *)base + end, before, sizeof base - end) == 0, "dtype %d: bytes behind the run",
               (int)all[i]);
-        gemmepi__load_run((int)all[i], base, FIRST, 1, COUNT, got);
+        gpi__load_run((int)all[i], base, FIRST, 1, COUNT, got);
         memset(base, 0x11, sizeof base);
         for (j = 0; j < COUNT; j++) {
             CHECK(got[j] == values[j], "dtype %d: %g, not %g", (int)all[i], got[j], values[j]);
-            gemmepi__store_run((int)all[i], base, FIRST + STEP * j, 1, &values[j]);
+            gpi__store_run((int)all[i], base, FIRST + STEP * j, 1, &values[j]);
         }
-        gemmepi__load_run((int)all[i], base, FIRST, STEP, COUNT, got);
+        gpi__load_run((int)all[i], base, FIRST, STEP, COUNT, got);
         for (j = 0; j < COUNT; j++)
             CHECK(got[j] == values[j], "dtype %d, apart: %g, not %g", (int)all[i], got[j], values[j]);
     }

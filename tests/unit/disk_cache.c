@@ -16,7 +16,7 @@ static int ask_for_limit(int resource, struct rlimit *limit) {
 
 #include <time.h>
 
-#if GEMMEPI__WINDOWS
+#if GPI__WINDOWS
 #include <sys/utime.h>
 #else
 #include <pthread.h>
@@ -43,7 +43,7 @@ static void log_keep(void *user, gemmepi_log_level level, const char *message) {
     snprintf(log_last, sizeof log_last, "%s", message);
 }
 
-GEMMEPI__PRINTF(2, 3)
+GPI__PRINTF(2, 3)
 static void format_path(char path[PATH_SIZE], const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -64,14 +64,14 @@ static void new_place(char folder[PATH_SIZE]) {
     format_path(folder, "%s/%d", root, ++folders);
 }
 
-static gemmepi__disk_cache open_cache(const char *path, size_t bound) {
-    gemmepi__disk_cache cache;
-    gemmepi__log log = {NULL, NULL, 0};
+static gpi__disk_cache open_cache(const char *path, size_t bound) {
+    gpi__disk_cache cache;
+    gpi__log log = {NULL, NULL, 0};
     log.function = log_keep;
     log.user = NULL;
     log_warnings = log_lines = 0;
     log_last[0] = 0;
-    gemmepi__disk_cache_open(&cache, &allocator, &log, path, bound);
+    gpi__disk_cache_open(&cache, &allocator, &log, path, bound);
     return cache;
 }
 
@@ -95,7 +95,7 @@ static void write_file(const char *path, const void *data, size_t size) {
     CHECK(file && fwrite(data, 1, size, file) == size, "cannot write %s", path);
     if (file)
         fclose(file);
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
     chmod(path, 0600);
 #endif
 }
@@ -106,41 +106,41 @@ static void set_age(const char *path, int seconds) {
     CHECK(utime(path, &times) == 0, "cannot set the time of %s", path);
 }
 
-static void put_text(gemmepi__disk_cache *cache, const char *key, const char *payload) {
-    gemmepi__disk_cache_put(cache, "cubin", key, strlen(key), payload, strlen(payload));
+static void put_text(gpi__disk_cache *cache, const char *key, const char *payload) {
+    gpi__disk_cache_put(cache, "cubin", key, strlen(key), payload, strlen(payload));
 }
 
 /* 1 on a hit with that payload, 0 on a miss, -1 on a hit with another. */
-static int get_text(gemmepi__disk_cache *cache, const char *key, const char *payload) {
+static int get_text(gpi__disk_cache *cache, const char *key, const char *payload) {
     void *data = NULL;
     size_t size = 0;
-    int hit = gemmepi__disk_cache_get(cache, "cubin", key, strlen(key), &data, &size);
+    int hit = gpi__disk_cache_get(cache, "cubin", key, strlen(key), &data, &size);
     if (hit && (size != strlen(payload) || memcmp(data, payload, size) != 0))
         hit = -1;
-    gemmepi__delete(&allocator, data);
+    gpi__delete(&allocator, data);
     return hit;
 }
 
 static const char *entry_path(const char *folder, const char *key) {
-    char name[GEMMEPI__DISK_CACHE_NAME];
-    gemmepi__disk_cache_name(name, "cubin", key, strlen(key));
+    char name[GPI__DISK_CACHE_NAME];
+    gpi__disk_cache_name(name, "cubin", key, strlen(key));
     return join(folder, name);
 }
 
 typedef struct census {
-    const gemmepi__folder *folder;
+    const gpi__folder *folder;
     int entries, asides, others;
     uint64_t bytes; /* of the entries */
 } census;
 
 static void count_file(void *user, const char *name) {
     census *all = (census *)user;
-    gemmepi__file_info info;
-    if (gemmepi__disk_cache_is_entry(name, strlen(name))) {
+    gpi__file_info info;
+    if (gpi__disk_cache_is_entry(name, strlen(name))) {
         all->entries++;
-        if (gemmepi__file_get_info(all->folder, name, &info) == 0)
+        if (gpi__file_get_info(all->folder, name, &info) == 0)
             all->bytes += info.size;
-    } else if (gemmepi__file_aside_stem(name)) {
+    } else if (gpi__file_aside_stem(name)) {
         all->asides++;
     } else {
         all->others++;
@@ -148,13 +148,13 @@ static void count_file(void *user, const char *name) {
 }
 
 static census count_files(const char *path) {
-    gemmepi__folder folder;
+    gpi__folder folder;
     census all;
     memset(&all, 0, sizeof all);
-    if (gemmepi__folder_open(&folder, path) == 0) {
+    if (gpi__folder_open(&folder, path) == 0) {
         all.folder = &folder;
-        gemmepi__folder_list(&folder, count_file, &all);
-        gemmepi__folder_close(&folder);
+        gpi__folder_list(&folder, count_file, &all);
+        gpi__folder_close(&folder);
     }
     return all;
 }
@@ -170,13 +170,13 @@ static void remove_visited(void *user, const char *name) {
 
 static void remove_tree(const char *path) {
     char copy[PATH_SIZE];
-    gemmepi__folder folder;
+    gpi__folder folder;
     format_path(copy, "%s", path);
-    if (gemmepi__folder_open(&folder, copy) == 0) {
-        gemmepi__folder_list(&folder, remove_visited, copy);
-        gemmepi__folder_close(&folder);
+    if (gpi__folder_open(&folder, copy) == 0) {
+        gpi__folder_list(&folder, remove_visited, copy);
+        gpi__folder_close(&folder);
     }
-#if GEMMEPI__WINDOWS
+#if GPI__WINDOWS
     RemoveDirectoryA(copy);
 #else
     rmdir(copy);
@@ -187,27 +187,27 @@ static void remove_tree(const char *path) {
 
 static void what_is_put_is_found_by_another_cache_on_the_same_folder(void) {
     char folder[PATH_SIZE];
-    gemmepi__disk_cache cold, warm;
+    gpi__disk_cache cold, warm;
     new_place(folder);
     cold = open_cache(folder, 0);
     CHECK(get_text(&cold, "key", "payload") == 0, "a hit in a folder that does not exist");
-    CHECK(strcmp(gemmepi__disk_cache_path(&cold), folder) == 0, "path %s", gemmepi__disk_cache_path(&cold));
+    CHECK(strcmp(gpi__disk_cache_path(&cold), folder) == 0, "path %s", gpi__disk_cache_path(&cold));
     {
-        gemmepi__folder made;
-        CHECK(gemmepi__file_is_missing(gemmepi__folder_open(&made, folder)), "a get made the folder");
+        gpi__folder made;
+        CHECK(gpi__file_is_missing(gpi__folder_open(&made, folder)), "a get made the folder");
     }
     put_text(&cold, "key", "payload");
     put_text(&cold, "empty", "");
     CHECK(get_text(&cold, "key", "payload") == 1, "no hit");
-    gemmepi__disk_cache_close(&cold);
+    gpi__disk_cache_close(&cold);
     warm = open_cache(folder, 0);
     CHECK(get_text(&warm, "key", "payload") == 1, "no hit after opening again");
     CHECK(get_text(&warm, "empty", "") == 1, "an empty payload is lost");
     CHECK(get_text(&warm, "ke", "payload") == 0, "a hit for another key");
     CHECK(get_text(&warm, "", "payload") == 0, "a hit for the empty key");
-    CHECK(strcmp(gemmepi__disk_cache_path(&warm), folder) == 0, "path %s", gemmepi__disk_cache_path(&warm));
+    CHECK(strcmp(gpi__disk_cache_path(&warm), folder) == 0, "path %s", gpi__disk_cache_path(&warm));
     CHECK(log_warnings == 0, "%s", log_last);
-    gemmepi__disk_cache_close(&warm);
+    gpi__disk_cache_close(&warm);
 }
 
 /* Another machine, or another container, that shares the folder may have a process with this one's id. */
@@ -215,47 +215,47 @@ static void a_file_that_another_writes_aside_is_not_touched(void) {
     char folder[PATH_SIZE], aside[3][PATH_SIZE];
     unsigned char data[16];
     int i;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 0);
     put_text(&cache, "another key", "payload");
     for (i = 0; i < 3; i++) {
-        format_path(aside[i], "%s.%lu-%ld.tmp", entry_path(folder, "key"), gemmepi__process_id(),
-                    gemmepi__file_counter + 1 + i);
+        format_path(aside[i], "%s.%lu-%ld.tmp", entry_path(folder, "key"), gpi__process_id(),
+                    gpi__file_counter + 1 + i);
         write_file(aside[i], "theirs", 6);
     }
     put_text(&cache, "key", "payload");
     CHECK(get_text(&cache, "key", "payload") == 1, "no hit");
     for (i = 0; i < 3; i++)
         CHECK(read_file(aside[i], data, sizeof data) == 6 && memcmp(data, "theirs", 6) == 0, "file %d", i);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void kinds_are_kept_apart(void) {
-    char folder[PATH_SIZE], cubin[GEMMEPI__DISK_CACHE_NAME], tune[GEMMEPI__DISK_CACHE_NAME];
+    char folder[PATH_SIZE], cubin[GPI__DISK_CACHE_NAME], tune[GPI__DISK_CACHE_NAME];
     unsigned char data[512];
     void *payload;
     size_t size;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 0);
     put_text(&cache, "key", "payload");
-    CHECK(!gemmepi__disk_cache_get(&cache, "tune", "key", 3, &payload, &size), "a cubin found as an answer");
-    gemmepi__disk_cache_name(cubin, "cubin", "key", 3);
-    gemmepi__disk_cache_name(tune, "tune", "key", 3);
+    CHECK(!gpi__disk_cache_get(&cache, "tune", "key", 3, &payload, &size), "a cubin found as an answer");
+    gpi__disk_cache_name(cubin, "cubin", "key", 3);
+    gpi__disk_cache_name(tune, "tune", "key", 3);
     write_file(join(folder, tune), data, read_file(join(folder, cubin), data, sizeof data));
-    CHECK(!gemmepi__disk_cache_get(&cache, "tune", "key", 3, &payload, &size),
+    CHECK(!gpi__disk_cache_get(&cache, "tune", "key", 3, &payload, &size),
           "a renamed cubin found as an answer");
-    gemmepi__disk_cache_put(&cache, "tune", "key", 3, "answer", 6);
-    CHECK(gemmepi__disk_cache_get(&cache, "tune", "key", 3, &payload, &size) && size == 6, "no hit");
-    gemmepi__delete(&allocator, payload);
+    gpi__disk_cache_put(&cache, "tune", "key", 3, "answer", 6);
+    CHECK(gpi__disk_cache_get(&cache, "tune", "key", 3, &payload, &size) && size == 6, "no hit");
+    gpi__delete(&allocator, payload);
     CHECK(get_text(&cache, "key", "payload") == 1, "no hit");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void putting_a_key_again_replaces_its_payload(void) {
     char folder[PATH_SIZE];
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 0);
     put_text(&cache, "key", "the first payload");
@@ -263,37 +263,36 @@ static void putting_a_key_again_replaces_its_payload(void) {
     CHECK(get_text(&cache, "key", "the second") == 1, "no hit");
     CHECK(count_files(folder).entries == 1, "%d entries", count_files(folder).entries);
     CHECK(count_files(folder).asides == 0, "%d files left aside", count_files(folder).asides);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void missing_parents_are_made_and_a_relative_path_is_made_absolute(void) {
     char folder[PATH_SIZE];
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(join(folder, "a/b/c"), 0);
     put_text(&cache, "key", "payload");
     CHECK(get_text(&cache, "key", "payload") == 1, "no hit: %s", log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
     cache = open_cache("a/b", 0);
-    CHECK(gemmepi__is_absolute(gemmepi__disk_cache_path(&cache)), "path %s",
-          gemmepi__disk_cache_path(&cache));
-    gemmepi__disk_cache_close(&cache);
+    CHECK(gpi__is_absolute(gpi__disk_cache_path(&cache)), "path %s", gpi__disk_cache_path(&cache));
+    gpi__disk_cache_close(&cache);
 }
 
 static void the_empty_path_writes_nothing(void) {
-    gemmepi__disk_cache cache = open_cache("", 0);
+    gpi__disk_cache cache = open_cache("", 0);
     put_text(&cache, "key", "payload");
     CHECK(get_text(&cache, "key", "payload") == 0, "a hit");
-    CHECK(strcmp(gemmepi__disk_cache_path(&cache), "") == 0, "path %s", gemmepi__disk_cache_path(&cache));
+    CHECK(strcmp(gpi__disk_cache_path(&cache), "") == 0, "path %s", gpi__disk_cache_path(&cache));
     CHECK(!exists(entry_path(".", "key")) && !exists(entry_path("", "key")), "something was written");
     CHECK(log_lines == 0, "%s", log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 /* >>the file */
 
 /* The format of version 1, byte for byte; its checksum is from Python's hashlib. A change of the format that this test
-   does not expect needs another GEMMEPI__DISK_CACHE_VERSION. */
+   does not expect needs another GPI__DISK_CACHE_VERSION. */
 static void the_file_is_laid_out_as_documented(void) {
     static const unsigned char expected[] = {
         'g',  'e',  'm',  'm',  'e',  'p',  'i',  '\n', 1,    0,    0,    0,    3,    0,    0,
@@ -304,7 +303,7 @@ static void the_file_is_laid_out_as_documented(void) {
     char folder[PATH_SIZE];
     unsigned char data[512];
     size_t size;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 0);
     put_text(&cache, "key", "payload");
@@ -312,14 +311,14 @@ static void the_file_is_laid_out_as_documented(void) {
         join(folder, "2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683.cubin.gemmepi"), data,
         sizeof data);
     CHECK(size == sizeof expected && memcmp(data, expected, size) == 0, "%d bytes", (int)size);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void a_file_cut_short_or_grown_is_a_miss_and_goes(void) {
     char folder[PATH_SIZE], path[PATH_SIZE];
     unsigned char good[512];
     size_t size, cut;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 0);
     put_text(&cache, "key", "payload");
@@ -335,14 +334,14 @@ static void a_file_cut_short_or_grown_is_a_miss_and_goes(void) {
     CHECK(log_warnings == 0, "%s", log_last);
     put_text(&cache, "key", "payload");
     CHECK(get_text(&cache, "key", "payload") == 1, "it cannot be put again");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void a_file_with_any_bit_flipped_is_a_miss_and_goes(void) {
     char folder[PATH_SIZE], path[PATH_SIZE];
     unsigned char file[512];
     size_t size, bit;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 0);
     put_text(&cache, "key", "payload");
@@ -355,13 +354,13 @@ static void a_file_with_any_bit_flipped_is_a_miss_and_goes(void) {
         CHECK(!exists(path), "bit %d of byte %d", (int)bit % 8, (int)bit / 8);
         file[bit / 8] = (unsigned char)(file[bit / 8] ^ 1u << bit % 8);
     }
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void another_keys_good_file_under_the_name_is_a_miss(void) {
     char folder[PATH_SIZE];
     unsigned char file[512];
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 0);
     put_text(&cache, "key 1", "payload 1");
@@ -371,7 +370,7 @@ static void another_keys_good_file_under_the_name_is_a_miss(void) {
     write_file(entry_path(folder, "key"), file, read_file(entry_path(folder, "key 1"), file, sizeof file));
     CHECK(get_text(&cache, "key", " 1payload 1") == 0, "a hit");
     CHECK(get_text(&cache, "key 1", "payload 1") == 1, "no hit");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void *no_alloc(void *user, size_t size) {
@@ -382,7 +381,7 @@ static void *no_alloc(void *user, size_t size) {
 
 static void without_memory_a_get_misses_and_keeps_the_entry(void) {
     char folder[PATH_SIZE];
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 0);
     put_text(&cache, "key", "payload");
@@ -393,13 +392,13 @@ static void without_memory_a_get_misses_and_keeps_the_entry(void) {
     CHECK(get_text(&cache, "key", "payload") == 1, "the entry is gone");
     CHECK(get_text(&cache, "key 2", "payload") == 1, "the entry was not put");
     CHECK(strcmp(gemmepi_last_error(), "") == 0, "the user was told: %s", gemmepi_last_error());
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 /* >>size */
 
 /* Each entry of these is 64 + 5 + 131 = 200 bytes. */
-static void put_numbered(gemmepi__disk_cache *cache, int number) {
+static void put_numbered(gpi__disk_cache *cache, int number) {
     char key[16], payload[132];
     snprintf(key, sizeof key, "key %d", number);
     memset(payload, '0' + number, 131);
@@ -423,7 +422,7 @@ static void the_oldest_go_first_when_the_bound_is_exceeded(void) {
     static const int ages[5] = {300, 500, 100, 400, 200};
     char folder[PATH_SIZE];
     int i;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 1000);
     for (i = 0; i < 5; i++)
@@ -441,37 +440,37 @@ static void the_oldest_go_first_when_the_bound_is_exceeded(void) {
     CHECK(!has_numbered(folder, 0) && count_files(folder).entries == 5, "%d entries",
           count_files(folder).entries);
     CHECK(has_numbered(folder, 2) && has_numbered(folder, 4), "younger ones went");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
     cache = open_cache(folder, 450); /* a smaller bound: only two fit */
     put_numbered(&cache, 8);
     CHECK(has_numbered(folder, 8) && count_files(folder).bytes == 400, "%d bytes",
           (int)count_files(folder).bytes);
     CHECK(log_warnings == 0, "%s", log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void a_hit_makes_an_entry_young(void) {
     char folder[PATH_SIZE];
     void *payload;
     size_t size;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 400);
     put_numbered(&cache, 0);
     put_numbered(&cache, 1);
     age_numbered(folder, 0, 500);
     age_numbered(folder, 1, 300);
-    CHECK(gemmepi__disk_cache_get(&cache, "cubin", "key 0", 5, &payload, &size), "no hit");
-    gemmepi__delete(&allocator, payload);
+    CHECK(gpi__disk_cache_get(&cache, "cubin", "key 0", 5, &payload, &size), "no hit");
+    gpi__delete(&allocator, payload);
     put_numbered(&cache, 2);
     CHECK(has_numbered(folder, 0), "the one that was hit went");
     CHECK(!has_numbered(folder, 1), "the older one stayed");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void the_entry_just_put_stays_even_if_others_come_from_the_future(void) {
     char folder[PATH_SIZE];
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 400);
     put_numbered(&cache, 0);
@@ -481,25 +480,25 @@ static void the_entry_just_put_stays_even_if_others_come_from_the_future(void) {
     put_numbered(&cache, 2);
     CHECK(has_numbered(folder, 2), "it went at once");
     CHECK(count_files(folder).entries == 2, "%d entries", count_files(folder).entries);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void an_entry_larger_than_the_bound_is_not_put(void) {
     char folder[PATH_SIZE];
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 200);
     put_numbered(&cache, 0);
     CHECK(has_numbered(folder, 0), "one that just fits was not put");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
     cache = open_cache(folder, 199);
     put_numbered(&cache, 1);
     CHECK(!has_numbered(folder, 1) && has_numbered(folder, 0), "it was put");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
     cache = open_cache(folder, 100); /* less than the payload alone */
     put_numbered(&cache, 1);
     CHECK(!has_numbered(folder, 1) && has_numbered(folder, 0), "it was put");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void only_what_is_ours_is_ever_removed(void) {
@@ -526,7 +525,7 @@ static void only_what_is_ours_is_ever_removed(void) {
         "2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683.tune.gemmepi.77-13.tmp";
     char folder[PATH_SIZE], data[1000];
     size_t i;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 450);
     memset(data, 'x', sizeof data);
@@ -535,8 +534,8 @@ static void only_what_is_ours_is_ever_removed(void) {
         write_file(join(folder, foreign[i]), data, sizeof data);
         set_age(join(folder, foreign[i]), 90000);
     }
-    gemmepi__make_one_folder(join(folder, "kept"));
-    gemmepi__make_one_folder(entry_path(folder, "a folder under an entry's name"));
+    gpi__make_one_folder(join(folder, "kept"));
+    gpi__make_one_folder(entry_path(folder, "a folder under an entry's name"));
     write_file(join(folder, old_aside), data, sizeof data);
     set_age(join(folder, old_aside), 3700);
     write_file(join(folder, new_aside), data, sizeof data);
@@ -550,35 +549,35 @@ static void only_what_is_ours_is_ever_removed(void) {
         CHECK(exists(join(folder, foreign[i])), "removed %s", foreign[i]);
     CHECK(!exists(join(folder, old_aside)), "what an interrupted put left stayed");
     CHECK(exists(join(folder, new_aside)), "what another process is writing went");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 /* >>trust, and processes: what Windows has otherwise */
 
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
 
 /* A cache on this folder neither gets what lies there nor puts, and says so once, with these words. */
 static void check_refused(const char *path, const char *words) {
-    gemmepi__disk_cache cache = open_cache(path, 0);
+    gpi__disk_cache cache = open_cache(path, 0);
     CHECK(get_text(&cache, "key", "payload") == 0, "a hit in a folder to be refused");
     put_text(&cache, "new key", "payload");
     CHECK(get_text(&cache, "new key", "payload") == 0, "a hit in a folder to be refused");
     CHECK(!exists(entry_path(path, "new key")), "a put into a folder to be refused");
-    CHECK(strcmp(gemmepi__disk_cache_path(&cache), "") == 0, "path %s", gemmepi__disk_cache_path(&cache));
+    CHECK(strcmp(gpi__disk_cache_path(&cache), "") == 0, "path %s", gpi__disk_cache_path(&cache));
     CHECK(log_warnings == 1 && log_lines == 1, "%d warnings, %d lines", log_warnings, log_lines);
     CHECK(strstr(log_last, path) && strstr(log_last, words) && strstr(log_last, "cache_path"), "says: %s",
           log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 /* A folder with an entry for "key". */
 static void new_filled_place(char folder[PATH_SIZE]) {
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, 0);
     put_text(&cache, "key", "payload");
     CHECK(get_text(&cache, "key", "payload") == 1, "no hit: %s", log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void the_folder_and_its_files_are_private(void) {
@@ -603,9 +602,9 @@ static void a_folder_that_others_can_write_is_refused(void) {
     }
     CHECK(chmod(folder, 0755) == 0, "cannot set the mode");
     {
-        gemmepi__disk_cache cache = open_cache(folder, 0);
+        gpi__disk_cache cache = open_cache(folder, 0);
         CHECK(get_text(&cache, "key", "payload") == 1, "refused with mode 0755: %s", log_last);
-        gemmepi__disk_cache_close(&cache);
+        gpi__disk_cache_close(&cache);
     }
 }
 
@@ -630,13 +629,13 @@ static void a_file_in_the_folders_place_is_refused(void) {
 
 static void a_link_counts_as_the_folder_it_leads_to(void) {
     char folder[PATH_SIZE], link[PATH_SIZE];
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_filled_place(folder);
     new_place(link);
     CHECK(symlink(folder, link) == 0, "cannot make a link");
     cache = open_cache(link, 0);
     CHECK(get_text(&cache, "key", "payload") == 1, "a private folder is refused: %s", log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
     CHECK(chmod(folder, 0777) == 0, "cannot set the mode");
     check_refused(link, "chmod go-w");
     new_place(link);
@@ -645,13 +644,13 @@ static void a_link_counts_as_the_folder_it_leads_to(void) {
     put_text(&cache, "key", "payload");
     CHECK(get_text(&cache, "key", "payload") == 0, "a hit in a folder that does not exist");
     CHECK(log_warnings == 1 && strstr(log_last, strerror(ENOENT)), "%d warnings: %s", log_warnings, log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void a_link_in_an_entrys_place_is_not_followed(void) {
     char folder[PATH_SIZE], path[PATH_SIZE], elsewhere[PATH_SIZE];
     struct stat status;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_filled_place(folder);
     new_place(elsewhere);
     format_path(path, "%s", entry_path(folder, "key"));
@@ -663,14 +662,14 @@ static void a_link_in_an_entrys_place_is_not_followed(void) {
     CHECK(get_text(&cache, "key", "new payload") == 1, "the link is in the way");
     CHECK(lstat(path, &status) == 0 && S_ISREG(status.st_mode), "still a link");
     CHECK(stat(elsewhere, &status) == 0 && status.st_size == 64 + 3 + 7, "the link's target was written");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void a_file_that_is_not_only_this_users_is_a_miss(void) {
     static const mode_t modes[] = {0620, 0602, 0666};
     char folder[PATH_SIZE], path[PATH_SIZE];
     size_t i;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_filled_place(folder);
     format_path(path, "%s", entry_path(folder, "key"));
     cache = open_cache(folder, 0);
@@ -684,12 +683,12 @@ static void a_file_that_is_not_only_this_users_is_a_miss(void) {
         CHECK(chown(path, 65534, 65534) == 0, "cannot give it away");
         CHECK(get_text(&cache, "key", "payload") == 0, "a hit in another user's file");
     }
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void what_is_no_file_in_an_entrys_place_is_a_miss_and_does_not_hang(void) {
     char folder[PATH_SIZE], path[PATH_SIZE];
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_filled_place(folder);
     format_path(path, "%s", entry_path(folder, "key"));
     cache = open_cache(folder, 0);
@@ -705,7 +704,7 @@ static void what_is_no_file_in_an_entrys_place_is_a_miss_and_does_not_hang(void)
     CHECK(count_files(folder).asides == 0, "%d files left aside", count_files(folder).asides);
     put_text(&cache, "key 2", "payload");
     CHECK(get_text(&cache, "key 2", "payload") == 1, "no hit");
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static int open_descriptors(void) {
@@ -718,7 +717,7 @@ static int open_descriptors(void) {
 static void no_descriptor_stays_open(void) {
     char folder[PATH_SIZE], path[PATH_SIZE];
     int before = open_descriptors();
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_filled_place(folder);
     format_path(path, "%s", entry_path(folder, "key"));
     cache = open_cache(folder, 0);
@@ -732,8 +731,8 @@ static void no_descriptor_stays_open(void) {
     put_text(&cache, "key", "payload");
     CHECK(chmod(folder, 0777) == 0 && get_text(&cache, "key", "payload") == 0, "a hit");
     put_text(&cache, "key", "payload");
-    gemmepi__disk_cache_path(&cache);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_path(&cache);
+    gpi__disk_cache_close(&cache);
     CHECK(open_descriptors() == before, "%d before, %d after", before, open_descriptors());
 }
 
@@ -756,19 +755,19 @@ static int in_child(void (*body)(const char *), const char *argument, int as_nob
 }
 
 static void use_unwritable(const char *folder) {
-    gemmepi__disk_cache cache = open_cache(folder, 0);
+    gpi__disk_cache cache = open_cache(folder, 0);
     CHECK(get_text(&cache, "key", "payload") == 1, "no hit in a folder that can be read");
     put_text(&cache, "key 2", "payload");
     put_text(&cache, "key 2", "payload");
     CHECK(get_text(&cache, "key 2", "payload") == 0, "written into an unwritable folder");
     CHECK(log_warnings == 1 && strstr(log_last, strerror(EACCES)), "%d warnings: %s", log_warnings, log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
     cache = open_cache(join(folder, "below"), 0);
     put_text(&cache, "key", "payload");
     put_text(&cache, "key", "payload");
     CHECK(get_text(&cache, "key", "payload") == 0, "a hit in a folder that cannot be made");
     CHECK(log_warnings == 1 && strstr(log_last, strerror(EACCES)), "%d warnings: %s", log_warnings, log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void an_unwritable_folder_is_read_and_the_log_says_so_once(void) {
@@ -788,7 +787,7 @@ static void an_unwritable_folder_is_read_and_the_log_says_so_once(void) {
 static void use_full(const char *folder) {
     static char payload[5000];
     struct rlimit limit;
-    gemmepi__disk_cache cache = open_cache(folder, 0);
+    gpi__disk_cache cache = open_cache(folder, 0);
     memset(payload, 'p', sizeof payload - 1);
     limit.rlim_cur = limit.rlim_max = 1000; /* bytes in a file: what goes beyond fails as on a full disk */
     if (hides_limit)
@@ -799,7 +798,7 @@ static void use_full(const char *folder) {
     CHECK(get_text(&cache, "key", "payload") == 1, "the old entry is gone");
     CHECK(get_text(&cache, "key 2", payload) == 0, "a hit");
     CHECK(log_warnings == 1 && strstr(log_last, strerror(EFBIG)), "%d warnings: %s", log_warnings, log_last);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void a_put_that_is_stopped_midway_leaves_nothing(void) {
@@ -826,28 +825,28 @@ static void a_limit_on_the_size_of_files_does_not_end_the_program(void) {
 
 static void use_environment(const char *folder) {
     char path[PATH_SIZE];
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     setenv("XDG_CACHE_HOME", join(folder, "xdg"), 1);
     setenv("HOME", folder, 1);
     cache = open_cache(NULL, 0);
     put_text(&cache, "key", "payload");
     format_path(path, "%s/xdg/gemmepi", folder);
     CHECK(exists(entry_path(path, "key")), "not in %s", path);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
     setenv("XDG_CACHE_HOME", "relative/paths/are/invalid", 1);
     cache = open_cache(NULL, 0);
     put_text(&cache, "key", "payload");
     format_path(path, "%s/.cache/gemmepi", folder);
     CHECK(exists(entry_path(path, "key")), "not in %s", path);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
     cache = open_cache(NULL, 0);
     put_text(&cache, "key", "payload");
     CHECK(get_text(&cache, "key", "payload") == 0, "a hit");
-    CHECK(strcmp(gemmepi__disk_cache_path(&cache), "") == 0, "path %s", gemmepi__disk_cache_path(&cache));
+    CHECK(strcmp(gpi__disk_cache_path(&cache), "") == 0, "path %s", gpi__disk_cache_path(&cache));
     CHECK(log_lines == 1 && log_warnings == 0, "%d lines", log_lines);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static void the_default_folder_is_where_the_environment_says(void) {
@@ -874,7 +873,7 @@ static void race_payload(int key, char *payload, size_t *size) {
 }
 
 /* Gets and puts, keys of all racers' and keys of its own. Returns hits, or -1 if one was wrong. */
-static int race(gemmepi__disk_cache *cache, int racer) {
+static int race(gpi__disk_cache *cache, int racer) {
     char expected[6000], key[32];
     uint64_t random = (uint64_t)racer + 1;
     int round, hits = 0;
@@ -888,15 +887,15 @@ static int race(gemmepi__disk_cache *cache, int racer) {
             number += 100 * (racer + 1);
         snprintf(key, sizeof key, "race %d", number);
         race_payload(number, expected, &expected_size);
-        if (gemmepi__disk_cache_get(cache, "cubin", key, strlen(key), &payload, &size)) {
+        if (gpi__disk_cache_get(cache, "cubin", key, strlen(key), &payload, &size)) {
             int right = size == expected_size && memcmp(payload, expected, size) == 0;
-            gemmepi__delete(&allocator, payload);
+            gpi__delete(&allocator, payload);
             if (!right)
                 return -1;
             hits++;
         }
         if (random >> 63)
-            gemmepi__disk_cache_put(cache, "cubin", key, strlen(key), expected, expected_size);
+            gpi__disk_cache_put(cache, "cubin", key, strlen(key), expected, expected_size);
     }
     return hits;
 }
@@ -918,9 +917,9 @@ static void processes_that_race_get_right_payloads_or_none(void) {
     for (i = 0; i < RACERS; i++) {
         children[i] = fork();
         if (children[i] == 0) {
-            gemmepi__disk_cache cache = open_cache(folder, RACE_BOUND);
+            gpi__disk_cache cache = open_cache(folder, RACE_BOUND);
             int got = race(&cache, i);
-            gemmepi__disk_cache_close(&cache);
+            gpi__disk_cache_close(&cache);
             _exit(got < 0 || log_warnings ? 2 : got > 0 ? 1 : 0);
         }
     }
@@ -934,7 +933,7 @@ static void processes_that_race_get_right_payloads_or_none(void) {
 }
 
 typedef struct racer {
-    gemmepi__disk_cache *cache;
+    gpi__disk_cache *cache;
     int number, hits;
 } racer;
 
@@ -949,7 +948,7 @@ static void threads_that_race_on_one_cache_get_right_payloads_or_none(void) {
     pthread_t threads[RACERS];
     racer racers[RACERS];
     int i, hits = 0, wrong = 0;
-    gemmepi__disk_cache cache;
+    gpi__disk_cache cache;
     new_place(folder);
     cache = open_cache(folder, RACE_BOUND);
     for (i = 0; i < RACERS; i++) {
@@ -964,7 +963,7 @@ static void threads_that_race_on_one_cache_get_right_payloads_or_none(void) {
         wrong += racers[i].hits < 0;
     }
     check_after_race(folder, hits, wrong);
-    gemmepi__disk_cache_close(&cache);
+    gpi__disk_cache_close(&cache);
 }
 
 static int make_root(void) {
@@ -987,12 +986,12 @@ static int make_root(void) {
 #endif
 
 int main(void) {
-    allocator = gemmepi__default_allocator();
+    allocator = gpi__default_allocator();
     if (!make_root()) {
         printf("cannot make a temporary folder (%s)\n", root);
         return 1;
     }
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
     RUN(no_descriptor_stays_open); /* first: a leak in the others would leave it none to count */
 #endif
     RUN(what_is_put_is_found_by_another_cache_on_the_same_folder);
@@ -1011,7 +1010,7 @@ int main(void) {
     RUN(the_entry_just_put_stays_even_if_others_come_from_the_future);
     RUN(an_entry_larger_than_the_bound_is_not_put);
     RUN(only_what_is_ours_is_ever_removed);
-#if !GEMMEPI__WINDOWS
+#if !GPI__WINDOWS
     RUN(the_folder_and_its_files_are_private);
     RUN(a_folder_that_others_can_write_is_refused);
     RUN(a_folder_that_another_user_owns_is_refused);

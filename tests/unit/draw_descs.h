@@ -8,7 +8,7 @@
 
 typedef enum kind { PRODUCT, GROUPED, FORWARD, BACKWARD, OPERATION, KINDS } kind;
 
-enum { MOST_TENSORS = 9 + GEMMEPI__FORMULA_OPERANDS, MOST_DRAWN_OPERANDS = 40 };
+enum { MOST_TENSORS = 9 + GPI__FORMULA_OPERANDS, MOST_DRAWN_OPERANDS = 40 };
 
 /* A desc and all that it points to. */
 static struct {
@@ -30,7 +30,7 @@ static const gemmepi_dtype dtypes[] = {GEMMEPI_F32,  GEMMEPI_F64,  GEMMEPI_F16, 
                                        GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
 
 static gemmepi_dtype any_dtype(void) {
-    return one_in(2) ? dtypes[below((int)GEMMEPI__COUNT(dtypes))] : GEMMEPI_BF16;
+    return one_in(2) ? dtypes[below((int)GPI__COUNT(dtypes))] : GEMMEPI_BF16;
 }
 
 static gemmepi_matrix matrix(gemmepi_dtype dtype, int64_t rows, int64_t columns, int may_turn) {
@@ -82,7 +82,7 @@ static void draw_text(void) {
     else if (one_in(3))
         make_text();
     else
-        snprintf(text, sizeof text, "%s", plain_formulas[below((int)GEMMEPI__COUNT(plain_formulas))]);
+        snprintf(text, sizeof text, "%s", plain_formulas[below((int)GPI__COUNT(plain_formulas))]);
     if (one_in(10))
         spoil_text();
 }
@@ -112,7 +112,7 @@ static void draw_gradients(void) {
                                            {"s", "d_s"}, {"h", "d_h"}, {"bh", "d_bh"}};
     int i, j, inputs = drawn.operand_count;
     for (i = 0; i < inputs; i++)
-        for (j = 0; j < (int)GEMMEPI__COUNT(names); j++)
+        for (j = 0; j < (int)GPI__COUNT(names); j++)
             if (strcmp(drawn.operands[i].name, names[j][0]) == 0 && one_in(2)) {
                 gemmepi_operand *gradient = &drawn.operands[drawn.operand_count++];
                 memset(gradient, 0, sizeof *gradient);
@@ -169,9 +169,9 @@ static gemmepi_epilogue any_epilogue(void) {
     static const gemmepi_epilogue activations[] = {
         GEMMEPI_NONE,       GEMMEPI_RELU, GEMMEPI_GELU_TANH,    GEMMEPI_GELU_ERF, GEMMEPI_SILU,
         GEMMEPI_LEAKY_RELU, GEMMEPI_TANH, GEMMEPI_SQUARED_RELU, GEMMEPI_MISH,     GEMMEPI_HARDSWISH};
-    gemmepi_epilogue epilogue = flags[below((int)GEMMEPI__COUNT(flags))];
+    gemmepi_epilogue epilogue = flags[below((int)GPI__COUNT(flags))];
     if (!(epilogue & GEMMEPI_BGRAD) || epilogue & GEMMEPI_BACKWARD)
-        epilogue |= activations[below((int)GEMMEPI__COUNT(activations))];
+        epilogue |= activations[below((int)GPI__COUNT(activations))];
     return epilogue;
 }
 
@@ -294,7 +294,7 @@ static gemmepi_linear_desc any_layer(void) {
     memset(&desc, 0, sizeof desc);
     extents(e, 4);
     desc.m = e[0], desc.n = e[1], desc.k = e[2], desc.batch = one_in(2) ? e[3] : 1;
-    desc.activation = activations[below((int)GEMMEPI__COUNT(activations))];
+    desc.activation = activations[below((int)GPI__COUNT(activations))];
     if (desc.activation & GEMMEPI_GATED)
         desc.n &= ~(int64_t)1;
     desc.order = one_in(4) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
@@ -459,7 +459,7 @@ static gemmepi_elementwise_desc any_formula_operation(void) {
             operand->dtype = operand->tensor->dtype;
     }
     if (has_word(text, "d"))
-        desc.y = any_tensor(dtypes[below((int)GEMMEPI__COUNT(dtypes))], rank, shape, 1);
+        desc.y = any_tensor(dtypes[below((int)GPI__COUNT(dtypes))], rank, shape, 1);
     desc.formula = text, desc.operands = drawn.operands, desc.operand_count = drawn.operand_count;
     return desc;
 }
@@ -481,7 +481,7 @@ POINTERS(operand, offsetof(gemmepi_operand, name), offsetof(gemmepi_operand, ten
 POINTERS(tensor, offsetof(gemmepi_tensor, data), offsetof(gemmepi_tensor, shape),
          offsetof(gemmepi_tensor, stride));
 #define SPOIL(block, type) \
-    spoil(&(block), sizeof(block), pointers_of_##type, (int)GEMMEPI__COUNT(pointers_of_##type))
+    spoil(&(block), sizeof(block), pointers_of_##type, (int)GPI__COUNT(pointers_of_##type))
 
 /* One field of the desc, or of what it points to. */
 static void spoil_drawn(void) {

@@ -147,7 +147,7 @@ static void strides_of_nothing_are_all_the_same(void) {
     gemmepi_config config = fake_config();
     gemmepi_context *context = open_fake(&config);
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(strides); i++) {
+    for (i = 0; i < (int)GPI__COUNT(strides); i++) {
         gemmepi_matmul_desc desc = pass_alone();
         gemmepi_matmul_args args = args_for(&desc);
         desc.m = EDGE / 2, desc.batch = 2;
@@ -156,7 +156,7 @@ static void strides_of_nothing_are_all_the_same(void) {
         CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
         CHECK(context->plans.count == 1, "%d: %d plans of one product", i, (int)context->plans.count);
     }
-    for (i = 0; i < (int)GEMMEPI__COUNT(strides); i++) {
+    for (i = 0; i < (int)GPI__COUNT(strides); i++) {
         element_call c;
         sum_of_nothing_call(&c);
         c.t[A].stride = strides[i];
@@ -178,16 +178,16 @@ static void of_many_one_shot_calls_the_oldest_is_dropped(void) {
     activation_call(&unused, 1, 6);
     CHECK(added_by(context, &unused, NULL).plans == 1, "no plan");
     CHECK(added_by(context, &used, NULL).plans == 1, "no plan");
-    for (i = 0; i <= (GEMMEPI__MAX_KEPT + 200) / EDGE; i++) { /* kernels for all that come, which stay */
+    for (i = 0; i <= (GPI__MAX_KEPT + 200) / EDGE; i++) { /* kernels for all that come, which stay */
         gemmepi_matmul_desc desc = pass_alone();
         gemmepi_matmul_args args;
         desc.m = 2, desc.n = 1 + i;
         args = args_for(&desc);
         CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
     }
-    for (i = 0; i < GEMMEPI__MAX_KEPT + 200; i++) {
-        if (i == GEMMEPI__MAX_KEPT) {
-            CHECK(context->plans.count == GEMMEPI__MAX_KEPT, "%d plans", (int)context->plans.count);
+    for (i = 0; i < GPI__MAX_KEPT + 200; i++) {
+        if (i == GPI__MAX_KEPT) {
+            CHECK(context->plans.count == GPI__MAX_KEPT, "%d plans", (int)context->plans.count);
             held = live;
         }
         if (i % 3 == 0) {
@@ -204,7 +204,7 @@ static void of_many_one_shot_calls_the_oldest_is_dropped(void) {
         CHECK(call_at_any_time(context, &used, NULL) == GEMMEPI_OK && allocations == before,
               "after %d others one in use was dropped", i);
     }
-    CHECK(context->plans.count == GEMMEPI__MAX_KEPT, "%d plans", (int)context->plans.count);
+    CHECK(context->plans.count == GPI__MAX_KEPT, "%d plans", (int)context->plans.count);
     CHECK(live == held, "200 more plans hold %ld blocks more", live - held);
     before = allocations;
     CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OK && allocations == before,
@@ -274,7 +274,7 @@ static const spoiled spoileds[] = {
 static void refused_elementwise_arguments_launch_nothing(void) {
     size_t i;
     int k;
-    for (i = 0; i < GEMMEPI__COUNT(spoileds); i++) {
+    for (i = 0; i < GPI__COUNT(spoileds); i++) {
         const spoiled *s = &spoileds[i];
         gemmepi_config config = fake_config();
         gemmepi_context *context = open_fake(&config);

@@ -27,23 +27,22 @@ static void estimates_are_near_what_was_measured(void) {
     static gemmepi_context h200;
     size_t i;
     h200.arch = 90, h200.multiprocessors = 132;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+    for (i = 0; i < GPI__COUNT(rows); i++) {
         gemmepi_matmul_desc desc;
-        gemmepi__problem problem;
-        gemmepi__candidates candidates;
+        gpi__problem problem;
+        gpi__candidates candidates;
         double fused;
         memset(&desc, 0, sizeof desc);
         desc.m = rows[i].m, desc.n = rows[i].n, desc.k = rows[i].k, desc.batch = 1;
         desc.a.dtype = GEMMEPI_BF16;
         desc.epilogue = rows[i].epilogue;
-        CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
+        CHECK(gpi__normalise(&desc, GPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
               gemmepi_last_error());
-        gemmepi__enumerate(&h200, &problem, 1, &candidates);
+        gpi__enumerate(&h200, &problem, 1, &candidates);
         fused = estimate_of(&candidates, GEMMEPI_ROUTE_FUSED);
         CHECK(fabs(fused / rows[i].microseconds - 1) < 0.12, "row %d: %g us, not %g", (int)i, fused,
               rows[i].microseconds);
-        CHECK(gemmepi__least(&candidates)->route == GEMMEPI_ROUTE_FUSED, "row %d takes another route",
-              (int)i);
+        CHECK(gpi__least(&candidates)->route == GEMMEPI_ROUTE_FUSED, "row %d takes another route", (int)i);
     }
 }
 
@@ -106,27 +105,24 @@ static void cublaslt_is_estimated_as_long_as_it_takes(void) {
 static void a_product_that_sums_an_operand_goes_fused(void) {
     static gemmepi_context h200;
     gemmepi_matmul_desc desc;
-    gemmepi__problem problem;
-    gemmepi__candidates bare, summing;
+    gpi__problem problem;
+    gpi__candidates bare, summing;
     double fused[2], lt[2];
     h200.arch = 90, h200.multiprocessors = 132;
     memset(&desc, 0, sizeof desc);
     desc.m = desc.n = desc.k = 4096, desc.batch = 1;
     desc.a.dtype = GEMMEPI_BF16;
     desc.a.transposed = 1;
-    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
-    gemmepi__enumerate(&h200, &problem, 1, &bare);
+    CHECK(gpi__normalise(&desc, GPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpi__enumerate(&h200, &problem, 1, &bare);
     desc.epilogue = GEMMEPI_BGRAD_B;
-    CHECK(gemmepi__normalise(&desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
-    gemmepi__enumerate(&h200, &problem, 1, &summing);
+    CHECK(gpi__normalise(&desc, GPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpi__enumerate(&h200, &problem, 1, &summing);
     fused[0] = estimate_of(&bare, GEMMEPI_ROUTE_FUSED), fused[1] = estimate_of(&summing, GEMMEPI_ROUTE_FUSED);
     lt[0] = estimate_of(&bare, GEMMEPI_ROUTE_LT), lt[1] = estimate_of(&summing, GEMMEPI_ROUTE_LT);
     CHECK(fused[1] == fused[0] && lt[1] > lt[0] + 10, "fused %g and %g us, lt %g and %g", fused[0], fused[1],
           lt[0], lt[1]);
-    CHECK(gemmepi__least(&bare)->route == GEMMEPI_ROUTE_LT &&
-              gemmepi__least(&summing)->route == GEMMEPI_ROUTE_FUSED,
+    CHECK(gpi__least(&bare)->route == GEMMEPI_ROUTE_LT && gpi__least(&summing)->route == GEMMEPI_ROUTE_FUSED,
           "another route");
 }
 
@@ -146,7 +142,7 @@ static const struct {
     {GEMMEPI_F32, GEMMEPI_GELU_TANH | GEMMEPI_BIAS | GEMMEPI_AUX},
 };
 
-enum { CHIPS = (int)GEMMEPI__COUNT(chips), KINDS = (int)GEMMEPI__COUNT(kinds), LAYOUTS = 4 };
+enum { CHIPS = (int)GPI__COUNT(chips), KINDS = (int)GPI__COUNT(kinds), LAYOUTS = 4 };
 
 static gemmepi_matmul_desc desc_of(int kind, int layout, int64_t m, int64_t n, int64_t k) {
     gemmepi_matmul_desc desc;
@@ -165,13 +161,12 @@ typedef struct {
 
 static route_times estimates_on(int chip, const gemmepi_matmul_desc *desc) {
     static gemmepi_context context;
-    gemmepi__problem problem;
-    gemmepi__candidates candidates;
+    gpi__problem problem;
+    gpi__candidates candidates;
     route_times times;
     context.arch = chips[chip].arch, context.multiprocessors = chips[chip].multiprocessors;
-    CHECK(gemmepi__normalise(desc, GEMMEPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
-    gemmepi__enumerate(&context, &problem, 1, &candidates);
+    CHECK(gpi__normalise(desc, GPI__DEFAULT_ALIGNMENT, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpi__enumerate(&context, &problem, 1, &candidates);
     times.fused = estimate_of(&candidates, GEMMEPI_ROUTE_FUSED);
     times.lt = estimate_of(&candidates, GEMMEPI_ROUTE_LT);
     times.split = estimate_of(&candidates, GEMMEPI_ROUTE_SPLIT);
@@ -181,7 +176,7 @@ static route_times estimates_on(int chip, const gemmepi_matmul_desc *desc) {
 /* Lines of all of these are whole units of 16 bytes: there a larger product may be the faster one. */
 static const int64_t even_sizes[] = {64, 256, 1000, 3072, 65536, (int64_t)1 << 24};
 enum {
-    EVEN_SIZES = (int)GEMMEPI__COUNT(even_sizes),
+    EVEN_SIZES = (int)GPI__COUNT(even_sizes),
     ALL_EVEN = CHIPS * KINDS * LAYOUTS * EVEN_SIZES * EVEN_SIZES
 };
 
@@ -268,7 +263,7 @@ static void a_product_and_its_transpose_take_the_same_but_for_a_factor_of_2(void
 /* 0 says that a route does not run the problem. */
 static void every_estimate_is_a_time_up_to_2_to_the_40(void) {
     static const int64_t sizes[] = {2, 14, 100, 1 << 15, 1 << 29, (int64_t)1 << 30, (int64_t)1 << 40};
-    enum { SIZES = (int)GEMMEPI__COUNT(sizes) };
+    enum { SIZES = (int)GPI__COUNT(sizes) };
     int i;
     for (i = 0; i < CHIPS * KINDS * LAYOUTS * SIZES * SIZES * SIZES; i++) {
         int rest = i / SIZES / SIZES / SIZES, chip = rest / LAYOUTS / KINDS;

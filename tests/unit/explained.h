@@ -75,9 +75,9 @@ static void explain_on(gemmepi_context *context) {
     static const int64_t sizes[][3] = {{0, 4, 8}, {4, 0, 8}, {4, 6, 0}, {3, 10, 7}, {256, 256, 512}};
     static const gemmepi_dtype dtypes[] = {GEMMEPI_BF16, GEMMEPI_F32};
     int f, found, s, turn = 0;
-    for (f = 0; f < (int)GEMMEPI__COUNT(explained_formulas); f++)
+    for (f = 0; f < (int)GPI__COUNT(explained_formulas); f++)
         for (found = 0; found <= (int)GEMMEPI_SCALE_VECTOR_128; found++)
-            for (s = 0; s < (int)GEMMEPI__COUNT(sizes); s++, turn++) {
+            for (s = 0; s < (int)GPI__COUNT(sizes); s++, turn++) {
                 gemmepi_matmul_desc desc = explained_product(explained_formulas[f], found, dtypes[turn % 2]);
                 gemmepi_plan *plan = NULL;
                 char what[200];
@@ -110,8 +110,8 @@ static void plans_of_every_size_and_route_are_explained(void) {
                                       1u << GEMMEPI_ROUTE_FUSED | 1u << GEMMEPI_ROUTE_PLAIN};
     int a, r;
     explained = 0;
-    for (a = 0; a < (int)GEMMEPI__COUNT(archs); a++)
-        for (r = 0; r < (int)GEMMEPI__COUNT(routes); r++) {
+    for (a = 0; a < (int)GPI__COUNT(archs); a++)
+        for (r = 0; r < (int)GPI__COUNT(routes); r++) {
             gemmepi_config config = config_with_all_routes();
             gemmepi_context *context;
             config.device = GEMMEPI_DEVICE(0);

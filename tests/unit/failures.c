@@ -13,7 +13,7 @@ static void a_missing_cublaslt_is_reported_when_no_other_route_is_left(void) {
     context = open_fake(&config);
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_LIBRARY_NOT_FOUND && !plan, "%s",
           gemmepi_last_error());
-#if GEMMEPI__WINDOWS
+#if GPI__WINDOWS
     CHECK(sentence_has("cublasLt64_13.dll") && sentence_has("cublasLt64_12.dll"), "%s", gemmepi_last_error());
 #else
     CHECK(sentence_has("libcublasLt.so.13") && sentence_has("libcublasLt.so.12"), "%s", gemmepi_last_error());
@@ -31,7 +31,7 @@ static void a_cublaslt_that_does_not_open_is_an_error_and_no_leak(void) {
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = lt_product();
     gemmepi_plan *plan = NULL;
-    break_function("cublasLtCreate", GEMMEPI__CUBLAS_STATUS_NOT_INITIALIZED);
+    break_function("cublasLtCreate", GPI__CUBLAS_STATUS_NOT_INITIALIZED);
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_CUBLAS_ERROR && !plan, "%s",
           gemmepi_last_error());
     gemmepi_destroy(context);
@@ -57,7 +57,7 @@ static void a_kernel_that_does_not_compile_is_an_error_with_the_log(void) {
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = split_product();
     gemmepi_plan *plan = NULL;
-    break_function("nvrtcCompileProgram", GEMMEPI__NVRTC_ERROR_COMPILATION);
+    break_function("nvrtcCompileProgram", GPI__NVRTC_ERROR_COMPILATION);
     CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_COMPILE_ERROR && !plan, "%s",
           gemmepi_last_error());
     CHECK(sentence_has("pass.cu") && sentence_has("sm_90") && sentence_has(compile_log), "%s",
@@ -74,15 +74,15 @@ static void other_failures_of_building_a_kernel_are_errors_and_no_leaks(void) {
         gemmepi_status status;
     } rows[] = {
         {"nvrtcGetNumSupportedArchs", 11, GEMMEPI_COMPILE_ERROR},
-        {"nvrtcCreateProgram", GEMMEPI__NVRTC_ERROR_INTERNAL_ERROR, GEMMEPI_COMPILE_ERROR},
+        {"nvrtcCreateProgram", GPI__NVRTC_ERROR_INTERNAL_ERROR, GEMMEPI_COMPILE_ERROR},
         {"nvrtcGetCUBINSize", 11, GEMMEPI_COMPILE_ERROR},
         {"nvrtcGetCUBIN", 11, GEMMEPI_COMPILE_ERROR},
-        {"cuModuleLoadData", GEMMEPI__CUDA_ERROR_NO_BINARY_FOR_GPU, GEMMEPI_CUDA_ERROR},
-        {"cuModuleGetFunction", GEMMEPI__CUDA_ERROR_NOT_FOUND, GEMMEPI_CUDA_ERROR},
-        {"cuCtxPushCurrent_v2", GEMMEPI__CUDA_ERROR_INVALID_CONTEXT, GEMMEPI_CUDA_ERROR},
+        {"cuModuleLoadData", GPI__CUDA_ERROR_NO_BINARY_FOR_GPU, GEMMEPI_CUDA_ERROR},
+        {"cuModuleGetFunction", GPI__CUDA_ERROR_NOT_FOUND, GEMMEPI_CUDA_ERROR},
+        {"cuCtxPushCurrent_v2", GPI__CUDA_ERROR_INVALID_CONTEXT, GEMMEPI_CUDA_ERROR},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+    for (i = 0; i < GPI__COUNT(rows); i++) {
         gemmepi_config config = fake_config();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = split_product();
@@ -139,7 +139,7 @@ static void an_elementwise_kernel_that_does_not_compile_is_an_error_with_the_log
                 continue;
             config = fake_config();
             context = open_fake(&config);
-            break_function("nvrtcCompileProgram", GEMMEPI__NVRTC_ERROR_COMPILATION);
+            break_function("nvrtcCompileProgram", GPI__NVRTC_ERROR_COMPILATION);
             gpu.spared = spared;
             for (time = 0; time < 2; time++) {
                 gemmepi_status status = time ? call_at_any_time(context, &c, NULL)
@@ -168,7 +168,7 @@ static void what_fused_cannot_have_is_an_error(void) {
     static const char *const functions[] = {"cuTensorMapEncodeTiled", "cuFuncSetAttribute",
                                             "cuTensorMapReplaceAddress", "cuLaunchKernelEx"};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(functions); i++) {
+    for (i = 0; i < GPI__COUNT(functions); i++) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = fused_product();
@@ -189,7 +189,7 @@ static void a_product_that_cublaslt_fails_to_run_is_an_error(void) {
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = lt_product();
     gemmepi_matmul_args args = args_for(&desc);
-    break_function("cublasLtMatmul", GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED);
+    break_function("cublasLtMatmul", GPI__CUBLAS_STATUS_EXECUTION_FAILED);
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_CUBLAS_ERROR, "%s", gemmepi_last_error());
     CHECK(sentence_has("CUBLAS_STATUS_EXECUTION_FAILED"), "%s", gemmepi_last_error());
     gemmepi_destroy(context);
@@ -246,7 +246,7 @@ static void an_elementwise_launch_that_the_driver_refuses_is_an_error(void) {
         element_calls[i].make(&c);
         plan = plan_elementwise(context, &c);
         is_extended = c.desc.formula ||
-                      ((gemmepi__elementwise_plan *)plan)->scaled.is_tensor; /* its launches may overlap */
+                      ((gpi__elementwise_plan *)plan)->scaled.is_tensor; /* its launches may overlap */
         CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         for (nth = 0; nth < 2 * all; nth++) {
             int is_memset = nth / 2 < element_calls[i].memsets;

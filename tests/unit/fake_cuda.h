@@ -19,9 +19,9 @@
 
 #define DEVICE_ARCH 90
 
-static gemmepi__cu_context const primary =
-    (gemmepi__cu_context)(uintptr_t)0x1000; /* of the first GPU, see primary_of */
-static gemmepi__cu_context const callers_own = (gemmepi__cu_context)(uintptr_t)0x2000;
+static gpi__cu_context const primary =
+    (gpi__cu_context)(uintptr_t)0x1000; /* of the first GPU, see primary_of */
+static gpi__cu_context const callers_own = (gpi__cu_context)(uintptr_t)0x2000;
 
 /* A launch, with the parameters of its kernel as they are handed over. */
 typedef struct fake_launch {
@@ -43,9 +43,9 @@ static struct {
     int device_count;
     int is_capturing;
     int heuristic_answers;
-    gemmepi__lt_algorithm algorithms[32]; /* of the answers, in order; id 0: 100, 101, ... */
-    int other_cublaslt;                   /* its version; 0: 130100 */
-    int lt_multiprocessors;               /* that cuBLASLt is to count on; 0: it was not told */
+    gpi__lt_algorithm algorithms[32]; /* of the answers, in order; id 0: 100, 101, ... */
+    int other_cublaslt;               /* its version; 0: 130100 */
+    int lt_multiprocessors;           /* that cuBLASLt is to count on; 0: it was not told */
     size_t lt_workspace;
     long refusals; /* so many calls of cublasLtMatmul return refusal; negative: all */
     int refusal;
@@ -70,10 +70,10 @@ static struct {
     const float *last_alpha, *last_beta; /* that cublasLtMatmul was given */
     char last_kernel[200];               /* the name asked for, and the source compiled last */
     char last_source[4096];
-    gemmepi__sm90_params last_fused; /* that gemmepi_fused was */
-    long for_sm_90a;                 /* compilations */
-    long as_written;                 /* likewise, that join no products and sums */
-    long overlapping;                /* launches that may begin before those ahead of them end */
+    gpi__sm90_params last_fused; /* that gemmepi_fused was */
+    long for_sm_90a;             /* compilations */
+    long as_written;             /* likewise, that join no products and sums */
+    long overlapping;            /* launches that may begin before those ahead of them end */
     unsigned last_shared;
     long lt_calls;    /* also those that failed */
     long lt_nowhere;  /* of them those whose result goes to NULL */
@@ -96,15 +96,15 @@ static struct {
     void (*reads)(const char *source); /* and each source that is compiled */
 } gpu;
 
-static __thread gemmepi__cu_context stack[16];
+static __thread gpi__cu_context stack[16];
 static __thread int depth;
 static __thread int capture_mode;
 static __thread int only_gpu = -1; /* whose context this thread's calls need to be current; -1: any GPU's */
 
-static gemmepi__cu_context primary_of(int ordinal) {
-    return (gemmepi__cu_context)((char *)(uintptr_t)primary + ordinal);
+static gpi__cu_context primary_of(int ordinal) {
+    return (gpi__cu_context)((char *)(uintptr_t)primary + ordinal);
 }
-static int is_primary(gemmepi__cu_context context) {
+static int is_primary(gpi__cu_context context) {
     return (uintptr_t)context - (uintptr_t)primary < (uintptr_t)gpu.device_count;
 }
 
@@ -114,7 +114,7 @@ static void plug_in(void) {
     gpu.device_count = 1;
     gpu.heuristic_answers = 1;
     gpu.lt_workspace = 4096;
-    gpu.refusal = GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+    gpu.refusal = GPI__CUBLAS_STATUS_NOT_SUPPORTED;
     stack[0] = NULL;
     depth = 0;
     capture_mode = 0;
@@ -168,7 +168,7 @@ static void needs_context(void) {
 /* What a capture of another thread must not be spoiled by. */
 static void needs_relaxed_capture(void) {
     needs_context();
-    count(&gpu.spoiled_captures, capture_mode != GEMMEPI__CU_STREAM_CAPTURE_MODE_RELAXED);
+    count(&gpu.spoiled_captures, capture_mode != GPI__CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
 /* What is slow on a real machine lets the other threads go on here too. */
@@ -180,7 +180,7 @@ static void take_time(void) {
 
 /* A compilation: it goes on once as many as are to meet are under way, but does not wait for ever. */
 static void meet(void) {
-    long here = gemmepi__add(&gpu.compiling, 1), patience = gpu.patience ? gpu.patience : 20000000;
+    long here = gpi__add(&gpu.compiling, 1), patience = gpu.patience ? gpu.patience : 20000000;
     long met = __atomic_load_n(&gpu.met, __ATOMIC_ACQUIRE);
     while (here > met &&
            !__atomic_compare_exchange_n(&gpu.met, &met, here, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -193,7 +193,7 @@ static void meet(void) {
 
 /* >>the driver */
 
-#define FAKE(name) static int GEMMEPI__CUDA_CALL fake_##name
+#define FAKE(name) static int GPI__CUDA_CALL fake_##name
 #define BREAKS(name)                \
     do {                            \
         int broken_ = broken(name); \
@@ -209,7 +209,7 @@ FAKE(cuDriverGetVersion)(int *version) {
     *version = 13000;
     return broken("cuDriverGetVersion");
 }
-FAKE(cuDeviceGet)(gemmepi__cu_device *device, int ordinal) {
+FAKE(cuDeviceGet)(gpi__cu_device *device, int ordinal) {
     *device = 7 + ordinal;
     return broken("cuDeviceGet");
 }
@@ -217,56 +217,56 @@ FAKE(cuDeviceGetCount)(int *devices) {
     *devices = gpu.device_count;
     return broken("cuDeviceGetCount");
 }
-FAKE(cuDeviceGetName)(char *name, int size, gemmepi__cu_device device) {
+FAKE(cuDeviceGetName)(char *name, int size, gpi__cu_device device) {
     snprintf(name, (size_t)size, "fake %d", device);
     return broken("cuDeviceGetName");
 }
 static int device_arch(void) {
     return gpu.other_arch ? gpu.other_arch : DEVICE_ARCH;
 }
-FAKE(cuDeviceGetAttribute)(int *value, int attribute, gemmepi__cu_device device) {
+FAKE(cuDeviceGetAttribute)(int *value, int attribute, gpi__cu_device device) {
     (void)device;
-    *value = attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? device_arch() / 10
-             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? device_arch() % 10
-             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS   ? 0
-             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
+    *value = attribute == GPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? device_arch() / 10
+             : attribute == GPI__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? device_arch() % 10
+             : attribute == GPI__CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS   ? 0
+             : attribute == GPI__CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
                  ? (gpu.memory_is_unknown ? 0 : 2619000) /* an H100's */
-             : attribute == GEMMEPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH
+             : attribute == GPI__CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH
                  ? (gpu.memory_is_unknown ? 0 : 5120)
                  : 132;
     return broken("cuDeviceGetAttribute");
 }
-FAKE(cuDevicePrimaryCtxRetain)(gemmepi__cu_context *context, gemmepi__cu_device device) {
+FAKE(cuDevicePrimaryCtxRetain)(gpi__cu_context *context, gpi__cu_device device) {
     *context = primary_of(device - 7); /* whatever stands there after a failure must not be used */
     BREAKS("cuDevicePrimaryCtxRetain");
     count(&gpu.retained, 1);
     return 0;
 }
-FAKE(cuDevicePrimaryCtxRelease_v2)(gemmepi__cu_device device) {
+FAKE(cuDevicePrimaryCtxRelease_v2)(gpi__cu_device device) {
     (void)device;
     count(&gpu.released, 1);
     return broken("cuDevicePrimaryCtxRelease_v2");
 }
-FAKE(cuCtxGetCurrent)(gemmepi__cu_context *context) {
+FAKE(cuCtxGetCurrent)(gpi__cu_context *context) {
     BREAKS("cuCtxGetCurrent");
     *context = stack[depth];
     return 0;
 }
-FAKE(cuCtxSetCurrent)(gemmepi__cu_context context) {
+FAKE(cuCtxSetCurrent)(gpi__cu_context context) {
     BREAKS("cuCtxSetCurrent");
     stack[depth] = context;
     return 0;
 }
-FAKE(cuCtxPushCurrent_v2)(gemmepi__cu_context context) {
+FAKE(cuCtxPushCurrent_v2)(gpi__cu_context context) {
     BREAKS("cuCtxPushCurrent_v2");
     stack[++depth] = context;
     return 0;
 }
-FAKE(cuCtxPopCurrent_v2)(gemmepi__cu_context *context) {
+FAKE(cuCtxPopCurrent_v2)(gpi__cu_context *context) {
     *context = stack[depth--];
     return broken("cuCtxPopCurrent_v2");
 }
-FAKE(cuCtxGetDevice)(gemmepi__cu_device *device) {
+FAKE(cuCtxGetDevice)(gpi__cu_device *device) {
     BREAKS("cuCtxGetDevice");
     *device = 7;
     return 0;
@@ -277,24 +277,24 @@ FAKE(cuCtxSynchronize)(void) {
     return 0;
 }
 /* A multiple of 256 with malloc's pointer just before it. */
-FAKE(cuMemAlloc_v2)(gemmepi__cu_deviceptr *pointer, size_t size) {
+FAKE(cuMemAlloc_v2)(gpi__cu_deviceptr *pointer, size_t size) {
     char *block, *aligned;
     needs_relaxed_capture();
     BREAKS("cuMemAlloc_v2");
     if (gpu.largest_block && size > gpu.largest_block)
-        return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+        return GPI__CUDA_ERROR_OUT_OF_MEMORY;
     block = (char *)malloc(size + 512);
     if (!block)
-        return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+        return GPI__CUDA_ERROR_OUT_OF_MEMORY;
     aligned = block + 512 - (uintptr_t)block % 256;
     memcpy(aligned - sizeof block, &block, sizeof block);
-    *pointer = (gemmepi__cu_deviceptr)(uintptr_t)aligned;
+    *pointer = (gpi__cu_deviceptr)(uintptr_t)aligned;
     count(&gpu.device_blocks, 1);
     count(&gpu.device_allocations, 1);
     __atomic_add_fetch(&gpu.device_bytes, size, __ATOMIC_RELAXED);
     return 0;
 }
-FAKE(cuMemFree_v2)(gemmepi__cu_deviceptr pointer) {
+FAKE(cuMemFree_v2)(gpi__cu_deviceptr pointer) {
     char *block;
     needs_context();
     memcpy(&block, (char *)(uintptr_t)pointer - sizeof block, sizeof block);
@@ -308,7 +308,7 @@ FAKE(cuMemHostAlloc)(void **pointer, size_t size, unsigned flags) {
     BREAKS("cuMemHostAlloc");
     *pointer = malloc(size);
     if (!*pointer)
-        return GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY;
+        return GPI__CUDA_ERROR_OUT_OF_MEMORY;
     count(&gpu.device_blocks, 1);
     return 0;
 }
@@ -318,18 +318,17 @@ FAKE(cuMemFreeHost)(void *pointer) {
     count(&gpu.device_blocks, -1);
     return broken("cuMemFreeHost");
 }
-FAKE(cuPointerGetAttribute)(void *value, int attribute, gemmepi__cu_deviceptr pointer) {
+FAKE(cuPointerGetAttribute)(void *value, int attribute, gpi__cu_deviceptr pointer) {
     const unsigned type = 2; /* the device's */
     needs_context();
     BREAKS("cuPointerGetAttribute");
-    if (attribute != GEMMEPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE ||
-        (const void *)(uintptr_t)pointer == gpu.unknown)
-        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    if (attribute != GPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE || (const void *)(uintptr_t)pointer == gpu.unknown)
+        return GPI__CUDA_ERROR_INVALID_VALUE;
     memcpy(value, &type, sizeof type);
     return 0;
 }
 FAKE(cuMemcpyHtoDAsync_v2)
-(gemmepi__cu_deviceptr to, const void *from, size_t size, gemmepi__cu_stream stream) {
+(gpi__cu_deviceptr to, const void *from, size_t size, gpi__cu_stream stream) {
     (void)stream;
     needs_relaxed_capture();
     BREAKS("cuMemcpyHtoDAsync_v2");
@@ -337,7 +336,7 @@ FAKE(cuMemcpyHtoDAsync_v2)
     count(&gpu.copies, 1);
     return 0;
 }
-FAKE(cuMemcpyDtoHAsync_v2)(void *to, gemmepi__cu_deviceptr from, size_t size, gemmepi__cu_stream stream) {
+FAKE(cuMemcpyDtoHAsync_v2)(void *to, gpi__cu_deviceptr from, size_t size, gpi__cu_stream stream) {
     (void)stream;
     needs_relaxed_capture();
     BREAKS("cuMemcpyDtoHAsync_v2");
@@ -346,7 +345,7 @@ FAKE(cuMemcpyDtoHAsync_v2)(void *to, gemmepi__cu_deviceptr from, size_t size, ge
     return 0;
 }
 FAKE(cuMemsetD8Async)
-(gemmepi__cu_deviceptr to, unsigned char value, size_t size, gemmepi__cu_stream stream) {
+(gpi__cu_deviceptr to, unsigned char value, size_t size, gpi__cu_stream stream) {
     (void)stream;
     needs_context();
     BREAKS("cuMemsetD8Async");
@@ -355,62 +354,62 @@ FAKE(cuMemsetD8Async)
     count(&gpu.memsets, 1);
     return 0;
 }
-FAKE(cuStreamCreate)(gemmepi__cu_stream *stream, unsigned flags) {
+FAKE(cuStreamCreate)(gpi__cu_stream *stream, unsigned flags) {
     (void)flags;
     needs_relaxed_capture();
-    *stream = (gemmepi__cu_stream)(uintptr_t)0x5000;
+    *stream = (gpi__cu_stream)(uintptr_t)0x5000;
     BREAKS("cuStreamCreate");
     count(&gpu.streams, 1);
     return 0;
 }
-FAKE(cuStreamDestroy_v2)(gemmepi__cu_stream stream) {
+FAKE(cuStreamDestroy_v2)(gpi__cu_stream stream) {
     (void)stream;
     needs_relaxed_capture();
     count(&gpu.streams, -1);
     return broken("cuStreamDestroy_v2");
 }
-FAKE(cuStreamSynchronize)(gemmepi__cu_stream stream) {
+FAKE(cuStreamSynchronize)(gpi__cu_stream stream) {
     (void)stream;
     needs_relaxed_capture();
     return broken("cuStreamSynchronize");
 }
-FAKE(cuStreamIsCapturing)(gemmepi__cu_stream stream, int *status) {
+FAKE(cuStreamIsCapturing)(gpi__cu_stream stream, int *status) {
     BREAKS("cuStreamIsCapturing");
-    if (stream == (gemmepi__cu_stream)(uintptr_t)GEMMEPI__CU_STREAM_LEGACY && gpu.is_capturing)
-        return GEMMEPI__CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    if (stream == (gpi__cu_stream)(uintptr_t)GPI__CU_STREAM_LEGACY && gpu.is_capturing)
+        return GPI__CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     *status = gpu.is_capturing;
     return 0;
 }
 /* Launches and products take gpu.launch_time and gpu.product_time microseconds of gpu.now, in a capture of the graph's. An event is
    what the clock showed. */
-FAKE(cuStreamBeginCapture_v2)(gemmepi__cu_stream stream, int mode) {
+FAKE(cuStreamBeginCapture_v2)(gpi__cu_stream stream, int mode) {
     (void)stream, (void)mode;
     BREAKS("cuStreamBeginCapture_v2");
     gpu.captured = 0;
     gpu.captures = 1;
     return 0;
 }
-FAKE(cuStreamEndCapture)(gemmepi__cu_stream stream, gemmepi__cu_graph *graph) {
+FAKE(cuStreamEndCapture)(gpi__cu_stream stream, gpi__cu_graph *graph) {
     double *cost = (double *)malloc(sizeof *cost);
     (void)stream;
     gpu.captures = 0;
     *cost = gpu.captured;
-    *graph = (gemmepi__cu_graph)(void *)cost;
+    *graph = (gpi__cu_graph)(void *)cost;
     count(&gpu.graphs, 1);
     return broken("cuStreamEndCapture");
 }
 FAKE(cuGraphInstantiateWithFlags)
-(gemmepi__cu_graph_exec *exec, gemmepi__cu_graph graph, unsigned long long flags) {
+(gpi__cu_graph_exec *exec, gpi__cu_graph graph, unsigned long long flags) {
     double *cost;
     (void)flags;
     BREAKS("cuGraphInstantiateWithFlags");
     cost = (double *)malloc(sizeof *cost);
     memcpy(cost, (void *)graph, sizeof *cost);
-    *exec = (gemmepi__cu_graph_exec)(void *)cost;
+    *exec = (gpi__cu_graph_exec)(void *)cost;
     count(&gpu.graphs, 1);
     return 0;
 }
-FAKE(cuGraphLaunch)(gemmepi__cu_graph_exec exec, gemmepi__cu_stream stream) {
+FAKE(cuGraphLaunch)(gpi__cu_graph_exec exec, gpi__cu_stream stream) {
     double cost;
     (void)stream;
     BREAKS("cuGraphLaunch");
@@ -418,40 +417,40 @@ FAKE(cuGraphLaunch)(gemmepi__cu_graph_exec exec, gemmepi__cu_stream stream) {
     gpu.now += cost;
     return 0;
 }
-FAKE(cuGraphExecDestroy)(gemmepi__cu_graph_exec exec) {
+FAKE(cuGraphExecDestroy)(gpi__cu_graph_exec exec) {
     free((void *)exec);
     count(&gpu.graphs, -1);
     return broken("cuGraphExecDestroy");
 }
-FAKE(cuGraphDestroy)(gemmepi__cu_graph graph) {
+FAKE(cuGraphDestroy)(gpi__cu_graph graph) {
     free((void *)graph);
     count(&gpu.graphs, -1);
     return broken("cuGraphDestroy");
 }
-FAKE(cuEventCreate)(gemmepi__cu_event *event, unsigned flags) {
+FAKE(cuEventCreate)(gpi__cu_event *event, unsigned flags) {
     (void)flags;
     BREAKS("cuEventCreate");
-    *event = (gemmepi__cu_event)malloc(sizeof(double));
+    *event = (gpi__cu_event)malloc(sizeof(double));
     count(&gpu.events, 1);
     return 0;
 }
-FAKE(cuEventDestroy_v2)(gemmepi__cu_event event) {
+FAKE(cuEventDestroy_v2)(gpi__cu_event event) {
     free((void *)event);
     count(&gpu.events, -1);
     return broken("cuEventDestroy_v2");
 }
-FAKE(cuEventRecord)(gemmepi__cu_event event, gemmepi__cu_stream stream) {
+FAKE(cuEventRecord)(gpi__cu_event event, gpi__cu_stream stream) {
     (void)stream;
     BREAKS("cuEventRecord");
     memcpy((void *)event, &gpu.now, sizeof gpu.now);
     return 0;
 }
-FAKE(cuEventSynchronize)(gemmepi__cu_event event) {
+FAKE(cuEventSynchronize)(gpi__cu_event event) {
     (void)event;
     BREAKS("cuEventSynchronize");
     return 0;
 }
-FAKE(cuEventElapsedTime)(float *milliseconds, gemmepi__cu_event from, gemmepi__cu_event to) {
+FAKE(cuEventElapsedTime)(float *milliseconds, gpi__cu_event from, gpi__cu_event to) {
     double began, ended;
     BREAKS("cuEventElapsedTime");
     memcpy(&began, (void *)from, sizeof began);
@@ -475,56 +474,56 @@ typedef struct fake_module {
     int shared;
     char entry[100];
 } fake_module;
-FAKE(cuModuleLoadData)(gemmepi__cu_module *module, const void *image) {
+FAKE(cuModuleLoadData)(gpi__cu_module *module, const void *image) {
     needs_relaxed_capture();
     BREAKS("cuModuleLoadData");
     if (memcmp(image, "fake cubin", 10) != 0 && memcmp(image, "fake ptx", 8) != 0)
-        return GEMMEPI__CUDA_ERROR_INVALID_IMAGE;
-    *module = (gemmepi__cu_module)calloc(1, sizeof(fake_module));
+        return GPI__CUDA_ERROR_INVALID_IMAGE;
+    *module = (gpi__cu_module)calloc(1, sizeof(fake_module));
     ((fake_module *)(void *)*module)->shared = 48 << 10;
     count(&gpu.modules, 1);
     return 0;
 }
-FAKE(cuModuleUnload)(gemmepi__cu_module module) {
+FAKE(cuModuleUnload)(gpi__cu_module module) {
     needs_context();
     free(module);
     count(&gpu.modules, -1);
     return broken("cuModuleUnload");
 }
-FAKE(cuModuleGetFunction)(gemmepi__cu_function *function, gemmepi__cu_module module, const char *name) {
+FAKE(cuModuleGetFunction)(gpi__cu_function *function, gpi__cu_module module, const char *name) {
     BREAKS("cuModuleGetFunction");
     if (strncmp(name, "gemmepi_", 8) != 0)
-        return GEMMEPI__CUDA_ERROR_NOT_FOUND;
-    *function = (gemmepi__cu_function)(void *)module;
+        return GPI__CUDA_ERROR_NOT_FOUND;
+    *function = (gpi__cu_function)(void *)module;
     copy_text(((fake_module *)(void *)module)->entry, sizeof((fake_module *)(void *)module)->entry, name);
     copy_text(gpu.last_kernel, sizeof gpu.last_kernel, name);
     count(&gpu.functions_taken, 1);
     return 0;
 }
-FAKE(cuFuncSetAttribute)(gemmepi__cu_function function, int attribute, int value) {
+FAKE(cuFuncSetAttribute)(gpi__cu_function function, int attribute, int value) {
     needs_context();
     BREAKS("cuFuncSetAttribute");
-    if (!function || attribute != GEMMEPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > 232448)
-        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    if (!function || attribute != GPI__CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > 232448)
+        return GPI__CUDA_ERROR_INVALID_VALUE;
     ((fake_module *)(void *)function)->shared = value;
     return 0;
 }
 /* A map is its address, its extents and its box, of 128 bytes a line. */
 FAKE(cuTensorMapEncodeTiled)
-(gemmepi__cu_tensor_map *map, int type, uint32_t rank, void *address, const uint64_t *extents,
+(gpi__cu_tensor_map *map, int type, uint32_t rank, void *address, const uint64_t *extents,
  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
  int promotion, int fill) {
-    uint32_t i, bytes = type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4
-                        : type == GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1
-                                                                         : 2;
+    uint32_t i, bytes = type == GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4
+                        : type == GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1
+                                                                     : 2;
     (void)steps, (void)interleave, (void)fill;
     BREAKS("cuTensorMapEncodeTiled");
     if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || rank < 3 || rank > 4 || strides[0] % 16 ||
         strides[1] % 16 || (rank > 3 && (strides[2] % 16 || box[3] != 1 || extents[3] == 0)) ||
-        strides[0] < bytes * extents[0] || swizzle != GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B ||
+        strides[0] < bytes * extents[0] || swizzle != GPI__CU_TENSOR_MAP_SWIZZLE_128B ||
         box[0] * bytes != 128 || box[1] > 256 || box[2] != 1 || extents[0] == 0 || extents[1] == 0 ||
         extents[2] == 0)
-        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+        return GPI__CUDA_ERROR_INVALID_VALUE;
     memset(map, 0, sizeof *map);
     map->words[0] = (uintptr_t)address;
     memcpy(&map->words[1], extents, rank * sizeof *extents);
@@ -533,32 +532,32 @@ FAKE(cuTensorMapEncodeTiled)
     memcpy(&map->words[6], strides, (rank - 1) * sizeof *strides);
     for (i = 0; i + 1 < rank; i++)
         if (strides[i] >= (uint64_t)1 << 40)
-            return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+            return GPI__CUDA_ERROR_INVALID_VALUE;
     return 0;
 }
-FAKE(cuTensorMapReplaceAddress)(gemmepi__cu_tensor_map *map, void *address) {
+FAKE(cuTensorMapReplaceAddress)(gpi__cu_tensor_map *map, void *address) {
     BREAKS("cuTensorMapReplaceAddress");
     if ((uintptr_t)map % 64 || (uintptr_t)address % 16)
-        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+        return GPI__CUDA_ERROR_INVALID_VALUE;
     map->words[0] = (uintptr_t)address;
     return 0;
 }
-static int launch_fake(gemmepi__cu_function function, unsigned grid_x, unsigned block_x, unsigned block_y,
+static int launch_fake(gpi__cu_function function, unsigned grid_x, unsigned block_x, unsigned block_y,
                        unsigned shared_size, void **parameters) {
     const fake_module *module = (const fake_module *)(const void *)function;
     needs_context();
     if (!function || !parameters || !grid_x || grid_x > INT_MAX || block_x * block_y == 0 ||
         block_x * block_y > 1024 || (int)shared_size > module->shared)
-        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+        return GPI__CUDA_ERROR_INVALID_VALUE;
     if (gpu.watch) {
         fake_launch launch;
         launch.entry = module->entry, launch.params = parameters[0];
         launch.grid = grid_x, launch.block_x = block_x, launch.block_y = block_y, launch.shared = shared_size;
         gpu.watch(&launch);
     }
-    if (block_x == GEMMEPI__SM90_THREADS) {
+    if (block_x == GPI__SM90_THREADS) {
         if ((uintptr_t)parameters[0] % 64)
-            return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+            return GPI__CUDA_ERROR_INVALID_VALUE;
         copy_to_book(&gpu.last_fused, parameters[0], sizeof gpu.last_fused);
         copy_to_book(&gpu.last_shared, &shared_size, sizeof gpu.last_shared);
     }
@@ -567,32 +566,31 @@ static int launch_fake(gemmepi__cu_function function, unsigned grid_x, unsigned 
     return 0;
 }
 FAKE(cuLaunchKernelEx)
-(const gemmepi__cu_launch_config *config, gemmepi__cu_function function, void **parameters, void **extra) {
+(const gpi__cu_launch_config *config, gpi__cu_function function, void **parameters, void **extra) {
     int allowed = 0;
     (void)extra;
     BREAKS("cuLaunchKernelEx");
     if (config->grid_y != 1 || config->grid_z != 1 || config->block_z != 1 || config->attribute_count != 1)
-        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+        return GPI__CUDA_ERROR_INVALID_VALUE;
     memcpy(&allowed, config->attributes->value, sizeof allowed);
-    if (config->attributes->id != GEMMEPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
-        allowed != 1)
-        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+    if (config->attributes->id != GPI__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION || allowed != 1)
+        return GPI__CUDA_ERROR_INVALID_VALUE;
     count(&gpu.overlapping, 1);
     return launch_fake(function, config->grid_x, config->block_x, config->block_y, config->shared_size,
                        parameters);
 }
 FAKE(cuLaunchKernel)
-(gemmepi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
- unsigned block_y, unsigned block_z, unsigned shared_size, gemmepi__cu_stream stream, void **parameters,
+(gpi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+ unsigned block_y, unsigned block_z, unsigned shared_size, gpi__cu_stream stream, void **parameters,
  void **extra) {
     (void)stream, (void)extra;
     BREAKS("cuLaunchKernel");
     if (grid_y != 1 || grid_z != 1 || block_z != 1)
-        return GEMMEPI__CUDA_ERROR_INVALID_VALUE;
+        return GPI__CUDA_ERROR_INVALID_VALUE;
     return launch_fake(function, grid_x, block_x, block_y, shared_size, parameters);
 }
 FAKE(cuGetErrorName)(int error, const char **name) {
-    *name = error == GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+    *name = error == GPI__CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
     return 0;
 }
 FAKE(cuGetErrorString)(int error, const char **text) {
@@ -608,8 +606,8 @@ FAKE(nvrtcVersion)(int *major, int *minor) {
     *minor = gpu.other_nvrtc % 10;
     return broken("nvrtcVersion");
 }
-static const char *GEMMEPI__CUDA_CALL fake_nvrtcGetErrorString(gemmepi__nvrtc_result result) {
-    return result == GEMMEPI__NVRTC_ERROR_COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_FAKE";
+static const char *GPI__CUDA_CALL fake_nvrtcGetErrorString(gpi__nvrtc_result result) {
+    return result == GPI__NVRTC_ERROR_COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_FAKE";
 }
 FAKE(nvrtcGetNumSupportedArchs)(int *archs) {
     *archs = 2;
@@ -622,34 +620,34 @@ FAKE(nvrtcGetSupportedArchs)(int *archs) {
     return book(&gpu.archs_told, 1) > 100 ? 11 : 0; /* whoever asks without end is stopped */
 }
 FAKE(nvrtcCreateProgram)
-(gemmepi__nvrtc_program *program, const char *source, const char *name, int header_count,
+(gpi__nvrtc_program *program, const char *source, const char *name, int header_count,
  const char *const *headers, const char *const *header_names) {
     BREAKS("nvrtcCreateProgram");
     if (!strstr(source, "#define GEMMEPI_") || !strstr(name, ".cu") || header_count < 1 || !headers[0] ||
         !header_names[0])
-        return GEMMEPI__NVRTC_ERROR_INVALID_INPUT;
+        return GPI__NVRTC_ERROR_INVALID_INPUT;
     if (gpu.reads)
         gpu.reads(source);
-    *program = (gemmepi__nvrtc_program)malloc(1);
+    *program = (gpi__nvrtc_program)malloc(1);
     if (!gpu.meeting)
         copy_text(gpu.last_source, sizeof gpu.last_source, source);
     count(&gpu.programs, 1);
     return 0;
 }
-FAKE(nvrtcDestroyProgram)(gemmepi__nvrtc_program *program) {
+FAKE(nvrtcDestroyProgram)(gpi__nvrtc_program *program) {
     free(*program);
     *program = NULL;
     count(&gpu.programs, -1);
     return broken("nvrtcDestroyProgram");
 }
-FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, const char *const *options) {
+FAKE(nvrtcCompileProgram)(gpi__nvrtc_program program, int option_count, const char *const *options) {
     char target[40];
     (void)program;
     snprintf(target, sizeof target, "--gpu-architecture=%s_%d", gpu.newest_target ? "compute" : "sm",
              gpu.newest_target ? gpu.newest_target : device_arch());
     if (option_count < 2 ||
         (strcmp(options[0], target) != 0 && strcmp(options[0], "--gpu-architecture=sm_90a") != 0))
-        return GEMMEPI__NVRTC_ERROR_INVALID_OPTION;
+        return GPI__NVRTC_ERROR_INVALID_OPTION;
     if (strcmp(options[0], "--gpu-architecture=sm_90a") == 0)
         count(&gpu.for_sm_90a, 1);
     if (option_count > 2 && strcmp(options[2], "--fmad=false") == 0)
@@ -659,23 +657,23 @@ FAKE(nvrtcCompileProgram)(gemmepi__nvrtc_program program, int option_count, cons
     return broken("nvrtcCompileProgram");
 }
 static const char cubin[] = "fake cubin";
-FAKE(nvrtcGetCUBINSize)(gemmepi__nvrtc_program program, size_t *size) {
+FAKE(nvrtcGetCUBINSize)(gpi__nvrtc_program program, size_t *size) {
     (void)program;
     *size = sizeof cubin;
     return broken("nvrtcGetCUBINSize");
 }
-FAKE(nvrtcGetCUBIN)(gemmepi__nvrtc_program program, char *to) {
+FAKE(nvrtcGetCUBIN)(gpi__nvrtc_program program, char *to) {
     (void)program;
     memcpy(to, cubin, sizeof cubin);
     return broken("nvrtcGetCUBIN");
 }
 static const char fake_ptx[] = "fake ptx";
-FAKE(nvrtcGetPTXSize)(gemmepi__nvrtc_program program, size_t *size) {
+FAKE(nvrtcGetPTXSize)(gpi__nvrtc_program program, size_t *size) {
     (void)program;
     *size = sizeof fake_ptx;
     return broken("nvrtcGetPTXSize");
 }
-FAKE(nvrtcGetPTX)(gemmepi__nvrtc_program program, char *to) {
+FAKE(nvrtcGetPTX)(gpi__nvrtc_program program, char *to) {
     (void)program;
     memcpy(to, fake_ptx, sizeof fake_ptx);
     return broken("nvrtcGetPTX");
@@ -687,13 +685,13 @@ static const char *told_log(void) {
                  "wgmma instructions defining accumulator registers"
                : compile_log;
 }
-FAKE(nvrtcGetProgramLogSize)(gemmepi__nvrtc_program program, size_t *size) {
+FAKE(nvrtcGetProgramLogSize)(gpi__nvrtc_program program, size_t *size) {
     (void)program;
     BREAKS("nvrtcGetProgramLogSize");
     *size = strlen(told_log()) + 1;
     return 0;
 }
-FAKE(nvrtcGetProgramLog)(gemmepi__nvrtc_program program, char *log) {
+FAKE(nvrtcGetProgramLog)(gpi__nvrtc_program program, char *log) {
     (void)program;
     BREAKS("nvrtcGetProgramLog");
     strcpy(log, told_log());
@@ -702,53 +700,53 @@ FAKE(nvrtcGetProgramLog)(gemmepi__nvrtc_program program, char *log) {
 
 /* >>cuBLASLt */
 
-static size_t GEMMEPI__CUDA_CALL fake_cublasLtGetVersion(void) {
+static size_t GPI__CUDA_CALL fake_cublasLtGetVersion(void) {
     return gpu.other_cublaslt ? (size_t)gpu.other_cublaslt : 130100;
 }
-static const char *GEMMEPI__CUDA_CALL fake_cublasLtGetStatusName(gemmepi__lt_status status) {
-    return status == GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED ? "CUBLAS_STATUS_EXECUTION_FAILED"
-                                                             : "CUBLAS_STATUS_FAKE";
+static const char *GPI__CUDA_CALL fake_cublasLtGetStatusName(gpi__lt_status status) {
+    return status == GPI__CUBLAS_STATUS_EXECUTION_FAILED ? "CUBLAS_STATUS_EXECUTION_FAILED"
+                                                         : "CUBLAS_STATUS_FAKE";
 }
-static const char *GEMMEPI__CUDA_CALL fake_cublasLtGetStatusString(gemmepi__lt_status status) {
+static const char *GPI__CUDA_CALL fake_cublasLtGetStatusString(gpi__lt_status status) {
     (void)status;
     return "made up by the test";
 }
-FAKE(cublasLtCreate)(gemmepi__lt_handle *handle) {
+FAKE(cublasLtCreate)(gpi__lt_handle *handle) {
     needs_context();
     BREAKS("cublasLtCreate");
-    *handle = (gemmepi__lt_handle)malloc(1);
+    *handle = (gpi__lt_handle)malloc(1);
     count(&gpu.lt_handles, 1);
     return 0;
 }
-FAKE(cublasLtDestroy)(gemmepi__lt_handle handle) {
+FAKE(cublasLtDestroy)(gpi__lt_handle handle) {
     needs_context();
     free(handle);
     count(&gpu.lt_handles, -1);
     return broken("cublasLtDestroy");
 }
 /* A descriptor is its epilogue, and nothing else. */
-static int epilogue_of(const gemmepi__lt_matmul_desc *desc) {
+static int epilogue_of(const gpi__lt_matmul_desc *desc) {
     int32_t epilogue;
     memcpy(&epilogue, desc, sizeof epilogue);
-    return epilogue ? epilogue : GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT;
+    return epilogue ? epilogue : GPI__CUBLASLT_EPILOGUE_DEFAULT;
 }
 FAKE(cublasLtMatmul)
-(gemmepi__lt_handle handle, gemmepi__lt_matmul_desc *desc, const void *alpha, const void *a,
- gemmepi__lt_layout *a_layout, const void *b, gemmepi__lt_layout *b_layout, const void *beta, const void *c,
- gemmepi__lt_layout *c_layout, void *d, gemmepi__lt_layout *d_layout, const gemmepi__lt_algo *algo,
- void *workspace, size_t workspace_size, gemmepi__cu_stream stream) {
+(gpi__lt_handle handle, gpi__lt_matmul_desc *desc, const void *alpha, const void *a, gpi__lt_layout *a_layout,
+ const void *b, gpi__lt_layout *b_layout, const void *beta, const void *c, gpi__lt_layout *c_layout, void *d,
+ gpi__lt_layout *d_layout, const gpi__lt_algo *algo, void *workspace, size_t workspace_size,
+ gpi__cu_stream stream) {
     long call = book(&gpu.lt_calls, 1);
     count(&gpu.lt_nowhere, d == NULL);
     (void)a_layout, (void)b_layout, (void)c_layout, (void)d_layout, (void)stream;
     needs_context();
-    if (call <= (long)GEMMEPI__COUNT(gpu.epilogues))
+    if (call <= (long)GPI__COUNT(gpu.epilogues))
         gpu.epilogues[call - 1] = epilogue_of(desc);
     BREAKS("cublasLtMatmul");
     if (gpu.refusals < 0 || call <= gpu.refusals ||
-        (gpu.refuses_epilogues && epilogue_of(desc) != GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT))
+        (gpu.refuses_epilogues && epilogue_of(desc) != GPI__CUBLASLT_EPILOGUE_DEFAULT))
         return gpu.refusal;
     if (!handle || !desc || !alpha || !a || !b || !beta || !c || !d || !algo)
-        return GEMMEPI__CUBLAS_STATUS_INVALID_VALUE;
+        return GPI__CUBLAS_STATUS_INVALID_VALUE;
     if (workspace_size && !gpu.is_untouched)
         memset(workspace, 1, workspace_size); /* it must be there */
     __atomic_store_n(&gpu.last_alpha, (const float *)alpha, __ATOMIC_RELAXED);
@@ -759,22 +757,22 @@ FAKE(cublasLtMatmul)
     count(&gpu.products, 1);
     return 0;
 }
-FAKE(cublasLtMatmulDescInit_internal)(gemmepi__lt_matmul_desc *desc, size_t size, int compute, int scale) {
+FAKE(cublasLtMatmulDescInit_internal)(gpi__lt_matmul_desc *desc, size_t size, int compute, int scale) {
     (void)compute, (void)scale;
     memset(desc, 0, size);
     return broken("cublasLtMatmulDescInit_internal");
 }
 FAKE(cublasLtMatmulDescSetAttribute)
-(gemmepi__lt_matmul_desc *desc, int attribute, const void *value, size_t size) {
+(gpi__lt_matmul_desc *desc, int attribute, const void *value, size_t size) {
     BREAKS("cublasLtMatmulDescSetAttribute");
-    if (attribute == GEMMEPI__CUBLASLT_MATMUL_DESC_EPILOGUE)
+    if (attribute == GPI__CUBLASLT_MATMUL_DESC_EPILOGUE)
         memcpy(desc, value, size);
-    if (attribute == GEMMEPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET)
+    if (attribute == GPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET)
         memcpy(&gpu.lt_multiprocessors, value, size);
     return 0;
 }
 FAKE(cublasLtMatmulDescGetAttribute)
-(gemmepi__lt_matmul_desc *desc, int attribute, void *value, size_t size, size_t *written) {
+(gpi__lt_matmul_desc *desc, int attribute, void *value, size_t size, size_t *written) {
     (void)desc, (void)attribute;
     BREAKS("cublasLtMatmulDescGetAttribute");
     memset(value, 0, size);
@@ -782,33 +780,33 @@ FAKE(cublasLtMatmulDescGetAttribute)
     return 0;
 }
 FAKE(cublasLtMatrixLayoutInit_internal)
-(gemmepi__lt_layout *layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld) {
+(gpi__lt_layout *layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld) {
     (void)type, (void)rows, (void)cols, (void)ld;
     BREAKS("cublasLtMatrixLayoutInit_internal");
     memset(layout, 0, size);
     return 0;
 }
 FAKE(cublasLtMatrixLayoutSetAttribute)
-(gemmepi__lt_layout *layout, int attribute, const void *value, size_t size) {
+(gpi__lt_layout *layout, int attribute, const void *value, size_t size) {
     (void)layout, (void)attribute, (void)value, (void)size;
     BREAKS("cublasLtMatrixLayoutSetAttribute");
     return 0;
 }
-FAKE(cublasLtMatmulPreferenceInit_internal)(gemmepi__lt_preference *preference, size_t size) {
+FAKE(cublasLtMatmulPreferenceInit_internal)(gpi__lt_preference *preference, size_t size) {
     BREAKS("cublasLtMatmulPreferenceInit_internal");
     memset(preference, 0, size);
     return 0;
 }
 FAKE(cublasLtMatmulPreferenceSetAttribute)
-(gemmepi__lt_preference *preference, int attribute, const void *value, size_t size) {
+(gpi__lt_preference *preference, int attribute, const void *value, size_t size) {
     (void)preference, (void)attribute, (void)value, (void)size;
     BREAKS("cublasLtMatmulPreferenceSetAttribute");
     return 0;
 }
 FAKE(cublasLtMatmulAlgoGetHeuristic)
-(gemmepi__lt_handle handle, gemmepi__lt_matmul_desc *desc, gemmepi__lt_layout *a, gemmepi__lt_layout *b,
- gemmepi__lt_layout *c, gemmepi__lt_layout *d, gemmepi__lt_preference *preference, int requested,
- gemmepi__lt_heuristic *results, int *returned) {
+(gpi__lt_handle handle, gpi__lt_matmul_desc *desc, gpi__lt_layout *a, gpi__lt_layout *b, gpi__lt_layout *c,
+ gpi__lt_layout *d, gpi__lt_preference *preference, int requested, gpi__lt_heuristic *results,
+ int *returned) {
     int i;
     (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference;
     count(&gpu.heuristics, 1);
@@ -823,14 +821,14 @@ FAKE(cublasLtMatmulAlgoGetHeuristic)
     return 0;
 }
 FAKE(cublasLtMatmulAlgoConfigGetAttribute)
-(const gemmepi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written) {
+(const gpi__lt_algo *algo, int attribute, void *value, size_t size, size_t *written) {
     int nth = (int)algo->data[0];
-    const gemmepi__lt_algorithm *own = &gpu.algorithms[nth];
-    int32_t is = attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_ID           ? (own->id ? own->id : 100 + nth)
-                 : attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_TILE_ID    ? own->tile
-                 : attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_STAGES_ID  ? own->stages
-                 : attribute == GEMMEPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM ? own->split
-                                                                         : 0;
+    const gpi__lt_algorithm *own = &gpu.algorithms[nth];
+    int32_t is = attribute == GPI__CUBLASLT_ALGO_CONFIG_ID           ? (own->id ? own->id : 100 + nth)
+                 : attribute == GPI__CUBLASLT_ALGO_CONFIG_TILE_ID    ? own->tile
+                 : attribute == GPI__CUBLASLT_ALGO_CONFIG_STAGES_ID  ? own->stages
+                 : attribute == GPI__CUBLASLT_ALGO_CONFIG_SPLITK_NUM ? own->split
+                                                                     : 0;
     BREAKS("cublasLtMatmulAlgoConfigGetAttribute");
     memset(value, 0, size);
     memcpy(value, &is, size < sizeof is ? size : sizeof is);
@@ -945,7 +943,7 @@ static void *resolve(void *user, const char *library, const char *symbol, void *
           1);
     if (gpu.missing && (strcmp(gpu.missing, symbol) == 0 || strcmp(gpu.missing, library) == 0))
         return NULL;
-    for (i = 0; i < GEMMEPI__COUNT(fakes); i++)
+    for (i = 0; i < GPI__COUNT(fakes); i++)
         if (strcmp(fakes[i].name, symbol) == 0)
             function = fakes[i].function;
     memcpy(&address, &function, sizeof address);

@@ -259,7 +259,7 @@ static const struct {
     {"empty formula", empty_formula, GEMMEPI_ROUTE_EMPTY, 0, 0, 0},
 };
 
-enum { ELEMENT_CALLS = (int)GEMMEPI__COUNT(element_calls) };
+enum { ELEMENT_CALLS = (int)GPI__COUNT(element_calls) };
 
 static gemmepi_status call_at_any_time(gemmepi_context *context, const element_call *c,
                                        gemmepi_stream stream) {

@@ -79,8 +79,8 @@ static gemmepi_matmul_args fused_args(void) {
 /* >>plans */
 
 /* What is inside a product's plan. */
-static const gemmepi__matmul_plan *matmul_of(const gemmepi_plan *plan) {
-    return (const gemmepi__matmul_plan *)plan;
+static const gpi__matmul_plan *matmul_of(const gemmepi_plan *plan) {
+    return (const gpi__matmul_plan *)plan;
 }
 
 static int explain_has(const gemmepi_plan *plan, const char *what) {
@@ -177,8 +177,8 @@ static int lines_of(const char *start) {
 static char folder[600];
 
 static void empty_folder(void) {
-    char entry[GEMMEPI__ENTRY_SIZE] = "", path[1000];
-    while (gemmepi__next_entry(folder, "", entry)) {
+    char entry[GPI__ENTRY_SIZE] = "", path[1000];
+    while (gpi__next_entry(folder, "", entry)) {
         snprintf(path, sizeof path, "%s/%s", folder, entry);
         remove(path); /* . and .. stay */
     }
@@ -199,19 +199,19 @@ static const char *new_folder(void) {
 /* Where this machine has the real libraries the loader opens them, to hand what they export to the resolver; kept open,
    each of the many contexts here finds them open. */
 static void keep_libraries_open(void) {
-    static gemmepi__log nobody;
-    static gemmepi__nvrtc nvrtc;
-    static gemmepi__cublaslt lt;
-    gemmepi__loader loader;
+    static gpi__log nobody;
+    static gpi__nvrtc nvrtc;
+    static gpi__cublaslt lt;
+    gpi__loader loader;
     memset(&loader, 0, sizeof loader);
     loader.log = &nobody;
-    gemmepi__load_nvrtc(&loader, &nvrtc);
-    gemmepi__load_cublaslt(&loader, &lt);
+    gpi__load_nvrtc(&loader, &nvrtc);
+    gpi__load_cublaslt(&loader, &lt);
 }
 
 /* In microseconds, of the route's best candidate; 0 where it is not known. */
-static double estimate_of(const gemmepi__candidates *candidates, gemmepi_route route) {
-    return gemmepi__least_of_route(candidates, route)->microseconds;
+static double estimate_of(const gpi__candidates *candidates, gemmepi_route route) {
+    return gpi__least_of_route(candidates, route)->microseconds;
 }
 
 #endif

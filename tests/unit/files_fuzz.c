@@ -19,7 +19,7 @@ static char answers[MOST]; /* likewise */
 static void check_status(gemmepi_status status, const char *what) {
     CHECK(status == GEMMEPI_OK || (gemmepi_last_error()[0] != 0 && !strstr(gemmepi_last_error(), "(null)")),
           "seed %llu: %s: %s", seed_here, what, gemmepi_last_error());
-    (void)gemmepi__fail(GEMMEPI_OK, "%s", "");
+    (void)gpi__fail(GEMMEPI_OK, "%s", "");
 }
 
 static gemmepi_context *open_here(void) {
@@ -116,19 +116,19 @@ static void put_number(unsigned char *to, uint64_t value, int count_of_bytes) {
 }
 
 static void mend_bundle(unsigned char *data, size_t size) {
-    if (size < GEMMEPI__BUNDLE_HEADER)
+    if (size < GPI__BUNDLE_HEADER)
         return;
     memcpy(data, bundle, 24);
     put_number(data + 24, size, 8);
-    put_number(data + 32, gemmepi__bundle_check(data, size), 8);
+    put_number(data + 32, gpi__bundle_check(data, size), 8);
 }
 
 /* A section with kernels, whose sizes are right most times; at most 4000 bytes. */
 static size_t draw_section(unsigned char *to) {
     static const char key[] = "kernel of no program";
-    size_t size = GEMMEPI__BUNDLE_SECTION, key_size, image_size;
+    size_t size = GPI__BUNDLE_SECTION, key_size, image_size;
     int i, kernels = below(4);
-    memset(to, 0, GEMMEPI__BUNDLE_SECTION);
+    memset(to, 0, GPI__BUNDLE_SECTION);
     memcpy(to, one_in(12) ? "others" : "kernels", 7);
     for (i = 0; i < kernels; i++) {
         key_size = 1 + (size_t)below((int)sizeof key - 1), image_size = (size_t)below(600);
@@ -139,12 +139,12 @@ static size_t draw_section(unsigned char *to) {
         memset(to + size + 16 + key_size, (int)draw_byte(), image_size);
         size += 16 + key_size + image_size;
     }
-    put_number(to + 8, one_in(10) ? garbage() : size - GEMMEPI__BUNDLE_SECTION, 8);
+    put_number(to + 8, one_in(10) ? garbage() : size - GPI__BUNDLE_SECTION, 8);
     return size;
 }
 
 static size_t draw_bundle(unsigned char *data) {
-    size_t size = GEMMEPI__BUNDLE_HEADER, i;
+    size_t size = GPI__BUNDLE_HEADER, i;
     int turns = below(4), how = below(4);
     if (how == 0) { /* spoiled */
         memcpy(data, bundle, size = bundle_size);
@@ -189,10 +189,10 @@ static void one_bundle(void) {
 
 /* Adds the last line to what ends with a line. */
 static void end_answers(char *text, size_t size, int lines) {
-    unsigned char digest[GEMMEPI__SHA256_SIZE];
-    char hex[2 * GEMMEPI__SHA256_SIZE + 1];
-    gemmepi__sha256_of(text, size, digest);
-    gemmepi__sha256_hex(digest, hex);
+    unsigned char digest[GPI__SHA256_SIZE];
+    char hex[2 * GPI__SHA256_SIZE + 1];
+    gpi__sha256_of(text, size, digest);
+    gpi__sha256_hex(digest, hex);
     snprintf(text + size, 200, "end of %d answers, %s\n", lines, hex);
 }
 
@@ -211,7 +211,7 @@ static size_t draw_line(const char *line, char *to) {
                 size += (size_t)sprintf(to + size, "%llu",
                                         (unsigned long long)(one_in(2) ? garbage() : (uint64_t)below(20)));
             else
-                size += (size_t)sprintf(to + size, "%s", words[below((int)GEMMEPI__COUNT(words))]);
+                size += (size_t)sprintf(to + size, "%s", words[below((int)GPI__COUNT(words))]);
         } else {
             memcpy(to + size, line, length);
             size += length;

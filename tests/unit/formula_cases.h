@@ -240,16 +240,16 @@ static int has_word(const char *text, const char *word) {
     size_t length = strlen(word);
     const char *at;
     for (at = text; (at = strstr(at, word)) != NULL; at++)
-        if ((at == text || (!gemmepi__is_letter(at[-1]) && !gemmepi__is_digit(at[-1]))) &&
-            !gemmepi__is_letter(at[length]) && !gemmepi__is_digit(at[length]))
+        if ((at == text || (!gpi__is_letter(at[-1]) && !gpi__is_digit(at[-1]))) &&
+            !gpi__is_letter(at[length]) && !gpi__is_digit(at[length]))
             return 1;
     return 0;
 }
 
-static int operands_of(const char *text, gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]) {
+static int operands_of(const char *text, gemmepi_operand operands[GPI__FORMULA_OPERANDS]) {
     size_t i;
     int count = 0;
-    for (i = 0; i < GEMMEPI__COUNT(all_operands); i++)
+    for (i = 0; i < GPI__COUNT(all_operands); i++)
         if (has_word(text, all_operands[i].name))
             operands[count++] = all_operands[i];
     return count;
@@ -257,9 +257,9 @@ static int operands_of(const char *text, gemmepi_operand operands[GEMMEPI__FORMU
 
 /* >>parsing */
 
-static gemmepi__formula_desc desc_of(const char *text, const gemmepi_operand *operands, int count,
-                                     gemmepi_dtype accumulator, gemmepi_dtype d) {
-    gemmepi__formula_desc desc;
+static gpi__formula_desc desc_of(const char *text, const gemmepi_operand *operands, int count,
+                                 gemmepi_dtype accumulator, gemmepi_dtype d) {
+    gpi__formula_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.text = text;
     desc.operands = operands;
@@ -270,17 +270,17 @@ static gemmepi__formula_desc desc_of(const char *text, const gemmepi_operand *op
 }
 
 /* NULL where it is refused. */
-static gemmepi__formula *parsed(const char *text, gemmepi_dtype accumulator, gemmepi_dtype d) {
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__formula_desc desc = desc_of(text, operands, operands_of(text, operands), accumulator, d);
-    gemmepi__formula *formula;
-    return gemmepi__parse_formula(&allocator, &desc, &formula) == GEMMEPI_OK ? formula : NULL;
+static gpi__formula *parsed(const char *text, gemmepi_dtype accumulator, gemmepi_dtype d) {
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula_desc desc = desc_of(text, operands, operands_of(text, operands), accumulator, d);
+    gpi__formula *formula;
+    return gpi__parse_formula(&allocator, &desc, &formula) == GEMMEPI_OK ? formula : NULL;
 }
 
-static void freed(gemmepi__formula *formula) {
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__delete(&allocator, formula);
+static void freed(gpi__formula *formula) {
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__delete(&allocator, formula);
 }
 
 /* >>running: matrices of so many rows and columns, tables for each operand and, last, D */
@@ -293,7 +293,7 @@ typedef struct table {
 } table;
 
 typedef struct data {
-    table value, operands[GEMMEPI__FORMULA_OPERANDS + 1];
+    table value, operands[GPI__FORMULA_OPERANDS + 1];
     int64_t item;
 } data;
 
@@ -317,35 +317,34 @@ static int place_of(int kind, int width, int row, int column) {
 }
 
 /* The columns of a unit's members, in the wider of a formula's widths. */
-static int column_of_member(const gemmepi__formula *f, int unit, int member) {
-    int wide = f->n_width == GEMMEPI__WIDE ? COLUMNS : 2 * COLUMNS, w = f->group ? (int)f->group : wide;
+static int column_of_member(const gpi__formula *f, int unit, int member) {
+    int wide = f->n_width == GPI__WIDE ? COLUMNS : 2 * COLUMNS, w = f->group ? (int)f->group : wide;
     if (!f->has_halves)
         return unit;
-    if (f->mode == GEMMEPI__EVEN_ODD)
+    if (f->mode == GPI__EVEN_ODD)
         return 2 * unit + member;
     return unit / (w / 2) * w + unit % (w / 2) + member * (w / 2);
 }
 
-static int units_of(const gemmepi__formula *f) {
-    return f->has_halves && f->n_width == GEMMEPI__WIDE ? COLUMNS / 2 : COLUMNS;
+static int units_of(const gpi__formula *f) {
+    return f->has_halves && f->n_width == GPI__WIDE ? COLUMNS / 2 : COLUMNS;
 }
 
 /* Where the member of an operand lies: a half's column is the unit itself. */
-static int place_of_member(const gemmepi__formula *f, int o, int row, int unit, int member) {
-    const gemmepi__formula_operand *operand = &f->operands[o];
+static int place_of_member(const gpi__formula *f, int o, int row, int unit, int member) {
+    const gpi__formula_operand *operand = &f->operands[o];
     return place_of(operand->kind, operand->width, row,
                     operand->members == 2 ? column_of_member(f, unit, member) : unit);
 }
 
-static void fill_unit(const gemmepi__formula *f, const data *from, int row, int unit, bounded_unit *to) {
-    int o, member, two = f->has_halves && f->n_width == GEMMEPI__WIDE;
+static void fill_unit(const gpi__formula *f, const data *from, int row, int unit, bounded_unit *to) {
+    int o, member, two = f->has_halves && f->n_width == GPI__WIDE;
     memset(to, 0, sizeof *to);
-    to->indices[GEMMEPI__INDEX_ROW] = row;
-    to->indices[GEMMEPI__INDEX_ITEM] = from->item;
-    to->indices[GEMMEPI__INDEX_ROWS] = ROWS;
-    to->indices[GEMMEPI__INDEX_COLUMNS] =
-        f->has_halves && f->n_width == GEMMEPI__NARROW ? 2 * COLUMNS : COLUMNS;
-    to->indices[GEMMEPI__INDEX_DEPTH] = 77;
+    to->indices[GPI__INDEX_ROW] = row;
+    to->indices[GPI__INDEX_ITEM] = from->item;
+    to->indices[GPI__INDEX_ROWS] = ROWS;
+    to->indices[GPI__INDEX_COLUMNS] = f->has_halves && f->n_width == GPI__NARROW ? 2 * COLUMNS : COLUMNS;
+    to->indices[GPI__INDEX_DEPTH] = 77;
     for (member = 0; member < 2; member++) {
         to->column[member] = column_of_member(f, unit, member);
         to->value[member] = from->value.at[row * COLUMNS + (two ? column_of_member(f, unit, member) : unit)];
@@ -360,10 +359,10 @@ static void fill_unit(const gemmepi__formula *f, const data *from, int row, int 
 
 /* The sums of exponentials are kept by their logarithms. */
 static void reduce(int op, estimate *to, estimate x, int64_t column, int is_first, int64_t *whole) {
-    if (op == GEMMEPI__REDUCE_SUM) {
+    if (op == GPI__REDUCE_SUM) {
         to->value = is_first ? x.value : to->value + x.value;
         to->bound = is_first ? x.bound : to->bound + x.bound;
-    } else if (op == GEMMEPI__REDUCE_LOGSUMEXP) {
+    } else if (op == GPI__REDUCE_LOGSUMEXP) {
         to->value = is_first ? x.value
                              : (double)(fmaxl(to->value, x.value) +
                                         log1pl(expl(-fabsl((long double)to->value - x.value))));
@@ -375,21 +374,21 @@ static void reduce(int op, estimate *to, estimate x, int64_t column, int is_firs
 }
 
 /* All outputs of the formula, each in its table, D in the last. */
-static void run_formula(const gemmepi__formula *f, data *d) {
+static void run_formula(const gpi__formula *f, data *d) {
     estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
     bounded_unit unit;
-    int row, u, o, member, at, seen[GEMMEPI__FORMULA_OPERANDS + 1][MOST];
+    int row, u, o, member, at, seen[GPI__FORMULA_OPERANDS + 1][MOST];
     memset(seen, 0, sizeof seen);
     for (row = 0; row < ROWS; row++)
         for (u = 0; u < units_of(f); u++) {
             fill_unit(f, d, row, u, &unit);
             evaluate_bounded(f, &unit, values);
-            for (o = 0; o <= GEMMEPI__RESULT; o++)
+            for (o = 0; o <= GPI__RESULT; o++)
                 for (member = 0;
                      f->operands[o].output && f->operands[o].used && member < f->operands[o].members;
                      member++) {
                     at = place_of_member(f, o, row, u, member);
-                    reduce(gemmepi__reductions[f->operands[o].reduction].op, &d->operands[o].at[at],
+                    reduce(gpi__reductions[f->operands[o].reduction].op, &d->operands[o].at[at],
                            bounded_output(f, values, o, member),
                            f->operands[o].members == 2 ? column_of_member(f, u, member) : u, !seen[o][at]++,
                            &d->operands[o].whole[at]);
@@ -406,7 +405,7 @@ static double random_number(void) { /* in -2 to 2, a multiple of 2^-10: F32 and 
     return ((double)(random_state >> 52) - 2048) / 1024;
 }
 
-static void fill_randomly(const gemmepi__formula *f, data *d) {
+static void fill_randomly(const gpi__formula *f, data *d) {
     int o, i;
     memset(d, 0, sizeof *d);
     d->item = 2;

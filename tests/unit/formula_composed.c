@@ -9,33 +9,33 @@ enum { M = 48, N = 56, K = 32, OPERANDS = 5 };
 static gemmepi_context *host;
 
 /* Whether the formula becomes a composition, and which. */
-static int composes(const gemmepi_matmul_desc *desc, gemmepi__composition *said, gemmepi__problem *composed) {
-    gemmepi__problem problem;
+static int composes(const gemmepi_matmul_desc *desc, gpi__composition *said, gpi__problem *composed) {
+    gpi__problem problem;
     int is = 0;
-    gemmepi_status status = gemmepi__take_problem(host, desc, 16, &problem);
+    gemmepi_status status = gpi__convert_problem(host, desc, 16, &problem);
     CHECK(status == GEMMEPI_OK, "%s: %s", desc->formula, gemmepi_last_error());
     if (status)
         return 0;
-    status = gemmepi__take_composition(host, &problem, said, composed, &is);
+    status = gpi__find_composition(host, &problem, said, composed, &is);
     CHECK(status == GEMMEPI_OK, "%s: %s", desc->formula, gemmepi_last_error());
-    gemmepi__drop_formula(host, &problem);
+    gpi__drop_formula(host, &problem);
     return is;
 }
 
 static int compared;
 
 /* Whether a formula's activation is short where the epilogue's is exact, in a kernel that formulas go into. */
-static int stays_short(const gemmepi__problem *p) {
-    uint32_t activation = gemmepi__activation(p->epilogue);
-    return activation != GEMMEPI_NONE && activation != GEMMEPI_RELU && p->views[GEMMEPI__D].bits <= 16 &&
-           p->views[GEMMEPI__A].bits > 8 && !(p->epilogue & GEMMEPI_BGRAD) && gemmepi__wants_exact(p);
+static int stays_short(const gpi__problem *p) {
+    uint32_t activation = gpi__activation(p->epilogue);
+    return activation != GEMMEPI_NONE && activation != GEMMEPI_RELU && p->views[GPI__D].bits <= 16 &&
+           p->views[GPI__A].bits > 8 && !(p->epilogue & GEMMEPI_BGRAD) && gpi__wants_exact(p);
 }
 
 static void compare(const gemmepi_matmul_desc *desc) {
-    gemmepi__problem wanted, composed_problem;
-    gemmepi__composition said;
+    gpi__problem wanted, composed_problem;
+    gpi__composition said;
     composed c;
-    if (gemmepi__normalise(desc, 16, &wanted) || !composed_say(&c, desc))
+    if (gpi__normalise(desc, 16, &wanted) || !composed_say(&c, desc))
         return; /* an epilogue without a meaning, or of masks */
     if (stays_short(&wanted)) {
         CHECK(!composes(&c.desc, &said, &composed_problem), "%s has an exact activation", c.text);
@@ -47,8 +47,8 @@ static void compare(const gemmepi_matmul_desc *desc) {
         return;
     }
     CHECK(memcmp(&wanted, &composed_problem, sizeof wanted) == 0,
-          "%s is another problem: epilogue 0x%llx for 0x%llx", c.text,
-          (gemmepi__ull)composed_problem.epilogue, (gemmepi__ull)wanted.epilogue);
+          "%s is another problem: epilogue 0x%llx for 0x%llx", c.text, (gpi__ull)composed_problem.epilogue,
+          (gpi__ull)wanted.epilogue);
 }
 
 /* >>what tensors are */
@@ -107,7 +107,7 @@ static const gemmepi_epilogue bits[] = {GEMMEPI_BIAS,  GEMMEPI_AUX,        GEMME
 
 /* A parameter of its own for every second of those that have one. */
 static void give_parameter(gemmepi_matmul_desc *desc, unsigned set) {
-    if (gemmepi__default_parameter(desc->epilogue) != 0 && set % 2)
+    if (gpi__default_parameter(desc->epilogue) != 0 && set % 2)
         desc->has_parameter = 1, desc->activation_parameter = 0.3;
 }
 
@@ -115,9 +115,9 @@ static void what_an_epilogue_says_becomes_its_problem(void) {
     size_t k, a, b;
     unsigned set;
     for (k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        for (a = 0; a < GEMMEPI__COUNT(gemmepi__activations); a++)
+        for (a = 0; a < GPI__COUNT(gpi__activations); a++)
             for (set = 0; set < 1u << sizeof bits / sizeof *bits; set++) {
-                gemmepi_epilogue epilogue = gemmepi__activations[a].code;
+                gemmepi_epilogue epilogue = gpi__activations[a].code;
                 gemmepi_matmul_desc desc;
                 for (b = 0; b < sizeof bits / sizeof *bits; b++)
                     epilogue |= set >> b & 1 ? bits[b] : 0;
@@ -250,13 +250,13 @@ static void what_looks_alike_stays_a_formula(void) {
     for (i = 0; i < sizeof said_cases / sizeof *said_cases; i++) {
         gemmepi_operand operands[OPERANDS];
         gemmepi_matmul_desc desc = said_product(&said_cases[i], operands);
-        gemmepi__problem composed;
-        gemmepi__composition said;
+        gpi__problem composed;
+        gpi__composition said;
         int is = composes(&desc, &said, &composed);
         CHECK(is == (said_cases[i].says != ANY_FORMULA), "%s %s", desc.formula,
               is ? "does not" : "stays a formula");
         CHECK(!is || said.epilogue == said_cases[i].says, "%s is 0x%llx", desc.formula,
-              (gemmepi__ull)said.epilogue);
+              (gpi__ull)said.epilogue);
     }
 }
 
@@ -264,21 +264,20 @@ static void what_looks_alike_stays_a_formula(void) {
 static void activations_are_as_short_as_formulas_allow(void) {
     static const said_case gradient = {"d = v * d_silu(r); g = column_sum(d)", "rg", 0};
     gemmepi_operand operands[OPERANDS];
-    gemmepi__problem composed_problem;
-    gemmepi__composition said;
+    gpi__problem composed_problem;
+    gpi__composition said;
     gemmepi_matmul_desc desc = said_product(&gradient, operands);
-    CHECK(composes(&desc, &said, &composed_problem) && !gemmepi__wants_exact(&composed_problem),
+    CHECK(composes(&desc, &said, &composed_problem) && !gpi__wants_exact(&composed_problem),
           "a sum over 192 rows");
     desc.m = 30;
-    CHECK(composes(&desc, &said, &composed_problem) && gemmepi__wants_exact(&composed_problem),
+    CHECK(composes(&desc, &said, &composed_problem) && gpi__wants_exact(&composed_problem),
           "a sum over 30 rows");
     desc.operand_count = 1;
     desc.formula = "d = tanh(v) + r";
-    CHECK(composes(&desc, &said, &composed_problem) && !gemmepi__wants_exact(&composed_problem),
+    CHECK(composes(&desc, &said, &composed_problem) && !gpi__wants_exact(&composed_problem),
           "TANH in 16 bits");
     desc.d.dtype = GEMMEPI_F32;
-    CHECK(composes(&desc, &said, &composed_problem) && gemmepi__wants_exact(&composed_problem),
-          "TANH in F32");
+    CHECK(composes(&desc, &said, &composed_problem) && gpi__wants_exact(&composed_problem), "TANH in F32");
     desc.d.dtype = GEMMEPI_E4M3, desc.d.scale.mode = GEMMEPI_SCALE_TENSOR, desc.flags = GEMMEPI_AMAX_D;
     desc.formula = "d = silu(v)";
     CHECK(!composes(&desc, &said, &composed_problem), "amax of SILU");
@@ -291,8 +290,8 @@ static void operands_of_other_types_stay_with_formulas(void) {
     static const said_case bias = {"d = silu(v + b)", "b", 0}, residual = {"d = silu(v) + r", "r", 0},
                            saved = {"z = v; d = silu(z)", "z", 0};
     gemmepi_operand operands[OPERANDS];
-    gemmepi__problem composed;
-    gemmepi__composition said;
+    gpi__problem composed;
+    gpi__composition said;
     gemmepi_matmul_desc desc = said_product(&bias, operands);
     operands[0].dtype = GEMMEPI_E4M3;
     CHECK(!composes(&desc, &said, &composed), "a bias in E4M3");
@@ -306,11 +305,11 @@ static void operands_of_other_types_stay_with_formulas(void) {
     operands[0].dtype = GEMMEPI_I64;
     CHECK(!composes(&desc, &said, &composed), "a residual in I64");
     operands[0].dtype = GEMMEPI_E5M2, operands[0].scale.mode = GEMMEPI_SCALE_TENSOR;
-    CHECK(composes(&desc, &said, &composed) && composed.views[GEMMEPI__SCALE_RESIDUAL].dtype == GEMMEPI_F32,
+    CHECK(composes(&desc, &said, &composed) && composed.views[GPI__SCALE_RESIDUAL].dtype == GEMMEPI_F32,
           "a residual in E5M2");
     desc = said_product(&saved, operands);
     operands[0].dtype = GEMMEPI_E4M3, operands[0].amax = 1;
-    CHECK(composes(&desc, &said, &composed) && composed.views[GEMMEPI__AMAX_AUX].dtype == GEMMEPI_F32,
+    CHECK(composes(&desc, &said, &composed) && composed.views[GPI__AMAX_AUX].dtype == GEMMEPI_F32,
           "what is saved, with amax");
 }
 
@@ -392,12 +391,12 @@ static void plans_are_those_of_the_epilogue(void) {
 }
 
 /* The tables of pointers that a route is given: of the epilogue, and of the formula that says it. */
-static void point_both(const composed *c, const gemmepi_matmul_desc *of, gemmepi__arguments both[2]) {
+static void point_both(const composed *c, const gemmepi_matmul_desc *of, gpi__arguments both[2]) {
     static const float scale[3] = {1, 1, 1};
     static float amax[2];
     gemmepi_matmul_args args = args_for(of);
-    gemmepi__problem problem, composed_problem;
-    gemmepi__composition said;
+    gpi__problem problem, composed_problem;
+    gpi__composition said;
     composed_args formula;
     int is = 0;
     args.residual = of->epilogue & GEMMEPI_RESIDUAL ? memory[7] : NULL;
@@ -407,17 +406,17 @@ static void point_both(const composed *c, const gemmepi_matmul_desc *of, gemmepi
     args.amax_d = of->flags & GEMMEPI_AMAX_D ? amax : NULL;
     args.amax_aux = of->flags & GEMMEPI_AMAX_AUX ? amax + 1 : NULL;
     composed_point(&formula, c, &args);
-    CHECK(gemmepi__normalise(of, 16, &problem) == GEMMEPI_OK &&
-              gemmepi__take_arguments(&problem, &args, &both[0]) == GEMMEPI_OK,
+    CHECK(gpi__normalise(of, 16, &problem) == GEMMEPI_OK &&
+              gpi__convert_arguments(&problem, &args, &both[0]) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
-    CHECK(gemmepi__take_problem(host, &c->desc, 16, &problem) == GEMMEPI_OK &&
-              gemmepi__take_arguments(&problem, &formula.args, &both[1]) == GEMMEPI_OK &&
-              gemmepi__take_formula_arguments(&problem, &formula.args, &both[1]) == GEMMEPI_OK &&
-              gemmepi__take_composition(host, &problem, &said, &composed_problem, &is) == GEMMEPI_OK && is,
+    CHECK(gpi__convert_problem(host, &c->desc, 16, &problem) == GEMMEPI_OK &&
+              gpi__convert_arguments(&problem, &formula.args, &both[1]) == GEMMEPI_OK &&
+              gpi__convert_formula_arguments(&problem, &formula.args, &both[1]) == GEMMEPI_OK &&
+              gpi__find_composition(host, &problem, &said, &composed_problem, &is) == GEMMEPI_OK && is,
           "%s: %s", c->text, gemmepi_last_error());
     if (is)
-        gemmepi__point_composed(&said, &both[1]);
-    gemmepi__drop_formula(host, &problem);
+        gpi__point_composed(&said, &both[1]);
+    gpi__drop_formula(host, &problem);
 }
 
 static void runs_are_given_what_those_of_the_epilogue_are(void) {
@@ -426,12 +425,12 @@ static void runs_are_given_what_those_of_the_epilogue_are(void) {
     for (e = 0; e < sizeof planned_epilogues / sizeof *planned_epilogues; e++)
         for (k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             gemmepi_matmul_desc desc;
-            gemmepi__problem problem;
-            gemmepi__arguments both[2];
+            gpi__problem problem;
+            gpi__arguments both[2];
             composed c;
             fill_in(&desc, &kinds[k], planned_epilogues[e], k % 2 ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR,
                     1);
-            if (gemmepi__normalise(&desc, 16, &problem) || !composed_say(&c, &desc))
+            if (gpi__normalise(&desc, 16, &problem) || !composed_say(&c, &desc))
                 continue;
             point_both(&c, &desc, both);
             CHECK(memcmp(both[0].pointers, both[1].pointers, sizeof both[0].pointers) == 0, "%s", c.text);
@@ -452,7 +451,7 @@ static void a_refused_epilogue_takes_another_route(void) {
     composed_point(&formula, &c, &args);
     plan = plan_on(context, &c.desc, GEMMEPI_ROUTE_LT);
     gpu.refusals = 1;
-    gpu.refusal = GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+    gpu.refusal = GPI__CUBLAS_STATUS_NOT_SUPPORTED;
     CHECK(gemmepi_run_matmul(plan, &formula.args, NULL) == GEMMEPI_OK && gpu.products == 1 &&
               gpu.launches == 1,
           "%ld products, %ld launches: %s", gpu.products, gpu.launches, gemmepi_last_error());

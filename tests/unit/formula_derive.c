@@ -4,11 +4,11 @@
 /* >>against differences: L is the sum of all outputs' elements, each times a random upstream */
 
 typedef struct gradient_case {
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS], derived[80];
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS], derived[80];
     int count, derived_count;
     char wrt[256], saved[256];
     char text[8192];
-    gemmepi__formula *forward, *backward;
+    gpi__formula *forward, *backward;
     data values, upstream, out;
 } gradient_case;
 
@@ -45,13 +45,13 @@ static void list_names(const char *text) {
     }
 }
 
-static double loss(const gemmepi__formula *f, const data *at) {
+static double loss(const gpi__formula *f, const data *at) {
     static data d;
     long double sum = 0;
     int o, i;
     d = *at;
     run_formula(f, &d);
-    for (o = 0; o <= GEMMEPI__RESULT; o++)
+    for (o = 0; o <= GPI__RESULT; o++)
         for (i = 0; f->operands[o].output && f->operands[o].used &&
                     i < elements_of(f->operands[o].kind, f->operands[o].width);
              i++)
@@ -73,16 +73,16 @@ static const table *table_of(const char *name) {
     if (i >= 0)
         return &c.values.operands[i];
     if (strcmp(name, "dy") == 0)
-        return &c.upstream.operands[GEMMEPI__RESULT];
+        return &c.upstream.operands[GPI__RESULT];
     if (strncmp(name, "dy_", 3) == 0)
         return &c.upstream.operands[forward_operand(name + 3)];
-    return strcmp(name, "d") == 0 ? &c.values.operands[GEMMEPI__RESULT] : &c.values.value;
+    return strcmp(name, "d") == 0 ? &c.values.operands[GPI__RESULT] : &c.values.value;
 }
 
 static int prepare(const char *text) {
     gemmepi_derive_desc desc;
-    gemmepi__formula_desc f, g;
-    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gpi__formula_desc f, g;
+    gemmepi_allocator allocator = gpi__default_allocator();
     int i;
     list_names(text);
     desc = derive_desc(text);
@@ -97,9 +97,8 @@ static int prepare(const char *text) {
         if (c.derived[i].dtype == GEMMEPI_F32)
             c.derived[i].dtype = GEMMEPI_F64;
     c.backward = NULL;
-    CHECK(gemmepi__parse_formula(&allocator, &f, &c.forward) == GEMMEPI_OK, "%s: %s", text,
-          gemmepi_last_error());
-    CHECK(gemmepi__parse_formula(&allocator, &g, &c.backward) == GEMMEPI_OK, "%s\n%s\n%s", text, c.text,
+    CHECK(gpi__parse_formula(&allocator, &f, &c.forward) == GEMMEPI_OK, "%s: %s", text, gemmepi_last_error());
+    CHECK(gpi__parse_formula(&allocator, &g, &c.backward) == GEMMEPI_OK, "%s\n%s\n%s", text, c.text,
           gemmepi_last_error());
     return c.forward && c.backward;
 }
@@ -300,7 +299,7 @@ static void check_formula(const char *text) {
             fill_randomly(c.forward, &c.values);
             fill_randomly(c.forward, &c.upstream);
             for (at = 0; at < MOST; at++) /* fill_randomly knows of no D */
-                c.upstream.operands[GEMMEPI__RESULT].at[at].value = random_number();
+                c.upstream.operands[GPI__RESULT].at[at].value = random_number();
             for (o = 0; o < c.count; o++)
                 for (at = 0; at < MOST; at++) {
                     c.values.operands[o].at[at].value *= 1 + 1e-3 * random_number(); /* off what jumps */
@@ -326,9 +325,9 @@ static void check_formula(const char *text) {
 
 static void gradients_are_what_differences_say(void) {
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(smooth_formulas); i++)
+    for (i = 0; i < GPI__COUNT(smooth_formulas); i++)
         check_formula(smooth_formulas[i]);
-    for (i = 0; i < GEMMEPI__COUNT(known_formulas); i++)
+    for (i = 0; i < GPI__COUNT(known_formulas); i++)
         if (!strstr(known_formulas[i].text, "64") && !strstr(known_formulas[i].text, "1e30") &&
             !strstr(known_formulas[i].text, "sqrt")) /* too wide, too large, and of numbers below 0 */
             check_formula(known_formulas[i].text);
@@ -386,7 +385,7 @@ static void gradients_are_short_and_read_like_the_formula(void) {
 
 static void gradients_that_people_want_are_simplified(void) {
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(known_formulas); i++)
+    for (i = 0; i < GPI__COUNT(known_formulas); i++)
         CHECK(
             strcmp(gradient_of(known_formulas[i].text, NULL, known_formulas[i].wrt, known_formulas[i].saved),
                    known_formulas[i].gradient) == 0,
@@ -543,9 +542,9 @@ static void derivatives_that_are_0_are_told(void) {
 
 /* The gradient's value at one unit, v and r given, dy 1. */
 static double slope(const char *text, double v, double r) {
-    gemmepi__formula *f;
-    gemmepi__formula_desc desc;
-    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gpi__formula *f;
+    gpi__formula_desc desc;
+    gemmepi_allocator allocator = gpi__default_allocator();
     bounded_unit unit;
     estimate here[128];
     double out;
@@ -560,7 +559,7 @@ static double slope(const char *text, double v, double r) {
     }
     desc.without_value = desc.without_result = 1;
     freed(c.forward), freed(c.backward);
-    if (gemmepi__parse_formula(&allocator, &desc, &f))
+    if (gpi__parse_formula(&allocator, &desc, &f))
         return NAN;
     memset(&unit, 0, sizeof unit);
     for (i = 0; i < desc.operand_count; i++)
@@ -657,7 +656,7 @@ static void an_input_with_either_period_has_no_gradient(void) {
 static void a_name_leaves_room_for_what_a_gradient_puts_before_it(void) {
     char name[80], text[100];
     int length, is_derived;
-    for (length = GEMMEPI__FORMULA_NAME - 5; length <= GEMMEPI__FORMULA_NAME; length++) {
+    for (length = GPI__FORMULA_NAME - 5; length <= GPI__FORMULA_NAME; length++) {
         gemmepi_derive_desc desc;
         gemmepi_operand operand;
         memset(&operand, 0, sizeof operand);
@@ -667,7 +666,7 @@ static void a_name_leaves_room_for_what_a_gradient_puts_before_it(void) {
         memset(&desc, 0, sizeof desc);
         desc.formula = text, desc.operands = &operand, desc.operand_count = 1, desc.wrt = "v";
         is_derived = gemmepi_derive(&desc, c.text, sizeof c.text) != 0;
-        CHECK(is_derived == (length + 3 <= GEMMEPI__FORMULA_NAME), "%d characters: %s", length,
+        CHECK(is_derived == (length + 3 <= GPI__FORMULA_NAME), "%d characters: %s", length,
               gemmepi_last_error());
     }
 }
@@ -759,7 +758,7 @@ static void operands_of_a_gradient_are_listed(void) {
     desc.wrt = "v, bh, s", desc.saved = "v, bh, rs, s";
     count = gemmepi_derive_operands(&desc, c.derived, 80);
     CHECK(count == 9, "%d: %s", count, gemmepi_last_error());
-    for (i = 0; i < (int)GEMMEPI__COUNT(want); i++) {
+    for (i = 0; i < (int)GPI__COUNT(want); i++) {
         int at = 0;
         while (at < count && strcmp(c.derived[at].name, want[i].name) != 0)
             at++;
@@ -846,7 +845,7 @@ static void names_of_gradients_are_kept_free(void) {
     memset(&desc, 0, sizeof desc);
     operand.kind = GEMMEPI_FULL;
     desc.operands = &operand, desc.operand_count = 1, desc.wrt = "v";
-    for (i = 0; i < GEMMEPI__COUNT(names); i++) {
+    for (i = 0; i < GPI__COUNT(names); i++) {
         char text[32];
         snprintf(text, sizeof text, "d = v * %s", names[i]);
         operand.name = names[i], desc.formula = text;

@@ -2,7 +2,7 @@
    put into the hardware's functions. As shared libraries, by the compiler in CXX. */
 #include "formula_cases.h"
 
-#if GEMMEPI__WINDOWS
+#if GPI__WINDOWS
 int main(void) {
     printf("skip formula_emit: it loads libraries as Linux does\n0 passed, 0 failed, 1 skipped\n");
     return 0;
@@ -60,12 +60,12 @@ static const char *shim =
     "#include \"kernels/activation.cuh\"\n#include \"kernels/formula.cuh\"\n";
 
 /* Of one formula: its code, and a function that gives it what it reads and takes what comes out. */
-static void write_formula(FILE *file, const gemmepi__formula *f, int number, const char *type) {
+static void write_formula(FILE *file, const gpi__formula *f, int number, const char *type) {
     static char code[1 << 16];
-    gemmepi__text text = gemmepi__text_in(code, sizeof code);
+    gpi__text text = gpi__text_in(code, sizeof code);
     int i, member;
-    gemmepi__emit_formula(&text, f);
-    CHECK(!gemmepi__text_is_cut(&text), "the code has %d characters", (int)text.length);
+    gpi__emit_formula(&text, f);
+    CHECK(!gpi__text_is_cut(&text), "the code has %d characters", (int)text.length);
     fprintf(file, "namespace f%d {\n%s", number, code);
     fprintf(
         file,
@@ -82,16 +82,16 @@ static void write_formula(FILE *file, const gemmepi__formula *f, int number, con
                 fprintf(file, "    in.a%d[%d] = whole[%d];\n", i, member, 2 * i + member);
             else
                 fprintf(file, "    in.a%d[%d] = (%s)a[%d];\n", i, member, type, 2 * i + member);
-    for (i = 0; i < GEMMEPI__INDICES; i++)
-        if (f->indices >> i & 1 && i != GEMMEPI__INDEX_COLUMN)
-            fprintf(file, "    in.%s = index[%d];\n", gemmepi__index_names[i], i);
+    for (i = 0; i < GPI__INDICES; i++)
+        if (f->indices >> i & 1 && i != GPI__INDEX_COLUMN)
+            fprintf(file, "    in.%s = index[%d];\n", gpi__index_names[i], i);
         else if (f->indices >> i & 1)
             fprintf(file, "    for (int m = 0; m < FORMULA_MEMBERS; m++) in.column[m] = column[m];\n");
     fprintf(file, "    formula(in, out);\n");
-    for (i = 0; i <= GEMMEPI__RESULT; i++)
+    for (i = 0; i <= GPI__RESULT; i++)
         for (member = 0; f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
              member++)
-            if (i == GEMMEPI__RESULT)
+            if (i == GPI__RESULT)
                 fprintf(file, "    to[%d] = out.d[%d];\n", 2 * i + member, member);
             else
                 fprintf(file, "    to[%d] = out.a%d[%d];\n", 2 * i + member, i, member);
@@ -143,12 +143,12 @@ static int within(double got, estimate want, int is_f32) {
 
 static long held; /* outputs that a finite bound holds */
 
-static void check_formula(const char *text, const gemmepi__formula *f, run_function *run, double *off,
+static void check_formula(const char *text, const gpi__formula *f, run_function *run, double *off,
                           int is_f32) {
     static data d;
     estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
-    double v[2], a[2 * GEMMEPI__FORMULA_OPERANDS], to[2 * GEMMEPI__FORMULA_OPERANDS + 2];
-    long long whole[2 * GEMMEPI__FORMULA_OPERANDS], index[GEMMEPI__INDICES], column[2];
+    double v[2], a[2 * GPI__FORMULA_OPERANDS], to[2 * GPI__FORMULA_OPERANDS + 2];
+    long long whole[2 * GPI__FORMULA_OPERANDS], index[GPI__INDICES], column[2];
     bounded_unit unit;
     int turn, row, u, i, member;
     for (turn = 0; turn < 6; turn++) {
@@ -167,13 +167,13 @@ static void check_formula(const char *text, const gemmepi__formula *f, run_funct
                     a[i] = unit.operands[i / 2][i % 2].value;
                     whole[i] = unit.whole[i / 2][i % 2];
                 }
-                for (i = 0; i < GEMMEPI__INDICES; i++)
+                for (i = 0; i < GPI__INDICES; i++)
                     index[i] = unit.indices[i];
                 for (i = 0; i < 2; i++)
                     v[i] = unit.value[i].value, column[i] = unit.column[i];
                 evaluate_bounded(f, &unit, values);
                 run(v, a, whole, index, column, to);
-                for (i = 0; i <= GEMMEPI__RESULT; i++)
+                for (i = 0; i <= GPI__RESULT; i++)
                     for (member = 0;
                          f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
                          member++) {
@@ -196,7 +196,7 @@ static void check_formula(const char *text, const gemmepi__formula *f, run_funct
 /* >>all of a kind */
 
 static void code_computes_what_the_host_says(const kind *k) {
-    static gemmepi__formula *formulas[MOST_FORMULAS];
+    static gpi__formula *formulas[MOST_FORMULAS];
     const char *texts[MOST_FORMULAS];
     char name[128];
     int i, count = 0, is_whole = k->accumulator == GEMMEPI_I32;
@@ -210,11 +210,11 @@ static void code_computes_what_the_host_says(const kind *k) {
     if (!file)
         return;
     fprintf(file, "%s", shim);
-    for (i = 0; i < (int)GEMMEPI__COUNT(smooth_formulas) && !is_whole; i++)
+    for (i = 0; i < (int)GPI__COUNT(smooth_formulas) && !is_whole; i++)
         texts[count++] = smooth_formulas[i];
-    for (i = 0; i < (int)GEMMEPI__COUNT(other_formulas) && !is_whole; i++)
+    for (i = 0; i < (int)GPI__COUNT(other_formulas) && !is_whole; i++)
         texts[count++] = other_formulas[i];
-    for (i = 0; i < (int)GEMMEPI__COUNT(whole_formulas) && is_whole; i++)
+    for (i = 0; i < (int)GPI__COUNT(whole_formulas) && is_whole; i++)
         texts[count++] = whole_formulas[i];
     for (i = 0; i < count; i++) {
         formulas[i] = parsed(texts[i], k->accumulator, k->d);
@@ -265,11 +265,11 @@ static void code_of_whole_numbers_computes_what_the_host_says(void) {
 /* >>quotients by a number of the text's, where results are short: made with its reciprocal */
 
 /* What x is multiplied by, as the code has it; 0: the code divides. */
-static float factor_in(const gemmepi__formula *f) {
+static float factor_in(const gpi__formula *f) {
     static char code[1 << 14];
-    gemmepi__text text = gemmepi__text_in(code, sizeof code);
+    gpi__text text = gpi__text_in(code, sizeof code);
     const char *at;
-    gemmepi__emit_formula(&text, f);
+    gpi__emit_formula(&text, f);
     at = strstr(code, " * GEMMEPI_T(");
     return at ? strtof(at + strlen(" * GEMMEPI_T("), NULL) : 0;
 }
@@ -280,7 +280,7 @@ static float number_of_any_size(int i) {
     return (float)ldexp(x, i % 220 - 110);
 }
 
-static void check_quotients(const gemmepi__formula *f, double divisor) {
+static void check_quotients(const gpi__formula *f, double divisor) {
     estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
     float factor = factor_in(f);
     bounded_unit unit;
@@ -292,7 +292,7 @@ static void check_quotients(const gemmepi__formula *f, double divisor) {
         memset(&unit, 0, sizeof unit);
         unit.value[0].value = v;
         evaluate_bounded(f, &unit, values);
-        want = bounded_output(f, values, GEMMEPI__RESULT, 0);
+        want = bounded_output(f, values, GPI__RESULT, 0);
         CHECK(within(got, want, 1), "%.9g / %.17g is %.9g, not %.17g +- %.3g", v, divisor, got, want.value,
               want.bound);
         CHECK(fabs(v / divisor - want.value) <= want.bound, "%.9g / %.17g lies outside %.17g +- %.3g", v,
@@ -308,7 +308,7 @@ static void quotients_by_a_number_are_within_their_bound(void) {
     char text[60];
     size_t i;
     for (i = 0; i < sizeof divisors / sizeof *divisors; i++) {
-        gemmepi__formula *f;
+        gpi__formula *f;
         snprintf(text, sizeof text, "d = v / %.17g", divisors[i]);
         f = parsed(text, GEMMEPI_F32, GEMMEPI_BF16);
         CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
@@ -337,15 +337,15 @@ static void the_table_says_what_a_kernel_must_bring(void) {
         "    GEMMEPI_INDEX column[2];\n",
     };
     static char code[8192];
-    gemmepi__text text = gemmepi__text_in(code, sizeof code);
-    gemmepi__formula *f =
+    gpi__text text = gpi__text_in(code, sizeof code);
+    gpi__formula *f =
         parsed("d = left(v, 4) * h * p + right(column, 4); rs = row_sum(silu(v))", GEMMEPI_F32, GEMMEPI_BF16);
     size_t i;
     CHECK(f != NULL, "%s", gemmepi_last_error());
     if (!f)
         return;
-    gemmepi__emit_formula(&text, f);
-    for (i = 0; i < GEMMEPI__COUNT(lines); i++)
+    gpi__emit_formula(&text, f);
+    for (i = 0; i < GPI__COUNT(lines); i++)
         CHECK(strstr(code, lines[i]) != NULL, "%s is not in\n%s", lines[i], code);
     freed(f);
 }

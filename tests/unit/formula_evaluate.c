@@ -3,14 +3,14 @@
 
 /* >>of one unit */
 
-static estimate here[4 * GEMMEPI__GRAPH_NODES];
+static estimate here[4 * GPI__GRAPH_NODES];
 static double scale_of_d; /* 0: there is none */
 
 /* The value of D with v, r and u as given, all exact. */
 static estimate value_of(const char *text, gemmepi_dtype accumulator, gemmepi_dtype d, estimate v, estimate r,
                          estimate u) {
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
-    gemmepi__formula *f = parsed(text, accumulator, d);
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    gpi__formula *f = parsed(text, accumulator, d);
     bounded_unit unit;
     estimate out = {0, 0};
     int i, count = operands_of(text, operands);
@@ -23,7 +23,7 @@ static estimate value_of(const char *text, gemmepi_dtype accumulator, gemmepi_dt
     for (i = 0; i < count; i++)
         unit.operands[i][0] = strcmp(operands[i].name, "r") == 0 ? r : u;
     evaluate_bounded(f, &unit, here);
-    out = bounded_output(f, here, GEMMEPI__RESULT, 0);
+    out = bounded_output(f, here, GPI__RESULT, 0);
     freed(f);
     return out;
 }
@@ -146,7 +146,7 @@ static void zeros_have_the_signs_that_ieee_754_gives_them(void) {
         {"d = v > 1 ? r : v", -0.0, 1, 1},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         double got = value_of(cases[i].text, GEMMEPI_F32, GEMMEPI_F32, exactly(cases[i].v),
                               exactly(cases[i].r), exactly(0))
                          .value;
@@ -233,10 +233,10 @@ static void what_may_jump_spans_both_results(void) {
 static int operation_called(const char *name, size_t length) {
     int op;
     if (length == 4 && memcmp(name, "\\|\\|", 4) == 0)
-        return GEMMEPI__OP_OR;
-    for (op = GEMMEPI__LEAVES; op < GEMMEPI__OP_ACTIVATE; op++)
-        if (strlen(gemmepi__operation_of(op)->name) == length &&
-            memcmp(gemmepi__operation_of(op)->name, name, length) == 0)
+        return GPI__OP_OR;
+    for (op = GPI__LEAVES; op < GPI__OP_ACTIVATE; op++)
+        if (strlen(gpi__operation_of(op)->name) == length &&
+            memcmp(gpi__operation_of(op)->name, name, length) == 0)
             return op;
     return -1;
 }
@@ -250,11 +250,10 @@ static void check_row_of_document(const char *line, int *seen) {
         const char *end = strchr(at + 1, '`');
         int op = operation_called(at + 1, (size_t)(end - at) - 1);
         CHECK(op >= 0, "no operation is called %.*s", (int)(end - at) - 1, at + 1);
-        CHECK(op < 0 ||
-                  (gemmepi__operation_of(op)->ulps_f32 == f32 && gemmepi__operation_of(op)->ulps_f64 == f64),
+        CHECK(op < 0 || (gpi__operation_of(op)->ulps_f32 == f32 && gpi__operation_of(op)->ulps_f64 == f64),
               "%.*s is off by %g and %g, not %g and %g", (int)(end - at) - 1, at + 1,
-              op < 0 ? 0 : gemmepi__operation_of(op)->ulps_f32,
-              op < 0 ? 0 : gemmepi__operation_of(op)->ulps_f64, f32, f64);
+              op < 0 ? 0 : gpi__operation_of(op)->ulps_f32, op < 0 ? 0 : gpi__operation_of(op)->ulps_f64, f32,
+              f64);
         if (op >= 0)
             seen[op]++;
         at = end + 1;
@@ -263,7 +262,7 @@ static void check_row_of_document(const char *line, int *seen) {
 
 static void errors_of_functions_are_those_of_the_document(void) {
     FILE *file = fopen("docs/numerics.md", "r");
-    int seen[GEMMEPI__OPS] = {0}, op, rows = 0;
+    int seen[GPI__OPS] = {0}, op, rows = 0;
     char line[1024];
     file = file ? file : fopen("../docs/numerics.md", "r");
     CHECK(file != NULL, "docs/numerics.md is not found");
@@ -273,17 +272,16 @@ static void errors_of_functions_are_those_of_the_document(void) {
     if (file)
         fclose(file);
     CHECK(rows >= 5, "%d rows", rows);
-    for (op = GEMMEPI__LEAVES; op < GEMMEPI__OP_ACTIVATE; op++) /* of the two - the first */
-        CHECK(seen[op] == (op != GEMMEPI__OP_NEG), "%s is there %d times", gemmepi__operation_of(op)->name,
-              seen[op]);
+    for (op = GPI__LEAVES; op < GPI__OP_ACTIVATE; op++) /* of the two - the first */
+        CHECK(seen[op] == (op != GPI__OP_NEG), "%s is there %d times", gpi__operation_of(op)->name, seen[op]);
 }
 
 /* Of arguments that are exact, by what the table says, and the host's own rounding. */
 static void bounds_of_functions_are_those_of_the_table(void) {
     int op, is_f64;
-    for (op = GEMMEPI__OP_EXP; op <= GEMMEPI__OP_ERF; op++)
+    for (op = GPI__OP_EXP; op <= GPI__OP_ERF; op++)
         for (is_f64 = 0; is_f64 < 2; is_f64++) {
-            const gemmepi__operation_of_formula *row = gemmepi__operation_of(op);
+            const gpi__operation_of_formula *row = gpi__operation_of(op);
             double ulps = is_f64 ? row->ulps_f64 : row->ulps_f32, unit = is_f64 ? 0x1p-52 : 0x1p-23;
             gemmepi_dtype dtype = is_f64 ? GEMMEPI_F64 : GEMMEPI_F32;
             estimate got;
@@ -333,11 +331,11 @@ static void rounded_is_what_d_stands_for_by_its_scale(void) {
 /* Every formula at numbers moved within their bounds, in all corners that a generator finds. */
 static void bounds_cover_what_inputs_within_theirs_give(void) {
     static data d, moved;
-    size_t i, count = GEMMEPI__COUNT(smooth_formulas);
+    size_t i, count = GPI__COUNT(smooth_formulas);
     int turn, o, at, checked = 0;
-    for (i = 0; i < count + GEMMEPI__COUNT(other_formulas); i++) {
+    for (i = 0; i < count + GPI__COUNT(other_formulas); i++) {
         const char *text = i < count ? smooth_formulas[i] : other_formulas[i - count];
-        gemmepi__formula *f = parsed(text, GEMMEPI_F64, GEMMEPI_F64);
+        gpi__formula *f = parsed(text, GEMMEPI_F64, GEMMEPI_F64);
         CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
         if (!f)
             continue;
@@ -359,7 +357,7 @@ static void bounds_cover_what_inputs_within_theirs_give(void) {
             }
             run_formula(f, &d);
             run_formula(f, &moved);
-            for (o = 0; o <= GEMMEPI__RESULT; o++)
+            for (o = 0; o <= GPI__RESULT; o++)
                 for (at = 0; f->operands[o].output && f->operands[o].used && !f->operands[o].reduction &&
                              at < elements_of(f->operands[o].kind, f->operands[o].width);
                      at++) {
@@ -393,8 +391,8 @@ static void whole_results_are_modulo_2_to_32(void) {
         {"d = v > r ? v : -r", 2, 3, -3},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
-        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_I32, GEMMEPI_I32);
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gpi__formula *f = parsed(cases[i].text, GEMMEPI_I32, GEMMEPI_I32);
         bounded_unit unit;
         estimate got;
         CHECK(f != NULL, "%s", gemmepi_last_error());
@@ -404,7 +402,7 @@ static void whole_results_are_modulo_2_to_32(void) {
         unit.value[0].value = cases[i].v;
         unit.whole[0][0] = (int64_t)cases[i].r;
         evaluate_bounded(f, &unit, here);
-        got = bounded_output(f, here, GEMMEPI__RESULT, 0);
+        got = bounded_output(f, here, GPI__RESULT, 0);
         CHECK(got.value == cases[i].want && got.bound == 0, "%s: %.0f", cases[i].text, got.value);
         freed(f);
     }
@@ -427,8 +425,8 @@ static void whole_numbers_compare_exactly_however_large(void) {
         {"d = column + 0 == label", 16777217, 16777216, 1}, /* a sum is a number like others */
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
-        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F32, GEMMEPI_F32);
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gpi__formula *f = parsed(cases[i].text, GEMMEPI_F32, GEMMEPI_F32);
         bounded_unit unit;
         CHECK(f != NULL, "%s", gemmepi_last_error());
         if (!f)
@@ -438,11 +436,11 @@ static void whole_numbers_compare_exactly_however_large(void) {
         unit.column[0] = cases[i].column;
         evaluate_bounded(f, &unit, here);
         if (i < 7)
-            CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).value == cases[i].want &&
-                      bounded_output(f, here, GEMMEPI__RESULT, 0).bound == 0,
+            CHECK(bounded_output(f, here, GPI__RESULT, 0).value == cases[i].want &&
+                      bounded_output(f, here, GPI__RESULT, 0).bound == 0,
                   "%s", cases[i].text);
         else
-            CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).bound == 1 || i == 7, "%s", cases[i].text);
+            CHECK(bounded_output(f, here, GPI__RESULT, 0).bound == 1 || i == 7, "%s", cases[i].text);
         freed(f);
     }
 }
@@ -451,8 +449,8 @@ static void whole_numbers_compare_exactly_however_large(void) {
 static void a_large_whole_number_is_true(void) {
     static const char *const texts[] = {"d = label ? 1 : 0", "d = !label ? 0 : 1", "d = label && 1"};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(texts); i++) {
-        gemmepi__formula *f = parsed(texts[i], GEMMEPI_I32, GEMMEPI_I32);
+    for (i = 0; i < GPI__COUNT(texts); i++) {
+        gpi__formula *f = parsed(texts[i], GEMMEPI_I32, GEMMEPI_I32);
         bounded_unit unit;
         CHECK(f != NULL, "%s", gemmepi_last_error());
         if (!f)
@@ -460,7 +458,7 @@ static void a_large_whole_number_is_true(void) {
         memset(&unit, 0, sizeof unit);
         unit.whole[0][0] = (int64_t)1 << 32;
         evaluate_bounded(f, &unit, here);
-        CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).value == 1, "%s", texts[i]);
+        CHECK(bounded_output(f, here, GPI__RESULT, 0).value == 1, "%s", texts[i]);
         freed(f);
     }
 }
@@ -478,8 +476,8 @@ static void each_member_of_a_unit_has_its_own_numbers(void) {
         {"q = pair(left(v), right(v)); d = q > 5 ? column : label", 40, 40},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
-        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gpi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
         bounded_unit unit;
         CHECK(f != NULL, "%s", gemmepi_last_error());
         if (!f)
@@ -489,10 +487,10 @@ static void each_member_of_a_unit_has_its_own_numbers(void) {
         unit.column[0] = 3, unit.column[1] = 40;
         unit.whole[0][0] = 40, unit.whole[0][1] = 3; /* one number of a row: the second is not there */
         evaluate_bounded(f, &unit, here);
-        CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).value == cases[i].first &&
-                  bounded_output(f, here, GEMMEPI__RESULT, 1).value == cases[i].second,
-              "%s is %g and %g", cases[i].text, bounded_output(f, here, GEMMEPI__RESULT, 0).value,
-              bounded_output(f, here, GEMMEPI__RESULT, 1).value);
+        CHECK(bounded_output(f, here, GPI__RESULT, 0).value == cases[i].first &&
+                  bounded_output(f, here, GPI__RESULT, 1).value == cases[i].second,
+              "%s is %g and %g", cases[i].text, bounded_output(f, here, GPI__RESULT, 0).value,
+              bounded_output(f, here, GPI__RESULT, 1).value);
         freed(f);
     }
 }
@@ -500,7 +498,7 @@ static void each_member_of_a_unit_has_its_own_numbers(void) {
 /* >>random numbers */
 
 static void an_exchanged_formula_draws_what_the_caller_s_row_and_column_have(void) {
-    gemmepi__formula *f = parsed("d = uniform(seed, 1)", GEMMEPI_F64, GEMMEPI_F64);
+    gpi__formula *f = parsed("d = uniform(seed, 1)", GEMMEPI_F64, GEMMEPI_F64);
     bounded_unit unit;
     int is_exchanged;
     CHECK(f != NULL, "%s", gemmepi_last_error());
@@ -508,11 +506,11 @@ static void an_exchanged_formula_draws_what_the_caller_s_row_and_column_have(voi
     for (is_exchanged = 0; f && is_exchanged < 2; is_exchanged++) {
         f->exchanged = is_exchanged;
         unit.whole[0][0] = 7;
-        unit.indices[GEMMEPI__INDEX_ROW] = is_exchanged ? 9 : 4, unit.column[0] = is_exchanged ? 4 : 9;
-        unit.indices[GEMMEPI__INDEX_ITEM] = 2;
+        unit.indices[GPI__INDEX_ROW] = is_exchanged ? 9 : 4, unit.column[0] = is_exchanged ? 4 : 9;
+        unit.indices[GPI__INDEX_ITEM] = 2;
         evaluate_bounded(f, &unit, here);
-        CHECK(bounded_output(f, here, GEMMEPI__RESULT, 0).value == gemmepi__uniform(7, 1, 9, 4, 2),
-              "exchanged %d", is_exchanged);
+        CHECK(bounded_output(f, here, GPI__RESULT, 0).value == gpi__uniform(7, 1, 9, 4, 2), "exchanged %d",
+              is_exchanged);
     }
     freed(f);
 }
@@ -530,18 +528,18 @@ static void philox_gives_its_published_vectors(void) {
          {0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         uint32_t counter[4];
         memcpy(counter, cases[i].counter, sizeof counter);
-        gemmepi__philox(counter, cases[i].key[0], cases[i].key[1]);
+        gpi__philox(counter, cases[i].key[0], cases[i].key[1]);
         CHECK(memcmp(counter, cases[i].want, sizeof counter) == 0, "%08x %08x %08x %08x", counter[0],
               counter[1], counter[2], counter[3]);
     }
-    CHECK(gemmepi__uniform(0, 0, 0, 0, 0) == 0x6627e8 / 16777216.0, "the upper 24 bits of the first word");
-    CHECK(gemmepi__uniform(0, 0, 3, 0, 0) == 0x9b00db / 16777216.0, "of the last");
+    CHECK(gpi__uniform(0, 0, 0, 0, 0) == 0x6627e8 / 16777216.0, "the upper 24 bits of the first word");
+    CHECK(gpi__uniform(0, 0, 3, 0, 0) == 0x9b00db / 16777216.0, "of the last");
     /* key and counter as the published third vector has them: its words are columns 4 c to 4 c + 3 */
-    CHECK(gemmepi__uniform((int64_t)(0x299f31d0a4093822u), 0x03707344u, (int64_t)0x243f6a88u * 4 + 2,
-                           0x85a308d3u, 0x13198a2eu) == 0x5001e4 / 16777216.0,
+    CHECK(gpi__uniform((int64_t)(0x299f31d0a4093822u), 0x03707344u, (int64_t)0x243f6a88u * 4 + 2, 0x85a308d3u,
+                       0x13198a2eu) == 0x5001e4 / 16777216.0,
           "seed, column, row, item and i in their places");
 }
 
@@ -558,16 +556,16 @@ static void halves_are_of_the_columns_they_say(void) {
     };
     static data d;
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
-        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gpi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
         CHECK(f != NULL, "%s", gemmepi_last_error());
         if (!f)
             continue;
         fill_randomly(f, &d);
         run_formula(f, &d);
-        CHECK(d.operands[GEMMEPI__RESULT].at[COLUMNS / 2 + 1].value ==
+        CHECK(d.operands[GPI__RESULT].at[COLUMNS / 2 + 1].value ==
                   d.value.at[COLUMNS + cases[i].left].value * 100 + cases[i].right,
-              "%s: %g", cases[i].text, d.operands[GEMMEPI__RESULT].at[COLUMNS / 2 + 1].value);
+              "%s: %g", cases[i].text, d.operands[GPI__RESULT].at[COLUMNS / 2 + 1].value);
         freed(f);
     }
 }
@@ -578,15 +576,15 @@ static void pair_and_interleave_are_the_way_back(void) {
     static data d;
     size_t i;
     int at;
-    for (i = 0; i < GEMMEPI__COUNT(texts); i++) {
-        gemmepi__formula *f = parsed(texts[i], GEMMEPI_F64, GEMMEPI_F64);
+    for (i = 0; i < GPI__COUNT(texts); i++) {
+        gpi__formula *f = parsed(texts[i], GEMMEPI_F64, GEMMEPI_F64);
         CHECK(f != NULL, "%s", gemmepi_last_error());
         if (!f)
             continue;
         fill_randomly(f, &d);
         run_formula(f, &d);
         for (at = 0; at < ROWS * COLUMNS; at++)
-            CHECK(d.operands[GEMMEPI__RESULT].at[at].value == d.value.at[at].value, "%s at %d", texts[i], at);
+            CHECK(d.operands[GPI__RESULT].at[at].value == d.value.at[at].value, "%s at %d", texts[i], at);
         freed(f);
     }
 }
@@ -603,8 +601,8 @@ static void sums_are_over_all_columns_of_their_width(void) {
     static data d;
     size_t i;
     int column;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
-        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gpi__formula *f = parsed(cases[i].text, GEMMEPI_F64, GEMMEPI_F64);
         double sum = 0;
         CHECK(f != NULL, "%s", gemmepi_last_error());
         if (!f)
@@ -621,15 +619,14 @@ static void sums_are_over_all_columns_of_their_width(void) {
 
 static void reductions_take_what_their_sentence_says(void) {
     static data d;
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
     const char *text = "rs = row_sum(v * 2); rt = row_argmax(v); cs = column_max(v + r); al = all_sum(v)";
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__formula_desc desc =
-        desc_of(text, operands, operands_of(text, operands), GEMMEPI_F64, GEMMEPI_F64);
-    gemmepi__formula *f;
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula_desc desc = desc_of(text, operands, operands_of(text, operands), GEMMEPI_F64, GEMMEPI_F64);
+    gpi__formula *f;
     double sum = 0, all = 0;
     int i;
-    CHECK(gemmepi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (!f)
         return;
     fill_randomly(f, &d);

@@ -11,31 +11,31 @@ static long accepted, refused, derived;
 
 /* >>what is behind the parser */
 
-static void check_text_and_code(const gemmepi__formula *f, const gemmepi__formula_desc *desc) {
+static void check_text_and_code(const gpi__formula *f, const gpi__formula_desc *desc) {
     static char once[1 << 18], again[1 << 18], key[1 << 18], code[1 << 20];
-    gemmepi__text out = gemmepi__text_in(once, sizeof once), back = gemmepi__text_in(again, sizeof again);
-    gemmepi__text to_key = gemmepi__text_in(key, sizeof key), to_code = gemmepi__text_in(code, sizeof code);
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__formula_desc other = *desc;
-    gemmepi__formula *g;
-    gemmepi__print_formula(&out, f);
-    gemmepi__print_key(&to_key, f);
-    gemmepi__emit_formula(&to_code, f);
-    CHECK(!gemmepi__text_is_cut(&out) && !gemmepi__text_is_cut(&to_key) && !gemmepi__text_is_cut(&to_code),
+    gpi__text out = gpi__text_in(once, sizeof once), back = gpi__text_in(again, sizeof again);
+    gpi__text to_key = gpi__text_in(key, sizeof key), to_code = gpi__text_in(code, sizeof code);
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula_desc other = *desc;
+    gpi__formula *g;
+    gpi__print_formula(&out, f);
+    gpi__print_key(&to_key, f);
+    gpi__emit_formula(&to_code, f);
+    CHECK(!gpi__text_is_cut(&out) && !gpi__text_is_cut(&to_key) && !gpi__text_is_cut(&to_code),
           "seed %llu: cut", seed_here);
-    if (out.length > GEMMEPI__FORMULA_CHARACTERS)
+    if (out.length > GPI__FORMULA_CHARACTERS)
         return;
     other.text = once;
-    CHECK(gemmepi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "seed %llu: %s\n%s\n%s", seed_here,
-          text, once, gemmepi_last_error());
+    CHECK(gpi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "seed %llu: %s\n%s\n%s", seed_here, text,
+          once, gemmepi_last_error());
     if (!g)
         return;
-    gemmepi__print_formula(&back, g);
+    gpi__print_formula(&back, g);
     CHECK(strcmp(once, again) == 0, "seed %llu: %s\n%s\n%s", seed_here, text, once, again);
     freed(g);
 }
 
-static void check_evaluation(const gemmepi__formula *f) {
+static void check_evaluation(const gpi__formula *f) {
     static data d;
     int i;
     if (!f->node_count || (f->group && f->group > COLUMNS))
@@ -48,17 +48,17 @@ static void check_evaluation(const gemmepi__formula *f) {
     }
     run_formula(f, &d);
     for (i = 0; i < MOST; i++)
-        CHECK(d.operands[GEMMEPI__RESULT].at[i].bound >= 0, "seed %llu: %s: a bound of %g", seed_here, text,
-              d.operands[GEMMEPI__RESULT].at[i].bound);
+        CHECK(d.operands[GPI__RESULT].at[i].bound >= 0, "seed %llu: %s: a bound of %g", seed_here, text,
+              d.operands[GPI__RESULT].at[i].bound);
 }
 
-static void check_gradient(const gemmepi__formula_desc *desc) {
+static void check_gradient(const gpi__formula_desc *desc) {
     static char gradient[8192];
     static gemmepi_operand operands[80];
-    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi_allocator allocator = gpi__default_allocator();
     gemmepi_derive_desc derive;
-    gemmepi__formula_desc back;
-    gemmepi__formula *g;
+    gpi__formula_desc back;
+    gpi__formula *g;
     memset(&derive, 0, sizeof derive);
     derive.formula = desc->text, derive.operands = desc->operands, derive.operand_count = desc->operand_count;
     derive.wrt = has_word(desc->text, "r") && one_in(2) ? "v, r" : "v";
@@ -70,23 +70,23 @@ static void check_gradient(const gemmepi__formula_desc *desc) {
     back = desc_of(gradient, operands, gemmepi_derive_operands(&derive, operands, 80), GEMMEPI_F32,
                    GEMMEPI_BF16);
     back.without_value = back.without_result = 1;
-    if (back.operand_count > GEMMEPI__FORMULA_OPERANDS)
+    if (back.operand_count > GPI__FORMULA_OPERANDS)
         return;
     derived++;
-    CHECK(gemmepi__parse_formula(&allocator, &back, &g) == GEMMEPI_OK, "seed %llu: %s\n%s\n%s", seed_here,
-          text, gradient, gemmepi_last_error());
+    CHECK(gpi__parse_formula(&allocator, &back, &g) == GEMMEPI_OK, "seed %llu: %s\n%s\n%s", seed_here, text,
+          gradient, gemmepi_last_error());
     if (g)
         check_evaluation(g);
     freed(g);
 }
 
 /* Good ones, now and then with a field of garbage, but for the pointers at both ends. */
-static int choose_operands(gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]) {
+static int choose_operands(gemmepi_operand operands[GPI__FORMULA_OPERANDS]) {
     static const gemmepi_dtype dtypes[] = {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_I8};
     int i, count = operands_of(text, operands);
     for (i = 0; i < count; i++)
         if (one_in(2) && operands[i].dtype == GEMMEPI_DTYPE_DEFAULT && operands[i].kind != GEMMEPI_NUMBER)
-            operands[i].dtype = dtypes[below((int)GEMMEPI__COUNT(dtypes))];
+            operands[i].dtype = dtypes[below((int)GPI__COUNT(dtypes))];
     if (count && one_in(12)) {
         unsigned char *bytes = (unsigned char *)&operands[below(count)] + sizeof(char *);
         bytes[below((int)(offsetof(gemmepi_operand, tensor) - sizeof(char *)))] ^=
@@ -97,16 +97,16 @@ static int choose_operands(gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS]) 
 
 /* The text that is there, with operands that are drawn. */
 static void check_text(void) {
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__formula_desc desc;
-    gemmepi__formula *f;
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula_desc desc;
+    gpi__formula *f;
     gemmepi_status status;
     desc = desc_of(text, operands, choose_operands(operands), GEMMEPI_F32, GEMMEPI_BF16);
     if (one_in(16))
         desc.accumulator = desc.d = GEMMEPI_I32;
-    (void)gemmepi__fail(GEMMEPI_OK, "%s", "");
-    status = gemmepi__parse_formula(&allocator, &desc, &f);
+    (void)gpi__fail(GEMMEPI_OK, "%s", "");
+    status = gpi__parse_formula(&allocator, &desc, &f);
     CHECK(status == GEMMEPI_OK
               ? f != NULL
               : status == GEMMEPI_INVALID_ARGUMENT && !f && strstr(gemmepi_last_error(), "desc."),

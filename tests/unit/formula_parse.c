@@ -9,12 +9,12 @@ static const char *key_of(const char *text) {
     static char keys[4][16384];
     static int turn;
     char *key = keys[turn++ % 4];
-    gemmepi__formula *f = parsed(text, GEMMEPI_F32, GEMMEPI_BF16);
-    gemmepi__text out = gemmepi__text_in(key, sizeof keys[0]);
+    gpi__formula *f = parsed(text, GEMMEPI_F32, GEMMEPI_BF16);
+    gpi__text out = gpi__text_in(key, sizeof keys[0]);
     CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
     if (f) {
-        gemmepi__print_key(&out, f);
-        CHECK(!gemmepi__text_is_cut(&out), "%s", text);
+        gpi__print_key(&out, f);
+        CHECK(!gpi__text_is_cut(&out), "%s", text);
     }
     freed(f);
     return key;
@@ -76,35 +76,35 @@ static void numbers_are_folded_where_that_is_exact(void) {
 
 static void operands_names_are_no_part_of_the_key(void) {
     static gemmepi_operand operands[2], others[2];
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__formula_desc desc = desc_of("d = silu(v + bias) * up", operands, 2, GEMMEPI_F32, GEMMEPI_BF16);
-    gemmepi__formula_desc other = desc_of("y = silu(acc + v) * d", others, 2, GEMMEPI_F32, GEMMEPI_BF16);
-    gemmepi__formula *f, *g;
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula_desc desc = desc_of("d = silu(v + bias) * up", operands, 2, GEMMEPI_F32, GEMMEPI_BF16);
+    gpi__formula_desc other = desc_of("y = silu(acc + v) * d", others, 2, GEMMEPI_F32, GEMMEPI_BF16);
+    gpi__formula *f, *g;
     char first[1024], second[1024];
-    gemmepi__text one = gemmepi__text_in(first, sizeof first), two = gemmepi__text_in(second, sizeof second);
+    gpi__text one = gpi__text_in(first, sizeof first), two = gpi__text_in(second, sizeof second);
     operands[0].name = "bias", operands[0].kind = GEMMEPI_PER_COLUMN;
     operands[1].name = "up", operands[1].kind = GEMMEPI_FULL;
     memcpy(others, operands, sizeof others);
     others[0].name = "v", others[1].name = "d";
     other.value = "acc", other.result = "y";
-    CHECK(gemmepi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(gemmepi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (!f || !g)
         return;
-    gemmepi__print_key(&one, f);
-    gemmepi__print_key(&two, g);
+    gpi__print_key(&one, f);
+    gpi__print_key(&two, g);
     CHECK(strcmp(first, second) == 0, "%s\n%s", first, second);
     freed(g);
     others[0].kind = GEMMEPI_PER_ROW;
-    CHECK(gemmepi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    two = gemmepi__text_in(second, sizeof second);
-    gemmepi__print_key(&two, g);
+    CHECK(gpi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    two = gpi__text_in(second, sizeof second);
+    gpi__print_key(&two, g);
     CHECK(strcmp(first, second) != 0, "kinds are no part of %s", first);
     freed(g);
     others[0].kind = GEMMEPI_PER_COLUMN, others[0].dtype = GEMMEPI_F32;
-    CHECK(gemmepi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    two = gemmepi__text_in(second, sizeof second);
-    gemmepi__print_key(&two, g);
+    CHECK(gpi__parse_formula(&allocator, &other, &g) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    two = gpi__text_in(second, sizeof second);
+    gpi__print_key(&two, g);
     CHECK(strcmp(first, second) != 0, "dtypes are no part of %s", first);
     freed(f);
     freed(g);
@@ -112,22 +112,22 @@ static void operands_names_are_no_part_of_the_key(void) {
 
 static void every_formula_reads_back_as_what_it_was(void) {
     char text[16384];
-    size_t i, count = GEMMEPI__COUNT(smooth_formulas);
-    for (i = 0; i < count + GEMMEPI__COUNT(other_formulas); i++) {
+    size_t i, count = GPI__COUNT(smooth_formulas);
+    for (i = 0; i < count + GPI__COUNT(other_formulas); i++) {
         const char *of = i < count ? smooth_formulas[i] : other_formulas[i - count];
-        gemmepi__formula *f = parsed(of, GEMMEPI_F32, GEMMEPI_BF16);
-        gemmepi__text out = gemmepi__text_in(text, sizeof text);
+        gpi__formula *f = parsed(of, GEMMEPI_F32, GEMMEPI_BF16);
+        gpi__text out = gpi__text_in(text, sizeof text);
         CHECK(f != NULL, "%s: %s", of, gemmepi_last_error());
         if (!f)
             continue;
-        gemmepi__print_formula(&out, f);
+        gpi__print_formula(&out, f);
         SAME(of, text);
         freed(f);
     }
 }
 
 static void different_formulas_have_different_keys(void) {
-    size_t i, j, count = GEMMEPI__COUNT(smooth_formulas);
+    size_t i, j, count = GPI__COUNT(smooth_formulas);
     for (i = 0; i < count; i++)
         for (j = 0; j < i; j++)
             NOT_SAME(smooth_formulas[i], smooth_formulas[j]);
@@ -135,8 +135,8 @@ static void different_formulas_have_different_keys(void) {
 
 static void depth_is_broken_by_names_and_reads_back(void) {
     char text[4096] = "a0 = exp(v);", more[64], back[16384];
-    gemmepi__text out = gemmepi__text_in(back, sizeof back);
-    gemmepi__formula *f;
+    gpi__text out = gpi__text_in(back, sizeof back);
+    gpi__formula *f;
     int i;
     for (i = 1; i <= 150; i++) {
         snprintf(more, sizeof more, "a%d = exp(a%d);", i, i - 1);
@@ -147,7 +147,7 @@ static void depth_is_broken_by_names_and_reads_back(void) {
     CHECK(f != NULL, "%s", gemmepi_last_error());
     if (!f)
         return;
-    gemmepi__print_formula(&out, f);
+    gpi__print_formula(&out, f);
     SAME(text, back);
     freed(f);
 }
@@ -156,20 +156,20 @@ static void check_printed_numbers(void) {
     static const double numbers[] = {0.1,      1 / 3.0, 5e-324, 1.7976931348623157e308, 123456789.123456789,
                                      1e22,     1e23,    2.5e-8, 3.4028234663852886e38,  9007199254740993.0,
                                      0.0078125};
-    char here[GEMMEPI__NUMBER_SIZE];
+    char here[GPI__NUMBER_SIZE];
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(numbers); i++) {
-        gemmepi__print_number(here, numbers[i]);
-        CHECK(gemmepi__number_of(here, strlen(here)) == numbers[i], "%s", here);
-        CHECK(gemmepi__number_length(here) == strlen(here), "%s", here);
+    for (i = 0; i < GPI__COUNT(numbers); i++) {
+        gpi__print_number(here, numbers[i]);
+        CHECK(gpi__number_of(here, strlen(here)) == numbers[i], "%s", here);
+        CHECK(gpi__number_length(here) == strlen(here), "%s", here);
     }
-    gemmepi__print_number(here, 0.5);
+    gpi__print_number(here, 0.5);
     CHECK(strcmp(here, "0.5") == 0, "%s", here);
-    gemmepi__print_number(here, -30);
+    gpi__print_number(here, -30);
     CHECK(strcmp(here, "-30") == 0, "%s", here);
-    gemmepi__print_number(here, 100000);
+    gpi__print_number(here, 100000);
     CHECK(strcmp(here, "100000") == 0, "%s", here);
-    CHECK(gemmepi__number_of("2.75e1 and more", 6) == 27.5, "2.75e1");
+    CHECK(gpi__number_of("2.75e1 and more", 6) == 27.5, "2.75e1");
     CHECK(strstr(key_of("d = v * 0.125 + 2.5"), "v * 0.125 + 2.5") != NULL, "%s",
           key_of("d = v * 0.125 + 2.5"));
 }
@@ -184,7 +184,7 @@ static void numbers_print_alike_in_locales_with_another_point(void) {
     char half[16];
     size_t i;
     int tried = 0;
-    for (i = 0; i < GEMMEPI__COUNT(names); i++)
+    for (i = 0; i < GPI__COUNT(names); i++)
         if (setlocale(LC_ALL, names[i])) {
             snprintf(half, sizeof half, "%.1f", 0.5);
             tried += strcmp(half, "0.5") != 0;
@@ -205,7 +205,7 @@ typedef struct refusal {
 
 static void check_refusal(const refusal *r, gemmepi_dtype accumulator) {
     char place[32];
-    gemmepi__formula *f = parsed(r->text, accumulator, accumulator);
+    gpi__formula *f = parsed(r->text, accumulator, accumulator);
     snprintf(place, sizeof place, "column %d: ", r->column);
     CHECK(f == NULL, "accepted: %s", r->text);
     if (!f) {
@@ -264,7 +264,7 @@ static void mistakes_of_syntax_are_refused_with_their_place(void) {
         {"\n\n d = exp(", 10, "the end is not expected"},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+    for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F32);
     (void)parsed("\n\n d = exp(", GEMMEPI_F32, GEMMEPI_F32);
     CHECK(strstr(gemmepi_last_error(), "line 3, column 10") != NULL, "%s", gemmepi_last_error());
@@ -310,7 +310,7 @@ static void wrong_counts_and_names_are_refused_with_their_place(void) {
         {"d = uniform(seed, label)", 19, "or an operand of the kind SCALAR"},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+    for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F32);
 }
 
@@ -325,7 +325,7 @@ static void a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for(void
         {"x = v; y = x * x; z = y; d = r", 19, "z is assigned, but nothing reads it"},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+    for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F32);
     SAME("x = v; y = 0 * x; d = 2 > 1 ? r : y", "d = r"); /* it is read where it has no effect */
 }
@@ -338,10 +338,10 @@ static void numbers_of_f64_have_its_range(void) {
     static const char *const taken[] = {"d = v / 1e-46", "d = v / 1e-310", "d = v + 5e-324", "d = v * 1e39",
                                         "d = v + 0.0e-999"};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+    for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F64);
-    for (i = 0; i < GEMMEPI__COUNT(taken); i++) {
-        gemmepi__formula *f = parsed(taken[i], GEMMEPI_F64, GEMMEPI_F64);
+    for (i = 0; i < GPI__COUNT(taken); i++) {
+        gpi__formula *f = parsed(taken[i], GEMMEPI_F64, GEMMEPI_F64);
         CHECK(f != NULL, "%s: %s", taken[i], gemmepi_last_error());
         freed(f);
     }
@@ -355,8 +355,8 @@ static void small_numbers_that_f32_holds_are_accepted(void) {
                                         "d = v * 2e-38",
                                         "d = v * 5.877471754111438e-39"};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(taken); i++) {
-        gemmepi__formula *f = parsed(taken[i], GEMMEPI_F32, GEMMEPI_F32);
+    for (i = 0; i < GPI__COUNT(taken); i++) {
+        gpi__formula *f = parsed(taken[i], GEMMEPI_F32, GEMMEPI_F32);
         CHECK(f != NULL, "%s: %s", taken[i], gemmepi_last_error());
         freed(f);
     }
@@ -378,7 +378,7 @@ static void outputs_and_reductions_are_refused_where_they_do_not_fit(void) {
         {"o = v; d = left(r); rs = row_sum(o + h)", 36, "one is n columns wide, another n / 2"},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+    for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F32);
 }
 
@@ -402,7 +402,7 @@ static void widths_that_do_not_fit_are_refused(void) {
         {"d = left(v); o = left(v)", 14, "o is n columns wide, but what it is assigned is n / 2"},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+    for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F32);
 }
 
@@ -416,11 +416,11 @@ static void whole_results_take_what_whole_numbers_have(void) {
         {"d = v; rs = row_sum(v)", 13, "there are no reductions with results in I32"},
     };
     size_t i;
-    gemmepi__formula *f = parsed("d = v > 0 ? max(v * 3, r) - min(-v, label) : relu(u) + (v == label)",
-                                 GEMMEPI_I32, GEMMEPI_I32);
+    gpi__formula *f = parsed("d = v > 0 ? max(v * 3, r) - min(-v, label) : relu(u) + (v == label)",
+                             GEMMEPI_I32, GEMMEPI_I32);
     CHECK(f != NULL, "%s", gemmepi_last_error());
     freed(f);
-    for (i = 0; i < GEMMEPI__COUNT(refusals); i++)
+    for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_I32);
 }
 
@@ -437,7 +437,7 @@ static void limits_are_as_they_are_told(void) {
     static char text[16384];
     refusal r = {text, 0, ""};
     int i;
-    gemmepi__formula *f;
+    gpi__formula *f;
     repeated(text, "d = ", "(", 63, "v");
     repeated(text + strlen(text), "", ")", 63, "");
     f = parsed(text, GEMMEPI_F32, GEMMEPI_F32);
@@ -477,7 +477,7 @@ static void limits_are_as_they_are_told(void) {
 /* >>descs */
 
 static gemmepi_operand one_operand;
-static gemmepi__formula_desc one_desc;
+static gpi__formula_desc one_desc;
 
 static void good_desc(void) {
     memset(&one_operand, 0, sizeof one_operand);
@@ -488,11 +488,11 @@ static void good_desc(void) {
 
 #define REFUSED(words, ...)                                                                                \
     do {                                                                                                   \
-        gemmepi_allocator allocator = gemmepi__default_allocator();                                        \
-        gemmepi__formula *refused;                                                                         \
+        gemmepi_allocator allocator = gpi__default_allocator();                                            \
+        gpi__formula *refused;                                                                             \
         good_desc();                                                                                       \
         __VA_ARGS__;                                                                                       \
-        CHECK(gemmepi__parse_formula(&allocator, &one_desc, &refused) == GEMMEPI_INVALID_ARGUMENT, "%s",   \
+        CHECK(gpi__parse_formula(&allocator, &one_desc, &refused) == GEMMEPI_INVALID_ARGUMENT, "%s",       \
               #__VA_ARGS__);                                                                               \
         CHECK(refused == NULL && strstr(gemmepi_last_error(), words) != NULL, "%s", gemmepi_last_error()); \
     } while (0)
@@ -573,23 +573,23 @@ static void descs_that_do_not_hold_are_refused(void) {
 static void a_name_may_have_60_characters(void) {
     static const char name[] = "a23456789012345678901234567890123456789012345678901234567890";
     char text[100];
-    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi_allocator allocator = gpi__default_allocator();
     gemmepi_operand operand;
-    gemmepi__formula_desc desc;
-    gemmepi__formula *formula;
+    gpi__formula_desc desc;
+    gpi__formula *formula;
     memset(&operand, 0, sizeof operand);
     operand.name = name, operand.kind = GEMMEPI_FULL;
     snprintf(text, sizeof text, "d = v + %s", name);
     desc = desc_of(text, &operand, 1, GEMMEPI_F32, GEMMEPI_F32);
-    CHECK(gemmepi__parse_formula(&allocator, &desc, &formula) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__parse_formula(&allocator, &desc, &formula) == GEMMEPI_OK, "%s", gemmepi_last_error());
     freed(formula);
 }
 
 static void defaults_of_types_are_as_they_are_told(void) {
     gemmepi_operand o[4];
-    gemmepi__formula_desc desc;
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__formula *f;
+    gpi__formula_desc desc;
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula *f;
     memset(o, 0, sizeof o);
     o[0].name = "r", o[0].kind = GEMMEPI_FULL;
     o[1].name = "am", o[1].kind = GEMMEPI_PER_ROW, o[1].output = 1;
@@ -597,17 +597,17 @@ static void defaults_of_types_are_as_they_are_told(void) {
     o[3].name = "k", o[3].kind = GEMMEPI_NUMBER;
     desc =
         desc_of("d = v + r * k; am = row_argmax(v); lse = row_logsumexp(v)", o, 4, GEMMEPI_F32, GEMMEPI_E4M3);
-    CHECK(gemmepi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK, "%s", gemmepi_last_error());
     if (!f)
         return;
     CHECK(f->operands[0].dtype == GEMMEPI_BF16 && f->operands[1].dtype == GEMMEPI_I32 &&
               f->operands[2].dtype == GEMMEPI_F32 && f->operands[3].dtype == GEMMEPI_F64 &&
-              f->operands[GEMMEPI__RESULT].dtype == GEMMEPI_E4M3,
+              f->operands[GPI__RESULT].dtype == GEMMEPI_E4M3,
           "%d %d %d %d", f->operands[0].dtype, f->operands[1].dtype, f->operands[2].dtype,
           f->operands[3].dtype);
     CHECK(strcmp(f->names + f->operands[2].name, "lse") == 0 && strcmp(f->names + f->value_name, "v") == 0,
           "names");
-    CHECK(strcmp(gemmepi__reductions[f->operands[2].reduction].name, "row_logsumexp") == 0, "reduction");
+    CHECK(strcmp(gpi__reductions[f->operands[2].reduction].name, "row_logsumexp") == 0, "reduction");
     freed(f);
 }
 
@@ -625,8 +625,8 @@ static void short_forms_are_for_what_is_stored_in_16_bits(void) {
         {"d = v + d_gelu_erf(r); o = r", GEMMEPI_F16, 1},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
-        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F32, cases[i].d);
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gpi__formula *f = parsed(cases[i].text, GEMMEPI_F32, cases[i].d);
         CHECK(f && f->is_short == cases[i].is_short, "%s", cases[i].text);
         freed(f);
     }
@@ -637,29 +637,29 @@ static void the_width_of_d_is_that_of_what_it_is_assigned(void) {
         const char *text;
         int width, value, d, mode, group;
     } cases[] = {
-        {"d = v", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__NO_HALVES, 0},
-        {"d = 3", GEMMEPI_WIDTH_N, 0, 1, GEMMEPI__NO_HALVES, 0},
-        {"d = left(v) * right(v)", GEMMEPI_WIDTH_HALF, 2, 1, GEMMEPI__LEFT_RIGHT, 0},
-        {"d = even(v) * odd(v)", GEMMEPI_WIDTH_HALF, 2, 1, GEMMEPI__EVEN_ODD, 0},
-        {"d = pair(v, v * r)", GEMMEPI_WIDTH_DOUBLE, 1, 2, GEMMEPI__LEFT_RIGHT, 0},
-        {"d = v * left(w, 4)", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__LEFT_RIGHT, 4},
-        {"d = w", GEMMEPI_WIDTH_DOUBLE, 0, 2, GEMMEPI__LEFT_RIGHT, 0},
-        {"d = v; rs = row_sum(w)", GEMMEPI_WIDTH_N, 1, 1, GEMMEPI__LEFT_RIGHT, 0},
-        {"d = pair(left(v), h)", GEMMEPI_WIDTH_N, 2, 2, GEMMEPI__LEFT_RIGHT, 0},
-        {"d = 5; oh = left(v)", GEMMEPI_WIDTH_N, 2, 2, GEMMEPI__LEFT_RIGHT, 0},
+        {"d = v", GEMMEPI_WIDTH_N, 1, 1, GPI__NO_HALVES, 0},
+        {"d = 3", GEMMEPI_WIDTH_N, 0, 1, GPI__NO_HALVES, 0},
+        {"d = left(v) * right(v)", GEMMEPI_WIDTH_HALF, 2, 1, GPI__LEFT_RIGHT, 0},
+        {"d = even(v) * odd(v)", GEMMEPI_WIDTH_HALF, 2, 1, GPI__EVEN_ODD, 0},
+        {"d = pair(v, v * r)", GEMMEPI_WIDTH_DOUBLE, 1, 2, GPI__LEFT_RIGHT, 0},
+        {"d = v * left(w, 4)", GEMMEPI_WIDTH_N, 1, 1, GPI__LEFT_RIGHT, 4},
+        {"d = w", GEMMEPI_WIDTH_DOUBLE, 0, 2, GPI__LEFT_RIGHT, 0},
+        {"d = v; rs = row_sum(w)", GEMMEPI_WIDTH_N, 1, 1, GPI__LEFT_RIGHT, 0},
+        {"d = pair(left(v), h)", GEMMEPI_WIDTH_N, 2, 2, GPI__LEFT_RIGHT, 0},
+        {"d = 5; oh = left(v)", GEMMEPI_WIDTH_N, 2, 2, GPI__LEFT_RIGHT, 0},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
-        gemmepi__formula *f = parsed(cases[i].text, GEMMEPI_F32, GEMMEPI_F32);
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gpi__formula *f = parsed(cases[i].text, GEMMEPI_F32, GEMMEPI_F32);
         CHECK(f != NULL, "%s: %s", cases[i].text, gemmepi_last_error());
         if (!f)
             continue;
-        CHECK(f->operands[GEMMEPI__RESULT].width == cases[i].width &&
-                  f->operands[GEMMEPI__RESULT].members == cases[i].d && f->mode == cases[i].mode &&
+        CHECK(f->operands[GPI__RESULT].width == cases[i].width &&
+                  f->operands[GPI__RESULT].members == cases[i].d && f->mode == cases[i].mode &&
                   f->group == cases[i].group && (!cases[i].value) == !f->reads_value &&
-                  (!f->reads_value || gemmepi__members(f, f->n_width) == cases[i].value),
-              "%s: width %d, members %d", cases[i].text, f->operands[GEMMEPI__RESULT].width,
-              f->operands[GEMMEPI__RESULT].members);
+                  (!f->reads_value || gpi__members(f, f->n_width) == cases[i].value),
+              "%s: width %d, members %d", cases[i].text, f->operands[GPI__RESULT].width,
+              f->operands[GPI__RESULT].members);
         freed(f);
     }
 }
@@ -690,14 +690,14 @@ static void extents_must_be_what_halves_and_random_numbers_want(void) {
     };
     char place[32];
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         const extents *c = &cases[i];
-        gemmepi__formula *f = parsed(c->text, GEMMEPI_F32, GEMMEPI_F32);
+        gpi__formula *f = parsed(c->text, GEMMEPI_F32, GEMMEPI_F32);
         gemmepi_status status;
         CHECK(f != NULL, "%s: %s", c->text, gemmepi_last_error());
         if (!f)
             continue;
-        status = gemmepi__check_formula_extents(f, c->text, c->m, c->n, c->items);
+        status = gpi__check_formula_extents(f, c->text, c->m, c->n, c->items);
         snprintf(place, sizeof place, "column %d: ", c->column);
         CHECK(status == (c->column ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK), "%s, %lld", c->text,
               (long long)c->n);
@@ -726,21 +726,20 @@ static void limited_free(void *user, void *pointer) {
 
 static void memory_that_runs_out_is_told_and_given_back(void) {
     gemmepi_allocator allocator;
-    gemmepi__formula *f;
+    gpi__formula *f;
     int n;
     allocator.alloc = limited_alloc, allocator.free = limited_free, allocator.user = NULL;
     good_desc();
     for (n = 0; n < 3; n++) {
         allocations_left = n;
-        CHECK(gemmepi__parse_formula(&allocator, &one_desc, &f) ==
-                  (n < 2 ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_OK),
+        CHECK(gpi__parse_formula(&allocator, &one_desc, &f) == (n < 2 ? GEMMEPI_OUT_OF_MEMORY : GEMMEPI_OK),
               "%d", n);
         CHECK((f != NULL) == (n == 2) && blocks == (n == 2), "%d blocks are left of %d", blocks, n);
-        gemmepi__delete(&allocator, f);
+        gpi__delete(&allocator, f);
     }
     one_desc.text = "d = v +";
     allocations_left = 9;
-    CHECK(gemmepi__parse_formula(&allocator, &one_desc, &f) == GEMMEPI_INVALID_ARGUMENT && blocks == 0, "%d",
+    CHECK(gpi__parse_formula(&allocator, &one_desc, &f) == GEMMEPI_INVALID_ARGUMENT && blocks == 0, "%d",
           blocks);
 }
 

@@ -40,7 +40,7 @@ static gemmepi_config host_config(void) {
 }
 
 static int formulas_of(const gemmepi_context *context) {
-    const gemmepi__kept_formula *kept = context->formulas;
+    const gpi__kept_formula *kept = context->formulas;
     int count = 0;
     for (; kept; kept = kept->next)
         count++;
@@ -52,7 +52,7 @@ typedef struct plan_list {
     int count;
 } plan_list;
 
-static void list_plan(void *user, gemmepi__map_entry *entry) {
+static void list_plan(void *user, gpi__map_entry *entry) {
     plan_list *list = (plan_list *)user;
     int i = 0;
     while (i < list->count && list->plans[i] != entry->value)
@@ -65,7 +65,7 @@ static void list_plan(void *user, gemmepi__map_entry *entry) {
 static int plans_of(gemmepi_context *context) {
     plan_list list;
     list.count = 0;
-    gemmepi__map_each(&context->plans, list_plan, &list);
+    gpi__map_each(&context->plans, list_plan, &list);
     return list.count;
 }
 
@@ -142,8 +142,8 @@ static void a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it(void) {
     gemmepi_matmul_args args = formula_args();
     gemmepi_plan_details details;
     gemmepi_plan *plan = plan_on(context, &desc, GEMMEPI_ROUTE_SPLIT);
-    const gemmepi__matmul_plan *v = matmul_of(plan);
-    CHECK(v && v->route->id == GEMMEPI_ROUTE_LT && v->problem.views[GEMMEPI__D].dtype == GEMMEPI_F32 &&
+    const gpi__matmul_plan *v = matmul_of(plan);
+    CHECK(v && v->route->id == GEMMEPI_ROUTE_LT && v->problem.views[GPI__D].dtype == GEMMEPI_F32 &&
               !v->problem.formula,
           "v is made otherwise");
     CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.launches == 3 &&
@@ -177,7 +177,7 @@ static void large_products_have_their_formulas_inside(void) {
                  {"d = left(v, 192) * silu(right(v, 192))", GEMMEPI_ROUTE_SPLIT},
                  {"d = left(v, 32) * silu(right(v, 32))", GEMMEPI_ROUTE_SPLIT}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         gemmepi_config config = gpu_config(0);
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = formula_product(cases[i].formula);
@@ -225,7 +225,7 @@ static void a_refused_product_takes_another_route_within_its_formula(void) {
     desc.formula = "d = v * v";
     plan = plan_on(context, &desc, GEMMEPI_ROUTE_SPLIT);
     gpu.refusals = 9;
-    gpu.refusal = GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED;
+    gpu.refusal = GPI__CUBLAS_STATUS_NOT_SUPPORTED;
     CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK && gpu.products == 0, "%s",
           gemmepi_last_error());
     CHECK(strstr(logged, "takes another route") && explain_has(plan, "by the route plain"), "the log has: %s",
@@ -246,7 +246,7 @@ static void routes_that_are_left_out_make_no_v(void) {
         {1u << GEMMEPI_ROUTE_PLAIN | 1u << GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_FUSED, GEMMEPI_ROUTE_FUSED},
         {1u << GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_LT}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(rows_of); i++) {
+    for (i = 0; i < GPI__COUNT(rows_of); i++) {
         gemmepi_config config = gpu_config(rows_of[i].routes);
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = formula_product(formula);
@@ -347,7 +347,7 @@ static void layers_find_the_plans_of_their_formulas(void) {
     CHECK(both_directions(context, GEMMEPI_LINEAR_SAVED) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(plans_of(context) == 4 && formulas_of(context) == 4, "%d plans, %d formulas", plans_of(context),
           formulas_of(context));
-    gemmepi__forget_all_kept(context);
+    gpi__forget_all_kept(context);
     CHECK(formulas_of(context) == 0, "%d formulas", formulas_of(context));
     CHECK(gemmepi_plan_linear_backward(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(formulas_of(context) == 1, "%d formulas", formulas_of(context));

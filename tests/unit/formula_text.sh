@@ -12,18 +12,18 @@ cat >$FOLDER/formula_text.c <<'END'
 static char text[1 << 16];
 
 static void print_code(const char *formula, gemmepi_dtype accumulator, int is_short) {
-    gemmepi__formula *f = parsed(formula, accumulator, accumulator);
-    gemmepi__text code = gemmepi__text_in(text, sizeof text);
+    gpi__formula *f = parsed(formula, accumulator, accumulator);
+    gpi__text code = gpi__text_in(text, sizeof text);
     if (!f)
         return;
     f->is_short = is_short;
-    gemmepi__emit_formula(&code, f);
+    gpi__emit_formula(&code, f);
     printf("/* %s */\n%s", formula, text);
     freed(f);
 }
 
 static void print_gradient(const char *formula) {
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
     gemmepi_derive_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.formula = formula, desc.operands = operands, desc.operand_count = operands_of(formula, operands);
@@ -33,9 +33,9 @@ static void print_gradient(const char *formula) {
 
 int main(void) {
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(smooth_formulas) + GEMMEPI__COUNT(other_formulas); i++) {
-        int is_smooth = i < GEMMEPI__COUNT(smooth_formulas);
-        const char *formula = is_smooth ? smooth_formulas[i] : other_formulas[i - GEMMEPI__COUNT(smooth_formulas)];
+    for (i = 0; i < GPI__COUNT(smooth_formulas) + GPI__COUNT(other_formulas); i++) {
+        int is_smooth = i < GPI__COUNT(smooth_formulas);
+        const char *formula = is_smooth ? smooth_formulas[i] : other_formulas[i - GPI__COUNT(smooth_formulas)];
         print_code(formula, GEMMEPI_F32, 0);
         print_code(formula, GEMMEPI_F32, 1);
         print_code(formula, GEMMEPI_F64, 0);

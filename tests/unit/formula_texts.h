@@ -29,21 +29,21 @@ static const char *const operators[] = {" + ",  " - ",  " * ",  " / ",  " < ", "
 static void add_expression(int depth) {
     int kind = depth <= 0 ? 0 : below(9);
     if (kind <= 1) {
-        add(atoms[below((int)GEMMEPI__COUNT(atoms))]);
+        add(atoms[below((int)GPI__COUNT(atoms))]);
     } else if (kind <= 5) {
         int parentheses = one_in(2);
         add(parentheses ? "(" : "");
         add_expression(depth - 1);
-        add(operators[below((int)GEMMEPI__COUNT(operators))]);
+        add(operators[below((int)GPI__COUNT(operators))]);
         add_expression(depth - 1);
         add(parentheses ? ")" : "");
     } else if (kind == 6) {
-        add(functions[below((int)GEMMEPI__COUNT(functions))]);
+        add(functions[below((int)GPI__COUNT(functions))]);
         add("(");
         add_expression(depth - 1);
         add(")");
     } else if (kind == 7) {
-        add(pairs[below((int)GEMMEPI__COUNT(pairs))]);
+        add(pairs[below((int)GPI__COUNT(pairs))]);
         add("(");
         add_expression(depth - 1);
         add(", ");
@@ -79,7 +79,7 @@ static void make_text(void) {
     if (one_in(4))
         add("x1 = "), add_expression(2), add(";\n");
     for (i = 0; i < statements; i++) {
-        int output = below((int)GEMMEPI__COUNT(outputs));
+        int output = below((int)GPI__COUNT(outputs));
         if (seen >> output & 1)
             continue;
         seen |= 1 << output;
@@ -100,7 +100,7 @@ static void read_corpus(void) {
     FILE *file = fopen(paths[0], "r");
     if (!file)
         file = fopen(paths[1], "r");
-    while (file && fgets(line, sizeof line, file) && corpus_count < (int)GEMMEPI__COUNT(corpus)) {
+    while (file && fgets(line, sizeof line, file) && corpus_count < (int)GPI__COUNT(corpus)) {
         line[strcspn(line, "\n")] = 0;
         corpus[corpus_count] = (char *)malloc(strlen(line) + 1);
         strcpy(corpus[corpus_count++], line);

@@ -7,13 +7,13 @@ enum { MOST_LAUNCHES = 8 };
 
 typedef struct seen_launch {
     fake_launch launch;
-    gemmepi__groups_params groups;
-    gemmepi__gather_params gather;
-    gemmepi__maps_params maps;
-    gemmepi__group_sums_params sums;
-    gemmepi__sm90_params fused;
-    gemmepi__plain_params plain;
-    gemmepi__kernel_groups of_plain; /* behind plain */
+    gpi__groups_params groups;
+    gpi__gather_params gather;
+    gpi__maps_params maps;
+    gpi__group_sums_params sums;
+    gpi__sm90_params fused;
+    gpi__plain_params plain;
+    gpi__kernel_groups of_plain; /* behind plain */
 } seen_launch;
 
 static seen_launch seen[MOST_LAUNCHES];
@@ -38,7 +38,7 @@ static void keep_launch(const fake_launch *launch) {
     KEEP("gemmepi_sm90", fused);
     KEEP("gemmepi_plain", plain);
     if (is_entry(one, "gemmepi_plain"))
-        one->of_plain = ((const gemmepi__plain_params *)launch->params)->groups;
+        one->of_plain = ((const gpi__plain_params *)launch->params)->groups;
 }
 
 static const seen_launch *launch_of(const char *entry, int nth) {
@@ -148,7 +148,7 @@ static size_t most_tiles(size_t positions, size_t groups, size_t tile) {
 
 /* >>groups of rows */
 
-static void check_groups_params(const grouped_run *r, const gemmepi__groups_params *p) {
+static void check_groups_params(const grouped_run *r, const gpi__groups_params *p) {
     int of_k = r->desc.grouping == GEMMEPI_GROUPS_OF_K;
     CHECK(p->ends == r->args.ends && p->indices[0] == r->args.index_a && p->indices[1] == r->args.index_b &&
               p->indices[2] == r->args.index_d,
@@ -164,9 +164,9 @@ static void check_groups_params(const grouped_run *r, const gemmepi__groups_para
 
 static void rows_of_groups_are_listed_gathered_and_multiplied(void) {
     grouped_run r = begin_run(0);
-    const gemmepi__groups_params *p;
-    const gemmepi__gather_params *g;
-    const gemmepi__sm90_params *f;
+    const gpi__groups_params *p;
+    const gpi__gather_params *g;
+    const gpi__sm90_params *f;
     r.desc.gather_a = 70, r.desc.scatter_d = 1200, r.desc.weighted = 1;
     r.desc.product.a.ld = 200, r.desc.product.d.ld = 392;
     r.args.index_a = list_at(AT_INDEX_A), r.args.index_d = list_at(AT_INDEX_D);
@@ -232,7 +232,7 @@ static void scales_of_gathered_rows_are_counted_as_a_is_stored(void) {
         r.args.product.scale_a = (const float *)at(AT_C),
         r.args.product.scale_b = (const float *)at(AT_WEIGHTS);
         if (plan_run(&r)) {
-            const gemmepi__sm90_params *f;
+            const gpi__sm90_params *f;
             CHECK(run_it(&r) == GEMMEPI_OK, "%s", gemmepi_last_error());
             CHECK(r.details.route == GEMMEPI_ROUTE_FUSED, "%s", r.details.route_name);
             f = &launch_of("gemmepi_sm90", 0)->fused;
@@ -254,14 +254,14 @@ static void a_product_that_is_not_fused_reads_rows_by_their_index(void) {
     r.desc.product.k = 53, r.desc.gather_a = 70, r.desc.scatter_d = 1200;
     r.args.index_a = list_at(AT_INDEX_A), r.args.index_d = list_at(AT_INDEX_D);
     if (plan_run(&r)) {
-        const gemmepi__groups_params *p;
+        const gpi__groups_params *p;
         const seen_launch *product;
         CHECK(run_it(&r) == GEMMEPI_OK && seen_count == 2 && r.details.launches == 2, "%d launches: %s",
               seen_count, gemmepi_last_error());
         p = &launch_of("gemmepi_groups", 0)->groups;
         product = launch_of("gemmepi_plain", 0);
         check_groups_params(&r, p);
-        CHECK(p->tile == GEMMEPI__PLAIN_TILE && p->columns == 1 && p->low == 0, "tiles of %d rows", p->tile);
+        CHECK(p->tile == GPI__PLAIN_TILE && p->columns == 1 && p->low == 0, "tiles of %d rows", p->tile);
         CHECK(product->plain.a.data == at(AT_A) && product->plain.b.data == at(AT_B) &&
                   product->plain.epilogue.d.data == at(AT_D) && product->plain.a.ld == 53 &&
                   product->plain.b.stride == 53 * 384 && product->plain.k == 53,
@@ -291,11 +291,11 @@ static void groups_of_k_have_maps_and_sums_of_their_own(void) {
     r.args.index_a = list_at(AT_INDEX_A), r.args.index_b = list_at(AT_INDEX_B);
     r.args.product.bias_grad = at(AT_BIAS_GRAD);
     if (plan_run(&r)) {
-        const gemmepi__groups_params *p;
-        const gemmepi__gather_params *a, *b;
-        const gemmepi__maps_params *maps;
-        const gemmepi__group_sums_params *sums;
-        const gemmepi__sm90_params *f;
+        const gpi__groups_params *p;
+        const gpi__gather_params *a, *b;
+        const gpi__maps_params *maps;
+        const gpi__group_sums_params *sums;
+        const gpi__sm90_params *f;
         CHECK(run_it(&r) == GEMMEPI_OK && seen_count == 6 && r.details.launches == 6, "%d launches: %s",
               seen_count, gemmepi_last_error());
         p = &launch_of("gemmepi_groups", 0)->groups, maps = &launch_of("gemmepi_maps", 0)->maps;
@@ -344,7 +344,7 @@ static void sums_beside_an_empty_d_are_launched_alone(void) {
     r.args.product.bias_grad = at(AT_BIAS_GRAD);
     r.args.product.b = r.args.product.d = NULL;
     if (plan_run(&r)) {
-        const gemmepi__group_sums_params *sums;
+        const gpi__group_sums_params *sums;
         CHECK(run_it(&r) == GEMMEPI_OK && seen_count == 2, "%d launches: %s", seen_count,
               gemmepi_last_error());
         sums = &launch_of("gemmepi_group_sums", 0)->sums;
@@ -361,16 +361,16 @@ static void what_the_device_found_wrong_is_said_by_the_next_call_once(void) {
         int list, at, value, beside;
         const char *says;
     } faults[] = {
-        {GEMMEPI__FAULT_ENDS, 3, 7, 9, "args.ends[3] of a grouped product is 7, but 9 comes before it"},
-        {GEMMEPI__FAULT_ENDS, 5, 1001, 1000, "args.ends[5] of a grouped product is 1001, but there are 1000"},
-        {GEMMEPI__FAULT_A, 2, 70, 70, "args.index_a[2] of a grouped product is 70; accepted are 0 to 69"},
-        {GEMMEPI__FAULT_D, 8, -1, 40, "args.index_d[8] of a grouped product is -1; accepted are 0 to 39"}};
+        {GPI__FAULT_ENDS, 3, 7, 9, "args.ends[3] of a grouped product is 7, but 9 comes before it"},
+        {GPI__FAULT_ENDS, 5, 1001, 1000, "args.ends[5] of a grouped product is 1001, but there are 1000"},
+        {GPI__FAULT_A, 2, 70, 70, "args.index_a[2] of a grouped product is 70; accepted are 0 to 69"},
+        {GPI__FAULT_D, 8, -1, 40, "args.index_d[8] of a grouped product is -1; accepted are 0 to 39"}};
     grouped_run r = begin_run(0);
     size_t i;
     if (plan_run(&r)) {
-        gemmepi__fault *set = (gemmepi__fault *)r.context->faults;
-        for (i = 0; i < GEMMEPI__COUNT(faults); i++) {
-            gemmepi__fault *fault = set + faults[i].list;
+        gpi__fault *set = (gpi__fault *)r.context->faults;
+        for (i = 0; i < GPI__COUNT(faults); i++) {
+            gpi__fault *fault = set + faults[i].list;
             fault->is_set = 1, fault->at = faults[i].at, fault->value = faults[i].value;
             fault->beside = faults[i].beside;
             CHECK(gemmepi_synchronize(r.context, NULL) == GEMMEPI_INVALID_ARGUMENT &&
@@ -491,7 +491,7 @@ static void what_the_kernel_for_hopper_does_not_take_is_told(void) {
 /* NVRTC does not compile what makes tensor maps. */
 static void refuse_maps(const char *source) {
     gpu.fails = strstr(source, "gemmepi_maps") ? "nvrtcCompileProgram" : NULL;
-    gpu.fail_code = GEMMEPI__NVRTC_ERROR_COMPILATION;
+    gpu.fail_code = GPI__NVRTC_ERROR_COMPILATION;
 }
 
 /* So it is before CUDA 12.3: groups of k are plain then, and of what was built for the other kernel nothing is left. */
@@ -507,7 +507,7 @@ static void groups_of_k_are_plain_where_nvrtc_does_not_compile_their_maps(void) 
             CHECK(gemmepi_plan_grouped(r.context, &r.desc, &r.plan) == GEMMEPI_COMPILE_ERROR, "%s",
                   gemmepi_last_error());
         } else if (plan_run(&r)) {
-            const gemmepi__plain_params *plain;
+            const gpi__plain_params *plain;
             CHECK(explain_has(r.plan, "not fused: NVRTC before CUDA 12.3"), "explain");
             CHECK(run_it(&r) == GEMMEPI_OK && seen_count == 2, "%d launches: %s", seen_count,
                   gemmepi_last_error());
@@ -546,7 +546,7 @@ static void runs_with_alpha_or_c_have_their_own_kernel(void) {
         int run;
         CHECK(explain_has(r.plan, "runs with alpha or C have a kernel of their own"), "explain");
         for (run = 0; run < 4; run++) {
-            const gemmepi__sm90_params *f;
+            const gpi__sm90_params *f;
             r.args.product.alpha = run == 1 ? &two : NULL, r.args.product.beta = run == 2 ? &two : NULL;
             r.args.product.c = run == 2 ? at(AT_C) : NULL;
             CHECK(run_it(&r) == GEMMEPI_OK, "%d: %s", run, gemmepi_last_error());

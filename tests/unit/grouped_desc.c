@@ -18,133 +18,132 @@ static gemmepi_grouped_desc grouped_desc(int of_k) {
     return desc;
 }
 
-static gemmepi__problem problem_of(const gemmepi_grouped_desc *desc) {
-    gemmepi__problem problem;
-    CHECK(gemmepi__take_grouped(&allocator, desc, PROMISED, &problem) == GEMMEPI_OK, "%s",
+static gpi__problem problem_of(const gemmepi_grouped_desc *desc) {
+    gpi__problem problem;
+    CHECK(gpi__convert_grouped(&allocator, desc, PROMISED, &problem) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
     return problem;
 }
 
-static const gemmepi__view *view_of(const gemmepi__problem *problem, int operand) {
+static const gpi__view *view_of(const gpi__problem *problem, int operand) {
     return &problem->views[operand];
 }
 
-static void check_view(const gemmepi__problem *problem, int operand, int64_t lines, int64_t ld,
-                       int64_t stride) {
-    const gemmepi__view *view = view_of(problem, operand);
+static void check_view(const gpi__problem *problem, int operand, int64_t lines, int64_t ld, int64_t stride) {
+    const gpi__view *view = view_of(problem, operand);
     CHECK(view->lines == lines && view->ld == ld && view->batch_stride == stride,
           "%s has %d lines, %d apart, and items %d apart; it should have %d, %d and %d",
-          gemmepi__operand_names[operand], (int)view->lines, (int)view->ld, (int)view->batch_stride,
-          (int)lines, (int)ld, (int)stride);
+          gpi__operand_names[operand], (int)view->lines, (int)view->ld, (int)view->batch_stride, (int)lines,
+          (int)ld, (int)stride);
 }
 
 /* >>strides */
 
 static void groups_of_rows_have_b_and_bias_of_their_own(void) {
     gemmepi_grouped_desc desc = grouped_desc(0);
-    gemmepi__problem problem;
+    gpi__problem problem;
     desc.product.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL;
     problem = problem_of(&desc);
     CHECK(problem.batch == GROUPS && problem.grouping.groups == GROUPS && !problem.grouping.is_of_k,
           "groups");
-    check_view(&problem, GEMMEPI__A, 40, 72, 0);
-    check_view(&problem, GEMMEPI__B, 72, 56, 72 * 56);
-    check_view(&problem, GEMMEPI__D, 40, 56, 0);
-    check_view(&problem, GEMMEPI__AUX, 40, 56, 0);
-    check_view(&problem, GEMMEPI__RESIDUAL, 40, 56, 0);
-    CHECK(view_of(&problem, GEMMEPI__BIAS)->batch_stride == 56, "bias");
+    check_view(&problem, GPI__A, 40, 72, 0);
+    check_view(&problem, GPI__B, 72, 56, 72 * 56);
+    check_view(&problem, GPI__D, 40, 56, 0);
+    check_view(&problem, GPI__AUX, 40, 56, 0);
+    check_view(&problem, GPI__RESIDUAL, 40, 56, 0);
+    CHECK(view_of(&problem, GPI__BIAS)->batch_stride == 56, "bias");
     desc.product.b.transposed = 1, desc.product.b.ld = 80;
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__B, 56, 80, 56 * 80);
+    check_view(&problem, GPI__B, 56, 80, 56 * 80);
     desc.product.b.batch_stride = 5000, desc.product.bias.batch_stride = 64;
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__B, 56, 80, 5000);
-    CHECK(view_of(&problem, GEMMEPI__BIAS)->batch_stride == 64, "bias");
-    CHECK(view_of(&problem, GEMMEPI__B)->bytes == 2 * (2 * 5000 + 55 * 80 + 72), "%d bytes of b",
-          (int)view_of(&problem, GEMMEPI__B)->bytes);
+    check_view(&problem, GPI__B, 56, 80, 5000);
+    CHECK(view_of(&problem, GPI__BIAS)->batch_stride == 64, "bias");
+    CHECK(view_of(&problem, GPI__B)->bytes == 2 * (2 * 5000 + 55 * 80 + 72), "%d bytes of b",
+          (int)view_of(&problem, GPI__B)->bytes);
 }
 
 static void groups_of_k_have_d_and_what_lies_as_it_of_their_own(void) {
     gemmepi_grouped_desc desc = grouped_desc(1);
-    gemmepi__problem problem;
+    gpi__problem problem;
     desc.product.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL;
     desc.product.d.ld = 64, desc.product.residual.ld = 72;
     problem = problem_of(&desc);
     CHECK(problem.grouping.is_of_k, "groups of k");
-    check_view(&problem, GEMMEPI__A, 72, 40, 0);
-    check_view(&problem, GEMMEPI__B, 72, 56, 0);
-    check_view(&problem, GEMMEPI__D, 40, 64, 40 * 64);
-    check_view(&problem, GEMMEPI__AUX, 40, 56, 40 * 56);
-    check_view(&problem, GEMMEPI__RESIDUAL, 40, 72, 40 * 72);
-    check_view(&problem, GEMMEPI__C, 40, 64, 40 * 64); /* as D */
-    CHECK(view_of(&problem, GEMMEPI__BIAS)->batch_stride == 56, "bias");
+    check_view(&problem, GPI__A, 72, 40, 0);
+    check_view(&problem, GPI__B, 72, 56, 0);
+    check_view(&problem, GPI__D, 40, 64, 40 * 64);
+    check_view(&problem, GPI__AUX, 40, 56, 40 * 56);
+    check_view(&problem, GPI__RESIDUAL, 40, 72, 40 * 72);
+    check_view(&problem, GPI__C, 40, 64, 40 * 64); /* as D */
+    CHECK(view_of(&problem, GPI__BIAS)->batch_stride == 56, "bias");
     desc.product.c.dtype = GEMMEPI_F32;
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__C, 40, 56, 40 * 56); /* one that is described is dense */
+    check_view(&problem, GPI__C, 40, 56, 40 * 56); /* one that is described is dense */
     desc.product.c.ld = 60, desc.product.c.batch_stride = 3000;
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__C, 40, 60, 3000);
+    check_view(&problem, GPI__C, 40, 60, 3000);
 }
 
 /* Of a gate D is half as wide; a mask has lines of whole 128 bits; each sum is as long as what it sums. */
 static void strides_are_of_the_width_that_a_tensor_has(void) {
     gemmepi_grouped_desc desc = grouped_desc(1);
-    gemmepi__problem problem;
+    gpi__problem problem;
     desc.product.epilogue = GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_AUX;
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__D, 40, 28, 40 * 28);
-    check_view(&problem, GEMMEPI__AUX, 40, 56, 40 * 56);
-    check_view(&problem, GEMMEPI__C, 40, 56, 40 * 56);
+    check_view(&problem, GPI__D, 40, 28, 40 * 28);
+    check_view(&problem, GPI__AUX, 40, 56, 40 * 56);
+    check_view(&problem, GPI__C, 40, 56, 40 * 56);
     desc.product.epilogue = GEMMEPI_RELU | GEMMEPI_AUX;
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__AUX, 40, 128, 40 * 128);
+    check_view(&problem, GPI__AUX, 40, 128, 40 * 128);
     desc.product.epilogue = GEMMEPI_BGRAD_A;
     problem = problem_of(&desc);
-    CHECK(view_of(&problem, GEMMEPI__BIAS_GRAD)->batch_stride == 40, "sums of a");
+    CHECK(view_of(&problem, GPI__BIAS_GRAD)->batch_stride == 40, "sums of a");
     desc.product.epilogue = GEMMEPI_BGRAD_B;
     problem = problem_of(&desc);
-    CHECK(view_of(&problem, GEMMEPI__BIAS_GRAD)->batch_stride == 56, "sums of b");
+    CHECK(view_of(&problem, GPI__BIAS_GRAD)->batch_stride == 56, "sums of b");
     desc.product.bias_grad.batch_stride = 60;
     problem = problem_of(&desc);
-    CHECK(view_of(&problem, GEMMEPI__BIAS_GRAD)->batch_stride == 60, "sums of b, apart");
+    CHECK(view_of(&problem, GPI__BIAS_GRAD)->batch_stride == 60, "sums of b, apart");
 }
 
 /* >>rows that are stored */
 
 static void gathered_and_scattered_tensors_have_rows_of_their_own(void) {
     gemmepi_grouped_desc desc = grouped_desc(0);
-    gemmepi__problem problem;
+    gpi__problem problem;
     desc.product.epilogue = GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_RESIDUAL;
     desc.gather_a = 90, desc.scatter_d = 50, desc.weighted = 1;
     desc.product.a.ld = 80, desc.product.d.ld = 60, desc.product.aux.ld = 64, desc.product.residual.ld = 68;
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__A, 90, 80, 0);
-    check_view(&problem, GEMMEPI__D, 50, 60, 0);
-    check_view(&problem, GEMMEPI__C, 50, 60, 0);
-    check_view(&problem, GEMMEPI__AUX, 50, 64, 0);
-    check_view(&problem, GEMMEPI__RESIDUAL, 50, 68, 0);
+    check_view(&problem, GPI__A, 90, 80, 0);
+    check_view(&problem, GPI__D, 50, 60, 0);
+    check_view(&problem, GPI__C, 50, 60, 0);
+    check_view(&problem, GPI__AUX, 50, 64, 0);
+    check_view(&problem, GPI__RESIDUAL, 50, 68, 0);
     desc.product.c.dtype = GEMMEPI_F32; /* described, and so dense */
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__C, 50, 56, 0);
-    CHECK(view_of(&problem, GEMMEPI__ROW_FACTOR)->length == 50 &&
-              view_of(&problem, GEMMEPI__ROW_FACTOR)->bytes == 200 &&
-              view_of(&problem, GEMMEPI__ROW_FACTOR)->dtype == GEMMEPI_F32,
+    check_view(&problem, GPI__C, 50, 56, 0);
+    CHECK(view_of(&problem, GPI__ROW_FACTOR)->length == 50 &&
+              view_of(&problem, GPI__ROW_FACTOR)->bytes == 200 &&
+              view_of(&problem, GPI__ROW_FACTOR)->dtype == GEMMEPI_F32,
           "weights");
-    CHECK(view_of(&problem, GEMMEPI__A)->bytes == 2 * (89 * 80 + 72) &&
-              view_of(&problem, GEMMEPI__D)->bytes == 2 * (49 * 60 + 56),
+    CHECK(view_of(&problem, GPI__A)->bytes == 2 * (89 * 80 + 72) &&
+              view_of(&problem, GPI__D)->bytes == 2 * (49 * 60 + 56),
           "bytes");
     CHECK(problem.m == 40 && problem.grouping.gathered == 1 && problem.grouping.scattered == 1, "positions");
     /* a single position, whose ld would not count of a product alone */
     desc.product.m = 1;
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__A, 90, 80, 0);
-    check_view(&problem, GEMMEPI__D, 50, 60, 0);
+    check_view(&problem, GPI__A, 90, 80, 0);
+    check_view(&problem, GPI__D, 50, 60, 0);
     desc = grouped_desc(1);
     desc.gather_a = 90, desc.gather_b = 95;
     desc.product.k = 1, desc.product.a.ld = 48, desc.product.b.ld = 64;
     problem = problem_of(&desc);
-    check_view(&problem, GEMMEPI__A, 90, 48, 0);
-    check_view(&problem, GEMMEPI__B, 95, 64, 0);
+    check_view(&problem, GPI__A, 90, 48, 0);
+    check_view(&problem, GPI__B, 95, 64, 0);
     CHECK(problem.grouping.gathered == 3 && !problem.grouping.scattered, "gathered %d",
           problem.grouping.gathered);
     desc.gather_a = 0;
@@ -163,10 +162,10 @@ static void scales_of_b_lie_one_group_after_another(void) {
                  {GEMMEPI_SCALE_BLOCK_128, 200, 2, 3, 2 * 4},
                  {GEMMEPI_SCALE_BLOCK_128, 100, 1, 3, 4}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         gemmepi_grouped_desc desc = grouped_desc(0);
-        gemmepi__problem problem;
-        const gemmepi__view *scale = &problem.views[GEMMEPI__SCALE_B];
+        gpi__problem problem;
+        const gpi__view *scale = &problem.views[GPI__SCALE_B];
         int64_t last;
         desc.product.n = cases[i].n, desc.product.k = 260;
         desc.product.a.dtype = GEMMEPI_E4M3, desc.product.d.dtype = GEMMEPI_BF16;
@@ -195,42 +194,42 @@ static void scales_of_a_are_of_the_rows_that_it_has(void) {
     } cases[] = {
         {GEMMEPI_SCALE_OUTER, 1, 300}, {GEMMEPI_SCALE_VECTOR_128, 3, 300}, {GEMMEPI_SCALE_BLOCK_128, 3, 3}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         gemmepi_grouped_desc desc = grouped_desc(0);
-        gemmepi__problem problem;
-        const gemmepi__view *scale = &problem.views[GEMMEPI__SCALE_A];
+        gpi__problem problem;
+        const gpi__view *scale = &problem.views[GPI__SCALE_A];
         desc.product.k = 260, desc.gather_a = 300;
         desc.product.a.dtype = GEMMEPI_E4M3, desc.product.d.dtype = GEMMEPI_BF16;
         desc.product.a.scale.mode = cases[i].mode;
         problem = problem_of(&desc);
         CHECK(scale->lines == cases[i].lines && scale->length == cases[i].length &&
-                  scale->batch_stride == 0 && view_of(&problem, GEMMEPI__A)->scale == (int)cases[i].mode,
+                  scale->batch_stride == 0 && view_of(&problem, GPI__A)->scale == (int)cases[i].mode,
               "mode %d: %d x %d", (int)cases[i].mode, (int)scale->lines, (int)scale->length);
     }
     {
         gemmepi_grouped_desc desc = grouped_desc(1); /* a is [k, m], and its scales are of m */
-        gemmepi__problem problem;
+        gpi__problem problem;
         desc.gather_a = 300;
         desc.product.a.dtype = GEMMEPI_E4M3, desc.product.d.dtype = GEMMEPI_BF16;
         desc.product.a.scale.mode = GEMMEPI_SCALE_OUTER;
         problem = problem_of(&desc);
-        CHECK(view_of(&problem, GEMMEPI__SCALE_A)->length == 40, "%d scales",
-              (int)view_of(&problem, GEMMEPI__SCALE_A)->length);
+        CHECK(view_of(&problem, GPI__SCALE_A)->length == 40, "%d scales",
+              (int)view_of(&problem, GPI__SCALE_A)->length);
     }
 }
 
 /* >>what is refused, and what next to it is not */
 
 static void check_desc(const gemmepi_grouped_desc *desc, const char *says) {
-    gemmepi__problem problem;
-    gemmepi_status status = gemmepi__take_grouped(&allocator, desc, PROMISED, &problem);
+    gpi__problem problem;
+    gemmepi_status status = gpi__convert_grouped(&allocator, desc, PROMISED, &problem);
     if (!says)
         CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
     else
         CHECK(status != GEMMEPI_OK && strstr(gemmepi_last_error(), says), "'%s' should be said, and is: %s",
               says, status ? gemmepi_last_error() : "nothing");
     if (!status)
-        gemmepi__free_formula(&problem, &allocator);
+        gpi__free_formula(&problem, &allocator);
 }
 
 #define DESC(of_k, change, says)                        \
@@ -314,7 +313,7 @@ static void scales_along_k_do_not_go_with_groups_of_k(void) {
     static const gemmepi_scale_mode modes[] = {GEMMEPI_SCALE_TENSOR, GEMMEPI_SCALE_OUTER,
                                                GEMMEPI_SCALE_VECTOR_128, GEMMEPI_SCALE_BLOCK_128};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(modes); i++) {
+    for (i = 0; i < GPI__COUNT(modes); i++) {
         const char *of_a = i < 2 ? NULL : "desc.product.a.scale.mode is",
                    *of_b = i < 2 ? NULL : "desc.product.b.scale.mode is";
         DESC(1, (p->a.dtype = GEMMEPI_E4M3, p->d.dtype = GEMMEPI_F32, p->a.scale.mode = modes[i]), of_a);
@@ -361,7 +360,7 @@ static void formulas_have_one_matrix_of_rows_for_all_groups(void) {
 }
 
 int main(void) {
-    allocator = gemmepi__default_allocator();
+    allocator = gpi__default_allocator();
     RUN(groups_of_rows_have_b_and_bias_of_their_own);
     RUN(groups_of_k_have_d_and_what_lies_as_it_of_their_own);
     RUN(strides_are_of_the_width_that_a_tensor_has);

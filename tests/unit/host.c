@@ -102,8 +102,8 @@ static void operands_of_two_types_have_the_smallest_that_holds_both(void) {
             gemmepi_matmul_desc desc = product(types[i], 1, 1, 1, GEMMEPI_NONE);
             gemmepi_plan *plan = NULL;
             gemmepi_dtype both = holds_both(types[i], types[j]);
-            CHECK(gemmepi__common_dtype(types[i], types[j]) == (int)both, "%d with %d: %d, not %d",
-                  (int)types[i], (int)types[j], gemmepi__common_dtype(types[i], types[j]), (int)both);
+            CHECK(gpi__common_dtype(types[i], types[j]) == (int)both, "%d with %d: %d, not %d", (int)types[i],
+                  (int)types[j], gpi__common_dtype(types[i], types[j]), (int)both);
             desc.b.dtype = types[j]; /* TF32 goes where that is F32, whatever the operands are */
             desc.d.dtype = GEMMEPI_F32;
             desc.compute = GEMMEPI_COMPUTE_TF32;

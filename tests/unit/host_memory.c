@@ -17,10 +17,9 @@ static gemmepi_status whole_program(const gemmepi_config *config) {
         if (!status)
             status = gemmepi_plan_matmul(context, &descs[i], &plan);
         if (!status)
-            status = gemmepi_plan_prepare(plan, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
+            status = gemmepi_plan_prepare(plan, (gemmepi_stream)(uintptr_t)GPI__CU_STREAM_PER_THREAD);
         if (!status)
-            status =
-                gemmepi_run_matmul(plan, &args, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
+            status = gemmepi_run_matmul(plan, &args, (gemmepi_stream)(uintptr_t)GPI__CU_STREAM_PER_THREAD);
         gemmepi_plan_destroy(plan);
         plan = NULL;
     }
@@ -108,7 +107,7 @@ static void host_memory_may_run_out_while_another_route_is_taken(void) {
 /* A call, a plan and its run in an open context; each that fails is made once more with memory enough. The number of
    failures. */
 static int elementwise_program(gemmepi_context *context, int which) {
-    gemmepi_stream stream = (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD;
+    gemmepi_stream stream = (gemmepi_stream)(uintptr_t)GPI__CU_STREAM_PER_THREAD;
     gemmepi_plan *plan = NULL;
     element_call c;
     int step, again, failures = 0;

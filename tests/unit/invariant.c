@@ -76,7 +76,7 @@ static int only_moves(const char *line) {
         "SUMS_ADD", "WHOLE",  "ALIGNED", "A_ALIGNED",  "B_ALIGNED", "WARPS_M",   "WARPS_N",
         "BLOCKS",   "A_UNIT", "B_UNIT",  "MASK_WORDS", "BOX_GROUPS"};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(names); i++) {
+    for (i = 0; i < GPI__COUNT(names); i++) {
         size_t length = strlen(names[i]);
         if (strncmp(line, names[i], length) == 0 && line[length] == ' ')
             return 1;
@@ -92,47 +92,47 @@ static void keep_what_counts(const char *prologue, char *kept) {
             strncat(kept, line, (size_t)(strchr(line, '\n') + 1 - line));
 }
 
-static const gemmepi__sm90_shape *shape_for_hopper(const gemmepi__problem *problem, int shape) {
-    return gemmepi__is_fp8_product(problem) ? &gemmepi__sm90_fp8_shapes[shape] : &gemmepi__sm90_shapes[shape];
+static const gpi__sm90_shape *shape_for_hopper(const gpi__problem *problem, int shape) {
+    return gpi__is_fp8_product(problem) ? &gpi__sm90_fp8_shapes[shape] : &gpi__sm90_shapes[shape];
 }
 
-static void sm90_counts(const gemmepi__problem *problem, int shape, int applied, char *kept) {
+static void sm90_counts(const gpi__problem *problem, int shape, int applied, char *kept) {
     char prologue[4096];
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__sm90 sm90;
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    gpi__sm90 sm90;
     memset(&sm90, 0, sizeof sm90);
-    gemmepi__cut_up(problem, shape_for_hopper(problem, shape), applied, &sm90);
-    gemmepi__append_sm90_defines(&text, problem, &sm90);
+    gpi__cut_up(problem, shape_for_hopper(problem, shape), applied, &sm90);
+    gpi__append_sm90_defines(&text, problem, &sm90);
     keep_what_counts(prologue, kept);
 }
 
-static void sm80_counts(const gemmepi__problem *problem, int shape, int applied, char *kept) {
+static void sm80_counts(const gpi__problem *problem, int shape, int applied, char *kept) {
     char prologue[4096];
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__sm80_cut cut;
-    gemmepi__sm80 sm80;
-    cut.shape = &gemmepi__sm80_shapes[shape], cut.parts = 1;
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    gpi__sm80_cut cut;
+    gpi__sm80 sm80;
+    cut.shape = &gpi__sm80_shapes[shape], cut.parts = 1;
     memset(&sm80, 0, sizeof sm80);
-    gemmepi__cut_up_sm80(problem, &cut, applied, &sm80);
-    gemmepi__append_sm80_defines(&text, problem, &sm80);
+    gpi__cut_up_sm80(problem, &cut, applied, &sm80);
+    gpi__append_sm80_defines(&text, problem, &sm80);
     keep_what_counts(prologue, kept);
 }
 
-static void plain_counts(const gemmepi__problem *problem, char *kept) {
+static void plain_counts(const gpi__problem *problem, char *kept) {
     char prologue[4096];
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__problem bare = gemmepi__bare_problem(problem);
-    gemmepi__append_plain_defines(&text, gemmepi__plain_has_pass(problem) ? &bare : problem);
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    gpi__problem bare = gpi__bare_problem(problem);
+    gpi__append_plain_defines(&text, gpi__plain_has_pass(problem) ? &bare : problem);
     keep_what_counts(prologue, kept);
 }
 
 /* >>the choice */
 
 /* What the first of several problems is run by, which the others are held against. */
-static gemmepi__candidate first_choice;
+static gpi__candidate first_choice;
 static char first_counts[4096];
 
-static void counts_as_the_first(const gemmepi__problem *problem, const gemmepi__candidate *least, int shape,
+static void counts_as_the_first(const gpi__problem *problem, const gpi__candidate *least, int shape,
                                 const char *counts, int is_first) {
     if (is_first)
         snprintf(first_counts, sizeof first_counts, "%s", counts);
@@ -141,17 +141,16 @@ static void counts_as_the_first(const gemmepi__problem *problem, const gemmepi__
 }
 
 /* In every shape that the engine may take, as in the first one of the first problem. */
-static void all_shapes_count_the_same(const gemmepi__problem *problem, const gemmepi__candidate *least,
+static void all_shapes_count_the_same(const gpi__problem *problem, const gpi__candidate *least,
                                       int is_first) {
-    const gemmepi__engine *engine = gemmepi__engines[least->engine];
-    int is_sm90 = engine == &gemmepi__sm90_engine || engine == &gemmepi__sm90_fp8_engine;
+    const gpi__engine *engine = gpi__engines[least->engine];
+    int is_sm90 = engine == &gpi__sm90_engine || engine == &gpi__sm90_fp8_engine;
     int shape, shapes = engine->shapes;
     char counts[4096];
-    CHECK(is_sm90 || engine == &gemmepi__sm80_engine, "engine %d", least->engine);
+    CHECK(is_sm90 || engine == &gpi__sm80_engine, "engine %d", least->engine);
     for (shape = 0; shape < shapes; shape++) {
-        if (shape &&
-            !(is_sm90 ? gemmepi__shape_takes(problem, shape_for_hopper(problem, shape), least->applied)
-                      : gemmepi__sm80_shape_takes(problem, &gemmepi__sm80_shapes[shape], 90)))
+        if (shape && !(is_sm90 ? gpi__shape_accepts(problem, shape_for_hopper(problem, shape), least->applied)
+                               : gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[shape], 90)))
             continue;
         (is_sm90 ? sm90_counts : sm80_counts)(problem, shape, least->applied, counts);
         counts_as_the_first(problem, least, shape, counts, is_first && shape == 0);
@@ -160,12 +159,12 @@ static void all_shapes_count_the_same(const gemmepi__problem *problem, const gem
 }
 
 /* Operands that the kernel for Hopper does not take as they lie are copied, byte by byte, and no others. */
-static void copies_are_what_tma_wants(const gemmepi__problem *problem, const gemmepi__candidate *least) {
-    int is_sm80 = gemmepi__engines[least->engine] == &gemmepi__sm80_engine, operand;
-    for (operand = GEMMEPI__A; operand <= GEMMEPI__B; operand++) {
-        const gemmepi__view *view = &problem->views[operand];
-        int copies = !is_sm80 && !gemmepi__tma_takes(problem, view, view->bits);
-        CHECK(least->copies[operand] == (copies ? GEMMEPI__IN_UNITS : GEMMEPI__AS_IT_LIES),
+static void copies_are_what_tma_wants(const gpi__problem *problem, const gpi__candidate *least) {
+    int is_sm80 = gpi__engines[least->engine] == &gpi__sm80_engine, operand;
+    for (operand = GPI__A; operand <= GPI__B; operand++) {
+        const gpi__view *view = &problem->views[operand];
+        int copies = !is_sm80 && !gpi__tma_accepts(problem, view, view->bits);
+        CHECK(least->copies[operand] == (copies ? GPI__IN_UNITS : GPI__AS_IT_LIES),
               "operand %d is copied so: %d", operand, least->copies[operand]);
     }
 }
@@ -174,16 +173,16 @@ static void copies_are_what_tma_wants(const gemmepi__problem *problem, const gem
 static void is_run_as_the_first(const gemmepi_context *context, const types *of,
                                 const gemmepi_matmul_desc *desc, int applied, int is_first) {
     gemmepi_route route = is_fused(of, desc) ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_PLAIN;
-    gemmepi__problem problem, packed;
-    gemmepi__candidates candidates;
-    const gemmepi__candidate *least;
+    gpi__problem problem, packed;
+    gpi__candidates candidates;
+    const gpi__candidate *least;
     char counts[4096];
     int i, open = 0;
-    CHECK(gemmepi__normalise(desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    gemmepi__enumerate(context, &problem, applied, &candidates);
+    CHECK(gpi__normalise(desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpi__enumerate(context, &problem, applied, &candidates);
     for (i = 0; i < candidates.count; i++)
         open += !candidates.list[i].refusal;
-    least = gemmepi__least(&candidates);
+    least = gpi__least(&candidates);
     CHECK(open == 1 && least && least->route == route, "%d candidates at m %lld, route %d", open,
           (long long)desc->m, least ? (int)least->route : -1);
     if (open != 1 || !least || least->route != route)
@@ -198,7 +197,7 @@ static void is_run_as_the_first(const gemmepi_context *context, const types *of,
         return;
     }
     copies_are_what_tma_wants(&problem, least);
-    gemmepi__pack_views(&problem, least->copies, &packed);
+    gpi__pack_views(&problem, least->copies, &packed);
     all_shapes_count_the_same(&packed, least, is_first);
 }
 
@@ -216,8 +215,8 @@ static void for_each_product(const types *of) {
     size_t e, s;
     int layout, applied;
     h100.arch = 90, h100.multiprocessors = 132;
-    for (e = 0; e < GEMMEPI__COUNT(epilogues); e++)
-        for (s = 0; s < GEMMEPI__COUNT(sizes); s++)
+    for (e = 0; e < GPI__COUNT(epilogues); e++)
+        for (s = 0; s < GPI__COUNT(sizes); s++)
             for (layout = 0; layout < 4; layout++)
                 for (applied = 0; applied < 2; applied++)
                     one_choice_for_all_m(
@@ -226,7 +225,7 @@ static void for_each_product(const types *of) {
 
 static void the_choice_does_not_depend_on_m(void) {
     size_t t;
-    for (t = 0; t < GEMMEPI__COUNT(all_types); t++)
+    for (t = 0; t < GPI__COUNT(all_types); t++)
         for_each_product(&all_types[t]);
 }
 
@@ -241,14 +240,13 @@ static void place(gemmepi_matrix *matrix, int64_t rows, int64_t columns, int pad
 
 /* Lines and items of all matrices so many elements further apart than they must be; those of RELU's mask are whole units. */
 static void place_all(gemmepi_matmul_desc *desc, int padding, int between) {
-    int64_t d = gemmepi__result_columns(desc->epilogue, desc->n),
-            aux = gemmepi__aux_columns(desc->epilogue, desc->n);
+    int64_t d = gpi__result_columns(desc->epilogue, desc->n), aux = gpi__aux_columns(desc->epilogue, desc->n);
     int has_aux = (desc->epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD)) != 0;
     place(&desc->a, desc->m, desc->k, padding, between, 1),
         place(&desc->b, desc->k, desc->n, padding, between, 1);
     place(&desc->d, desc->m, d, padding, between, 1);
     if (has_aux)
-        place(&desc->aux, desc->m, aux, padding, between, gemmepi__aux_is_mask(desc->epilogue) ? 128 : 1);
+        place(&desc->aux, desc->m, aux, padding, between, gpi__aux_is_mask(desc->epilogue) ? 128 : 1);
     if (desc->epilogue & GEMMEPI_RESIDUAL)
         place(&desc->residual, desc->m, d, padding, between, 1);
     desc->bias.batch_stride = desc->epilogue & GEMMEPI_BIAS ? desc->n + between : 0;
@@ -259,7 +257,7 @@ static void one_choice_wherever_it_lies(const gemmepi_context *context, const ty
     static const int places[][2] = {{0, 0}, {1, 0}, {2, 8}, {4, 3}, {8, 0}, {16, 1}}; /* padding, between */
     size_t i;
     desc.batch = 3;
-    for (i = 0; i < GEMMEPI__COUNT(places); i++)
+    for (i = 0; i < GPI__COUNT(places); i++)
         for (desc.alignment = 16; desc.alignment; desc.alignment /= 4) {
             place_all(&desc, places[i][0], places[i][1]);
             is_run_as_the_first(context, of, &desc, applied, i == 0 && desc.alignment == 16);
@@ -272,9 +270,9 @@ static void the_choice_does_not_depend_on_where_tensors_lie(void) {
     size_t t, e, s;
     int layout;
     h100.arch = 90, h100.multiprocessors = 132;
-    for (t = 0; t < GEMMEPI__COUNT(all_types); t++)
-        for (e = 0; e < GEMMEPI__COUNT(epilogues); e++)
-            for (s = 0; s < GEMMEPI__COUNT(sizes); s++)
+    for (t = 0; t < GPI__COUNT(all_types); t++)
+        for (e = 0; e < GPI__COUNT(epilogues); e++)
+            for (s = 0; s < GPI__COUNT(sizes); s++)
                 for (layout = 0; layout < 4; layout++) {
                     gemmepi_matmul_desc desc =
                         desc_of(&all_types[t], epilogues[e], layout, sizes[s][1], sizes[s][2]);
@@ -296,7 +294,7 @@ static void kernels_are_told(void) {
                  {GEMMEPI_F32, GEMMEPI_COMPUTE_TF32, 0, "gemmepi_sm80_tf32"},
                  {GEMMEPI_F64, 0, 0, "gemmepi_plain_f64"}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(0, 0);
         long before = gpu.as_written;
         p.desc.a.dtype = cases[i].dtype, p.desc.compute = cases[i].compute;
@@ -341,7 +339,7 @@ static void layers_hand_it_to_the_products_of_their_rows(void) {
         {GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI_LINEAR_DB, 1, 1}};
     static char text[16384];
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         gemmepi_linear_desc desc;
@@ -404,7 +402,7 @@ static void formulas_go_to_the_same_kernel_wherever_tensors_lie(void) {
     operands[1].name = "r", operands[1].kind = GEMMEPI_FULL;
     operands[2].name = "q", operands[2].kind = GEMMEPI_PER_ROW;
     operands[3].name = "s", operands[3].kind = GEMMEPI_PER_ROW, operands[3].output = 1;
-    for (f = 0; f < GEMMEPI__COUNT(formulas); f++)
+    for (f = 0; f < GPI__COUNT(formulas); f++)
         for (alignment = 16; alignment; alignment /= 8)
             for (ld = 1024; ld <= 1025; ld++) {
                 planned p = planned_begin(90, 0);
@@ -436,7 +434,7 @@ static void routes_that_are_left_out_are_missed_in_words(void) {
         {GEMMEPI_BF16, GEMMEPI_ROUTE_LT, "fused: config.routes leaves it out", "lt: BATCH_INVARIANT: "},
         {GEMMEPI_F64, GEMMEPI_ROUTE_SPLIT, "plain: config.routes leaves it out", "split: BATCH_INVARIANT: "}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(0, 1u << cases[i].allowed);
         p.desc.a.dtype = cases[i].dtype, p.desc.flags = GEMMEPI_BATCH_INVARIANT;
         CHECK(gemmepi_plan_matmul(p.context, &p.desc, &p.plan) == GEMMEPI_UNSUPPORTED &&
@@ -464,7 +462,7 @@ static void pointers_of_any_alignment_go_to_the_same_kernel(void) {
         int copies;
     } cases[] = {{0, 0, 0}, {2, 0, 2}, {8, 0, 2}, {0, 520, 0}, {2, 520, 2}, {0, 515, 1}, {6, 515, 2}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(90, 0);
         long launches;
         p.desc = fused_product();

@@ -31,7 +31,7 @@ static void kernels_of_products_have_names_that_say_what_they_are(void) {
          "_relu_bias_aux"},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+    for (i = 0; i < GPI__COUNT(rows); i++) {
         planned p = planned_begin(0, rows[i].routes);
         char expected[200], tile[40] = "";
         p.desc.a.dtype = rows[i].dtype, p.desc.d.dtype = rows[i].d;
@@ -77,11 +77,11 @@ static void kernels_of_passes_and_operations_have_names_that_say_what_they_are(v
 }
 
 static void a_kernels_name_is_of_few_letters_and_fits(void) {
-    gemmepi__launch launch;
+    gpi__launch launch;
     size_t i;
-    gemmepi__name_kernel(&launch, "gemmepi_%s %s-%d", "BF16", "a.b", 12);
+    gpi__name_kernel(&launch, "gemmepi_%s %s-%d", "BF16", "a.b", 12);
     CHECK(strcmp(launch.name, "gemmepi_bf16_a_b_12") == 0, "%s", launch.name);
-    gemmepi__name_kernel(&launch, "gemmepi_%0200d", 7);
+    gpi__name_kernel(&launch, "gemmepi_%0200d", 7);
     CHECK(strlen(launch.name) == sizeof launch.name - 1, "%d letters", (int)strlen(launch.name));
     for (i = 0; launch.name[i]; i++)
         CHECK(strchr("abcdefghijklmnopqrstuvwxyz0123456789_", launch.name[i]), "%c", launch.name[i]);

@@ -72,7 +72,7 @@ static void a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew(void) {
     config.cache_path = new_folder();
     run_split_and_pass(&config, &details);
     plug_in();
-    break_function("cuModuleLoadData", GEMMEPI__CUDA_ERROR_INVALID_IMAGE);
+    break_function("cuModuleLoadData", GPI__CUDA_ERROR_INVALID_IMAGE);
     {
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = pass_alone();
@@ -108,7 +108,7 @@ static long read_dumped(const char *name, char *data, size_t size) {
 static void an_nvrtc_that_serialises_wgmma_is_told_once(void) {
     static const struct { int version, serialises; } rows[] = {{120, 1}, {123, 0}, {0, 1}, {0, 0}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+    for (i = 0; i < GPI__COUNT(rows); i++) {
         gemmepi_config config = fake_config();
         gemmepi_matmul_desc first = fused_product(), second = split_product();
         gemmepi_context *context;
@@ -149,7 +149,7 @@ static void what_is_compiled_is_dumped_where_that_is_asked_for(void) {
           "no PTX in %s", folder);
     CHECK(read_dumped("gemmepi_pass_f32_tanh_bias.cu", data, sizeof data) > 0, "no source in %s", folder);
     CHECK(strncmp(data, "#define gemmepi_pass gemmepi_pass_f32_tanh_bias\n", 48) == 0, "%.100s", data);
-    CHECK(strstr(data, "gemmepi_pass(") && strstr(data, "gemmepi__epilogue_params") &&
+    CHECK(strstr(data, "gemmepi_pass(") && strstr(data, "gpi__epilogue_params") &&
               !strstr(data, "#include \""),
           "not the whole source");
     empty_folder();

@@ -22,7 +22,7 @@ static void a_fused_run_has_its_own_pointers_in_its_maps(void) {
               details.workspace_size == 0 && details.route == GEMMEPI_ROUTE_FUSED,
           "%d launches", details.launches);
     for (run = 0; run < 2; run++) {
-        const gemmepi__sm90_params *last = &gpu.last_fused;
+        const gpi__sm90_params *last = &gpu.last_fused;
         args.a = (const void *)(uintptr_t)(0x10000000 + 256 * run);
         CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
         CHECK(last->a.words[0] == (uintptr_t)args.a && last->b.words[0] == (uintptr_t)args.b,
@@ -53,12 +53,12 @@ static void fused_results_have_maps_of_their_own(void) {
                  {GEMMEPI_F32, GEMMEPI_F32, 4, 2, 1, 0},   {GEMMEPI_E4M3, GEMMEPI_E4M3, 0, 0, 0, 0},
                  {GEMMEPI_E4M3, GEMMEPI_BF16, 0, 0, 0, 1}};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = fused_product();
         gemmepi_matmul_args args = fused_args();
-        const gemmepi__tensor_map *d = &gpu.last_fused.d, *aux = &gpu.last_fused.aux;
+        const gpi__tensor_map *d = &gpu.last_fused.d, *aux = &gpu.last_fused.aux;
         gemmepi_plan *plan = NULL;
         desc.epilogue |= GEMMEPI_GATED | GEMMEPI_AUX;
         args.aux = (void *)(uintptr_t)0x50000000;
@@ -86,10 +86,10 @@ static void boxes_have_no_lines_beyond_an_operand(void) {
         int rows, columns; /* of last boxes; 40 columns side by side are in one box of 64 */
     } cases[] = {{24, 4096, 24, 0}, {4096, 40, 0, 40}, {4096, 3072, 0, 0}}; /* 3072: of tiles of any width */
     int i, layout;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
+    for (i = 0; i < (int)GPI__COUNT(cases); i++)
         for (layout = 0; layout < 4; layout++) {
             planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
-            const gemmepi__sm90_params *last = &gpu.last_fused;
+            const gpi__sm90_params *last = &gpu.last_fused;
             p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = 1024;
             p.desc.a.transposed = layout & 1, p.desc.b.transposed = layout >> 1;
             if (planned_plan(&p)) {
@@ -109,8 +109,8 @@ static void boxes_have_no_lines_beyond_an_operand(void) {
                           "%d, layout %d: the last box of B has %d lines", i, layout,
                           (int)last->b_tail.words[5]);
                 CHECK((int)last->a.words[10] == ((p.desc.a.transposed ? p.desc.m : p.desc.k) % 128
-                                                     ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-                                                     : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B),
+                                                     ? GPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+                                                     : GPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B),
                       "%d, layout %d: lines of A are brought to L2 by %d", i, layout, (int)last->a.words[10]);
                 CHECK(!p.desc.a.transposed || last->a_tail.words[0] == 0, "%d: A has another map", i);
                 CHECK(p.desc.b.transposed || last->b_tail.words[0] == 0, "%d: B has another map", i);
@@ -210,7 +210,7 @@ static void long_sums_are_those_of_which_the_bound_grows_with_k(void) {
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context = open_fake(&config);
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         gemmepi_matmul_desc desc = product(cases[i].operands, cases[i].epilogue);
         gemmepi_plan *plan = NULL;
         int is_long;
@@ -244,18 +244,18 @@ static void blocks_are_shared_out_evenly(void) {
                  {GEMMEPI_BIAS, 64, 2048, 64, 0, 1, 1, 0},
                  {GEMMEPI_SILU, 4096, 4096, 512, 0, 2, 4, 0}};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
         p.desc.epilogue = cases[i].epilogue;
         p.desc.a.dtype = GEMMEPI_F32;
         p.desc.b.transposed = 1;
         p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
         if (planned_plan(&p)) {
-            const gemmepi__sm80 *mma = &((const gemmepi__fused *)matmul_of(p.plan)->built)->built.sm80;
-            const gemmepi__launch *pass = &mma->pass.launch;
-            unsigned room = gemmepi__chip_of(90)->most_shared / (mma->launch.shared ? mma->launch.shared : 1);
+            const gpi__sm80 *mma = &((const gpi__fused *)matmul_of(p.plan)->built)->built.sm80;
+            const gpi__launch *pass = &mma->pass.launch;
+            unsigned room = gpi__chip_of(90)->most_shared / (mma->launch.shared ? mma->launch.shared : 1);
             CHECK(is_kernel(&p.details, "gemmepi_sm80_") && (int)room == cases[i].room &&
-                      (int)gemmepi__divide_up(mma->launch.blocks, 132 * room) == cases[i].waves,
+                      (int)gpi__divide_up(mma->launch.blocks, 132 * room) == cases[i].waves,
                   "%d: %u blocks with %u bytes each", i, mma->launch.blocks, mma->launch.shared);
             CHECK((mma->parts > 1) == (cases[i].pass_blocks > 0) &&
                       (mma->parts == 1 || (mma->shape.tile_m == cases[i].tile_m && mma->shape.tile_n == 64)),
@@ -295,7 +295,7 @@ static void hopper_kernel_is_cut_as_fitted(void) {
                  {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 8192, 3072, 768, 128, 6},
                  {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 2048, 50304, 768, 128, 2}};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
         p.desc.epilogue = cases[i].epilogue;
         p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
@@ -348,7 +348,7 @@ static void parts_of_a_narrow_product_are_aligned(void) {
         p.desc.b.transposed = 1;
         p.desc.a.batch_stride = p.desc.k, p.desc.d.batch_stride = n;
         if (planned_plan(&p)) {
-            const gemmepi__sm80 *mma = &((const gemmepi__fused *)matmul_of(p.plan)->built)->built.sm80;
+            const gpi__sm80 *mma = &((const gpi__fused *)matmul_of(p.plan)->built)->built.sm80;
             int64_t part = mma->params.epilogue.d.stride;
             CHECK(matmul_of(p.plan)->route->id == GEMMEPI_ROUTE_FUSED && mma->parts > 1,
                   "n %d is not in parts", n);
@@ -382,16 +382,16 @@ static void passes_cut_runs_where_lines_begin_anywhere(void) {
                  {256, 0, GEMMEPI_SILU | GEMMEPI_GATED, 8},
                  {126, 0, GEMMEPI_SILU | GEMMEPI_GATED, 1}};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         gemmepi_matmul_desc desc = fused_product();
-        gemmepi__problem problem;
-        gemmepi__view product;
+        gpi__problem problem;
+        gpi__view product;
         int aligned, stretch;
         desc.m = 64, desc.n = cases[i].n, desc.d.ld = cases[i].d_ld, desc.epilogue = cases[i].epilogue;
-        CHECK(gemmepi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
-        product = gemmepi__product_in_workspace(&problem, GEMMEPI_F32);
-        aligned = gemmepi__epilogue_is_aligned(&problem) && gemmepi__runs_are_aligned(&problem, &product);
-        stretch = gemmepi__pass_stretch(&problem, &product, aligned);
+        CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        product = gpi__product_in_workspace(&problem, GEMMEPI_F32);
+        aligned = gpi__epilogue_is_aligned(&problem) && gpi__runs_are_aligned(&problem, &product);
+        stretch = gpi__pass_stretch(&problem, &product, aligned);
         CHECK(stretch == cases[i].stretch, "%d: stretches of %d", i, stretch);
     }
 }
@@ -408,9 +408,9 @@ static void a_fused_gradient_leaves_its_sums(void) {
                  {4096, 4096, 1, 1, 0, 2}, {128 * 512, 128, 1, 1, 0, 2}, {128 * 513, 128, 1, 1, 0, 3},
                  {2048, 1024, 1, 1, 1, 2}};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         planned p = planned_begin(0, 0);
-        const gemmepi__sm90_params *last = &gpu.last_fused;
+        const gpi__sm90_params *last = &gpu.last_fused;
         p.desc.epilogue = GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
         if (cases[i].gated)
             p.desc.epilogue |= GEMMEPI_GATED;
@@ -455,7 +455,7 @@ static void sums_of_an_operand_are_the_fused_kernels_own(void) {
         int of_a = i % 2, shared = i / 2 == 2;
         int64_t length = of_a ? desc.m : desc.n;
         size_t lines = shared ? (size_t)(3 * length) * sizeof(double) : 0;
-        const gemmepi__sm90_params *last = &gpu.last_fused;
+        const gpi__sm90_params *last = &gpu.last_fused;
         desc.epilogue |= of_a ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B;
         args.bias_grad = (void *)(uintptr_t)0x50000000;
         if (i / 2) {
@@ -490,8 +490,8 @@ static void plans_of_one_kernel_keep_their_shared_memory(void) {
     planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
     static const int64_t edges[] = {512, 768, 640, 960,
                                     1088}; /* as many bytes as 116240, and as few as 58128 */
-    gemmepi_plan *plans[GEMMEPI__COUNT(edges)];
-    int i, count = (int)GEMMEPI__COUNT(edges);
+    gemmepi_plan *plans[GPI__COUNT(edges)];
+    int i, count = (int)GPI__COUNT(edges);
     long kernels;
     p.desc.a.dtype = GEMMEPI_F32, p.desc.epilogue = GEMMEPI_NONE, p.args.bias = NULL;
     for (i = 0; i < count; i++) {
@@ -509,9 +509,9 @@ static void plans_of_one_kernel_keep_their_shared_memory(void) {
 
 /* >>launches around a product, which find D's scales */
 
-static gemmepi__history_params history_seen;
-static gemmepi__quantise_params quantise_seen;
-static gemmepi__sm90_params product_seen;
+static gpi__history_params history_seen;
+static gpi__quantise_params quantise_seen;
+static gpi__sm90_params product_seen;
 static char order_seen[8]; /* of launches: h, q, p */
 
 static void see_found(const fake_launch *launch) {

@@ -101,16 +101,16 @@ static void what_is_left_out_is_said(void) {
 #endif
 
 static int has_source(const char *name) {
-    const gemmepi__source *source = gemmepi__sources;
+    const gpi__source *source = gpi__sources;
     while (source->name && strcmp(source->name, name))
         source++;
     return source->name != NULL;
 }
 
 static void the_text_of_a_kernel_is_left_out(void) {
-    CHECK(has_source("gemm_sm80.cu") == GEMMEPI__HAS_SM80, "gemm_sm80.cu");
-    CHECK(has_source("gemm_small.cu") == GEMMEPI__HAS_SM80, "gemm_small.cu");
-    CHECK(has_source("gemm_sm90.cu") == GEMMEPI__HAS_SM90, "gemm_sm90.cu");
+    CHECK(has_source("gemm_sm80.cu") == GPI__HAS_SM80, "gemm_sm80.cu");
+    CHECK(has_source("gemm_small.cu") == GPI__HAS_SM80, "gemm_small.cu");
+    CHECK(has_source("gemm_sm90.cu") == GPI__HAS_SM90, "gemm_sm90.cu");
     CHECK(has_source("gemm_plain.cu"), "gemm_plain.cu");
 }
 

@@ -62,7 +62,7 @@ static const char *const harmless[] = {
 
 static int is_harmless(const char *function) {
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(harmless); i++)
+    for (i = 0; i < GPI__COUNT(harmless); i++)
         if (strcmp(harmless[i], function) == 0)
             return 1;
     return 0;
@@ -166,7 +166,7 @@ static int run_program(const program *p, long fails_at, int code) {
     gpu.fails_at = fails_at;
     gpu.fail_code = code;
     p->begin(&w);
-    for (i = 0; i < (int)GEMMEPI__COUNT(p->steps) && p->steps[i]; i++)
+    for (i = 0; i < (int)GPI__COUNT(p->steps) && p->steps[i]; i++)
         if (!take_step(&w, p, i))
             break;
     gemmepi_plan_destroy(w.plan);
@@ -183,10 +183,10 @@ static int run_program(const program *p, long fails_at, int code) {
 }
 
 static void each_call_fails_once(const program *programs, int count_of_programs) {
-    static const int codes[] = {999, GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY};
+    static const int codes[] = {999, GPI__CUDA_ERROR_OUT_OF_MEMORY};
     int i, c;
     for (i = 0; i < count_of_programs; i++)
-        for (c = 0; c < (int)GEMMEPI__COUNT(codes); c++) {
+        for (c = 0; c < (int)GPI__COUNT(codes); c++) {
             long k = 1;
             while (k < MOST_CALLS && run_program(&programs[i], k, codes[c]))
                 k++;
@@ -194,7 +194,7 @@ static void each_call_fails_once(const program *programs, int count_of_programs)
         }
 }
 
-#define EACH_CALL_FAILS_ONCE(programs) each_call_fails_once(programs, (int)GEMMEPI__COUNT(programs))
+#define EACH_CALL_FAILS_ONCE(programs) each_call_fails_once(programs, (int)GPI__COUNT(programs))
 
 /* >>steps */
 

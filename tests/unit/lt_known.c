@@ -6,8 +6,8 @@
 enum { BY_LT = 1u << GEMMEPI_ROUTE_LT, BY_SPLIT = 1u << GEMMEPI_ROUTE_SPLIT };
 static uint32_t routes = BY_LT; /* that may run a product */
 
-static gemmepi__lt_algorithm algorithm_of(int id, int stages, int split) {
-    gemmepi__lt_algorithm algorithm;
+static gpi__lt_algorithm algorithm_of(int id, int stages, int split) {
+    gpi__lt_algorithm algorithm;
     memset(&algorithm, 0, sizeof algorithm);
     algorithm.id = id, algorithm.stages = stages, algorithm.split = split;
     return algorithm;
@@ -21,7 +21,7 @@ static gemmepi_matmul_desc sized(gemmepi_dtype dtype, int64_t m, int64_t n, int6
 }
 
 /* Whether the route, with cuBLASLt in a version on a chip, runs the product: by its first algorithm, which is this one. */
-static int is_run(int version, int arch, gemmepi__lt_algorithm first, const gemmepi_matmul_desc *desc) {
+static int is_run(int version, int arch, gpi__lt_algorithm first, const gemmepi_matmul_desc *desc) {
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context;
     gemmepi_plan *plan = NULL;
@@ -40,7 +40,7 @@ static int is_run(int version, int arch, gemmepi__lt_algorithm first, const gemm
     return status == GEMMEPI_OK;
 }
 
-static void expect(const char *source, int is_wrong, int version, int arch, gemmepi__lt_algorithm first,
+static void expect(const char *source, int is_wrong, int version, int arch, gpi__lt_algorithm first,
                    const gemmepi_matmul_desc *desc) {
     int runs = is_run(version, arch, first, desc);
     if (is_wrong)
@@ -64,7 +64,7 @@ static void a_split_that_loses_the_end_of_k_is_left_out(void) {
                  {11528, 20, 1}, {129, 2, 1},   {128, 2, 0},    {130, 2, 0},    {65, 1, 0},
                  {193, 3, 1},    {194, 3, 1},   {195, 3, 0},    {196, 3, 0}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         gemmepi_matmul_desc desc = sized(GEMMEPI_BF16, 64, 64, cases[i].k);
         expect("6580689", cases[i].loses, 130100, 90, algorithm_of(66, STAGES_64, cases[i].split), &desc);
     }
@@ -78,7 +78,7 @@ static void other_versions_chips_and_algorithms_keep_the_split(void) {
                  {130100, 110, 66, 1}, {130100, 120, 66, 0}, {130100, 90, 21, 0}};
     gemmepi_matmul_desc desc = sized(GEMMEPI_F16, 64, 64, 129);
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++)
+    for (i = 0; i < GPI__COUNT(cases); i++)
         expect("6580689", cases[i].loses, cases[i].version, cases[i].arch,
                algorithm_of(cases[i].id, STAGES_64, 2), &desc);
 }
@@ -107,7 +107,7 @@ static void lines_of_2_31_bytes_are_kept_from_algorithm_66(void) {
     gemmepi_matmul_desc desc = sized(GEMMEPI_BF16, 64, 64, 128);
     size_t i;
     desc.b.ld = (int64_t)1 << 30; /* of 2 bytes */
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++)
+    for (i = 0; i < GPI__COUNT(cases); i++)
         expect("CUB-9572", cases[i].is_wrong, cases[i].version, 90, algorithm_of(66, STAGES_64, 1), &desc);
     expect("CUB-9572", 0, 130100, 90, algorithm_of(21, STAGES_64, 1), &desc);
     desc.b.ld = ((int64_t)1 << 30) - 8;
@@ -156,7 +156,7 @@ static void fp8_runs_with_c_take_another_route(void) {
         int version, hangs;
     } cases[] = {{130100, 1}, {120805, 0}, {130101, 0}, {130300, 0}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(0, BY_LT | 1u << GEMMEPI_ROUTE_PLAIN);
         double beta = 1;
         gpu.other_cublaslt = cases[i].version;
@@ -189,7 +189,7 @@ static void fp8_runs_with_c_take_another_route(void) {
 
 static void vectors_with_bias_are_kept_from_old_versions(void) {
     gemmepi_matmul_desc desc = product(GEMMEPI_F32, GEMMEPI_BIAS);
-    gemmepi__lt_algorithm any = algorithm_of(0, 0, 0);
+    gpi__lt_algorithm any = algorithm_of(0, 0, 0);
     expect("5104822", 0, 120803, 90, any, &desc);
     desc.m = 1;
     expect("5104822", 1, 120803, 90, any, &desc);
@@ -202,7 +202,7 @@ static void vectors_with_bias_are_kept_from_old_versions(void) {
 
 static void vectors_of_matrices_beyond_2_31_elements_are_kept_from_old_versions(void) {
     gemmepi_matmul_desc desc = product(GEMMEPI_F32, GEMMEPI_NONE);
-    gemmepi__lt_algorithm any = algorithm_of(0, 0, 0);
+    gpi__lt_algorithm any = algorithm_of(0, 0, 0);
     desc.m = 1, desc.n = 1 << 16, desc.k = 1 << 15;
     expect("5113092", 1, 120803, 90, any, &desc);
     expect("5113092", 0, 120804, 90, any, &desc);
@@ -213,7 +213,7 @@ static void vectors_of_matrices_beyond_2_31_elements_are_kept_from_old_versions(
 static void defects_of_geforce_are_of_geforce(void) {
     gemmepi_matmul_desc vector = product(GEMMEPI_F32, GEMMEPI_NONE),
                         shared = product(GEMMEPI_BF16, GEMMEPI_NONE);
-    gemmepi__lt_algorithm any = algorithm_of(0, 0, 0);
+    gpi__lt_algorithm any = algorithm_of(0, 0, 0);
     vector.m = 1, vector.n = 3145681, vector.k = 8;
     expect("CUB-10445", 1, 130600, 120, any, &vector);
     expect("CUB-10445", 0, 130601, 120, any, &vector);
@@ -232,7 +232,7 @@ static void defects_of_geforce_are_of_geforce(void) {
 
 static void i8_into_i32_is_kept_from_13_0_0(void) {
     gemmepi_matmul_desc desc = product(GEMMEPI_I8, GEMMEPI_NONE);
-    gemmepi__lt_algorithm any = algorithm_of(0, 0, 0);
+    gpi__lt_algorithm any = algorithm_of(0, 0, 0);
     desc.d.dtype = GEMMEPI_I32;
     routes = BY_SPLIT;
     expect("CUB-8874", 1, 130000, 90, any, &desc);
@@ -243,7 +243,7 @@ static void i8_into_i32_is_kept_from_13_0_0(void) {
 
 static void fp8_with_another_type_of_bias_is_kept_from_old_versions(void) {
     gemmepi_matmul_desc desc = product(GEMMEPI_E4M3, GEMMEPI_BIAS);
-    gemmepi__lt_algorithm accurate = algorithm_of(66, STAGES_128, 1);
+    gpi__lt_algorithm accurate = algorithm_of(66, STAGES_128, 1);
     desc.b.transposed = 1, desc.d.dtype = GEMMEPI_BF16;
     expect("4750343", 0, 120602, 90, accurate, &desc);
     desc.bias.dtype = GEMMEPI_F32;
@@ -269,7 +269,7 @@ static void epilogues_that_are_known_to_be_wrong_are_kept_from_lt(void) {
         {"CUDA 12.2", 120300, 0, GEMMEPI_RELU | GEMMEPI_BIAS, GEMMEPI_BF16, GEMMEPI_BF16, 1024, 2},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         gemmepi_matmul_desc desc = product(cases[i].a, cases[i].epilogue);
         desc.d.dtype = cases[i].d, desc.k = cases[i].k, desc.batch = cases[i].batch;
         desc.a.batch_stride = desc.b.batch_stride = EDGE * DEPTH, desc.d.batch_stride = EDGE * EDGE;
@@ -287,7 +287,7 @@ static void a_library_that_breaks_captures_is_not_asked_in_one(void) {
         int version, breaks;
     } cases[] = {{130500, 0}, {130501, 1}, {130600, 1}, {130601, 0}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(0, BY_LT | 1u << GEMMEPI_ROUTE_PLAIN);
         long asked = gpu.heuristics;
         gpu.other_cublaslt = cases[i].version;
@@ -317,7 +317,7 @@ static void what_cannot_be_seen_is_warned_of_once(void) {
                  {130201, 121, 1, "5846563"},           {130300, 121, 0, "5846563"},
                  {120404, 90, 1, "CUDA 12.4 Update 1"}, {120405, 90, 0, "CUDA 12.4 Update 1"}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         gemmepi_matmul_desc desc = product(GEMMEPI_F32, GEMMEPI_NONE);
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context;
@@ -348,40 +348,40 @@ static int has_dot_x(int arch) {
     return arch % 10 == 9 && arch > 90;
 }
 
-static void append_chips(gemmepi__text *text, int first, int last) {
+static void append_chips(gpi__text *text, int first, int last) {
     if (!first && last == INT_MAX)
-        gemmepi__append(text, "all");
+        gpi__append(text, "all");
     else if (last == INT_MAX)
-        gemmepi__append(text, "%d.%d and later", first / 10, first % 10);
+        gpi__append(text, "%d.%d and later", first / 10, first % 10);
     else if (first == last)
-        gemmepi__append(text, "%d.%d", first / 10, first % 10);
+        gpi__append(text, "%d.%d", first / 10, first % 10);
     else if (has_dot_x(last))
-        gemmepi__append(text, "%d.%d to %d.x", first / 10, first % 10, last / 10);
+        gpi__append(text, "%d.%d to %d.x", first / 10, first % 10, last / 10);
     else
-        gemmepi__append(text, "%d.%d, %d.%d", first / 10, first % 10, last / 10, last % 10);
+        gpi__append(text, "%d.%d, %d.%d", first / 10, first % 10, last / 10, last % 10);
 }
 
-static void append_version(gemmepi__text *text, const char *before, int version) {
+static void append_version(gpi__text *text, const char *before, int version) {
     if (version > 0 && version < INT_MAX)
-        gemmepi__append(text, "%s%d.%d.%d", before, version / 10000, version / 100 % 100, version % 100);
+        gpi__append(text, "%s%d.%d.%d", before, version / 10000, version / 100 % 100, version % 100);
 }
 
 /* A row of the table, as docs/routes.md has it. */
-static void append_row(gemmepi__text *text, const gemmepi__lt_defect *defect) {
-    gemmepi__append(text, "| %s | ", defect->sentence);
+static void append_row(gpi__text *text, const gpi__lt_defect *defect) {
+    gpi__append(text, "| %s | ", defect->sentence);
     append_version(text, "from ", defect->from);
     append_version(text, defect->from ? ", before " : "before ", defect->before);
-    gemmepi__append(text, "%s%s | ", !defect->from && defect->before == INT_MAX ? "all" : "",
-                    defect->patched ? " (patched)" : "");
+    gpi__append(text, "%s%s | ", !defect->from && defect->before == INT_MAX ? "all" : "",
+                defect->patched ? " (patched)" : "");
     append_chips(text, defect->first_arch, defect->last_arch);
     if (defect->algorithm)
-        gemmepi__append(text, ", algorithm %d", defect->algorithm);
-    gemmepi__append(text, " | %s | %s |\n",
-                    defect->asked == GEMMEPI__LT_ASKED_OPENING ? "the log warns"
-                    : defect->asked == GEMMEPI__LT_ASKED_RUN   ? "runs with beta C take another route"
-                    : defect->algorithm                        ? "another algorithm, else another route"
-                                                               : "another route",
-                    defect->source);
+        gpi__append(text, ", algorithm %d", defect->algorithm);
+    gpi__append(text, " | %s | %s |\n",
+                defect->asked == GPI__LT_ASKED_OPENING ? "the log warns"
+                : defect->asked == GPI__LT_ASKED_RUN   ? "runs with beta C take another route"
+                : defect->algorithm                    ? "another algorithm, else another route"
+                                                       : "another route",
+                defect->source);
 }
 
 static void docs_routes_has_the_table(void) {
@@ -391,9 +391,9 @@ static void docs_routes_has_the_table(void) {
     page[size] = 0;
     if (file)
         fclose(file);
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_defects); i++) {
-        gemmepi__text text = gemmepi__text_in(row, sizeof row);
-        append_row(&text, &gemmepi__lt_defects[i]);
+    for (i = 0; i < GPI__COUNT(gpi__lt_defects); i++) {
+        gpi__text text = gpi__text_in(row, sizeof row);
+        append_row(&text, &gpi__lt_defects[i]);
         CHECK(strstr(page, row), "docs/routes.md lacks: %s", row);
     }
 }
@@ -401,9 +401,9 @@ static void docs_routes_has_the_table(void) {
 static int print_table(void) {
     static char row[1024];
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__lt_defects); i++) {
-        gemmepi__text text = gemmepi__text_in(row, sizeof row);
-        append_row(&text, &gemmepi__lt_defects[i]);
+    for (i = 0; i < GPI__COUNT(gpi__lt_defects); i++) {
+        gpi__text text = gpi__text_in(row, sizeof row);
+        append_row(&text, &gpi__lt_defects[i]);
         printf("%s", row);
     }
     return 0;

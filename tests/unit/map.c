@@ -24,15 +24,15 @@ static void meter_free(void *user, void *pointer) {
     free(pointer);
 }
 
-static gemmepi__map map_on(meter *m) {
+static gpi__map map_on(meter *m) {
     gemmepi_allocator allocator;
-    gemmepi__map map;
+    gpi__map map;
     m->live = 0;
     m->left = -1;
     allocator.alloc = meter_alloc;
     allocator.free = meter_free;
     allocator.user = m;
-    gemmepi__map_init(&map, &allocator);
+    gpi__map_init(&map, &allocator);
     return map;
 }
 
@@ -40,67 +40,67 @@ static int things[1000]; /* what values point to */
 
 static void an_empty_map_finds_nothing_and_owns_nothing(void) {
     meter m;
-    gemmepi__map map = map_on(&m);
-    CHECK(gemmepi__map_find(&map, "key", 3) == NULL, "found something");
-    CHECK(gemmepi__map_remove(&map, "key", 3) == NULL, "removed something");
+    gpi__map map = map_on(&m);
+    CHECK(gpi__map_find(&map, "key", 3) == NULL, "found something");
+    CHECK(gpi__map_remove(&map, "key", 3) == NULL, "removed something");
     CHECK(m.live == 0, "%d blocks", m.live);
-    gemmepi__map_free(&map);
+    gpi__map_free(&map);
     CHECK(m.live == 0, "%d blocks", m.live);
 }
 
 static void keys_are_copied_and_compared_whole(void) {
     meter m;
-    gemmepi__map map = map_on(&m);
+    gpi__map map = map_on(&m);
     char key[4] = {'a', 0, 'b', 0};
-    CHECK(gemmepi__map_insert(&map, key, 3, &things[0]), "no memory");
-    CHECK(gemmepi__map_insert(&map, "", 0, &things[1]), "no memory");
-    CHECK(gemmepi__map_insert(&map, "a", 1, &things[2]), "no memory");
+    CHECK(gpi__map_insert(&map, key, 3, &things[0]), "no memory");
+    CHECK(gpi__map_insert(&map, "", 0, &things[1]), "no memory");
+    CHECK(gpi__map_insert(&map, "a", 1, &things[2]), "no memory");
     key[2] = 'c';
-    CHECK(gemmepi__map_find(&map, key, 3) == NULL, "the key was not copied, or compared as text");
+    CHECK(gpi__map_find(&map, key, 3) == NULL, "the key was not copied, or compared as text");
     key[2] = 'b';
-    CHECK(gemmepi__map_find(&map, key, 3) == &things[0], "lost");
-    CHECK(gemmepi__map_find(&map, key, 4) == NULL, "a longer key is another key");
-    CHECK(gemmepi__map_find(&map, NULL, 0) == &things[1], "the empty key");
-    CHECK(gemmepi__map_find(&map, "a", 1) == &things[2], "lost");
-    gemmepi__map_free(&map);
+    CHECK(gpi__map_find(&map, key, 3) == &things[0], "lost");
+    CHECK(gpi__map_find(&map, key, 4) == NULL, "a longer key is another key");
+    CHECK(gpi__map_find(&map, NULL, 0) == &things[1], "the empty key");
+    CHECK(gpi__map_find(&map, "a", 1) == &things[2], "lost");
+    gpi__map_free(&map);
     CHECK(m.live == 0, "%d blocks are left", m.live);
 }
 
 /* The hash's start value hashes to zero, and a zero appended to what hashes to zero changes nothing: so both keys have
    one hash. */
 static void keys_of_one_hash_are_told_apart(void) {
-    static const uint64_t start = GEMMEPI__HASH_START;
+    static const uint64_t start = GPI__HASH_START;
     unsigned char key[9] = {0};
     meter m;
-    gemmepi__map map = map_on(&m);
+    gpi__map map = map_on(&m);
     memcpy(key, &start, sizeof start);
-    CHECK(gemmepi__hash(key, 8) == 0 && gemmepi__hash(key, 9) == 0, "the hashes differ");
-    gemmepi__map_insert(&map, key, 8, &things[8]);
-    CHECK(gemmepi__map_find(&map, key, 9) == NULL, "taken for the shorter key");
-    gemmepi__map_insert(&map, key, 9, &things[9]);
-    CHECK(gemmepi__map_find(&map, key, 8) == &things[8], "the shorter key");
-    CHECK(gemmepi__map_remove(&map, key, 9) == &things[9], "the longer key");
-    CHECK(gemmepi__map_find(&map, key, 8) == &things[8], "the shorter key");
-    gemmepi__map_free(&map);
+    CHECK(gpi__hash(key, 8) == 0 && gpi__hash(key, 9) == 0, "the hashes differ");
+    gpi__map_insert(&map, key, 8, &things[8]);
+    CHECK(gpi__map_find(&map, key, 9) == NULL, "taken for the shorter key");
+    gpi__map_insert(&map, key, 9, &things[9]);
+    CHECK(gpi__map_find(&map, key, 8) == &things[8], "the shorter key");
+    CHECK(gpi__map_remove(&map, key, 9) == &things[9], "the longer key");
+    CHECK(gpi__map_find(&map, key, 8) == &things[8], "the shorter key");
+    gpi__map_free(&map);
 }
 
 static void inserting_a_key_again_replaces_its_value(void) {
     meter m;
-    gemmepi__map map = map_on(&m);
-    gemmepi__map_insert(&map, "key", 3, &things[0]);
-    gemmepi__map_insert(&map, "key", 3, &things[1]);
+    gpi__map map = map_on(&m);
+    gpi__map_insert(&map, "key", 3, &things[0]);
+    gpi__map_insert(&map, "key", 3, &things[1]);
     CHECK(map.count == 1, "%d entries", (int)map.count);
-    CHECK(gemmepi__map_find(&map, "key", 3) == &things[1], "the old value");
-    CHECK(gemmepi__map_remove(&map, "key", 3) == &things[1], "the old value");
-    CHECK(gemmepi__map_find(&map, "key", 3) == NULL, "still there");
-    gemmepi__map_free(&map);
+    CHECK(gpi__map_find(&map, "key", 3) == &things[1], "the old value");
+    CHECK(gpi__map_remove(&map, "key", 3) == &things[1], "the old value");
+    CHECK(gpi__map_find(&map, "key", 3) == NULL, "still there");
+    gpi__map_free(&map);
 }
 
 /* Against a plain table, through growth and shrinking; the generator is Knuth's MMIX one. */
 static void a_long_random_walk_agrees_with_a_plain_table(void) {
     static void *expected[1000];
     meter m;
-    gemmepi__map map = map_on(&m);
+    gpi__map map = map_on(&m);
     uint64_t random = 1;
     size_t count = 0;
     int step, i;
@@ -113,24 +113,24 @@ static void a_long_random_walk_agrees_with_a_plain_table(void) {
         if (insert) {
             void *value = &things[step % 1000];
             count += expected[key] == NULL;
-            CHECK(gemmepi__map_insert(&map, &key, sizeof key, value), "no memory");
+            CHECK(gpi__map_insert(&map, &key, sizeof key, value), "no memory");
             expected[key] = value;
         } else {
             count -= expected[key] != NULL;
-            CHECK(gemmepi__map_remove(&map, &key, sizeof key) == expected[key], "key %d", key);
+            CHECK(gpi__map_remove(&map, &key, sizeof key) == expected[key], "key %d", key);
             expected[key] = NULL;
         }
         CHECK(map.count == count, "%d entries, expected %d", (int)map.count, (int)count);
     }
     for (i = 0; i < 1000; i++)
-        CHECK(gemmepi__map_find(&map, &i, sizeof i) == expected[i], "key %d", i);
-    gemmepi__map_free(&map);
+        CHECK(gpi__map_find(&map, &i, sizeof i) == expected[i], "key %d", i);
+    gpi__map_free(&map);
     CHECK(m.live == 0, "%d blocks are left", m.live);
 }
 
-static void count_visit(void *user, gemmepi__map_entry *entry) {
+static void count_visit(void *user, gpi__map_entry *entry) {
     int key;
-    memcpy(&key, gemmepi__map_key(entry), sizeof key);
+    memcpy(&key, gpi__map_key(entry), sizeof key);
     if (entry->value == &things[key] && entry->key_size == sizeof key)
         ((int *)user)[key]++;
 }
@@ -138,58 +138,58 @@ static void count_visit(void *user, gemmepi__map_entry *entry) {
 static void each_visits_every_entry_once(void) {
     static int visits[1000];
     meter m;
-    gemmepi__map map = map_on(&m);
+    gpi__map map = map_on(&m);
     int i;
     for (i = 0; i < 1000; i++)
-        gemmepi__map_insert(&map, &i, sizeof i, &things[i]);
+        gpi__map_insert(&map, &i, sizeof i, &things[i]);
     memset(visits, 0, sizeof visits);
-    gemmepi__map_each(&map, count_visit, visits);
+    gpi__map_each(&map, count_visit, visits);
     for (i = 0; i < 1000; i++)
         CHECK(visits[i] == 1, "key %d was visited %d times", i, visits[i]);
-    gemmepi__map_free(&map);
+    gpi__map_free(&map);
     memset(visits, 0, sizeof visits);
-    gemmepi__map_each(&map, count_visit, visits);
+    gpi__map_each(&map, count_visit, visits);
     CHECK(visits[0] == 0, "a freed map has entries");
 }
 
 static void an_insert_without_memory_changes_nothing(void) {
     meter m;
-    gemmepi__map map = map_on(&m);
+    gpi__map map = map_on(&m);
     int i, j, refused = 0;
     for (i = 0; i < 100; i++) {
         m.left = 0;
         for (;;) {
-            int fits = gemmepi__map_insert(&map, &i, sizeof i, &things[i]);
+            int fits = gpi__map_insert(&map, &i, sizeof i, &things[i]);
             if (fits)
                 break;
             refused++;
             CHECK(map.count == (size_t)i, "%d entries", (int)map.count);
-            CHECK(gemmepi__map_find(&map, &i, sizeof i) == NULL, "half inserted");
+            CHECK(gpi__map_find(&map, &i, sizeof i) == NULL, "half inserted");
             for (j = 0; j < i; j++)
-                CHECK(gemmepi__map_find(&map, &j, sizeof j) == &things[j], "lost %d", j);
+                CHECK(gpi__map_find(&map, &j, sizeof j) == &things[j], "lost %d", j);
             m.left = refused % 3;
         }
     }
     CHECK(refused >= 100, "only %d refused", refused);
-    gemmepi__map_free(&map);
+    gpi__map_free(&map);
     CHECK(m.live == 0, "%d blocks are left", m.live);
 }
 
 /* So that the lower bits of a hash reach each of them. */
 static void buckets_are_a_power_of_two_and_entries_are_spread_over_them(void) {
-    gemmepi_allocator allocator = gemmepi__default_allocator();
-    gemmepi__map map;
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__map map;
     size_t i, taken = 0;
-    gemmepi__map_init(&map, &allocator);
+    gpi__map_init(&map, &allocator);
     for (i = 0; i < 1000; i++) {
-        CHECK(gemmepi__map_insert(&map, &i, sizeof i, &map), "no memory");
+        CHECK(gpi__map_insert(&map, &i, sizeof i, &map), "no memory");
         CHECK((map.bucket_count & (map.bucket_count - 1)) == 0 && map.bucket_count >= map.count,
               "%d buckets for %d entries", (int)map.bucket_count, (int)map.count);
     }
     for (i = 0; i < map.bucket_count; i++)
         taken += map.buckets[i] != NULL;
     CHECK(taken > map.bucket_count / 2, "%d of %d buckets are taken", (int)taken, (int)map.bucket_count);
-    gemmepi__map_free(&map);
+    gpi__map_free(&map);
 }
 
 int main(void) {

@@ -10,8 +10,8 @@ static int pick(int from, int to) {
     return from + (int)((seed >> 33) % (uint64_t)(to - from + 1));
 }
 
-static gemmepi__layout vector(int64_t size, int64_t count, int64_t stride) {
-    gemmepi__layout layout;
+static gpi__layout vector(int64_t size, int64_t count, int64_t stride) {
+    gpi__layout layout;
     memset(&layout, 0, sizeof layout);
     layout.rank = 1;
     layout.size = size;
@@ -20,8 +20,8 @@ static gemmepi__layout vector(int64_t size, int64_t count, int64_t stride) {
     return layout;
 }
 
-static gemmepi__layout matrix(int64_t size, int64_t rows, int64_t row, int64_t columns, int64_t column) {
-    gemmepi__layout layout = vector(size, rows, row);
+static gpi__layout matrix(int64_t size, int64_t rows, int64_t row, int64_t columns, int64_t column) {
+    gpi__layout layout = vector(size, rows, row);
     layout.rank = 2;
     layout.shape[1] = columns;
     layout.stride[1] = column;
@@ -29,31 +29,31 @@ static gemmepi__layout matrix(int64_t size, int64_t rows, int64_t row, int64_t c
 }
 
 /* `count` times what a layout is, `stride` apart. */
-static gemmepi__layout stack(gemmepi__layout layout, int64_t count, int64_t stride) {
+static gpi__layout stack(gpi__layout layout, int64_t count, int64_t stride) {
     layout.shape[layout.rank] = count;
     layout.stride[layout.rank++] = stride;
     return layout;
 }
 
 /* The answer for typical views, which must come without a search, both ways round. */
-static int share(gemmepi__layout p, gemmepi__layout q, int64_t distance) {
-    gemmepi__equation equation;
-    int steps = 1, answer = gemmepi__layouts_share(&p, &q, distance);
-    CHECK(gemmepi__layouts_share(&q, &p, -distance) == answer, "not the same from the other side");
-    if (gemmepi__share_equation(&p, &q, distance, &equation))
-        gemmepi__has_solution(equation, &steps);
+static int share(gpi__layout p, gpi__layout q, int64_t distance) {
+    gpi__equation equation;
+    int steps = 1, answer = gpi__layouts_share(&p, &q, distance);
+    CHECK(gpi__layouts_share(&q, &p, -distance) == answer, "not the same from the other side");
+    if (gpi__share_equation(&p, &q, distance, &equation))
+        gpi__has_solution(equation, &steps);
     CHECK(steps >= 0, "searched");
     return answer;
 }
 
-static int repeats(gemmepi__layout p) {
-    return gemmepi__layout_repeats(&p);
+static int repeats(gpi__layout p) {
+    return gpi__layout_repeats(&p);
 }
 
 static const int64_t huge = (int64_t)1 << 56;
 
 static void empty_layouts_share_and_repeat_nothing(void) {
-    gemmepi__layout scalar = vector(4, 1, 0);
+    gpi__layout scalar = vector(4, 1, 0);
     scalar.rank = 0;
     CHECK(share(scalar, scalar, 0) && share(scalar, scalar, 3) && share(scalar, scalar, -3), "a scalar");
     CHECK(!share(scalar, scalar, 4) && !share(scalar, scalar, -4), "neighbours");
@@ -64,7 +64,7 @@ static void empty_layouts_share_and_repeat_nothing(void) {
 }
 
 static void strides_of_one_element_do_not_count(void) {
-    gemmepi__layout p = matrix(4, 1, INT64_MIN, 10, 4);
+    gpi__layout p = matrix(4, 1, INT64_MIN, 10, 4);
     CHECK(share(p, p, 36) && !share(p, p, 40) && !repeats(p), "a row");
 }
 
@@ -81,8 +81,8 @@ static void even_and_odd_elements_share_nothing(void) {
 }
 
 static void slices_of_one_matrix_share_nothing(void) {
-    gemmepi__layout half = matrix(2, 1000, 2000, 500, 2), rows = matrix(2, 500, 4000, 1000, 2);
-    gemmepi__layout big = matrix(2, huge >> 26, 2 * (huge >> 26), huge >> 27, 2);
+    gpi__layout half = matrix(2, 1000, 2000, 500, 2), rows = matrix(2, 500, 4000, 1000, 2);
+    gpi__layout big = matrix(2, huge >> 26, 2 * (huge >> 26), huge >> 27, 2);
     CHECK(!share(half, half, 1000), "left and right half");
     CHECK(share(half, half, 998) && share(half, half, 1002), "halves with a column in common");
     CHECK(!share(rows, rows, 2000), "even and odd rows");
@@ -120,7 +120,7 @@ static void a_dense_output_repeats_nothing(void) {
 
 /* The bytes of a small layout, counted. */
 #define ORIGIN 1024
-static int count_bytes(const gemmepi__layout *layout, int64_t at, int *bytes) {
+static int count_bytes(const gpi__layout *layout, int64_t at, int *bytes) {
     int64_t index[8] = {0};
     int i, most = 0;
     for (i = 0; i < layout->rank; i++)
@@ -140,7 +140,7 @@ static int count_bytes(const gemmepi__layout *layout, int64_t at, int *bytes) {
     }
 }
 
-static int bytes_meet(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance) {
+static int bytes_meet(const gpi__layout *p, const gpi__layout *q, int64_t distance) {
     int p_bytes[2 * ORIGIN] = {0}, q_bytes[2 * ORIGIN] = {0};
     int i;
     count_bytes(p, 0, p_bytes);
@@ -152,8 +152,8 @@ static int bytes_meet(const gemmepi__layout *p, const gemmepi__layout *q, int64_
 }
 
 /* Strides of up to `reach` units, where a unit is a byte or, as in tensors, an element. */
-static gemmepi__layout random_layout(int size, int unit, int rank, int reach) {
-    gemmepi__layout layout;
+static gpi__layout random_layout(int size, int unit, int rank, int reach) {
+    gpi__layout layout;
     int i;
     memset(&layout, 0, sizeof layout);
     layout.rank = rank;
@@ -166,7 +166,7 @@ static gemmepi__layout random_layout(int size, int unit, int rank, int reach) {
 }
 
 /* A layout in which every byte is `factor` bytes: the answers stay. */
-static gemmepi__layout scaled(gemmepi__layout layout, int64_t factor) {
+static gpi__layout scaled(gpi__layout layout, int64_t factor) {
     int i;
     layout.size *= factor;
     for (i = 0; i < layout.rank; i++)
@@ -180,15 +180,15 @@ static void random_layouts_share_what_their_bytes_say(void) {
     int round, apart = 0;
     for (round = 0; round < 200000; round++) {
         int size = pick(1, 8), unit = pick(0, 1) ? size : 1, reach = 1 + pick(0, 31) / unit;
-        gemmepi__layout p = random_layout(size, unit, pick(0, 4), reach), p_scaled = scaled(p, prime);
-        gemmepi__layout q = random_layout(unit == 1 ? pick(1, 8) : size, unit, pick(0, 4), reach);
-        gemmepi__layout q_scaled = scaled(q, prime);
+        gpi__layout p = random_layout(size, unit, pick(0, 4), reach), p_scaled = scaled(p, prime);
+        gpi__layout q = random_layout(unit == 1 ? pick(1, 8) : size, unit, pick(0, 4), reach);
+        gpi__layout q_scaled = scaled(q, prime);
         int64_t distance = unit * pick(-60 / unit, 60 / unit);
         int expected = bytes_meet(&p, &q, distance);
         apart += !expected;
-        CHECK(gemmepi__layouts_share(&p, &q, distance) == expected, "round %d: not %d", round, expected);
-        CHECK(gemmepi__layouts_share(&q, &p, -distance) == expected, "round %d: not %d", round, expected);
-        CHECK(gemmepi__layouts_share(&p_scaled, &q_scaled, distance * prime) == expected,
+        CHECK(gpi__layouts_share(&p, &q, distance) == expected, "round %d: not %d", round, expected);
+        CHECK(gpi__layouts_share(&q, &p, -distance) == expected, "round %d: not %d", round, expected);
+        CHECK(gpi__layouts_share(&p_scaled, &q_scaled, distance * prime) == expected,
               "round %d: not %d, scaled", round, expected);
     }
     CHECK(apart > 50000 && apart < 150000, "%d share nothing", apart);
@@ -199,11 +199,11 @@ static void random_layouts_repeat_what_their_bytes_say(void) {
     for (round = 0; round < 200000; round++) {
         int bytes[2 * ORIGIN] = {0};
         int size = pick(1, 8), unit = pick(0, 1) ? size : 1;
-        gemmepi__layout p = random_layout(size, unit, pick(0, 4), 1 + 31 / unit), p_scaled = scaled(p, prime);
+        gpi__layout p = random_layout(size, unit, pick(0, 4), 1 + 31 / unit), p_scaled = scaled(p, prime);
         int expected = count_bytes(&p, 0, bytes) > 1;
         once += !expected;
-        CHECK(gemmepi__layout_repeats(&p) == expected, "round %d: not %d", round, expected);
-        CHECK(gemmepi__layout_repeats(&p_scaled) == expected, "round %d: not %d, scaled", round, expected);
+        CHECK(gpi__layout_repeats(&p) == expected, "round %d: not %d", round, expected);
+        CHECK(gpi__layout_repeats(&p_scaled) == expected, "round %d: not %d, scaled", round, expected);
     }
     CHECK(once > 50000 && once < 150000, "%d repeat nothing", once);
 }
@@ -214,7 +214,7 @@ static void long_vectors_meet_where_they_must(void) {
     int round;
     for (round = 0; round < 2000; round++) {
         int64_t b = ((int64_t)pick(1, 1 << 30) << 6) + 64, a = b - 1, x = pick(1, 63), y = pick(1, 63);
-        gemmepi__layout p, q;
+        gpi__layout p, q;
         if (round % 2) { /* far apart, and far along */
             a = (int64_t)pick(1 << 20, 1 << 30) * pick(1, 4) * 2 + 1, b = (int64_t)1 << 31;
             x = pick(1, 1 << 28), y = pick(1, 1 << 28);
@@ -228,7 +228,7 @@ static void long_vectors_meet_where_they_must(void) {
 }
 
 /* Of two matrices of random steps, lines and widths, held against counting: all that two matrices alone can be. */
-static int lines_meet(const gemmepi__layout *p, const gemmepi__layout *q, int64_t distance) {
+static int lines_meet(const gpi__layout *p, const gpi__layout *q, int64_t distance) {
     int64_t i;
     for (i = 0; i < p->shape[0]; i++) {
         /* the last line of q that begins before the end of line i of p */
@@ -247,16 +247,16 @@ static void lines_of_two_matrices_meet_as_counting_says(void) {
     int round, apart = 0;
     for (round = 0; round < 100000; round++) {
         int64_t wide = pick(1, 4), far = pick(0, 1) ? 1 : pick(1, 1 << 20);
-        gemmepi__layout p = vector(wide * far, pick(1, 300), (int64_t)pick(4, 400) * far + pick(0, 5));
-        gemmepi__layout q = vector(pick(1, 4) * far, pick(1, 300), (int64_t)pick(4, 400) * far + pick(0, 5));
+        gpi__layout p = vector(wide * far, pick(1, 300), (int64_t)pick(4, 400) * far + pick(0, 5));
+        gpi__layout q = vector(pick(1, 4) * far, pick(1, 300), (int64_t)pick(4, 400) * far + pick(0, 5));
         int64_t distance = pick(-60000, 60000) * far + pick(0, 9);
         int expected = lines_meet(&p, &q, distance);
-        gemmepi__equation equation;
+        gpi__equation equation;
         int steps = 1;
         apart += !expected;
-        CHECK(gemmepi__layouts_share(&p, &q, distance) == expected, "round %d: not %d", round, expected);
-        if (gemmepi__share_equation(&p, &q, distance, &equation))
-            gemmepi__has_solution(equation, &steps);
+        CHECK(gpi__layouts_share(&p, &q, distance) == expected, "round %d: not %d", round, expected);
+        if (gpi__share_equation(&p, &q, distance, &equation))
+            gpi__has_solution(equation, &steps);
         CHECK(steps >= 0, "round %d: searched", round);
     }
     CHECK(apart > 20000 && apart < 90000, "%d share nothing", apart);
@@ -269,26 +269,26 @@ static double milliseconds(void) {
 /* Lines of two pitches that never meet, 2^32 of them, and such of three pitches in batches. */
 static void long_matrices_take_no_time(void) {
     int64_t lines = (int64_t)1 << 32;
-    gemmepi__layout p = vector(2, lines, 8), q = vector(2, lines, 12);
+    gpi__layout p = vector(2, lines, 8), q = vector(2, lines, 12);
     double began = milliseconds();
     int round;
-    CHECK(!gemmepi__layouts_share(&p, &q, 2), "of 8 and 12 bytes");
-    CHECK(gemmepi__layouts_share(&p, &q, 3), "of 8 and 12 bytes, off by one");
+    CHECK(!gpi__layouts_share(&p, &q, 2), "of 8 and 12 bytes");
+    CHECK(gpi__layouts_share(&p, &q, 3), "of 8 and 12 bytes, off by one");
     for (round = 0; round < 20; round++) {
-        gemmepi__layout batch =
+        gpi__layout batch =
             stack(vector(4, 1 << 20, 4096 + 4 * pick(0, 9)), 1000 + pick(0, 9), 4 * pick(1, 999));
-        gemmepi__layout other =
+        gpi__layout other =
             stack(vector(4, 1 << 20, 4096 + 4 * pick(10, 19)), 1000 + pick(0, 9), 4 * pick(1, 999));
-        gemmepi__layouts_share(&batch, &other, 2 + pick(0, 1 << 20));
+        gpi__layouts_share(&batch, &other, 2 + pick(0, 1 << 20));
     }
     CHECK(milliseconds() - began < 22 * 10.0, "%.1f ms", milliseconds() - began);
 }
 
 /* Sums of 16 numbers without a pattern: nothing but a search can tell, and it gives up. */
 static void what_is_not_settled_is_said_to_be(void) {
-    gemmepi__layout p, q;
-    gemmepi__equation equation;
-    int i, steps = GEMMEPI__OVERLAP_STEPS;
+    gpi__layout p, q;
+    gpi__equation equation;
+    int i, steps = GPI__OVERLAP_STEPS;
     memset(&p, 0, sizeof p);
     p.rank = 8;
     p.size = 1;
@@ -298,10 +298,10 @@ static void what_is_not_settled_is_said_to_be(void) {
         p.stride[i] = ((int64_t)pick(1 << 20, 1 << 24) << 30) + pick(0, 1 << 30);
         q.stride[i] = ((int64_t)pick(1 << 20, 1 << 24) << 30) + pick(0, 1 << 30);
     }
-    CHECK(gemmepi__share_equation(&p, &q, 12345, &equation), "the ranges are apart");
-    CHECK(gemmepi__has_solution(equation, &steps) && steps < 0, "settled, %d steps left", steps);
-    CHECK(gemmepi__layouts_share(&p, &q, 12345) == GEMMEPI__UNDECIDED, "not said to be undecided");
-    CHECK(gemmepi__layouts_share(&p, &q, 0), "the first elements are the same");
+    CHECK(gpi__share_equation(&p, &q, 12345, &equation), "the ranges are apart");
+    CHECK(gpi__has_solution(equation, &steps) && steps < 0, "settled, %d steps left", steps);
+    CHECK(gpi__layouts_share(&p, &q, 12345) == GPI__UNDECIDED, "not said to be undecided");
+    CHECK(gpi__layouts_share(&p, &q, 0), "the first elements are the same");
 }
 
 int main(void) {

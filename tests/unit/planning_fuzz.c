@@ -31,7 +31,7 @@ static void check_status(gemmepi_status status, const char *what) {
           gemmepi_last_error());
     CHECK(status != GEMMEPI_CUDA_ERROR && status != GEMMEPI_CUBLAS_ERROR && status != GEMMEPI_COMPILE_ERROR,
           "seed %llu: %s: %s", seed_here, what, gemmepi_last_error());
-    (void)gemmepi__fail(GEMMEPI_OK, "%s", "");
+    (void)gpi__fail(GEMMEPI_OK, "%s", "");
 }
 
 /* >>contexts: made when they are drawn, and kept for some cases */
@@ -39,7 +39,7 @@ static void check_status(gemmepi_status status, const char *what) {
 static const int archs[] = {90, 80, 75, 100, 89};
 static const unsigned routes[] = {0, NOT_FUSED, 1u << GEMMEPI_ROUTE_PLAIN, 1u << GEMMEPI_ROUTE_FUSED,
                                   1u << GEMMEPI_ROUTE_LT};
-enum { ARCHS = (int)GEMMEPI__COUNT(archs), CHOICES_OF_ROUTES = (int)GEMMEPI__COUNT(routes) };
+enum { ARCHS = (int)GPI__COUNT(archs), CHOICES_OF_ROUTES = (int)GPI__COUNT(routes) };
 
 static gemmepi_context *contexts[ARCHS][CHOICES_OF_ROUTES], *host;
 static int are_open;
@@ -439,13 +439,13 @@ static long work_done(void) {
 
 /* Whether all of it is in the host's memory. Of what is spoiled only that is known which a product's plan says. */
 static int fits_host(const gemmepi_plan *plan) {
-    const gemmepi__problem *problem = &((const gemmepi__matmul_plan *)plan)->problem;
+    const gpi__problem *problem = &((const gpi__matmul_plan *)plan)->problem;
     int operand;
     if (!drawn.is_spoiled)
         return 1;
     if (drawn.kind != PRODUCT || problem->formula)
         return 0;
-    for (operand = 0; operand < GEMMEPI__OPERANDS; operand++)
+    for (operand = 0; operand < GPI__OPERANDS; operand++)
         if (problem->views[operand].bytes > (int64_t)SLOT_BYTES / 2)
             return 0;
     return times(times(problem->m, problem->n), times(problem->k + 1, problem->batch)) < 1 << 22;
@@ -547,7 +547,7 @@ static void one_case(void) {
     gpu.heuristic_answers = one_in(12) ? 0 : 1;
     gpu.refusals = one_in(12) ? -1 : 0; /* cuBLASLt refuses in runs what its heuristic has answered */
     draw_desc((kind)below(KINDS));
-    (void)gemmepi__fail(GEMMEPI_OK, "%s", "");
+    (void)gpi__fail(GEMMEPI_OK, "%s", "");
     status = plan_drawn(context, &plan);
     CHECK(!status == (plan != NULL), "seed %llu: status %s, and the plan is %p", seed_here,
           gemmepi_status_name(status), (void *)plan);

@@ -156,7 +156,7 @@ static void a_kernel_that_did_not_compile_is_tried_again(void) {
     memset(problems, 0, sizeof problems);
     for (i = 0; i < 4; i++)
         problems[i].matmul = &desc;
-    break_function("nvrtcCompileProgram", GEMMEPI__NVRTC_ERROR_COMPILATION);
+    break_function("nvrtcCompileProgram", GPI__NVRTC_ERROR_COMPILATION);
     CHECK(gemmepi_precompile(context, problems, 4, 4, NULL, NULL) == GEMMEPI_COMPILE_ERROR &&
               sentence_has("problems[0]"),
           "%s", gemmepi_last_error());

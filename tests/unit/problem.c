@@ -14,14 +14,14 @@ static gemmepi_matmul_desc product(int64_t m, int64_t n, int64_t k, gemmepi_epil
     return desc;
 }
 
-static gemmepi__problem problem_of(const gemmepi_matmul_desc *desc) {
-    gemmepi__problem problem;
-    CHECK(gemmepi__normalise(desc, PROMISED, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+static gpi__problem problem_of(const gemmepi_matmul_desc *desc) {
+    gpi__problem problem;
+    CHECK(gpi__normalise(desc, PROMISED, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
     return problem;
 }
 
 static int are_one(const gemmepi_matmul_desc *first, const gemmepi_matmul_desc *second) {
-    gemmepi__problem one = problem_of(first), other = problem_of(second);
+    gpi__problem one = problem_of(first), other = problem_of(second);
     return memcmp(&one, &other, sizeof one) == 0;
 }
 
@@ -29,21 +29,20 @@ static int are_one(const gemmepi_matmul_desc *first, const gemmepi_matmul_desc *
 
 static void a_desc_of_sizes_alone_is_one_dense_product_in_f32(void) {
     gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_NONE);
-    gemmepi__problem problem = problem_of(&desc);
-    const gemmepi__view *views = problem.views;
+    gpi__problem problem = problem_of(&desc);
+    const gpi__view *views = problem.views;
     int operand;
     CHECK(problem.batch == 1 && problem.compute == GEMMEPI_COMPUTE_F32 && problem.accumulator == GEMMEPI_F32,
           "batch %d, compute %d, accumulator %d", (int)problem.batch, (int)problem.compute,
           (int)problem.accumulator);
     CHECK(problem.alignment == PROMISED && !problem.exchanged, "alignment %d", (int)problem.alignment);
-    for (operand = GEMMEPI__A; operand <= GEMMEPI__D; operand++)
+    for (operand = GPI__A; operand <= GPI__D; operand++)
         CHECK(views[operand].dtype == GEMMEPI_F32 && views[operand].bits == 32 &&
-                  !views[operand].batch_stride && views[operand].written == (operand == GEMMEPI__D),
-              "%s", gemmepi__operand_names[operand]);
-    CHECK(views[GEMMEPI__A].ld == 7 && views[GEMMEPI__A].bytes == 4 * 5 * 7, "a");
-    CHECK(views[GEMMEPI__B].ld == 6 && views[GEMMEPI__B].bytes == 4 * 7 * 6, "b");
-    CHECK(views[GEMMEPI__C].ld == 6 && views[GEMMEPI__D].ld == 6 && views[GEMMEPI__D].bytes == 4 * 5 * 6,
-          "c and d");
+                  !views[operand].batch_stride && views[operand].written == (operand == GPI__D),
+              "%s", gpi__operand_names[operand]);
+    CHECK(views[GPI__A].ld == 7 && views[GPI__A].bytes == 4 * 5 * 7, "a");
+    CHECK(views[GPI__B].ld == 6 && views[GPI__B].bytes == 4 * 7 * 6, "b");
+    CHECK(views[GPI__C].ld == 6 && views[GPI__D].ld == 6 && views[GPI__D].bytes == 4 * 5 * 6, "c and d");
 }
 
 static void types_left_open_follow_from_a_and_d(void) {
@@ -66,22 +65,22 @@ static void types_left_open_follow_from_a_and_d(void) {
          GEMMEPI_F32, GEMMEPI_F32},
     };
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         gemmepi_matmul_desc desc =
             product(5, 6, 7, GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_RESIDUAL);
-        gemmepi__problem problem;
-        const gemmepi__view *views = problem.views;
+        gpi__problem problem;
+        const gpi__view *views = problem.views;
         desc.a.dtype = cases[i].a, desc.d.dtype = cases[i].d;
         problem = problem_of(&desc);
-        CHECK(views[GEMMEPI__B].dtype == (int)cases[i].b && views[GEMMEPI__D].dtype == (int)cases[i].result &&
-                  views[GEMMEPI__C].dtype == (int)cases[i].c,
-              "%d: b %d, d %d, c %d", i, (int)views[GEMMEPI__B].dtype, (int)views[GEMMEPI__D].dtype,
-              (int)views[GEMMEPI__C].dtype);
-        CHECK(views[GEMMEPI__AUX].dtype == (int)cases[i].aux &&
-                  views[GEMMEPI__RESIDUAL].dtype == (int)cases[i].residual &&
-                  views[GEMMEPI__BIAS].dtype == (int)cases[i].bias,
-              "%d: aux %d, residual %d, bias %d", i, (int)views[GEMMEPI__AUX].dtype,
-              (int)views[GEMMEPI__RESIDUAL].dtype, (int)views[GEMMEPI__BIAS].dtype);
+        CHECK(views[GPI__B].dtype == (int)cases[i].b && views[GPI__D].dtype == (int)cases[i].result &&
+                  views[GPI__C].dtype == (int)cases[i].c,
+              "%d: b %d, d %d, c %d", i, (int)views[GPI__B].dtype, (int)views[GPI__D].dtype,
+              (int)views[GPI__C].dtype);
+        CHECK(views[GPI__AUX].dtype == (int)cases[i].aux &&
+                  views[GPI__RESIDUAL].dtype == (int)cases[i].residual &&
+                  views[GPI__BIAS].dtype == (int)cases[i].bias,
+              "%d: aux %d, residual %d, bias %d", i, (int)views[GPI__AUX].dtype,
+              (int)views[GPI__RESIDUAL].dtype, (int)views[GPI__BIAS].dtype);
         CHECK(problem.accumulator == (int)cases[i].accumulator, "%d: sums in %d", i,
               (int)problem.accumulator);
     }
@@ -100,19 +99,17 @@ static void the_parameter_left_open_is_the_activations_own(void) {
 
 static void a_c_left_zero_lies_as_d_does(void) {
     gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_NONE);
-    gemmepi__problem problem;
+    gpi__problem problem;
     desc.batch = 3;
     desc.d.ld = 10, desc.d.batch_stride = 100;
     desc.a.batch_stride = 35;
     problem = problem_of(&desc);
-    CHECK(problem.views[GEMMEPI__C].ld == 10 && problem.views[GEMMEPI__C].batch_stride == 100,
-          "ld %d, batch_stride %d", (int)problem.views[GEMMEPI__C].ld,
-          (int)problem.views[GEMMEPI__C].batch_stride);
+    CHECK(problem.views[GPI__C].ld == 10 && problem.views[GPI__C].batch_stride == 100,
+          "ld %d, batch_stride %d", (int)problem.views[GPI__C].ld, (int)problem.views[GPI__C].batch_stride);
     desc.c.dtype = GEMMEPI_F16; /* no longer zero: dense, and shared by the batch */
     problem = problem_of(&desc);
-    CHECK(problem.views[GEMMEPI__C].ld == 6 && problem.views[GEMMEPI__C].batch_stride == 0,
-          "ld %d, batch_stride %d", (int)problem.views[GEMMEPI__C].ld,
-          (int)problem.views[GEMMEPI__C].batch_stride);
+    CHECK(problem.views[GPI__C].ld == 6 && problem.views[GPI__C].batch_stride == 0, "ld %d, batch_stride %d",
+          (int)problem.views[GPI__C].ld, (int)problem.views[GPI__C].batch_stride);
 }
 
 /* The bytes of a view by going through it. */
@@ -130,7 +127,7 @@ static void a_tensor_reaches_to_its_last_element(void) {
     int i;
     for (i = 0; i < 500; i++) {
         gemmepi_matmul_desc desc = product(i % 4, i / 2 % 5, i / 3 % 7, GEMMEPI_RELU | GEMMEPI_AUX);
-        gemmepi__problem problem;
+        gpi__problem problem;
         int64_t lines, length, ld_a, ld_aux = i % 3 ? 128 : 384;
         desc.batch = 1 + i % 3;
         desc.a.dtype = i % 2 ? GEMMEPI_BF16 : GEMMEPI_E4M3, desc.b.dtype = GEMMEPI_BF16,
@@ -142,12 +139,12 @@ static void a_tensor_reaches_to_its_last_element(void) {
         desc.d.batch_stride = desc.m * desc.n;
         desc.aux.ld = ld_aux, desc.aux.batch_stride = desc.m * ld_aux;
         problem = problem_of(&desc);
-        CHECK(problem.views[GEMMEPI__A].bytes ==
+        CHECK(problem.views[GPI__A].bytes ==
                   last_byte(desc.batch, desc.a.batch_stride, lines, ld_a, length, i % 2 ? 16 : 8),
-              "%d: %d bytes of a", i, (int)problem.views[GEMMEPI__A].bytes);
-        CHECK(problem.views[GEMMEPI__AUX].bytes ==
+              "%d: %d bytes of a", i, (int)problem.views[GPI__A].bytes);
+        CHECK(problem.views[GPI__AUX].bytes ==
                   last_byte(desc.batch, desc.aux.batch_stride, desc.m, ld_aux, desc.n, 1),
-              "%d: %d bytes of the mask", i, (int)problem.views[GEMMEPI__AUX].bytes);
+              "%d: %d bytes of the mask", i, (int)problem.views[GPI__AUX].bytes);
     }
 }
 
@@ -157,23 +154,22 @@ static void operands_are_listed_once_with_the_outputs_first(void) {
         uint64_t flags;
         int outputs, list[8], count;
     } cases[] = {
-        {GEMMEPI_NONE, 0, 1, {GEMMEPI__D, GEMMEPI__A, GEMMEPI__B, GEMMEPI__C}, 4},
+        {GEMMEPI_NONE, 0, 1, {GPI__D, GPI__A, GPI__B, GPI__C}, 4},
         {GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_BIAS,
          0,
          2,
-         {GEMMEPI__D, GEMMEPI__AUX, GEMMEPI__A, GEMMEPI__B, GEMMEPI__C, GEMMEPI__BIAS},
+         {GPI__D, GPI__AUX, GPI__A, GPI__B, GPI__C, GPI__BIAS},
          6},
         {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD | GEMMEPI_RESIDUAL,
          GEMMEPI_AMAX_D,
          3,
-         {GEMMEPI__D, GEMMEPI__BIAS_GRAD, GEMMEPI__AMAX_D, GEMMEPI__A, GEMMEPI__B, GEMMEPI__C, GEMMEPI__AUX,
-          GEMMEPI__RESIDUAL},
+         {GPI__D, GPI__BIAS_GRAD, GPI__AMAX_D, GPI__A, GPI__B, GPI__C, GPI__AUX, GPI__RESIDUAL},
          8},
     };
     int i, j;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         gemmepi_matmul_desc desc = product(5, 6, 7, cases[i].epilogue);
-        gemmepi__problem problem;
+        gpi__problem problem;
         uint32_t used = 0;
         desc.flags = cases[i].flags;
         problem = problem_of(&desc);
@@ -181,7 +177,7 @@ static void operands_are_listed_once_with_the_outputs_first(void) {
               (int)problem.outputs, (int)problem.count);
         for (j = 0; j < cases[i].count; j++) {
             CHECK(problem.list[j] == cases[i].list[j], "%d: %s at %d", i,
-                  gemmepi__operand_names[(int)problem.list[j]], j);
+                  gpi__operand_names[(int)problem.list[j]], j);
             used |= 1u << cases[i].list[j];
         }
         CHECK(problem.used == used, "%d: used 0x%x", i, (unsigned)problem.used);
@@ -211,11 +207,11 @@ static void a_column_major_product_is_the_row_major_one_of_the_same_memory(void)
         GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BIAS,
         GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_BGRAD};
     int i, transposed, scaled;
-    for (i = 0; i < (int)GEMMEPI__COUNT(epilogues); i++)
+    for (i = 0; i < (int)GPI__COUNT(epilogues); i++)
         for (transposed = 0; transposed < 4; transposed++)
             for (scaled = 0; scaled < 2; scaled++) {
                 gemmepi_matmul_desc desc = product(26, 40, 14, epilogues[i]), other;
-                gemmepi__problem folded, plain;
+                gpi__problem folded, plain;
                 desc.order = GEMMEPI_COLUMN_MAJOR;
                 desc.batch = 2;
                 desc.a.dtype = desc.b.dtype = scaled ? GEMMEPI_E4M3 : GEMMEPI_BF16,
@@ -228,8 +224,8 @@ static void a_column_major_product_is_the_row_major_one_of_the_same_memory(void)
                 other = turned(&desc);
                 folded = problem_of(&desc), plain = problem_of(&other);
                 CHECK(folded.exchanged && !plain.exchanged, "%d: exchanged", i);
-                CHECK(gemmepi__callers_m(&folded) == 26 && gemmepi__callers_n(&folded) == 40, "%d: %d x %d",
-                      i, (int)gemmepi__callers_m(&folded), (int)gemmepi__callers_n(&folded));
+                CHECK(gpi__callers_m(&folded) == 26 && gpi__callers_n(&folded) == 40, "%d: %d x %d", i,
+                      (int)gpi__callers_m(&folded), (int)gpi__callers_n(&folded));
                 folded.exchanged = 0;
                 CHECK(memcmp(&folded, &plain, sizeof folded) == 0,
                       "%d, transposed %d, scaled %d: other bytes", i, transposed, scaled);
@@ -329,26 +325,26 @@ static void extents_beside_a_product_are_as_the_manual_says(void) {
         {GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_UPSTREAM, 2, 2, -1, -1, -1},
     };
     int i, is_column_major, operand;
-    for (i = 0; i < 2 * (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < 2 * (int)GPI__COUNT(cases); i++) {
         gemmepi_matmul_desc desc = product(6, 10, 7, cases[i / 2].epilogue);
-        gemmepi__problem problem;
+        gpi__problem problem;
         int64_t across, halves;
         is_column_major = i % 2;
         desc.order = is_column_major ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
         problem = problem_of(&desc);
         across = is_column_major ? 10 : 6, halves = is_column_major ? 3 : 5;
-        for (operand = GEMMEPI__D; operand <= GEMMEPI__BIAS_GRAD; operand++) {
-            const gemmepi__view *view = &problem.views[operand];
-            int is_vector = operand == GEMMEPI__BIAS || operand == GEMMEPI__BIAS_GRAD;
-            int expected = operand == GEMMEPI__D          ? cases[i / 2].d
-                           : operand == GEMMEPI__AUX      ? cases[i / 2].aux
-                           : operand == GEMMEPI__RESIDUAL ? cases[i / 2].residual
-                           : operand == GEMMEPI__BIAS     ? cases[i / 2].bias
-                                                          : cases[i / 2].bias_grad;
-            CHECK(gemmepi__has_operand(&problem, operand) == (expected > 0) &&
+        for (operand = GPI__D; operand <= GPI__BIAS_GRAD; operand++) {
+            const gpi__view *view = &problem.views[operand];
+            int is_vector = operand == GPI__BIAS || operand == GPI__BIAS_GRAD;
+            int expected = operand == GPI__D          ? cases[i / 2].d
+                           : operand == GPI__AUX      ? cases[i / 2].aux
+                           : operand == GPI__RESIDUAL ? cases[i / 2].residual
+                           : operand == GPI__BIAS     ? cases[i / 2].bias
+                                                      : cases[i / 2].bias_grad;
+            CHECK(gpi__has_operand(&problem, operand) == (expected > 0) &&
                       (expected < 0 ||
                        (view->length == expected * halves && view->lines == (is_vector ? 1 : across))),
-                  "case %d: %s has %d lines of %d", i, gemmepi__operand_names[operand], (int)view->lines,
+                  "case %d: %s has %d lines of %d", i, gpi__operand_names[operand], (int)view->lines,
                   (int)view->length);
         }
     }
@@ -365,18 +361,18 @@ static int64_t blocks(int64_t extent) {
 
 static void scales_are_laid_out_as_the_manual_says(void) {
     static const int64_t extents[] = {1, 127, 128, 129, 256, 512, 513, 641};
-    int count = (int)GEMMEPI__COUNT(extents), i, j, mode, of_b;
+    int count = (int)GPI__COUNT(extents), i, j, mode, of_b;
     for (i = 0; i < count * count * 2; i++)
         for (mode = GEMMEPI_SCALE_TENSOR; mode <= GEMMEPI_SCALE_BLOCK_128; mode++) {
             int64_t outer = extents[i / 2 % count], k = extents[i / 2 / count], lines, length, ld;
             gemmepi_matmul_desc desc = product(outer, outer, k, GEMMEPI_NONE);
-            gemmepi__problem problem;
-            const gemmepi__view *view;
+            gpi__problem problem;
+            const gpi__view *view;
             of_b = i % 2;
             desc.a.dtype = GEMMEPI_E4M3, desc.d.dtype = GEMMEPI_BF16;
             (of_b ? &desc.b : &desc.a)->scale.mode = (gemmepi_scale_mode)mode;
             problem = problem_of(&desc);
-            view = &problem.views[of_b ? GEMMEPI__SCALE_B : GEMMEPI__SCALE_A];
+            view = &problem.views[of_b ? GPI__SCALE_B : GPI__SCALE_A];
             lines = mode == GEMMEPI_SCALE_VECTOR_128  ? blocks(k)
                     : mode == GEMMEPI_SCALE_BLOCK_128 ? blocks(outer)
                                                       : 1;
@@ -386,16 +382,15 @@ static void scales_are_laid_out_as_the_manual_says(void) {
             CHECK(view->lines == lines && view->length == length && (lines == 1 || view->ld == ld) &&
                       view->bytes == 4 * ((lines - 1) * ld + length) && !view->written &&
                       view->alignment == (mode == GEMMEPI_SCALE_TENSOR ? 4 : 16) &&
-                      view->dtype == GEMMEPI_F32 &&
-                      problem.views[of_b ? GEMMEPI__B : GEMMEPI__A].scale == mode,
+                      view->dtype == GEMMEPI_F32 && problem.views[of_b ? GPI__B : GPI__A].scale == mode,
                   "%s, mode %d of %d x %d: %d lines of %d, ld %d", of_b ? "b" : "a", mode, (int)outer, (int)k,
                   (int)view->lines, (int)view->length, (int)view->ld);
             for (j = 0; j < problem.outputs; j++)
-                CHECK(problem.list[j] == GEMMEPI__D, "%d is an output", (int)problem.list[j]);
+                CHECK(problem.list[j] == GPI__D, "%d is an output", (int)problem.list[j]);
         }
 }
 
-static int is_output(const gemmepi__problem *problem, int operand) {
+static int is_output(const gpi__problem *problem, int operand) {
     int i;
     for (i = 0; i < problem->outputs; i++)
         if (problem->list[i] == operand)
@@ -414,19 +409,19 @@ static gemmepi_matmul_desc finding(gemmepi_scale_mode mode, int64_t n, int histo
 static void rows_of_up_to_128_are_found_as_vectors_where_bits_may_depend_on_m(void) {
     static const int64_t columns[] = {1, 127, 128, 129, 256, 257};
     int i, mode, is_invariant;
-    for (i = 0; i < (int)GEMMEPI__COUNT(columns); i++)
+    for (i = 0; i < (int)GPI__COUNT(columns); i++)
         for (mode = GEMMEPI_SCALE_OUTER; mode <= GEMMEPI_SCALE_VECTOR_128; mode++)
             for (is_invariant = 0; is_invariant < 2; is_invariant++) {
                 gemmepi_matmul_desc desc = finding((gemmepi_scale_mode)mode, columns[i], 0);
-                gemmepi__problem problem;
-                const gemmepi__view *found = &problem.views[GEMMEPI__FOUND_SCALE_D];
+                gpi__problem problem;
+                const gpi__view *found = &problem.views[GPI__FOUND_SCALE_D];
                 int is_vector = mode == GEMMEPI_SCALE_VECTOR_128 || (columns[i] <= 128 && !is_invariant);
                 desc.flags |= is_invariant ? GEMMEPI_BATCH_INVARIANT : 0;
                 problem = problem_of(&desc);
                 CHECK(problem.found_scale == (is_vector ? GEMMEPI_SCALE_VECTOR_128 : GEMMEPI_SCALE_OUTER) &&
                           found->lines == (is_vector ? blocks(columns[i]) : 1) && found->length == 5 &&
-                          found->alignment == 16 && is_output(&problem, GEMMEPI__FOUND_SCALE_D) &&
-                          !gemmepi__has_operand(&problem, GEMMEPI__AMAX_HISTORY),
+                          found->alignment == 16 && is_output(&problem, GPI__FOUND_SCALE_D) &&
+                          !gpi__has_operand(&problem, GPI__AMAX_HISTORY),
                       "mode %d, %d columns, invariant %d: %d", mode, (int)columns[i], is_invariant,
                       (int)problem.found_scale);
             }
@@ -435,17 +430,17 @@ static void rows_of_up_to_128_are_found_as_vectors_where_bits_may_depend_on_m(vo
 static void a_scale_of_one_number_has_a_history_of_1_to_1024(void) {
     static const int lengths[] = {1, 2, 1024, 0, -1, 1025};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(lengths); i++) {
+    for (i = 0; i < (int)GPI__COUNT(lengths); i++) {
         gemmepi_matmul_desc desc = finding(GEMMEPI_SCALE_TENSOR, 200, lengths[i]);
-        gemmepi__problem problem;
-        CHECK((gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_OK) == (i < 3), "history %d: %s",
+        gpi__problem problem;
+        CHECK((gpi__normalise(&desc, PROMISED, &problem) == GEMMEPI_OK) == (i < 3), "history %d: %s",
               lengths[i], gemmepi_last_error());
         if (i >= 3)
             continue;
-        CHECK(problem.views[GEMMEPI__AMAX_HISTORY].length == lengths[i] &&
-                  problem.views[GEMMEPI__FOUND_SCALE_D].length == 1 &&
-                  problem.views[GEMMEPI__FOUND_SCALE_D].alignment == 4 &&
-                  is_output(&problem, GEMMEPI__AMAX_HISTORY) && is_output(&problem, GEMMEPI__FOUND_SCALE_D) &&
+        CHECK(problem.views[GPI__AMAX_HISTORY].length == lengths[i] &&
+                  problem.views[GPI__FOUND_SCALE_D].length == 1 &&
+                  problem.views[GPI__FOUND_SCALE_D].alignment == 4 &&
+                  is_output(&problem, GPI__AMAX_HISTORY) && is_output(&problem, GPI__FOUND_SCALE_D) &&
                   problem.amax_history == lengths[i],
               "history %d", lengths[i]);
     }
@@ -456,10 +451,10 @@ static void an_amax_has_the_type_and_alignment_of_the_accumulator(void) {
     int i, operand;
     for (i = 0; i < 3; i++) {
         gemmepi_matmul_desc desc = product(5, 6, 7, (gemmepi_epilogue)(GEMMEPI_SILU | GEMMEPI_AUX));
-        gemmepi__problem problem;
+        gpi__problem problem;
         desc.a.dtype = types[i], desc.flags = GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX;
         problem = problem_of(&desc);
-        for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX; operand++)
+        for (operand = GPI__AMAX_D; operand <= GPI__AMAX_AUX; operand++)
             CHECK(problem.views[operand].bytes == (i == 2 ? 8 : 4) &&
                       problem.views[operand].alignment == (i == 2 ? 8 : 4) && is_output(&problem, operand),
                   "type %d: %d bytes", i, (int)problem.views[operand].bytes);
@@ -470,23 +465,23 @@ static void an_amax_has_the_type_and_alignment_of_the_accumulator(void) {
 
 static gemmepi_status said_of(gemmepi_dtype dtype, double parameter, int alignment) {
     gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_LEAKY_RELU);
-    gemmepi__problem problem;
+    gpi__problem problem;
     desc.a.dtype = dtype;
     desc.has_parameter = 1, desc.activation_parameter = parameter;
     desc.alignment = (uint32_t)alignment;
-    return gemmepi__normalise(&desc, PROMISED, &problem);
+    return gpi__normalise(&desc, PROMISED, &problem);
 }
 
 static void a_parameter_is_a_number_of_the_accumulator(void) {
     static const double accepted[] = {0, -1, FLT_MAX, -FLT_MAX, 1e-300},
                         of_f64[] = {1e300, -1e300, 3.5e38, DBL_MAX}, refused[] = {HUGE_VAL, -HUGE_VAL, NAN};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(accepted); i++)
+    for (i = 0; i < GPI__COUNT(accepted); i++)
         CHECK(!said_of(GEMMEPI_F32, accepted[i], 0) && !said_of(GEMMEPI_F64, accepted[i], 0), "%g: %s",
               accepted[i], gemmepi_last_error());
-    for (i = 0; i < GEMMEPI__COUNT(of_f64); i++)
+    for (i = 0; i < GPI__COUNT(of_f64); i++)
         CHECK(said_of(GEMMEPI_BF16, of_f64[i], 0) && !said_of(GEMMEPI_F64, of_f64[i], 0), "%g", of_f64[i]);
-    for (i = 0; i < GEMMEPI__COUNT(refused); i++)
+    for (i = 0; i < GPI__COUNT(refused); i++)
         CHECK(said_of(GEMMEPI_F32, refused[i], 0) && said_of(GEMMEPI_F64, refused[i], 0), "%g", refused[i]);
 }
 
@@ -517,10 +512,10 @@ static void give(gemmepi_matrix *matrix, int field) {
 }
 
 static void check_refused(const gemmepi_matmul_desc *desc, const char *name) {
-    gemmepi__problem problem;
+    gpi__problem problem;
     char says[64];
     snprintf(says, sizeof says, "desc.%s is ", name);
-    CHECK(gemmepi__normalise(desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
+    CHECK(gpi__normalise(desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), says),
           "%s: %s", name, gemmepi_last_error());
 }
@@ -550,11 +545,11 @@ static void what_accumulates_leaves_every_field_of_c_0(void) {
     int i;
     for (i = 0; i < FIELDS_OF_A_MATRIX; i++) {
         gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_NONE);
-        gemmepi__problem problem;
+        gpi__problem problem;
         desc.flags = GEMMEPI_ACCUMULATE;
-        CHECK(gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gpi__normalise(&desc, PROMISED, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
         give(&desc.c, i);
-        CHECK(gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
+        CHECK(gpi__normalise(&desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
                   strstr(gemmepi_last_error(), "desc.c is not zero"),
               "field %d: %s", i, gemmepi_last_error());
     }
@@ -588,20 +583,20 @@ static void needs_are_of_the_caller_s_a_and_b(void) {
 
 static void sizes_up_to_2_to_the_56_have_bytes_and_beyond_are_refused(void) {
     gemmepi_matmul_desc desc = product((int64_t)1 << 40, 1, 1 << 15, GEMMEPI_NONE);
-    gemmepi__problem problem = problem_of(&desc);
-    CHECK(problem.views[GEMMEPI__A].bytes == (int64_t)1 << 57, "%lld bytes",
-          (long long)problem.views[GEMMEPI__A].bytes);
+    gpi__problem problem = problem_of(&desc);
+    CHECK(problem.views[GPI__A].bytes == (int64_t)1 << 57, "%lld bytes",
+          (long long)problem.views[GPI__A].bytes);
     desc.a.dtype = GEMMEPI_F64, desc.k = 1 << 16;
     problem = problem_of(&desc);
-    CHECK(problem.views[GEMMEPI__A].bytes == (int64_t)1 << 59, "%lld bytes",
-          (long long)problem.views[GEMMEPI__A].bytes);
+    CHECK(problem.views[GPI__A].bytes == (int64_t)1 << 59, "%lld bytes",
+          (long long)problem.views[GPI__A].bytes);
     desc.k++;
-    CHECK(gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
+    CHECK(gpi__normalise(&desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "desc.a spans more than 2^56 elements"),
           "%s", gemmepi_last_error());
     desc = product(2, (int64_t)1 << 55, 1, GEMMEPI_NONE);
     desc.d.ld = INT64_MAX;
-    CHECK(gemmepi__normalise(&desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
+    CHECK(gpi__normalise(&desc, PROMISED, &problem) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "desc.d spans more than 2^56 elements"),
           "%s", gemmepi_last_error());
 }

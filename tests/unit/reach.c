@@ -110,9 +110,9 @@ static void each_pointer_of_a_product_is_asked_about(void) {
     desc.bias.dtype = GEMMEPI_BF16;
     desc.a.scale.mode = desc.b.scale.mode = desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;
     desc.flags = GEMMEPI_AMAX_D | GEMMEPI_DEVICE_SCALARS;
-    point_all(&args, fields, GEMMEPI__COUNT(fields));
+    point_all(&args, fields, GPI__COUNT(fields));
     args.workspace_size = 1 << 24;
-    check_fields(context, &product_calls, &desc, &args, fields, GEMMEPI__COUNT(fields));
+    check_fields(context, &product_calls, &desc, &args, fields, GPI__COUNT(fields));
     close_untouched(context);
 }
 
@@ -131,10 +131,10 @@ static void each_operand_of_a_formula_is_asked_about(void) {
     operands[1].name = "s", operands[1].kind = GEMMEPI_PER_ROW, operands[1].output = 1;
     operands[1].dtype = GEMMEPI_F32;
     desc.formula = "d = v * x; s = row_sum(d)", desc.operands = operands, desc.operand_count = 2;
-    point_all(&args, fields, GEMMEPI__COUNT(fields));
+    point_all(&args, fields, GPI__COUNT(fields));
     pointers[0] = address(8), pointers[1] = address(9);
     args.operands = pointers;
-    check_fields(context, &product_calls, &desc, &args, fields, GEMMEPI__COUNT(fields));
+    check_fields(context, &product_calls, &desc, &args, fields, GPI__COUNT(fields));
     context->reaches_pageable = 0;
     for (i = 0; i < 2; i++) {
         gpu.unknown = pointers[i];
@@ -174,9 +174,9 @@ static void each_list_of_a_grouped_product_is_asked_about(void) {
     memset(&args, 0, sizeof args);
     desc.product = product(GEMMEPI_BF16, GEMMEPI_NONE);
     desc.groups = 3, desc.gather_a = 20, desc.scatter_d = 80, desc.weighted = 1;
-    point_all(&args, fields, GEMMEPI__COUNT(fields));
+    point_all(&args, fields, GPI__COUNT(fields));
     args.product.workspace_size = 1 << 24;
-    check_fields(context, &of, &desc, &args, fields, GEMMEPI__COUNT(fields));
+    check_fields(context, &of, &desc, &args, fields, GPI__COUNT(fields));
     close_untouched(context);
 }
 
@@ -212,9 +212,9 @@ static void each_pointer_of_a_layer_is_asked_about(void) {
     desc.activation = GEMMEPI_SILU;
     desc.flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB |
                  GEMMEPI_LINEAR_DBIAS;
-    point_all(&args, fields, GEMMEPI__COUNT(fields));
+    point_all(&args, fields, GPI__COUNT(fields));
     args.workspace_size = 1 << 24;
-    check_fields(context, &of, &desc, &args, fields, GEMMEPI__COUNT(fields));
+    check_fields(context, &of, &desc, &args, fields, GPI__COUNT(fields));
     close_untouched(context);
 }
 
@@ -253,18 +253,18 @@ static void each_pointer_of_an_elementwise_operation_is_asked_about(void) {
     static element_call c;
     cast_to_both_layouts(&c);
     c.desc.flags |= GEMMEPI_CAST_AMAX;
-    point_all(&c.args, cast_fields, GEMMEPI__COUNT(cast_fields));
+    point_all(&c.args, cast_fields, GPI__COUNT(cast_fields));
     c.args.workspace_size = 1 << 24;
-    check_fields(context, &element_calls_of, &c.desc, &c.args, cast_fields, GEMMEPI__COUNT(cast_fields));
+    check_fields(context, &element_calls_of, &c.desc, &c.args, cast_fields, GPI__COUNT(cast_fields));
     context->reaches_pageable = 0;
     cast_with_scale(&c);
-    point_all(&c.args, scaled_fields, GEMMEPI__COUNT(scaled_fields));
-    check_fields(context, &element_calls_of, &c.desc, &c.args, scaled_fields, GEMMEPI__COUNT(scaled_fields));
+    point_all(&c.args, scaled_fields, GPI__COUNT(scaled_fields));
+    check_fields(context, &element_calls_of, &c.desc, &c.args, scaled_fields, GPI__COUNT(scaled_fields));
     context->reaches_pageable = 0;
     lerp_call(&c);
-    point_all(&c.args, lerp_fields, GEMMEPI__COUNT(lerp_fields));
+    point_all(&c.args, lerp_fields, GPI__COUNT(lerp_fields));
     c.args.workspace_size = 1 << 24;
-    check_fields(context, &element_calls_of, &c.desc, &c.args, lerp_fields, GEMMEPI__COUNT(lerp_fields));
+    check_fields(context, &element_calls_of, &c.desc, &c.args, lerp_fields, GPI__COUNT(lerp_fields));
     close_untouched(context);
 }
 

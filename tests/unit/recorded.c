@@ -12,37 +12,37 @@
 /* >>a line: what was seen, as text */
 
 static char line_data[4096];
-static gemmepi__text line;
+static gpi__text line;
 static uint64_t compiled; /* a hash of the definitions of all sources */
 
 /* The parameters of kernels, by the first words of their names. */
 static const struct {
     const char *entry;
     size_t size;
-} parameters[] = {{"gemmepi_pass", sizeof(gemmepi__pass_params)},
-                  {"gemmepi_plain", sizeof(gemmepi__plain_params)},
-                  {"gemmepi_small", sizeof(gemmepi__plain_params)},
-                  {"gemmepi_sm80", sizeof(gemmepi__sm80_params)},
-                  {"gemmepi_sm90", sizeof(gemmepi__sm90_params)},
-                  {"gemmepi_weights", sizeof(gemmepi__plain_params)},
-                  {"gemmepi_sum_columns", sizeof(gemmepi__reduce_params)},
-                  {"gemmepi_sum_rows", sizeof(gemmepi__reduce_params)},
-                  {"gemmepi_sum_kept", sizeof(gemmepi__sum_params)},
-                  {"gemmepi_sum_along", sizeof(gemmepi__sum_params)},
-                  {"gemmepi_scaled", sizeof(gemmepi__scaled_params)},
-                  {"gemmepi_strided", sizeof(gemmepi__strided_params)},
-                  {"gemmepi_elementwise", sizeof(gemmepi__contiguous_params)},
-                  {"gemmepi_convert", sizeof(gemmepi__convert_params)},
-                  {"gemmepi_pack", sizeof(gemmepi__convert_params)},
-                  {"gemmepi_transpose", sizeof(gemmepi__convert_params)},
-                  {"gemmepi_groups", sizeof(gemmepi__groups_params)},
-                  {"gemmepi_group_sums", sizeof(gemmepi__group_sums_params)},
-                  {"gemmepi_gather", sizeof(gemmepi__gather_params)},
-                  {"gemmepi_maps", sizeof(gemmepi__maps_params)},
-                  {"gemmepi_scale_of_history", sizeof(gemmepi__history_params)},
-                  {"gemmepi_find_scales", sizeof(gemmepi__quantise_params)},
-                  {"gemmepi_formula_pass", sizeof(gemmepi__formula_pass_params)},
-                  {"gemmepi_formula_reduce", sizeof(gemmepi__formula_reduce_params)}};
+} parameters[] = {{"gemmepi_pass", sizeof(gpi__pass_params)},
+                  {"gemmepi_plain", sizeof(gpi__plain_params)},
+                  {"gemmepi_small", sizeof(gpi__plain_params)},
+                  {"gemmepi_sm80", sizeof(gpi__sm80_params)},
+                  {"gemmepi_sm90", sizeof(gpi__sm90_params)},
+                  {"gemmepi_weights", sizeof(gpi__plain_params)},
+                  {"gemmepi_sum_columns", sizeof(gpi__reduce_params)},
+                  {"gemmepi_sum_rows", sizeof(gpi__reduce_params)},
+                  {"gemmepi_sum_kept", sizeof(gpi__sum_params)},
+                  {"gemmepi_sum_along", sizeof(gpi__sum_params)},
+                  {"gemmepi_scaled", sizeof(gpi__scaled_params)},
+                  {"gemmepi_strided", sizeof(gpi__strided_params)},
+                  {"gemmepi_elementwise", sizeof(gpi__contiguous_params)},
+                  {"gemmepi_convert", sizeof(gpi__convert_params)},
+                  {"gemmepi_pack", sizeof(gpi__convert_params)},
+                  {"gemmepi_transpose", sizeof(gpi__convert_params)},
+                  {"gemmepi_groups", sizeof(gpi__groups_params)},
+                  {"gemmepi_group_sums", sizeof(gpi__group_sums_params)},
+                  {"gemmepi_gather", sizeof(gpi__gather_params)},
+                  {"gemmepi_maps", sizeof(gpi__maps_params)},
+                  {"gemmepi_scale_of_history", sizeof(gpi__history_params)},
+                  {"gemmepi_find_scales", sizeof(gpi__quantise_params)},
+                  {"gemmepi_formula_pass", sizeof(gpi__formula_pass_params)},
+                  {"gemmepi_formula_reduce", sizeof(gpi__formula_reduce_params)}};
 
 /* Whether it is an address of this process, which is another each time: those of tensors and workspace are not. */
 static int is_of_process(uint64_t word) {
@@ -51,26 +51,26 @@ static int is_of_process(uint64_t word) {
 
 static void append_parameters(const fake_launch *launch) {
     const unsigned char *at = (const unsigned char *)launch->params;
-    uint64_t hash = GEMMEPI__HASH_START, word;
+    uint64_t hash = GPI__HASH_START, word;
     size_t i = 0, size;
-    while (i < GEMMEPI__COUNT(parameters) &&
+    while (i < GPI__COUNT(parameters) &&
            strncmp(launch->entry, parameters[i].entry, strlen(parameters[i].entry)) != 0)
         i++;
-    CHECK(i < GEMMEPI__COUNT(parameters), "what has %s for parameters?", launch->entry);
-    size = i < GEMMEPI__COUNT(parameters) ? parameters[i].size : 0;
+    CHECK(i < GPI__COUNT(parameters), "what has %s for parameters?", launch->entry);
+    size = i < GPI__COUNT(parameters) ? parameters[i].size : 0;
     for (; size >= sizeof word; size -= sizeof word, at += sizeof word) {
         memcpy(&word, at, sizeof word);
-        hash = gemmepi__hash_word(hash, is_of_process(word) ? 1 : word);
+        hash = gpi__hash_word(hash, is_of_process(word) ? 1 : word);
     }
-    gemmepi__append(&line, " given %08x", (unsigned)(hash >> 32));
+    gpi__append(&line, " given %08x", (unsigned)(hash >> 32));
 }
 
 static void see_launch(const fake_launch *launch) {
-    gemmepi__append(&line, " | %s %u x %u", launch->entry, launch->grid, launch->block_x);
+    gpi__append(&line, " | %s %u x %u", launch->entry, launch->grid, launch->block_x);
     if (launch->block_y != 1)
-        gemmepi__append(&line, " x %u", launch->block_y);
+        gpi__append(&line, " x %u", launch->block_y);
     if (launch->shared)
-        gemmepi__append(&line, ", %u bytes", launch->shared);
+        gpi__append(&line, ", %u bytes", launch->shared);
     append_parameters(launch);
 }
 
@@ -80,7 +80,7 @@ static void see_source(const char *source) {
         const char *end = strchr(source, '\n');
         size_t length = end ? (size_t)(end - source) : strlen(source);
         if (strncmp(source, "#define gemmepi_", 16) != 0)
-            compiled = gemmepi__hash_word(compiled, gemmepi__hash(source, length));
+            compiled = gpi__hash_word(compiled, gpi__hash(source, length));
         source += length + (end != NULL);
     }
 }
@@ -93,7 +93,7 @@ static gemmepi_context *open_recorded(int arch) {
     context = open_fake(&config);
     gpu.is_untouched = 1;
     gpu.watch = see_launch, gpu.reads = see_source;
-    line = gemmepi__text_in(line_data, sizeof line_data);
+    line = gpi__text_in(line_data, sizeof line_data);
     compiled = 0;
     return context;
 }
@@ -119,7 +119,7 @@ static void compare_line(void) {
     const char *was;
     size_t length;
     lines++;
-    CHECK(!gemmepi__text_is_cut(&line), "a line is too long");
+    CHECK(!gpi__text_is_cut(&line), "a line is too long");
     if (shown && strncmp(line_data, shown, strlen(shown)) == 0)
         printf("%s\n", line_data);
     if (written)
@@ -135,7 +135,7 @@ static void compare_line(void) {
 }
 
 static void end_line(gemmepi_context *context) {
-    gemmepi__append(&line, " | compiled %016llx", (gemmepi__ull)compiled);
+    gpi__append(&line, " | compiled %016llx", (gpi__ull)compiled);
     gpu.watch = NULL, gpu.reads = NULL;
     gemmepi_destroy(context);
     gpu.other_arch = 0;
@@ -145,30 +145,29 @@ static void end_line(gemmepi_context *context) {
 static void append_plan(const gemmepi_plan *plan) {
     gemmepi_plan_details details;
     CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    gemmepi__append(&line, " %s, %d launches, workspace %llu, tile %d x %d", details.route_name,
-                    details.launches, (gemmepi__ull)details.workspace_size, details.tile_m, details.tile_n);
+    gpi__append(&line, " %s, %d launches, workspace %llu, tile %d x %d", details.route_name, details.launches,
+                (gpi__ull)details.workspace_size, details.tile_m, details.tile_n);
 }
 
 /* The sum of the estimates of every way to run a product, and how many there are. */
 static void append_ways(const gemmepi_context *context, const gemmepi_matmul_desc *desc) {
-    static gemmepi__ways ways;
-    gemmepi__candidates candidates;
-    gemmepi__problem problem;
+    static gpi__ways ways;
+    gpi__candidates candidates;
+    gpi__problem problem;
     double sum = 0, ranks = 0;
     int i;
-    if (desc->formula || gemmepi__normalise(desc, 16, &problem) || gemmepi__is_empty(&problem))
+    if (desc->formula || gpi__normalise(desc, 16, &problem) || gpi__is_empty(&problem))
         return;
-    gemmepi__enumerate_ways(context, &problem, &ways);
+    gpi__enumerate_ways(context, &problem, &ways);
     for (i = 0; i < ways.count; i++)
         sum += ways.list[i].microseconds;
     memset(&candidates, 0, sizeof candidates);
-    gemmepi__enumerate(context, &problem, gemmepi__may_be_applied(&problem), &candidates);
+    gpi__enumerate(context, &problem, gpi__may_be_applied(&problem), &candidates);
     for (i = 0; i < candidates.count; i++)
-        ranks += candidates.list[i].refusal || candidates.list[i].rank >= GEMMEPI__NEVER
-                     ? 0
-                     : candidates.list[i].rank;
-    gemmepi__append(&line, " | %d ways of %.6g us, %d candidates of %.6g", ways.count, sum, candidates.count,
-                    ranks);
+        ranks +=
+            candidates.list[i].refusal || candidates.list[i].rank >= GPI__NEVER ? 0 : candidates.list[i].rank;
+    gpi__append(&line, " | %d ways of %.6g us, %d candidates of %.6g", ways.count, sum, candidates.count,
+                ranks);
 }
 
 /* >>numbers that are drawn: Knuth's MMIX generator */
@@ -186,7 +185,7 @@ static void *place(int i) {
 
 static int any_extent(void) {
     static const int extents[] = {1, 3, 8, 16, 40, 64, 130, 256, 500, 1024, 2048, 4096, 4100, 7168, 16384};
-    return extents[below((int)GEMMEPI__COUNT(extents))];
+    return extents[below((int)GPI__COUNT(extents))];
 }
 
 /* >>products */
@@ -237,7 +236,7 @@ static void vary_product(gemmepi_matmul_desc *desc) {
         desc->flags = GEMMEPI_DEVICE_SCALARS;
         break;
     case 2:
-        if (gemmepi__activation(desc->epilogue) == GEMMEPI_NONE && !(desc->epilogue & GEMMEPI_GATED))
+        if (gpi__activation(desc->epilogue) == GEMMEPI_NONE && !(desc->epilogue & GEMMEPI_GATED))
             desc->flags = GEMMEPI_ACCUMULATE;
         break;
     case 3:
@@ -268,13 +267,13 @@ static void vary_product(gemmepi_matmul_desc *desc) {
 static gemmepi_matmul_desc any_product(const drawn_type **type) {
     gemmepi_matmul_desc desc;
     memset(&desc, 0, sizeof desc);
-    *type = &types[below((int)GEMMEPI__COUNT(types))];
+    *type = &types[below((int)GPI__COUNT(types))];
     desc.m = any_extent(), desc.n = any_extent(), desc.k = any_extent();
     desc.batch = below(4) ? 1 : 3;
     desc.a.dtype = (*type)->a, desc.b.dtype = (*type)->b, desc.d.dtype = (*type)->d,
     desc.compute = (*type)->compute;
     desc.a.transposed = below(4) == 0, desc.b.transposed = below(2);
-    desc.epilogue = below(3) ? epilogues[below((int)GEMMEPI__COUNT(epilogues))] : GEMMEPI_NONE;
+    desc.epilogue = below(3) ? epilogues[below((int)GPI__COUNT(epilogues))] : GEMMEPI_NONE;
     if (desc.epilogue & GEMMEPI_GATED)
         desc.n += desc.n % 2;
     if (below(6) == 0)
@@ -333,17 +332,17 @@ static void run_with_c(gemmepi_plan *plan, const gemmepi_matmul_desc *desc, gemm
     args.alpha = &two;
     if (!(desc->flags & GEMMEPI_ACCUMULATE))
         args.beta = &three, args.c = place(17);
-    gemmepi__append(&line, " | with C");
+    gpi__append(&line, " | with C");
     status = gemmepi_run_matmul(plan, &args, NULL);
     if (status)
-        gemmepi__append(&line, " %s", gemmepi_status_name(status));
+        gpi__append(&line, " %s", gemmepi_status_name(status));
 }
 
 static void record_product(int arch, const char *name, const gemmepi_matmul_desc *desc,
                            const gemmepi_matmul_args *args) {
     gemmepi_context *context = open_recorded(arch);
     gemmepi_plan *plan = NULL;
-    gemmepi__append(&line, "%s:", name);
+    gpi__append(&line, "%s:", name);
     if (gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK) {
         append_plan(plan);
         append_ways(context, desc);
@@ -352,7 +351,7 @@ static void record_product(int arch, const char *name, const gemmepi_matmul_desc
             run_with_c(plan, desc, *args);
     } else {
         CHECK(sentence_has("no route"), "%s: %s", name, gemmepi_last_error());
-        gemmepi__append(&line, " no route");
+        gpi__append(&line, " no route");
     }
     gemmepi_plan_destroy(plan);
     end_line(context);
@@ -364,7 +363,7 @@ static void products_are_planned_as_recorded(void) {
     int i;
     state = 1;
     for (i = 0; i < 340; i++) {
-        int arch = archs[i % (int)GEMMEPI__COUNT(archs)];
+        int arch = archs[i % (int)GPI__COUNT(archs)];
         const drawn_type *type;
         gemmepi_matmul_desc desc = any_product(&type);
         gemmepi_matmul_args args;
@@ -374,8 +373,7 @@ static void products_are_planned_as_recorded(void) {
             continue; /* drawn things do not go together */
         point_product(&desc, &args);
         snprintf(name, sizeof name, "product %d on %d, %s, %dx%dx%d batch %d epilogue 0x%llx", i, arch,
-                 type->name, (int)desc.m, (int)desc.n, (int)desc.k, (int)desc.batch,
-                 (gemmepi__ull)desc.epilogue);
+                 type->name, (int)desc.m, (int)desc.n, (int)desc.k, (int)desc.batch, (gpi__ull)desc.epilogue);
         record_product(arch, name, &desc, &args);
     }
 }
@@ -383,7 +381,7 @@ static void products_are_planned_as_recorded(void) {
 /* >>texts of formulas */
 
 static uint64_t hash_of(const char *text) {
-    return gemmepi__hash(text, strlen(text));
+    return gpi__hash(text, strlen(text));
 }
 
 /* The kernels' code of a formula, for each accumulator and order. */
@@ -397,21 +395,21 @@ static void append_code(const char *text) {
                  {GEMMEPI_F64, GEMMEPI_F64, 0},
                  {GEMMEPI_I32, GEMMEPI_I32, 0}};
     static char code[1 << 16];
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
-    gemmepi_allocator allocator = gemmepi__default_allocator();
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gpi__default_allocator();
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(kinds); i++) {
-        gemmepi__text out = gemmepi__text_in(code, sizeof code);
-        gemmepi__formula_desc desc =
+    for (i = 0; i < GPI__COUNT(kinds); i++) {
+        gpi__text out = gpi__text_in(code, sizeof code);
+        gpi__formula_desc desc =
             desc_of(text, operands, operands_of(text, operands), kinds[i].accumulator, kinds[i].d);
-        gemmepi__formula *f;
+        gpi__formula *f;
         desc.exchanged = kinds[i].exchanged;
-        if (gemmepi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK) {
-            gemmepi__emit_formula(&out, f);
-            gemmepi__append(&line, " %d of %08x", (int)out.length, (unsigned)hash_of(code));
+        if (gpi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK) {
+            gpi__emit_formula(&out, f);
+            gpi__append(&line, " %d of %08x", (int)out.length, (unsigned)hash_of(code));
             freed(f);
         } else {
-            gemmepi__append(&line, " refused");
+            gpi__append(&line, " refused");
         }
     }
 }
@@ -420,7 +418,7 @@ static void append_code(const char *text) {
 static void append_gradient(const char *text) {
     static char gradient[1 << 14], names[400];
     static gemmepi_operand derived[80];
-    gemmepi_operand operands[GEMMEPI__FORMULA_OPERANDS];
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
     gemmepi_derive_desc desc;
     int i, count, with_saved;
     memset(&desc, 0, sizeof desc);
@@ -433,16 +431,16 @@ static void append_gradient(const char *text) {
     desc.wrt = names;
     for (with_saved = 0; with_saved < 2; with_saved++) {
         desc.saved = with_saved ? names : NULL;
-        gemmepi__append(&line, " |");
+        gpi__append(&line, " |");
         if (!gemmepi_derive(&desc, gradient, sizeof gradient)) {
-            gemmepi__append(&line, " refused");
+            gpi__append(&line, " refused");
             continue;
         }
         count = gemmepi_derive_operands(&desc, derived, 80);
-        gemmepi__append(&line, " %d of %08x:", (int)strlen(gradient), (unsigned)hash_of(gradient));
+        gpi__append(&line, " %d of %08x:", (int)strlen(gradient), (unsigned)hash_of(gradient));
         for (i = 0; i < count; i++)
-            gemmepi__append(&line, " %s.%d.%d.%d%d%d", derived[i].name, derived[i].kind, derived[i].dtype,
-                            derived[i].output, derived[i].accumulate, derived[i].amax);
+            gpi__append(&line, " %s.%d.%d.%d%d%d", derived[i].name, derived[i].kind, derived[i].dtype,
+                        derived[i].output, derived[i].accumulate, derived[i].amax);
     }
 }
 
@@ -454,8 +452,8 @@ static void formulas_are_written_as_recorded(void) {
     CHECK(file != NULL, "there is no corpus");
     for (i = 0; file && fgets(text, sizeof text, file); i++) {
         text[strcspn(text, "\n")] = 0;
-        line = gemmepi__text_in(line_data, sizeof line_data);
-        gemmepi__append(&line, "text %d, %08x:", i, (unsigned)hash_of(text));
+        line = gpi__text_in(line_data, sizeof line_data);
+        gpi__append(&line, "text %d, %08x:", i, (unsigned)hash_of(text));
         append_code(text);
         append_gradient(text);
         compare_line();
@@ -497,7 +495,7 @@ static void formulas_are_planned_as_recorded(void) {
         pointers[i] = place(20 + i);
     memcpy(&pointers[4], &(const double *const){&number}, sizeof pointers[4]);
     for (i = 0; i < 130; i++) {
-        int arch = archs[i % (int)GEMMEPI__COUNT(archs)];
+        int arch = archs[i % (int)GPI__COUNT(archs)];
         gemmepi_matmul_desc desc;
         gemmepi_matmul_args args;
         char name[160];
@@ -574,9 +572,9 @@ static void grouped_products_are_planned_as_recorded(void) {
         args.ends = (const int32_t *)place(12),
         args.index_a = desc.gather_a ? (const int32_t *)place(13) : NULL;
         args.index_d = desc.scatter_d ? (const int32_t *)place(14) : NULL;
-        gemmepi__append(&line, "grouped %d on %d, %d groups of %s, %dx%dx%d, epilogue 0x%llx:", i, arch,
-                        desc.groups, of_k ? "k" : "rows", (int)desc.product.m, (int)desc.product.n,
-                        (int)desc.product.k, (gemmepi__ull)desc.product.epilogue);
+        gpi__append(&line, "grouped %d on %d, %d groups of %s, %dx%dx%d, epilogue 0x%llx:", i, arch,
+                    desc.groups, of_k ? "k" : "rows", (int)desc.product.m, (int)desc.product.n,
+                    (int)desc.product.k, (gpi__ull)desc.product.epilogue);
         CHECK(gemmepi_plan_grouped(context, &desc, &plan) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
         if (plan) {
             append_plan(plan);
@@ -652,7 +650,7 @@ static void layers_are_planned_as_recorded(void) {
     int i;
     state = 4;
     for (i = 0; i < 180; i++) {
-        int arch = archs[i % (int)GEMMEPI__COUNT(archs)], backward = i % 3 != 0, gated = below(3) == 0;
+        int arch = archs[i % (int)GPI__COUNT(archs)], backward = i % 3 != 0, gated = below(3) == 0;
         gemmepi_context *context = open_recorded(arch);
         gemmepi_linear_desc desc;
         gemmepi_linear_args args;
@@ -677,9 +675,9 @@ static void layers_are_planned_as_recorded(void) {
         args.workspace = place(11), args.workspace_size = (size_t)1 << 40;
         if (i >= 60)
             vary_layer(&desc, &args);
-        gemmepi__append(&line, "layer %d on %d, %s, %dx%dx%d, flags 0x%llx, activation 0x%llx:", i, arch,
-                        backward ? "backward" : "forward", (int)desc.m, (int)desc.n, (int)desc.k,
-                        (gemmepi__ull)desc.flags, (gemmepi__ull)desc.activation);
+        gpi__append(&line, "layer %d on %d, %s, %dx%dx%d, flags 0x%llx, activation 0x%llx:", i, arch,
+                    backward ? "backward" : "forward", (int)desc.m, (int)desc.n, (int)desc.k,
+                    (gpi__ull)desc.flags, (gpi__ull)desc.activation);
         CHECK((backward ? gemmepi_plan_linear_backward : gemmepi_plan_linear)(context, &desc, &plan) ==
                   GEMMEPI_OK,
               "%d: %s", i, gemmepi_last_error());
@@ -735,7 +733,7 @@ static void elementwise_operations_are_planned_as_recorded(void) {
     state = 5;
     for (i = 0; i < 9 * ELEMENT_CALLS; i++) {
         const char *name = element_calls[i % ELEMENT_CALLS].name;
-        int arch = archs[i % (int)GEMMEPI__COUNT(archs)], o;
+        int arch = archs[i % (int)GPI__COUNT(archs)], o;
         gemmepi_context *context = open_recorded(arch);
         gemmepi_plan *plan = NULL;
         element_calls[i % ELEMENT_CALLS].make(&c);
@@ -755,8 +753,8 @@ static void elementwise_operations_are_planned_as_recorded(void) {
         c.args.y_transposed_scale = c.args.y_transposed_scale ? (float *)place(23) : NULL;
         c.scales[1] = c.scales[1] ? (float *)place(24) : NULL, c.amax[1] = c.amax[1] ? place(25) : NULL;
         c.args.workspace = place(11), c.args.workspace_size = (size_t)1 << 40;
-        gemmepi__append(&line, "operation %d on %d, %s, %dx%d:", i, arch, name, (int)c.shape[A][0],
-                        (int)c.shape[A][1]);
+        gpi__append(&line, "operation %d on %d, %s, %dx%d:", i, arch, name, (int)c.shape[A][0],
+                    (int)c.shape[A][1]);
         if (gemmepi_plan_elementwise(context, &c.desc, &plan) == GEMMEPI_OK) {
             gemmepi_status status;
             append_plan(plan);

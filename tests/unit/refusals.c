@@ -4,11 +4,10 @@
 /* >>the next route */
 
 static void a_product_that_cublaslt_refuses_when_run_takes_the_next_route_for_good(void) {
-    static const int refusals[] = {GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED, GEMMEPI__CUBLAS_STATUS_INVALID_VALUE,
-                                   GEMMEPI__CUBLAS_STATUS_ARCH_MISMATCH,
-                                   GEMMEPI__CUBLAS_STATUS_INTERNAL_ERROR};
+    static const int refusals[] = {GPI__CUBLAS_STATUS_NOT_SUPPORTED, GPI__CUBLAS_STATUS_INVALID_VALUE,
+                                   GPI__CUBLAS_STATUS_ARCH_MISMATCH, GPI__CUBLAS_STATUS_INTERNAL_ERROR};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(refusals); i++) {
+    for (i = 0; i < GPI__COUNT(refusals); i++) {
         gemmepi_config config = fake_config();
         gemmepi_matmul_desc desc = refusable_product();
         gemmepi_matmul_args args = args_for(&desc);
@@ -75,7 +74,7 @@ static void a_refused_epilogue_is_left_to_a_pass(void) {
 /* The product of a split plan may carry cuBLASLt's epilogue: refused with it, it is tried without, and our kernel
    comes after that alone. */
 static void a_split_product_refused_with_its_epilogue_goes_bare_before_it_becomes_plain(void) {
-    static const int whole[] = {GEMMEPI__CUBLASLT_EPILOGUE_BIAS, GEMMEPI__CUBLASLT_EPILOGUE_RELU};
+    static const int whole[] = {GPI__CUBLASLT_EPILOGUE_BIAS, GPI__CUBLASLT_EPILOGUE_RELU};
     static const gemmepi_epilogue epilogues[] = {GEMMEPI_BIAS | GEMMEPI_BGRAD_A,
                                                  GEMMEPI_RELU | GEMMEPI_BGRAD_B};
     int i, refused, run, call;
@@ -100,9 +99,9 @@ static void a_split_product_refused_with_its_epilogue_goes_bare_before_it_become
             CHECK(gpu.lt_calls == calls && gpu.products == calls - refused, "%d: %ld products of %ld calls",
                   i, gpu.products, gpu.lt_calls);
             CHECK(gpu.epilogues[0] == whole[i / 2], "%d: epilogue %d", i, gpu.epilogues[0]);
-            for (call = 1; call < gpu.lt_calls && call < (int)GEMMEPI__COUNT(gpu.epilogues); call++)
-                CHECK(gpu.epilogues[call] == GEMMEPI__CUBLASLT_EPILOGUE_DEFAULT, "%d: call %d: epilogue %d",
-                      i, call, gpu.epilogues[call]);
+            for (call = 1; call < gpu.lt_calls && call < (int)GPI__COUNT(gpu.epilogues); call++)
+                CHECK(gpu.epilogues[call] == GPI__CUBLASLT_EPILOGUE_DEFAULT, "%d: call %d: epilogue %d", i,
+                      call, gpu.epilogues[call]);
             CHECK(route_of(plan) == route, "%d: route %d", i, (int)route_of(plan));
             CHECK(gemmepi_plan_info(plan, &after) == GEMMEPI_OK, "%s", gemmepi_last_error());
             launches = gpu.launches - launches;
@@ -128,7 +127,7 @@ static void what_cublaslt_refuses_may_be_fused(void) {
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = refusable_product();
         gemmepi_matmul_args args = fused_args();
-        const gemmepi__epilogue_params *ran = &gpu.last_fused.epilogue;
+        const gpi__epilogue_params *ran = &gpu.last_fused.epilogue;
         gemmepi_plan *plan;
         double two = 2;
         int run;
@@ -236,13 +235,13 @@ static void a_product_that_fails_while_it_runs_is_not_tried_by_another_route(voi
         int code;
         gemmepi_status status;
     } rows[] = {
-        {GEMMEPI__CUBLAS_STATUS_EXECUTION_FAILED, GEMMEPI_CUBLAS_ERROR},
-        {GEMMEPI__CUBLAS_STATUS_NOT_INITIALIZED, GEMMEPI_CUBLAS_ERROR},
-        {GEMMEPI__CUBLAS_STATUS_ALLOC_FAILED, GEMMEPI_OUT_OF_MEMORY},
+        {GPI__CUBLAS_STATUS_EXECUTION_FAILED, GEMMEPI_CUBLAS_ERROR},
+        {GPI__CUBLAS_STATUS_NOT_INITIALIZED, GEMMEPI_CUBLAS_ERROR},
+        {GPI__CUBLAS_STATUS_ALLOC_FAILED, GEMMEPI_OUT_OF_MEMORY},
     };
     size_t i;
     int split;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++)
+    for (i = 0; i < GPI__COUNT(rows); i++)
         for (split = 0; split < 2; split++) {
             gemmepi_config config = fake_config();
             gemmepi_matmul_desc desc = split ? split_product() : refusable_product();
@@ -285,7 +284,7 @@ static void another_route_that_cannot_be_built_is_an_error_until_it_can(void) {
         gpu.refuses_epilogues = 1;
         gpu.missing = i == 0 ? "nvrtc" : NULL;
         if (i == 1)
-            break_function("nvrtcCompileProgram", GEMMEPI__NVRTC_ERROR_COMPILATION);
+            break_function("nvrtcCompileProgram", GPI__NVRTC_ERROR_COMPILATION);
         gpu.archs_are_newer = i == 2;
         status = gemmepi_run_matmul(plan, &args, NULL);
         CHECK(status == statuses[i], "%s: %s", gemmepi_status_name(status), gemmepi_last_error());
@@ -313,7 +312,7 @@ static int lies_in(const void *pointer, const void *block, size_t size) {
 static void another_route_takes_the_callers_workspace_where_it_is_large_enough_else_the_contexts(void) {
     static const size_t sizes[] = {LT_WORKSPACE, SPLIT_WORKSPACE - 1, SPLIT_WORKSPACE};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(sizes); i++) {
+    for (i = 0; i < GPI__COUNT(sizes); i++) {
         gemmepi_config config = fake_config();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = refusable_product();
@@ -359,7 +358,7 @@ static void another_route_reserves_the_workspace_that_was_not_prepared(void) {
           "reserved again: %s", gemmepi_last_error());
     CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK && gpu.device_allocations == before + 1,
           "what is there is enough: %s", gemmepi_last_error());
-    break_function("cuMemAlloc_v2", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY);
+    break_function("cuMemAlloc_v2", GPI__CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(gemmepi_run_matmul(plan, &args, (gemmepi_stream)(uintptr_t)0x5000) == GEMMEPI_OUT_OF_MEMORY, "%s",
           gemmepi_last_error());
     gpu.fails = NULL;

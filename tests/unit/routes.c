@@ -73,8 +73,8 @@ static void without_cublaslt_every_product_has_a_route(void) {
         warnings = 0;
         config.log = count_warnings;
         context = open_fake(&config);
-        for (t = 0; t < GEMMEPI__COUNT(dtypes); t++)
-            for (e = 0; e < GEMMEPI__COUNT(epilogues); e++)
+        for (t = 0; t < GPI__COUNT(dtypes); t++)
+            for (e = 0; e < GPI__COUNT(epilogues); e++)
                 for (layout = 0; layout < 8; layout++) {
                     gemmepi_matmul_desc desc = product(dtypes[t][0], epilogues[e]);
                     gemmepi_plan *plan = NULL;
@@ -128,7 +128,7 @@ static void a_problem_that_cublaslt_has_no_algorithm_for_is_plain(void) {
         gemmepi_plan *plan = NULL;
         gpu.heuristic_answers = i >= 2;
         if (i >= 2)
-            break_function("cublasLtMatmulAlgoGetHeuristic", GEMMEPI__CUBLAS_STATUS_NOT_SUPPORTED);
+            break_function("cublasLtMatmulAlgoGetHeuristic", GPI__CUBLAS_STATUS_NOT_SUPPORTED);
         CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK && plan, "%s", gemmepi_last_error());
         CHECK(route_of(plan) == GEMMEPI_ROUTE_PLAIN, "route %d", (int)route_of(plan));
         CHECK(explain_has(plan, "route plain") && explain_has(plan, "not lt: ") &&
@@ -153,9 +153,9 @@ static void tiles_of_cublaslt_are_those_of_its_header(void) {
         {280, 520, 64},  {311, 768, 64}, {312, 64, 16},   {393, 128, 8},   {439, 128, 448}, {448, 192, 8},
         {513, 256, 256}, {630, 768, 80}, {0, 0, 0},       {-1, 0, 0},      {631, 0, 0},     {1 << 30, 0, 0}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(tiles); i++) {
+    for (i = 0; i < GPI__COUNT(tiles); i++) {
         int tile_m = -1, tile_n = -1;
-        gemmepi__lt_tile(tiles[i][0], &tile_m, &tile_n);
+        gpi__lt_tile(tiles[i][0], &tile_m, &tile_n);
         CHECK(tile_n == tiles[i][1] && tile_m == tiles[i][2], "%d: %d x %d", tiles[i][0], tile_n, tile_m);
     }
 }
@@ -169,7 +169,7 @@ static void cublaslt_has_no_c_whose_lines_begin_at_multiples_of_more_elements_th
     } rows[] = {{0, 0, 1, 1},           {WIDE + 9, WIDE, 1, 1},     {WIDE + 8, WIDE + 16, 1, 1},
                 {WIDE, WIDE + 9, 1, 0}, {WIDE + 8, WIDE + 6, 1, 0}, {WIDE, WIDE, 2, 0}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+    for (i = 0; i < GPI__COUNT(rows); i++) {
         planned p = planned_begin(90, 1 << GEMMEPI_ROUTE_LT | 1 << GEMMEPI_ROUTE_SPLIT);
         double one = 1;
         p.desc.epilogue = GEMMEPI_NONE, p.desc.n = WIDE;
@@ -179,7 +179,7 @@ static void cublaslt_has_no_c_whose_lines_begin_at_multiples_of_more_elements_th
         p.desc.d.batch_stride = rows[i].items > 1 ? (1 << 22) + 1 : 0;
         p.args.c = p.args.d, p.args.beta = &one;
         if (planned_plan(&p)) {
-            const gemmepi__split *split = (const gemmepi__split *)matmul_of(p.plan)->built;
+            const gpi__split *split = (const gpi__split *)matmul_of(p.plan)->built;
             CHECK(
                 (p.details.route == GEMMEPI_ROUTE_LT) == rows[i].is_taken &&
                     explain_has(p.plan, "not lt: lines or items of d begin at multiples of fewer elements") !=
@@ -194,13 +194,13 @@ static void cublaslt_has_no_c_whose_lines_begin_at_multiples_of_more_elements_th
 /* An fp8 D beside a C of 16 bits, which nobody gave: both begin at multiples of 8 elements. */
 static void a_c_of_another_dtype_is_held_to_elements(void) {
     gemmepi_matmul_desc desc;
-    gemmepi__problem problem;
+    gpi__problem problem;
     memset(&desc, 0, sizeof desc);
     desc.m = desc.k = 64, desc.n = 1048;
     desc.a.dtype = desc.b.dtype = desc.d.dtype = GEMMEPI_E4M3;
-    CHECK(gemmepi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(problem.views[GEMMEPI__C].bits == 16 && problem.views[GEMMEPI__D].bits == 8 &&
-              !gemmepi__lt_stores_as_c(&problem, &problem.views[GEMMEPI__C], &problem.views[GEMMEPI__D]),
+    CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(problem.views[GPI__C].bits == 16 && problem.views[GPI__D].bits == 8 &&
+              !gpi__lt_stores_as_c(&problem, &problem.views[GPI__C], &problem.views[GPI__D]),
           "C lies better than D");
 }
 
@@ -219,7 +219,7 @@ static void an_empty_product_leaves_its_sums(void) {
                  {GEMMEPI_BGRAD_B, 0, 1024, 1, 1},
                  {GEMMEPI_BGRAD_B, 2048, 0, 1, 0}};
     int i, lt_only;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
+    for (i = 0; i < (int)GPI__COUNT(cases); i++)
         for (lt_only = 0; lt_only < 2; lt_only++) {
             planned p = planned_begin(0, lt_only ? 1u << GEMMEPI_ROUTE_LT : 0);
             int writes = cases[i].launches != 0;
@@ -264,7 +264,7 @@ static void what_is_added_to_d_is_not_told_that_beta_is_1(void) {
         {2, 1, 1, 0, 0, GEMMEPI_F16, GEMMEPI_RELAXED},
     };
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+    for (i = 0; i < GPI__COUNT(rows); i++) {
         static const double one = 1;
         gemmepi_config config = fake_config();
         gemmepi_context *context;
@@ -306,14 +306,14 @@ static void a_context_without_its_ones_works(void) {
                                             "cuStreamSynchronize"};
     static const double one = 1;
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(functions); i++) {
+    for (i = 0; i < GPI__COUNT(functions); i++) {
         gemmepi_config config = fake_config();
         gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_NONE);
         gemmepi_matmul_args args = args_for(&desc);
         gemmepi_context *context;
         config.device = GEMMEPI_DEVICE(0);
         config.log = keep_log;
-        break_function(functions[i], GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY);
+        break_function(functions[i], GPI__CUDA_ERROR_OUT_OF_MEMORY);
         context = open_fake(&config);
         CHECK(strstr(logged, "takes the route split"), "%s: the log has: %s", functions[i], logged);
         gpu.fails = NULL;
@@ -341,7 +341,7 @@ static void what_fused_does_not_take_says_why(void) {
         "fused by gemmepi_sm90: TMA takes the second half of b",
         "fused by gemmepi_sm90: TMA takes a and b at multiples"};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(rules); i++) {
+    for (i = 0; i < (int)GPI__COUNT(rules); i++) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context;
         gemmepi_matmul_desc desc = fused_product();
@@ -407,7 +407,7 @@ static void a_chip_that_is_not_known_is_counted_as_the_nearest_older_one(void) {
         {99, "for compute capability 9.0 (measured on an H200), the nearest that is known:"},
         {123, "for compute capability 12.1 (a guess, as 12.0), the nearest that is known:"}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(rows); i++) {
+    for (i = 0; i < GPI__COUNT(rows); i++) {
         planned p = planned_begin(rows[i].arch, 0);
         if (planned_plan(&p))
             CHECK(explain_has(p.plan, rows[i].says), "%d: another chip", rows[i].arch);
@@ -418,7 +418,7 @@ static void a_chip_that_is_not_known_is_counted_as_the_nearest_older_one(void) {
 static void other_chips_from_8_0_on_have_the_second_kernel(void) {
     static const int archs[] = {75, 80, 86, 89, 100, 120};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(archs); i++) {
+    for (i = 0; i < GPI__COUNT(archs); i++) {
         planned p = planned_begin(archs[i], 0);
         int is_taken = archs[i] >= 80, is_made = planned_plan(&p);
         CHECK(!is_taken || is_kernel(&p.details, "gemmepi_sm80_"), "%d: %s by %s", archs[i],
@@ -460,7 +460,7 @@ static void weights_of_8_bits_have_a_kernel_of_their_own(void) {
         {300, 4096, 4096, GEMMEPI_SCALE_VECTOR_128, 1, 0, 90, "gemmepi_weights_bf16_i8_vector_128_wgmma_64x"},
         {4096, 4096, 4096, GEMMEPI_SCALE_OUTER, 1, 0, 90, NULL}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(cases[i].arch, 0);
         p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k;
         p.desc.a.dtype = GEMMEPI_BF16, p.desc.b.dtype = GEMMEPI_I8;
@@ -493,7 +493,7 @@ static void products_that_wait_for_their_operands_go_to_the_kernel_for_hopper(vo
                  {1024, 1024, 64, 192, GEMMEPI_ROUTE_LT},
                  {16384, 50304, 768, 1, GEMMEPI_ROUTE_LT}};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         planned p = planned_begin(90, 0);
         p.desc.m = cases[i].m, p.desc.n = cases[i].n, p.desc.k = cases[i].k, p.desc.batch = cases[i].batch;
         p.desc.a.batch_stride = cases[i].m * cases[i].k, p.desc.b.batch_stride = cases[i].k * cases[i].n;
@@ -522,8 +522,8 @@ static void small_products_have_a_kernel_of_their_own(void) {
         {64, 4096, 4096, GEMMEPI_SILU, NULL, NULL}};
     static const int archs[] = {80, 90, 100};
     size_t i, arch;
-    for (i = 0; i < GEMMEPI__COUNT(cases); i++)
-        for (arch = 0; arch < GEMMEPI__COUNT(archs); arch++) {
+    for (i = 0; i < GPI__COUNT(cases); i++)
+        for (arch = 0; arch < GPI__COUNT(archs); arch++) {
             planned p = planned_begin(archs[arch], 0);
             const char *kernel =
                 archs[arch] >= 90 && cases[i].in_clusters ? cases[i].in_clusters : cases[i].kernel;
@@ -580,7 +580,7 @@ static void f32_has_both_kernels(void) {
         {GEMMEPI_COMPUTE_TF32, 64, 0, 0, "gemmepi_sm80_", NULL, NULL},
     };
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         int copies = (cases[i].first != NULL) + (cases[i].second != NULL);
         planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
         p.desc.a.dtype = GEMMEPI_F32, p.desc.compute = cases[i].compute;
@@ -628,7 +628,7 @@ static void scales_are_found_inside_or_by_one_launch_more(void) {
         {90, -2, 128, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 2, "gemmepi_weights_bf16_i8_"},
     };
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         planned p = planned_begin(cases[i].arch, 0);
         p.desc.m = cases[i].n < 4096 ? 65536 : 4096, p.desc.n = cases[i].n, p.desc.k = 4096;
         if (cases[i].mode < 0)
@@ -661,7 +661,7 @@ static void fp8_says_where_its_sums_go(void) {
                  {2, 4, GEMMEPI_FAST_ACCUMULATION, ", times the scales that vary along k\n", "not said"},
                  {1, 1, GEMMEPI_FAST_ACCUMULATION, "gemmepi_sm90_e4m3", "sums of each 128"}};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         planned p = planned_begin(90, 0);
         char tile[60];
         p.desc.m = p.desc.n = 2048, p.desc.k = 1024;
@@ -690,17 +690,17 @@ static void kernels_whose_bits_depend_on_m_are_left_out_and_say_why(void) {
                   "BATCH_INVARIANT: its shapes divide k among more warps or fewer"},
                  {GEMMEPI_BF16, 1, 0, "BATCH_INVARIANT: its shapes divide k among more threads or fewer"}};
     int i, invariant;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++)
+    for (i = 0; i < (int)GPI__COUNT(cases); i++)
         for (invariant = 0; invariant < 2; invariant++) {
             planned p = planned_begin(90, 0);
-            gemmepi__problem problem;
-            const gemmepi__engine *engine = i ? &gemmepi__small_engine : &gemmepi__weights_engine;
+            gpi__problem problem;
+            const gpi__engine *engine = i ? &gpi__small_engine : &gpi__weights_engine;
             p.desc.m = cases[i].m, p.desc.n = 4096, p.desc.k = 4096;
             p.desc.a.dtype = GEMMEPI_BF16, p.desc.b.dtype = cases[i].b, p.desc.b.transposed = 1;
             p.desc.b.scale.mode = (gemmepi_scale_mode)cases[i].scale;
             p.desc.flags = invariant ? GEMMEPI_BATCH_INVARIANT : 0;
             if (planned_plan(&p)) {
-                CHECK(gemmepi__normalise(&p.desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+                CHECK(gpi__normalise(&p.desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
                 CHECK(i || is_kernel(&p.details, "gemmepi_weights") == !invariant, "%s", p.details.kernel);
                 CHECK(!engine->rule(p.context, &problem) &&
                           strcmp(engine->varies(&problem), cases[i].says) == 0,

@@ -56,52 +56,50 @@ static int needs(const char *const *family, const char *name) {
 }
 
 /* The sources with one more line in one of them. */
-static void change_source(gemmepi__source *changed, size_t index) {
+static void change_source(gpi__source *changed, size_t index) {
     size_t count = 0;
-    memcpy(changed, gemmepi__sources, sizeof gemmepi__sources);
+    memcpy(changed, gpi__sources, sizeof gpi__sources);
     while (changed[index].parts[count])
         count++;
     changed[index].parts[count] = "int one_more;\n"; /* there is room: embed.py looks */
 }
 
 static void a_kernels_digest_follows_its_file_and_what_that_includes_and_nothing_else(void) {
-    static gemmepi__source changed[GEMMEPI__COUNT(gemmepi__sources)];
+    static gpi__source changed[GPI__COUNT(gpi__sources)];
     size_t family, file;
-    for (family = 0; family < GEMMEPI__COUNT(families); family++)
-        for (file = 0; gemmepi__sources[file].name; file++) {
-            char before[GEMMEPI__SHA256_HEX_SIZE], after[GEMMEPI__SHA256_HEX_SIZE];
+    for (family = 0; family < GPI__COUNT(families); family++)
+        for (file = 0; gpi__sources[file].name; file++) {
+            char before[GPI__SHA256_HEX_SIZE], after[GPI__SHA256_HEX_SIZE];
             change_source(changed, file);
-            gemmepi__digest_closure(gemmepi__sources, families[family][0], before);
-            gemmepi__digest_closure(changed, families[family][0], after);
-            CHECK((strcmp(before, after) != 0) == needs(families[family], gemmepi__sources[file].name),
-                  "%s after a change of %s: %s, then %s", families[family][0], gemmepi__sources[file].name,
+            gpi__digest_closure(gpi__sources, families[family][0], before);
+            gpi__digest_closure(changed, families[family][0], after);
+            CHECK((strcmp(before, after) != 0) == needs(families[family], gpi__sources[file].name),
+                  "%s after a change of %s: %s, then %s", families[family][0], gpi__sources[file].name,
                   before, after);
         }
 }
 
 static void all_kernel_files_are_in_the_list_of_this_test(void) {
     size_t file, family;
-    CHECK(GEMMEPI__COUNT(gemmepi__sources) - 1 <= GEMMEPI__MAX_SOURCES,
-          "more sources than there is room for");
-    for (file = 0; gemmepi__sources[file].name; file++) {
-        const char *end = strrchr(gemmepi__sources[file].name, '.');
-        for (family = 0; family < GEMMEPI__COUNT(families); family++)
-            if (strcmp(families[family][0], gemmepi__sources[file].name) == 0)
+    CHECK(GPI__COUNT(gpi__sources) - 1 <= GPI__MAX_SOURCES, "more sources than there is room for");
+    for (file = 0; gpi__sources[file].name; file++) {
+        const char *end = strrchr(gpi__sources[file].name, '.');
+        for (family = 0; family < GPI__COUNT(families); family++)
+            if (strcmp(families[family][0], gpi__sources[file].name) == 0)
                 break;
-        CHECK(strcmp(end, ".cu") != 0 || family < GEMMEPI__COUNT(families), "%s is new",
-              gemmepi__sources[file].name);
+        CHECK(strcmp(end, ".cu") != 0 || family < GPI__COUNT(families), "%s is new", gpi__sources[file].name);
     }
 }
 
 static void a_kernels_key_costs_next_to_nothing_after_the_first(void) {
-    static const gemmepi__compiler compiler = {13000, 0, "sm_90"};
-    char first[GEMMEPI__CODE_KEY_SIZE], key[GEMMEPI__CODE_KEY_SIZE];
-    size_t length = gemmepi__kernel_key(first, &compiler, "gemm_sm90.cu", "#define A 1\n");
+    static const gpi__compiler compiler = {13000, 0, "sm_90"};
+    char first[GPI__CODE_KEY_SIZE], key[GPI__CODE_KEY_SIZE];
+    size_t length = gpi__kernel_key(first, &compiler, "gemm_sm90.cu", "#define A 1\n");
     clock_t start = clock();
     double seconds;
     int i;
     for (i = 0; i < 500; i++) {
-        size_t again = gemmepi__kernel_key(key, &compiler, "gemm_sm90.cu", "#define A 1\n");
+        size_t again = gpi__kernel_key(key, &compiler, "gemm_sm90.cu", "#define A 1\n");
         CHECK(length && again == length && memcmp(first, key, length) == 0, "another key the %dth time", i);
     }
     seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
@@ -109,19 +107,19 @@ static void a_kernels_key_costs_next_to_nothing_after_the_first(void) {
 }
 
 static void long_prologues_have_keys_by_their_digest(void) {
-    static const gemmepi__compiler compiler = {13000, 0, "sm_90"};
-    static char text[3 * GEMMEPI__KERNEL_KEY_SIZE];
-    char first[GEMMEPI__CODE_KEY_SIZE], key[GEMMEPI__CODE_KEY_SIZE];
+    static const gpi__compiler compiler = {13000, 0, "sm_90"};
+    static char text[3 * GPI__KERNEL_KEY_SIZE];
+    char first[GPI__CODE_KEY_SIZE], key[GPI__CODE_KEY_SIZE];
     size_t length, other;
     memset(text, ' ', sizeof text - 1);
-    length = gemmepi__kernel_key(first, &compiler, "formula_pass.cu", text);
-    CHECK(length < GEMMEPI__CODE_KEY_SIZE, "%d characters", (int)length);
+    length = gpi__kernel_key(first, &compiler, "formula_pass.cu", text);
+    CHECK(length < GPI__CODE_KEY_SIZE, "%d characters", (int)length);
     text[sizeof text - 2] = '\n';
-    other = gemmepi__kernel_key(key, &compiler, "formula_pass.cu", text);
+    other = gpi__kernel_key(key, &compiler, "formula_pass.cu", text);
     CHECK(length == other && memcmp(first, key, length) != 0, "the last character makes no difference");
-    text[GEMMEPI__PROLOGUE_IN_KEY - 1] = 0;
-    length = gemmepi__kernel_key(first, &compiler, "formula_pass.cu", text);
-    CHECK(length > GEMMEPI__PROLOGUE_IN_KEY && length < GEMMEPI__CODE_KEY_SIZE, "%d characters", (int)length);
+    text[GPI__PROLOGUE_IN_KEY - 1] = 0;
+    length = gpi__kernel_key(first, &compiler, "formula_pass.cu", text);
+    CHECK(length > GPI__PROLOGUE_IN_KEY && length < GPI__CODE_KEY_SIZE, "%d characters", (int)length);
 }
 
 int main(void) {

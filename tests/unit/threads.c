@@ -10,7 +10,7 @@ static void *call_at_once(void *user) {
     gemmepi_stream stream = (gemmepi_stream)(uintptr_t)(0x100 + 0x100 * *(const int *)user);
     int i;
     count(&threads_ready, 1);
-    while (gemmepi__add(&threads_ready, 0) < THREADS)
+    while (gpi__add(&threads_ready, 0) < THREADS)
         sched_yield();
     /* all threads make the same calls in the same order, so that they build the same plans at once */
     for (i = 0; i < CALLS; i++) {
@@ -58,7 +58,7 @@ static void *run_at_once(void *user) {
     if (gemmepi_plan_prepare(shared_plan, stream) != GEMMEPI_OK)
         count(&calls_failed, 1);
     count(&threads_ready, 1);
-    while (gemmepi__add(&threads_ready, 0) < THREADS)
+    while (gpi__add(&threads_ready, 0) < THREADS)
         sched_yield();
     for (i = 0; i < 5; i++)
         if (gemmepi_run_matmul(shared_plan, &args, stream) != GEMMEPI_OK)
@@ -104,7 +104,7 @@ static void *call_elementwise_at_once(void *user) {
     gemmepi_stream stream = (gemmepi_stream)(uintptr_t)(0x100 + 0x100 * (*(const int *)user / 2));
     int i;
     count(&threads_ready, 1);
-    while (gemmepi__add(&threads_ready, 0) < THREADS)
+    while (gpi__add(&threads_ready, 0) < THREADS)
         sched_yield();
     for (i = 0; i < CALLS; i++) {
         element_call c;
@@ -328,7 +328,7 @@ static void *work_on_its_gpu(void *user) {
     only_gpu = mine;
     stack[0] = primary_of((mine + 1) % GPUS);
     count(&threads_ready, 1);
-    while (gemmepi__add(&threads_ready, 0) < GPUS)
+    while (gpi__add(&threads_ready, 0) < GPUS)
         sched_yield();
     failed = gemmepi_stream_create(context, &stream) || gemmepi_alloc(context, 1000, &pointer) ||
              gemmepi_upload(context, pointer, &value, sizeof value, stream);

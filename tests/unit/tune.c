@@ -48,7 +48,7 @@ static void the_fastest_way_is_taken(void) {
         gemmepi_route route;
     } cases[] = {{5, 50, GEMMEPI_ROUTE_FUSED}, {50, 5, GEMMEPI_ROUTE_LT}};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_RELU);
@@ -213,7 +213,7 @@ static char file[700];
 
 static void make_places(void) {
     snprintf(file, sizeof file, "%s/answers.txt", new_folder());
-    CHECK(gemmepi__folder_make(folder) == 0, "%s", folder);
+    CHECK(gpi__folder_make(folder) == 0, "%s", folder);
 }
 
 /* The fake's books are new with each config. */
@@ -290,7 +290,7 @@ static void an_answer_names_its_algorithm(void) {
     gemmepi_context *context;
     gemmepi_plan_details details;
     int i, n;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         context = another("");
         take(90, 60, -2);
         tune(context, &desc);
@@ -378,9 +378,9 @@ static void damaged_files_change_nothing(void) {
 /* With the right checksum. */
 static void write_signed(const char *text, size_t count) {
     char out[8192];
-    gemmepi__text to = gemmepi__text_in(out, sizeof out);
-    gemmepi__append(&to, "%s", text);
-    gemmepi__append_end(&to, count);
+    gpi__text to = gpi__text_in(out, sizeof out);
+    gpi__append(&to, "%s", text);
+    gpi__append_end(&to, count);
     write_bytes(out, to.length);
 }
 
@@ -407,7 +407,7 @@ static void foreign_files_change_nothing(void) {
     int i;
     save_two();
     read_whole();
-    for (i = 0; i < (int)GEMMEPI__COUNT(changes); i++) {
+    for (i = 0; i < (int)GPI__COUNT(changes); i++) {
         write_changed(changes[i][0], changes[i][1]);
         loads_nothing(changes[i][1], i);
     }
@@ -427,7 +427,7 @@ static void crafted_answers_are_not_taken(void) {
     int i;
     save_two();
     read_whole();
-    for (i = 0; i < (int)GEMMEPI__COUNT(crafted); i++) {
+    for (i = 0; i < (int)GPI__COUNT(crafted); i++) {
         char *line = strstr(whole, " fused "), from[64];
         const char *at = line ? strstr(line, crafted[i][0]) : NULL;
         gemmepi_context *context;
@@ -453,25 +453,25 @@ static void crafted_answers_are_not_taken(void) {
 /* >>comparing */
 
 static void numbers_agree_where_they_are_about_the_same(void) {
-    gemmepi__view view;
+    gpi__view view;
     float x[64], y[64];
     int i;
     memset(&view, 0, sizeof view);
     view.dtype = GEMMEPI_F32, view.bits = 32;
     for (i = 0; i < 64; i++)
         x[i] = y[i] = (float)(i % 2 ? i : -i);
-    CHECK(gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "the same");
+    CHECK(gpi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "the same");
     y[7] *= 1.01f;
-    CHECK(gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "about the same");
+    CHECK(gpi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "about the same");
     y[7] = 70;
-    CHECK(!gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "one is off");
+    CHECK(!gpi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "one is off");
     y[7] = NAN;
-    CHECK(!gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "one is NaN");
+    CHECK(!gpi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "one is NaN");
     x[7] = NAN;
-    CHECK(gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "both are NaN");
+    CHECK(gpi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "both are NaN");
     for (i = 0; i < 64; i++)
         y[i] = 0;
-    CHECK(!gemmepi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "nothing was written");
+    CHECK(!gpi__numbers_agree(&view, (char *)x, (char *)y, sizeof x), "nothing was written");
 }
 
 /* >>what is refused */
@@ -519,7 +519,7 @@ static void a_driver_that_fails_is_told(void) {
                                             "cuGraphLaunch",        "cuEventRecord",
                                             "cuEventSynchronize",   "cuEventElapsedTime"};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(functions); i++) {
+    for (i = 0; i < (int)GPI__COUNT(functions); i++) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context = open_fake(&config);
         gemmepi_matmul_desc desc = fused_product();

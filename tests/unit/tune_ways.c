@@ -56,7 +56,7 @@ static gemmepi_plan_details details_for(gemmepi_context *context, const gemmepi_
 
 /* The kernel for Hopper, which is the fastest, writes something. */
 static void spoil_d(const fake_launch *launch) {
-    const gemmepi__sm90_params *p = (const gemmepi__sm90_params *)launch->params;
+    const gpi__sm90_params *p = (const gpi__sm90_params *)launch->params;
     if (strncmp(launch->entry, "gemmepi_sm90_", 13) == 0)
         memset(p->epilogue.d.data, 0x41, 2 * ROWS * COLUMNS);
 }
@@ -83,7 +83,7 @@ static void a_way_whose_results_are_others_is_left_out_and_told(void) {
 static unsigned char spoiled_bits;
 
 static void spoil_mask(const fake_launch *launch) {
-    const gemmepi__sm90_params *p = (const gemmepi__sm90_params *)launch->params;
+    const gpi__sm90_params *p = (const gpi__sm90_params *)launch->params;
     if (strncmp(launch->entry, "gemmepi_sm90_", 13) == 0) {
         unsigned char *mask = (unsigned char *)p->epilogue.aux.data;
         int i;
@@ -110,9 +110,9 @@ static void a_few_bits_of_a_mask_may_differ(void) {
         memcpy(y, x, sizeof y);
         for (i = 0; i < 18; i++) /* 8 and a tenth of the bytes */
             y[5 * i] ^= (char)(1 << i % 8);
-        CHECK(gemmepi__bits_agree(x, y, sizeof x), "18 bits of 100 bytes");
+        CHECK(gpi__bits_agree(x, y, sizeof x), "18 bits of 100 bytes");
         y[99] ^= (char)0x80;
-        CHECK(!gemmepi__bits_agree(x, y, sizeof x), "19 bits of 100 bytes");
+        CHECK(!gpi__bits_agree(x, y, sizeof x), "19 bits of 100 bytes");
     }
 }
 
@@ -127,7 +127,7 @@ static void kernels_for_fp8_and_for_weights_in_i8_are_timed(void) {
                  {GEMMEPI_E4M3, GEMMEPI_E4M3, 90, "gemmepi_sm90_"},
                  {GEMMEPI_BF16, GEMMEPI_I8, 80, "gemmepi_weights_"}};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         gemmepi_context *context;
         gemmepi_matmul_desc desc = small_product(cases[i].a, GEMMEPI_NONE);
         gemmepi_plan_details before, details;
@@ -163,7 +163,7 @@ static void calls_of_a_graph_are_as_many_as_the_mode_says(void) {
                  {GEMMEPI_TUNE_GRAPH, 2, 200},
                  {GEMMEPI_TUNE_GRAPH, 900, 2}};
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(cases); i++) {
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
         gemmepi_config config = config_with_all_routes();
         gemmepi_context *context;
         gemmepi_matmul_desc desc = small_product(GEMMEPI_BF16, GEMMEPI_NONE);
@@ -193,23 +193,23 @@ static void a_formula_has_an_answer_of_its_own(void) {
                                            "d = max(min(v, 3) - x, 0) * row"};
     gemmepi_context *context = open_timed();
     gemmepi_operand operand;
-    unsigned char digests[4][GEMMEPI__DIGEST_SIZE];
+    unsigned char digests[4][GPI__DIGEST_SIZE];
     int i, j;
     memset(&operand, 0, sizeof operand);
     operand.name = "x", operand.kind = GEMMEPI_FULL;
     for (i = 0; i < 5; i++) {
         gemmepi_matmul_desc desc = small_product(GEMMEPI_BF16, GEMMEPI_NONE);
-        gemmepi__problem problem;
+        gpi__problem problem;
         desc.operands = &operand, desc.operand_count = 1;
         desc.formula = formulas[i < 3 ? i : 0];
         operand.ld = i == 3 ? COLUMNS + 8 : 0;
-        CHECK(gemmepi__take_problem(context, &desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        gemmepi__problem_digest(&problem, digests[i < 4 ? i : 3]);
+        CHECK(gpi__convert_problem(context, &desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        gpi__problem_digest(&problem, digests[i < 4 ? i : 3]);
         for (j = 0; j < i && i < 4; j++)
             CHECK(memcmp(digests[i], digests[j], sizeof digests[0]) != 0, "%d and %d have one answer", i, j);
         if (i == 4) /* the first one again */
             CHECK(memcmp(digests[3], digests[0], sizeof digests[0]) == 0, "the same has two answers");
-        gemmepi__drop_formula(context, &problem);
+        gpi__drop_formula(context, &problem);
     }
     close_timed(context);
 }

@@ -238,7 +238,7 @@ static void device_memory_that_runs_out_is_reported(void) {
     gemmepi_matmul_desc desc = lt_product();
     gemmepi_matmul_args args = args_for(&desc);
     void *pointer = memory;
-    break_function("cuMemAlloc_v2", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY);
+    break_function("cuMemAlloc_v2", GPI__CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(gemmepi_alloc(context, 12345, &pointer) == GEMMEPI_OUT_OF_MEMORY, "%s", gemmepi_last_error());
     CHECK(pointer == NULL && sentence_has("12345"), "%s", gemmepi_last_error());
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OUT_OF_MEMORY, "%s", gemmepi_last_error());
@@ -253,7 +253,7 @@ static void device_memory_that_runs_out_is_reported(void) {
 static void the_blocks_of_growing_problems_are_less_than_four_times_the_largest(void) {
     static const int64_t edges[] = {64, 4096};
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(edges); i++) {
+    for (i = 0; i < GPI__COUNT(edges); i++) {
         gemmepi_config config = fake_config();
         gemmepi_context *context = open_fake(&config);
         gemmepi_plan_details details;
@@ -315,8 +315,7 @@ static void *run_on_this_threads_default_stream(void *user) {
     prepared *run = (prepared *)user;
     gemmepi_matmul_desc desc = split_product();
     gemmepi_matmul_args args = args_for(&desc);
-    run->status =
-        gemmepi_run_matmul(run->plan, &args, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD);
+    run->status = gemmepi_run_matmul(run->plan, &args, (gemmepi_stream)(uintptr_t)GPI__CU_STREAM_PER_THREAD);
     return NULL;
 }
 
@@ -325,7 +324,7 @@ static void default_streams_that_are_one_share_a_workspace_and_others_do_not(voi
     gemmepi_context *context = open_fake(&config);
     gemmepi_matmul_desc desc = split_product();
     gemmepi_matmul_args args = args_for(&desc);
-    gemmepi_stream legacy = (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_LEGACY;
+    gemmepi_stream legacy = (gemmepi_stream)(uintptr_t)GPI__CU_STREAM_LEGACY;
     prepared run = {NULL, GEMMEPI_OK};
     pthread_t thread;
     CHECK(gemmepi_plan_matmul(context, &desc, &run.plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
@@ -334,8 +333,7 @@ static void default_streams_that_are_one_share_a_workspace_and_others_do_not(voi
           gemmepi_last_error());
     run_on_this_threads_default_stream(&run);
     CHECK(run.status == GEMMEPI_BUFFER_TOO_SMALL, "the thread's own stream took another's workspace");
-    CHECK(gemmepi_plan_prepare(run.plan, (gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_PER_THREAD) ==
-              GEMMEPI_OK,
+    CHECK(gemmepi_plan_prepare(run.plan, (gemmepi_stream)(uintptr_t)GPI__CU_STREAM_PER_THREAD) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
     run_on_this_threads_default_stream(&run);
     CHECK(run.status == GEMMEPI_OK, "%s", gemmepi_last_error());
@@ -349,30 +347,30 @@ static void default_streams_that_are_one_share_a_workspace_and_others_do_not(voi
 }
 
 static void a_block_is_of_one_stream_thread_and_use(void) {
-    static const uintptr_t handles[] = {0, GEMMEPI__CU_STREAM_PER_THREAD, 0x5000, 0x6000};
-    gemmepi__stream_key keys[10];
-    gemmepi__block block;
+    static const uintptr_t handles[] = {0, GPI__CU_STREAM_PER_THREAD, 0x5000, 0x6000};
+    gpi__stream_key keys[10];
+    gpi__block block;
     int i, j, count = 0;
     memset(&block, 0, sizeof block);
     for (i = 0; i < 4; i++) {
-        keys[count++] = gemmepi__key_of_stream((gemmepi_stream)handles[i]);
-        keys[count++] = gemmepi__key_beside((gemmepi_stream)handles[i]);
+        keys[count++] = gpi__key_of_stream((gemmepi_stream)handles[i]);
+        keys[count++] = gpi__key_beside((gemmepi_stream)handles[i]);
     }
     keys[count] = keys[2], keys[count++].thread += 1;
     keys[count] = keys[2], keys[count++].numbered_by += 8;
     for (i = 0; i < count; i++)
         for (j = 0; j < count; j++) {
             block.stream = keys[i];
-            CHECK(gemmepi__is_of_stream(&block, keys[j]) == (i == j), "%d and %d", i, j);
+            CHECK(gpi__is_of_stream(&block, keys[j]) == (i == j), "%d and %d", i, j);
         }
-    block.stream = gemmepi__key_of_stream((gemmepi_stream)(uintptr_t)GEMMEPI__CU_STREAM_LEGACY);
-    CHECK(gemmepi__is_of_stream(&block, keys[0]), "the legacy stream is NULL's");
+    block.stream = gpi__key_of_stream((gemmepi_stream)(uintptr_t)GPI__CU_STREAM_LEGACY);
+    CHECK(gpi__is_of_stream(&block, keys[0]), "the legacy stream is NULL's");
 }
 
 static void a_workspace_of_the_caller_s_is_a_multiple_of_256(void) {
     uintptr_t off;
     for (off = 0; off <= 512; off++)
-        CHECK((gemmepi__check_given_workspace((void *)(0x1000 + off), 100, 100) == GEMMEPI_OK) ==
+        CHECK((gpi__check_given_workspace((void *)(0x1000 + off), 100, 100) == GEMMEPI_OK) ==
                   (off % 256 == 0),
               "%d bytes", (int)off);
 }
@@ -386,7 +384,7 @@ static void an_elementwise_workspace_that_the_device_has_no_memory_for_is_an_err
     element_call c;
     large_sum_call(&c);
     plan = plan_elementwise(context, &c);
-    break_function("cuMemAlloc_v2", GEMMEPI__CUDA_ERROR_OUT_OF_MEMORY);
+    break_function("cuMemAlloc_v2", GPI__CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(call_at_any_time(context, &c, NULL) == GEMMEPI_OUT_OF_MEMORY, "%s", gemmepi_last_error());
     CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OUT_OF_MEMORY && sentence_has("workspace"), "%s",
           gemmepi_last_error());
@@ -499,17 +497,17 @@ static void the_workspace_of_groups_is_enough_for_runs_with_c(void) {
     gpu.other_arch = 90;
     context = open_fake(&config);
     context->multiprocessors = 132;
-    for (i = 0; i < GEMMEPI__COUNT(sizes); i++)
-        for (j = 0; j <= GEMMEPI__COUNT(epilogues); j++) { /* last with scales that are found */
+    for (i = 0; i < GPI__COUNT(sizes); i++)
+        for (j = 0; j <= GPI__COUNT(epilogues); j++) { /* last with scales that are found */
             gemmepi_grouped_desc desc;
             gemmepi_plan *made = NULL;
-            const gemmepi__grouped_plan *plan, *general = NULL;
+            const gpi__grouped_plan *plan, *general = NULL;
             memset(&desc, 0, sizeof desc);
             desc.grouping = GEMMEPI_GROUPS_OF_ROWS, desc.groups = (int)sizes[i][0];
             desc.product.m = sizes[i][1], desc.product.n = sizes[i][2], desc.product.k = sizes[i][3];
             desc.product.a.dtype = desc.product.b.dtype = desc.product.d.dtype = GEMMEPI_BF16;
             desc.product.b.transposed = 1;
-            if (j < GEMMEPI__COUNT(epilogues)) {
+            if (j < GPI__COUNT(epilogues)) {
                 desc.product.epilogue = epilogues[j];
             } else {
                 desc.product.flags = GEMMEPI_FIND_SCALE_D, desc.product.d.dtype = GEMMEPI_E4M3;
@@ -518,13 +516,13 @@ static void the_workspace_of_groups_is_enough_for_runs_with_c(void) {
             CHECK(gemmepi_plan_grouped(context, &desc, &made) == GEMMEPI_OK, "%s", gemmepi_last_error());
             if (!made)
                 continue;
-            plan = (const gemmepi__grouped_plan *)made;
-            CHECK(plan->applied && gemmepi__general_groups(plan, &general) == GEMMEPI_OK, "%s: %s",
+            plan = (const gpi__grouped_plan *)made;
+            CHECK(plan->applied && gpi__general_groups(plan, &general) == GEMMEPI_OK, "%s: %s",
                   plan->not_fused ? plan->not_fused : "fused", gemmepi_last_error());
-            CHECK(general && gemmepi__grouped_workspace(general) <= gemmepi__grouped_workspace(plan),
+            CHECK(general && gpi__grouped_workspace(general) <= gpi__grouped_workspace(plan),
                   "%d groups of %d x %d: %d bytes, with C %d", (int)sizes[i][0], (int)sizes[i][1],
-                  (int)sizes[i][2], (int)gemmepi__grouped_workspace(plan),
-                  general ? (int)gemmepi__grouped_workspace(general) : 0);
+                  (int)sizes[i][2], (int)gpi__grouped_workspace(plan),
+                  general ? (int)gpi__grouped_workspace(general) : 0);
             gemmepi_plan_destroy(made);
         }
     gemmepi_destroy(context);

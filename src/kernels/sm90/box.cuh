@@ -68,7 +68,7 @@ struct Found_vectors {
 struct Run_place {
     int half, g, row, column, valid;
 };
-__device__ inline Run_place place_of_run(const gemmepi__sm90_params &params, const Box &box, int half, int g) {
+__device__ inline Run_place place_of_run(const gpi__sm90_params &params, const Box &box, int half, int g) {
     int group = box.group + g;
     int at = box.row + threadIdx.x % 32 / 4 + half * 8, column = box.tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;
     if ((BACKWARD || FINDS) && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
@@ -81,7 +81,7 @@ __device__ inline Run_place place_of_run(const gemmepi__sm90_params &params, con
 }
 
 // What BACKWARD reads there.
-__device__ inline void load_saved_run(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
+__device__ inline void load_saved_run(const gpi__sm90_params &params, const Finisher &finisher, const Box &box,
                                       const Run_place &at, Saved &saved) {
 #pragma unroll
     for (int i = 0; i < INPUT_AUX; i++)
@@ -101,9 +101,9 @@ __device__ inline void set_outputs(Epilogue_state &state, const Buffers &buffers
         state.staged_aux[i] = output_at<HALVES_IN>(buffers, OUTPUT_D, i, at.half, at.g);
 }
 
-__device__ inline void finish_run(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
+__device__ inline void finish_run(const gpi__sm90_params &params, const Finisher &finisher, const Box &box,
                                   const Run_place &at, Acc (&v)[HALVES][RUN]) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+    const gpi__epilogue_params &p = params.epilogue;
     Epilogue_state &state = finisher.state;
     Saved saved;
 #pragma unroll
@@ -123,7 +123,7 @@ __device__ inline void finish_run(const gemmepi__sm90_params &params, const Fini
         store_result(p, state, box.tile.item, at.row, at.column, at.valid, v);
 }
 
-__device__ inline void finish_runs(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
+__device__ inline void finish_runs(const gpi__sm90_params &params, const Finisher &finisher, const Box &box,
                                    Box_sums &column_sums, Found_vectors &found) {
 #pragma unroll
     for (int g = 0; g < BOX_GROUPS; g++) {
@@ -145,13 +145,13 @@ __device__ inline void finish_runs(const gemmepi__sm90_params &params, const Fin
 // >>the whole box
 
 // What the epilogue reads of a box: by TMA, or to the cache.
-__device__ inline void ask_for_box(const gemmepi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group) {
+__device__ inline void ask_for_box(const gpi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group) {
     ask_for_inputs(params, finisher.buffers, tile, row, group);
 #if GEMMEPI_FORMULA
     prefetch_operands(params.epilogue, params.BESIDE, {tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, 0}, BOX_COLUMNS);
 #endif
 }
-__device__ inline void finish_box(const gemmepi__sm90_params &params, const Finisher &finisher, const Box &box,
+__device__ inline void finish_box(const gpi__sm90_params &params, const Finisher &finisher, const Box &box,
                                   Box_sums &column_sums, Found_vectors &found) {
     if (box.next.exists)
         ask_for_box(params, finisher, box.tile, box.next.row, box.next.group);
@@ -183,9 +183,9 @@ __device__ inline Magnitude largest_of_runs(const Found_vectors &found, int half
 }
 
 // Of a warp's 16 rows from `row` on; a row's columns are those of four lanes, to which they lie alike.
-__device__ inline void store_vectors(const gemmepi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group,
+__device__ inline void store_vectors(const gpi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group,
                                      const Found_vectors &found) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+    const gpi__epilogue_params &p = params.epilogue;
 #pragma unroll
     for (int half = 0; half < (FINDS ? 2 : 0); half++) {
         int at = row + threadIdx.x % 32 / 4 + half * 8, first = tile.n * TILE_COLUMNS + group * GROUP;

@@ -40,7 +40,7 @@ template <int Halves> __device__ inline u32 input_at(const Buffers &buffers, int
     return buffers.inputs + (buffers.taken % 2 * INPUTS + (matrix + first)) * BOX_BYTES + place_in_box(buffers, half, within);
 }
 // Of a box's matrix the nth, where `column` is that of the halves.
-template <int Halves> __device__ inline Box_place place_of_box(const gemmepi__epilogue_params &p, int column, int nth) {
+template <int Halves> __device__ inline Box_place place_of_box(const gpi__epilogue_params &p, int column, int nth) {
     if (IS_GROUPS<Halves>)
         return {column * 2 + nth * BOX_COLUMNS, 0};
     if (IN_GROUPS)
@@ -51,7 +51,7 @@ template <int Halves> __device__ inline Box_place place_of_box(const gemmepi__ep
 // >>inputs
 
 // Has the inputs of a box brought, whose buffer all lanes have left.
-__device__ inline void ask_for_inputs(const gemmepi__sm90_params &p, Buffers &buffers, const Tile &tile, int row, int group) {
+__device__ inline void ask_for_inputs(const gpi__sm90_params &p, Buffers &buffers, const Tile &tile, int row, int group) {
     if (INPUTS == 0)
         return;
     u32 item = GROUPED_ROWS ? 0 : tile.item; // of what is one matrix for all groups
@@ -85,7 +85,7 @@ __device__ inline void begin_outputs() {
 
 // What TMA does not take: a matrix of the box whose first row and column these are.
 template <class T, int Halves>
-__device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemmepi__kernel_matrix &x, u32 from, int column,
+__device__ inline void copy_matrix(const gpi__epilogue_params &p, const gpi__kernel_matrix &x, u32 from, int column,
                                    int row, int half, int item) {
     if constexpr (IN_GROUPS && Halves > 1) {
         int first = place_of_box<Halves>(p, column, half).column;
@@ -99,7 +99,7 @@ __device__ inline void copy_matrix(const gemmepi__epilogue_params &p, const gemm
 #if GEMMEPI_GROUPED == 1
 // Of a box whose rows go anywhere, or are not all the group's: those that are, in units of 16 bytes.
 template <class T>
-__device__ inline void store_rows(const gemmepi__sm90_params &p, const gemmepi__kernel_matrix &x, u32 from, int column, int half, int row,
+__device__ inline void store_rows(const gpi__sm90_params &p, const gpi__kernel_matrix &x, u32 from, int column, int half, int row,
                                   int end) {
     constexpr int of_unit = 16 / sizeof(T);
     int unit = threadIdx.x % 8, line = threadIdx.x % 32 / 8, first = column + unit * of_unit;
@@ -114,7 +114,7 @@ __device__ inline void store_rows(const gemmepi__sm90_params &p, const gemmepi__
             *reinterpret_cast<uint4 *>((T *)x.data + offset(x, 0, row_of_d(p.groups, row + line), first + half * p.epilogue.n)) = bits;
     }
 }
-__device__ inline void store_rows_of_box(const gemmepi__sm90_params &p, u32 from, int column, int row, int end) {
+__device__ inline void store_rows_of_box(const gpi__sm90_params &p, u32 from, int column, int row, int end) {
     static_assert(!COPIES_D && !COPIES_AUX && !IN_GROUPS, "units of 16 bytes are whole");
 #pragma unroll
     for (int half = 0; half < OUTPUT_D; half++)
@@ -126,7 +126,7 @@ __device__ inline void store_rows_of_box(const gemmepi__sm90_params &p, u32 from
 }
 #endif
 
-__device__ inline void end_outputs(const gemmepi__sm90_params &p, Buffers &buffers, int column, int row, const Tile &tile) {
+__device__ inline void end_outputs(const gpi__sm90_params &p, Buffers &buffers, int column, int row, const Tile &tile) {
     int item = (int)tile.item;
     u32 from = buffers.outputs + buffers.turn * OUTPUTS * BOX_BYTES; // the box at hand
 #if GEMMEPI_GROUPED == 1

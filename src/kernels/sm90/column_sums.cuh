@@ -29,8 +29,8 @@ __device__ inline void leave_column_sums(const Shared &shared, u32 warpgroup, u3
 }
 
 // The warpgroup's line of a tile's sums in memory: where both share a tile each has one.
-__device__ inline Acc *line_of_sums(const gemmepi__sm90_params &params, const Tile &tile, u32 warpgroup, int half) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+__device__ inline Acc *line_of_sums(const gpi__sm90_params &params, const Tile &tile, u32 warpgroup, int half) {
+    const gpi__epilogue_params &p = params.epilogue;
     u32 line = PING_PONG ? (u32)tile.m : (u32)tile.m * CONSUMERS + warpgroup;
     return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + line) * HALVES_OUT + half) * p.n;
 }
@@ -39,7 +39,7 @@ __device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth)
 }
 
 // Those of a unit of columns; `exists`: the warpgroup's rows, else they are of a tile or a cluster that reaches beyond m.
-__device__ inline void add_slot(const gemmepi__sm90_params &p, const Shared &shared, u32 warpgroup, const Tile &tile, int unit,
+__device__ inline void add_slot(const gpi__sm90_params &p, const Shared &shared, u32 warpgroup, const Tile &tile, int unit,
                                 bool exists) {
 #pragma unroll
     for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {
@@ -58,7 +58,7 @@ __device__ inline void add_slot(const gemmepi__sm90_params &p, const Shared &sha
 }
 
 // Two warps, one for each warpgroup: of all of its tiles.
-__device__ inline void add_column_sums(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
+__device__ inline void add_column_sums(const gpi__sm90_params &p, const Shared &shared, const Work &work) {
     u32 warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
 #pragma unroll 1
     for (u32 t = work.first + (PING_PONG ? warpgroup * work.step : 0); t < p.tiles; t += TURNS * work.step) {

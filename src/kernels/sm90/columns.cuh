@@ -3,7 +3,7 @@
 #include "sm90/schedule.cuh"
 
 template <int Groups>
-__device__ inline void load_groups(const gemmepi__sm90_params &p, const Tile &tile, int first_group,
+__device__ inline void load_groups(const gpi__sm90_params &p, const Tile &tile, int first_group,
                                    Of_columns (&columns)[Groups]) {
 #pragma unroll
     for (int i = 0; i < Groups; i++) {

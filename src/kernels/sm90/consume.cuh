@@ -15,7 +15,7 @@ struct Rows {
 };
 
 // row: the warp's first
-__device__ inline Held_of_strip hold_strip(const gemmepi__sm90_params &p, const Tile &tile, int row) {
+__device__ inline Held_of_strip hold_strip(const gpi__sm90_params &p, const Tile &tile, int row) {
     Held_of_strip held;
 #if GEMMEPI_FORMULA
 #pragma unroll
@@ -26,7 +26,7 @@ __device__ inline Held_of_strip hold_strip(const gemmepi__sm90_params &p, const 
 }
 
 // Boxes: columns after columns, of each the strips.
-__device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgroup &mine, const Finisher &finisher,
+__device__ inline void finish_boxes(const gpi__sm90_params &p, const Warpgroup &mine, const Finisher &finisher,
                                     const Rows &rows, float (&sums)[STRIPS][TILE_N / 2]) {
     const Shared &shared = mine.pipeline.shared;
     const Tile &tile = rows.tile;
@@ -56,7 +56,7 @@ __device__ inline void finish_boxes(const gemmepi__sm90_params &p, const Warpgro
 }
 
 // ROLLS_STRIPS: strips, and of each the boxes, by one copy of the instructions, which a box is then all that its cache must hold.
-__device__ inline void finish_strips(const gemmepi__sm90_params &p, const Finisher &finisher, const Rows &rows,
+__device__ inline void finish_strips(const gpi__sm90_params &p, const Finisher &finisher, const Rows &rows,
                                      float (&sums)[STRIPS][TILE_N / 2]) {
     constexpr int boxes = GROUPS / BOX_GROUPS;
 #pragma unroll 1
@@ -81,7 +81,7 @@ __device__ inline void finish_strips(const gemmepi__sm90_params &p, const Finish
 }
 
 // FINDS: strips, and of each the boxes, so that what is kept of a vector is stored before the next strip.
-__device__ inline void finish_vectors(const gemmepi__sm90_params &p, const Finisher &finisher, const Rows &rows,
+__device__ inline void finish_vectors(const gpi__sm90_params &p, const Finisher &finisher, const Rows &rows,
                                       float (&sums)[STRIPS][TILE_N / 2]) {
 #pragma unroll
     for (int strip = 0; strip < STRIPS; strip++) {
@@ -104,7 +104,7 @@ __device__ inline void finish_vectors(const gemmepi__sm90_params &p, const Finis
 
 // >>all tiles
 
-__device__ inline void consume(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
+__device__ inline void consume(const gpi__sm90_params &p, const Shared &shared, const Work &work) {
     // This warpgroup; by a shuffle, for the compiler to see that all of a warp have the same
     u32 which = __shfl_sync(0xffffffffu, threadIdx.x / WARPGROUP - 1, 0), thread = threadIdx.x % WARPGROUP;
     u32 all = count_tiles(p), tiles = PARTS > 1 ? 1 : (all - work.first + work.step - 1) / work.step;

@@ -17,7 +17,7 @@ template <bool Rows> __device__ inline u32 tail_bytes(int left, int lines) {
     int there = left < 0 ? 0 : left < lines ? left : lines;
     return (u32)(Rows ? there : (there + 63) / 64 * 64) * LINE;
 }
-__device__ inline u32 stage_bytes(const gemmepi__sm90_params &p, const Tile &tile) {
+__device__ inline u32 stage_bytes(const gpi__sm90_params &p, const Tile &tile) {
     u32 a = TAILS && !GROUPED_ROWS ? tail_bytes<A_ROWS>((int)p.epilogue.m - tile.m * TILE_M, TILE_M) : A_BYTES;
     u32 b = TAILS ? SPANS * tail_bytes<B_ROWS>(span_left(p, tile), SPAN) : B_BYTES;
     return a + b;
@@ -39,7 +39,7 @@ struct Step {
 
 // A box of `Lines` lines, of which `left` are not beyond the end.
 template <int Lines, bool Multicast>
-__device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi__tensor_map &tail, int left, u32 to, u32 barrier,
+__device__ inline void load_lines(const gpi__tensor_map &map, const gpi__tensor_map &tail, int left, u32 to, u32 barrier,
                                   int x, int y, int item, u16 mask) {
     if (!TAILS || left >= Lines)
         load_box<Multicast>(map, to, barrier, x, y, item, mask);
@@ -48,14 +48,14 @@ __device__ inline void load_lines(const gemmepi__tensor_map &map, const gemmepi_
 }
 
 // The maps of a tile's operands, 0 A and 1 B: of a group of k its own.
-template <int Operand> __device__ inline const gemmepi__tensor_map &map_of(const gemmepi__sm90_params &p, const Tile &tile) {
+template <int Operand> __device__ inline const gpi__tensor_map &map_of(const gpi__sm90_params &p, const Tile &tile) {
 #if GEMMEPI_GROUPED == 2
-    return ((const gemmepi__tensor_map *)p.groups.maps)[tile.item * 2 + Operand];
+    return ((const gpi__tensor_map *)p.groups.maps)[tile.item * 2 + Operand];
 #else
     return Operand ? p.b : p.a;
 #endif
 }
-__device__ inline void take_maps(const gemmepi__sm90_params &p, const Tile &tile) {
+__device__ inline void take_maps(const gpi__sm90_params &p, const Tile &tile) {
 #if GEMMEPI_GROUPED == 2
     acquire_map(map_of<0>(p, tile));
     acquire_map(map_of<1>(p, tile));
@@ -63,8 +63,8 @@ __device__ inline void take_maps(const gemmepi__sm90_params &p, const Tile &tile
 }
 
 // m: the first row of this block's share
-__device__ inline void load_a(const gemmepi__sm90_params &p, const Step &step, const Sharers &with, const Tile &tile, int m, int item) {
-    const gemmepi__tensor_map &map = map_of<0>(p, tile);
+__device__ inline void load_a(const gpi__sm90_params &p, const Step &step, const Sharers &with, const Tile &tile, int m, int item) {
+    const gpi__tensor_map &map = map_of<0>(p, tile);
     if (A_ROWS) {
         load_lines<A_LINES, (CLUSTER_N > 1)>(map, p.a_tail, step.rows_left, step.a, step.full, step.k, m, item, with.of_a);
     } else {
@@ -76,7 +76,7 @@ __device__ inline void load_a(const gemmepi__sm90_params &p, const Step &step, c
 }
 
 // All columns of a tile that no other block has.
-__device__ inline void load_own_b(const gemmepi__sm90_params &p, const Step &step, const Tile &tile, int item) {
+__device__ inline void load_own_b(const gpi__sm90_params &p, const Step &step, const Tile &tile, int item) {
     constexpr int box = B_ROWS ? B_BOX : 64;
 #pragma unroll
     for (int i = 0; i < TILE_N; i += box) {
@@ -88,8 +88,8 @@ __device__ inline void load_own_b(const gemmepi__sm90_params &p, const Step &ste
     }
 }
 
-__device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, const Sharers &with, const Tile &tile, int item) {
-    const gemmepi__tensor_map &map = map_of<1>(p, tile);
+__device__ inline void load_b(const gpi__sm90_params &p, const Step &step, const Sharers &with, const Tile &tile, int item) {
+    const gpi__tensor_map &map = map_of<1>(p, tile);
     if (MAY_LIE_BESIDE && tile.m) {
         load_own_b(p, step, tile, item);
         return;
@@ -116,7 +116,7 @@ __device__ inline void load_b(const gemmepi__sm90_params &p, const Step &step, c
 // scales that are found.
 constexpr bool FETCHES = !GROUPED && !BACKWARD && !HAS_BGRAD && !FINDS;
 constexpr int FEW_ROWS = 64;
-__device__ inline void fetch_b(const gemmepi__sm90_params &p, u32 row, const Tile &tile, u32 rank) {
+__device__ inline void fetch_b(const gpi__sm90_params &p, u32 row, const Tile &tile, u32 rank) {
     int item = p.b_items ? (int)tile.item : 0, begin = begin_of_k(p, rank), end = end_of_k(p, rank);
     end = end < begin + STAGES ? end : begin + STAGES;
 #pragma unroll 1
@@ -134,7 +134,7 @@ __device__ inline void fetch_b(const gemmepi__sm90_params &p, u32 row, const Til
 
 // Where the loader has few registers, before it keeps anything in them: what is computed of the first tile here is computed anew later.
 constexpr bool FETCHES_FIRST = FETCHES && NEEDS_REGISTERS;
-__device__ inline void fetch_first(const gemmepi__sm90_params &p, const Work &work) {
+__device__ inline void fetch_first(const gpi__sm90_params &p, const Work &work) {
     u32 first = work.first;
     asm volatile("" : "+r"(first));
     if (p.epilogue.m <= FEW_ROWS && first < count_tiles(p))
@@ -143,7 +143,7 @@ __device__ inline void fetch_first(const gemmepi__sm90_params &p, const Work &wo
 
 // >>all tiles
 
-__device__ inline void produce(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
+__device__ inline void produce(const gpi__sm90_params &p, const Shared &shared, const Work &work) {
     if (FETCHES_FIRST)
         fetch_first(p, work);
     u32 row = PARTS > 1 ? 0 : work.rank % CLUSTER_M, column = PARTS > 1 ? 0 : work.rank / CLUSTER_M;

@@ -8,8 +8,8 @@ struct alignas(MASK_WORDS == 4 ? 16 : 8) Masks {
     u32 words[MASK_WORDS];
 };
 // row: the warp's first
-__device__ inline Masks load_masks(const gemmepi__sm90_params &params, const Tile &tile, int row) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+__device__ inline Masks load_masks(const gpi__sm90_params &params, const Tile &tile, int row) {
+    const gpi__epilogue_params &p = params.epilogue;
     Masks masks = {};
     int column = tile.n * TILE_COLUMNS;
     row += (int)threadIdx.x % 32 / 16 * 64 + threadIdx.x % 16;

@@ -16,7 +16,7 @@ constexpr bool SENDS_ASYNC = COMPILER >= 1201; // 12.0 knows no st.async
 struct Box_counts {
     u32 rows, columns;
 };
-__device__ inline Box_counts boxes_of(const gemmepi__sm90_params &p, const Tile &tile) {
+__device__ inline Box_counts boxes_of(const gpi__sm90_params &p, const Tile &tile) {
     u32 rows = (u32)p.epilogue.m - tile.m * TILE_M, columns = (u32)p.epilogue.n - tile.n * TILE_COLUMNS;
     return {((rows < TILE_M ? rows : TILE_M) + 15) / 16,
             ((columns < TILE_COLUMNS ? columns : TILE_COLUMNS) + BOX_COLUMNS - 1) / BOX_COLUMNS};
@@ -42,7 +42,7 @@ __device__ inline void send_box(u32 to, u32 received, const Sums_of_box &box) {
                          : "memory");
     }
 }
-__device__ inline void send_sums(const gemmepi__sm90_params &p, const Tile &tile, const Shared &shared, u32 rank,
+__device__ inline void send_sums(const gpi__sm90_params &p, const Tile &tile, const Shared &shared, u32 rank,
                                  const float (&sums)[TILE_N / 2]) {
     Box_counts boxes = boxes_of(p, tile);
     u32 row = threadIdx.x / 32 - 4;
@@ -79,7 +79,7 @@ __device__ inline void add_received(const Shared &shared, u32 nth, Sums_of_box &
 }
 
 // This block's boxes.
-__device__ inline void finish_received(const gemmepi__sm90_params &p, const Finisher &finisher, const Tile &tile,
+__device__ inline void finish_received(const gpi__sm90_params &p, const Finisher &finisher, const Tile &tile,
                                        const Shared &shared, u32 rank) {
     Box_counts boxes = boxes_of(p, tile);
     for (u32 nth = threadIdx.x / 32 - 4; nth * PARTS + rank < boxes.rows * boxes.columns; nth += WARPS) {
@@ -98,7 +98,7 @@ __device__ inline void finish_received(const gemmepi__sm90_params &p, const Fini
 }
 
 // A tile whose parts are summed: all blocks send, then finish.
-__device__ inline void exchange_sums(const gemmepi__sm90_params &p, const Finisher &finisher, const Tile &tile,
+__device__ inline void exchange_sums(const gpi__sm90_params &p, const Finisher &finisher, const Tile &tile,
                                      const Shared &shared, u32 rank, const float (&sums)[TILE_N / 2]) {
     cluster_meets(); // all have left their stages
     send_sums(p, tile, shared, rank, sums);

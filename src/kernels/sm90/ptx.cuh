@@ -81,12 +81,12 @@ __device__ inline void barrier_arrive_here(u32 barrier) {
 
 // >>TMA
 
-__device__ inline void prefetch_map(const gemmepi__tensor_map &map) {
+__device__ inline void prefetch_map(const gpi__tensor_map &map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 // A box of an operand, of three axes, to `to`, in the blocks of the mask.
 template <bool Multicast>
-__device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {
+__device__ inline void load_box(const gpi__tensor_map &map, u32 to, u32 barrier, int x, int y, int item, u16 mask) {
     if (Multicast)
         asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                      "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
@@ -99,7 +99,7 @@ __device__ inline void load_box(const gemmepi__tensor_map &map, u32 to, u32 barr
                      : "memory");
 }
 // Asks for such a box to come to L2, which is right whatever is written there meanwhile.
-__device__ inline void fetch_box(const gemmepi__tensor_map &map, int x, int y, int item) {
+__device__ inline void fetch_box(const gpi__tensor_map &map, int x, int y, int item) {
     asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x), "r"(y), "r"(item) : "memory");
 }
 // Where a box of such begins; halves of the whole are an axis of their own.
@@ -107,18 +107,18 @@ struct Box_place {
     int column, half;
 };
 // A box of what the epilogue reads, of four axes.
-__device__ inline void load_input(const gemmepi__tensor_map &map, u32 to, u32 barrier, Box_place at, int row, int item) {
+__device__ inline void load_input(const gpi__tensor_map &map, u32 to, u32 barrier, Box_place at, int row, int item) {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
                  "l"(&map), "r"(barrier), "r"(at.column), "r"(row), "r"(at.half), "r"(item)
                  : "memory");
 }
 // What a kernel before this one has made of a map is seen by TMA.
-__device__ inline void acquire_map(const gemmepi__tensor_map &map) {
+__device__ inline void acquire_map(const gpi__tensor_map &map) {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(&map) : "memory");
 }
 // A box of results.
-__device__ inline void store_output(const gemmepi__tensor_map &map, u32 from, Box_place at, int row, int item) {
+__device__ inline void store_output(const gpi__tensor_map &map, u32 from, Box_place at, int row, int item) {
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
                  "r"(from), "r"(at.column), "r"(row), "r"(at.half), "r"(item)
                  : "memory");

@@ -10,14 +10,14 @@
 
 // >>A's rows, where an index says which they were
 
-__device__ inline int scale_rows(const gemmepi__sm90_params &params) {
+__device__ inline int scale_rows(const gpi__sm90_params &params) {
 #if GEMMEPI_SCALES_GATHERED
     return (int)params.groups.rows_a;
 #else
     return (int)params.epilogue.m;
 #endif
 }
-__device__ inline int scale_row(const gemmepi__sm90_params &params, const Tile &tile, int row) {
+__device__ inline int scale_row(const gpi__sm90_params &params, const Tile &tile, int row) {
 #if GEMMEPI_SCALES_GATHERED
     return row < tile.end ? params.groups.index_a[row] : 0;
 #else
@@ -42,7 +42,7 @@ struct Scale_block {
     long long step;
 };
 template <int Mode>
-__device__ inline Scale_block scale_block(const gemmepi__kernel_scale &scale, u32 item, int extent, int k, int block) {
+__device__ inline Scale_block scale_block(const gpi__kernel_scale &scale, u32 item, int extent, int k, int block) {
     Scale_line line = scale_line<Mode>(scale.data + item * scale.stride, 0, extent, k);
     if (Mode == SCALE_OUTER)
         return {line.at, 0};
@@ -63,8 +63,8 @@ __device__ inline void arrive_behind_copies(u32 barrier) {
 }
 
 // A warp: to the stages of all tiles. It waits for a stage to be left, not for the numbers to come.
-__device__ inline void bring_scales(const gemmepi__sm90_params &params, const Shared &shared, const Work &work) {
-    const gemmepi__epilogue_params &p = params.epilogue;
+__device__ inline void bring_scales(const gpi__sm90_params &params, const Shared &shared, const Work &work) {
+    const gpi__epilogue_params &p = params.epilogue;
     const int rows = scale_rows(params), columns = (int)p.n * HALVES_IN;
     Pipeline pipeline = Pipeline::of_loader(shared);
 #pragma unroll 1
@@ -169,9 +169,9 @@ __device__ inline void multiply_by_factors(const Shared &shared, u32 stage, u32 
     }
 }
 // row: the warp's first of a strip. What lies beyond the end stays as it is.
-__device__ inline void multiply_by_factors(const gemmepi__sm90_params &params, const Tile &tile, int row, float (&sums)[TILE_N / 2]) {
+__device__ inline void multiply_by_factors(const gpi__sm90_params &params, const Tile &tile, int row, float (&sums)[TILE_N / 2]) {
     if constexpr (HAS_FACTORS && !PROMOTES) {
-        const gemmepi__epilogue_params &p = params.epilogue;
+        const gpi__epilogue_params &p = params.epilogue;
         int lane = (int)threadIdx.x % 32, first_row = row + lane / 4, column = lane % 4 * 2;
         float rows[2] = {1, 1}, columns[2] = {1, 1};
         if constexpr (GEMMEPI_SCALE_A == SCALE_OUTER)

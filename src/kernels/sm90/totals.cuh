@@ -15,7 +15,7 @@ constexpr int SUMMED_LINES = SUMMED == 1 ? TILE_M : TILE_N; // of a tile
 constexpr int SLICES = SUMMED_LINES / 16;
 
 // This warp's in a tile, or a negative number.
-__device__ inline int slice_of(const gemmepi__sm90_params &p, const Tile &tile, int summer) {
+__device__ inline int slice_of(const gpi__sm90_params &p, const Tile &tile, int summer) {
     int across = SUMMED == 1 ? tile.n : tile.m, slice = across + summer * p.sum_tiles;
     return across < p.sum_tiles && slice < SLICES ? slice : -1;
 }
@@ -107,13 +107,13 @@ __device__ inline double total_of_slice(const Slice_totals &totals) {
 // >>storing
 
 // Into bias_grad, or a line of an item.
-__device__ inline void store_total_at(const gemmepi__sm90_params &p, u32 item, int at, double total) {
+__device__ inline void store_total_at(const gpi__sm90_params &p, u32 item, int at, double total) {
     GEMMEPI_SUMS_TYPE *to = (GEMMEPI_SUMS_TYPE *)p.sums + item * p.sums_stride + at;
     if (GEMMEPI_SUMS_ADD)
         total += to_acc<double>(*to);
     *to = from_acc<GEMMEPI_SUMS_TYPE>(total);
 }
-__device__ inline void store_total(const gemmepi__sm90_params &p, const Tile &tile, int line, double total) {
+__device__ inline void store_total(const gpi__sm90_params &p, const Tile &tile, int line, double total) {
     int at = SUMMED == 1 ? tile.m * TILE_M + line : column_of(p, tile, line);
     int left = SUMMED == 1 ? (int)p.epilogue.m - at : span_left(p, tile) - line % SPAN;
     if (left > 0)
@@ -125,7 +125,7 @@ __device__ inline void leave_total(const Shared &shared, int summer, double tota
     if (line_of_total() >= 0)
         asm volatile("st.shared.f64 [%0], %1;" ::"r"(shared.total(summer, line_of_total())), "d"(total) : "memory");
 }
-__device__ inline void store_totals(const gemmepi__sm90_params &p, const Shared &shared, const Tile &tile, int summer) {
+__device__ inline void store_totals(const gpi__sm90_params &p, const Shared &shared, const Tile &tile, int summer) {
     int slice = slice_of(p, tile, summer);
     double total = 0;
     if (slice < 0 || line_of_total() < 0)
@@ -146,7 +146,7 @@ __device__ inline void store_totals(const gemmepi__sm90_params &p, const Shared 
 
 // Three warps. Where nothing is to add they wait for each stage all the same: to leave it before it is full would count for
 // another round.
-__device__ inline void add_operand(const gemmepi__sm90_params &p, const Shared &shared, const Work &work) {
+__device__ inline void add_operand(const gpi__sm90_params &p, const Shared &shared, const Work &work) {
     int summer = (int)__shfl_sync(0xffffffffu, threadIdx.x / 32 - 1, 0);
     Pipeline pipeline = Pipeline::of_reader(shared, threadIdx.x % 32, work.rank);
     int blocks = blocks_of_k(p, work.rank);

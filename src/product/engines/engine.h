@@ -8,53 +8,52 @@
 
 /* Engines that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
 #ifdef GEMMEPI_NO_SM80
-#define GEMMEPI__HAS_SM80 0
+#define GPI__HAS_SM80 0
 #else
-#define GEMMEPI__HAS_SM80 1
+#define GPI__HAS_SM80 1
 #endif
 #ifdef GEMMEPI_NO_SM90
-#define GEMMEPI__HAS_SM90 0
+#define GPI__HAS_SM90 0
 #else
-#define GEMMEPI__HAS_SM90 1
+#define GPI__HAS_SM90 1
 #endif
 
 /* What is asked of every engine when it has built. */
-typedef struct gemmepi__built_details {
-    const gemmepi__launch *launch, *pass; /* the kernel, and the pass behind it, if any */
-    const gemmepi__sums *sums;
+typedef struct gpi__built_details {
+    const gpi__launch *launch, *pass; /* the kernel, and the pass behind it, if any */
+    const gpi__sums *sums;
     int tile_m, tile_n;
     size_t workspace_size;
-} gemmepi__built_details;
+} gpi__built_details;
 
 /* built: the engine's own struct, which build fills. */
-typedef struct gemmepi__engine {
+typedef struct gpi__engine {
     const char *name;
     int is_there;
     /* Of the least estimate of the engines before it: its own must be less than that, so good are the models. */
     double margin;
-    /* Why it does not take a problem that gemmepi__engines_rule lets pass, or NULL. */
-    const char *(*rule)(const gemmepi_context *context, const gemmepi__problem *problem);
+    /* Why it does not take a problem that gpi__engines_rule lets pass, or NULL. */
+    const char *(*rule)(const gemmepi_context *context, const gpi__problem *problem);
     /* With BATCH_INVARIANT: why it would not give all m the same bits, or NULL; without it, it does. What it says must not depend on m,
        nor may the rule where it says nothing. */
-    const char *(*varies)(const gemmepi__problem *problem);
+    const char *(*varies)(const gpi__problem *problem);
     /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
-    void (*choose)(const gemmepi_context *context, const gemmepi__problem *problem,
-                   gemmepi__candidate *candidate);
+    void (*choose)(const gemmepi_context *context, const gpi__problem *problem, gpi__candidate *candidate);
     /* How many shapes there are, and the microseconds that the candidate's takes in its parts: NEVER where that does not take the
        problem. The rule has been asked. */
     int shapes;
-    double (*estimate)(const gemmepi_context *context, const gemmepi__problem *problem,
-                       const gemmepi__candidate *candidate);
-    void (*tile)(const gemmepi__candidate *candidate, int *tile_m, int *tile_n);
+    double (*estimate)(const gemmepi_context *context, const gpi__problem *problem,
+                       const gpi__candidate *candidate);
+    void (*tile)(const gpi__candidate *candidate, int *tile_m, int *tile_n);
     /* Builds the candidate as it is. */
-    gemmepi_status (*build)(gemmepi_context *context, const gemmepi__problem *problem,
-                            const gemmepi__candidate *candidate, void *built);
-    void (*describe)(const void *built, gemmepi__built_details *details);
+    gemmepi_status (*build)(gemmepi_context *context, const gpi__problem *problem,
+                            const gpi__candidate *candidate, void *built);
+    void (*describe)(const void *built, gpi__built_details *details);
     /* In words, after the kernel's name. */
-    void (*explain)(const gemmepi__problem *problem, const void *built, gemmepi__text *text);
+    void (*explain)(const gpi__problem *problem, const void *built, gpi__text *text);
     /* The primary context is current. */
-    gemmepi_status (*run)(const gemmepi_context *context, const gemmepi__problem *problem, const void *built,
-                          const gemmepi__arguments *arguments, char *workspace, gemmepi_stream stream);
-} gemmepi__engine;
+    gemmepi_status (*run)(const gemmepi_context *context, const gpi__problem *problem, const void *built,
+                          const gpi__arguments *arguments, char *workspace, gemmepi_stream stream);
+} gpi__engine;
 
 #endif

@@ -8,27 +8,27 @@
 
 /* >>building */
 
-typedef struct gemmepi__map_shape {
+typedef struct gpi__map_shape {
     uint32_t rank;
     uint64_t extents[4], strides[3]; /* strides in elements, of all but the first axis */
     uint32_t box[4];
-} gemmepi__map_shape;
+} gpi__map_shape;
 
 /* promotion: what of DRAM comes to L2 at once where a part of it is read */
-static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__view *view,
-                               const gemmepi__map_shape *shape, int promotion, gemmepi__tensor_map *map) {
+static int gpi__encode_map(const gpi__driver *driver, const gpi__view *view, const gpi__map_shape *shape,
+                           int promotion, gpi__tensor_map *map) {
     static const uint32_t ones[4] = {1, 1, 1, 1};
     static const struct {
         int dtype, type;
-    } types[] = {{GEMMEPI_BF16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
-                 {GEMMEPI_F16, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
-                 {GEMMEPI_I8, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
-                 {GEMMEPI_E4M3, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
-                 {GEMMEPI_E5M2, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
-                 {GEMMEPI_F32, GEMMEPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
-    uint64_t strides[3], space[2 * sizeof(gemmepi__cu_tensor_map) / sizeof(uint64_t)];
-    gemmepi__cu_tensor_map *aligned =
-        (gemmepi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
+    } types[] = {{GEMMEPI_BF16, GPI__CU_TENSOR_MAP_DATA_TYPE_BFLOAT16},
+                 {GEMMEPI_F16, GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+                 {GEMMEPI_I8, GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
+                 {GEMMEPI_E4M3, GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
+                 {GEMMEPI_E5M2, GPI__CU_TENSOR_MAP_DATA_TYPE_UINT8},
+                 {GEMMEPI_F32, GPI__CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
+    uint64_t strides[3], space[2 * sizeof(gpi__cu_tensor_map) / sizeof(uint64_t)];
+    gpi__cu_tensor_map *aligned =
+        (gpi__cu_tensor_map *)(((uintptr_t)space + 63) & ~(uintptr_t)63); /* as the driver wants it */
     unsigned axis, type = 0;
     int result;
     for (axis = 0; axis + 1 < shape->rank; axis++)
@@ -37,327 +37,316 @@ static int gemmepi__encode_map(const gemmepi__driver *driver, const gemmepi__vie
         type++;
     result = driver->tensor_map_encode_tiled(
         aligned, types[type].type, shape->rank, (void *)(uintptr_t)256, shape->extents, strides, shape->box,
-        ones, GEMMEPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GEMMEPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion,
-        GEMMEPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        ones, GPI__CU_TENSOR_MAP_INTERLEAVE_NONE, GPI__CU_TENSOR_MAP_SWIZZLE_128B, promotion,
+        GPI__CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (!result)
         memcpy(map, aligned, sizeof *map);
     return result;
 }
 
 /* From one line to the next: a single line's ld may be anything. */
-static uint64_t gemmepi__map_line(const gemmepi__view *view) {
+static uint64_t gpi__map_line(const gpi__view *view) {
     int64_t unit = view->bits < 16 ? 16 : 8; /* whole units of 16 bytes */
-    return (uint64_t)(view->lines > 1 ? view->ld : gemmepi__divide_up(view->length, unit) * unit);
+    return (uint64_t)(view->lines > 1 ? view->ld : gpi__divide_up(view->length, unit) * unit);
 }
 
 /* How much of DRAM comes to L2 at once where a part of it is read. Lines that do not begin at multiples of 256 bytes would have more of
    their neighbours brought than they need: measured on an H200, loads from L2 take up to 1.18 of the time then. */
-static int gemmepi__operand_promotion(const gemmepi__view *view) {
-    return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-                                                              : GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+static int gpi__operand_promotion(const gpi__view *view) {
+    return view->lines > 1 && view->ld * view->bits / 8 % 256 ? GPI__CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+                                                              : GPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 }
 
 /* An operand, as boxes of 128 bytes along its lines and `lines` lines. One item serves the whole batch where it has no stride. */
-static int gemmepi__map_operand(const gemmepi__driver *driver, const gemmepi__problem *problem,
-                                const gemmepi__view *view, int lines, gemmepi__tensor_map *map) {
+static int gpi__map_operand(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
+                            int lines, gpi__tensor_map *map) {
     int has_items = problem->batch > 1 && view->batch_stride != 0;
-    gemmepi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
+    gpi__map_shape shape = {3, {0, 0, 1, 0}, {0, 0, 0}, {0, 0, 1, 0}};
     shape.extents[0] = (uint64_t)view->length;
     shape.extents[1] = (uint64_t)view->lines;
-    shape.strides[0] = gemmepi__map_line(view);
+    shape.strides[0] = gpi__map_line(view);
     shape.strides[1] = shape.strides[0]; /* of an axis of one */
     if (has_items) {
         shape.extents[2] = (uint64_t)problem->batch;
         shape.strides[1] = (uint64_t)view->batch_stride;
     }
-    shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
+    shape.box[0] = (uint32_t)(GPI__SM90_LINE * 8 / view->bits);
     shape.box[1] = (uint32_t)lines;
-    return gemmepi__encode_map(driver, view, &shape, gemmepi__operand_promotion(view), map);
+    return gpi__encode_map(driver, view, &shape, gpi__operand_promotion(view), map);
 }
 
 /* A result: columns, rows, halves, items. Halves are an axis, so that one does not write into the other's columns; those of groups are
    of whole boxes. */
-static int gemmepi__map_result(const gemmepi__driver *driver, const gemmepi__problem *problem,
-                               const gemmepi__view *view, int halves, int promotion,
-                               gemmepi__tensor_map *map) {
-    gemmepi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GEMMEPI__SM90_BOX_M, 1, 1}};
-    int together = gemmepi__half_group(problem) ? halves : 1, apart = halves / together;
-    uint64_t line = gemmepi__map_line(view);
-    shape.box[0] = (uint32_t)(GEMMEPI__SM90_LINE * 8 / view->bits);
-    shape.extents[0] = (uint64_t)(gemmepi__half_columns(problem) * together);
+static int gpi__map_result(const gpi__driver *driver, const gpi__problem *problem, const gpi__view *view,
+                           int halves, int promotion, gpi__tensor_map *map) {
+    gpi__map_shape shape = {4, {0, 0, 0, 0}, {0, 0, 0}, {0, GPI__SM90_BOX_M, 1, 1}};
+    int together = gpi__half_group(problem) ? halves : 1, apart = halves / together;
+    uint64_t line = gpi__map_line(view);
+    shape.box[0] = (uint32_t)(GPI__SM90_LINE * 8 / view->bits);
+    shape.extents[0] = (uint64_t)(gpi__half_columns(problem) * together);
     shape.extents[1] = (uint64_t)problem->m;
     shape.extents[2] = (uint64_t)apart;
-    shape.extents[3] = (uint64_t)(gemmepi__has_groups_of_rows(problem) ? 1 : problem->batch);
+    shape.extents[3] = (uint64_t)(gpi__has_groups_of_rows(problem) ? 1 : problem->batch);
     shape.strides[0] = line;
     shape.strides[1] = apart > 1 ? shape.extents[0] : line;
     shape.strides[2] = shape.extents[3] > 1 ? (uint64_t)view->batch_stride : line;
-    return gemmepi__encode_map(driver, view, &shape, promotion, map);
+    return gpi__encode_map(driver, view, &shape, promotion, map);
 }
 
 /* Aux and a residual are read once, 128 bytes of a row at a time. To bring the 256 around them to L2 at once, as of operands, takes
    up to 1.6 percent more where k is 768, on an H200; where aux is written it saves up to 2. */
-static gemmepi_status gemmepi__make_maps(const gemmepi__driver *driver, const gemmepi__problem *problem,
-                                         gemmepi__sm90 *sm90) {
-    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    const gemmepi__sm90_shape *shape = &sm90->shape;
-    const int written = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-              read = GEMMEPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
-    int a_box = gemmepi__a_box(problem, shape), b_box = gemmepi__b_box(problem, shape);
+static gemmepi_status gpi__make_maps(const gpi__driver *driver, const gpi__problem *problem,
+                                     gpi__sm90 *sm90) {
+    const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
+    const gpi__sm90_shape *shape = &sm90->shape;
+    const int written = GPI__CU_TENSOR_MAP_L2_PROMOTION_L2_256B, read = GPI__CU_TENSOR_MAP_L2_PROMOTION_NONE;
+    int a_box = gpi__a_box(problem, shape), b_box = gpi__b_box(problem, shape);
     int moved = sm90->staged - sm90->copied;
-    int result = gemmepi__map_operand(driver, problem, a, a_box, &sm90->params.a);
+    int result = gpi__map_operand(driver, problem, a, a_box, &sm90->params.a);
     if (!result)
-        result = gemmepi__map_operand(driver, problem, b, b_box, &sm90->params.b);
+        result = gpi__map_operand(driver, problem, b, b_box, &sm90->params.b);
     if (!result && sm90->last_a)
-        result = gemmepi__map_operand(driver, problem, a, sm90->last_a, &sm90->params.a_tail);
+        result = gpi__map_operand(driver, problem, a, sm90->last_a, &sm90->params.a_tail);
     if (!result && sm90->last_b)
-        result = gemmepi__map_operand(driver, problem, b, sm90->last_b, &sm90->params.b_tail);
+        result = gpi__map_operand(driver, problem, b, sm90->last_b, &sm90->params.b_tail);
     if (!result && moved & 1)
-        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__D],
-                                     gemmepi__halves_out(problem), written, &sm90->params.d);
+        result = gpi__map_result(driver, problem, &problem->views[GPI__D], gpi__halves_out(problem), written,
+                                 &sm90->params.d);
     if (!result && (moved & 2 || sm90->loaded & 1))
-        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__AUX],
-                                     gemmepi__halves_aside(problem), sm90->loaded & 1 ? read : written,
-                                     &sm90->params.aux);
+        result = gpi__map_result(driver, problem, &problem->views[GPI__AUX], gpi__halves_aside(problem),
+                                 sm90->loaded & 1 ? read : written, &sm90->params.aux);
     if (!result && (sm90->loaded & 2))
-        result = gemmepi__map_result(driver, problem, &problem->views[GEMMEPI__RESIDUAL],
-                                     gemmepi__halves_out(problem), read, &sm90->params.residual);
-    return result ? gemmepi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
+        result = gpi__map_result(driver, problem, &problem->views[GPI__RESIDUAL], gpi__halves_out(problem),
+                                 read, &sm90->params.residual);
+    return result ? gpi__cuda_failed(driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
-static void gemmepi__append_sm90_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                                         const gemmepi__sm90 *sm90) {
-    const gemmepi__sm90_shape *shape = &sm90->shape;
-    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem),
-                                     problem->views[GEMMEPI__A].scale, problem->views[GEMMEPI__B].scale);
-    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-                    shape->tile_n);
-    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", sm90->stages,
-                    shape->ping_pong);
-    gemmepi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
-                    shape->cluster_n);
-    gemmepi__append(text, "#define GEMMEPI_PARTS %d\n#define GEMMEPI_BUFFERS %d\n", shape->parts,
-                    sm90->buffers);
-    gemmepi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", sm90->staged,
-                    sm90->loaded);
-    gemmepi__append(text, "#define GEMMEPI_COPIED %d\n", sm90->copied);
-    gemmepi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
-                    gemmepi__box_bits(problem) == 32 ? 1 : 2, sm90->tails);
-    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->applied,
-                    gemmepi__sm90_shared(problem, sm90));
-    gemmepi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
-                    !problem->views[GEMMEPI__A].transposed, (int)problem->views[GEMMEPI__B].transposed);
+static void gpi__append_sm90_defines(gpi__text *text, const gpi__problem *problem, const gpi__sm90 *sm90) {
+    const gpi__sm90_shape *shape = &sm90->shape;
+    gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem),
+                                 problem->views[GPI__A].scale, problem->views[GPI__B].scale);
+    gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+    gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_PING_PONG %d\n", sm90->stages,
+                shape->ping_pong);
+    gpi__append(text, "#define GEMMEPI_CLUSTER_M %d\n#define GEMMEPI_CLUSTER_N %d\n", shape->cluster_m,
+                shape->cluster_n);
+    gpi__append(text, "#define GEMMEPI_PARTS %d\n#define GEMMEPI_BUFFERS %d\n", shape->parts, sm90->buffers);
+    gpi__append(text, "#define GEMMEPI_STAGED %d\n#define GEMMEPI_LOADED %d\n", sm90->staged, sm90->loaded);
+    gpi__append(text, "#define GEMMEPI_COPIED %d\n", sm90->copied);
+    gpi__append(text, "#define GEMMEPI_BOX_GROUPS %d\n#define GEMMEPI_TAILS %d\n",
+                gpi__box_bits(problem) == 32 ? 1 : 2, sm90->tails);
+    gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_SHARED %u\n", sm90->applied,
+                gpi__sm90_shared(problem, sm90));
+    gpi__append(text, "#define GEMMEPI_A_ROWS %d\n#define GEMMEPI_B_ROWS %d\n",
+                !problem->views[GPI__A].transposed, (int)problem->views[GPI__B].transposed);
     if (sm90->summed)
-        gemmepi__append(text,
-                        "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
-                        "#define GEMMEPI_SUMS_ADD %d\n",
-                        sm90->summed,
-                        gemmepi__sums_items(problem) ? "F64"
-                                                     : gemmepi__type_name(problem, GEMMEPI__BIAS_GRAD),
-                        gemmepi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gemmepi__sums_items(problem));
-    gemmepi__append(text, "#define GEMMEPI_WHOLE %d\n", gemmepi__half_columns(problem) % GEMMEPI__RUN == 0);
-    gemmepi__append_grouping(text, problem);
-    gemmepi__append_operands(text, problem);
-    if (gemmepi__promotes(problem))
-        gemmepi__append(text, "#define GEMMEPI_PROMOTES 1\n#define GEMMEPI_UNIFORM %d\n",
-                        gemmepi__scales_are_uniform(problem));
+        gpi__append(text,
+                    "#define GEMMEPI_SUMMED %d\n#define GEMMEPI_SUMS_TYPE %s\n"
+                    "#define GEMMEPI_SUMS_ADD %d\n",
+                    sm90->summed, gpi__sums_items(problem) ? "F64" : gpi__type_name(problem, GPI__BIAS_GRAD),
+                    gpi__has(problem, GEMMEPI_ACCUMULATE_BIAS_GRAD) && !gpi__sums_items(problem));
+    gpi__append(text, "#define GEMMEPI_WHOLE %d\n", gpi__half_columns(problem) % GPI__RUN == 0);
+    gpi__append_grouping(text, problem);
+    gpi__append_operands(text, problem);
+    if (gpi__promotes(problem))
+        gpi__append(text, "#define GEMMEPI_PROMOTES 1\n#define GEMMEPI_UNIFORM %d\n",
+                    gpi__scales_are_uniform(problem));
 }
 
-static gemmepi_status gemmepi__get_sm90_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                                               gemmepi__sm90 *sm90) {
-    int dtype = problem->views[GEMMEPI__A].dtype, of_b = problem->views[GEMMEPI__B].dtype;
+static gemmepi_status gpi__get_sm90_kernel(gemmepi_context *context, const gpi__problem *problem,
+                                           gpi__sm90 *sm90) {
+    int dtype = problem->views[GPI__A].dtype, of_b = problem->views[GPI__B].dtype;
     char prologue[2048], words[160];
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__append_sm90_defines(&text, problem, sm90);
-    gemmepi__name_kernel(
-        &sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
-        dtype == GEMMEPI_F32 ? "TF32" : gemmepi__dtype((gemmepi_dtype)dtype)->name, of_b == dtype ? "" : "_",
-        of_b == dtype ? "" : gemmepi__dtype((gemmepi_dtype)of_b)->name, sm90->shape.tile_m,
-        sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "", gemmepi__name_of_grouping(problem),
-        gemmepi__name_of_epilogue(problem, dtype, words));
-    return gemmepi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused",
-                                       &sm90->launch);
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    gpi__append_sm90_defines(&text, problem, sm90);
+    gpi__name_kernel(&sm90->launch, "gemmepi_sm90_%s%s%s_%dx%d%s%s%s",
+                     dtype == GEMMEPI_F32 ? "TF32" : gpi__dtype((gemmepi_dtype)dtype)->name,
+                     of_b == dtype ? "" : "_", of_b == dtype ? "" : gpi__dtype((gemmepi_dtype)of_b)->name,
+                     sm90->shape.tile_m, sm90->shape.tile_n, sm90->shape.parts > 1 ? "_parts" : "",
+                     gpi__name_of_grouping(problem), gpi__name_of_epilogue(problem, dtype, words));
+    return gpi__get_product_kernel(context, problem, "gemm_sm90.cu", prologue, "gemmepi_fused",
+                                   &sm90->launch);
 }
 
-static gemmepi_status gemmepi__lay_out_grid(const gemmepi_context *context, const gemmepi__problem *problem,
-                                            gemmepi__sm90 *sm90) {
-    const gemmepi__sm90_shape *shape = &sm90->shape;
-    gemmepi__sm90_params *params = &sm90->params;
-    int64_t cluster = gemmepi__cluster_blocks(shape), rows, columns;
-    int64_t tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns), most;
+static gemmepi_status gpi__lay_out_grid(const gemmepi_context *context, const gpi__problem *problem,
+                                        gpi__sm90 *sm90) {
+    const gpi__sm90_shape *shape = &sm90->shape;
+    gpi__sm90_params *params = &sm90->params;
+    int64_t cluster = gpi__cluster_blocks(shape), rows, columns;
+    int64_t tiles = gpi__sm90_tiles(problem, shape, &rows, &columns), most;
     if (tiles <= 0 || tiles > INT_MAX / cluster)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+        return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     most = shape->parts > 1 ? tiles /* those of parts do not stay */
-                            : gemmepi__resident_blocks(context, (int)cluster) / cluster;
+                            : gpi__resident_blocks(context, (int)cluster) / cluster;
     params->tiles = (unsigned)tiles;
     params->cluster_rows = (unsigned)rows;
     params->cluster_columns = (unsigned)columns;
-    params->band = gemmepi__sm90_band(context, shape, rows);
+    params->band = gpi__sm90_band(context, shape, rows);
     params->k = (int)problem->k;
-    params->a_items = problem->batch > 1 && problem->views[GEMMEPI__A].batch_stride != 0;
-    params->b_items = problem->batch > 1 && problem->views[GEMMEPI__B].batch_stride != 0;
+    params->a_items = problem->batch > 1 && problem->views[GPI__A].batch_stride != 0;
+    params->b_items = problem->batch > 1 && problem->views[GPI__B].batch_stride != 0;
     sm90->launch.blocks = (unsigned)((most < tiles ? most : tiles) * cluster);
-    sm90->launch.threads_x = GEMMEPI__SM90_THREADS;
+    sm90->launch.threads_x = GPI__SM90_THREADS;
     sm90->launch.threads_y = 1;
-    sm90->launch.shared = gemmepi__sm90_shared(problem, sm90);
+    sm90->launch.shared = gpi__sm90_shared(problem, sm90);
     return GEMMEPI_OK;
 }
 
 /* What is left of bias_grad when the kernel has run. */
-static gemmepi_status gemmepi__finish_sums(gemmepi_context *context, const gemmepi__problem *problem,
-                                           gemmepi__sm90 *sm90) {
-    const gemmepi__view *out = &problem->views[GEMMEPI__BIAS_GRAD];
+static gemmepi_status gpi__finish_sums(gemmepi_context *context, const gpi__problem *problem,
+                                       gpi__sm90 *sm90) {
+    const gpi__view *out = &problem->views[GPI__BIAS_GRAD];
     if (!sm90->summed)
-        return gemmepi__build_sums(context, problem, sm90->params.epilogue.row_tiles, &sm90->sums);
-    sm90->params.sum_tiles = (int)gemmepi__tiles_across(problem, &sm90->shape);
-    sm90->params.sums_stride = gemmepi__sums_items(problem) ? out->length : out->batch_stride;
-    if (!gemmepi__sums_items(problem))
+        return gpi__build_sums(context, problem, sm90->params.epilogue.row_tiles, &sm90->sums);
+    sm90->params.sum_tiles = (int)gpi__tiles_across(problem, &sm90->shape);
+    sm90->params.sums_stride = gpi__sums_items(problem) ? out->length : out->batch_stride;
+    if (!gpi__sums_items(problem))
         return GEMMEPI_OK;
-    return gemmepi__build_sum_of_lines(context, problem, 1, problem->batch, &sm90->sums);
+    return gpi__build_sum_of_lines(context, problem, 1, problem->batch, &sm90->sums);
 }
 
 /* As a shape that takes it. */
-static gemmepi_status gemmepi__build_as_shape(gemmepi_context *context, const gemmepi__problem *problem,
-                                              const gemmepi__sm90_shape *shape, int applied,
-                                              gemmepi__sm90 *sm90) {
+static gemmepi_status gpi__build_as_shape(gemmepi_context *context, const gpi__problem *problem,
+                                          const gpi__sm90_shape *shape, int applied, gpi__sm90 *sm90) {
     gemmepi_status status;
     memset(sm90, 0, sizeof *sm90);
-    gemmepi__cut_up(problem, shape, applied, sm90);
-    gemmepi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
+    gpi__cut_up(problem, shape, applied, sm90);
+    gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
     sm90->params.epilogue.row_tiles =
-        (unsigned)gemmepi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
-    sm90->partial_bytes = gemmepi__line_bytes(problem, sm90->params.epilogue.row_tiles);
-    status = gemmepi__lay_out_grid(context, problem, sm90);
+        (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
+    sm90->partial_bytes = gpi__line_bytes(problem, sm90->params.epilogue.row_tiles);
+    status = gpi__lay_out_grid(context, problem, sm90);
     if (!status)
-        status = gemmepi__make_maps(&context->driver, problem, sm90);
+        status = gpi__make_maps(&context->driver, problem, sm90);
     if (!status)
-        status = gemmepi__get_sm90_kernel(context, problem, sm90);
-    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status = gemmepi__finish_sums(context, problem, sm90);
+        status = gpi__get_sm90_kernel(context, problem, sm90);
+    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
+        status = gpi__finish_sums(context, problem, sm90);
     return status;
 }
 
-static gemmepi_status gemmepi__sm90_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__candidate *candidate, void *built) {
-    return gemmepi__build_as_shape(context, problem, &gemmepi__sm90_shapes[candidate->shape],
-                                   candidate->applied, (gemmepi__sm90 *)built);
+static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__problem *problem,
+                                      const gpi__candidate *candidate, void *built) {
+    return gpi__build_as_shape(context, problem, &gpi__sm90_shapes[candidate->shape], candidate->applied,
+                               (gpi__sm90 *)built);
 }
 
-static void gemmepi__sm90_describe(const void *built, gemmepi__built_details *details) {
-    const gemmepi__sm90 *sm90 = (const gemmepi__sm90 *)built;
+static void gpi__sm90_describe(const void *built, gpi__built_details *details) {
+    const gpi__sm90 *sm90 = (const gpi__sm90 *)built;
     details->launch = &sm90->launch;
     details->pass = NULL;
     details->sums = &sm90->sums;
     details->tile_m = sm90->shape.tile_m;
     details->tile_n = sm90->shape.tile_n;
-    details->workspace_size = gemmepi__round_up(sm90->partial_bytes, 256) + sm90->sums.partial_bytes;
+    details->workspace_size = gpi__round_up(sm90->partial_bytes, 256) + sm90->sums.partial_bytes;
 }
 
 /* >>running */
 
-static int gemmepi__point_map(const gemmepi__driver *driver, gemmepi__tensor_map *map, void *pointer) {
-    return driver->tensor_map_replace_address((gemmepi__cu_tensor_map *)(void *)map, pointer);
+static int gpi__point_map(const gpi__driver *driver, gpi__tensor_map *map, void *pointer) {
+    return driver->tensor_map_replace_address((gpi__cu_tensor_map *)(void *)map, pointer);
 }
 
 /* The primary context is current. */
-static gemmepi_status gemmepi__sm90_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const void *built, const gemmepi__arguments *arguments,
-                                        char *workspace, gemmepi_stream stream) {
-    const gemmepi__sm90 *sm90 = (const gemmepi__sm90 *)built;
-    const gemmepi__driver *driver = &context->driver;
+static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__problem *problem,
+                                    const void *built, const gpi__arguments *arguments, char *workspace,
+                                    gemmepi_stream stream) {
+    const gpi__sm90 *sm90 = (const gpi__sm90 *)built;
+    const gpi__driver *driver = &context->driver;
     void *const *pointers = arguments->pointers;
-    char *between = gemmepi__past(workspace, sm90->partial_bytes);
-    uint64_t space[(sizeof(gemmepi__sm90_params) + 128) / sizeof(uint64_t)];
-    gemmepi__sm90_params *params = (gemmepi__sm90_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
-    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+    char *between = gpi__past(workspace, sm90->partial_bytes);
+    uint64_t space[(sizeof(gpi__sm90_params) + 128) / sizeof(uint64_t)];
+    gpi__sm90_params *params = (gpi__sm90_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
+    gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     int moved = sm90->staged - sm90->copied, result;
     if (status)
         return status;
     memcpy(params, &sm90->params, sizeof *params);
-    gemmepi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras,
-                            params->places);
+    gpi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras,
+                        params->places);
     if (problem->grouping.groups)
         params->groups = arguments->groups;
     if (sm90->summed)
-        params->sums = sm90->sums.second.function ? between : pointers[GEMMEPI__BIAS_GRAD];
-    result = gemmepi__point_map(driver, &params->a, pointers[GEMMEPI__A]);
+        params->sums = sm90->sums.second.function ? between : pointers[GPI__BIAS_GRAD];
+    result = gpi__point_map(driver, &params->a, pointers[GPI__A]);
     if (!result)
-        result = gemmepi__point_map(driver, &params->b, pointers[GEMMEPI__B]);
+        result = gpi__point_map(driver, &params->b, pointers[GPI__B]);
     if (!result && sm90->last_a)
-        result = gemmepi__point_map(driver, &params->a_tail, pointers[GEMMEPI__A]);
+        result = gpi__point_map(driver, &params->a_tail, pointers[GPI__A]);
     if (!result && sm90->last_b)
-        result = gemmepi__point_map(driver, &params->b_tail, pointers[GEMMEPI__B]);
+        result = gpi__point_map(driver, &params->b_tail, pointers[GPI__B]);
     if (!result && moved & 1)
-        result = gemmepi__point_map(driver, &params->d, pointers[GEMMEPI__D]);
+        result = gpi__point_map(driver, &params->d, pointers[GPI__D]);
     if (!result && (moved & 2 || sm90->loaded & 1))
-        result = gemmepi__point_map(driver, &params->aux, pointers[GEMMEPI__AUX]);
+        result = gpi__point_map(driver, &params->aux, pointers[GPI__AUX]);
     if (!result && (sm90->loaded & 2))
-        result = gemmepi__point_map(driver, &params->residual, pointers[GEMMEPI__RESIDUAL]);
+        result = gpi__point_map(driver, &params->residual, pointers[GPI__RESIDUAL]);
     if (result)
-        return gemmepi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
-    status = gemmepi__launch_kernel(context, &sm90->launch, params, "the product", stream);
+        return gpi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
+    status = gpi__launch_kernel(context, &sm90->launch, params, "the product", stream);
     if (status)
         return status;
-    return gemmepi__run_sums(context, &sm90->sums, arguments, workspace, between, stream);
+    return gpi__run_sums(context, &sm90->sums, arguments, workspace, between, stream);
 }
 
 /* >>in words */
 
-static void gemmepi__sm90_explain(const gemmepi__problem *problem, const void *built, gemmepi__text *text) {
-    const gemmepi__sm90 *sm90 = (const gemmepi__sm90 *)built;
-    const gemmepi__sm90_shape *shape = &sm90->shape;
-    gemmepi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
-                    sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
-                    shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
+static void gpi__sm90_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
+    const gpi__sm90 *sm90 = (const gpi__sm90 *)built;
+    const gpi__sm90_shape *shape = &sm90->shape;
+    gpi__append(text, "  %s: product and epilogue, %u blocks, tiles of %d x %d%s, %d stages, ",
+                sm90->launch.name, sm90->launch.blocks, shape->tile_m, shape->tile_n,
+                shape->ping_pong ? " by two warpgroups in turns" : "", sm90->stages);
     if (shape->parts > 1)
-        gemmepi__append(text, "each by %d blocks that divide k\n", shape->parts);
+        gpi__append(text, "each by %d blocks that divide k\n", shape->parts);
     else
-        gemmepi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
+        gpi__append(text, "clusters of %d x %d\n", shape->cluster_m, shape->cluster_n);
     if (sm90->summed)
-        gemmepi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
-                        gemmepi__argument_name(problem, sm90->summed == 1 ? GEMMEPI__A : GEMMEPI__B),
-                        sm90->sums.second.function ? ", of its items by 1 more launch" : "");
+        gpi__append(text, "  bias_grad: sums of %s as its tiles pass%s\n",
+                    gpi__argument_name(problem, sm90->summed == 1 ? GPI__A : GPI__B),
+                    sm90->sums.second.function ? ", of its items by 1 more launch" : "");
     else
-        gemmepi__explain_sums(text, &sm90->sums);
+        gpi__explain_sums(text, &sm90->sums);
 }
 
 /* >>the engine */
 
-static void gemmepi__sm90_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-                                 gemmepi__candidate *candidate) {
+static void gpi__sm90_choose(const gemmepi_context *context, const gpi__problem *problem,
+                             gpi__candidate *candidate) {
     candidate->shape =
-        (int)(gemmepi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds) -
-              gemmepi__sm90_shapes);
+        (int)(gpi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds) -
+              gpi__sm90_shapes);
 }
 
-static double gemmepi__estimate_shape(const gemmepi_context *context, const gemmepi__problem *problem,
-                                      const gemmepi__candidate *candidate, const gemmepi__sm90_shape *shape) {
-    int takes = candidate->parts == 1 && gemmepi__shape_takes(problem, shape, candidate->applied) &&
-                gemmepi__cluster_blocks(shape) <= context->multiprocessors;
-    return takes ? gemmepi__sm90_microseconds(context, problem, shape, candidate->applied) : GEMMEPI__NEVER;
+static double gpi__estimate_shape(const gemmepi_context *context, const gpi__problem *problem,
+                                  const gpi__candidate *candidate, const gpi__sm90_shape *shape) {
+    int takes = candidate->parts == 1 && gpi__shape_accepts(problem, shape, candidate->applied) &&
+                gpi__cluster_blocks(shape) <= context->multiprocessors;
+    return takes ? gpi__sm90_microseconds(context, problem, shape, candidate->applied) : GPI__NEVER;
 }
 
-static double gemmepi__sm90_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
-                                     const gemmepi__candidate *candidate) {
-    return gemmepi__estimate_shape(context, problem, candidate, &gemmepi__sm90_shapes[candidate->shape]);
+static double gpi__sm90_estimate(const gemmepi_context *context, const gpi__problem *problem,
+                                 const gpi__candidate *candidate) {
+    return gpi__estimate_shape(context, problem, candidate, &gpi__sm90_shapes[candidate->shape]);
 }
 
-static void gemmepi__sm90_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
-    *tile_m = gemmepi__sm90_shapes[candidate->shape].tile_m;
-    *tile_n = gemmepi__sm90_shapes[candidate->shape].tile_n;
+static void gpi__sm90_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gpi__sm90_shapes[candidate->shape].tile_m;
+    *tile_n = gpi__sm90_shapes[candidate->shape].tile_n;
 }
 
-static const gemmepi__engine gemmepi__sm90_engine = {"sm90",
-                                                     GEMMEPI__HAS_SM90,
-                                                     1,
-                                                     gemmepi__tma_rule,
-                                                     gemmepi__tma_varies,
-                                                     gemmepi__sm90_choose,
-                                                     GEMMEPI__COUNT(gemmepi__sm90_shapes),
-                                                     gemmepi__sm90_estimate,
-                                                     gemmepi__sm90_tile,
-                                                     GEMMEPI__HAS_SM90 ? gemmepi__sm90_build : NULL,
-                                                     gemmepi__sm90_describe,
-                                                     gemmepi__sm90_explain,
-                                                     GEMMEPI__HAS_SM90 ? gemmepi__sm90_run : NULL};
+static const gpi__engine gpi__sm90_engine = {"sm90",
+                                             GPI__HAS_SM90,
+                                             1,
+                                             gpi__tma_rule,
+                                             gpi__tma_varies,
+                                             gpi__sm90_choose,
+                                             GPI__COUNT(gpi__sm90_shapes),
+                                             gpi__sm90_estimate,
+                                             gpi__sm90_tile,
+                                             GPI__HAS_SM90 ? gpi__sm90_build : NULL,
+                                             gpi__sm90_describe,
+                                             gpi__sm90_explain,
+                                             GPI__HAS_SM90 ? gpi__sm90_run : NULL};
 
 #endif

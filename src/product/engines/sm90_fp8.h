@@ -7,10 +7,10 @@
 
 #include "sm90.h"
 
-typedef gemmepi__sm90 gemmepi__sm90_fp8;
+typedef gpi__sm90 gpi__sm90_fp8;
 
-static const gemmepi__sm90_shape
-    gemmepi__sm90_fp8_shapes
+static const gpi__sm90_shape
+    gpi__sm90_fp8_shapes
         [] =
             {
                 {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
@@ -23,84 +23,80 @@ static const gemmepi__sm90_shape
 };
 
 /* What keeps a problem from this kernel wherever its operands lie, or NULL. */
-static const char *gemmepi__fp8_layout_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
-    if (!gemmepi__chip_has(context->arch, GEMMEPI__WGMMA))
+static const char *gpi__fp8_layout_rule(const gemmepi_context *context, const gpi__problem *problem) {
+    if (!gpi__chip_has(context->arch, GPI__WGMMA))
         return "its kernel is for compute capability 9.0";
-    if (!gemmepi__is_fp8_product(problem))
+    if (!gpi__is_fp8_product(problem))
         return "a and b are not both E4M3 or E5M2";
-    if (problem->views[GEMMEPI__A].transposed || !problem->views[GEMMEPI__B].transposed)
+    if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
         return "wgmma takes fp8 only where the elements along k lie side by side";
-    if (problem->found_scale && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD))
+    if (problem->found_scale && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD))
         return "beside sums of fp8, and aux or a residual, registers are too few for a vector whose scale is found";
-    if (problem->found_scale && gemmepi__halves_in(problem) > 1 && !gemmepi__promotes(problem))
+    if (problem->found_scale && gpi__halves_in(problem) > 1 && !gpi__promotes(problem))
         return "with FAST_ACCUMULATION, beside a gate, registers are too few for a vector whose scale is found";
-    return gemmepi__sm90_found_rule(context, problem);
+    return gpi__sm90_found_rule(context, problem);
 }
 
 /* The rule that keeps a problem from this kernel, or NULL. */
-static const char *gemmepi__fp8_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
-    const char *rule = gemmepi__fp8_layout_rule(context, problem);
-    return rule ? rule : gemmepi__loads_rule(problem);
+static const char *gpi__fp8_rule(const gemmepi_context *context, const gpi__problem *problem) {
+    const char *rule = gpi__fp8_layout_rule(context, problem);
+    return rule ? rule : gpi__loads_rule(problem);
 }
 
 /* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not turned. */
-static const char *gemmepi__fp8_engines_rule(const gemmepi_context *context,
-                                             const gemmepi__problem *problem) {
+static const char *gpi__fp8_engines_rule(const gemmepi_context *context, const gpi__problem *problem) {
     const char *rule = NULL;
-    if (!gemmepi__chip_has(context->arch, GEMMEPI__WGMMA))
+    if (!gpi__chip_has(context->arch, GPI__WGMMA))
         return "its kernel for fp8 is for compute capability 9.0";
-    if (gemmepi__is_invariant(problem))
-        rule = gemmepi__fp8_layout_rule(context, problem);
-    return rule ? rule : gemmepi__extents_rule(problem);
+    if (gpi__is_invariant(problem))
+        rule = gpi__fp8_layout_rule(context, problem);
+    return rule ? rule : gpi__extents_rule(problem);
 }
 
-static void gemmepi__sm90_fp8_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-                                     gemmepi__candidate *candidate) {
-    const gemmepi__sm90_shape *shapes = gemmepi__sm90_fp8_shapes;
-    candidate->shape =
-        (int)(gemmepi__choose_shape(context, problem, shapes, GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
-                                    candidate->applied, &candidate->microseconds) -
-              shapes);
+static void gpi__sm90_fp8_choose(const gemmepi_context *context, const gpi__problem *problem,
+                                 gpi__candidate *candidate) {
+    const gpi__sm90_shape *shapes = gpi__sm90_fp8_shapes;
+    candidate->shape = (int)(gpi__choose_shape(context, problem, shapes, GPI__COUNT(gpi__sm90_fp8_shapes),
+                                               candidate->applied, &candidate->microseconds) -
+                             shapes);
 }
 
-static double gemmepi__sm90_fp8_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
-                                         const gemmepi__candidate *candidate) {
-    return gemmepi__estimate_shape(context, problem, candidate, &gemmepi__sm90_fp8_shapes[candidate->shape]);
+static double gpi__sm90_fp8_estimate(const gemmepi_context *context, const gpi__problem *problem,
+                                     const gpi__candidate *candidate) {
+    return gpi__estimate_shape(context, problem, candidate, &gpi__sm90_fp8_shapes[candidate->shape]);
 }
 
-static void gemmepi__sm90_fp8_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
-    *tile_m = gemmepi__sm90_fp8_shapes[candidate->shape].tile_m;
-    *tile_n = gemmepi__sm90_fp8_shapes[candidate->shape].tile_n;
+static void gpi__sm90_fp8_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gpi__sm90_fp8_shapes[candidate->shape].tile_m;
+    *tile_n = gpi__sm90_fp8_shapes[candidate->shape].tile_n;
 }
 
-static gemmepi_status gemmepi__sm90_fp8_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                              const gemmepi__candidate *candidate, void *built) {
-    return gemmepi__build_as_shape(context, problem, &gemmepi__sm90_fp8_shapes[candidate->shape],
-                                   candidate->applied, (gemmepi__sm90 *)built);
+static gemmepi_status gpi__sm90_fp8_build(gemmepi_context *context, const gpi__problem *problem,
+                                          const gpi__candidate *candidate, void *built) {
+    return gpi__build_as_shape(context, problem, &gpi__sm90_fp8_shapes[candidate->shape], candidate->applied,
+                               (gpi__sm90 *)built);
 }
 
-static void gemmepi__sm90_fp8_explain(const gemmepi__problem *problem, const void *built,
-                                      gemmepi__text *text) {
-    int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__A) ||
-                 gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
-    gemmepi__sm90_explain(problem, built, text);
-    if (gemmepi__promotes(problem))
-        gemmepi__append(text, "  sums of each 128 of k go to sums in F32%s\n",
-                        varies ? ", times the scales that vary along k" : "");
+static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
+    int varies = gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B);
+    gpi__sm90_explain(problem, built, text);
+    if (gpi__promotes(problem))
+        gpi__append(text, "  sums of each 128 of k go to sums in F32%s\n",
+                    varies ? ", times the scales that vary along k" : "");
 }
 
-static const gemmepi__engine gemmepi__sm90_fp8_engine = {"sm90_fp8",
-                                                         GEMMEPI__HAS_SM90,
-                                                         1,
-                                                         gemmepi__fp8_rule,
-                                                         gemmepi__tma_varies,
-                                                         gemmepi__sm90_fp8_choose,
-                                                         GEMMEPI__COUNT(gemmepi__sm90_fp8_shapes),
-                                                         gemmepi__sm90_fp8_estimate,
-                                                         gemmepi__sm90_fp8_tile,
-                                                         GEMMEPI__HAS_SM90 ? gemmepi__sm90_fp8_build : NULL,
-                                                         gemmepi__sm90_describe,
-                                                         gemmepi__sm90_fp8_explain,
-                                                         GEMMEPI__HAS_SM90 ? gemmepi__sm90_run : NULL};
+static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
+                                                 GPI__HAS_SM90,
+                                                 1,
+                                                 gpi__fp8_rule,
+                                                 gpi__tma_varies,
+                                                 gpi__sm90_fp8_choose,
+                                                 GPI__COUNT(gpi__sm90_fp8_shapes),
+                                                 gpi__sm90_fp8_estimate,
+                                                 gpi__sm90_fp8_tile,
+                                                 GPI__HAS_SM90 ? gpi__sm90_fp8_build : NULL,
+                                                 gpi__sm90_describe,
+                                                 gpi__sm90_fp8_explain,
+                                                 GPI__HAS_SM90 ? gpi__sm90_run : NULL};
 
 #endif

@@ -7,258 +7,249 @@
 #include <math.h>
 
 /* Tiles of clusters, whose rows and columns it leaves in `rows` and `columns`. */
-static int64_t gemmepi__sm90_tiles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-                                   int64_t *rows, int64_t *columns) {
-    int halves = gemmepi__halves_in(problem);
+static int64_t gpi__sm90_tiles(const gpi__problem *problem, const gpi__sm90_shape *shape, int64_t *rows,
+                               int64_t *columns) {
+    int halves = gpi__halves_in(problem);
     int height = shape->tile_m * shape->cluster_m;
-    *rows = gemmepi__divide_up(problem->m, height);
-    *columns = gemmepi__divide_up(gemmepi__half_columns(problem),
-                                  (int64_t)shape->tile_n / halves * shape->cluster_n);
-    if (gemmepi__has_groups_of_rows(problem)) {
-        *rows = gemmepi__most_parts(problem, height);
-        return gemmepi__offset(*rows, *columns, 0);
+    *rows = gpi__divide_up(problem->m, height);
+    *columns = gpi__divide_up(gpi__half_columns(problem), (int64_t)shape->tile_n / halves * shape->cluster_n);
+    if (gpi__has_groups_of_rows(problem)) {
+        *rows = gpi__most_parts(problem, height);
+        return gpi__offset(*rows, *columns, 0);
     }
-    return gemmepi__offset(gemmepi__offset(*rows, *columns, 0), problem->batch, 0);
+    return gpi__offset(gpi__offset(*rows, *columns, 0), problem->batch, 0);
 }
 
 /* All of a box is loaded then, also what lies beyond the end: the gradient of a gate of ELU spills two to eight registers else. */
-static int gemmepi__lacks_registers_for_tails(const gemmepi__problem *problem, int applied) {
+static int gpi__lacks_registers_for_tails(const gpi__problem *problem, int applied) {
     const uint64_t all = GEMMEPI_GATED | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | GEMMEPI_BGRAD;
     return !applied && (problem->epilogue & all) == all;
 }
 
 /* The shape, and what shared memory holds. */
-static void gemmepi__cut_up(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape, int applied,
-                            gemmepi__sm90 *sm90) {
+static void gpi__cut_up(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied,
+                        gpi__sm90 *sm90) {
     sm90->shape = *shape;
-    if (gemmepi__found_beside(problem, applied))
+    if (gpi__found_beside(problem, applied))
         sm90->shape.ping_pong = 0;
     sm90->applied = applied;
-    sm90->staged = gemmepi__results_of(problem, gemmepi__box_bits(problem));
-    sm90->copied = sm90->staged - gemmepi__sm90_moved(problem);
-    sm90->loaded = gemmepi__sm90_loaded(problem);
-    sm90->summed = gemmepi__sm90_summed(problem, shape, applied);
-    sm90->tails =
-        gemmepi__sm90_tails(problem, shape) && !gemmepi__lacks_registers_for_tails(problem, applied);
-    if (sm90->tails && !problem->views[GEMMEPI__A].transposed && !gemmepi__has_groups_of_rows(problem))
-        sm90->last_a = gemmepi__last_lines(problem->m, gemmepi__a_box(problem, shape));
-    if (sm90->tails && problem->views[GEMMEPI__B].transposed)
-        sm90->last_b = gemmepi__last_lines(gemmepi__span_columns(problem), gemmepi__b_box(problem, shape));
-    gemmepi__share_memory(problem, sm90);
+    sm90->staged = gpi__results_of(problem, gpi__box_bits(problem));
+    sm90->copied = sm90->staged - gpi__sm90_moved(problem);
+    sm90->loaded = gpi__sm90_loaded(problem);
+    sm90->summed = gpi__sm90_summed(problem, shape, applied);
+    sm90->tails = gpi__sm90_tails(problem, shape) && !gpi__lacks_registers_for_tails(problem, applied);
+    if (sm90->tails && !problem->views[GPI__A].transposed && !gpi__has_groups_of_rows(problem))
+        sm90->last_a = gpi__last_lines(problem->m, gpi__a_box(problem, shape));
+    if (sm90->tails && problem->views[GPI__B].transposed)
+        sm90->last_b = gpi__last_lines(gpi__span_columns(problem), gpi__b_box(problem, shape));
+    gpi__share_memory(problem, sm90);
 }
 
 /* Whether enough stages fit beside the boxes of a wide tile: with two of them it waits. */
-static int gemmepi__has_stages(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-                               int applied) {
-    gemmepi__sm90 sm90;
+static int gpi__has_stages(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+    gpi__sm90 sm90;
     memset(&sm90, 0, sizeof sm90);
-    gemmepi__cut_up(problem, shape, applied, &sm90);
+    gpi__cut_up(problem, shape, applied, &sm90);
     return shape->tile_n <= 128 || sm90.stages > 2;
 }
 
-static int gemmepi__makes_gate_anew(const gemmepi__problem *problem) {
+static int gpi__makes_gate_anew(const gpi__problem *problem) {
     const uint64_t anew = GEMMEPI_GATED | GEMMEPI_UPSTREAM | GEMMEPI_BIAS;
     return (problem->epilogue & anew) == anew;
 }
 
 /* Beside wgmma's sums, of 128 columns at most, there are those in F32. Without these a gate that is made anew has fewer registers
    left. What lies at odd places takes more registers. */
-static int gemmepi__fp8_has_registers(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
-    int is_odd = !gemmepi__epilogue_is_aligned(problem), is_wide = shape->tile_n > 128;
-    if (!gemmepi__promotes(problem))
-        return !(gemmepi__makes_gate_anew(problem) && is_odd && (is_wide || shape->ping_pong));
+static int gpi__fp8_has_registers(const gpi__problem *problem, const gpi__sm90_shape *shape) {
+    int is_odd = !gpi__epilogue_is_aligned(problem), is_wide = shape->tile_n > 128;
+    if (!gpi__promotes(problem))
+        return !(gpi__makes_gate_anew(problem) && is_odd && (is_wide || shape->ping_pong));
     if (shape->ping_pong || shape->tile_n == 192)
         return 0;
-    if (problem->grouping.groups && is_wide && gemmepi__has(problem, GEMMEPI_GATED) &&
-        gemmepi__has(problem, GEMMEPI_AUX))
+    if (problem->grouping.groups && is_wide && gpi__has(problem, GEMMEPI_GATED) &&
+        gpi__has(problem, GEMMEPI_AUX))
         return 0;
-    return !is_wide || !(gemmepi__has(problem, GEMMEPI_BGRAD) ||
-                         (is_odd && gemmepi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
+    return !is_wide || !(gpi__has(problem, GEMMEPI_BGRAD) ||
+                         (is_odd && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
 }
 
 /* Whether a block has all of the 128 columns whose scale is found, of a half. */
-static int gemmepi__has_whole_vectors(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
-    return shape->parts == 1 && shape->tile_n / gemmepi__halves_in(problem) % 128 == 0;
+static int gpi__has_whole_vectors(const gpi__problem *problem, const gpi__sm90_shape *shape) {
+    return shape->parts == 1 && shape->tile_n / gpi__halves_in(problem) % 128 == 0;
 }
 
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
-static int gemmepi__shape_takes(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-                                int applied) {
-    int64_t steps = gemmepi__sm90_steps(problem);
+static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+    int64_t steps = gpi__sm90_steps(problem);
     if (problem->grouping.groups && (shape->parts > 1 || (problem->grouping.is_of_k && shape->ping_pong)))
         return 0; /* warpgroups that take turns would have to know each other's k */
-    if (gemmepi__is_invariant(problem) && shape->parts > 1)
+    if (gpi__is_invariant(problem) && shape->parts > 1)
         return 0;
-    if (gemmepi__is_fp8_product(problem) && !gemmepi__fp8_has_registers(problem, shape))
+    if (gpi__is_fp8_product(problem) && !gpi__fp8_has_registers(problem, shape))
         return 0;
-    if (gemmepi__halves_in(problem) > 1 && shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N))
+    if (gpi__halves_in(problem) > 1 && shape->tile_n % (2 * GPI__SM90_UNIT_N))
         return 0;
-    if (problem->found_scale && !gemmepi__has_whole_vectors(problem, shape))
+    if (problem->found_scale && !gpi__has_whole_vectors(problem, shape))
         return 0;
-    if (gemmepi__found_beside(problem, applied) && gemmepi__halves_in(problem) == 1 && shape->tile_n > 128)
+    if (gpi__found_beside(problem, applied) && gpi__halves_in(problem) == 1 && shape->tile_n > 128)
         return 0;
-    if (problem->found_scale && shape->tile_n > 128 && gemmepi__has(problem, GEMMEPI_BIAS) &&
-        gemmepi__activation(problem->epilogue) == GEMMEPI_TANH)
+    if (problem->found_scale && shape->tile_n > 128 && gpi__has(problem, GEMMEPI_BIAS) &&
+        gpi__activation(problem->epilogue) == GEMMEPI_TANH)
         return 0; /* a register is missing, or three where A is transposed */
-    if (gemmepi__has(problem, GEMMEPI_BGRAD) &&
-        (shape->parts > 1 || shape->tile_n % (2 * GEMMEPI__SM90_UNIT_N)))
+    if (gpi__has(problem, GEMMEPI_BGRAD) && (shape->parts > 1 || shape->tile_n % (2 * GPI__SM90_UNIT_N)))
         return 0; /* in units of columns, of which there is an even number */
-    if (!shape->ping_pong && shape->parts == 1 && gemmepi__extras(problem) &&
-        (!applied || gemmepi__has(problem, GEMMEPI_RESIDUAL)))
+    if (!shape->ping_pong && shape->parts == 1 && gpi__extras(problem) &&
+        (!applied || gpi__has(problem, GEMMEPI_RESIDUAL)))
         return 0; /* a register is missing: GELU_ERF spills three */
-    return (steps >= 2 * shape->parts || shape->parts == 1) && gemmepi__has_stages(problem, shape, applied);
+    return (steps >= 2 * shape->parts || shape->parts == 1) && gpi__has_stages(problem, shape, applied);
 }
 
 /* Cycles of a warpgroup for an element of the product in each of its threads: to store it, and more where it lies at no multiple of 16
    bytes. */
-#define GEMMEPI__STORING_CYCLES 12
-#define GEMMEPI__COPYING_CYCLES 20
+#define GPI__STORING_CYCLES 12
+#define GPI__COPYING_CYCLES 20
 
 /* Whether D leaves in whole units: by TMA, or of 8 bits in runs of eight, which takes as long (SWIGLU at 8192 x 28672 x 4096, an H100). */
-static int gemmepi__stores_whole(const gemmepi__problem *problem) {
-    const gemmepi__view *d = &problem->views[GEMMEPI__D];
-    return (gemmepi__sm90_moved(problem) & 1) ||
-           (d->bits == 8 && d->length % GEMMEPI__RUN == 0 && gemmepi__runs_are_aligned(problem, d));
+static int gpi__stores_whole(const gpi__problem *problem) {
+    const gpi__view *d = &problem->views[GPI__D];
+    return (gpi__sm90_moved(problem) & 1) ||
+           (d->bits == 8 && d->length % GPI__RUN == 0 && gpi__runs_are_aligned(problem, d));
 }
 
 /* Likewise of what else the epilogue does. Measured on an H200 for what they name; an activation's stand in its row. */
-static double gemmepi__epilogue_cycles(const gemmepi__problem *problem) {
-    const gemmepi__activation_row *row = gemmepi__activation_of(problem->epilogue);
-    int backward = gemmepi__has(problem, GEMMEPI_BACKWARD), gated = gemmepi__has(problem, GEMMEPI_GATED);
+static double gpi__epilogue_cycles(const gpi__problem *problem) {
+    const gpi__activation_row *row = gpi__activation_of(problem->epilogue);
+    int backward = gpi__has(problem, GEMMEPI_BACKWARD), gated = gpi__has(problem, GEMMEPI_GATED);
     int activation = backward ? row->derivative_cycles : gated ? row->gate_cycles : row->cycles;
     double cycles = gated ? activation / 2.0 : activation;
-    if (gemmepi__has(problem, GEMMEPI_AUX))
+    if (gpi__has(problem, GEMMEPI_AUX))
         cycles += 14;
     if (backward)
-        cycles += 14 + 9 * gemmepi__halves_out(problem);
-    if (gemmepi__has(problem, GEMMEPI_RESIDUAL))
+        cycles += 14 + 9 * gpi__halves_out(problem);
+    if (gpi__has(problem, GEMMEPI_RESIDUAL))
         cycles += 6;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD))
-        cycles += 11 * gemmepi__halves_out(problem);
+    if (gpi__has(problem, GEMMEPI_BGRAD))
+        cycles += 11 * gpi__halves_out(problem);
     if (problem->found_scale)
         cycles += 4;
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
-        cycles += gemmepi__inside_cycles(problem);
+        cycles += gpi__inside_cycles(problem);
 #endif
     return cycles;
 }
 
 /* Blocks that run at once in clusters, one cluster at least: those of more than two do not fill every set of
    multiprocessors (an H200 runs 30 of 4 and 15 of 8). */
-static int64_t gemmepi__resident_blocks(const gemmepi_context *context, int cluster) {
+static int64_t gpi__resident_blocks(const gemmepi_context *context, int cluster) {
     int64_t blocks = context->multiprocessors;
     if (cluster > 2)
         blocks -= blocks / 11;
     return blocks < cluster ? cluster : blocks / cluster * cluster;
 }
 
-static int gemmepi__cluster_blocks(const gemmepi__sm90_shape *shape) {
+static int gpi__cluster_blocks(const gpi__sm90_shape *shape) {
     return shape->cluster_m * shape->cluster_n * shape->parts;
 }
 
 /* Tiles of all blocks. Of groups of rows, whose sizes are not known here, each has half a tile beside those that are full. */
-static int64_t gemmepi__block_tiles(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
-    int64_t rows, columns, tiles = gemmepi__sm90_tiles(problem, shape, &rows, &columns);
+static int64_t gpi__block_tiles(const gpi__problem *problem, const gpi__sm90_shape *shape) {
+    int64_t rows, columns, tiles = gpi__sm90_tiles(problem, shape, &rows, &columns);
     int64_t groups = problem->grouping.groups < problem->m ? problem->grouping.groups : problem->m;
-    if (!gemmepi__has_groups_of_rows(problem))
-        return gemmepi__times(tiles, gemmepi__cluster_blocks(shape));
-    rows = gemmepi__divide_up(problem->m, shape->tile_m) + groups / 2;
-    return gemmepi__times(rows, columns * shape->cluster_n);
+    if (!gpi__has_groups_of_rows(problem))
+        return gpi__times(tiles, gpi__cluster_blocks(shape));
+    rows = gpi__divide_up(problem->m, shape->tile_m) + groups / 2;
+    return gpi__times(rows, columns * shape->cluster_n);
 }
 
 /* Tiles of a block, of which some have one less. */
-static int64_t gemmepi__sm90_waves(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   const gemmepi__sm90_shape *shape) {
-    return gemmepi__divide_up(gemmepi__block_tiles(problem, shape),
-                              gemmepi__resident_blocks(context, gemmepi__cluster_blocks(shape)));
+static int64_t gpi__sm90_waves(const gemmepi_context *context, const gpi__problem *problem,
+                               const gpi__sm90_shape *shape) {
+    return gpi__divide_up(gpi__block_tiles(problem, shape),
+                          gpi__resident_blocks(context, gpi__cluster_blocks(shape)));
 }
 
 /* Of the blocks that run at once, those that have a tile, where each has one at most; else 1. */
-static double gemmepi__sm90_share(const gemmepi_context *context, const gemmepi__problem *problem,
-                                  const gemmepi__sm90_shape *shape) {
-    double share = (double)gemmepi__block_tiles(problem, shape) /
-                   (double)gemmepi__resident_blocks(context, gemmepi__cluster_blocks(shape));
+static double gpi__sm90_share(const gemmepi_context *context, const gpi__problem *problem,
+                              const gpi__sm90_shape *shape) {
+    double share = (double)gpi__block_tiles(problem, shape) /
+                   (double)gpi__resident_blocks(context, gpi__cluster_blocks(shape));
     return share < 1 ? share : 1;
 }
 
 /* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
    Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
    2048, and wider tiles do not care. */
-static int gemmepi__gains_side_by_side(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape) {
+static int gpi__gains_side_by_side(const gpi__problem *problem, const gpi__sm90_shape *shape) {
     return shape->cluster_n > 1 && shape->tile_n == 128 &&
-           (!gemmepi__has(problem, GEMMEPI_BACKWARD) || gemmepi__has(problem, GEMMEPI_GATED) ||
-            problem->k > 2048);
+           (!gpi__has(problem, GEMMEPI_BACKWARD) || gpi__has(problem, GEMMEPI_GATED) || problem->k > 2048);
 }
 
 /* Lines that are loaded of a tile: those that exist, or where they lie along m or n the boxes in which one does. */
-static double gemmepi__lines_loaded(int64_t extent, int lines, int is_side_by_side) {
-    int64_t there = is_side_by_side ? extent : gemmepi__divide_up(extent, 64) * 64;
+static double gpi__lines_loaded(int64_t extent, int lines, int is_side_by_side) {
+    int64_t there = is_side_by_side ? extent : gpi__divide_up(extent, 64) * 64;
     return there < lines ? (double)there : lines;
 }
 
 /* Lines that do not begin with whole lines of 128 bytes of L2's take TMA longer, more so where they do not begin with whole sectors of
    32. */
-static double gemmepi__load_slowness(const gemmepi__view *view) {
+static double gpi__load_slowness(const gpi__view *view) {
     int64_t bytes = view->lines > 1 ? view->ld * view->bits / 8 : 0;
     return bytes % 32 ? 1.6 : bytes % 128 ? 1.3 : 1;
 }
 
-#define GEMMEPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
-#define GEMMEPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
-#define GEMMEPI__SM90_NARROW     0.92 /* of steps of tiles of 64 columns, but where rows are few */
-#define GEMMEPI__GROUPS_SLOWNESS 1.25 /* of loads, where each group's B is read anew */
+#define GPI__SM90_BLOCK_RATE 68   /* bytes a cycle that a block asks for */
+#define GPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
+#define GPI__SM90_NARROW     0.92 /* of steps of tiles of 64 columns, but where rows are few */
+#define GPI__GROUPS_SLOWNESS 1.25 /* of loads, where each group's B is read anew */
 
 /* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
    128 x 128 is loaded more slowly than it is multiplied, 128 x 256 is not. */
-static double gemmepi__load_cycles(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   const gemmepi__sm90_shape *shape) {
-    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    int halves = gemmepi__halves_in(problem), cluster = gemmepi__cluster_blocks(shape);
-    double rows = gemmepi__lines_loaded(problem->m, shape->tile_m, !a->transposed) *
-                  gemmepi__load_slowness(a) * GEMMEPI__SM90_LINE;
-    double columns =
-        halves *
-        gemmepi__lines_loaded(gemmepi__half_columns(problem), shape->tile_n / halves, b->transposed) *
-        gemmepi__load_slowness(b) * GEMMEPI__SM90_LINE;
+static double gpi__load_cycles(const gemmepi_context *context, const gpi__problem *problem,
+                               const gpi__sm90_shape *shape) {
+    const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
+    int halves = gpi__halves_in(problem), cluster = gpi__cluster_blocks(shape);
+    double rows =
+        gpi__lines_loaded(problem->m, shape->tile_m, !a->transposed) * gpi__load_slowness(a) * GPI__SM90_LINE;
+    double columns = halves *
+                     gpi__lines_loaded(gpi__half_columns(problem), shape->tile_n / halves, b->transposed) *
+                     gpi__load_slowness(b) * GPI__SM90_LINE;
     double own = rows / shape->cluster_n + columns / shape->cluster_m;
-    double blocks =
-        gemmepi__sm90_share(context, problem, shape) * (double)gemmepi__resident_blocks(context, cluster);
-    double all = blocks * (own + rows + columns) / 2 / GEMMEPI__SM90_RATE;
-    if (gemmepi__has_groups_of_rows(problem))
-        all *= GEMMEPI__GROUPS_SLOWNESS;
-    own /= GEMMEPI__SM90_BLOCK_RATE;
+    double blocks = gpi__sm90_share(context, problem, shape) * (double)gpi__resident_blocks(context, cluster);
+    double all = blocks * (own + rows + columns) / 2 / GPI__SM90_RATE;
+    if (gpi__has_groups_of_rows(problem))
+        all *= GPI__GROUPS_SLOWNESS;
+    own /= GPI__SM90_BLOCK_RATE;
     return own > all ? own : all;
 }
 
 /* Bytes of pairs of fp8 that a multiprocessor multiplies in a cycle, at the clock that the power leaves it: measured on an H100, at
    4096^3 and 4096 x 7168 x 2048 between other products. */
-#define GEMMEPI__FP8_RATE 3500
+#define GPI__FP8_RATE 3500
 
 /* Cycles to begin and to end a launch; and where rows are so few that B's beginning comes to L2 before it: fitted to decoding by weights of
    768 x 768, 896 x 896 and 2304 x 768, of 1 to 64 rows, in CUDA graphs on an H100. */
-#define GEMMEPI__SM90_LAUNCH   3200
-#define GEMMEPI__SM90_FEW      1400
-#define GEMMEPI__SM90_FEW_ROWS 64 /* FEW_ROWS in sm90/load.cuh */
+#define GPI__SM90_LAUNCH   3200
+#define GPI__SM90_FEW      1400
+#define GPI__SM90_FEW_ROWS 64 /* FEW_ROWS in sm90/load.cuh */
 
-static int gemmepi__fetches_ahead(const gemmepi__problem *problem) {
-    return problem->m <= GEMMEPI__SM90_FEW_ROWS && !problem->grouping.groups && !problem->found_scale &&
-           !gemmepi__has(problem, GEMMEPI_BACKWARD) && !gemmepi__has(problem, GEMMEPI_BGRAD);
+static int gpi__fetches_ahead(const gpi__problem *problem) {
+    return problem->m <= GPI__SM90_FEW_ROWS && !problem->grouping.groups && !problem->found_scale &&
+           !gpi__has(problem, GEMMEPI_BACKWARD) && !gpi__has(problem, GEMMEPI_BGRAD);
 }
 
-static double gemmepi__launch_cycles(const gemmepi__problem *problem) {
-    return gemmepi__fetches_ahead(problem) ? GEMMEPI__SM90_FEW : GEMMEPI__SM90_LAUNCH;
+static double gpi__launch_cycles(const gpi__problem *problem) {
+    return gpi__fetches_ahead(problem) ? GPI__SM90_FEW : GPI__SM90_LAUNCH;
 }
 
 /* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. Measured on an H100 at
    4096^3: a gate with squares takes 231 us, in tiles of 128 x 256 207, RoPE 201 and 187. */
-static double gemmepi__stages_slowness(const gemmepi__problem *problem, const gemmepi__sm90_shape *shape,
-                                       int applied) {
-    gemmepi__sm90 sm90;
+static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
+    gpi__sm90 sm90;
     if (!problem->formula || !shape->ping_pong)
         return 1;
     memset(&sm90, 0, sizeof sm90);
-    gemmepi__cut_up(problem, shape, applied, &sm90);
+    gpi__cut_up(problem, shape, applied, &sm90);
     return sm90.stages > 4 ? 1 : 1.1;
 }
 
@@ -268,55 +259,53 @@ static double gemmepi__stages_slowness(const gemmepi__problem *problem, const ge
    beyond storing shows, in wide tiles 0.7 of it; of the last one half counts. Blocks that divide k take 900 to add their sums up, and 800 for
    each doubling of their number. Fitted to all shapes' times of random products on an H100, in
    graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
-static double gemmepi__sm90_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                         const gemmepi__sm90_shape *shape, int applied) {
-    double megahertz = gemmepi__chip_of(context->arch)->megahertz;
-    double waves = (double)gemmepi__sm90_waves(context, problem, shape);
+static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
+                                     const gpi__sm90_shape *shape, int applied) {
+    double megahertz = gpi__chip_of(context->arch)->megahertz;
+    double waves = (double)gpi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
-    double steps = (double)gemmepi__divide_up(gemmepi__sm90_steps(problem), shape->parts);
-    double multiply =
-        area * GEMMEPI__SM90_LINE / (gemmepi__is_fp8_product(problem) ? GEMMEPI__FP8_RATE : 4220);
-    double load = gemmepi__load_cycles(context, problem, shape);
-    double slowness = gemmepi__stages_slowness(problem, shape, applied);
-    double sums, storing, beside, finish, slowed, cycles = gemmepi__launch_cycles(problem), tile;
-    if (shape->tile_n == 64 && !gemmepi__fetches_ahead(problem))
-        slowness *= GEMMEPI__SM90_NARROW;
+    double steps = (double)gpi__divide_up(gpi__sm90_steps(problem), shape->parts);
+    double multiply = area * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__FP8_RATE : 4220);
+    double load = gpi__load_cycles(context, problem, shape);
+    double slowness = gpi__stages_slowness(problem, shape, applied);
+    double sums, storing, beside, finish, slowed, cycles = gpi__launch_cycles(problem), tile;
+    if (shape->tile_n == 64 && !gpi__fetches_ahead(problem))
+        slowness *= GPI__SM90_NARROW;
     multiply *= slowness, load *= slowness;
     sums = steps * (multiply > load ? multiply : load) + 550;
-    storing = GEMMEPI__STORING_CYCLES + (gemmepi__stores_whole(problem) ? 0 : GEMMEPI__COPYING_CYCLES);
-    beside = gemmepi__epilogue_cycles(problem);
+    storing = GPI__STORING_CYCLES + (gpi__stores_whole(problem) ? 0 : GPI__COPYING_CYCLES);
+    beside = gpi__epilogue_cycles(problem);
     finish = area / 128 * (storing + beside) / shape->parts;
     slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
     tile = steps * multiply + 550;
     tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
-    if (shape->ping_pong && !gemmepi__found_beside(problem, applied))
+    if (shape->ping_pong && !gpi__found_beside(problem, applied))
         cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
     else
         cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 800 * log2((double)shape->parts) : 0));
-    if (gemmepi__gains_side_by_side(problem, shape))
+    if (gpi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
-    if (gemmepi__sm90_summed(problem, shape, applied))
-        return cycles / megahertz + (gemmepi__sums_items(problem) ? GEMMEPI__SUM_LAUNCH : 0);
-    return cycles / megahertz + gemmepi__sums_microseconds(problem);
+    if (gpi__sm90_summed(problem, shape, applied))
+        return cycles / megahertz + (gpi__sums_items(problem) ? GPI__SUM_LAUNCH : 0);
+    return cycles / megahertz + gpi__sums_microseconds(problem);
 }
 
 /* Of so many shapes, whose first one takes everything. */
-static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *context,
-                                                        const gemmepi__problem *problem,
-                                                        const gemmepi__sm90_shape *shapes, size_t count,
-                                                        int applied, double *microseconds) {
-    const gemmepi__sm90_shape *best = NULL;
+static const gpi__sm90_shape *gpi__choose_shape(const gemmepi_context *context, const gpi__problem *problem,
+                                                const gpi__sm90_shape *shapes, size_t count, int applied,
+                                                double *microseconds) {
+    const gpi__sm90_shape *best = NULL;
     size_t i, any = 0; /* the first for everything that the rules admit */
-    while (problem->found_scale && !gemmepi__has_whole_vectors(problem, &shapes[any]))
+    while (problem->found_scale && !gpi__has_whole_vectors(problem, &shapes[any]))
         any++;
     for (i = 0; i < count; i++) {
-        const gemmepi__sm90_shape *shape = &shapes[i];
+        const gpi__sm90_shape *shape = &shapes[i];
         double time;
         if ((i != any || problem->grouping.is_of_k) &&
-            (!gemmepi__shape_takes(problem, shape, applied) ||
-             gemmepi__cluster_blocks(shape) > context->multiprocessors))
+            (!gpi__shape_accepts(problem, shape, applied) ||
+             gpi__cluster_blocks(shape) > context->multiprocessors))
             continue;
-        time = gemmepi__sm90_microseconds(context, problem, shape, applied);
+        time = gpi__sm90_microseconds(context, problem, shape, applied);
         if (!best || time < *microseconds) {
             best = shape;
             *microseconds = time;
@@ -325,23 +314,21 @@ static const gemmepi__sm90_shape *gemmepi__choose_shape(const gemmepi_context *c
     return best;
 }
 
-static const gemmepi__sm90_shape *gemmepi__choose_sm90(const gemmepi_context *context,
-                                                       const gemmepi__problem *problem, int applied,
-                                                       double *microseconds) {
-    return gemmepi__choose_shape(context, problem, gemmepi__sm90_shapes, GEMMEPI__COUNT(gemmepi__sm90_shapes),
-                                 applied, microseconds);
+static const gpi__sm90_shape *gpi__choose_sm90(const gemmepi_context *context, const gpi__problem *problem,
+                                               int applied, double *microseconds) {
+    return gpi__choose_shape(context, problem, gpi__sm90_shapes, GPI__COUNT(gpi__sm90_shapes), applied,
+                             microseconds);
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
    lower than the others. */
-static unsigned gemmepi__sm90_band(const gemmepi_context *context, const gemmepi__sm90_shape *shape,
-                                   int64_t rows) {
+static unsigned gpi__sm90_band(const gemmepi_context *context, const gpi__sm90_shape *shape, int64_t rows) {
     int64_t area = (int64_t)context->multiprocessors * shape->tile_m * shape->tile_n;
     int64_t height = (int64_t)shape->tile_m * shape->cluster_m, high = 1, bands;
     while ((high + 1) * height * (high + 1) * height <= area)
         high++;
     bands = (rows + high / 2) / high;
-    return (unsigned)gemmepi__divide_up(rows, bands ? bands : 1);
+    return (unsigned)gpi__divide_up(rows, bands ? bands : 1);
 }
 
 #endif

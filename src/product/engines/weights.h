@@ -7,99 +7,97 @@
 #include "small.h"
 #include "sm90.h"
 
-#define GEMMEPI__WEIGHTS_THREADS 256  /* of a block: eight warps; with wgmma one more, which loads */
-#define GEMMEPI__WEIGHTS_SLICE   64   /* of k: a warp's, of a stage; twice that with wgmma */
-#define GEMMEPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
-#define GEMMEPI__WEIGHTS_STAGES  12   /* at most */
+#define GPI__WEIGHTS_THREADS 256  /* of a block: eight warps; with wgmma one more, which loads */
+#define GPI__WEIGHTS_SLICE   64   /* of k: a warp's, of a stage; twice that with wgmma */
+#define GPI__WEIGHTS_SCALES  1024 /* bytes of a stage where scales change along k */
+#define GPI__WEIGHTS_STAGES  12   /* at most */
 
 /* A way to cut the product up: its kernel is compiled for it. Columns are those of both halves. A stage has 16 KiB of weights, and a
    multiprocessor one block, with as many stages as it has room for: of two the launch behind would find room where one has ended, and
    leave other multiprocessors without. */
-typedef struct gemmepi__weights_shape {
+typedef struct gpi__weights_shape {
     short tile_m, tile_n,
         warps_n; /* of the eight warps those that divide the columns, 16 or 32 each; the others divide k */
     short parts; /* blocks of a cluster, which divide k */
     short wgmma; /* 1: gemm_weights_sm90.cu; 0: gemm_weights.cu, by mma.sync */
-} gemmepi__weights_shape;
+} gpi__weights_shape;
 
 /* Wide tiles read A less often, narrow ones are as many as multiprocessors. */
-static const gemmepi__weights_shape gemmepi__weights_shapes[] = {
+static const gpi__weights_shape gpi__weights_shapes[] = {
     {8, 32, 1, 1, 0},   {8, 32, 1, 2, 0},   {8, 64, 2, 1, 0},  {8, 128, 4, 1, 0}, {16, 32, 1, 1, 0},
     {16, 64, 2, 1, 0},  {16, 128, 4, 1, 0}, {32, 64, 2, 1, 0}, {32, 64, 2, 2, 0}, {32, 128, 4, 1, 0},
     {64, 128, 4, 1, 0}, {32, 64, 4, 4, 1},  {64, 64, 4, 1, 1}, {64, 64, 4, 2, 1}, {64, 64, 4, 4, 1},
     {64, 128, 8, 1, 1}, {64, 128, 8, 2, 1},
 };
 
-typedef struct gemmepi__weights {
-    gemmepi__weights_shape shape;
+typedef struct gpi__weights {
+    gpi__weights_shape shape;
     int stages;
     int applied; /* alpha is 1 and there is no C: compiled in */
-    gemmepi__launch launch;
-    gemmepi__weights_params
+    gpi__launch launch;
+    gpi__weights_params
         params;           /* all but pointers and scalars; gemm_weights.cu takes what is plain of them */
     size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
-    gemmepi__sums sums;
-} gemmepi__weights;
+    gpi__sums sums;
+} gpi__weights;
 
 /* >>what may go there */
 
 /* Of k, that a stage has. */
-static int gemmepi__weights_step(const gemmepi__weights_shape *shape) {
-    return GEMMEPI__WEIGHTS_THREADS / 32 / shape->warps_n * GEMMEPI__WEIGHTS_SLICE * (shape->wgmma ? 2 : 1);
+static int gpi__weights_step(const gpi__weights_shape *shape) {
+    return GPI__WEIGHTS_THREADS / 32 / shape->warps_n * GPI__WEIGHTS_SLICE * (shape->wgmma ? 2 : 1);
 }
 
 /* Bytes of A in a stage, and of a stage. */
-static unsigned gemmepi__weights_bytes_of_a(const gemmepi__weights_shape *shape) {
-    return (unsigned)(2 * shape->tile_m * gemmepi__weights_step(shape));
+static unsigned gpi__weights_bytes_of_a(const gpi__weights_shape *shape) {
+    return (unsigned)(2 * shape->tile_m * gpi__weights_step(shape));
 }
 
-static unsigned gemmepi__weights_stage(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
-    return gemmepi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gemmepi__weights_step(shape)) +
-           (gemmepi__scale_varies_along_k(problem, GEMMEPI__B) ? GEMMEPI__WEIGHTS_SCALES : 0);
+static unsigned gpi__weights_stage(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    return gpi__weights_bytes_of_a(shape) + (unsigned)(shape->tile_n * gpi__weights_step(shape)) +
+           (gpi__scale_varies_along_k(problem, GPI__B) ? GPI__WEIGHTS_SCALES : 0);
 }
 
-#define GEMMEPI__WEIGHTS_BESIDE      (20u << 10) /* bytes of shared memory that are left to the sums of BGRAD */
-#define GEMMEPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
+#define GPI__WEIGHTS_BESIDE      (20u << 10)  /* bytes of shared memory that are left to the sums of BGRAD */
+#define GPI__WEIGHTS_MOST_SHARED (128u << 10) /* that a block may have at least */
 
-static int gemmepi__weights_stages(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
-                                   int arch) {
-    unsigned room = gemmepi__chip_of(arch)->most_shared - GEMMEPI__WEIGHTS_BESIDE;
-    unsigned stages = room / gemmepi__weights_stage(problem, shape);
-    return stages < GEMMEPI__WEIGHTS_STAGES ? (int)stages : GEMMEPI__WEIGHTS_STAGES;
+static int gpi__weights_stages(const gpi__problem *problem, const gpi__weights_shape *shape, int arch) {
+    unsigned room = gpi__chip_of(arch)->most_shared - GPI__WEIGHTS_BESIDE;
+    unsigned stages = room / gpi__weights_stage(problem, shape);
+    return stages < GPI__WEIGHTS_STAGES ? (int)stages : GPI__WEIGHTS_STAGES;
 }
 
-static const char *gemmepi__weights_rule(const gemmepi_context *context, const gemmepi__problem *problem) {
-    if (!gemmepi__is_of_weights(problem))
+static const char *gpi__weights_rule(const gemmepi_context *context, const gpi__problem *problem) {
+    if (!gpi__is_of_weights(problem))
         return "it is for b in I8 and a in BF16 or F16";
-    if (problem->views[GEMMEPI__A].transposed || !problem->views[GEMMEPI__B].transposed)
+    if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
         return "its operands lie along k: a is stored [m, k], b [n, k]";
-    if (gemmepi__copy_unit(problem, GEMMEPI__A) < 16 || gemmepi__copy_unit(problem, GEMMEPI__B) < 16)
+    if (gpi__copy_unit(problem, GPI__A) < 16 || gpi__copy_unit(problem, GPI__B) < 16)
         return "it copies a and b at multiples of 16 bytes only: their pointers, lines and items";
-    if (gemmepi__chip_of(context->arch)->most_shared < GEMMEPI__WEIGHTS_MOST_SHARED)
+    if (gpi__chip_of(context->arch)->most_shared < GPI__WEIGHTS_MOST_SHARED)
         return "a block of its kernel takes up to 128 KiB of shared memory";
     if (problem->found_scale)
         return "it finds no scales of d";
-    if (gemmepi__leaves_states(problem))
+    if (gpi__leaves_states(problem))
         return "it leaves no states of rows for a formula's reductions";
-    return gemmepi__half_group_rule(problem);
+    return gpi__half_group_rule(problem);
 }
 
-static const char *gemmepi__weights_varies(const gemmepi__problem *problem) {
+static const char *gpi__weights_varies(const gpi__problem *problem) {
     (void)problem;
     return "BATCH_INVARIANT: its shapes divide k among more warps or fewer";
 }
 
 /* Blocks of a cluster have a run of a tile's columns each, and something to add up. */
-static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const gemmepi__weights_shape *shape,
-                                        int arch) {
-    if (shape->wgmma &&
-        (!gemmepi__chip_has(arch, GEMMEPI__WGMMA) || !GEMMEPI__HAS_SM90 || gemmepi__loads_rule(problem)))
+static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__weights_shape *shape,
+                                      int arch) {
+    if (shape->wgmma && (!gpi__chip_has(arch, GPI__WGMMA) || !GPI__HAS_SM90 || gpi__loads_rule(problem)))
         return 0;
     if (shape->parts == 1)
         return 1;
-    return gemmepi__chip_has(arch, GEMMEPI__CLUSTERS) &&
-           shape->tile_n / gemmepi__halves_in(problem) / shape->parts >= GEMMEPI__RUN &&
-           problem->k >= (int64_t)shape->parts * gemmepi__weights_step(shape);
+    return gpi__chip_has(arch, GPI__CLUSTERS) &&
+           shape->tile_n / gpi__halves_in(problem) / shape->parts >= GPI__RUN &&
+           problem->k >= (int64_t)shape->parts * gpi__weights_step(shape);
 }
 
 /* >>how long it takes */
@@ -107,99 +105,96 @@ static int gemmepi__weights_shape_takes(const gemmepi__problem *problem, const g
 /* Cycles by mma.sync, fitted to times of these shapes in CUDA graphs on an H100, of which they are 11 percent off in the mean: of a launch
    with its first stages and its end; of a stage, and of each row in it, with scales that change along k more; and of each part that is
    added up in a cluster. And bytes that come to a multiprocessor in a cycle, alone and where all ask. */
-#define GEMMEPI__WEIGHTS_LAUNCH 3100
-#define GEMMEPI__WEIGHTS_FIXED  720
-#define GEMMEPI__WEIGHTS_ROW    13
-#define GEMMEPI__WEIGHTS_SCALED 2.5
-#define GEMMEPI__WEIGHTS_MEET   1150
-#define GEMMEPI__WEIGHTS_RATE   34.5
-#define GEMMEPI__WEIGHTS_SHARE  21.7
+#define GPI__WEIGHTS_LAUNCH 3100
+#define GPI__WEIGHTS_FIXED  720
+#define GPI__WEIGHTS_ROW    13
+#define GPI__WEIGHTS_SCALED 2.5
+#define GPI__WEIGHTS_MEET   1150
+#define GPI__WEIGHTS_RATE   34.5
+#define GPI__WEIGHTS_SHARE  21.7
 
 /* Likewise by wgmma, on an H200, 4 percent off: a wave of blocks has its first stages and its end, and L2 gives so much where all ask.
    Weights come from memory. */
-#define GEMMEPI__WEIGHTS_WGMMA_LAUNCH 900
-#define GEMMEPI__WEIGHTS_WGMMA_WAVE   4700
-#define GEMMEPI__WEIGHTS_WGMMA_FIXED  660
-#define GEMMEPI__WEIGHTS_WGMMA_ROW    8
-#define GEMMEPI__WEIGHTS_WGMMA_SCALED 2.7
-#define GEMMEPI__WEIGHTS_WGMMA_MEET   600
-#define GEMMEPI__WEIGHTS_WGMMA_SHARE  40.5
+#define GPI__WEIGHTS_WGMMA_LAUNCH 900
+#define GPI__WEIGHTS_WGMMA_WAVE   4700
+#define GPI__WEIGHTS_WGMMA_FIXED  660
+#define GPI__WEIGHTS_WGMMA_ROW    8
+#define GPI__WEIGHTS_WGMMA_SCALED 2.7
+#define GPI__WEIGHTS_WGMMA_MEET   600
+#define GPI__WEIGHTS_WGMMA_SHARE  40.5
 
 /* Blocks of all tiles, and those of them that run at once. */
-static int64_t gemmepi__weights_blocks(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
-    int64_t tiles = gemmepi__times(gemmepi__times(gemmepi__divide_up(problem->m, shape->tile_m),
-                                                  gemmepi__divide_up(problem->n, shape->tile_n)),
-                                   problem->batch);
-    return gemmepi__times(tiles, shape->parts);
+static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    int64_t tiles = gpi__times(
+        gpi__times(gpi__divide_up(problem->m, shape->tile_m), gpi__divide_up(problem->n, shape->tile_n)),
+        problem->batch);
+    return gpi__times(tiles, shape->parts);
 }
 
-static int64_t gemmepi__weights_at_once(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi__weights_shape *shape) {
-    int64_t blocks = gemmepi__weights_blocks(problem, shape),
-            resident = gemmepi__resident_blocks(context, shape->parts);
+static int64_t gpi__weights_at_once(const gemmepi_context *context, const gpi__problem *problem,
+                                    const gpi__weights_shape *shape) {
+    int64_t blocks = gpi__weights_blocks(problem, shape),
+            resident = gpi__resident_blocks(context, shape->parts);
     return blocks < resident ? blocks : resident;
 }
 
 /* Cycles of a stage's multiplications. */
-static double gemmepi__weights_work(const gemmepi__problem *problem, const gemmepi__weights_shape *shape) {
-    int varies = gemmepi__scale_varies_along_k(problem, GEMMEPI__B);
+static double gpi__weights_work(const gpi__problem *problem, const gpi__weights_shape *shape) {
+    int varies = gpi__scale_varies_along_k(problem, GPI__B);
     if (shape->wgmma)
-        return GEMMEPI__WEIGHTS_WGMMA_FIXED +
-               (GEMMEPI__WEIGHTS_WGMMA_ROW + (varies ? GEMMEPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m;
-    return GEMMEPI__WEIGHTS_FIXED +
-           (GEMMEPI__WEIGHTS_ROW + (varies ? GEMMEPI__WEIGHTS_SCALED : 0)) * shape->tile_m;
+        return GPI__WEIGHTS_WGMMA_FIXED +
+               (GPI__WEIGHTS_WGMMA_ROW + (varies ? GPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m;
+    return GPI__WEIGHTS_FIXED + (GPI__WEIGHTS_ROW + (varies ? GPI__WEIGHTS_SCALED : 0)) * shape->tile_m;
 }
 
 /* And of its loads, beside those of the other blocks. */
-static double gemmepi__weights_load(const gemmepi_context *context, const gemmepi__problem *problem,
-                                    const gemmepi__weights_shape *shape) {
-    double at_once = (double)gemmepi__weights_at_once(context, problem, shape);
-    double stage = gemmepi__weights_stage(problem, shape), share, by_l2, by_memory;
+static double gpi__weights_load(const gemmepi_context *context, const gpi__problem *problem,
+                                const gpi__weights_shape *shape) {
+    double at_once = (double)gpi__weights_at_once(context, problem, shape);
+    double stage = gpi__weights_stage(problem, shape), share, by_l2, by_memory;
     if (shape->wgmma) {
-        by_l2 = stage * at_once / (GEMMEPI__WEIGHTS_WGMMA_SHARE * context->multiprocessors);
-        by_memory = (stage - gemmepi__weights_bytes_of_a(shape)) * at_once *
-                    gemmepi__chip_of(context->arch)->megahertz / gemmepi__memory_rate(context);
+        by_l2 = stage * at_once / (GPI__WEIGHTS_WGMMA_SHARE * context->multiprocessors);
+        by_memory = (stage - gpi__weights_bytes_of_a(shape)) * at_once *
+                    gpi__chip_of(context->arch)->megahertz / gpi__memory_rate(context);
         return by_l2 > by_memory ? by_l2 : by_memory;
     }
-    share = GEMMEPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
-    return stage / (share < GEMMEPI__WEIGHTS_RATE ? share : GEMMEPI__WEIGHTS_RATE);
+    share = GPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
+    return stage / (share < GPI__WEIGHTS_RATE ? share : GPI__WEIGHTS_RATE);
 }
 
 /* Microseconds with a shape, roughly. */
-static double gemmepi__weights_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                            const gemmepi__weights_shape *shape) {
-    int64_t blocks = gemmepi__weights_blocks(problem, shape);
-    double waves = (double)gemmepi__divide_up(blocks, gemmepi__resident_blocks(context, shape->parts));
-    double steps = (double)gemmepi__divide_up(gemmepi__divide_up(problem->k, gemmepi__weights_step(shape)),
-                                              shape->parts);
-    double work = gemmepi__weights_work(problem, shape),
-           load = gemmepi__weights_load(context, problem, shape);
-    double cycles = waves * steps * (work > load ? work : load) +
-                    (shape->wgmma ? GEMMEPI__WEIGHTS_WGMMA_LAUNCH + waves * GEMMEPI__WEIGHTS_WGMMA_WAVE
-                                  : GEMMEPI__WEIGHTS_LAUNCH);
+static double gpi__weights_microseconds(const gemmepi_context *context, const gpi__problem *problem,
+                                        const gpi__weights_shape *shape) {
+    int64_t blocks = gpi__weights_blocks(problem, shape);
+    double waves = (double)gpi__divide_up(blocks, gpi__resident_blocks(context, shape->parts));
+    double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(shape)), shape->parts);
+    double work = gpi__weights_work(problem, shape), load = gpi__weights_load(context, problem, shape);
+    double cycles =
+        waves * steps * (work > load ? work : load) +
+        (shape->wgmma ? GPI__WEIGHTS_WGMMA_LAUNCH + waves * GPI__WEIGHTS_WGMMA_WAVE : GPI__WEIGHTS_LAUNCH);
     if (shape->parts > 1)
-        cycles += waves * shape->parts * (shape->wgmma ? GEMMEPI__WEIGHTS_WGMMA_MEET : GEMMEPI__WEIGHTS_MEET);
-    return cycles / gemmepi__chip_of(context->arch)->megahertz + gemmepi__sums_microseconds(problem);
+        cycles += waves * shape->parts * (shape->wgmma ? GPI__WEIGHTS_WGMMA_MEET : GPI__WEIGHTS_MEET);
+    return cycles / gpi__chip_of(context->arch)->megahertz + gpi__sums_microseconds(problem);
 }
 
 /* Of up to 32 rows mma.sync was the faster on an H200, though its estimates, of an H100, are higher. Tiles of 32 that clusters divide are
    for results so narrow that all of these run at once. */
-static int gemmepi__weights_shape_pays(const gemmepi_context *context, const gemmepi__problem *problem,
-                                       const gemmepi__weights_shape *shape) {
+static int gpi__weights_shape_pays(const gemmepi_context *context, const gpi__problem *problem,
+                                   const gpi__weights_shape *shape) {
     return !shape->wgmma || problem->m > 32 ||
            (shape->tile_m == 32 &&
-            gemmepi__weights_blocks(problem, shape) <= gemmepi__resident_blocks(context, shape->parts));
+            gpi__weights_blocks(problem, shape) <= gpi__resident_blocks(context, shape->parts));
 }
 
-static void gemmepi__weights_choose(const gemmepi_context *context, const gemmepi__problem *problem,
-                                    gemmepi__candidate *candidate) {
+static void gpi__weights_choose(const gemmepi_context *context, const gpi__problem *problem,
+                                gpi__candidate *candidate) {
     int i;
-    for (i = 0; i < (int)GEMMEPI__COUNT(gemmepi__weights_shapes); i++) {
-        const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[i];
-        double time = gemmepi__weights_microseconds(context, problem, shape);
-        if (i && (time >= candidate->microseconds ||
-                  !gemmepi__weights_shape_takes(problem, shape, context->arch) ||
-                  !gemmepi__weights_shape_pays(context, problem, shape)))
+    for (i = 0; i < (int)GPI__COUNT(gpi__weights_shapes); i++) {
+        const gpi__weights_shape *shape = &gpi__weights_shapes[i];
+        double time = gpi__weights_microseconds(context, problem, shape);
+        if (i &&
+            (time >= candidate->microseconds || !gpi__weights_shape_accepts(problem, shape, context->arch) ||
+             !gpi__weights_shape_pays(context, problem, shape)))
             continue;
         candidate->shape = i;
         candidate->microseconds = time;
@@ -208,175 +203,171 @@ static void gemmepi__weights_choose(const gemmepi_context *context, const gemmep
 
 /* >>building */
 
-static void gemmepi__append_weights_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                                            const gemmepi__weights_shape *shape, int stages, int applied) {
-    gemmepi__append_epilogue_defines(text, problem, gemmepi__epilogue_is_aligned(problem), 0,
-                                     problem->views[GEMMEPI__B].scale);
-    gemmepi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
-                    gemmepi__type_name(problem, GEMMEPI__A), applied);
-    gemmepi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m,
-                    shape->tile_n);
-    gemmepi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n,
-                    shape->parts);
-    gemmepi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
+static void gpi__append_weights_defines(gpi__text *text, const gpi__problem *problem,
+                                        const gpi__weights_shape *shape, int stages, int applied) {
+    gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0,
+                                 problem->views[GPI__B].scale);
+    gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
+                gpi__type_name(problem, GPI__A), applied);
+    gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+    gpi__append(text, "#define GEMMEPI_WARPS_N %d\n#define GEMMEPI_PARTS %d\n", shape->warps_n, shape->parts);
+    gpi__append(text, "#define GEMMEPI_STAGES %d\n", stages);
 }
 
-static gemmepi_status gemmepi__get_weights_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                                                  gemmepi__weights *weights) {
+static gemmepi_status gpi__get_weights_kernel(gemmepi_context *context, const gpi__problem *problem,
+                                              gpi__weights *weights) {
     static const char *const scales[] = {"", "", "", "_vector_128", "_block_128"};
-    const gemmepi__weights_shape *shape = &weights->shape;
+    const gpi__weights_shape *shape = &weights->shape;
     char prologue[1536], words[160];
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    gemmepi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
-    gemmepi__name_kernel(
-        &weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s", gemmepi__type_name(problem, GEMMEPI__A),
-        scales[problem->views[GEMMEPI__B].scale], shape->wgmma ? "wgmma_" : "", shape->tile_m, shape->tile_n,
-        shape->parts > 1 ? "_parts" : "", gemmepi__name_of_epilogue(problem, problem->common, words));
-    return gemmepi__get_product_kernel(context, problem,
-                                       shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
-                                       "gemmepi_weights", &weights->launch);
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    gpi__append_weights_defines(&text, problem, shape, weights->stages, weights->applied);
+    gpi__name_kernel(&weights->launch, "gemmepi_weights_%s_i8%s_%s%dx%d%s%s", gpi__type_name(problem, GPI__A),
+                     scales[problem->views[GPI__B].scale], shape->wgmma ? "wgmma_" : "", shape->tile_m,
+                     shape->tile_n, shape->parts > 1 ? "_parts" : "",
+                     gpi__name_of_epilogue(problem, problem->common, words));
+    return gpi__get_product_kernel(context, problem,
+                                   shape->wgmma ? "gemm_weights_sm90.cu" : "gemm_weights.cu", prologue,
+                                   "gemmepi_weights", &weights->launch);
 }
 
 /* Whether weights for the first stages are brought to L2 while launches ahead end. On an H100, in graphs, a product takes 0.94 of the time
    so where k is long, and about 0.86 where few blocks leave multiprocessors to the next launch, but up to 1.09 where the ring has most
    of k. */
-static int gemmepi__weights_are_ahead(const gemmepi_context *context, const gemmepi__problem *problem,
-                                      const gemmepi__weights *weights) {
-    int64_t step = (int64_t)gemmepi__weights_step(&weights->shape) * weights->shape.parts;
-    return gemmepi__chip_has(context->arch, GEMMEPI__OVERLAPS) &&
+static int gpi__weights_are_ahead(const gemmepi_context *context, const gpi__problem *problem,
+                                  const gpi__weights *weights) {
+    int64_t step = (int64_t)gpi__weights_step(&weights->shape) * weights->shape.parts;
+    return gpi__chip_has(context->arch, GPI__OVERLAPS) &&
            (2 * (int64_t)weights->launch.blocks <= context->multiprocessors ||
             problem->k >= 2 * step * (weights->stages - 1));
 }
 
 /* What TMA loads. */
-static gemmepi_status gemmepi__weights_maps(const gemmepi_context *context, const gemmepi__problem *problem,
-                                            gemmepi__weights *weights) {
-    const gemmepi__view *a = &problem->views[GEMMEPI__A], *b = &problem->views[GEMMEPI__B];
-    int columns = weights->shape.tile_n / gemmepi__halves_in(problem), result;
+static gemmepi_status gpi__weights_maps(const gemmepi_context *context, const gpi__problem *problem,
+                                        gpi__weights *weights) {
+    const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
+    int columns = weights->shape.tile_n / gpi__halves_in(problem), result;
     int rows = problem->m < weights->shape.tile_m ? (int)problem->m : weights->shape.tile_m;
     weights->params.a_items = problem->batch > 1 && a->batch_stride != 0;
     weights->params.b_items = problem->batch > 1 && b->batch_stride != 0;
-    weights->params.a_bytes = (unsigned)(2 * rows * gemmepi__weights_step(&weights->shape));
-    result = gemmepi__map_operand(&context->driver, problem, a, rows, &weights->params.a);
+    weights->params.a_bytes = (unsigned)(2 * rows * gpi__weights_step(&weights->shape));
+    result = gpi__map_operand(&context->driver, problem, a, rows, &weights->params.a);
     if (!result)
-        result = gemmepi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
+        result = gpi__map_operand(&context->driver, problem, b, columns, &weights->params.b);
+    return result ? gpi__cuda_failed(&context->driver, result, "cuTensorMapEncodeTiled") : GEMMEPI_OK;
 }
 
-static gemmepi_status gemmepi__weights_build(gemmepi_context *context, const gemmepi__problem *problem,
-                                             const gemmepi__candidate *candidate, void *built) {
-    gemmepi__weights *weights = (gemmepi__weights *)built;
-    const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[candidate->shape];
+static gemmepi_status gpi__weights_build(gemmepi_context *context, const gpi__problem *problem,
+                                         const gpi__candidate *candidate, void *built) {
+    gpi__weights *weights = (gpi__weights *)built;
+    const gpi__weights_shape *shape = &gpi__weights_shapes[candidate->shape];
     gemmepi_status status;
     memset(weights, 0, sizeof *weights);
     weights->shape = *shape;
-    weights->stages = gemmepi__weights_stages(problem, shape, context->arch);
+    weights->stages = gpi__weights_stages(problem, shape, context->arch);
     weights->applied = candidate->applied;
-    status = gemmepi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GEMMEPI__WEIGHTS_THREADS,
-                                    &weights->launch, &weights->params.plain);
+    status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n, GPI__WEIGHTS_THREADS, &weights->launch,
+                                &weights->params.plain);
     if (!status && weights->launch.blocks > (unsigned)(INT_MAX / shape->parts))
-        status = gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+        status = gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     if (!status && shape->wgmma)
-        status = gemmepi__weights_maps(context, problem, weights);
+        status = gpi__weights_maps(context, problem, weights);
     if (status)
         return status;
     weights->launch.blocks *= (unsigned)shape->parts;
     weights->launch.threads_x += shape->wgmma ? 32 : 0;
-    weights->params.plain.ahead = gemmepi__weights_are_ahead(context, problem, weights);
-    weights->launch.shared = (unsigned)weights->stages * gemmepi__weights_stage(problem, shape);
-    weights->partial_bytes = gemmepi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
-    status = gemmepi__get_weights_kernel(context, problem, weights);
-    if (!status && gemmepi__has(problem, GEMMEPI__ANY_BGRAD))
-        status =
-            gemmepi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
+    weights->params.plain.ahead = gpi__weights_are_ahead(context, problem, weights);
+    weights->launch.shared = (unsigned)weights->stages * gpi__weights_stage(problem, shape);
+    weights->partial_bytes = gpi__line_bytes(problem, weights->params.plain.epilogue.row_tiles);
+    status = gpi__get_weights_kernel(context, problem, weights);
+    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
+        status = gpi__build_sums(context, problem, weights->params.plain.epilogue.row_tiles, &weights->sums);
     return status;
 }
 
-static void gemmepi__weights_describe(const void *built, gemmepi__built_details *details) {
-    const gemmepi__weights *weights = (const gemmepi__weights *)built;
+static void gpi__weights_describe(const void *built, gpi__built_details *details) {
+    const gpi__weights *weights = (const gpi__weights *)built;
     details->launch = &weights->launch;
     details->pass = NULL;
     details->sums = &weights->sums;
     details->tile_m = weights->shape.tile_m;
     details->tile_n = weights->shape.tile_n;
-    details->workspace_size = gemmepi__round_up(weights->partial_bytes, 256) + weights->sums.partial_bytes;
+    details->workspace_size = gpi__round_up(weights->partial_bytes, 256) + weights->sums.partial_bytes;
 }
 
 /* >>running, and in words */
 
 /* The primary context is current. */
-static gemmepi_status gemmepi__weights_run(const gemmepi_context *context, const gemmepi__problem *problem,
-                                           const void *built, const gemmepi__arguments *arguments,
-                                           char *workspace, gemmepi_stream stream) {
-    const gemmepi__weights *weights = (const gemmepi__weights *)built;
-    uint64_t space[(sizeof(gemmepi__weights_params) + 128) / sizeof(uint64_t)];
-    gemmepi__weights_params *params = (gemmepi__weights_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
-    gemmepi_status status = gemmepi__clear_amax(context, problem, arguments, stream);
+static gemmepi_status gpi__weights_run(const gemmepi_context *context, const gpi__problem *problem,
+                                       const void *built, const gpi__arguments *arguments, char *workspace,
+                                       gemmepi_stream stream) {
+    const gpi__weights *weights = (const gpi__weights *)built;
+    uint64_t space[(sizeof(gpi__weights_params) + 128) / sizeof(uint64_t)];
+    gpi__weights_params *params = (gpi__weights_params *)(((uintptr_t)space + 63) & ~(uintptr_t)63);
+    gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
     int result = 0;
     memcpy(params, &weights->params, sizeof *params);
-    gemmepi__point_epilogue(arguments, weights->applied, workspace, &params->plain.epilogue,
-                            params->plain.extras, params->plain.places);
-    params->plain.a.data = arguments->pointers[GEMMEPI__A];
-    params->plain.b.data = arguments->pointers[GEMMEPI__B];
+    gpi__point_epilogue(arguments, weights->applied, workspace, &params->plain.epilogue, params->plain.extras,
+                        params->plain.places);
+    params->plain.a.data = arguments->pointers[GPI__A];
+    params->plain.b.data = arguments->pointers[GPI__B];
     if (!status && weights->shape.wgmma)
-        result = gemmepi__point_map(&context->driver, &params->a, params->plain.a.data);
+        result = gpi__point_map(&context->driver, &params->a, params->plain.a.data);
     if (!status && weights->shape.wgmma && !result)
-        result = gemmepi__point_map(&context->driver, &params->b, params->plain.b.data);
+        result = gpi__point_map(&context->driver, &params->b, params->plain.b.data);
     if (result)
-        return gemmepi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
+        return gpi__cuda_failed(&context->driver, result, "cuTensorMapReplaceAddress");
     if (!status)
-        status = gemmepi__launch_kernel(context, &weights->launch,
-                                        weights->shape.wgmma ? (void *)params : (void *)&params->plain,
-                                        "the product", stream);
+        status = gpi__launch_kernel(context, &weights->launch,
+                                    weights->shape.wgmma ? (void *)params : (void *)&params->plain,
+                                    "the product", stream);
     if (!status)
-        status = gemmepi__run_sums(context, &weights->sums, arguments, workspace,
-                                   gemmepi__past(workspace, weights->partial_bytes), stream);
+        status = gpi__run_sums(context, &weights->sums, arguments, workspace,
+                               gpi__past(workspace, weights->partial_bytes), stream);
     return status;
 }
 
-static void gemmepi__weights_explain(const gemmepi__problem *problem, const void *built,
-                                     gemmepi__text *text) {
-    const gemmepi__weights *weights = (const gemmepi__weights *)built;
+static void gpi__weights_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
+    const gpi__weights *weights = (const gpi__weights *)built;
     (void)problem;
-    gemmepi__append(
+    gpi__append(
         text,
         "  %s: product and epilogue, weights read as bytes, %u blocks of %u threads, tiles of %d x %d, %d stages",
         weights->launch.name, weights->launch.blocks, weights->launch.threads_x, weights->shape.tile_m,
         weights->shape.tile_n, weights->stages);
     if (weights->shape.parts > 1)
-        gemmepi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
-    gemmepi__append(text, "\n");
-    gemmepi__explain_sums(text, &weights->sums);
+        gpi__append(text, ", each by %d blocks that divide k", weights->shape.parts);
+    gpi__append(text, "\n");
+    gpi__explain_sums(text, &weights->sums);
 }
 
 /* >>the engine */
 
-static double gemmepi__weights_estimate(const gemmepi_context *context, const gemmepi__problem *problem,
-                                        const gemmepi__candidate *candidate) {
-    const gemmepi__weights_shape *shape = &gemmepi__weights_shapes[candidate->shape];
-    return candidate->parts == 1 && gemmepi__weights_shape_takes(problem, shape, context->arch)
-               ? gemmepi__weights_microseconds(context, problem, shape)
-               : GEMMEPI__NEVER;
+static double gpi__weights_estimate(const gemmepi_context *context, const gpi__problem *problem,
+                                    const gpi__candidate *candidate) {
+    const gpi__weights_shape *shape = &gpi__weights_shapes[candidate->shape];
+    return candidate->parts == 1 && gpi__weights_shape_accepts(problem, shape, context->arch)
+               ? gpi__weights_microseconds(context, problem, shape)
+               : GPI__NEVER;
 }
 
-static void gemmepi__weights_tile(const gemmepi__candidate *candidate, int *tile_m, int *tile_n) {
-    *tile_m = gemmepi__weights_shapes[candidate->shape].tile_m;
-    *tile_n = gemmepi__weights_shapes[candidate->shape].tile_n;
+static void gpi__weights_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
+    *tile_m = gpi__weights_shapes[candidate->shape].tile_m;
+    *tile_n = gpi__weights_shapes[candidate->shape].tile_n;
 }
 
 /* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
-static const gemmepi__engine gemmepi__weights_engine = {"weights",
-                                                        GEMMEPI__HAS_SM80,
-                                                        1,
-                                                        gemmepi__weights_rule,
-                                                        gemmepi__weights_varies,
-                                                        gemmepi__weights_choose,
-                                                        GEMMEPI__COUNT(gemmepi__weights_shapes),
-                                                        gemmepi__weights_estimate,
-                                                        gemmepi__weights_tile,
-                                                        GEMMEPI__HAS_SM80 ? gemmepi__weights_build : NULL,
-                                                        gemmepi__weights_describe,
-                                                        gemmepi__weights_explain,
-                                                        GEMMEPI__HAS_SM80 ? gemmepi__weights_run : NULL};
+static const gpi__engine gpi__weights_engine = {"weights",
+                                                GPI__HAS_SM80,
+                                                1,
+                                                gpi__weights_rule,
+                                                gpi__weights_varies,
+                                                gpi__weights_choose,
+                                                GPI__COUNT(gpi__weights_shapes),
+                                                gpi__weights_estimate,
+                                                gpi__weights_tile,
+                                                GPI__HAS_SM80 ? gpi__weights_build : NULL,
+                                                gpi__weights_describe,
+                                                gpi__weights_explain,
+                                                GPI__HAS_SM80 ? gpi__weights_run : NULL};
 
 #endif

@@ -11,82 +11,82 @@
 #include "../../formula/compose.h"
 
 /* Operands by their number, -1: none. */
-typedef struct gemmepi__slots {
+typedef struct gpi__slots {
     int bias, aux, residual;
-} gemmepi__slots;
+} gpi__slots;
 
 /* What the plan of a problem with a formula has. */
-typedef struct gemmepi__formula_step {
+typedef struct gpi__formula_step {
     int is_composed; /* the plan of v is that of an epilogue, which the formula says; nothing is behind it */
-    gemmepi__composition said; /* then: which */
-    int is_inside;             /* the plan of v has the formula in its kernel; there is no pass */
-    gemmepi__slots slots;      /* then: the operands of its epilogue */
-    const char *not_inside;    /* else: why */
-    gemmepi__formula_pass pass;
+    gpi__composition said;  /* then: which */
+    int is_inside;          /* the plan of v has the formula in its kernel; there is no pass */
+    gpi__slots slots;       /* then: the operands of its epilogue */
+    const char *not_inside; /* else: why */
+    gpi__formula_pass pass;
     size_t product_bytes; /* of v in workspace; 0: there is none */
-} gemmepi__formula_step;
+} gpi__formula_step;
 
 /* >>what is inside */
 
 /* Members of v and of D in a unit, and whether the epilogue has halves for them. */
-static int gemmepi__members_of_v(const gemmepi__formula *f) {
-    return f->has_halves && f->n_width == GEMMEPI__WIDE ? 2 : 1;
+static int gpi__members_of_v(const gpi__formula *f) {
+    return f->has_halves && f->n_width == GPI__WIDE ? 2 : 1;
 }
 
-static int gemmepi__is_halved(const gemmepi__formula *f) {
-    return gemmepi__members_of_v(f) > 1 || f->operands[GEMMEPI__RESULT].members > 1;
+static int gpi__is_halved(const gpi__formula *f) {
+    return gpi__members_of_v(f) > 1 || f->operands[GPI__RESULT].members > 1;
 }
 
 /* Whether an epilogue stands for the two members that D has that may read aux; BACKWARD alone must, UPSTREAM need not. */
-static int gemmepi__wants_aux(const gemmepi__formula *f) {
-    return f->operands[GEMMEPI__RESULT].members > 1;
+static int gpi__wants_aux(const gpi__formula *f) {
+    return f->operands[GPI__RESULT].members > 1;
 }
 
-static int gemmepi__must_have_aux(const gemmepi__formula *f) {
-    return gemmepi__wants_aux(f) && gemmepi__members_of_v(f) == 1;
+static int gpi__must_have_aux(const gpi__formula *f) {
+    return gpi__wants_aux(f) && gpi__members_of_v(f) == 1;
 }
 
-static int gemmepi__has_small_indices(const gemmepi__problem *problem) {
+static int gpi__has_small_indices(const gpi__problem *problem) {
     return problem->m <= INT_MAX && problem->n <= INT_MAX / 2 && problem->k <= INT_MAX &&
            problem->batch <= INT_MAX;
 }
 
 /* Halves of groups, of which a kernel's tiles are made: columns of either half, 0 where halves are of the whole. */
-static int64_t gemmepi__half_group_of(const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
-    int64_t units = problem->n / gemmepi__members_of_v(f);
+static int64_t gpi__half_group_of(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    int64_t units = problem->n / gpi__members_of_v(f);
     return f->has_halves && f->group && f->group / 2 != units ? f->group / 2 : 0;
 }
 
 /* What may come as a matrix or a vector of an epilogue does: the operand's element is one of these, and it is all of one piece. */
-static int gemmepi__fits_slot(const gemmepi__problem *problem, int i, int operand, int members) {
-    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-    const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
+static int gpi__fits_slot(const gpi__problem *problem, int i, int operand, int members) {
+    const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+    const gpi__placed_operand *place = &problem->formula->placed.operands[i];
     return o->used && !o->output && o->members == members && !place->scale && !o->periods &&
-           o->kind == (operand == GEMMEPI__BIAS ? GEMMEPI_PER_COLUMN : GEMMEPI_FULL) &&
-           gemmepi__side_types(problem, operand) >> o->dtype & 1;
+           o->kind == (operand == GPI__BIAS ? GEMMEPI_PER_COLUMN : GEMMEPI_FULL) &&
+           gpi__side_types(problem, operand) >> o->dtype & 1;
 }
 
 /* The first operand that fits and is not `but`. */
-static int gemmepi__find_for_slot(const gemmepi__problem *problem, int operand, int members, int but) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
+static int gpi__find_for_slot(const gpi__problem *problem, int operand, int members, int but) {
+    const gpi__formula *f = problem->formula->placed.formula;
     int i;
     for (i = 0; i < f->operand_count; i++)
-        if (i != but && gemmepi__fits_slot(problem, i, operand, members))
+        if (i != but && gpi__fits_slot(problem, i, operand, members))
             return i;
     return -1;
 }
 
-static gemmepi__slots gemmepi__slots_of(const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
-    int v = gemmepi__members_of_v(f), d = f->operands[GEMMEPI__RESULT].members;
-    int saved = gemmepi__wants_aux(f) && v == 1 ? 2 : 1;
-    gemmepi__slots slots;
-    slots.bias = gemmepi__find_for_slot(problem, GEMMEPI__BIAS, v, -1);
-    slots.aux = gemmepi__wants_aux(f) ? gemmepi__find_for_slot(problem, GEMMEPI__AUX, saved, -1) : -1;
-    slots.residual = gemmepi__find_for_slot(problem, GEMMEPI__RESIDUAL, d, slots.aux);
+static gpi__slots gpi__slots_of(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    int v = gpi__members_of_v(f), d = f->operands[GPI__RESULT].members;
+    int saved = gpi__wants_aux(f) && v == 1 ? 2 : 1;
+    gpi__slots slots;
+    slots.bias = gpi__find_for_slot(problem, GPI__BIAS, v, -1);
+    slots.aux = gpi__wants_aux(f) ? gpi__find_for_slot(problem, GPI__AUX, saved, -1) : -1;
+    slots.residual = gpi__find_for_slot(problem, GPI__RESIDUAL, d, slots.aux);
     if (v == 1 && d == 1) /* a second matrix */
-        slots.aux = gemmepi__find_for_slot(problem, GEMMEPI__AUX, 1, slots.residual);
+        slots.aux = gpi__find_for_slot(problem, GPI__AUX, 1, slots.residual);
     if (slots.residual < 0 && v == 1 && d == 1)
         slots.aux = -1;
     return slots;
@@ -94,108 +94,108 @@ static gemmepi__slots gemmepi__slots_of(const gemmepi__problem *problem) {
 
 /* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. They are
    those of a box of every kernel. */
-static int gemmepi__state_columns(const gemmepi__problem *problem) {
-    return problem->views[GEMMEPI__D].bits == 32 || problem->formula->placed.formula->has_halves ? 32 : 64;
+static int gpi__state_columns(const gpi__problem *problem) {
+    return problem->views[GPI__D].bits == 32 || problem->formula->placed.formula->has_halves ? 32 : 64;
 }
 
-static int gemmepi__reduces_inside(const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
+static int gpi__reduces_inside(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
     int i;
     for (i = 0; i < f->operand_count; i++)
-        if (gemmepi__is_reduced(&f->operands[i]))
+        if (gpi__is_reduced(&f->operands[i]))
             return 1;
     return 0;
 }
 
 /* Whether the 32 columns that a row's lanes have lie in one period, and indices are of 32 bits. */
-static int gemmepi__repeats_inside(const gemmepi__problem *problem, int i) {
-    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-    const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
-    int64_t units = problem->n / gemmepi__members_of_v(problem->formula->placed.formula);
+static int gpi__repeats_inside(const gpi__problem *problem, int i) {
+    const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+    const gpi__placed_operand *place = &problem->formula->placed.operands[i];
+    int64_t units = problem->n / gpi__members_of_v(problem->formula->placed.formula);
     if (!o->periods)
         return 1;
-    if (!gemmepi__has_small_indices(problem) || place->row_period > INT_MAX || place->column_period > INT_MAX)
+    if (!gpi__has_small_indices(problem) || place->row_period > INT_MAX || place->column_period > INT_MAX)
         return 0;
     return place->column_period % 32 == 0 &&
-           (!place->column_period || o->members == 1 || gemmepi__half_group_of(problem) || units % 32 == 0);
+           (!place->column_period || o->members == 1 || gpi__half_group_of(problem) || units % 32 == 0);
 }
 
 /* Why no kernel that has an epilogue takes an operand, or NULL. */
-static const char *gemmepi__operand_is_not_inside(const gemmepi__problem *problem, int i) {
-    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-    const gemmepi__placed_operand *place = &problem->formula->placed.operands[i];
+static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i) {
+    const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+    const gpi__placed_operand *place = &problem->formula->placed.operands[i];
     if (!o->used)
         return NULL;
     if (o->output && o->reduction)
         return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D lies";
     if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
         return "an output beside D that is not FULL, or has a scale or amax, is left to the pass";
-    if (!gemmepi__repeats_inside(problem, i))
+    if (!gpi__repeats_inside(problem, i))
         return "a table that repeats after so many columns, or in so many, is read by the pass";
     return NULL;
 }
 
 /* depth comes as a NUMBER behind the operands. */
-static int gemmepi__reads_depth(const gemmepi__formula *f) {
-    return f->indices >> GEMMEPI__INDEX_DEPTH & 1;
+static int gpi__reads_depth(const gpi__formula *f) {
+    return f->indices >> GPI__INDEX_DEPTH & 1;
 }
 
 /* Why no kernel that has an epilogue takes the formula, or NULL. */
-static const char *gemmepi__not_inside(const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
+static const char *gpi__not_inside(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
     const char *reason = NULL;
     int i;
-    if (f->operand_count + gemmepi__reads_depth(f) > GEMMEPI__INSIDE_PLACES)
+    if (f->operand_count + gpi__reads_depth(f) > GPI__INSIDE_PLACES)
         return "it has more than 12 operands, of which depth is one";
-    if (!f->reads_value || !(gemmepi__stores_d(problem->formula) || gemmepi__reduces_inside(problem)))
+    if (!f->reads_value || !(gpi__stores_d(problem->formula) || gpi__reduces_inside(problem)))
         return "it does not read v, or stores neither D nor reductions of rows";
-    if (f->has_halves && f->mode == GEMMEPI__EVEN_ODD)
+    if (f->has_halves && f->mode == GPI__EVEN_ODD)
         return "its halves are every second column, which do not meet in a thread";
-    if (gemmepi__half_group_of(problem) % 64 && gemmepi__half_group_of(problem) != 32)
+    if (gpi__half_group_of(problem) % 64 && gpi__half_group_of(problem) != 32)
         return "its groups are of neither 64 columns nor a multiple of 128, of which a kernel's tiles are made";
     for (i = 0; i < f->operand_count && !reason; i++)
-        reason = gemmepi__operand_is_not_inside(problem, i);
-    if (!reason && gemmepi__must_have_aux(f) && gemmepi__slots_of(problem).aux < 0)
+        reason = gpi__operand_is_not_inside(problem, i);
+    if (!reason && gpi__must_have_aux(f) && gpi__slots_of(problem).aux < 0)
         reason = "D is twice as wide as what is computed of v, and no operand is FULL and as wide as that";
     return reason;
 }
 
 /* Cycles of a node of the formula, of a warpgroup for an element in each of its threads, roughly. */
-static double gemmepi__node_cycles(const gemmepi__formula *f, const gemmepi__node *node) {
-    if (node->op == GEMMEPI__OP_ACTIVATE || node->op == GEMMEPI__OP_DERIVE)
-        return gemmepi__activations[node->place].cycles;
-    if (gemmepi__divides_by_number(f, node))
-        return gemmepi__operation_of(GEMMEPI__OP_MUL)->cycles;
-    return node->op >= GEMMEPI__LEAVES ? gemmepi__operation_of(node->op)->cycles : 0;
+static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
+    if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
+        return gpi__activations[node->place].cycles;
+    if (gpi__divides_by_number(f, node))
+        return gpi__operation_of(GPI__OP_MUL)->cycles;
+    return node->op >= GPI__LEAVES ? gpi__operation_of(node->op)->cycles : 0;
 }
 
 /* Whether an operand is a matrix that comes straight from memory. */
-static int gemmepi__is_direct(const gemmepi__problem *problem, const gemmepi__slots *slots, int i) {
-    const gemmepi__formula_operand *o = &problem->formula->placed.formula->operands[i];
+static int gpi__is_direct(const gpi__problem *problem, const gpi__slots *slots, int i) {
+    const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
     return o->used && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual;
 }
 
 /* Likewise of the formula: of the operations, and of operands that come from memory. */
-static double gemmepi__inside_cycles(const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
-    gemmepi__slots slots = gemmepi__slots_of(problem);
+static double gpi__inside_cycles(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    gpi__slots slots = gpi__slots_of(problem);
     double cycles = 0;
     int i;
     for (i = 0; i < f->node_count; i++)
-        cycles += gemmepi__node_cycles(f, &f->nodes[i]);
+        cycles += gpi__node_cycles(f, &f->nodes[i]);
     for (i = 0; i < f->operand_count; i++)
-        if (gemmepi__is_reduced(
+        if (gpi__is_reduced(
                 &f->operands[i])) /* fewer than they take: on an H100 wide tiles gain more, 1.07 for 1.41 */
-            cycles += gemmepi__op_of(&f->operands[i]) == GEMMEPI__REDUCE_LOGSUMEXP ? 2 : 1;
-        else if (gemmepi__is_direct(problem, &slots, i))
+            cycles += gpi__op_of(&f->operands[i]) == GPI__REDUCE_LOGSUMEXP ? 2 : 1;
+        else if (gpi__is_direct(problem, &slots, i))
             cycles += 10 * f->operands[i].members;
     return cycles;
 }
 
 /* >>the problem as a kernel sees it */
 
-static void gemmepi__take_slot(gemmepi__problem *problem, int operand, int i, uint64_t flag) {
-    gemmepi__view *view = &problem->views[operand];
+static void gpi__add_slot(gpi__problem *problem, int operand, int i, uint64_t flag) {
+    gpi__view *view = &problem->views[operand];
     if (i < 0)
         return;
     *view = problem->formula->views[i];
@@ -203,171 +203,163 @@ static void gemmepi__take_slot(gemmepi__problem *problem, int operand, int i, ui
     problem->epilogue |= flag;
 }
 
-/* Of a problem whose formula gemmepi__not_inside lets pass. Its epilogue says where operands are; what is computed is the formula. */
-static gemmepi__problem gemmepi__problem_inside(const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
-    gemmepi__slots slots = gemmepi__slots_of(problem);
-    gemmepi__problem inside = *problem;
-    inside.flags |= GEMMEPI__IS_INSIDE | (gemmepi__stores_d(problem->formula) ? 0 : GEMMEPI__ONLY_SUMS);
-    if (gemmepi__is_halved(f))
+/* Of a problem whose formula gpi__not_inside lets pass. Its epilogue says where operands are; what is computed is the formula. */
+static gpi__problem gpi__problem_inside(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    gpi__slots slots = gpi__slots_of(problem);
+    gpi__problem inside = *problem;
+    inside.flags |= GPI__IS_INSIDE | (gpi__stores_d(problem->formula) ? 0 : GPI__ONLY_SUMS);
+    if (gpi__is_halved(f))
         inside.epilogue |= GEMMEPI_GATED;
-    if (gemmepi__wants_aux(f) && !gemmepi__must_have_aux(f))
+    if (gpi__wants_aux(f) && !gpi__must_have_aux(f))
         inside.epilogue |= GEMMEPI_UPSTREAM;
-    gemmepi__take_slot(&inside, GEMMEPI__BIAS, slots.bias, GEMMEPI_BIAS);
-    gemmepi__take_slot(&inside, GEMMEPI__AUX, slots.aux, GEMMEPI_BACKWARD);
-    gemmepi__take_slot(&inside, GEMMEPI__RESIDUAL, slots.residual, GEMMEPI_RESIDUAL);
-    gemmepi__list_operands(&inside);
+    gpi__add_slot(&inside, GPI__BIAS, slots.bias, GEMMEPI_BIAS);
+    gpi__add_slot(&inside, GPI__AUX, slots.aux, GEMMEPI_BACKWARD);
+    gpi__add_slot(&inside, GPI__RESIDUAL, slots.residual, GEMMEPI_RESIDUAL);
+    gpi__list_operands(&inside);
     return inside;
 }
 
 /* Whether runs of eight of all operands that have no slot begin at whole units. */
-static int gemmepi__inside_is_aligned(const gemmepi__problem *problem,
-                                      int (*is_aligned)(const gemmepi__problem *problem,
-                                                        const gemmepi__view *view)) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
+static int gpi__inside_is_aligned(const gpi__problem *problem,
+                                  int (*is_aligned)(const gpi__problem *problem, const gpi__view *view)) {
+    const gpi__formula *f = problem->formula->placed.formula;
     int i;
     for (i = 0; i < f->operand_count; i++) {
-        gemmepi__view view = problem->formula->views[i];
+        gpi__view view = problem->formula->views[i];
         view.alignment = problem->alignment;
         if (f->operands[i].used && f->operands[i].kind >= GEMMEPI_PER_COLUMN &&
-            !gemmepi__is_reduced(&f->operands[i]) && !is_aligned(problem, &view))
+            !gpi__is_reduced(&f->operands[i]) && !is_aligned(problem, &view))
             return 0;
     }
-    return !f->has_halves || gemmepi__half_columns(problem) % 8 == 0;
+    return !f->has_halves || gpi__half_columns(problem) % 8 == 0;
 }
 
 /* >>text */
 
 /* Instructions of a reduction for an element. */
-static int gemmepi__reduction_instructions(const gemmepi__formula_operand *o) {
-    return gemmepi__op_of(o) == GEMMEPI__REDUCE_LOGSUMEXP ? 6
-           : gemmepi__op_of(o) == GEMMEPI__REDUCE_ARGMAX  ? 5
-                                                          : 1;
+static int gpi__reduction_instructions(const gpi__formula_operand *o) {
+    return gpi__op_of(o) == GPI__REDUCE_LOGSUMEXP ? 6 : gpi__op_of(o) == GPI__REDUCE_ARGMAX ? 5 : 1;
 }
 
 /* Instructions for an element of v, about: as many as cycles, but of exact activations twice as many. */
-static double gemmepi__inside_instructions(const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
+static double gpi__inside_instructions(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
     double count = 0;
     int i;
     for (i = 0; i < f->node_count; i++)
         count +=
-            gemmepi__node_cycles(f, &f->nodes[i]) *
-            (!f->is_short && (f->nodes[i].op == GEMMEPI__OP_ACTIVATE || f->nodes[i].op == GEMMEPI__OP_DERIVE)
-                 ? 2
-                 : 1);
-    count /= gemmepi__members_of_v(f);
+            gpi__node_cycles(f, &f->nodes[i]) *
+            (!f->is_short && (f->nodes[i].op == GPI__OP_ACTIVATE || f->nodes[i].op == GPI__OP_DERIVE) ? 2
+                                                                                                      : 1);
+    count /= gpi__members_of_v(f);
     for (i = 0; i < f->operand_count; i++)
-        if (gemmepi__is_reduced(&f->operands[i]))
-            count += gemmepi__reduction_instructions(&f->operands[i]);
+        if (gpi__is_reduced(&f->operands[i]))
+            count += gpi__reduction_instructions(&f->operands[i]);
     return count;
 }
 
 /* A thread of the kernel for Hopper has 128 elements of a tile, 64 in the boxes of the same columns, 32 in a box, and an H100's cache of
    instructions some 2,000: of those beyond it a warp issues one in two to three cycles. So many an element leave room for the rest. */
-#define GEMMEPI__UNROLLED_INSTRUCTIONS 8
-#define GEMMEPI__ROLLED_INSTRUCTIONS   30
+#define GPI__UNROLLED_INSTRUCTIONS 8
+#define GPI__ROLLED_INSTRUCTIONS   30
 
 /* Whether ptxas would lack registers without: of long formulas, such with matrices straight from memory, and of two halves two of 32 bits
    beside a residual, or a bias and such a matrix, and of groups those of 32 bits. */
-static int gemmepi__lacks_registers_inside(const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
-    gemmepi__slots slots = gemmepi__slots_of(problem);
-    int wide = gemmepi__wants_aux(f) && !gemmepi__must_have_aux(f) && problem->views[GEMMEPI__D].bits == 32;
+static int gpi__lacks_registers_inside(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    gpi__slots slots = gpi__slots_of(problem);
+    int wide = gpi__wants_aux(f) && !gpi__must_have_aux(f) && problem->views[GPI__D].bits == 32;
     int i, direct = 0;
     for (i = 0; i < f->operand_count; i++)
-        direct += gemmepi__is_direct(problem, &slots, i);
+        direct += gpi__is_direct(problem, &slots, i);
     return f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
            (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
-           (problem->grouping.groups && problem->views[GEMMEPI__D].bits == 32);
+           (problem->grouping.groups && problem->views[GPI__D].bits == 32);
 }
 
 /* Whether the kernel for Hopper has the formula's instructions once, not once for each box: 1 of columns, 2 of columns and rows. Reductions
    beside D take registers. */
-static int gemmepi__rolls_inside(const gemmepi__problem *problem) {
-    double instructions = gemmepi__inside_instructions(problem);
-    if (instructions > GEMMEPI__ROLLED_INSTRUCTIONS)
+static int gpi__rolls_inside(const gpi__problem *problem) {
+    double instructions = gpi__inside_instructions(problem);
+    if (instructions > GPI__ROLLED_INSTRUCTIONS)
         return 2;
-    return instructions > GEMMEPI__UNROLLED_INSTRUCTIONS || gemmepi__lacks_registers_inside(problem) ||
-           (gemmepi__reduces_inside(problem) && gemmepi__stores_d(problem->formula));
+    return instructions > GPI__UNROLLED_INSTRUCTIONS || gpi__lacks_registers_inside(problem) ||
+           (gpi__reduces_inside(problem) && gpi__stores_d(problem->formula));
 }
 
 /* What an epilogue's defines have besides. */
-static void gemmepi__append_inside_defines(gemmepi__text *text, const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
-    gemmepi__slots slots = gemmepi__slots_of(problem);
+static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    gpi__slots slots = gpi__slots_of(problem);
     unsigned scaled = 0;
     int i;
     for (i = 0; i < f->operand_count; i++)
         scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
-    gemmepi__append(text,
-                    "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n",
-                    slots.bias, slots.aux);
-    gemmepi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n",
-                    slots.residual, scaled);
-    gemmepi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
-                    gemmepi__rolls_inside(problem), gemmepi__lacks_registers_inside(problem));
-    gemmepi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gemmepi__reduces_inside(problem));
-    gemmepi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n#define GEMMEPI_STATE_COLUMNS %d\n",
-                    gemmepi__half_columns(problem) % gemmepi__state_columns(problem) == 0,
-                    gemmepi__state_columns(problem));
-    if (gemmepi__reads_depth(f))
-        gemmepi__append(text, "#define GEMMEPI_IN_DEPTH %d\n", (int)f->operand_count);
-    if (gemmepi__half_group_of(problem))
-        gemmepi__append(text, "#define GEMMEPI_HALF_GROUP %lld\n",
-                        (long long)gemmepi__half_group_of(problem));
+    gpi__append(text, "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n",
+                slots.bias, slots.aux);
+    gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", slots.residual,
+                scaled);
+    gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
+                gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
+    gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__reduces_inside(problem));
+    gpi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n#define GEMMEPI_STATE_COLUMNS %d\n",
+                gpi__half_columns(problem) % gpi__state_columns(problem) == 0, gpi__state_columns(problem));
+    if (gpi__reads_depth(f))
+        gpi__append(text, "#define GEMMEPI_IN_DEPTH %d\n", (int)f->operand_count);
+    if (gpi__half_group_of(problem))
+        gpi__append(text, "#define GEMMEPI_HALF_GROUP %lld\n", (long long)gpi__half_group_of(problem));
 }
 
 /* The formula's code, behind the defines. */
-static void gemmepi__append_inside_code(gemmepi__text *text, const gemmepi__problem *problem) {
-    const gemmepi__formula *f = problem->formula->placed.formula;
-    const gemmepi__dtype_row *d = gemmepi__dtype((gemmepi_dtype)f->d);
-    gemmepi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
-                    gemmepi__dtype((gemmepi_dtype)f->accumulator)->name,
-                    gemmepi__has_small_indices(problem) ? "int" : "long long");
-    gemmepi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
-                          "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
-                          "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
-                          "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n");
-    gemmepi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n", d->name);
-    gemmepi__emit_formula(text, f);
+static void gpi__append_inside_code(gpi__text *text, const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    const gpi__dtype_row *d = gpi__dtype((gemmepi_dtype)f->d);
+    gpi__append(text, "#define GEMMEPI_T %s\n#define GEMMEPI_INDEX %s\n",
+                gpi__dtype((gemmepi_dtype)f->accumulator)->name,
+                gpi__has_small_indices(problem) ? "int" : "long long");
+    gpi__append(text, "#include \"formula.cuh\"\n#include \"activation.cuh\"\n"
+                      "#define FORMULA_ACTIVATE_SUM(name, x, p) activate_sum<name, false>(x, p)\n"
+                      "#define FORMULA_RANDOM(name, member, seed, i, column, row, item) in.name[member]\n"
+                      "__device__ inline GEMMEPI_T formula_rounded(GEMMEPI_T x, GEMMEPI_T scale) {\n");
+    gpi__append(text, "    return to_acc<GEMMEPI_T>(from_acc<%s>(x * scale)) / scale;\n}\n", d->name);
+    gpi__emit_formula(text, f);
 }
 
 /* A kernel by its prologue and, with a formula, the formula's code behind it. */
-typedef gemmepi_status (*gemmepi__kernel_getter)(gemmepi_context *context, const char *file,
-                                                 const char *prologue, const char *entry,
-                                                 gemmepi__launch *launch);
+typedef gemmepi_status (*gpi__kernel_getter)(gemmepi_context *context, const char *file, const char *prologue,
+                                             const char *entry, gpi__launch *launch);
 
-static gemmepi_status gemmepi__get_kernel_inside(gemmepi_context *context, const gemmepi__problem *problem,
-                                                 const char *file, const char *prologue, const char *entry,
-                                                 gemmepi__kernel_getter get, gemmepi__launch *launch) {
+static gemmepi_status gpi__get_kernel_inside(gemmepi_context *context, const gpi__problem *problem,
+                                             const char *file, const char *prologue, const char *entry,
+                                             gpi__kernel_getter get, gpi__launch *launch) {
     size_t before = strlen(prologue);
-    gemmepi__text counted = gemmepi__text_in(NULL, 0), text;
+    gpi__text counted = gpi__text_in(NULL, 0), text;
     gemmepi_status status;
     char *data;
     if (context->only_measures)
         return GEMMEPI_OK;
-    gemmepi__append_inside_code(&counted, problem);
-    data = (char *)gemmepi__new(&context->allocator, before + counted.length + 1);
+    gpi__append_inside_code(&counted, problem);
+    data = (char *)gpi__new(&context->allocator, before + counted.length + 1);
     if (!data)
         return GEMMEPI_OUT_OF_MEMORY;
     memcpy(data, prologue, before);
-    text = gemmepi__text_in(data + before, counted.length + 1);
-    gemmepi__append_inside_code(&text, problem);
+    text = gpi__text_in(data + before, counted.length + 1);
+    gpi__append_inside_code(&text, problem);
     status = get(context, file, data, entry, launch);
-    gemmepi__delete(&context->allocator, data);
+    gpi__delete(&context->allocator, data);
     return status;
 }
 
 /* >>operands */
 
-static int64_t gemmepi__states_of_row(const gemmepi__problem *inside) {
-    return gemmepi__divide_up(gemmepi__half_columns(inside), gemmepi__state_columns(inside));
+static int64_t gpi__states_of_row(const gpi__problem *inside) {
+    return gpi__divide_up(gpi__half_columns(inside), gpi__state_columns(inside));
 }
 
 /* All but pointers and numbers. */
-static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formula_place *places) {
-    const gemmepi__placed_formula *placed = &problem->formula->placed;
+static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *places) {
+    const gpi__placed_formula *placed = &problem->formula->placed;
     int i;
     for (i = 0; i < placed->formula->operand_count; i++) {
         if (placed->formula->operands[i].kind == GEMMEPI_FULL)
@@ -375,17 +367,17 @@ static void gemmepi__fill_places(const gemmepi__problem *problem, gemmepi__formu
         places[i].stride = placed->operands[i].batch_stride;
         places[i].row_period = placed->operands[i].row_period;
         places[i].column_period = placed->operands[i].column_period;
-        if (!gemmepi__is_reduced(&placed->formula->operands[i]))
+        if (!gpi__is_reduced(&placed->formula->operands[i]))
             continue;
-        places[i].ld = gemmepi__states_of_row(problem);
-        places[i].stride = gemmepi__times(problem->m, places[i].ld);
+        places[i].ld = gpi__states_of_row(problem);
+        places[i].stride = gpi__times(problem->m, places[i].ld);
     }
-    if (gemmepi__reads_depth(placed->formula))
+    if (gpi__reads_depth(placed->formula))
         places[i].number = (double)problem->k;
 }
 
-static void gemmepi__point_places(const gemmepi__arguments *arguments, gemmepi__formula_place *places) {
-    const gemmepi__placed_formula *placed = &arguments->inside->placed;
+static void gpi__point_places(const gpi__arguments *arguments, gpi__formula_place *places) {
+    const gpi__placed_formula *placed = &arguments->inside->placed;
     int i;
     for (i = 0; i < placed->formula->operand_count; i++) {
         if (!placed->formula->operands[i].used)
@@ -400,22 +392,22 @@ static void gemmepi__point_places(const gemmepi__arguments *arguments, gemmepi__
 }
 
 /* A run's arguments as the kernel's problem has them. */
-static void gemmepi__point_inside(const gemmepi__problem *problem, const gemmepi__slots *slots,
-                                  gemmepi__arguments *arguments) {
+static void gpi__point_inside(const gpi__problem *problem, const gpi__slots *slots,
+                              gpi__arguments *arguments) {
     arguments->inside = problem->formula;
     if (slots->bias >= 0)
-        arguments->pointers[GEMMEPI__BIAS] = arguments->operands[slots->bias];
+        arguments->pointers[GPI__BIAS] = arguments->operands[slots->bias];
     if (slots->aux >= 0)
-        arguments->pointers[GEMMEPI__AUX] = arguments->operands[slots->aux];
+        arguments->pointers[GPI__AUX] = arguments->operands[slots->aux];
     if (slots->residual >= 0)
-        arguments->pointers[GEMMEPI__RESIDUAL] = arguments->operands[slots->residual];
+        arguments->pointers[GPI__RESIDUAL] = arguments->operands[slots->residual];
 }
 #endif
 
 /* Whether a kernel with a formula inside leaves states of rows, which takes lanes that have a row's columns side by side. */
-static int gemmepi__leaves_states(const gemmepi__problem *problem) {
+static int gpi__leaves_states(const gpi__problem *problem) {
 #ifndef GEMMEPI_NO_FORMULA
-    return problem->formula && gemmepi__reduces_inside(problem);
+    return problem->formula && gpi__reduces_inside(problem);
 #else
     (void)problem;
     return 0;
@@ -423,9 +415,9 @@ static int gemmepi__leaves_states(const gemmepi__problem *problem) {
 }
 
 /* Whether a kernel whose warps have so many columns side by side has the whole of each state. */
-static int gemmepi__has_whole_states(const gemmepi__problem *problem, int columns) {
+static int gpi__has_whole_states(const gpi__problem *problem, int columns) {
 #ifndef GEMMEPI_NO_FORMULA
-    return !gemmepi__leaves_states(problem) || columns % gemmepi__state_columns(problem) == 0;
+    return !gpi__leaves_states(problem) || columns % gpi__state_columns(problem) == 0;
 #else
     (void)problem, (void)columns;
     return 1;
@@ -433,9 +425,9 @@ static int gemmepi__has_whole_states(const gemmepi__problem *problem, int column
 }
 
 /* Of a formula inside a kernel: columns of either half of a group, 0 where halves are of the whole. */
-static int64_t gemmepi__half_group(const gemmepi__problem *problem) {
+static int64_t gpi__half_group(const gpi__problem *problem) {
 #ifndef GEMMEPI_NO_FORMULA
-    return problem->formula ? gemmepi__half_group_of(problem) : 0;
+    return problem->formula ? gpi__half_group_of(problem) : 0;
 #else
     (void)problem;
     return 0;
@@ -443,22 +435,22 @@ static int64_t gemmepi__half_group(const gemmepi__problem *problem) {
 }
 
 /* Why a kernel that has halves of the whole alone does not take the problem, or NULL. */
-static const char *gemmepi__half_group_rule(const gemmepi__problem *problem) {
-    return gemmepi__half_group(problem) ? "its kernel has no halves of groups of columns" : NULL;
+static const char *gpi__half_group_rule(const gpi__problem *problem) {
+    return gpi__half_group(problem) ? "its kernel has no halves of groups of columns" : NULL;
 }
 
 /* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
-static gemmepi_status gemmepi__get_product_kernel(gemmepi_context *context, const gemmepi__problem *problem,
-                                                  const char *file, const char *prologue, const char *entry,
-                                                  gemmepi__launch *launch) {
+static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gpi__problem *problem,
+                                              const char *file, const char *prologue, const char *entry,
+                                              gpi__launch *launch) {
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
-        return gemmepi__get_kernel_inside(context, problem, file, prologue, entry,
-                                          gemmepi__get_waiting_kernel, launch);
+        return gpi__get_kernel_inside(context, problem, file, prologue, entry, gpi__get_waiting_kernel,
+                                      launch);
 #else
     (void)problem;
 #endif
-    return gemmepi__get_waiting_kernel(context, file, prologue, entry, launch);
+    return gpi__get_waiting_kernel(context, file, prologue, entry, launch);
 }
 
 #endif

@@ -5,158 +5,154 @@
 
 #include "pass.h"
 
-#define GEMMEPI__CONVERT_THREADS 256 /* convert.cu, pack.cu, transpose.cu */
-#define GEMMEPI__TRANSPOSE_TILE  64
+#define GPI__CONVERT_THREADS 256 /* convert.cu, pack.cu, transpose.cu */
+#define GPI__TRANSPOSE_TILE  64
 
-typedef struct gemmepi__convert {
-    gemmepi__launch launch; /* no function: the operand stays as it is */
-    gemmepi__convert_params params;
+typedef struct gpi__convert {
+    gpi__launch launch; /* no function: the operand stays as it is */
+    gpi__convert_params params;
     size_t bytes; /* of the converted operand, in workspace */
-} gemmepi__convert;
+} gpi__convert;
 
 /* Lines of elements of a byte are rounded up to 16 bytes. */
-static int64_t gemmepi__converted_ld(const gemmepi__view *view) {
-    int run = view->bits == 8 ? 2 * GEMMEPI__RUN : GEMMEPI__RUN;
-    return gemmepi__divide_up(view->length, run) * run;
+static int64_t gpi__converted_ld(const gpi__view *view) {
+    int run = view->bits == 8 ? 2 * GPI__RUN : GPI__RUN;
+    return gpi__divide_up(view->length, run) * run;
 }
 
 /* The operand as it will lie in workspace: dense, its lines rounded up to runs of eight, or 16 bytes. Where its items overlap it may have
    more bytes than can be counted: INT64_MAX. */
-static gemmepi__view gemmepi__converted_view(const gemmepi__view *view, int64_t batch, int dtype) {
-    gemmepi__view converted = *view;
+static gpi__view gpi__converted_view(const gpi__view *view, int64_t batch, int dtype) {
+    gpi__view converted = *view;
     int64_t items = view->batch_stride ? batch : 1;
     converted.dtype = dtype;
-    converted.bits = (int32_t)(8 * gemmepi__dtype((gemmepi_dtype)dtype)->size);
+    converted.bits = (int32_t)(8 * gpi__dtype((gemmepi_dtype)dtype)->size);
     converted.alignment = 256;
     converted.scale = 0;
-    converted.ld = gemmepi__converted_ld(&converted);
-    converted.batch_stride = view->batch_stride ? gemmepi__times(converted.ld, view->lines) : 0;
-    converted.bytes = gemmepi__offset(items, gemmepi__offset(view->lines, converted.ld, 0), 0);
+    converted.ld = gpi__converted_ld(&converted);
+    converted.batch_stride = view->batch_stride ? gpi__times(converted.ld, view->lines) : 0;
+    converted.bytes = gpi__offset(items, gpi__offset(view->lines, converted.ld, 0), 0);
     converted.bytes = converted.bytes < 0 ? INT64_MAX : converted.bytes * converted.bits / 8;
     return converted;
 }
 
 /* Likewise, with lines along the other axis. */
-static gemmepi__view gemmepi__transposed_view(const gemmepi__view *view, int64_t batch) {
-    gemmepi__view turned = *view;
+static gpi__view gpi__transposed_view(const gpi__view *view, int64_t batch) {
+    gpi__view turned = *view;
     turned.lines = view->length;
     turned.length = view->lines;
     turned.transposed = !view->transposed;
-    return gemmepi__converted_view(&turned, batch, view->dtype);
+    return gpi__converted_view(&turned, batch, view->dtype);
 }
 
 /* The copy of an operand as `view`; its kernel has so many blocks. */
-static gemmepi_status gemmepi__lay_out_copy(const gemmepi__problem *problem, int operand,
-                                            const gemmepi__view *view, int64_t blocks,
-                                            gemmepi__convert *convert) {
-    const gemmepi__view *from = &problem->views[operand];
+static gemmepi_status gpi__lay_out_copy(const gpi__problem *problem, int operand, const gpi__view *view,
+                                        int64_t blocks, gpi__convert *convert) {
+    const gpi__view *from = &problem->views[operand];
     int64_t size = view->bits / 8;
     if (view->bytes / size / 16 >
             from->bytes + 4096 && /* items overlap: they would be written out one by one */
-        !(gemmepi__is_invariant(problem) && view->bytes < INT64_MAX))
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED,
-                             "an operand's items overlap, and converted they would be far larger");
-    convert->bytes = gemmepi__bytes_for(view->bytes, 1);
-    convert->params.x = gemmepi__kernel_matrix_of(from);
-    convert->params.out = gemmepi__kernel_matrix_of(view);
+        !(gpi__is_invariant(problem) && view->bytes < INT64_MAX))
+        return gpi__fail(GEMMEPI_UNSUPPORTED,
+                         "an operand's items overlap, and converted they would be far larger");
+    convert->bytes = gpi__bytes_for(view->bytes, 1);
+    convert->params.x = gpi__kernel_matrix_of(from);
+    convert->params.out = gpi__kernel_matrix_of(view);
     convert->params.rows = from->lines;
     convert->params.columns = from->length;
     convert->params.items = from->batch_stride ? problem->batch : 1;
     if (blocks < 0 || blocks > INT_MAX)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "an operand has more tiles than a grid has blocks");
+        return gpi__fail(GEMMEPI_UNSUPPORTED, "an operand has more tiles than a grid has blocks");
     convert->launch.blocks = (unsigned)blocks;
-    convert->launch.threads_x = GEMMEPI__CONVERT_THREADS;
+    convert->launch.threads_x = GPI__CONVERT_THREADS;
     convert->launch.threads_y = 1;
     return GEMMEPI_OK;
 }
 
 /* By kernels of which a thread copies a run. */
-static gemmepi_status gemmepi__lay_out_convert(const gemmepi__problem *problem, int operand, int dtype,
-                                               gemmepi__view *view, gemmepi__convert *convert) {
-    *view = gemmepi__converted_view(&problem->views[operand], problem->batch, dtype);
-    return gemmepi__lay_out_copy(
-        problem, operand, view,
-        gemmepi__divide_up(view->bytes / (view->bits / 8) / GEMMEPI__RUN, GEMMEPI__CONVERT_THREADS), convert);
+static gemmepi_status gpi__lay_out_convert(const gpi__problem *problem, int operand, int dtype,
+                                           gpi__view *view, gpi__convert *convert) {
+    *view = gpi__converted_view(&problem->views[operand], problem->batch, dtype);
+    return gpi__lay_out_copy(problem, operand, view,
+                             gpi__divide_up(view->bytes / (view->bits / 8) / GPI__RUN, GPI__CONVERT_THREADS),
+                             convert);
 }
 
 /* To a type that holds all of its values. *view is that of the converted operand. */
-static gemmepi_status gemmepi__build_convert(gemmepi_context *context, const gemmepi__problem *problem,
-                                             int operand, int dtype, gemmepi__view *view,
-                                             gemmepi__convert *convert) {
-    const gemmepi__view *from = &problem->views[operand];
-    gemmepi_status status = gemmepi__lay_out_convert(problem, operand, dtype, view, convert);
+static gemmepi_status gpi__build_convert(gemmepi_context *context, const gpi__problem *problem, int operand,
+                                         int dtype, gpi__view *view, gpi__convert *convert) {
+    const gpi__view *from = &problem->views[operand];
+    gemmepi_status status = gpi__lay_out_convert(problem, operand, dtype, view, convert);
     char prologue[256];
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
     if (status)
         return status;
-    gemmepi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)from->dtype)->name);
-    gemmepi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
-    gemmepi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gemmepi__runs_are_aligned(problem, from));
-    gemmepi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
-                         gemmepi__dtype((gemmepi_dtype)from->dtype)->name,
-                         gemmepi__dtype((gemmepi_dtype)view->dtype)->name);
-    return gemmepi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
+    gpi__append(&text, "#define GEMMEPI_X_TYPE %s\n", gpi__dtype((gemmepi_dtype)from->dtype)->name);
+    gpi__append(&text, "#define GEMMEPI_OUT_TYPE %s\n", gpi__dtype((gemmepi_dtype)view->dtype)->name);
+    gpi__append(&text, "#define GEMMEPI_ALIGNED %d\n", gpi__runs_are_aligned(problem, from));
+    gpi__name_kernel(&convert->launch, "gemmepi_convert_%s_to_%s",
+                     gpi__dtype((gemmepi_dtype)from->dtype)->name,
+                     gpi__dtype((gemmepi_dtype)view->dtype)->name);
+    return gpi__get_waiting_kernel(context, "convert.cu", prologue, "gemmepi_convert", &convert->launch);
 }
 
-static void gemmepi__pack_prologue(char *data, size_t size) {
-    gemmepi__text text = gemmepi__text_in(data, size);
-    gemmepi__append(&text, "#define GEMMEPI_THREADS %d\n", GEMMEPI__CONVERT_THREADS);
+static void gpi__pack_prologue(char *data, size_t size) {
+    gpi__text text = gpi__text_in(data, size);
+    gpi__append(&text, "#define GEMMEPI_THREADS %d\n", GPI__CONVERT_THREADS);
 }
 
 /* As it is, but for where its lines begin. */
-static gemmepi_status gemmepi__build_pack(gemmepi_context *context, const gemmepi__problem *problem,
-                                          int operand, gemmepi__convert *pack) {
+static gemmepi_status gpi__build_pack(gemmepi_context *context, const gpi__problem *problem, int operand,
+                                      gpi__convert *pack) {
     char prologue[64];
-    gemmepi__view view;
+    gpi__view view;
     gemmepi_status status;
     if (problem->views[operand].bits != 16) /* words are loaded one by one as fast as they can be */
-        return gemmepi__build_convert(context, problem, operand, problem->views[operand].dtype, &view, pack);
-    status = gemmepi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
-    gemmepi__pack_prologue(prologue, sizeof prologue);
+        return gpi__build_convert(context, problem, operand, problem->views[operand].dtype, &view, pack);
+    status = gpi__lay_out_convert(problem, operand, problem->views[operand].dtype, &view, pack);
+    gpi__pack_prologue(prologue, sizeof prologue);
     return status ? status
-                  : gemmepi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
+                  : gpi__get_waiting_kernel(context, "pack.cu", prologue, "gemmepi_pack", &pack->launch);
 }
 
 /* Lines and elements of a line that a block copies. */
-static int gemmepi__transpose_tile(int bits) {
-    return bits == 8 ? 2 * GEMMEPI__TRANSPOSE_TILE : GEMMEPI__TRANSPOSE_TILE;
+static int gpi__transpose_tile(int bits) {
+    return bits == 8 ? 2 * GPI__TRANSPOSE_TILE : GPI__TRANSPOSE_TILE;
 }
 
 /* aligned: lines of bytes begin at multiples of 4 */
-static void gemmepi__transpose_prologue(int bits, int aligned, char *data, size_t size) {
-    gemmepi__text text = gemmepi__text_in(data, size);
-    gemmepi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n",
-                    gemmepi__transpose_tile(bits), GEMMEPI__CONVERT_THREADS);
+static void gpi__transpose_prologue(int bits, int aligned, char *data, size_t size) {
+    gpi__text text = gpi__text_in(data, size);
+    gpi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", gpi__transpose_tile(bits),
+                GPI__CONVERT_THREADS);
     if (bits == 8)
-        gemmepi__append(&text, "#define GEMMEPI_ELEMENT 1\n#define GEMMEPI_ALIGNED %d\n", aligned);
+        gpi__append(&text, "#define GEMMEPI_ELEMENT 1\n#define GEMMEPI_ALIGNED %d\n", aligned);
 }
 
 /* Of elements of 32 or 8 bits, with lines along the other axis. */
-static gemmepi_status gemmepi__build_transpose(gemmepi_context *context, const gemmepi__problem *problem,
-                                               int operand, gemmepi__convert *pack) {
-    const gemmepi__view *from = &problem->views[operand];
-    gemmepi__view view = gemmepi__transposed_view(from, problem->batch);
-    int tile = gemmepi__transpose_tile(from->bits);
-    int64_t blocks =
-        gemmepi__offset(gemmepi__divide_up(from->lines, tile), gemmepi__divide_up(from->length, tile), 0);
+static gemmepi_status gpi__build_transpose(gemmepi_context *context, const gpi__problem *problem, int operand,
+                                           gpi__convert *pack) {
+    const gpi__view *from = &problem->views[operand];
+    gpi__view view = gpi__transposed_view(from, problem->batch);
+    int tile = gpi__transpose_tile(from->bits);
+    int64_t blocks = gpi__offset(gpi__divide_up(from->lines, tile), gpi__divide_up(from->length, tile), 0);
     char prologue[160];
     gemmepi_status status;
     if (blocks >= 0 && from->batch_stride)
-        blocks = gemmepi__offset(blocks, problem->batch, 0);
-    status = gemmepi__lay_out_copy(problem, operand, &view, blocks, pack);
-    gemmepi__transpose_prologue(from->bits, gemmepi__unit_of(problem, from, 0) >= 4, prologue,
-                                sizeof prologue);
+        blocks = gpi__offset(blocks, problem->batch, 0);
+    status = gpi__lay_out_copy(problem, operand, &view, blocks, pack);
+    gpi__transpose_prologue(from->bits, gpi__unit_of(problem, from, 0) >= 4, prologue, sizeof prologue);
     return status ? status
-                  : gemmepi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
-                                                &pack->launch);
+                  : gpi__get_waiting_kernel(context, "transpose.cu", prologue, "gemmepi_transpose",
+                                            &pack->launch);
 }
 
-static gemmepi_status gemmepi__run_convert(const gemmepi_context *context, const gemmepi__convert *convert,
-                                           void *from, void *to, gemmepi_stream stream) {
-    gemmepi__convert_params params = convert->params;
+static gemmepi_status gpi__run_convert(const gemmepi_context *context, const gpi__convert *convert,
+                                       void *from, void *to, gemmepi_stream stream) {
+    gpi__convert_params params = convert->params;
     params.x.data = from;
     params.out.data = to;
-    return gemmepi__launch_kernel(context, &convert->launch, &params, "a copy of an operand", stream);
+    return gpi__launch_kernel(context, &convert->launch, &params, "a copy of an operand", stream);
 }
 
 #endif

@@ -6,165 +6,162 @@
 #include "bias_grad.h"
 #include "inside.h"
 
-#define GEMMEPI__PASS_THREADS    256 /* pass.cu */
-#define GEMMEPI__PASS_MOST_STEPS 64  /* rows that a thread adds up in the accumulator's type */
-#define GEMMEPI__RUN             8   /* types.cuh: columns of one thread */
+#define GPI__PASS_THREADS    256 /* pass.cu */
+#define GPI__PASS_MOST_STEPS 64  /* rows that a thread adds up in the accumulator's type */
+#define GPI__RUN             8   /* types.cuh: columns of one thread */
 
 /* >>the epilogue of any kernel of ours */
 
-static const char *gemmepi__type_name(const gemmepi__problem *problem, int operand) {
+static const char *gpi__type_name(const gpi__problem *problem, int operand) {
     int dtype = problem->views[operand].dtype;
-    return gemmepi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
+    return gpi__dtype((gemmepi_dtype)(dtype ? dtype : problem->accumulator))->name;
 }
 
 /* Where the launch parameters have the operands, and what defines call the types of matrices. */
-#define GEMMEPI__EPILOGUE_PLACE(name) offsetof(gemmepi__epilogue_params, name)
+#define GPI__EPILOGUE_PLACE(name) offsetof(gpi__epilogue_params, name)
 static const struct {
     int operand;
     const char *name;
     size_t place;
-} gemmepi__epilogue_matrices[] = {{GEMMEPI__C, "C", GEMMEPI__EPILOGUE_PLACE(c)},
-                                  {GEMMEPI__D, "D", GEMMEPI__EPILOGUE_PLACE(d)},
-                                  {GEMMEPI__BIAS, "BIAS", GEMMEPI__EPILOGUE_PLACE(bias)},
-                                  {GEMMEPI__AUX, "AUX", GEMMEPI__EPILOGUE_PLACE(aux)},
-                                  {GEMMEPI__RESIDUAL, "RESIDUAL", GEMMEPI__EPILOGUE_PLACE(residual)}};
-static const size_t gemmepi__epilogue_scales[] = {/* of A to RESIDUAL */
-                                                  GEMMEPI__EPILOGUE_PLACE(scale_a),
-                                                  GEMMEPI__EPILOGUE_PLACE(scale_b),
-                                                  GEMMEPI__EPILOGUE_PLACE(scale_c),
-                                                  GEMMEPI__EPILOGUE_PLACE(scale_d),
-                                                  GEMMEPI__EPILOGUE_PLACE(scale_aux),
-                                                  GEMMEPI__EPILOGUE_PLACE(scale_residual)};
+} gpi__epilogue_matrices[] = {{GPI__C, "C", GPI__EPILOGUE_PLACE(c)},
+                              {GPI__D, "D", GPI__EPILOGUE_PLACE(d)},
+                              {GPI__BIAS, "BIAS", GPI__EPILOGUE_PLACE(bias)},
+                              {GPI__AUX, "AUX", GPI__EPILOGUE_PLACE(aux)},
+                              {GPI__RESIDUAL, "RESIDUAL", GPI__EPILOGUE_PLACE(residual)}};
+static const size_t gpi__epilogue_scales[] = {/* of A to RESIDUAL */
+                                              GPI__EPILOGUE_PLACE(scale_a),
+                                              GPI__EPILOGUE_PLACE(scale_b),
+                                              GPI__EPILOGUE_PLACE(scale_c),
+                                              GPI__EPILOGUE_PLACE(scale_d),
+                                              GPI__EPILOGUE_PLACE(scale_aux),
+                                              GPI__EPILOGUE_PLACE(scale_residual)};
 
 /* The bits of the epilogue that epilogue.cuh knows; sums of operands are none of its. */
-#define GEMMEPI__KERNEL_EPILOGUE                                                                  \
+#define GPI__KERNEL_EPILOGUE                                                                      \
     (GEMMEPI_ACTIVATION_MASK | GEMMEPI_BIAS | GEMMEPI_AUX | GEMMEPI_BACKWARD | GEMMEPI_RESIDUAL | \
      GEMMEPI_BGRAD | GEMMEPI_GATED | GEMMEPI_GATE_FIRST | GEMMEPI_UPSTREAM)
 
 /* From so many rows on the errors of short forms are lost in a sum over them, if the rows differ: for |v| < 5 they are some 5
    units of F32 in the square mean, and one in the mean (of SOFTPLUS two around -3), where a sum's bound has room for 4. */
-#define GEMMEPI__SHORT_SUM_ROWS 64
+#define GPI__SHORT_SUM_ROWS 64
 
 /* Whether short forms of the activation would be seen: in results of more than 16 bits, in amax, and in sums of few values (where m may
    not decide, in all sums). What a residual leaves where it cancels the activation has their error, too, which the bound says: on an H100
    exact ones took SILU with a residual 1.48 of the time at 8192 x 3072 x 768. */
-static int gemmepi__wants_exact(const gemmepi__problem *problem) {
+static int gpi__wants_exact(const gpi__problem *problem) {
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
         return !problem->formula->placed.formula->is_short;
 #endif
-    return problem->views[GEMMEPI__D].bits > 16 ||
-           (gemmepi__has_operand(problem, GEMMEPI__AMAX_D) && !(problem->flags & GEMMEPI__AMAX_TO_HISTORY)) ||
-           (gemmepi__has(problem, GEMMEPI_BGRAD) &&
-            (problem->m < GEMMEPI__SHORT_SUM_ROWS || gemmepi__is_invariant(problem)));
+    return problem->views[GPI__D].bits > 16 ||
+           (gpi__has_operand(problem, GPI__AMAX_D) && !(problem->flags & GPI__AMAX_TO_HISTORY)) ||
+           (gpi__has(problem, GEMMEPI_BGRAD) &&
+            (problem->m < GPI__SHORT_SUM_ROWS || gpi__is_invariant(problem)));
 }
 
 /* From this k on a product's bound has more than twice the room that GELU_ERF's form of long sums takes: that is off by 2^-18.2 of v,
    and 1.13 (4 + k/8) 2^-24 of v is the least that the bound leaves. Whole numbers' sums are exact, and their bound knows no k. */
-#define GEMMEPI__LONG_SUM 768
-static int gemmepi__has_long_sums(const gemmepi__problem *problem) {
-    return gemmepi__activation_has(problem->epilogue, GEMMEPI__HAS_FORM_OF_LONG_SUMS) &&
-           !gemmepi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GEMMEPI__LONG_SUM &&
-           problem->common != GEMMEPI_I8 && !gemmepi__wants_exact(problem);
+#define GPI__LONG_SUM 768
+static int gpi__has_long_sums(const gpi__problem *problem) {
+    return gpi__activation_has(problem->epilogue, GPI__HAS_FORM_OF_LONG_SUMS) &&
+           !gpi__has(problem, GEMMEPI_BACKWARD) && problem->k >= GPI__LONG_SUM &&
+           problem->common != GEMMEPI_I8 && !gpi__wants_exact(problem);
 }
 
 /* Whether RELU's mask, whose lines are of whole units of 16 bytes, begins at a multiple of as many. */
-static int gemmepi__mask_is_aligned(const gemmepi__problem *problem) {
-    const gemmepi__view *aux = &problem->views[GEMMEPI__AUX];
+static int gpi__mask_is_aligned(const gpi__problem *problem) {
+    const gpi__view *aux = &problem->views[GPI__AUX];
     if (problem->grouping.groups) /* a box's rows are not all there */
         return 0;
-    return gemmepi__has_operand(problem, GEMMEPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
+    return gpi__has_operand(problem, GPI__AUX) && aux->bits == 1 && aux->alignment % 16 == 0;
 }
 
 /* What a kernel's name says of D and the epilogue: "_to_F32_SILU_BIAS", "_BIAS" where D has the type that was named. */
-static const char *gemmepi__name_of_epilogue(const gemmepi__problem *problem, int named, char data[160]) {
-    gemmepi__text text = gemmepi__text_in(data, 160);
-    const char *type = gemmepi__type_name(problem, GEMMEPI__D);
+static const char *gpi__name_of_epilogue(const gpi__problem *problem, int named, char data[160]) {
+    gpi__text text = gpi__text_in(data, 160);
+    const char *type = gpi__type_name(problem, GPI__D);
     int operand;
-    if (strcmp(type, gemmepi__dtype((gemmepi_dtype)named)->name) != 0)
-        gemmepi__append(&text, "_to_%s", type);
-    gemmepi__append_epilogue_words(&text, problem->epilogue & GEMMEPI__KERNEL_EPILOGUE);
-    for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
-        if (gemmepi__has_operand(problem, operand))
-            gemmepi__append(&text, "_%s", gemmepi__operand_names[operand]);
+    if (strcmp(type, gpi__dtype((gemmepi_dtype)named)->name) != 0)
+        gpi__append(&text, "_to_%s", type);
+    gpi__append_epilogue_words(&text, problem->epilogue & GPI__KERNEL_EPILOGUE);
+    for (operand = GPI__FIRST_EXTRA; operand < GPI__OPERANDS; operand++)
+        if (gpi__has_operand(problem, operand))
+            gpi__append(&text, "_%s", gpi__operand_names[operand]);
     if (problem->found_scale)
-        gemmepi__append(&text, "_found_scales");
+        gpi__append(&text, "_found_scales");
     if (problem->formula)
-        gemmepi__append(&text, "_formula");
+        gpi__append(&text, "_formula");
     return data;
 }
 
 /* >>grouped products */
 
 /* Parts of groups of rows, of `tile` rows at most, or of groups of k: how many there are at most. */
-static int64_t gemmepi__most_parts(const gemmepi__problem *problem, int tile) {
-    const gemmepi__grouping *grouping = &problem->grouping;
+static int64_t gpi__most_parts(const gpi__problem *problem, int tile) {
+    const gpi__grouping *grouping = &problem->grouping;
     if (grouping->is_of_k)
         return grouping->groups;
     return problem->m / tile + (grouping->groups < problem->m ? grouping->groups : problem->m);
 }
 
-static int gemmepi__has_groups_of_rows(const gemmepi__problem *problem) {
+static int gpi__has_groups_of_rows(const gpi__problem *problem) {
     return problem->grouping.groups && !problem->grouping.is_of_k;
 }
 
-static const char *gemmepi__name_of_grouping(const gemmepi__problem *problem) {
+static const char *gpi__name_of_grouping(const gpi__problem *problem) {
     return !problem->grouping.groups ? "" : problem->grouping.is_of_k ? "_groups_of_k" : "_groups";
 }
 
-static void gemmepi__append_grouping(gemmepi__text *text, const gemmepi__problem *problem) {
-    const gemmepi__grouping *grouping = &problem->grouping;
+static void gpi__append_grouping(gpi__text *text, const gpi__problem *problem) {
+    const gpi__grouping *grouping = &problem->grouping;
     if (grouping->groups)
-        gemmepi__append(
-            text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
-            grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
+        gpi__append(text,
+                    "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
+                    grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
     if (grouping->scales_gathered)
-        gemmepi__append(text, "#define GEMMEPI_SCALES_GATHERED 1\n");
+        gpi__append(text, "#define GEMMEPI_SCALES_GATHERED 1\n");
 }
 
 /* The defines that make an epilogue of epilogue.cuh. scale_a, scale_b: the modes that it must know of. */
-static void gemmepi__append_epilogue_defines(gemmepi__text *text, const gemmepi__problem *problem,
-                                             int aligned, int scale_a, int scale_b) {
-    const gemmepi__view *views = problem->views;
-    int scales = (views[GEMMEPI__C].scale ? 1 : 0) | (views[GEMMEPI__D].scale ? 2 : 0) |
-                 (views[GEMMEPI__AUX].scale ? 4 : 0) | (views[GEMMEPI__RESIDUAL].scale ? 8 : 0);
-    int amax = gemmepi__has_operand(problem, GEMMEPI__AMAX_D) |
-               gemmepi__has_operand(problem, GEMMEPI__AMAX_AUX) << 1;
+static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *problem, int aligned,
+                                         int scale_a, int scale_b) {
+    const gpi__view *views = problem->views;
+    int scales = (views[GPI__C].scale ? 1 : 0) | (views[GPI__D].scale ? 2 : 0) |
+                 (views[GPI__AUX].scale ? 4 : 0) | (views[GPI__RESIDUAL].scale ? 8 : 0);
+    int amax = gpi__has_operand(problem, GPI__AMAX_D) | gpi__has_operand(problem, GPI__AMAX_AUX) << 1;
     size_t i;
-    gemmepi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
-                    (unsigned)(problem->epilogue & GEMMEPI__KERNEL_EPILOGUE));
-    gemmepi__append(text, "#define GEMMEPI_ACC %s\n",
-                    gemmepi__dtype((gemmepi_dtype)problem->accumulator)->name);
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
-        gemmepi__append(text, "#define GEMMEPI_%s_TYPE %s\n", gemmepi__epilogue_matrices[i].name,
-                        gemmepi__type_name(problem, gemmepi__epilogue_matrices[i].operand));
-    gemmepi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
-    gemmepi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
-    gemmepi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
-    gemmepi__append(text, "#define GEMMEPI_EXACT %d\n", gemmepi__wants_exact(problem));
-    if (gemmepi__has_long_sums(problem))
-        gemmepi__append(text, "#define GEMMEPI_LONG_SUMS 1\n");
-    gemmepi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GEMMEPI__ONLY_SUMS));
+    gpi__append(text, "#define GEMMEPI_EPILOGUE 0x%x\n",
+                (unsigned)(problem->epilogue & GPI__KERNEL_EPILOGUE));
+    gpi__append(text, "#define GEMMEPI_ACC %s\n", gpi__dtype((gemmepi_dtype)problem->accumulator)->name);
+    for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
+        gpi__append(text, "#define GEMMEPI_%s_TYPE %s\n", gpi__epilogue_matrices[i].name,
+                    gpi__type_name(problem, gpi__epilogue_matrices[i].operand));
+    gpi__append(text, "#define GEMMEPI_SCALE_A %d\n#define GEMMEPI_SCALE_B %d\n", scale_a, scale_b);
+    gpi__append(text, "#define GEMMEPI_SCALES %d\n#define GEMMEPI_AMAX %d\n", scales, amax);
+    gpi__append(text, "#define GEMMEPI_ALIGNED %d\n", aligned);
+    gpi__append(text, "#define GEMMEPI_EXACT %d\n", gpi__wants_exact(problem));
+    if (gpi__has_long_sums(problem))
+        gpi__append(text, "#define GEMMEPI_LONG_SUMS 1\n");
+    gpi__append(text, "#define GEMMEPI_STORES_D %d\n", !(problem->flags & GPI__ONLY_SUMS));
     if (problem->found_scale)
-        gemmepi__append(text, "#define GEMMEPI_FINDS 1\n");
+        gpi__append(text, "#define GEMMEPI_FINDS 1\n");
     if (problem->flags & GEMMEPI_POWER_OF_TWO_SCALE)
-        gemmepi__append(text, "#define GEMMEPI_POWER_OF_TWO 1\n");
-    if (gemmepi__is_invariant(problem))
-        gemmepi__append(text, GEMMEPI__AS_WRITTEN);
-    if (gemmepi__mask_is_aligned(problem))
-        gemmepi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
-    if (gemmepi__extras(problem))
-        gemmepi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gemmepi__extras(problem));
+        gpi__append(text, "#define GEMMEPI_POWER_OF_TWO 1\n");
+    if (gpi__is_invariant(problem))
+        gpi__append(text, GPI__AS_WRITTEN);
+    if (gpi__mask_is_aligned(problem))
+        gpi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
+    if (gpi__extras(problem))
+        gpi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gpi__extras(problem));
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
-        gemmepi__append_inside_defines(text, problem);
+        gpi__append_inside_defines(text, problem);
 #endif
 }
 
 /* Whether stretches of so many columns along the lines of a view may be loaded at once: eight of bf16 are 16 bytes, of fp8 8, and more
    are loaded 16 at a time. */
-static int gemmepi__stretches_are_aligned(const gemmepi__problem *problem, const gemmepi__view *view,
-                                          int stretch) {
+static int gpi__stretches_are_aligned(const gpi__problem *problem, const gpi__view *view, int stretch) {
     int64_t bytes = (int64_t)view->bits * stretch / 8, unit = bytes < 16 ? bytes : 16,
             line = view->ld * view->bits / 8;
     int64_t item = view->batch_stride * view->bits / 8;
@@ -172,68 +169,67 @@ static int gemmepi__stretches_are_aligned(const gemmepi__problem *problem, const
            (problem->batch <= 1 || item % unit == 0);
 }
 
-static int gemmepi__runs_are_aligned(const gemmepi__problem *problem, const gemmepi__view *view) {
-    return gemmepi__stretches_are_aligned(problem, view, GEMMEPI__RUN);
+static int gpi__runs_are_aligned(const gpi__problem *problem, const gpi__view *view) {
+    return gpi__stretches_are_aligned(problem, view, GPI__RUN);
 }
 
 /* Whether that holds for stretches of so many columns of every tensor that the epilogue reads or writes. */
-static int gemmepi__epilogue_stretches_are_aligned(const gemmepi__problem *problem, int stretch) {
+static int gpi__epilogue_stretches_are_aligned(const gpi__problem *problem, int stretch) {
     int operand;
-    if (gemmepi__has(problem, GEMMEPI_GATED) && gemmepi__half_columns(problem) % stretch)
+    if (gpi__has(problem, GEMMEPI_GATED) && gpi__half_columns(problem) % stretch)
         return 0; /* the second halves begin between stretches */
-    for (operand = GEMMEPI__C; operand <= GEMMEPI__BIAS; operand++)
-        if (gemmepi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
-            !gemmepi__stretches_are_aligned(problem, &problem->views[operand], stretch))
+    for (operand = GPI__C; operand <= GPI__BIAS; operand++)
+        if (gpi__has_operand(problem, operand) && problem->views[operand].bits != 1 &&
+            !gpi__stretches_are_aligned(problem, &problem->views[operand], stretch))
             return 0;
-    for (operand = GEMMEPI__FIRST_EXTRA; operand < GEMMEPI__OPERANDS; operand++)
-        if (gemmepi__has_operand(problem, operand) &&
-            gemmepi__extra_along[operand - GEMMEPI__FIRST_EXTRA] != GEMMEPI__ALONG_ROWS &&
-            !gemmepi__stretches_are_aligned(problem, &problem->views[operand], stretch))
+    for (operand = GPI__FIRST_EXTRA; operand < GPI__OPERANDS; operand++)
+        if (gpi__has_operand(problem, operand) &&
+            gpi__extra_along[operand - GPI__FIRST_EXTRA] != GPI__ALONG_ROWS &&
+            !gpi__stretches_are_aligned(problem, &problem->views[operand], stretch))
             return 0;
     return 1;
 }
 
 /* Whether it holds for whole runs, and for a formula's operands. */
-static int gemmepi__epilogue_is_aligned(const gemmepi__problem *problem) {
-    if (!gemmepi__epilogue_stretches_are_aligned(problem, GEMMEPI__RUN))
+static int gpi__epilogue_is_aligned(const gpi__problem *problem) {
+    if (!gpi__epilogue_stretches_are_aligned(problem, GPI__RUN))
         return 0;
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
-        return gemmepi__inside_is_aligned(problem, gemmepi__runs_are_aligned);
+        return gpi__inside_is_aligned(problem, gpi__runs_are_aligned);
 #endif
     return 1;
 }
 
-static gemmepi__kernel_matrix *gemmepi__epilogue_matrix(gemmepi__epilogue_params *params, size_t i) {
-    return (gemmepi__kernel_matrix *)(void *)((char *)params + gemmepi__epilogue_matrices[i].place);
+static gpi__kernel_matrix *gpi__epilogue_matrix(gpi__epilogue_params *params, size_t i) {
+    return (gpi__kernel_matrix *)(void *)((char *)params + gpi__epilogue_matrices[i].place);
 }
 
-static gemmepi__kernel_scale *gemmepi__epilogue_scale(gemmepi__epilogue_params *params, size_t i) {
-    return (gemmepi__kernel_scale *)(void *)((char *)params + gemmepi__epilogue_scales[i]);
+static gpi__kernel_scale *gpi__epilogue_scale(gpi__epilogue_params *params, size_t i) {
+    return (gpi__kernel_scale *)(void *)((char *)params + gpi__epilogue_scales[i]);
 }
 
 /* All but pointers, scalars and tiles. */
-static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epilogue_params *params,
-                                   gemmepi__kernel_matrix *extras, gemmepi__formula_place *places) {
-    const gemmepi__view *views = problem->views;
+static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params *params,
+                               gpi__kernel_matrix *extras, gpi__formula_place *places) {
+    const gpi__view *views = problem->views;
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
-        *gemmepi__epilogue_matrix(params, i) =
-            gemmepi__kernel_matrix_of(&views[gemmepi__epilogue_matrices[i].operand]);
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
-        gemmepi__epilogue_scale(params, i)->stride = views[GEMMEPI__SCALE_A + i].batch_stride;
+    for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
+        *gpi__epilogue_matrix(params, i) = gpi__kernel_matrix_of(&views[gpi__epilogue_matrices[i].operand]);
+    for (i = 0; i < GPI__COUNT(gpi__epilogue_scales); i++)
+        gpi__epilogue_scale(params, i)->stride = views[GPI__SCALE_A + i].batch_stride;
     if (problem->found_scale)
-        params->scale_d.stride = gemmepi__has_groups_of_rows(problem)
-                                     ? views[GEMMEPI__FOUND_SCALE_D].ld /* there are no items */
-                                     : views[GEMMEPI__FOUND_SCALE_D].batch_stride;
-    for (i = 0; i < GEMMEPI__EXTRAS; i++)
-        extras[i] = gemmepi__kernel_matrix_of(&views[GEMMEPI__FIRST_EXTRA + i]);
+        params->scale_d.stride = gpi__has_groups_of_rows(problem)
+                                     ? views[GPI__FOUND_SCALE_D].ld /* there are no items */
+                                     : views[GPI__FOUND_SCALE_D].batch_stride;
+    for (i = 0; i < GPI__EXTRAS; i++)
+        extras[i] = gpi__kernel_matrix_of(&views[GPI__FIRST_EXTRA + i]);
     params->parameter = problem->parameter;
     params->m = problem->m;
-    params->n = gemmepi__half_columns(problem);
+    params->n = gpi__half_columns(problem);
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
-        gemmepi__fill_places(problem, places);
+        gpi__fill_places(problem, places);
 #else
     (void)places;
 #endif
@@ -241,48 +237,47 @@ static void gemmepi__fill_epilogue(const gemmepi__problem *problem, gemmepi__epi
 
 /* A kernel that has a block for each tile of the product, of both halves where it has them. GEMMEPI_UNSUPPORTED with the sentence where
    there are too many. */
-static gemmepi_status gemmepi__lay_out_tiles(const gemmepi__problem *problem, int tile_m, int tile_n,
-                                             int threads, gemmepi__launch *launch,
-                                             gemmepi__plain_params *params) {
-    int64_t rows = gemmepi__divide_up(problem->m, tile_m), columns = gemmepi__divide_up(problem->n, tile_n);
-    int64_t tiles = gemmepi__offset(gemmepi__offset(columns, rows, 0), problem->batch, 0);
+static gemmepi_status gpi__lay_out_tiles(const gpi__problem *problem, int tile_m, int tile_n, int threads,
+                                         gpi__launch *launch, gpi__plain_params *params) {
+    int64_t rows = gpi__divide_up(problem->m, tile_m), columns = gpi__divide_up(problem->n, tile_n);
+    int64_t tiles = gpi__offset(gpi__offset(columns, rows, 0), problem->batch, 0);
     if (tiles <= 0 || tiles > INT_MAX)
-        return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+        return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     launch->blocks = (unsigned)tiles;
     launch->threads_x = (unsigned)threads;
     launch->threads_y = 1;
-    gemmepi__fill_epilogue(problem, &params->epilogue, params->extras, params->places);
+    gpi__fill_epilogue(problem, &params->epilogue, params->extras, params->places);
     params->epilogue.row_tiles = (unsigned)rows;
     params->epilogue.column_tiles = (unsigned)columns;
-    params->a = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__A]);
-    params->b = gemmepi__kernel_matrix_of(&problem->views[GEMMEPI__B]);
+    params->a = gpi__kernel_matrix_of(&problem->views[GPI__A]);
+    params->b = gpi__kernel_matrix_of(&problem->views[GPI__B]);
     params->k = problem->k;
     return GEMMEPI_OK;
 }
 
 /* The pointers and scalars of a run. applied: the product has taken alpha, beta and C already. */
-static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int applied, void *partials,
-                                    gemmepi__epilogue_params *params, gemmepi__kernel_matrix *extras,
-                                    gemmepi__formula_place *places) {
+static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, void *partials,
+                                gpi__epilogue_params *params, gpi__kernel_matrix *extras,
+                                gpi__formula_place *places) {
     void *const *pointers = arguments->pointers;
     size_t i;
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_matrices); i++)
-        gemmepi__epilogue_matrix(params, i)->data = pointers[gemmepi__epilogue_matrices[i].operand];
-    for (i = 0; i < GEMMEPI__COUNT(gemmepi__epilogue_scales); i++)
-        gemmepi__epilogue_scale(params, i)->data = (const float *)pointers[GEMMEPI__SCALE_A + i];
-    if (pointers[GEMMEPI__FOUND_SCALE_D])
-        params->scale_d.data = (const float *)pointers[GEMMEPI__FOUND_SCALE_D];
-    for (i = 0; i < GEMMEPI__EXTRAS; i++)
-        extras[i].data = pointers[GEMMEPI__FIRST_EXTRA + i];
-    params->amax_d = pointers[GEMMEPI__AMAX_D];
-    params->amax_aux = pointers[GEMMEPI__AMAX_AUX];
+    for (i = 0; i < GPI__COUNT(gpi__epilogue_matrices); i++)
+        gpi__epilogue_matrix(params, i)->data = pointers[gpi__epilogue_matrices[i].operand];
+    for (i = 0; i < GPI__COUNT(gpi__epilogue_scales); i++)
+        gpi__epilogue_scale(params, i)->data = (const float *)pointers[GPI__SCALE_A + i];
+    if (pointers[GPI__FOUND_SCALE_D])
+        params->scale_d.data = (const float *)pointers[GPI__FOUND_SCALE_D];
+    for (i = 0; i < GPI__EXTRAS; i++)
+        extras[i].data = pointers[GPI__FIRST_EXTRA + i];
+    params->amax_d = pointers[GPI__AMAX_D];
+    params->amax_aux = pointers[GPI__AMAX_AUX];
     params->partials = partials;
     params->alpha = applied ? 1 : arguments->alpha;
     params->beta = applied ? 0 : arguments->beta;
     params->uses_c = arguments->uses_c && !applied;
 #ifndef GEMMEPI_NO_FORMULA
     if (arguments->inside)
-        gemmepi__point_places(arguments, places);
+        gpi__point_places(arguments, places);
 #else
     (void)places;
 #endif
@@ -291,33 +286,33 @@ static void gemmepi__point_epilogue(const gemmepi__arguments *arguments, int app
 }
 
 /* Whether an amax is to be set to 0 before the run. groups.cu does so for grouped products: only where their lists are right. */
-static int gemmepi__clears_amax(const gemmepi__problem *problem, int operand) {
-    return gemmepi__has_operand(problem, operand) && !problem->grouping.groups &&
-           !(operand == GEMMEPI__AMAX_D && problem->flags & GEMMEPI__AMAX_TO_HISTORY);
+static int gpi__clears_amax(const gpi__problem *problem, int operand) {
+    return gpi__has_operand(problem, operand) && !problem->grouping.groups &&
+           !(operand == GPI__AMAX_D && problem->flags & GPI__AMAX_TO_HISTORY);
 }
 
-static int gemmepi__amax_count(const gemmepi__problem *problem) {
-    return gemmepi__clears_amax(problem, GEMMEPI__AMAX_D) + gemmepi__clears_amax(problem, GEMMEPI__AMAX_AUX);
+static int gpi__amax_count(const gpi__problem *problem) {
+    return gpi__clears_amax(problem, GPI__AMAX_D) + gpi__clears_amax(problem, GPI__AMAX_AUX);
 }
 
 /* amax starts at 0: kernels raise it. */
-static gemmepi_status gemmepi__clear_amax(const gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__arguments *arguments, gemmepi_stream stream) {
+static gemmepi_status gpi__clear_amax(const gemmepi_context *context, const gpi__problem *problem,
+                                      const gpi__arguments *arguments, gemmepi_stream stream) {
     int operand, result = 0;
-    for (operand = GEMMEPI__AMAX_D; operand <= GEMMEPI__AMAX_AUX && !result; operand++)
-        if (gemmepi__clears_amax(problem, operand))
+    for (operand = GPI__AMAX_D; operand <= GPI__AMAX_AUX && !result; operand++)
+        if (gpi__clears_amax(problem, operand))
             result = context->driver.memset_d8_async(
-                (gemmepi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
-                (size_t)problem->views[operand].bytes, (gemmepi__cu_stream)stream);
-    return result ? gemmepi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
+                (gpi__cu_deviceptr)(uintptr_t)arguments->pointers[operand], 0,
+                (size_t)problem->views[operand].bytes, (gpi__cu_stream)stream);
+    return result ? gpi__cuda_failed(&context->driver, result, "clearing amax") : GEMMEPI_OK;
 }
 
 /* >>the pass */
 
 /* The product, in the type of its sums, as it lies in workspace. Runs of eight start at multiples of 16 bytes, but for narrow
    results, which would grow too much. */
-static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *problem, int dtype) {
-    gemmepi__view view = problem->views[GEMMEPI__D];
+static gpi__view gpi__product_in_workspace(const gpi__problem *problem, int dtype) {
+    gpi__view view = problem->views[GPI__D];
     view.dtype = dtype;
     view.bits = dtype == GEMMEPI_F64 ? 64 : 32;
     view.alignment = 256;
@@ -330,47 +325,47 @@ static gemmepi__view gemmepi__product_in_workspace(const gemmepi__problem *probl
 }
 
 /* The product alone, into workspace. */
-static gemmepi__problem gemmepi__bare_problem(const gemmepi__problem *problem) {
-    gemmepi__problem bare = *problem;
+static gpi__problem gpi__bare_problem(const gpi__problem *problem) {
+    gpi__problem bare = *problem;
     int operand;
-    for (operand = GEMMEPI__C; operand < GEMMEPI__OPERANDS; operand++)
-        if (operand != GEMMEPI__SCALE_A && operand != GEMMEPI__SCALE_B)
+    for (operand = GPI__C; operand < GPI__OPERANDS; operand++)
+        if (operand != GPI__SCALE_A && operand != GPI__SCALE_B)
             memset(&bare.views[operand], 0, sizeof bare.views[operand]);
-    bare.views[GEMMEPI__D] = gemmepi__product_in_workspace(problem, problem->accumulator);
+    bare.views[GPI__D] = gpi__product_in_workspace(problem, problem->accumulator);
     bare.epilogue = GEMMEPI_NONE;
     bare.formula = NULL;
     bare.found_scale = 0;
-    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GEMMEPI__ONLY_SUMS | GEMMEPI_FIND_SCALE_D |
-                    GEMMEPI_POWER_OF_TWO_SCALE | GEMMEPI__AMAX_TO_HISTORY);
+    bare.flags &= ~(GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX | GPI__ONLY_SUMS | GEMMEPI_FIND_SCALE_D |
+                    GEMMEPI_POWER_OF_TWO_SCALE | GPI__AMAX_TO_HISTORY);
     return bare;
 }
 
-typedef struct gemmepi__pass {
-    gemmepi__launch launch;
-    int applied;                 /* the product has taken alpha, beta and C already */
-    gemmepi__pass_params params; /* all but pointers and scalars */
+typedef struct gpi__pass {
+    gpi__launch launch;
+    int applied;             /* the product has taken alpha, beta and C already */
+    gpi__pass_params params; /* all but pointers and scalars */
     size_t partial_bytes;
-} gemmepi__pass;
+} gpi__pass;
 
 /* Blocks that a multiprocessor is to hold: fewer where a thread keeps more in registers. */
-static int gemmepi__pass_blocks(const gemmepi__problem *problem, int parts, int aligned) {
-    int sums = gemmepi__has(problem, GEMMEPI_BGRAD);
+static int gpi__pass_blocks(const gpi__problem *problem, int parts, int aligned) {
+    int sums = gpi__has(problem, GEMMEPI_BGRAD);
     if (problem->accumulator == GEMMEPI_F64)
         return sums ? 1 : 2;
-    return parts > 1 || (sums && (!aligned || gemmepi__has(problem, GEMMEPI_GATED))) ? 2 : 3;
+    return parts > 1 || (sums && (!aligned || gpi__has(problem, GEMMEPI_GATED))) ? 2 : 3;
 }
 
 /* The rows of a thread: four, or fewer where blocks would be fewer than two for each multiprocessor. With BGRAD, where each
    block leaves partial sums, as many as it takes to have all blocks run at once, up to a bound. */
-static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__problem *problem, int blocks,
-                               int64_t column_tiles, unsigned threads_y) {
-    int64_t columns = gemmepi__times(column_tiles, problem->batch), steps = 4;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD)) {
+static int gpi__pass_steps(const gemmepi_context *context, const gpi__problem *problem, int blocks,
+                           int64_t column_tiles, unsigned threads_y) {
+    int64_t columns = gpi__times(column_tiles, problem->batch), steps = 4;
+    if (gpi__has(problem, GEMMEPI_BGRAD)) {
         int64_t tiles = blocks * (int64_t)context->multiprocessors / columns;
-        steps = gemmepi__divide_up(problem->m, threads_y * (tiles ? tiles : 1));
-        return steps < GEMMEPI__PASS_MOST_STEPS ? (int)steps : GEMMEPI__PASS_MOST_STEPS;
+        steps = gpi__divide_up(problem->m, threads_y * (tiles ? tiles : 1));
+        return steps < GPI__PASS_MOST_STEPS ? (int)steps : GPI__PASS_MOST_STEPS;
     }
-    while (steps > 1 && gemmepi__times(columns, gemmepi__divide_up(problem->m, threads_y * steps)) <
+    while (steps > 1 && gpi__times(columns, gpi__divide_up(problem->m, threads_y * steps)) <
                             2 * (int64_t)context->multiprocessors)
         steps /= 2;
     return (int)steps;
@@ -378,15 +373,15 @@ static int gemmepi__pass_steps(const gemmepi_context *context, const gemmepi__pr
 
 /* The rows of a block. Fewer where not every multiprocessor would get one: what is launched behind the pass begins beside it, and
    would have two blocks where the pass has none. Sums and largest magnitudes of a block are of all its threads. */
-static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   int64_t column_tiles, unsigned threads_x) {
-    unsigned rows = GEMMEPI__PASS_THREADS / threads_x;
+static unsigned gpi__pass_rows(const gemmepi_context *context, const gpi__problem *problem,
+                               int64_t column_tiles, unsigned threads_x) {
+    unsigned rows = GPI__PASS_THREADS / threads_x;
     int64_t tiles;
-    if (gemmepi__has(problem, GEMMEPI_BGRAD) || (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX)))
+    if (gpi__has(problem, GEMMEPI_BGRAD) || (problem->flags & (GEMMEPI_AMAX_D | GEMMEPI_AMAX_AUX)))
         return rows;
     for (; threads_x * rows > 32; rows /= 2) {
-        tiles = gemmepi__offset(column_tiles, gemmepi__divide_up(problem->m, rows), 0);
-        tiles = gemmepi__offset(tiles, problem->batch, 0);
+        tiles = gpi__offset(column_tiles, gpi__divide_up(problem->m, rows), 0);
+        tiles = gpi__offset(tiles, problem->batch, 0);
         if (tiles < 0 || tiles >= context->multiprocessors)
             break;
     }
@@ -394,43 +389,42 @@ static unsigned gemmepi__pass_rows(const gemmepi_context *context, const gemmepi
 }
 
 /* Whether runs may be in stretches: not where a byte of a mask, a scale or a formula is of whole ones. */
-static int gemmepi__pass_may_cut(const gemmepi__problem *problem) {
+static int gpi__pass_may_cut(const gpi__problem *problem) {
     return !problem->found_scale && !problem->formula &&
-           !(gemmepi__has_operand(problem, GEMMEPI__AUX) && problem->views[GEMMEPI__AUX].bits == 1);
+           !(gpi__has_operand(problem, GPI__AUX) && problem->views[GPI__AUX].bits == 1);
 }
 
 /* Columns of a thread's run that lie side by side: all where whole runs may be accessed at once; else as many as may be, and
    exist all or none. */
-static int gemmepi__pass_stretch(const gemmepi__problem *problem, const gemmepi__view *product, int aligned) {
-    int stretch = GEMMEPI__RUN;
-    if (aligned || !gemmepi__pass_may_cut(problem))
+static int gpi__pass_stretch(const gpi__problem *problem, const gpi__view *product, int aligned) {
+    int stretch = GPI__RUN;
+    if (aligned || !gpi__pass_may_cut(problem))
         return stretch;
     while ((stretch /= 2) > 1)
-        if (gemmepi__half_columns(problem) % stretch == 0 &&
-            gemmepi__epilogue_stretches_are_aligned(problem, stretch) &&
-            gemmepi__stretches_are_aligned(problem, product, stretch))
+        if (gpi__half_columns(problem) % stretch == 0 &&
+            gpi__epilogue_stretches_are_aligned(problem, stretch) &&
+            gpi__stretches_are_aligned(problem, product, stretch))
             break;
     return stretch;
 }
 
-static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const gemmepi__problem *problem,
-                                          int blocks, gemmepi__pass *pass) {
-    int64_t chunks = gemmepi__divide_up(gemmepi__half_columns(problem), GEMMEPI__RUN), column_tiles,
-            row_tiles, tiles;
+static gemmepi_status gpi__shape_pass(const gemmepi_context *context, const gpi__problem *problem, int blocks,
+                                      gpi__pass *pass) {
+    int64_t chunks = gpi__divide_up(gpi__half_columns(problem), GPI__RUN), column_tiles, row_tiles, tiles;
     unsigned threads_x = 1, threads_y;
     int steps;
     while (threads_x < 32 && (int64_t)threads_x < chunks)
         threads_x *= 2;
-    column_tiles = gemmepi__divide_up(chunks, (int64_t)threads_x);
-    threads_y = gemmepi__pass_rows(context, problem, column_tiles, threads_x);
-    steps = gemmepi__pass_steps(context, problem, blocks, column_tiles, threads_y);
+    column_tiles = gpi__divide_up(chunks, (int64_t)threads_x);
+    threads_y = gpi__pass_rows(context, problem, column_tiles, threads_x);
+    steps = gpi__pass_steps(context, problem, blocks, column_tiles, threads_y);
     for (;; steps *= 2) { /* a grid has only so many blocks */
-        row_tiles = gemmepi__divide_up(problem->m, (int64_t)threads_y * steps);
-        tiles = gemmepi__offset(gemmepi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
+        row_tiles = gpi__divide_up(problem->m, (int64_t)threads_y * steps);
+        tiles = gpi__offset(gpi__offset(column_tiles, row_tiles, 0), problem->batch, 0);
         if (tiles > 0 && tiles <= INT_MAX)
             break;
         if (steps > INT_MAX / 4)
-            return gemmepi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
+            return gpi__fail(GEMMEPI_UNSUPPORTED, "the result has more tiles than a grid has blocks");
     }
     pass->params.row_steps = steps;
     pass->params.epilogue.row_tiles = (unsigned)row_tiles;
@@ -442,53 +436,49 @@ static gemmepi_status gemmepi__shape_pass(const gemmepi_context *context, const 
 }
 
 /* abreast: threads side by side, which matters where runs are in stretches */
-static void gemmepi__append_pass_defines(gemmepi__text *text, const gemmepi__problem *problem, int parts,
-                                         int applied, int blocks, int stretch, unsigned abreast) {
-    int whole = gemmepi__half_columns(problem) % GEMMEPI__RUN == 0;
-    gemmepi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0,
-                    parts);
-    gemmepi__append(text, "#define GEMMEPI_BLOCKS %d\n", blocks);
-    gemmepi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
-    if (stretch < GEMMEPI__RUN)
-        gemmepi__append(text, "#define GEMMEPI_STRETCH %d\n#define GEMMEPI_ABREAST %u\n", stretch, abreast);
+static void gpi__append_pass_defines(gpi__text *text, const gpi__problem *problem, int parts, int applied,
+                                     int blocks, int stretch, unsigned abreast) {
+    int whole = gpi__half_columns(problem) % GPI__RUN == 0;
+    gpi__append(text, "#define GEMMEPI_HAS_PRODUCT %d\n#define GEMMEPI_PARTS %d\n", problem->k != 0, parts);
+    gpi__append(text, "#define GEMMEPI_BLOCKS %d\n", blocks);
+    gpi__append(text, "#define GEMMEPI_APPLIED %d\n#define GEMMEPI_WHOLE %d\n", applied, whole);
+    if (stretch < GPI__RUN)
+        gpi__append(text, "#define GEMMEPI_STRETCH %d\n#define GEMMEPI_ABREAST %u\n", stretch, abreast);
 }
 
 /* product: where and in what type the finished product lies, in so many parts of each item that the pass adds up; applied: it
    has taken alpha, beta and C already */
-static gemmepi_status gemmepi__build_pass(gemmepi_context *context, const gemmepi__problem *problem,
-                                          const gemmepi__view *product, int parts, int applied,
-                                          gemmepi__pass *pass) {
+static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__problem *problem,
+                                      const gpi__view *product, int parts, int applied, gpi__pass *pass) {
     char prologue[1280], words[160];
-    gemmepi__text text = gemmepi__text_in(prologue, sizeof prologue);
-    int aligned = gemmepi__epilogue_is_aligned(problem) && gemmepi__runs_are_aligned(problem, product);
-    int scale_a = problem->views[GEMMEPI__A].scale, scale_b = problem->views[GEMMEPI__B].scale;
-    int blocks = gemmepi__pass_blocks(problem, parts, aligned);
-    gemmepi_status status = gemmepi__shape_pass(context, problem, blocks, pass);
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    int aligned = gpi__epilogue_is_aligned(problem) && gpi__runs_are_aligned(problem, product);
+    int scale_a = problem->views[GPI__A].scale, scale_b = problem->views[GPI__B].scale;
+    int blocks = gpi__pass_blocks(problem, parts, aligned);
+    gemmepi_status status = gpi__shape_pass(context, problem, blocks, pass);
     if (status)
         return status;
     pass->applied = applied;
-    gemmepi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras, pass->params.places);
-    pass->params.product = gemmepi__kernel_matrix_of(product);
+    gpi__fill_epilogue(problem, &pass->params.epilogue, pass->params.extras, pass->params.places);
+    pass->params.product = gpi__kernel_matrix_of(product);
     pass->params.part = pass->params.product.stride;
     pass->params.product.stride *= parts;
-    pass->partial_bytes = gemmepi__line_bytes(problem, pass->params.epilogue.row_tiles);
+    pass->partial_bytes = gpi__line_bytes(problem, pass->params.epilogue.row_tiles);
     /* the product has taken scales that change along k */
-    gemmepi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
-                                     scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
-    gemmepi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n",
-                    gemmepi__dtype((gemmepi_dtype)product->dtype)->name);
-    gemmepi__append_pass_defines(&text, problem, parts, applied, blocks,
-                                 gemmepi__pass_stretch(problem, product, aligned), pass->launch.threads_x);
-    gemmepi__name_kernel(&pass->launch, "gemmepi_pass_%s%s",
-                         gemmepi__dtype((gemmepi_dtype)product->dtype)->name,
-                         gemmepi__name_of_epilogue(problem, product->dtype, words));
-    return gemmepi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
+    gpi__append_epilogue_defines(&text, problem, aligned, scale_a > GEMMEPI_SCALE_OUTER ? 0 : scale_a,
+                                 scale_b > GEMMEPI_SCALE_OUTER ? 0 : scale_b);
+    gpi__append(&text, "#define GEMMEPI_PRODUCT_TYPE %s\n", gpi__dtype((gemmepi_dtype)product->dtype)->name);
+    gpi__append_pass_defines(&text, problem, parts, applied, blocks,
+                             gpi__pass_stretch(problem, product, aligned), pass->launch.threads_x);
+    gpi__name_kernel(&pass->launch, "gemmepi_pass_%s%s", gpi__dtype((gemmepi_dtype)product->dtype)->name,
+                     gpi__name_of_epilogue(problem, product->dtype, words));
+    return gpi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
 /* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes longer. */
-static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand) {
-    const gemmepi__view *view = &problem->views[operand];
-    int is_written = operand == GEMMEPI__D || (operand == GEMMEPI__AUX && gemmepi__has(problem, GEMMEPI_AUX));
+static double gpi__bytes_moved(const gpi__problem *problem, int operand) {
+    const gpi__view *view = &problem->views[operand];
+    int is_written = operand == GPI__D || (operand == GPI__AUX && gpi__has(problem, GEMMEPI_AUX));
     int64_t beyond = is_written && view->lines > 1 ? view->ld * view->bits / 8 % 32 : 0;
     double items = problem->batch > 1 && view->batch_stride ? (double)problem->batch : 1;
     double bytes = (double)view->lines * (double)view->length * view->bits / 8 * items;
@@ -496,73 +486,70 @@ static double gemmepi__bytes_moved(const gemmepi__problem *problem, int operand)
 }
 
 /* Those of some operands, one after another. */
-static double gemmepi__bytes_of_operands(const gemmepi__problem *problem, int first, int last) {
+static double gpi__bytes_of_operands(const gpi__problem *problem, int first, int last) {
     double bytes = 0;
     int operand;
     for (operand = first; operand <= last; operand++)
-        if (gemmepi__has_operand(problem, operand) &&
-            (operand != GEMMEPI__C ||
-             (problem->flags & GEMMEPI_ACCUMULATE && !gemmepi__has(problem, GEMMEPI_RESIDUAL))))
-            bytes += gemmepi__bytes_moved(problem, operand);
+        if (gpi__has_operand(problem, operand) &&
+            (operand != GPI__C ||
+             (problem->flags & GEMMEPI_ACCUMULATE && !gpi__has(problem, GEMMEPI_RESIDUAL))))
+            bytes += gpi__bytes_moved(problem, operand);
     return bytes;
 }
 
 /* What memory takes: all operands are read and written once, at 0.95 of what it gives at best. This, and how much longer the operands
    above take, is fitted to random products on an H100. */
-static double gemmepi__memory_microseconds(const gemmepi_context *context, const gemmepi__problem *problem) {
-    return 1.5 + gemmepi__bytes_of_operands(problem, GEMMEPI__A, GEMMEPI__RESIDUAL) /
-                     (0.95 * gemmepi__memory_rate(context));
+static double gpi__memory_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
+    return 1.5 + gpi__bytes_of_operands(problem, GPI__A, GPI__RESIDUAL) / (0.95 * gpi__memory_rate(context));
 }
 
 /* What a kernel takes that takes so many microseconds where memory does not hold it up. Of two that wait for it the shorter is still
    the better. */
-static double gemmepi__with_memory(const gemmepi_context *context, const gemmepi__problem *problem,
-                                   double microseconds) {
-    double memory = gemmepi__memory_microseconds(context, problem);
+static double gpi__with_memory(const gemmepi_context *context, const gpi__problem *problem,
+                               double microseconds) {
+    double memory = gpi__memory_microseconds(context, problem);
     return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
 }
 
 /* Whether it waits for memory, and for A and B more than for all else. */
-static int gemmepi__waits_for_operands(const gemmepi_context *context, const gemmepi__problem *problem,
-                                       double microseconds) {
-    return microseconds < gemmepi__memory_microseconds(context, problem) &&
-           gemmepi__bytes_of_operands(problem, GEMMEPI__A, GEMMEPI__B) >
-               gemmepi__bytes_of_operands(problem, GEMMEPI__B + 1, GEMMEPI__RESIDUAL);
+static int gpi__waits_for_operands(const gemmepi_context *context, const gpi__problem *problem,
+                                   double microseconds) {
+    return microseconds < gpi__memory_microseconds(context, problem) &&
+           gpi__bytes_of_operands(problem, GPI__A, GPI__B) >
+               gpi__bytes_of_operands(problem, GPI__B + 1, GPI__RESIDUAL);
 }
 
 /* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere and runs are whole
    ones it takes 1.8 times as long, on an H100. */
-static double gemmepi__pass_microseconds(const gemmepi_context *context, const gemmepi__problem *problem,
-                                         int parts) {
+static double gpi__pass_microseconds(const gemmepi_context *context, const gpi__problem *problem, int parts) {
     double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
     int operand;
-    for (operand = GEMMEPI__D; operand <= GEMMEPI__RESIDUAL; operand++)
-        if (gemmepi__has_operand(problem, operand))
+    for (operand = GPI__D; operand <= GPI__RESIDUAL; operand++)
+        if (gpi__has_operand(problem, operand))
             bytes += (double)problem->m * (double)problem->views[operand].length *
                      problem->views[operand].bits / 8;
-    if (!gemmepi__epilogue_is_aligned(problem) && !gemmepi__pass_may_cut(problem))
+    if (!gpi__epilogue_is_aligned(problem) && !gpi__pass_may_cut(problem))
         bytes *= 1.8;
-    return GEMMEPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gemmepi__memory_rate(context) +
-           gemmepi__sums_microseconds(problem);
+    return GPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gpi__memory_rate(context) +
+           gpi__sums_microseconds(problem);
 }
 
-static gemmepi_status gemmepi__run_pass(const gemmepi_context *context, const gemmepi__pass *pass,
-                                        const gemmepi__arguments *arguments, void *product, void *partials,
-                                        gemmepi_stream stream) {
-    gemmepi__pass_params params = pass->params;
-    gemmepi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras,
-                            params.places);
+static gemmepi_status gpi__run_pass(const gemmepi_context *context, const gpi__pass *pass,
+                                    const gpi__arguments *arguments, void *product, void *partials,
+                                    gemmepi_stream stream) {
+    gpi__pass_params params = pass->params;
+    gpi__point_epilogue(arguments, pass->applied, partials, &params.epilogue, params.extras, params.places);
     params.product.data = product;
-    return gemmepi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
+    return gpi__launch_kernel(context, &pass->launch, &params, "the epilogue", stream);
 }
 
 /* >>in words */
 
 /* before: what it does before the epilogue */
-static void gemmepi__explain_pass(gemmepi__text *text, const gemmepi__launch *pass, const char *before) {
+static void gpi__explain_pass(gpi__text *text, const gpi__launch *pass, const char *before) {
     if (pass->function)
-        gemmepi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
-                        pass->blocks, pass->threads_x, pass->threads_y);
+        gpi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
+                    pass->blocks, pass->threads_x, pass->threads_y);
 }
 
 #endif
