@@ -30,6 +30,14 @@ typedef struct fake_launch {
     unsigned grid, block_x, block_y, shared;
 } fake_launch;
 
+/* What cublasLtMatmul was called with: hashes of what its descriptors were told. */
+typedef struct fake_product {
+    uint64_t described, layouts[4];
+    const void *pointers[4], *workspace;
+    float alpha, beta;
+    size_t workspace_size;
+} fake_product;
+
 static struct {
     /* what is to go wrong */
     const char *fails; /* the function of this name returns fail_code */
@@ -93,7 +101,8 @@ static struct {
     long graphs, events;
     /* what each launch is shown to, if to anything */
     void (*watch)(const fake_launch *launch);
-    void (*reads)(const char *source); /* and each source that is compiled */
+    void (*reads)(const char *source);               /* and each source that is compiled */
+    void (*multiplies)(const fake_product *product); /* and each product of cuBLASLt's */
 } gpu;
 
 static __thread gpi__cu_context stack[16];
@@ -724,7 +733,10 @@ FAKE(cublasLtDestroy)(gpi__lt_handle handle) {
     count(&gpu.lt_handles, -1);
     return broken("cublasLtDestroy");
 }
-/* A descriptor is its epilogue, and nothing else. */
+/* A descriptor is its epilogue and, in its second word, a hash of all that was set; a layout that hash alone. */
+static void note_attribute(uint64_t *hash, int attribute, const void *value, size_t size) {
+    *hash = gpi__hash_word(gpi__hash_word(*hash, (uint64_t)attribute), gpi__hash(value, size));
+}
 static int epilogue_of(const gpi__lt_matmul_desc *desc) {
     int32_t epilogue;
     memcpy(&epilogue, desc, sizeof epilogue);
@@ -737,8 +749,18 @@ FAKE(cublasLtMatmul)
  gpi__cu_stream stream) {
     long call = book(&gpu.lt_calls, 1);
     count(&gpu.lt_nowhere, d == NULL);
-    (void)a_layout, (void)b_layout, (void)c_layout, (void)d_layout, (void)stream;
+    (void)stream;
     needs_context();
+    if (gpu.multiplies) {
+        fake_product product;
+        product.described = desc->data[1];
+        product.layouts[0] = a_layout->data[0], product.layouts[1] = b_layout->data[0];
+        product.layouts[2] = c_layout->data[0], product.layouts[3] = d_layout->data[0];
+        product.pointers[0] = a, product.pointers[1] = b, product.pointers[2] = c, product.pointers[3] = d;
+        memcpy(&product.alpha, alpha, sizeof product.alpha), memcpy(&product.beta, beta, sizeof product.beta);
+        product.workspace = workspace, product.workspace_size = workspace_size;
+        gpu.multiplies(&product);
+    }
     if (call <= (long)GPI__COUNT(gpu.epilogues))
         gpu.epilogues[call - 1] = epilogue_of(desc);
     BREAKS("cublasLtMatmul");
@@ -758,13 +780,14 @@ FAKE(cublasLtMatmul)
     return 0;
 }
 FAKE(cublasLtMatmulDescInit_internal)(gpi__lt_matmul_desc *desc, size_t size, int compute, int scale) {
-    (void)compute, (void)scale;
     memset(desc, 0, size);
+    note_attribute(&desc->data[1], compute, &scale, sizeof scale);
     return broken("cublasLtMatmulDescInit_internal");
 }
 FAKE(cublasLtMatmulDescSetAttribute)
 (gpi__lt_matmul_desc *desc, int attribute, const void *value, size_t size) {
     BREAKS("cublasLtMatmulDescSetAttribute");
+    note_attribute(&desc->data[1], attribute, value, size);
     if (attribute == GPI__CUBLASLT_MATMUL_DESC_EPILOGUE)
         memcpy(desc, value, size);
     if (attribute == GPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET)
@@ -781,15 +804,17 @@ FAKE(cublasLtMatmulDescGetAttribute)
 }
 FAKE(cublasLtMatrixLayoutInit_internal)
 (gpi__lt_layout *layout, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld) {
-    (void)type, (void)rows, (void)cols, (void)ld;
+    int64_t told[4];
     BREAKS("cublasLtMatrixLayoutInit_internal");
     memset(layout, 0, size);
+    told[0] = type, told[1] = (int64_t)rows, told[2] = (int64_t)cols, told[3] = ld;
+    note_attribute(&layout->data[0], -1, told, sizeof told);
     return 0;
 }
 FAKE(cublasLtMatrixLayoutSetAttribute)
 (gpi__lt_layout *layout, int attribute, const void *value, size_t size) {
-    (void)layout, (void)attribute, (void)value, (void)size;
     BREAKS("cublasLtMatrixLayoutSetAttribute");
+    note_attribute(&layout->data[0], attribute, value, size);
     return 0;
 }
 FAKE(cublasLtMatmulPreferenceInit_internal)(gpi__lt_preference *preference, size_t size) {

@@ -11,7 +11,7 @@
 
 /* >>a line: what was seen, as text */
 
-static char line_data[4096];
+static char line_data[1 << 14];
 static gpi__text line;
 static uint64_t compiled; /* a hash of the definitions of all sources */
 
@@ -74,6 +74,20 @@ static void see_launch(const fake_launch *launch) {
     append_parameters(launch);
 }
 
+static uint64_t hash_address(uint64_t hash, const void *pointer) {
+    return gpi__hash_word(hash, is_of_process((uintptr_t)pointer) ? 1 : (uintptr_t)pointer);
+}
+
+static void see_product(const fake_product *product) {
+    uint64_t hash = product->described;
+    int i;
+    for (i = 0; i < 4; i++)
+        hash = hash_address(gpi__hash_word(hash, product->layouts[i]), product->pointers[i]);
+    hash = gpi__hash_word(hash_address(hash, product->workspace), product->workspace_size);
+    gpi__append(&line, " | cuBLASLt %g %g given %08x", (double)product->alpha, (double)product->beta,
+                (unsigned)hash);
+}
+
 /* The lines with which a source begins: all that is compiled in but for the kernel's name. */
 static void see_source(const char *source) {
     while (strncmp(source, "#define ", 8) == 0) {
@@ -92,7 +106,7 @@ static gemmepi_context *open_recorded(int arch) {
     gpu.other_arch = arch;
     context = open_fake(&config);
     gpu.is_untouched = 1;
-    gpu.watch = see_launch, gpu.reads = see_source;
+    gpu.watch = see_launch, gpu.reads = see_source, gpu.multiplies = see_product;
     line = gpi__text_in(line_data, sizeof line_data);
     compiled = 0;
     return context;
@@ -134,11 +148,15 @@ static void compare_line(void) {
           was ? was : "none");
 }
 
-static void end_line(gemmepi_context *context) {
-    gpi__append(&line, " | compiled %016llx", (gpi__ull)compiled);
-    gpu.watch = NULL, gpu.reads = NULL;
+static void close_recorded(gemmepi_context *context) {
+    gpu.watch = NULL, gpu.reads = NULL, gpu.multiplies = NULL;
     gemmepi_destroy(context);
     gpu.other_arch = 0;
+}
+
+static void end_line(gemmepi_context *context) {
+    gpi__append(&line, " | compiled %016llx", (gpi__ull)compiled);
+    close_recorded(context);
     compare_line();
 }
 
@@ -375,6 +393,187 @@ static void products_are_planned_as_recorded(void) {
         snprintf(name, sizeof name, "product %d on %d, %s, %dx%dx%d batch %d epilogue 0x%llx", i, arch,
                  type->name, (int)desc.m, (int)desc.n, (int)desc.k, (int)desc.batch, (gpi__ull)desc.epilogue);
         record_product(arch, name, &desc, &args);
+    }
+}
+
+/* >>rare products, some in a line */
+
+static int at_a_border(void) {
+    static const int extents[] = {1,    2,    4,    7,     8,     15,    16,     24,     31,    32,
+                                  33,   48,   63,   64,    65,    80,    96,     127,    128,   129,
+                                  160,  192,  255,  256,   257,   320,   384,    511,    512,   513,
+                                  640,  768,  1023, 1024,  1025,  1536,  2047,   2048,   2049,  4095,
+                                  4096, 4097, 8192, 16384, 32768, 65536, 131071, 131072, 262144};
+    return extents[below((int)GPI__COUNT(extents))];
+}
+
+static int is_lean; /* the product drawn has one thing or another that others have not, and little else */
+
+/* Dense, or with a few elements between lines. */
+static int64_t any_ld(int64_t dense) {
+    static const int more[] = {1, 2, 4, 8, 16, 64};
+    return below(is_lean ? 16 : 4) ? 0 : dense + more[below(6)];
+}
+
+static gemmepi_dtype any_dtype(gemmepi_dtype usual) {
+    static const gemmepi_dtype all[] = {GEMMEPI_F32, GEMMEPI_F16, GEMMEPI_BF16, GEMMEPI_E4M3, GEMMEPI_E5M2};
+    return below(is_lean ? 24 : 6) ? usual : all[below(5)];
+}
+
+static gemmepi_epilogue rare_epilogue(void) {
+    static const gemmepi_epilogue activations[] = {GEMMEPI_NONE,      GEMMEPI_NONE, GEMMEPI_RELU,
+                                                   GEMMEPI_GELU_TANH, GEMMEPI_SILU, GEMMEPI_GELU_ERF,
+                                                   GEMMEPI_SIGMOID};
+    gemmepi_epilogue epilogue = activations[below(7)];
+    int kind = below(8);
+    epilogue |= below(2) ? GEMMEPI_BIAS : 0;
+    if (kind < 2)
+        epilogue |= GEMMEPI_BACKWARD | (below(2) ? GEMMEPI_BGRAD : 0) | (below(4) ? 0 : GEMMEPI_UPSTREAM);
+    else if (kind < 4)
+        epilogue |= GEMMEPI_AUX;
+    else if (kind == 4)
+        epilogue |= below(2) ? GEMMEPI_BGRAD_A : GEMMEPI_BGRAD_B;
+    return epilogue | (below(4) ? 0 : GEMMEPI_RESIDUAL) | (below(4) ? 0 : GEMMEPI_GATED);
+}
+
+static void rare_matrix(gemmepi_matrix *matrix, int64_t lines, int64_t length, int64_t batch) {
+    matrix->ld = any_ld(length);
+    matrix->batch_stride =
+        batch > 1 ? lines * (matrix->ld ? matrix->ld : length) + 8 * below(2) + (below(8) == 0) : 0;
+}
+
+static gemmepi_scale_mode scale_of_one(gemmepi_dtype dtype) {
+    return gpi__is_fp8(dtype) && below(2) ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE;
+}
+
+static gemmepi_matmul_desc rare_product(void) {
+    static const gemmepi_dtype factors[][2] = {
+        {GEMMEPI_BF16, GEMMEPI_BF16}, {GEMMEPI_F16, GEMMEPI_F16},   {GEMMEPI_F32, GEMMEPI_F32},
+        {GEMMEPI_E4M3, GEMMEPI_E4M3}, {GEMMEPI_E5M2, GEMMEPI_E4M3}, {GEMMEPI_BF16, GEMMEPI_I8},
+        {GEMMEPI_I8, GEMMEPI_I8},     {GEMMEPI_F64, GEMMEPI_F64},   {GEMMEPI_BF16, GEMMEPI_BF16}};
+    static const gemmepi_dtype results[] = {GEMMEPI_BF16, GEMMEPI_F16,  GEMMEPI_F32,
+                                            GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16,
+                                            GEMMEPI_I32,  GEMMEPI_F64,  GEMMEPI_F32};
+    static const int alignments[] = {0, 0, 0, 16, 8, 4, 2};
+    int type = below(9), rarely;
+    gemmepi_matmul_desc desc;
+    is_lean = below(2), rarely = is_lean ? 6 : 1;
+    memset(&desc, 0, sizeof desc);
+    desc.m = at_a_border(), desc.n = at_a_border(), desc.k = at_a_border();
+    desc.batch = below(3) ? 1 : 1 + below(4);
+    desc.a.dtype = factors[type][0], desc.b.dtype = factors[type][1];
+    desc.d.dtype = type < 6 ? any_dtype(results[type]) : results[type];
+    desc.compute = type == 2 && below(2) ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
+    desc.a.transposed = below(3) == 0, desc.b.transposed = below(2);
+    desc.epilogue = rare_epilogue();
+    desc.n += desc.epilogue & GEMMEPI_GATED ? desc.n % 2 : 0;
+    rare_matrix(&desc.a, desc.m + desc.k, desc.a.transposed ? desc.m : desc.k, desc.batch);
+    rare_matrix(&desc.b, desc.n + desc.k, desc.b.transposed ? desc.k : desc.n, desc.batch);
+    rare_matrix(&desc.d, desc.m, 2 * desc.n, desc.batch);
+    if (desc.epilogue & (GEMMEPI_AUX | GEMMEPI_BACKWARD))
+        rare_matrix(&desc.aux, desc.m, 2 * desc.n, desc.batch),
+            desc.aux.dtype = any_dtype(GEMMEPI_DTYPE_DEFAULT);
+    if (gpi__activation(desc.epilogue) == GEMMEPI_RELU &&
+        !(desc.epilogue & (GEMMEPI_GATED | GEMMEPI_UPSTREAM)))
+        desc.aux.dtype = GEMMEPI_DTYPE_DEFAULT, desc.aux.ld = 0,
+        desc.aux.batch_stride = desc.aux.batch_stride ? desc.m * ((desc.n + 127) / 128 * 128) : 0;
+    if (desc.epilogue & GEMMEPI_RESIDUAL)
+        rare_matrix(&desc.residual, desc.m, 2 * desc.n, desc.batch),
+            desc.residual.dtype = any_dtype(GEMMEPI_DTYPE_DEFAULT);
+    if (below(5) == 0)
+        rare_matrix(&desc.c, desc.m, 2 * desc.n, desc.batch), desc.c.dtype = any_dtype(GEMMEPI_DTYPE_DEFAULT);
+    if (desc.epilogue & GEMMEPI_BIAS && below(4) == 0)
+        desc.bias.dtype = GEMMEPI_F32;
+    if (desc.epilogue & (GEMMEPI_BGRAD | GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
+        desc.bias_grad.dtype = below(2) ? GEMMEPI_F32 : GEMMEPI_DTYPE_DEFAULT,
+        desc.bias_grad.batch_stride = below(2) && desc.batch > 1 ? 4 * (desc.n + desc.m) : 0;
+    if (gpi__is_fp8(desc.a.dtype) && below(4))
+        desc.a.scale.mode = (gemmepi_scale_mode)below(5), desc.b.scale.mode = (gemmepi_scale_mode)below(5);
+    if (desc.a.scale.mode > GEMMEPI_SCALE_TENSOR && desc.batch > 1 && below(2))
+        desc.a.scale.batch_stride = 1 << 22;
+    desc.c.scale.mode = scale_of_one(desc.c.dtype), desc.aux.scale.mode = scale_of_one(desc.aux.dtype);
+    desc.residual.scale.mode = scale_of_one(desc.residual.dtype);
+    if (desc.b.dtype == GEMMEPI_I8 && desc.a.dtype == GEMMEPI_BF16)
+        desc.b.scale.mode = below(2) ? GEMMEPI_SCALE_OUTER : GEMMEPI_SCALE_VECTOR_128;
+    if (gpi__is_fp8(desc.d.dtype))
+        desc.d.scale.mode = (gemmepi_scale_mode)(below(3) ? GEMMEPI_SCALE_TENSOR : 2 + below(2));
+    if (desc.d.scale.mode && below(3) == 0)
+        desc.flags |= GEMMEPI_FIND_SCALE_D | (below(2) ? GEMMEPI_POWER_OF_TWO_SCALE : 0),
+            desc.amax_history = desc.d.scale.mode == GEMMEPI_SCALE_TENSOR ? 16 : 0;
+    desc.flags |=
+        (below(4 * rarely) ? 0 : GEMMEPI_RELAXED) | (below(8 * rarely) ? 0 : GEMMEPI_BATCH_INVARIANT) |
+        (below(8 * rarely) ? 0 : GEMMEPI_FAST_ACCUMULATION) | (below(8 * rarely) ? 0 : GEMMEPI_AMAX_D) |
+        (below(12 * rarely) ? 0 : GEMMEPI_AMAX_AUX) | (below(12 * rarely) ? 0 : GEMMEPI_DEVICE_SCALARS);
+    desc.alignment = is_lean ? 0 : (size_t)alignments[below(7)];
+    return desc;
+}
+
+/* What keeps each candidate from it, and how good the others are. */
+static void append_refusals(const gemmepi_context *context, const gpi__problem *problem) {
+    gpi__candidates candidates;
+    int applied, i;
+    for (applied = 0; applied < 2; applied++) {
+        if (applied && !gpi__may_be_applied(problem))
+            continue;
+        memset(&candidates, 0, sizeof candidates);
+        gpi__enumerate(context, problem, applied, &candidates);
+        for (i = 0; i < candidates.count; i++)
+            gpi__append(&line, " %.4g%s", candidates.list[i].refusal ? 0 : candidates.list[i].rank,
+                        candidates.list[i].refusal ? candidates.list[i].refusal : "");
+    }
+}
+
+enum { IN_A_LINE = 20, RARE_LINES = 200 };
+
+/* The hash of what one rare product comes to; 0: it is refused. */
+static uint64_t one_rare_product(int number, const char *prefix) {
+    int arch = archs[number % (int)GPI__COUNT(archs)];
+    gemmepi_matmul_desc desc = rare_product();
+    gemmepi_context *context;
+    gemmepi_matmul_args args;
+    gpi__problem problem;
+    gemmepi_plan *plan = NULL;
+    uint64_t hash;
+    static const double two = 2;
+    if (gpi__normalise(&desc, 16, &problem) != GEMMEPI_OK || gpi__is_empty(&problem))
+        return 0;
+    context = open_recorded(arch);
+    append_refusals(context, &problem);
+    point_product(&desc, &args);
+    args.amax_aux = desc.flags & GEMMEPI_AMAX_AUX ? place(18) : NULL;
+    args.scale_aux = desc.aux.scale.mode ? (float *)place(19) : NULL;
+    args.scale_residual = desc.residual.scale.mode ? (float *)place(20) : NULL;
+    if (desc.c.dtype || below(6) == 0)
+        args.alpha = args.alpha ? args.alpha : &two, args.beta = args.beta ? args.beta : &two,
+        args.c = place(17), args.scale_c = desc.c.scale.mode ? (float *)place(21) : NULL;
+    if (gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK) {
+        append_plan(plan);
+        if (gemmepi_run_matmul(plan, &args, NULL) != GEMMEPI_OK)
+            gpi__append(&line, " %s", gemmepi_last_error());
+    }
+    gemmepi_plan_destroy(plan);
+    hash = gpi__hash_word(gpi__hash(line_data, strlen(line_data)), compiled);
+    if (shown && strncmp(prefix, shown, strlen(shown)) == 0)
+        printf("%s %d: on %d, %dx%dx%d epilogue 0x%llx:%s\n", prefix, number, arch, (int)desc.m, (int)desc.n,
+               (int)desc.k, (gpi__ull)desc.epilogue, line_data);
+    close_recorded(context);
+    return hash;
+}
+
+static void rare_products_are_planned_as_recorded(void) {
+    int i, j;
+    state = 6;
+    for (i = 0; i < RARE_LINES; i++) {
+        char name[32];
+        uint64_t sum = GPI__HASH_START, hash;
+        int accepted = 0;
+        snprintf(name, sizeof name, "rare %d:", i);
+        for (j = 0; j < IN_A_LINE; j++)
+            if ((hash = one_rare_product(i * IN_A_LINE + j, name)) != 0)
+                sum = gpi__hash_word(sum, hash), accepted++;
+        line = gpi__text_in(line_data, sizeof line_data);
+        gpi__append(&line, "%s %d of %d accepted, %016llx", name, accepted, (int)IN_A_LINE, (gpi__ull)sum);
+        compare_line();
     }
 }
 
@@ -801,6 +1000,7 @@ int main(int argc, char **argv) {
     if (!written)
         read_record();
     RUN(products_are_planned_as_recorded);
+    RUN(rare_products_are_planned_as_recorded);
     RUN(formulas_are_written_as_recorded);
     RUN(formulas_are_planned_as_recorded);
     RUN(grouped_products_are_planned_as_recorded);
