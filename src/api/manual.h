@@ -12,6 +12,8 @@
 
    LINK:  Linux -lm -ldl -lpthread (with glibc 2.34 and later -lm is enough)      Windows, macOS: nothing (macOS: host alone)
 
+   NAMES: what you call begins with gemmepi_ or GEMMEPI_. The implementation's own names begin with gpi__ or GPI__.
+
    OPTIONS, defined before the implementation; STATIC and API before every inclusion
        GEMMEPI_STATIC     every function is static: libraries that each hold this file do not clash
        GEMMEPI_API        decorates every public function, for instance with an export attribute
