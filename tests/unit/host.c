@@ -283,10 +283,81 @@ static void a_workspace_that_is_no_good_is_refused_though_none_is_needed(void) {
     close_host();
 }
 
+#define INF HUGE_VAL
+
+/* As the manual's formulas have them: at infinity, at minus infinity, of NaN. */
+static const struct {
+    uint32_t activation;
+    double values[3], derivatives[3];
+} at_the_ends[] = {
+    {GEMMEPI_NONE, {INF, -INF, NAN}, {1, 1, 1}},
+    {GEMMEPI_RELU, {INF, 0, NAN}, {1, 0, 0}},
+    {GEMMEPI_GELU_TANH, {INF, NAN, NAN}, {NAN, NAN, NAN}},
+    {GEMMEPI_GELU_ERF, {INF, NAN, NAN}, {NAN, NAN, NAN}},
+    {GEMMEPI_SILU, {INF, NAN, NAN}, {NAN, NAN, NAN}},
+    {GEMMEPI_SIGMOID, {1, 0, NAN}, {0, 0, NAN}},
+    {GEMMEPI_TANH, {1, -1, NAN}, {0, 0, NAN}},
+    {GEMMEPI_LEAKY_RELU, {INF, -INF, NAN}, {1, 0.25, 0.25}},
+    {GEMMEPI_ELU, {INF, -0.25, NAN}, {1, 0, NAN}},
+    {GEMMEPI_SQUARED_RELU, {INF, 0, NAN}, {INF, 0, NAN}},
+    {GEMMEPI_QUICK_GELU, {INF, NAN, NAN}, {NAN, NAN, NAN}},
+    {GEMMEPI_SOFTPLUS, {INF, 0, NAN}, {1, 0, NAN}},
+    {GEMMEPI_HARDSWISH, {INF, NAN, NAN}, {1, 0, NAN}},
+    {GEMMEPI_MISH, {INF, NAN, NAN}, {NAN, NAN, NAN}},
+    {GEMMEPI_HARDSIGMOID, {1, 0, NAN}, {0, 0, 0}},
+};
+
+static int is_same(double x, double y) {
+    return x == y || (x != x && y != y);
+}
+
+static void activations_of_infinities_and_nan_are_their_formulas(void) {
+    static const double ends[] = {INF, -INF, NAN};
+    size_t i, end;
+    for (i = 0; i < GPI__COUNT(at_the_ends); i++)
+        for (end = 0; end < 3; end++) {
+            uint32_t activation = at_the_ends[i].activation;
+            double value = gpi__activate(activation, 0.25, ends[end]);
+            double derivative = gpi__times_derivative(activation, 0.25, 1, ends[end]);
+            CHECK(is_same(value, at_the_ends[i].values[end]), "%s of %g is %g",
+                  gpi__activation_name(activation), ends[end], value);
+            CHECK(is_same(derivative, at_the_ends[i].derivatives[end]), "the derivative of %s at %g is %g",
+                  gpi__activation_name(activation), ends[end], derivative);
+        }
+}
+
+static void activations_bend_where_the_manual_says(void) {
+    static const struct {
+        uint32_t activation;
+        double at, below, there, above;
+    } bends[] = {
+        {GEMMEPI_RELU, 0, 0, 0, 1},
+        {GEMMEPI_LEAKY_RELU, 0, 0.25, 0.25, 1},
+        {GEMMEPI_ELU, 0, 0.25, 0.25, 1},
+        {GEMMEPI_HARDSWISH, -3, 0, 0, -0.5},
+        {GEMMEPI_HARDSWISH, 3, 1.5, 1, 1},
+        {GEMMEPI_HARDSIGMOID, -3, 0, 0, 1 / 6.0},
+        {GEMMEPI_HARDSIGMOID, 3, 1 / 6.0, 0, 0},
+        {GEMMEPI_SQUARED_RELU, 0, 0, 0, 0},
+    };
+    size_t i;
+    for (i = 0; i < GPI__COUNT(bends); i++) {
+        double at = bends[i].at, e = 1e-12;
+        double below = gpi__times_derivative(bends[i].activation, 0.25, 1, at - e);
+        double there = gpi__times_derivative(bends[i].activation, 0.25, 1, at);
+        double above = gpi__times_derivative(bends[i].activation, 0.25, 1, at + e);
+        CHECK(fabs(below - bends[i].below) < 1e-11 && there == bends[i].there &&
+                  fabs(above - bends[i].above) < 1e-11,
+              "%s at %g: %g, %g, %g", gpi__activation_name(bends[i].activation), at, below, there, above);
+    }
+}
+
 int main(void) {
     RUN(operands_of_two_types_have_the_smallest_that_holds_both);
     RUN(scales_of_blocks_reach_to_the_last_number_of_the_last_item);
     RUN(a_gates_gradient_is_right_where_dy_value_is_subnormal);
+    RUN(activations_of_infinities_and_nan_are_their_formulas);
+    RUN(activations_bend_where_the_manual_says);
     RUN(memory_that_was_not_given_is_not_freed);
     RUN(streams_are_those_that_were_created_and_not_destroyed);
     RUN(a_workspace_that_is_no_good_is_refused_though_none_is_needed);
