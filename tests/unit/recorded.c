@@ -523,7 +523,7 @@ static void append_refusals(const gemmepi_context *context, const gpi__problem *
     }
 }
 
-enum { IN_A_LINE = 20, RARE_LINES = 200 };
+enum { IN_A_LINE = 20 };
 
 /* The hash of what one rare product comes to; 0: it is refused. */
 static uint64_t one_rare_product(int number, const char *prefix) {
@@ -560,21 +560,94 @@ static uint64_t one_rare_product(int number, const char *prefix) {
     return hash;
 }
 
-static void rare_products_are_planned_as_recorded(void) {
+/* Lines of so many cases each. */
+static void record_rare(const char *what, uint64_t (*one)(int number, const char *prefix), int count) {
     int i, j;
-    state = 6;
-    for (i = 0; i < RARE_LINES; i++) {
+    for (i = 0; i < count; i++) {
         char name[32];
         uint64_t sum = GPI__HASH_START, hash;
         int accepted = 0;
-        snprintf(name, sizeof name, "rare %d:", i);
+        snprintf(name, sizeof name, "%s %d:", what, i);
         for (j = 0; j < IN_A_LINE; j++)
-            if ((hash = one_rare_product(i * IN_A_LINE + j, name)) != 0)
+            if ((hash = one(i * IN_A_LINE + j, name)) != 0)
                 sum = gpi__hash_word(sum, hash), accepted++;
         line = gpi__text_in(line_data, sizeof line_data);
         gpi__append(&line, "%s %d of %d accepted, %016llx", name, accepted, (int)IN_A_LINE, (gpi__ull)sum);
         compare_line();
     }
+}
+
+static void rare_products_are_planned_as_recorded(void) {
+    state = 6;
+    record_rare("rare", one_rare_product, 200);
+}
+
+static void clear_items(gemmepi_matrix *matrix) {
+    matrix->batch_stride = matrix->scale.batch_stride = 0;
+}
+
+static gemmepi_grouped_desc rare_groups(void) {
+    gemmepi_grouped_desc desc;
+    gemmepi_matmul_desc *product = &desc.product;
+    memset(&desc, 0, sizeof desc);
+    *product = rare_product();
+    product->batch = 0;
+    clear_items(&product->a), clear_items(&product->b), clear_items(&product->c), clear_items(&product->d);
+    clear_items(&product->aux), clear_items(&product->residual);
+    product->bias.batch_stride = product->bias_grad.batch_stride = 0;
+    product->m = product->m > 1 << 15 ? 1 << 15 : product->m,
+    product->k = product->k > 1 << 15 ? 1 << 15 : product->k;
+    desc.groups = below(3) ? 1 << below(8) : 1 + below(300);
+    desc.grouping = below(3) ? GEMMEPI_GROUPS_OF_ROWS : GEMMEPI_GROUPS_OF_K;
+    if (below(4))
+        product->a.ld = product->b.ld = 0, product->a.transposed = desc.grouping == GEMMEPI_GROUPS_OF_K;
+    desc.gather_a = below(3) ? 0 : 1000 + 8 * below(3);
+    desc.gather_b = desc.grouping == GEMMEPI_GROUPS_OF_K && below(3) == 0 ? 1000 : 0;
+    if (desc.grouping == GEMMEPI_GROUPS_OF_ROWS)
+        desc.scatter_d = below(3) ? 0 : 70000, desc.weighted = below(4) == 0;
+    else if (below(2))
+        product->epilogue &= GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B, memset(&product->aux, 0, sizeof product->aux),
+            memset(&product->residual, 0, sizeof product->residual),
+            product->bias.dtype = GEMMEPI_DTYPE_DEFAULT;
+    return desc;
+}
+
+static uint64_t one_rare_grouped(int number, const char *prefix) {
+    gemmepi_grouped_desc desc = rare_groups();
+    gemmepi_context *context = open_recorded(number % 4 ? 90 : archs[number % (int)GPI__COUNT(archs)]);
+    gemmepi_grouped_args args;
+    gemmepi_epilogue_needs needs;
+    gemmepi_plan *plan = NULL;
+    uint64_t hash = 0;
+    memset(&args, 0, sizeof args);
+    if (gemmepi_epilogue_info(&desc.product, &needs) == GEMMEPI_OK &&
+        gemmepi_plan_grouped(context, &desc, &plan) == GEMMEPI_OK) {
+        append_plan(plan);
+        point_product(&desc.product, &args.product);
+        args.product.amax_aux = desc.product.flags & GEMMEPI_AMAX_AUX ? place(18) : NULL;
+        args.product.scale_aux = desc.product.aux.scale.mode ? (float *)place(19) : NULL;
+        args.product.scale_residual = desc.product.residual.scale.mode ? (float *)place(20) : NULL;
+        args.ends = (const int32_t *)place(22);
+        args.index_a = desc.gather_a ? (const int32_t *)place(23) : NULL;
+        args.index_b = desc.gather_b ? (const int32_t *)place(24) : NULL;
+        args.index_d = desc.scatter_d ? (const int32_t *)place(25) : NULL;
+        args.weights = desc.weighted ? (const float *)place(26) : NULL;
+        if (gemmepi_run_grouped(plan, &args, NULL) != GEMMEPI_OK)
+            gpi__append(&line, " %s", gemmepi_last_error());
+        hash = gpi__hash_word(gpi__hash(line_data, strlen(line_data)), compiled);
+    }
+    if (shown && strncmp(prefix, shown, strlen(shown)) == 0)
+        printf("%s %d: %d groups of %s, %dx%dx%d epilogue 0x%llx:%s\n", prefix, number, desc.groups,
+               desc.grouping == GEMMEPI_GROUPS_OF_K ? "k" : "rows", (int)desc.product.m, (int)desc.product.n,
+               (int)desc.product.k, (gpi__ull)desc.product.epilogue, hash ? line_data : gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    close_recorded(context);
+    return hash;
+}
+
+static void rare_groups_are_planned_as_recorded(void) {
+    state = 7;
+    record_rare("rare groups", one_rare_grouped, 60);
 }
 
 /* >>texts of formulas */
@@ -1001,6 +1074,7 @@ int main(int argc, char **argv) {
         read_record();
     RUN(products_are_planned_as_recorded);
     RUN(rare_products_are_planned_as_recorded);
+    RUN(rare_groups_are_planned_as_recorded);
     RUN(formulas_are_written_as_recorded);
     RUN(formulas_are_planned_as_recorded);
     RUN(grouped_products_are_planned_as_recorded);
