@@ -296,8 +296,10 @@ static void groups_of_k_have_maps_and_sums_of_their_own(void) {
         const gpi__maps_params *maps;
         const gpi__group_sums_params *sums;
         const gpi__sm90_params *f;
+        long compiled = gpu.compilations;
         CHECK(run_it(&r) == GEMMEPI_OK && seen_count == 6 && r.details.launches == 6, "%d launches: %s",
               seen_count, gemmepi_last_error());
+        CHECK(gpu.compilations == compiled, "what is added to D has a kernel of its own");
         p = &launch_of("gemmepi_groups", 0)->groups, maps = &launch_of("gemmepi_maps", 0)->maps;
         a = &launch_of("gemmepi_gather", 0)->gather, b = &launch_of("gemmepi_gather", 1)->gather;
         sums = &launch_of("gemmepi_group_sums", 0)->sums, f = &launch_of("gemmepi_sm90", 0)->fused;
@@ -333,6 +335,63 @@ static void groups_of_k_have_maps_and_sums_of_their_own(void) {
               "D is not added to");
         CHECK(f->groups.count == p->count && f->groups.parts == p->parts, "the product's groups");
     }
+    end_run(&r);
+}
+
+static void sums_are_of_scaled_rows_where_these_have_scales(void) {
+    static float scales[2][4];
+    int of_b;
+    for (of_b = 0; of_b < 2; of_b++) {
+        grouped_run r = begin_run(1);
+        r.desc.product.a.dtype = GEMMEPI_E4M3, r.desc.product.d.dtype = GEMMEPI_F32;
+        r.desc.product.epilogue = of_b ? GEMMEPI_BGRAD_B : GEMMEPI_BGRAD_A;
+        r.desc.product.a.scale.mode = r.desc.product.b.scale.mode = GEMMEPI_SCALE_TENSOR;
+        r.args.product.scale_a = scales[0], r.args.product.scale_b = scales[1];
+        r.args.product.bias_grad = at(AT_BIAS_GRAD);
+        if (plan_run(&r)) {
+            CHECK(run_it(&r) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(launch_of("gemmepi_group_sums", 0)->sums.scale == scales[of_b] &&
+                      launch_of("gemmepi_group_sums", 0)->sums.x.data == at(of_b ? AT_B : AT_A),
+                  "the scale of another operand than %s", of_b ? "b" : "a");
+        }
+        end_run(&r);
+    }
+}
+
+/* A call with a formula is looked for by its text: what it has beside its product is in that key. */
+static void calls_with_formulas_are_told_apart_by_their_groups(void) {
+    int round, change;
+    grouped_run r = begin_run(0);
+    r.desc.product.formula = "d = v * 2 + column";
+    r.args.index_a = list_at(AT_INDEX_A), r.args.index_d = list_at(AT_INDEX_D);
+    r.args.weights = (const float *)at(AT_WEIGHTS);
+    for (round = 0; round < 2; round++) /* once more they are all kept */
+        for (change = 0; change < 6; change++) {
+            grouped_run other = r;
+            const gpi__groups_params *p;
+            long compiled = gpu.programs;
+            if (change == 1)
+                other.desc.groups = 7;
+            other.desc.gather_a = change == 2 ? 80 : change == 3 ? 90 : 0;
+            other.desc.scatter_d = change == 4 ? 5000 : 0;
+            other.desc.weighted = change == 5;
+            other.args.index_a = other.desc.gather_a ? r.args.index_a : NULL;
+            other.args.index_d = other.desc.scatter_d ? r.args.index_d : NULL;
+            other.args.weights = other.desc.weighted ? r.args.weights : NULL;
+            seen_count = 0;
+            if (change >= 4) { /* which no formula goes with */
+                CHECK(gemmepi_grouped(r.context, &other.desc, &other.args, NULL) == GEMMEPI_UNSUPPORTED,
+                      "change %d", change);
+                continue;
+            }
+            CHECK(gemmepi_grouped(r.context, &other.desc, &other.args, NULL) == GEMMEPI_OK, "%d: %s", change,
+                  gemmepi_last_error());
+            p = &launch_of("gemmepi_groups", 0)->groups;
+            CHECK(p->groups == other.desc.groups && p->indices[0] == other.args.index_a &&
+                      (!p->indices[0] || p->limits[0] == other.desc.gather_a),
+                  "change %d ran as another", change);
+            CHECK(!round || gpu.programs == compiled, "change %d is not kept", change);
+        }
     end_run(&r);
 }
 
@@ -567,6 +626,8 @@ int main(void) {
     RUN(scales_of_gathered_rows_are_counted_as_a_is_stored);
     RUN(a_product_that_is_not_fused_reads_rows_by_their_index);
     RUN(groups_of_k_have_maps_and_sums_of_their_own);
+    RUN(sums_are_of_scaled_rows_where_these_have_scales);
+    RUN(calls_with_formulas_are_told_apart_by_their_groups);
     RUN(sums_beside_an_empty_d_are_launched_alone);
     RUN(what_the_device_found_wrong_is_said_by_the_next_call_once);
     RUN(lists_share_no_byte_with_workspace_or_outputs);
