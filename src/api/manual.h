@@ -8,11 +8,9 @@
        #include "gemmepi.h"
 
    and include it plainly in all others. Nothing of CUDA is needed to build: the driver, NVRTC and cuBLASLt are found when the
-   program runs. Without a GPU the same calls run on the host, in plain C and slowly.
+   program runs. Without a GPU the same calls run on the host, in plain C and slowly. The implementation's names begin with gpi__.
 
    LINK:  Linux -lm -ldl -lpthread (with glibc 2.34 and later -lm is enough)      Windows, macOS: nothing (macOS: host alone)
-
-   NAMES: what you call begins with gemmepi_ or GEMMEPI_. The implementation's own names begin with gpi__ or GPI__.
 
    OPTIONS, defined before the implementation; STATIC and API before every inclusion
        GEMMEPI_STATIC     every function is static: libraries that each hold this file do not clash
