@@ -999,32 +999,38 @@ static void shape_call(element_call *c) {
             c->t[t].dtype = c->t[t].dtype == GEMMEPI_F32 ? GEMMEPI_BF16 : c->t[t].dtype;
 }
 
+static void point_call(element_call *c) {
+    int o;
+    if (!c->desc.formula) {
+        c->args.a = c->t[A].data, c->args.b = c->t[B].data, c->args.w = c->t[W].data,
+        c->args.dy = c->t[DY].data;
+        c->args.da = c->t[DA].data, c->args.db = c->t[DB].data, c->args.dw = c->t[DW].data;
+        c->args.y_transposed = c->t[TURNED].data;
+    }
+    c->args.y = c->t[Y].data;
+    for (o = 0; o < c->desc.operand_count; o++)
+        c->pointers[o] = c->operands[o].tensor->data;
+    c->args.scale = c->args.scale ? (float *)place(20) : NULL,
+    c->args.y_scale = c->args.y_scale ? (float *)place(21) : NULL;
+    c->args.amax = c->args.amax ? place(22) : NULL;
+    c->args.y_transposed_scale = c->args.y_transposed_scale ? (float *)place(23) : NULL;
+    c->scales[1] = c->scales[1] ? (float *)place(24) : NULL, c->amax[1] = c->amax[1] ? place(25) : NULL;
+    c->args.workspace = place(11), c->args.workspace_size = (size_t)1 << 40;
+}
+
 static void elementwise_operations_are_planned_as_recorded(void) {
     static element_call c;
     int i;
     state = 5;
     for (i = 0; i < 9 * ELEMENT_CALLS; i++) {
         const char *name = element_calls[i % ELEMENT_CALLS].name;
-        int arch = archs[i % (int)GPI__COUNT(archs)], o;
+        int arch = archs[i % (int)GPI__COUNT(archs)];
         gemmepi_context *context = open_recorded(arch);
         gemmepi_plan *plan = NULL;
         element_calls[i % ELEMENT_CALLS].make(&c);
         if (strcmp(name, "split") != 0)
             shape_call(&c);
-        if (!c.desc.formula) {
-            c.args.a = c.t[A].data, c.args.b = c.t[B].data, c.args.w = c.t[W].data, c.args.dy = c.t[DY].data;
-            c.args.da = c.t[DA].data, c.args.db = c.t[DB].data, c.args.dw = c.t[DW].data;
-            c.args.y_transposed = c.t[TURNED].data;
-        }
-        c.args.y = c.t[Y].data;
-        for (o = 0; o < c.desc.operand_count; o++)
-            c.pointers[o] = c.operands[o].tensor->data;
-        c.args.scale = c.args.scale ? (float *)place(20) : NULL,
-        c.args.y_scale = c.args.y_scale ? (float *)place(21) : NULL;
-        c.args.amax = c.args.amax ? place(22) : NULL;
-        c.args.y_transposed_scale = c.args.y_transposed_scale ? (float *)place(23) : NULL;
-        c.scales[1] = c.scales[1] ? (float *)place(24) : NULL, c.amax[1] = c.amax[1] ? place(25) : NULL;
-        c.args.workspace = place(11), c.args.workspace_size = (size_t)1 << 40;
+        point_call(&c);
         gpi__append(&line, "operation %d on %d, %s, %dx%d:", i, arch, name, (int)c.shape[A][0],
                     (int)c.shape[A][1]);
         if (gemmepi_plan_elementwise(context, &c.desc, &plan) == GEMMEPI_OK) {
@@ -1038,6 +1044,84 @@ static void elementwise_operations_are_planned_as_recorded(void) {
         gemmepi_plan_destroy(plan);
         end_line(context);
     }
+}
+
+/* Rows, columns and strides of a kind for each tensor: dense, of longer lines, turned, backwards, or (of inputs) the same for all. */
+static void lay_out_rarely(element_call *c, int64_t rows, int64_t columns) {
+    int t, is_lean_call = below(2);
+    for (t = 0; t < ELEMENT_TENSORS; t++) {
+        gemmepi_tensor *tensor = &c->t[t];
+        int64_t *shape = c->shape[t], *stride = c->stride[t];
+        int is_output = t == Y || t >= DA, kind = below(is_lean_call ? 20 : 6);
+        if (!tensor->data)
+            continue;
+        tensor->data = (char *)place(t) + ((int64_t)1 << 32);
+        if (tensor->rank == 1) {
+            shape[0] = columns;
+            continue;
+        }
+        shape[0] = shape[0] == 1 ? 1 : t == TURNED ? columns : rows;
+        shape[1] = shape[1] == 1 ? 1 : t == TURNED ? rows : columns;
+        stride[0] = shape[1], stride[1] = 1;
+        if (kind == 1)
+            stride[0] += 1 + below(16);
+        if (kind == 2)
+            stride[0] = 1, stride[1] = shape[0] + 4 * below(3);
+        if (kind == 3)
+            stride[0] = -stride[0];
+        if (kind == 4)
+            stride[1] = -1;
+        if (kind == 5 && !is_output)
+            stride[below(2)] = 0;
+        tensor->stride = stride;
+    }
+}
+
+static void vary_call(element_call *c) {
+    static const gemmepi_dtype wider[] = {GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_F64};
+    int is_cast = c->desc.operation == GEMMEPI_OP_CAST && !c->desc.formula, t;
+    gemmepi_dtype dtype = wider[below(4)];
+    if (is_cast && c->desc.flags && below(2))
+        c->desc.flags |= GEMMEPI_CAST_AMAX, c->args.amax = number_memory[2];
+    if (is_cast && c->desc.scale_mode > GEMMEPI_SCALE_TENSOR && below(2))
+        c->desc.flags |= GEMMEPI_CAST_K_IS_ROWS;
+    if (!is_cast && below(4) == 0)
+        c->desc.flags |= GEMMEPI_ACCUMULATE;
+    if (c->desc.operation == GEMMEPI_OP_BIAS_GRAD)
+        c->desc.axis = below(3) ? c->desc.axis : 0;
+    for (t = 0; t < ELEMENT_TENSORS && below(2); t++)
+        c->t[t].dtype = c->t[t].dtype == GEMMEPI_F32 ? dtype : c->t[t].dtype;
+    c->desc.alignment = below(2) ? 0 : (size_t)4 << below(3);
+}
+
+static uint64_t one_rare_operation(int number, const char *prefix) {
+    static element_call c;
+    int which = number % ELEMENT_CALLS;
+    gemmepi_context *context = open_recorded(archs[number % (int)GPI__COUNT(archs)]);
+    gemmepi_plan *plan = NULL;
+    int64_t rows = at_a_border(), columns = at_a_border();
+    uint64_t hash = 0;
+    element_calls[which].make(&c);
+    vary_call(&c);
+    lay_out_rarely(&c, rows > 1 << 16 ? 1 << 16 : rows, columns > 1 << 14 ? 1 << 14 : columns);
+    point_call(&c);
+    if (gemmepi_plan_elementwise(context, &c.desc, &plan) == GEMMEPI_OK) {
+        append_plan(plan);
+        if (gemmepi_run_elementwise(plan, &c.args, NULL) != GEMMEPI_OK)
+            gpi__append(&line, " %s", gemmepi_last_error());
+        hash = gpi__hash_word(gpi__hash(line_data, strlen(line_data)), compiled);
+    }
+    if (shown && strncmp(prefix, shown, strlen(shown)) == 0)
+        printf("%s %d: %s, %dx%d:%s\n", prefix, number, element_calls[which].name, (int)c.shape[A][0],
+               (int)c.shape[A][1], hash ? line_data : gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    close_recorded(context);
+    return hash;
+}
+
+static void rare_operations_are_planned_as_recorded(void) {
+    state = 8;
+    record_rare("rare operations", one_rare_operation, 100);
 }
 
 /* >>the file */
@@ -1080,6 +1164,7 @@ int main(int argc, char **argv) {
     RUN(grouped_products_are_planned_as_recorded);
     RUN(layers_are_planned_as_recorded);
     RUN(elementwise_operations_are_planned_as_recorded);
+    RUN(rare_operations_are_planned_as_recorded);
     RUN(the_record_has_no_other_lines);
     if (written)
         fclose(written);
