@@ -213,7 +213,7 @@ static gemmepi_status gpi__run_axis_sum(const gemmepi_context *context, const gp
     params = sum->second.params;
     params.operation = *operation;
     params.data[GPI__IN_A] = partials;
-    params.data[GPI__OUT_Y] = (char *)out + sum->second.nest.offset[GPI__OUT_Y];
+    params.data[GPI__OUT_Y] = out;
     return gpi__launch_kernel(context, &sum->second.launch, &params, what, stream);
 }
 

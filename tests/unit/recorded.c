@@ -1056,6 +1056,10 @@ static void lay_out_rarely(element_call *c, int64_t rows, int64_t columns) {
         if (!tensor->data)
             continue;
         tensor->data = (char *)place(t) + ((int64_t)1 << 32);
+        tensor->offset =
+            below(is_lean_call ? 12 : 3)
+                ? 0
+                : (size_t)(16 >> below(5)) * gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
         if (tensor->rank == 1) {
             shape[0] = columns;
             continue;
@@ -1064,7 +1068,7 @@ static void lay_out_rarely(element_call *c, int64_t rows, int64_t columns) {
         shape[1] = shape[1] == 1 ? 1 : t == TURNED ? rows : columns;
         stride[0] = shape[1], stride[1] = 1;
         if (kind == 1)
-            stride[0] += 1 + below(16);
+            stride[0] = below(2) ? stride[0] + 1 + below(16) : (stride[0] + 31) / 16 * 16;
         if (kind == 2)
             stride[0] = 1, stride[1] = shape[0] + 4 * below(3);
         if (kind == 3)
