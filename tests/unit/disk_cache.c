@@ -357,6 +357,60 @@ static void a_file_with_any_bit_flipped_is_a_miss_and_goes(void) {
     gpi__disk_cache_close(&cache);
 }
 
+static void a_file_that_ends_inside_its_key_is_too_short(void) {
+    static const char key[] = "the key of this entry";
+    unsigned char file[GPI__DISK_CACHE_HEADER + sizeof key + 4];
+    size_t size;
+    gpi__disk_cache_header(file, "kind", key, sizeof key, "load", 4);
+    memcpy(file + GPI__DISK_CACHE_HEADER, key, sizeof key);
+    memcpy(file + GPI__DISK_CACHE_HEADER + sizeof key, "load", 4); /* which is there, behind the file's end */
+    for (size = 0; size < GPI__DISK_CACHE_HEADER + sizeof key; size++) {
+        const char *fault = gpi__disk_cache_fault(file, size, "kind", key, sizeof key);
+        CHECK(fault && strcmp(fault, "it is too short") == 0, "%d bytes: %s", (int)size,
+              fault ? fault : "no fault");
+    }
+    CHECK(!gpi__disk_cache_fault(file, sizeof file, "kind", key, sizeof key), "the whole file has a fault");
+    CHECK(gpi__disk_cache_fault(file, sizeof file - 1, "kind", key, sizeof key) != NULL,
+          "its payload is cut");
+}
+
+static void entries_are_sorted_by_seconds_then_nanoseconds_then_names(void) {
+    static const struct {
+        int64_t seconds, nanoseconds;
+        const char *name;
+    } in_order[] = {{1, 900, "d"}, {2, 5, "c"}, {2, 7, "b"}, {2, 7, "e"}, {3, 0, "a"}};
+    int i, j, count = (int)GPI__COUNT(in_order);
+    for (i = 0; i < count; i++)
+        for (j = 0; j < count; j++) {
+            gpi__disk_cache_found one, other;
+            int order;
+            memset(&one, 0, sizeof one), memset(&other, 0, sizeof other);
+            strcpy(one.name, in_order[i].name), strcpy(other.name, in_order[j].name);
+            one.info.modified = in_order[i].seconds, other.info.modified = in_order[j].seconds;
+            one.info.modified_nanoseconds = in_order[i].nanoseconds;
+            other.info.modified_nanoseconds = in_order[j].nanoseconds;
+            order = gpi__disk_cache_by_age(&one, &other);
+            CHECK((order < 0) == (i < j) && (order > 0) == (i > j), "%d and %d: %d", i, j, order);
+        }
+}
+
+static void names_of_entries_are_64_digits_and_a_kind(void) {
+    static const struct {
+        const char *ending;
+        int digits, is_entry;
+    } cases[] = {{".cubin.gemmepi", 64, 1},  {".c.gemmepi", 64, 1},     {"..gemmepi", 64, 0},
+                 {".cubin.gemmepi", 63, 0},  {".cubin.gemmepi", 65, 0}, {".cubin.gemmep", 64, 0},
+                 {".cubin.gemmepix", 64, 0}, {".Cubin.gemmepi", 64, 0}, {".gemmepi", 64, 0},
+                 {"cubin.gemmepi", 64, 0},   {".cubin", 64, 0}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        char name[200];
+        memset(name, 'a', sizeof name);
+        strcpy(name + cases[i].digits, cases[i].ending);
+        CHECK(!gpi__disk_cache_is_entry(name, strlen(name)) == !cases[i].is_entry, "%s", name);
+    }
+}
+
 static void another_keys_good_file_under_the_name_is_a_miss(void) {
     char folder[PATH_SIZE];
     unsigned char file[512];
@@ -1003,6 +1057,9 @@ int main(void) {
     RUN(the_file_is_laid_out_as_documented);
     RUN(a_file_cut_short_or_grown_is_a_miss_and_goes);
     RUN(a_file_with_any_bit_flipped_is_a_miss_and_goes);
+    RUN(a_file_that_ends_inside_its_key_is_too_short);
+    RUN(entries_are_sorted_by_seconds_then_nanoseconds_then_names);
+    RUN(names_of_entries_are_64_digits_and_a_kind);
     RUN(another_keys_good_file_under_the_name_is_a_miss);
     RUN(without_memory_a_get_misses_and_keeps_the_entry);
     RUN(the_oldest_go_first_when_the_bound_is_exceeded);
