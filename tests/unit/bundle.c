@@ -598,6 +598,74 @@ static void sizes_that_do_not_fit_are_refused(void) {
     nothing_is_left();
 }
 
+/* >>kernels one by one */
+
+static void a_kernel_has_a_key_and_an_image_of_some_bytes(void) {
+    static const struct {
+        size_t key_size, size;
+        int is_good;
+    } cases[] = {{1, 1, 1}, {0, 1, 0}, {1, 0, 0}, {GPI__CODE_KEY_SIZE - 1, 5, 1}, {GPI__CODE_KEY_SIZE, 5, 0}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        size_t all = 16 + cases[i].key_size + cases[i].size;
+        gpi__bundle_rest rest;
+        gpi__bundled kernel;
+        memset(bytes, 'x', all);
+        put_number(bytes, 4, cases[i].key_size), put_number(bytes + 4, 4, 90),
+            put_number(bytes + 8, 8, cases[i].size);
+        rest.at = bytes, rest.left = all;
+        CHECK(gpi__parse_kernel(&rest, &kernel) == cases[i].is_good, "a key of %d, an image of %d",
+              (int)cases[i].key_size, (int)cases[i].size);
+        CHECK(!cases[i].is_good ||
+                  (rest.left == 0 && kernel.code.size == cases[i].size && kernel.code.arch == 90 &&
+                   kernel.code.image == bytes + 16 + cases[i].key_size),
+              "%d bytes are left", (int)rest.left);
+        rest.at = bytes, rest.left = all - 1;
+        CHECK(!gpi__parse_kernel(&rest, &kernel), "an image that is cut");
+    }
+}
+
+/* Maps of one key each, whose entries a bundle is written of. */
+static gpi__map_entry *entry_of(gpi__map *map, const char *key, gpi__code *code) {
+    gemmepi_allocator allocator = gpi__default_allocator();
+    size_t i = 0;
+    gpi__map_init(map, &allocator);
+    CHECK(gpi__map_insert(map, key, strlen(key), code), "no memory");
+    while (!map->buckets[i])
+        i++;
+    return map->buckets[i];
+}
+
+static void of_two_kernels_with_one_key_the_first_is_found(void) {
+    gpi__code first, second;
+    gpi__map maps[3];
+    const gpi__map_entry *entries[3];
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__bundle *bundle = NULL;
+    const gpi__code *found;
+    size_t size, i;
+    first.image = "first", first.size = 6, first.arch = 90;
+    second.image = "second", second.size = 7, second.arch = 90;
+    entries[0] = entry_of(&maps[0], "key", &first), entries[1] = entry_of(&maps[1], "key", &second);
+    entries[2] = entry_of(&maps[2], "keys", &second);
+    size = gpi__bundle_size(entries, 3);
+    gpi__write_bundle(entries, 3, bytes, size);
+    CHECK(size == 40 + 16 + 3 * 16 + 3 + 6 + 3 + 7 + 4 + 7, "%d bytes", (int)size);
+    CHECK(number_at(bytes + 32, 8) == gpi__hash_word(gpi__hash(bytes, 32), gpi__hash(bytes + 40, size - 40)),
+          "the check is not that of bytes 0 to 31 and of what follows");
+    CHECK(gpi__parse_bundle(&allocator, bytes, size, &bundle) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (bundle) {
+        found = (const gpi__code *)gpi__map_find(&bundle->by_key, "key", 3);
+        CHECK(found && found->size == 6 && bundle->by_key.count == 2, "the second is found");
+        gpi__free_bundle(&allocator, bundle);
+    }
+    CHECK(gpi__by_key(&entries[0], &entries[2]) < 0 && gpi__by_key(&entries[2], &entries[0]) > 0 &&
+              gpi__by_key(&entries[0], &entries[1]) == 0,
+          "of keys that begin alike the shorter comes first");
+    for (i = 0; i < 3; i++)
+        gpi__map_free(&maps[i]);
+}
+
 /* Random changes with a check that fits: it is taken or refused, and what is taken is found or not. */
 static void a_crafted_bundle_is_taken_or_refused(void) {
     long kernels, taken = 0;
@@ -871,6 +939,8 @@ int main(void) {
     RUN(a_bundle_cut_short_grown_or_changed_in_any_byte_is_refused);
     RUN(another_version_format_or_kind_is_refused_in_words);
     RUN(sizes_that_do_not_fit_are_refused);
+    RUN(a_kernel_has_a_key_and_an_image_of_some_bytes);
+    RUN(of_two_kernels_with_one_key_the_first_is_found);
     RUN(a_crafted_bundle_is_taken_or_refused);
     RUN(what_is_no_file_or_no_bundle_is_refused);
 #if !GPI__WINDOWS
