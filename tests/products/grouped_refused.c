@@ -139,7 +139,7 @@ static void run_all_refused(const gemmepi_plan *plan, const grouped_case *c, ama
 
 /* What a number becomes in a type. */
 static double rounded_to(gemmepi_dtype dtype, double value) {
-    unsigned char element[8];
+    unsigned char element[8] = {0};
     view one = oracle_view(dtype, GEMMEPI_ROW_MAJOR, 0, 1, 1);
     one.data = element;
     view_set(&one, 0, 0, 0, value);
