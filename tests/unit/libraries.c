@@ -471,7 +471,7 @@ static void library_path_wins_and_its_first_folder_first(void) {
 }
 
 static void relative_folders_of_the_environment_are_not_followed(void) {
-    char here[GPI__PATH_SIZE];
+    char here[GPI__PATH_SIZE], path[500];
     if (!plant())
         SKIP(no_library);
     make_link(stand_in_file, "kit/lib64/libgemmepi-stand-in.so.13");
@@ -483,6 +483,13 @@ static void relative_folders_of_the_environment_are_not_followed(void) {
     CHECK_FOUND("", NULL, 0);
     set_variable("CUDA_HOME", "kit");
     CHECK_FOUND("kit/lib64/libgemmepi-stand-in.so.13", NULL, 0);
+    make_link(stand_in_file, "lib/python3/site-packages/nvidia/cu13/lib/libgemmepi-stand-in.so.13");
+    make_file("other/bin/python3");
+    make_file("bin/python3");
+    snprintf(path, sizeof path, "other/bin:%s/bin", tree); /* the one that is followed comes behind */
+    test_setenv("PATH", path, 1);
+    test_setenv("CUDA_HOME", "kit", 1);
+    CHECK_FOUND("lib/python3/site-packages/nvidia/cu13/lib/libgemmepi-stand-in.so.13", NULL, 0);
     CHECK(chdir(here) == 0, "not back in %s", here);
     unplant();
 }

@@ -419,6 +419,27 @@ static void foreign_files_change_nothing(void) {
 }
 
 /* Well formed, but no way to run the problem: it is loaded, and not taken. */
+/* The hash may fit: text ends at its first zero, and what is behind that is not looked at as text. */
+static void answers_with_a_zero_inside_are_not_whole(void) {
+    char text[300];
+    int zero;
+    for (zero = 0; zero < 2; zero++) {
+        gpi__text out = gpi__text_in(text, sizeof text);
+        unsigned char digest[GPI__SHA256_SIZE];
+        char hex[2 * GPI__SHA256_SIZE + 1];
+        size_t size, count = 7;
+        gpi__append(&out, "gemmepi answers 2\nof something\n");
+        if (zero)
+            text[20] = 0;
+        gpi__sha256_of(text, out.length, digest);
+        gpi__sha256_hex(digest, hex);
+        size = out.length + (size_t)sprintf(text + out.length, "end of 0 answers, %s\n", hex);
+        CHECK(gpi__answers_are_whole(text, size, &count) == !zero, "with %d zeros", zero);
+        CHECK(zero || (count == 0 && !gpi__answers_are_whole(text, size - 1, &count)), "%d answers",
+              (int)count);
+    }
+}
+
 static void crafted_answers_are_not_taken(void) {
     static const char *const crafted[][2] = {
         {"shape ", "shape 99"}, {" parts ", " parts 7"}, {" copies ", " copies 9"}};
@@ -551,6 +572,7 @@ int main(void) {
     RUN(the_cache_folder_keeps_them_by_itself);
     RUN(damaged_files_change_nothing);
     RUN(foreign_files_change_nothing);
+    RUN(answers_with_a_zero_inside_are_not_whole);
     RUN(crafted_answers_are_not_taken);
     RUN(numbers_agree_where_they_are_about_the_same);
     RUN(bad_input_is_refused);
