@@ -101,8 +101,9 @@ static struct {
     long graphs, events;
     /* what each launch is shown to, if to anything */
     void (*watch)(const fake_launch *launch);
-    void (*reads)(const char *source);               /* and each source that is compiled */
-    void (*multiplies)(const fake_product *product); /* and each product of cuBLASLt's */
+    void (*reads)(const char *source);                                /* and each source that is compiled */
+    void (*multiplies)(const fake_product *product);                  /* and each product of cuBLASLt's */
+    void (*clears)(const void *to, unsigned char value, size_t size); /* and each memory that is set */
 } gpu;
 
 static __thread gpi__cu_context stack[16];
@@ -360,6 +361,8 @@ FAKE(cuMemsetD8Async)
     BREAKS("cuMemsetD8Async");
     if (!gpu.is_untouched)
         memset((void *)(uintptr_t)to, value, size);
+    if (gpu.clears)
+        gpu.clears((const void *)(uintptr_t)to, value, size);
     count(&gpu.memsets, 1);
     return 0;
 }

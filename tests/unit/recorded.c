@@ -88,6 +88,11 @@ static void see_product(const fake_product *product) {
                 (unsigned)hash);
 }
 
+static void see_clearing(const void *to, unsigned char value, size_t size) {
+    gpi__append(&line, " | %d to %llu bytes at %08x", value, (gpi__ull)size,
+                (unsigned)(hash_address(GPI__HASH_START, to) >> 32));
+}
+
 /* The lines with which a source begins: all that is compiled in but for the kernel's name. */
 static void see_source(const char *source) {
     while (strncmp(source, "#define ", 8) == 0) {
@@ -106,7 +111,7 @@ static gemmepi_context *open_recorded(int arch) {
     gpu.other_arch = arch;
     context = open_fake(&config);
     gpu.is_untouched = 1;
-    gpu.watch = see_launch, gpu.reads = see_source, gpu.multiplies = see_product;
+    gpu.watch = see_launch, gpu.reads = see_source, gpu.multiplies = see_product, gpu.clears = see_clearing;
     line = gpi__text_in(line_data, sizeof line_data);
     compiled = 0;
     return context;
@@ -149,7 +154,7 @@ static void compare_line(void) {
 }
 
 static void close_recorded(gemmepi_context *context) {
-    gpu.watch = NULL, gpu.reads = NULL, gpu.multiplies = NULL;
+    gpu.watch = NULL, gpu.reads = NULL, gpu.multiplies = NULL, gpu.clears = NULL;
     gemmepi_destroy(context);
     gpu.other_arch = 0;
 }

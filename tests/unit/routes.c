@@ -603,6 +603,69 @@ static void f32_has_both_kernels(void) {
     }
 }
 
+/* Where rules of cuBLASLt's begin and end, a step to either side. */
+static void rules_of_cublaslt_hold_from_the_borders_that_are_told(void) {
+    static const struct {
+        gemmepi_dtype a, d, bias;
+        gemmepi_epilogue epilogue;
+        int64_t m, n, k;
+        const char *rule; /* NULL: it goes there */
+    } cases[] = {
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH, 256, 256, 511,
+         "the bound for k below 512"},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH, 256, 256, 512, NULL},
+        {GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH, 256, 256, 4096,
+         "off by up to 5.3e-6"},
+        {GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_TANH, 256, 256, 4096, "3e-10 in F64"},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BACKWARD, 1024, 8192, 256,
+         NULL},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BACKWARD, 1025, 8192, 256,
+         "from 2^23 elements on"},
+        {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BACKWARD, 1025, 8192, 256,
+         NULL},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_AUX, 256, 256, 256,
+         "for v >= 0"},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_F32, GEMMEPI_BIAS, 256, 256, 256, "bias and d differ in dtype"},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BIAS, 256, 256, 256, NULL},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU, 256, 256, 256, "no such epilogue"},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 256, 256, 0, "k is 0"},
+        {GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 256, 256, 256, "not modulo 2^32"},
+        {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 256, 256, 256,
+         "past a 16-bit d of F32"},
+    };
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gemmepi_matmul_desc desc;
+        gpi__problem problem;
+        const char *rule;
+        memset(&desc, 0, sizeof desc);
+        desc.m = cases[i].m, desc.n = cases[i].n, desc.k = cases[i].k;
+        desc.a.dtype = cases[i].a, desc.d.dtype = cases[i].d, desc.bias.dtype = cases[i].bias;
+        desc.epilogue = cases[i].epilogue;
+        CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        rule = gpi__lt_rule(NULL, &problem);
+        CHECK(rule && cases[i].rule ? strstr(rule, cases[i].rule) != NULL : !rule && !cases[i].rule, "%d: %s",
+              (int)i, rule ? rule : "it goes there");
+    }
+}
+
+static void sums_of_more_than_131071_products_of_i8_are_not_cublaslt_s(void) {
+    static const int64_t extents[] = {131068, 131072, 131076};
+    int i, is_whole;
+    for (i = 0; i < 3; i++)
+        for (is_whole = 0; is_whole < 2; is_whole++) {
+            gemmepi_matmul_desc desc;
+            gpi__problem problem;
+            memset(&desc, 0, sizeof desc);
+            desc.m = 64, desc.n = 64, desc.k = extents[i];
+            desc.a.dtype = GEMMEPI_I8, desc.d.dtype = is_whole ? GEMMEPI_I32 : GEMMEPI_F32;
+            CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK((gpi__bare_rule(&problem) != NULL) == (i > 0 && !is_whole), "k %d, whole %d: %s",
+                  (int)extents[i], is_whole,
+                  gpi__bare_rule(&problem) ? gpi__bare_rule(&problem) : "it goes there");
+        }
+}
+
 /* Scales that are found, of a large product: in the kernel or the pass, or by a launch around one whose D is in F32. */
 static void scales_are_found_inside_or_by_one_launch_more(void) {
     static const struct {
@@ -732,6 +795,8 @@ int main(void) {
     RUN(small_products_have_a_kernel_of_their_own);
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);
+    RUN(rules_of_cublaslt_hold_from_the_borders_that_are_told);
+    RUN(sums_of_more_than_131071_products_of_i8_are_not_cublaslt_s);
     RUN(scales_are_found_inside_or_by_one_launch_more);
     RUN(fp8_says_where_its_sums_go);
     RUN(kernels_whose_bits_depend_on_m_are_left_out_and_say_why);
