@@ -352,12 +352,46 @@ static void activations_bend_where_the_manual_says(void) {
     }
 }
 
+/* Units have columns of both halves, so that places do not come in order. */
+static void the_place_of_the_largest_is_the_first_of_equals_in_any_order(void) {
+    static const double values[] = {1, 2, NAN, 2, -INF, INF, 0};
+    uint64_t state = 1;
+    int round;
+    for (round = 0; round < 2000; round++) {
+        double row[6];
+        int order[6], i, count = 1 + round % 6, kinds = 2 + round % 6, wanted = 0;
+        gpi__reduced cell;
+        for (i = 0; i < count; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            row[i] = values[(state >> 33) % (uint64_t)kinds];
+            order[i] = i;
+        }
+        for (i = count - 1; i > 0; i--) { /* shuffled */
+            int j, kept = order[i];
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            j = (int)((state >> 33) % (uint64_t)(i + 1));
+            order[i] = order[j], order[j] = kept;
+        }
+        for (i = 1; i < count; i++)
+            if (row[wanted] == row[wanted] && (row[i] != row[i] || row[i] > row[wanted]))
+                wanted = i;
+        memset(&cell, 0, sizeof cell);
+        for (i = 0; i < count; i++) {
+            gpi__reduce(&cell, GPI__REDUCE_ARGMAX, row[order[i]], order[i]);
+            cell.has_any = 1;
+        }
+        CHECK(cell.place == wanted && is_same(cell.most, row[wanted]), "round %d: %d, not %d of %d", round,
+              (int)cell.place, wanted, count);
+    }
+}
+
 int main(void) {
     RUN(operands_of_two_types_have_the_smallest_that_holds_both);
     RUN(scales_of_blocks_reach_to_the_last_number_of_the_last_item);
     RUN(a_gates_gradient_is_right_where_dy_value_is_subnormal);
     RUN(activations_of_infinities_and_nan_are_their_formulas);
     RUN(activations_bend_where_the_manual_says);
+    RUN(the_place_of_the_largest_is_the_first_of_equals_in_any_order);
     RUN(memory_that_was_not_given_is_not_freed);
     RUN(streams_are_those_that_were_created_and_not_destroyed);
     RUN(a_workspace_that_is_no_good_is_refused_though_none_is_needed);
