@@ -116,6 +116,50 @@ static void a_few_bits_of_a_mask_may_differ(void) {
     }
 }
 
+/* A product of cuBLASLt adds something to D, and is told that D is C. */
+static long added, not_added;
+
+static void add_to_d(const fake_product *made) {
+    float *d = (float *)(uintptr_t)made->pointers[3];
+    int i;
+    for (i = 0; i < ROWS * COLUMNS; i += 64)
+        d[i] += 64;
+    added++;
+    not_added += made->beta != 1 || made->pointers[2] != made->pointers[3];
+}
+
+static void each_way_adds_to_the_same_d(void) {
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context;
+    gemmepi_matmul_desc desc = small_product(GEMMEPI_BF16, GEMMEPI_NONE);
+    config.routes = 1u << GEMMEPI_ROUTE_LT;
+    config.log = keep_log;
+    context = open_fake(&config);
+    gpu.launch_time = 5, gpu.product_time = 50, gpu.heuristic_answers = 2;
+    gpu.multiplies = add_to_d;
+    added = not_added = 0;
+    desc.d.dtype = GEMMEPI_F32, desc.flags = GEMMEPI_ACCUMULATE;
+    tune(context, &desc);
+    CHECK(added > 2 && not_added == 0, "%ld of %ld runs do not add to D", not_added, added);
+    CHECK(!strstr(logged, "tuning left out"), "the log has: %s", logged);
+    gpu.multiplies = NULL;
+    close_timed(context);
+}
+
+static void the_time_of_a_way_is_the_median_of_its_rounds(void) {
+    static const double times[] = {5, 1, 9, 7, 3};
+    static const double medians[] = {GPI__NEVER, 5, 5, 5, 7, 5}; /* of an even count the upper of both */
+    int rounds;
+    for (rounds = 0; rounds <= 5; rounds++) {
+        gpi__timed timed;
+        memset(&timed, 0, sizeof timed);
+        memcpy(timed.times, times, sizeof times < sizeof timed.times ? sizeof times : sizeof timed.times);
+        timed.rounds = rounds;
+        CHECK(gpi__median(&timed) == medians[rounds] && timed.times[0] == 5, "%d rounds: %g", rounds,
+              gpi__median(&timed));
+    }
+}
+
 /* >>which ways there are */
 
 static void kernels_for_fp8_and_for_weights_in_i8_are_timed(void) {
@@ -252,6 +296,8 @@ int main(void) {
     keep_libraries_open();
     RUN(a_way_whose_results_are_others_is_left_out_and_told);
     RUN(a_few_bits_of_a_mask_may_differ);
+    RUN(each_way_adds_to_the_same_d);
+    RUN(the_time_of_a_way_is_the_median_of_its_rounds);
     RUN(kernels_for_fp8_and_for_weights_in_i8_are_timed);
     RUN(calls_of_a_graph_are_as_many_as_the_mode_says);
     RUN(a_formula_has_an_answer_of_its_own);
