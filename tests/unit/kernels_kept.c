@@ -104,6 +104,30 @@ static long read_dumped(const char *name, char *data, size_t size) {
     return length;
 }
 
+/* Kernels by two NVRTCs in one folder, of which the older one was there last. */
+static void a_kernel_of_this_nvrtc_is_found_where_another_was_used_last(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_matmul_desc other = pass_alone();
+    int i;
+    config.cache_path = new_folder();
+    other.epilogue = GEMMEPI_TANH;
+    for (i = 0; i < 3; i++) {
+        gemmepi_matmul_desc desc = i == 1 ? other : pass_alone();
+        gemmepi_context *context;
+        gemmepi_plan *plan = NULL;
+        plug_in();
+        gpu.other_nvrtc = i == 1 ? 124 : 0;
+        context = open_fake(&config);
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gpu.compilations == (i < 2), "context %d compiles %ld", i, gpu.compilations);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+    }
+    gpu.other_nvrtc = 0;
+    nothing_is_left();
+    empty_folder();
+}
+
 /* What the log of a compilation says counts, not the version: later kernels are not serialised where earlier ones were. */
 static void an_nvrtc_that_serialises_wgmma_is_told_once(void) {
     static const struct { int version, serialises; } rows[] = {{120, 1}, {123, 0}, {0, 1}, {0, 0}};
@@ -208,6 +232,7 @@ int main(void) {
     RUN(a_second_context_compiles_nothing_and_never_looks_for_nvrtc);
     RUN(a_second_context_compiles_no_elementwise_kernel);
     RUN(a_kernel_on_disk_that_the_driver_refuses_is_compiled_anew);
+    RUN(a_kernel_of_this_nvrtc_is_found_where_another_was_used_last);
     RUN(an_nvrtc_that_serialises_wgmma_is_told_once);
     RUN(what_is_compiled_is_dumped_where_that_is_asked_for);
     RUN(a_relative_dump_path_is_in_the_folder_of_when_the_context_was_made);

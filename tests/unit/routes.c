@@ -666,6 +666,22 @@ static void sums_of_more_than_131071_products_of_i8_are_not_cublaslt_s(void) {
         }
 }
 
+static void a_product_without_k_needs_no_cublaslt(void) {
+    int k;
+    for (k = 0; k <= 64; k += 64) {
+        planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_SPLIT);
+        gemmepi_plan *plan = NULL;
+        gemmepi_status status;
+        gpu.missing = "cublasLt";
+        p.desc.k = k;
+        status = gemmepi_plan_matmul(p.context, &p.desc, &plan);
+        CHECK(status == (k ? GEMMEPI_LIBRARY_NOT_FOUND : GEMMEPI_OK), "k %d: %s", k, gemmepi_last_error());
+        gemmepi_plan_destroy(plan);
+        gpu.missing = NULL;
+        planned_end(&p);
+    }
+}
+
 /* Scales that are found, of a large product: in the kernel or the pass, or by a launch around one whose D is in F32. */
 static void scales_are_found_inside_or_by_one_launch_more(void) {
     static const struct {
@@ -797,6 +813,7 @@ int main(void) {
     RUN(f32_has_both_kernels);
     RUN(rules_of_cublaslt_hold_from_the_borders_that_are_told);
     RUN(sums_of_more_than_131071_products_of_i8_are_not_cublaslt_s);
+    RUN(a_product_without_k_needs_no_cublaslt);
     RUN(scales_are_found_inside_or_by_one_launch_more);
     RUN(fp8_says_where_its_sums_go);
     RUN(kernels_whose_bits_depend_on_m_are_left_out_and_say_why);
