@@ -1,7 +1,39 @@
 /* Contexts are opened and closed, and leave alone what is the caller's or the parent's: on the fake GPU of fake_cuda.h. */
+#if !defined _WIN32
+#if !defined _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <pthread.h>
+
+static int no_watch; /* the system has no memory to watch fork() */
+
+static int watch_or_not(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+    return no_watch ? 12 : pthread_atfork(before, parent, child);
+}
+#define pthread_atfork watch_or_not
+#endif
+
 #include "fake_operations.h"
 
 /* >>opening */
+
+#if !GPI__WINDOWS
+static void without_memory_to_watch_forks_there_is_no_context(void) {
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = NULL;
+    no_watch = 1;
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_OUT_OF_MEMORY && !context && sentence_has("fork()"),
+          "%s", gemmepi_last_error());
+    no_watch = 0;
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    no_watch = 1; /* they are watched by now */
+    gemmepi_destroy(context);
+    CHECK(gemmepi_create(&config, &context) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    no_watch = 0;
+    nothing_is_left();
+}
+#endif
 
 static void without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for(void) {
     static const char *const ways[] = {"cuInit fails", "no device", "no driver"};
@@ -373,6 +405,9 @@ static void the_callers_current_context_stays_as_it_was_after_elementwise_calls(
 
 int main(void) {
     keep_libraries_open();
+#if !GPI__WINDOWS
+    RUN(without_memory_to_watch_forks_there_is_no_context);
+#endif
     RUN(without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for);
     RUN(a_device_beyond_the_last_is_refused_by_number);
     RUN(library_path_only_needs_a_library_path);
