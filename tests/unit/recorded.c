@@ -677,6 +677,149 @@ static void rare_groups_are_planned_as_recorded(void) {
     record_rare("rare groups", one_rare_grouped, 60);
 }
 
+/* >>rare products with formulas: those of the corpus, and what epilogues say as formulas */
+
+static char *corpus_texts[512];
+static int corpus_count;
+
+static void read_corpus(void) {
+    FILE *file = fopen("tests/unit/formula_corpus.txt", "r");
+    char text[8192];
+    while (file && fgets(text, sizeof text, file) && corpus_count < (int)GPI__COUNT(corpus_texts)) {
+        text[strcspn(text, "\n")] = 0;
+        corpus_texts[corpus_count] = (char *)malloc(strlen(text) + 1);
+        strcpy(corpus_texts[corpus_count++], text);
+    }
+    if (file)
+        fclose(file);
+}
+
+static const char *rare_text(void) {
+    static const char *const composed[] = {"d = silu(v + b) + r",
+                                           "d = relu(v)",
+                                           "d = gelu_tanh(v + b)",
+                                           "d = left(v) * silu(right(v)) + h",
+                                           "o = v + b; d = silu(v + b)",
+                                           "d = v * d_silu(r)",
+                                           "d = v * d_gelu_erf(r) + u",
+                                           "d = v * d_silu(r); cs = column_sum(d)",
+                                           "d = v + b + r",
+                                           "d = leaky_relu(v, 0.25)"};
+    return below(3) ? corpus_texts[below(corpus_count)] : composed[below((int)GPI__COUNT(composed))];
+}
+
+static void rare_operand(gemmepi_operand *o, const gemmepi_matmul_desc *desc) {
+    int64_t columns = o->width == GEMMEPI_WIDTH_DOUBLE ? 2 * desc->n
+                      : o->width == GEMMEPI_WIDTH_HALF ? desc->n / 2
+                                                       : desc->n;
+    int is_number = o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64 || o->kind == GEMMEPI_NUMBER;
+    if (o->kind == GEMMEPI_FULL && !is_number) {
+        o->dtype = any_dtype(o->dtype);
+        o->scale.mode = scale_of_one(o->dtype);
+        o->amax = o->output && gpi__is_fp8(o->dtype) && below(2);
+        o->ld = any_ld(columns);
+        o->column_period = !o->output && !o->ld && below(10) == 0 ? 8 : 0;
+        o->row_period = !o->output && below(10) == 0 ? 3 : 0;
+    } else if (!is_number && !o->output) {
+        o->dtype = below(4) ? o->dtype : GEMMEPI_F32;
+    }
+    if (o->output && o->kind != GEMMEPI_FULL && below(4) == 0)
+        o->accumulate = 1;
+    if (desc->batch > 1 && o->kind != GEMMEPI_NUMBER && (o->output || below(2)))
+        o->batch_stride = o->kind == GEMMEPI_FULL         ? desc->m * (o->ld ? o->ld : columns)
+                          : o->kind == GEMMEPI_PER_ROW    ? desc->m
+                          : o->kind == GEMMEPI_PER_COLUMN ? columns
+                                                          : 1;
+}
+
+static gemmepi_matmul_desc rare_formula_product(const char *text, gemmepi_operand *operands) {
+    static const gemmepi_dtype factors[][2] = {{GEMMEPI_BF16, GEMMEPI_BF16}, {GEMMEPI_F16, GEMMEPI_F16},
+                                               {GEMMEPI_F32, GEMMEPI_F32},   {GEMMEPI_E4M3, GEMMEPI_E4M3},
+                                               {GEMMEPI_BF16, GEMMEPI_I8},   {GEMMEPI_F64, GEMMEPI_F64},
+                                               {GEMMEPI_BF16, GEMMEPI_BF16}};
+    int type = below(7), i;
+    gemmepi_matmul_desc desc;
+    memset(&desc, 0, sizeof desc);
+    is_lean = below(2);
+    desc.m = at_a_border(), desc.n = at_a_border(), desc.k = at_a_border();
+    desc.m = desc.m > 1 << 15 ? 1 << 15 : desc.m;
+    desc.n = below(2) ? (desc.n > 1 << 14 ? 1 << 14 : (desc.n + 127) / 128 * 128) : desc.n + desc.n % 2;
+    desc.batch = below(3) ? 1 : 2;
+    desc.a.dtype = factors[type][0], desc.b.dtype = factors[type][1];
+    desc.d.dtype = type == 5 ? GEMMEPI_F64 : any_dtype(type == 2 ? GEMMEPI_F32 : GEMMEPI_BF16);
+    desc.compute = type == 2 && below(2) ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
+    desc.b.transposed = below(2), desc.order = below(8) ? GEMMEPI_ROW_MAJOR : GEMMEPI_COLUMN_MAJOR;
+    if (desc.batch > 1)
+        desc.a.batch_stride = desc.m * desc.k, desc.d.batch_stride = 2 * desc.m * desc.n;
+    if (type == 3 && below(2))
+        desc.a.scale.mode = (gemmepi_scale_mode)below(5), desc.b.scale.mode = (gemmepi_scale_mode)below(5);
+    if (type == 4)
+        desc.b.scale.mode = GEMMEPI_SCALE_OUTER;
+    desc.d.scale.mode = scale_of_one(desc.d.dtype);
+    desc.flags = (below(8) ? 0 : GEMMEPI_RELAXED) | (below(10) ? 0 : GEMMEPI_AMAX_D) |
+                 (below(16) ? 0 : GEMMEPI_DEVICE_SCALARS);
+    desc.formula = text;
+    desc.operands = operands, desc.operand_count = operands_of(text, operands);
+    for (i = 0; i < desc.operand_count; i++)
+        rare_operand(&operands[i], &desc);
+    return desc;
+}
+
+static uint64_t one_rare_formula(int number, const char *prefix) {
+    static void *pointers[GPI__FORMULA_OPERANDS], *amax[GPI__FORMULA_OPERANDS];
+    static const float *scales[GPI__FORMULA_OPERANDS];
+    static const double two = 2;
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    const char *text = rare_text();
+    gemmepi_matmul_desc desc = rare_formula_product(text, operands);
+    gemmepi_context *context;
+    gemmepi_matmul_args args;
+    gemmepi_plan *plan = NULL;
+    uint64_t hash = 0;
+    int i;
+    open_routes = rare_routes();
+    context = open_recorded(archs[number % (int)GPI__COUNT(archs)]);
+    open_routes = 0;
+    memset(&args, 0, sizeof args);
+    args.a = place(0), args.b = place(1), args.d = place(2);
+    args.scale_a = desc.a.scale.mode ? (float *)place(7) : NULL,
+    args.scale_b = desc.b.scale.mode ? (float *)place(8) : NULL;
+    args.scale_d = desc.d.scale.mode ? (float *)place(13) : NULL,
+    args.amax_d = desc.flags & GEMMEPI_AMAX_D ? place(14) : NULL;
+    if (below(4) == 0)
+        args.beta = desc.flags & GEMMEPI_DEVICE_SCALARS ? (const double *)place(16) : &two,
+        args.c = place(17);
+    for (i = 0; i < desc.operand_count; i++) {
+        pointers[i] = place(30 + i);
+        if (operands[i].kind == GEMMEPI_NUMBER)
+            memcpy(&pointers[i], &(const double *const){&two}, sizeof pointers[i]);
+        scales[i] = operands[i].scale.mode ? (const float *)place(60 + i) : NULL;
+        amax[i] = operands[i].amax ? place(90 + i) : NULL;
+    }
+    args.operands = pointers, args.operand_scales = scales, args.operand_amax = amax;
+    args.workspace = place(11), args.workspace_size = (size_t)1 << 40;
+    if (gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK) {
+        append_plan(plan);
+        if (gemmepi_run_matmul(plan, &args, NULL) != GEMMEPI_OK &&
+            strstr(gemmepi_last_error(), "args.d is given"))
+            args.d = NULL, args.c = NULL, args.beta = NULL, (void)gemmepi_run_matmul(plan, &args, NULL);
+        hash = gpi__hash_word(gpi__hash(line_data, strlen(line_data)), compiled);
+    }
+    if (shown && strncmp(prefix, shown, strlen(shown)) == 0)
+        printf("%s %d: %s, %dx%dx%d:%s\n", prefix, number, text, (int)desc.m, (int)desc.n, (int)desc.k,
+               hash ? line_data : gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    close_recorded(context);
+    return hash;
+}
+
+static void rare_formulas_are_planned_as_recorded(void) {
+    state = 9;
+    record_rare("rare formulas", one_rare_formula, 80);
+    while (corpus_count)
+        free(corpus_texts[--corpus_count]);
+}
+
 /* >>texts of formulas */
 
 static uint64_t hash_of(const char *text) {
@@ -1190,6 +1333,8 @@ int main(int argc, char **argv) {
     RUN(products_are_planned_as_recorded);
     RUN(rare_products_are_planned_as_recorded);
     RUN(rare_groups_are_planned_as_recorded);
+    read_corpus();
+    RUN(rare_formulas_are_planned_as_recorded);
     RUN(formulas_are_written_as_recorded);
     RUN(formulas_are_planned_as_recorded);
     RUN(grouped_products_are_planned_as_recorded);

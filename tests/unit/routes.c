@@ -649,6 +649,25 @@ static void rules_of_cublaslt_hold_from_the_borders_that_are_told(void) {
     }
 }
 
+static void an_aux_of_cublaslt_s_has_lines_and_items_of_whole_eights(void) {
+    static const struct {
+        int64_t ld, stride;
+        int goes;
+    } cases[] = {{256, 65536, 1}, {264, 67584, 1}, {260, 67584, 0}, {256, 65540, 0}, {256, 65544, 1}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gemmepi_matmul_desc desc;
+        gpi__problem problem;
+        memset(&desc, 0, sizeof desc);
+        desc.m = desc.n = 256, desc.k = 1024, desc.batch = 2;
+        desc.a.dtype = GEMMEPI_BF16, desc.epilogue = GEMMEPI_GELU_TANH | GEMMEPI_AUX;
+        desc.d.batch_stride = 65536, desc.aux.ld = cases[i].ld, desc.aux.batch_stride = cases[i].stride;
+        CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK((gpi__lt_rule(NULL, &problem) == NULL) == cases[i].goes, "%d: %s", (int)i,
+              gpi__lt_rule(NULL, &problem) ? gpi__lt_rule(NULL, &problem) : "it goes there");
+    }
+}
+
 static void sums_of_more_than_131071_products_of_i8_are_not_cublaslt_s(void) {
     static const int64_t extents[] = {131068, 131072, 131076};
     int i, is_whole;
@@ -812,6 +831,7 @@ int main(void) {
     RUN(operands_of_odd_lines_are_packed_first);
     RUN(f32_has_both_kernels);
     RUN(rules_of_cublaslt_hold_from_the_borders_that_are_told);
+    RUN(an_aux_of_cublaslt_s_has_lines_and_items_of_whole_eights);
     RUN(sums_of_more_than_131071_products_of_i8_are_not_cublaslt_s);
     RUN(a_product_without_k_needs_no_cublaslt);
     RUN(scales_are_found_inside_or_by_one_launch_more);
