@@ -606,7 +606,7 @@ static void record_rare(const char *what, uint64_t (*one)(int number, const char
 
 static void rare_products_are_planned_as_recorded(void) {
     state = 6;
-    record_rare("rare", one_rare_product, 200);
+    record_rare("rare", one_rare_product, 300);
 }
 
 static void clear_items(gemmepi_matrix *matrix) {
@@ -704,7 +704,9 @@ static const char *rare_text(void) {
                                            "d = v * d_gelu_erf(r) + u",
                                            "d = v * d_silu(r); cs = column_sum(d)",
                                            "d = v + b + r",
-                                           "d = leaky_relu(v, 0.25)"};
+                                           "d = leaky_relu(v, 0.25)",
+                                           "d = v + r; rs = row_logsumexp(v)",
+                                           "d = silu(v); rt = row_max(v); rs = row_sum(v * v)"};
     return below(3) ? corpus_texts[below(corpus_count)] : composed[below((int)GPI__COUNT(composed))];
 }
 
@@ -815,7 +817,7 @@ static uint64_t one_rare_formula(int number, const char *prefix) {
 
 static void rare_formulas_are_planned_as_recorded(void) {
     state = 9;
-    record_rare("rare formulas", one_rare_formula, 80);
+    record_rare("rare formulas", one_rare_formula, 120);
     while (corpus_count)
         free(corpus_texts[--corpus_count]);
 }

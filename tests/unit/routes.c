@@ -632,6 +632,10 @@ static void rules_of_cublaslt_hold_from_the_borders_that_are_told(void) {
         {GEMMEPI_I8, GEMMEPI_I32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 256, 256, 256, "not modulo 2^32"},
         {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, 256, 256, 256,
          "past a 16-bit d of F32"},
+        {GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+         256, 256, 256, "already rounded to D's type"},
+        {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_RELU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD,
+         256, 256, 256, NULL},
     };
     size_t i;
     for (i = 0; i < GPI__COUNT(cases); i++) {
