@@ -195,7 +195,7 @@ static void a_d_in_place_is_the_same_matrix_of_the_same_batch(void) {
         matrix->batch_stride = 80, matrix->ld = 14;
         problem = problem_of(&other);
         CHECK(check(&problem, &arguments) == GEMMEPI_INVALID_ARGUMENT &&
-                  strstr(gemmepi_last_error(), ".ld is 14"),
+                  strstr(gemmepi_last_error(), ".ld is 14 and d's 12"),
               "%s", gemmepi_last_error());
     }
     desc = product((gemmepi_epilogue)(GEMMEPI_SILU | GEMMEPI_AUX), 0);

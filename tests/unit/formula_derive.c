@@ -629,6 +629,11 @@ static void a_formula_without_operands_has_a_gradient(void) {
 static void gradients_are_as_short_as_their_values_allow(void) {
     DERIVES("d = 1e-30 * (v * 1e-30)", "v", NULL, "d_v = 1e-30 * (1e-30 * dy)");
     DERIVES("d = 3 * (v * 4)", "v", NULL, "d_v = 12 * dy");
+    DERIVES("d = v / 1", "v", NULL, "d_v = dy");
+    DERIVES("d = v / 0", "v", NULL, "d_v = dy / 0");
+    DERIVES("d = v / r / 1", "v", NULL, "d_v = dy / r");
+    DERIVES("d = v * 1 + 0 * v - 0", "v", NULL, "d_v = dy");
+    DERIVES("d = 0 / v", "v", NULL, "d_v = -(dy * (0 / v) / v)");
     DERIVES(
         "d = ((v > 0 ? v : 0) - r) * ((v > 0 ? v : 0) - r)", "v", NULL,
         "/* derivatives that are 0: comparisons */\nt1 = v > 0;\nd_v = t1 ? 2 * dy * ((t1 ? v : 0) - r) : 0");

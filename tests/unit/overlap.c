@@ -304,7 +304,23 @@ static void what_is_not_settled_is_said_to_be(void) {
     CHECK(gpi__layouts_share(&p, &q, 0), "the first elements are the same");
 }
 
+static void the_first_multiple_within_is_what_a_search_finds(void) {
+    int64_t a, m, low, high, most;
+    for (m = 1; m <= 13; m++)
+        for (a = 0; a < m; a++)
+            for (low = 0; low < m; low++)
+                for (high = low; high < m; high++)
+                    for (most = 0; most <= 14; most++) {
+                        int64_t t = 0, found = gpi__first_within(a, m, low, high, most);
+                        while (t <= most && (a * t % m < low || a * t % m > high))
+                            t++;
+                        CHECK(found == (t <= most ? t : -1), "%d t modulo %d within %d .. %d: t is %d",
+                              (int)a, (int)m, (int)low, (int)high, (int)found);
+                    }
+}
+
 int main(void) {
+    RUN(the_first_multiple_within_is_what_a_search_finds);
     RUN(empty_layouts_share_and_repeat_nothing);
     RUN(strides_of_one_element_do_not_count);
     RUN(even_and_odd_elements_share_nothing);
