@@ -310,6 +310,8 @@ static void scales_come_where_they_are_asked_for(void) {
 }
 
 static void overlaps_are_refused(void) {
+    static const int64_t by_turns[3] = {2 * ROWS * COLUMNS, 2 * COLUMNS, 2};
+    int i;
     start();
     pointers[COPY] = memory[0];
     REFUSED("args.y", "overlaps", "args.operands[6] (of copy)");
@@ -317,6 +319,19 @@ static void overlaps_are_refused(void) {
     REFUSED("args.y", "overlaps args.operands[0] (of x)", "exactly a FULL input");
     pointers[SUM] = memory[3];
     REFUSED("args.operands[7] (of sum)", "overlaps args.operands[0] (of x)", "");
+    for (i = 1; i < COLUMNS; i++) { /* within a row */
+        args.y = memory[3] + i;
+        REFUSED("args.y", "overlaps args.operands[0] (of x)", "");
+    }
+    for (i = 1; i <= 2; i++) { /* columns of both by turns */
+        y.stride = by_turns;
+        memcpy(strides[X], by_turns, sizeof by_turns);
+        args.y = memory[3] + i;
+        if (i == 1)
+            TAKEN();
+        else
+            REFUSED("args.y", "overlaps args.operands[0] (of x)", "");
+    }
     args.y = memory[3];
     TAKEN();
     strides[X][0] = 64;

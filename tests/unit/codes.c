@@ -341,6 +341,20 @@ static void a_number_of_cublaslts_is_refused_alone_and_or_ed(void) {
     }
 }
 
+static void types_have_the_sizes_of_their_elements(void) {
+    static const struct {
+        gemmepi_dtype dtype;
+        size_t size;
+    } sizes[] = {{GEMMEPI_DTYPE_DEFAULT, 0}, {GEMMEPI_F32, 4},       {GEMMEPI_F64, 8},
+                 {GEMMEPI_F16, 2},           {GEMMEPI_BF16, 2},      {GEMMEPI_E4M3, 1},
+                 {GEMMEPI_E5M2, 1},          {GEMMEPI_I8, 1},        {GEMMEPI_I32, 4},
+                 {GEMMEPI_I64, 8},           {(gemmepi_dtype)10, 0}, {(gemmepi_dtype)-1, 0}};
+    size_t i;
+    for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        CHECK(gemmepi_dtype_size(sizes[i].dtype) == sizes[i].size, "%d has %d bytes", (int)sizes[i].dtype,
+              (int)gemmepi_dtype_size(sizes[i].dtype));
+}
+
 int main(void) {
     gemmepi_config config;
     memset(&config, 0, sizeof config);
@@ -349,6 +363,7 @@ int main(void) {
         printf("FAIL there is no host: %s\n", gemmepi_last_error());
         return 1;
     }
+    RUN(types_have_the_sizes_of_their_elements);
     RUN(kernels_have_the_interfaces_numbers);
     RUN(the_librarys_tables_have_every_activation);
     RUN(tests_know_every_flag_and_code);

@@ -134,6 +134,20 @@ static void a_resolver_supplies_whole_libraries(void) {
     CHECK(!lt.library && !lt.matmul, "unloading leaves nothing");
 }
 
+static void *resolve_nothing(void *user, const char *library, const char *name, void *found) {
+    (void)user, (void)library, (void)name, (void)found;
+    return NULL;
+}
+
+static void a_resolver_that_has_nothing_lacks_no_function(void) {
+    fake self;
+    gpi__loader loader = fake_loader(&self, 12);
+    gpi__driver driver;
+    loader.resolve = resolve_nothing;
+    CHECK(gpi__load_driver(&loader, &driver) == GEMMEPI_LIBRARY_NOT_FOUND, "it was taken");
+    CHECK(!strstr(gemmepi_last_error(), "the symbol resolver has no function"), "%s", gemmepi_last_error());
+}
+
 static void a_missing_function_is_named(void) {
     fake self;
     gpi__loader loader = fake_loader(&self, 12);
@@ -739,6 +753,7 @@ static void the_driver_is_loaded_or_its_absence_explained(void) {
 
 int main(void) {
     RUN(a_resolver_supplies_whole_libraries);
+    RUN(a_resolver_that_has_nothing_lacks_no_function);
     RUN(a_missing_function_is_named);
     RUN(versions_that_do_not_fit_are_refused);
     RUN(error_codes_become_statuses_and_sentences);

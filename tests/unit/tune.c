@@ -440,6 +440,59 @@ static void answers_with_a_zero_inside_are_not_whole(void) {
     }
 }
 
+/* A line of answers, piece by piece: as it is read, and with one piece that is none. */
+static void a_line_of_answers_has_every_piece(void) {
+    static const struct {
+        const char *piece, *instead;
+        int is_read;
+    } cases[] = {
+        {" fused ", " lt ", 1},
+        {" fused ", " fast ", 0},
+        {" fused ", " fusedfusedfusedfused ", 0},
+        {" sm90 ", " - ", 1},
+        {" sm90 ", " sm7 ", 0},
+        {"shape 3", "shape -3", 0},
+        {"shape 3", "shape ", 0},
+        {"shape 3", "shade 3", 0},
+        {"shape 3", "shape 100000000", 1},
+        {"shape 3", "shape 100000001", 0},
+        {"algorithm 0", "algorithm 7", 0},
+        {"cublaslt 0", "cublaslt 130100", 0},
+        {"nanoseconds 1234", "nanoseconds 100000001", 1},
+        {" : ", " ; ", 0},
+        {"words", "wo\x7frds", 0},
+        {"words", "wo\trds", 0},
+        {"words", "", 1},
+        {"0 fused", "g fused", 0},
+        {"0 fused", " fused", 0},
+    };
+    char digest[2 * GPI__DIGEST_SIZE + 1], good[400];
+    gpi__answer answer;
+    size_t i;
+    memset(digest, '0', sizeof digest - 1), digest[sizeof digest - 1] = 0;
+    snprintf(
+        good, sizeof good,
+        "%s fused sm90 shape 3 parts 2 copies 1 0 algorithm 0 tile 0 stages 0 split 0 reduction 0 swizzle 0 custom 0 inner 0 "
+        "cluster 0 cublaslt 0 nanoseconds 1234 : words\n",
+        digest);
+    CHECK(gpi__read_answer(good, &answer) && answer.candidate.shape == 3 && answer.candidate.parts == 2 &&
+              answer.candidate.copies[0] == 1 && answer.candidate.copies[1] == 0 &&
+              answer.candidate.microseconds == 1.234 && answer.is_loaded &&
+              strcmp(answer.words, "words") == 0,
+          "%s", good);
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        const char *at = strstr(good, cases[i].piece);
+        char line[500];
+        CHECK(at != NULL, "there is no '%s'", cases[i].piece);
+        if (!at)
+            continue;
+        snprintf(line, sizeof line, "%.*s%s%s", (int)(at - good), good, cases[i].instead,
+                 at + strlen(cases[i].piece));
+        CHECK(!gpi__read_answer(line, &answer) == !cases[i].is_read, "'%s' in place of '%s' is %s",
+              cases[i].instead, cases[i].piece, cases[i].is_read ? "refused" : "read");
+    }
+}
+
 static void crafted_answers_are_not_taken(void) {
     static const char *const crafted[][2] = {
         {"shape ", "shape 99"}, {" parts ", " parts 7"}, {" copies ", " copies 9"}};
@@ -573,6 +626,7 @@ int main(void) {
     RUN(damaged_files_change_nothing);
     RUN(foreign_files_change_nothing);
     RUN(answers_with_a_zero_inside_are_not_whole);
+    RUN(a_line_of_answers_has_every_piece);
     RUN(crafted_answers_are_not_taken);
     RUN(numbers_agree_where_they_are_about_the_same);
     RUN(bad_input_is_refused);
