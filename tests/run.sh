@@ -129,7 +129,7 @@ list() {
         */fuzz | products/composed) options=$random ;;
         esac
         if [ "$name" = unit/planning_fuzz ] && [ "$mode" = test-all ]; then
-            for seed in 1000001 2000001 3000001 4000001; do echo "$name/$seed $program 200000 $seed"; done # five minutes in all
+            for seed in 1000001 2000001 3000001 4000001; do echo "$name/$seed $program ${FUZZ_CASES:-200000} $seed"; done # five minutes in all
             continue
         fi
         of=1 every=$share
