@@ -5,6 +5,8 @@
 #   sanitized.sh sizes                       sizes that no memory has, with checks of arithmetic
 #   sanitized.sh descs                       descs of every kind on the fake GPU and the host, and files, with the same checks
 #   sanitized.sh threads test|test-all       threads that share a context, with checks of what they share; test has one program of three
+#
+# The last two are built by clang alone where there is one: they take the longest.
 . tests/compile/lines.sh
 : "${CC:=cc}"
 
