@@ -39,7 +39,7 @@ sample() {
 90 gpu/formula_inside 1 3
 90 gpu/formula_inside 3 2
 90 gpu/formula_inside 14 2
-90 gpu/formula_inside 19 1
+90 gpu/formula_inside 19 2
 90 gpu/formula_inside 24 2
 90 gpu/formula_inside 32 2
 75 gpu/formula_pass 6 2
