@@ -9,6 +9,8 @@ ifeq ($(origin CXX),default)
 CXX := g++
 endif
 CFLAGS ?= -O2
+# The repository's address: a placeholder until there is one. make gen writes it to README.md and SECURITY.md; CMake and pkg-config read it.
+URL := https://example.invalid/gemmepi
 PREFIX ?= /usr/local
 LIBS := -lm -ldl -lpthread
 
@@ -42,7 +44,8 @@ help:
 	@echo '               --famous (those of well-known models), --svg, --help'
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine;'
 	@echo '               TABLE holds options: --host, --without-fused'
-	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md  make check-gen fails if they are stale'
+	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md, and URL into README.md and SECURITY.md'
+	@echo 'make check-gen fails if they are stale'
 	@echo 'make format    clang-format over the sources                 make clean     removes build/'
 	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make uninstall takes them away'
@@ -150,6 +153,9 @@ kernels: build/tests/kernels
 gen:
 	python3 src/embed.py
 	python3 src/api_docs.py
+	@for page in README.md SECURITY.md; do \
+	    sed 's|^\[repository\]: .*|[repository]: $(URL)|' $$page >$$page.new && \
+	    if cmp -s $$page $$page.new; then rm $$page.new; else mv $$page.new $$page; fi; done
 
 check-gen:
 	python3 src/embed.py --check
@@ -176,7 +182,7 @@ install:
 	cp gemmepi.h '$(HEADER_THERE)'
 	printf '%s\n' 'prefix=$(PREFIX_THERE)' 'includedir=$${prefix}/include' '' 'Name: gemmepi' \
 	    'Description: matrix products with their epilogue in one pass, on NVIDIA GPUs and on the host' \
-	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: $(LIBS)' \
+	    'Version: $(VERSION)' 'URL: $(URL)' 'Cflags: -I$${includedir}' 'Libs: $(LIBS)' \
 	    > '$(PC_THERE)'
 	chmod 644 '$(HEADER_THERE)' '$(PC_THERE)'
 

@@ -5,12 +5,14 @@ FOLDER=$(pwd)/build/install
 rm -rf "$FOLDER"
 mkdir -p "$FOLDER"
 
-# installed FOLDER PREFIX: both files, and the absolute prefix in the second
+url=$(sed -n 's/^URL := //p' Makefile)
+
+# installed FOLDER PREFIX: both files, and in the second the absolute prefix and the repository's address
 installed() {
     [ -f "$1/include/gemmepi.h" ] && cmp gemmepi.h "$1/include/gemmepi.h" &&
-        grep -x "prefix=$2" "$1/lib/pkgconfig/gemmepi.pc" || {
+        grep -x "prefix=$2" "$1/lib/pkgconfig/gemmepi.pc" && grep -F -x "URL: $url" "$1/lib/pkgconfig/gemmepi.pc" || {
         find "$FOLDER" -type f
-        sed -n 1p "$1/lib/pkgconfig/gemmepi.pc"
+        cat "$1/lib/pkgconfig/gemmepi.pc"
         return 1
     }
 }

@@ -102,6 +102,35 @@ one_version() {
     [ -n "$numbers" ] && [ "$numbers" = "$text" ] && [ "$text" = "$manual" ] && [ "$manual" = "$changes" ]
 }
 
+# Every heading of the changelog is a version and its day, the newest first; the first version may have no day yet.
+releases_have_dates() {
+    awk '/^## / {
+        day = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+        split($2, part, ".")
+        version = part[1] * 1000000 + part[2] * 1000 + part[3]
+        if (!($0 ~ "^## [0-9]+[.][0-9]+[.][0-9]+ - " day "$") && !(count == 0 && $4 == "unreleased" && NF == 4))
+            wrong = wrong "\n" $0 ": the heading of a release is ## VERSION - YEAR-MONTH-DAY"
+        if (count && version >= before) wrong = wrong "\n" $0 ": it is no older than the version above it"
+        if (count > 1 && $4 > date) wrong = wrong "\n" $0 ": its day is after that of the version above it"
+        before = version
+        date = $4
+        count++
+    }
+    END { if (wrong || !count) { print substr(wrong, 2); exit 1 } }' CHANGELOG.md
+}
+
+# The repository's address is a line of the Makefile. make gen writes it to the pages that link to [repository]; nothing else has one.
+one_address() {
+    url=$(sed -n 's/^URL := //p' Makefile)
+    [ "$(grep -l -F -x "[repository]: $url" README.md SECURITY.md)" = "README.md
+SECURITY.md" ] || { echo "README.md and SECURITY.md need the line [repository]: $url (make gen writes it)" && return 1; }
+    every_file | while IFS= read -r file; do
+        [ ! -f "$file" ] || grep -nIHiE '(://|git@)[^ ]*gemmep[i]' "$file"
+    done | grep -v -E '^(Makefile:[0-9]+:URL := |(README|SECURITY)[.]md:[0-9]+:\[repository\]: )' >build/address.txt
+    cat build/address.txt
+    [ -n "$url" ] && [ ! -s build/address.txt ]
+}
+
 parts() {
     sh tests/compile/parts.sh src/*/*.h src/*/*/*.h >build/parts.txt
     status=$?
@@ -125,7 +154,9 @@ else
 fi
 attempt 'no part includes upward' rooms_stack
 attempt 'no file names a path of a machine' no_paths_of_a_machine
-attempt 'the version is the same wherever it stands' one_version
+attempt 'the version is the same in all places' one_version
+attempt 'every release of the changelog has its day' releases_have_dates
+attempt "the repository's address is one line of the Makefile" one_address
 attempt 'texts have plain line ends, and no tabs or blanks there' clean_text
-rm -f build/paths.txt build/text.txt build/parts.txt
+rm -f build/paths.txt build/text.txt build/parts.txt build/address.txt
 finish

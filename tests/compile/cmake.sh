@@ -43,6 +43,11 @@ installs_these_files_alone() {
         cmp gemmepi.h "$FOLDER/prefix/include/gemmepi.h"
 }
 
+# The project's page is the address that the Makefile has.
+knows_the_repository() {
+    grep -F -x "CMAKE_PROJECT_HOMEPAGE_URL:STATIC=$(sed -n 's/^URL := //p' Makefile)" "$FOLDER/package/CMakeCache.txt"
+}
+
 # Asks for another version and must be told which one there is.
 refuses_version() { # VERSION
     project version C c "find_package(gemmepi $1 REQUIRED)"
@@ -67,6 +72,7 @@ exports_with_a_library() {
 
 attempt 'cmake --install, with no build before' install
 attempt 'the installed files are the header and its package' installs_these_files_alone
+attempt "the project's page is the repository" knows_the_repository
 for row in C:c CXX:cpp; do
     language=${row%:*} suffix=${row#*:}
     if [ $language = CXX ] && ! has "${CXX:-g++}"; then
@@ -76,7 +82,7 @@ for row in C:c CXX:cpp; do
     project subdirectory_$suffix $language $suffix "add_subdirectory(\"$ROOT\" gemmepi)"
     attempt "$language: add_subdirectory" runs subdirectory_$suffix
     project fetch_$suffix $language $suffix "include(FetchContent)
-FetchContent_Declare(gemmepi URL https://example.invalid/gemmepi.tar.gz)
+FetchContent_Declare(gemmepi URL https://example.invalid/not-asked.tar.gz)
 FetchContent_MakeAvailable(gemmepi)"
     attempt "$language: FetchContent" runs fetch_$suffix -DFETCHCONTENT_SOURCE_DIR_GEMMEPI="$ROOT"
     project package_$suffix $language $suffix "find_package(gemmepi $version REQUIRED)"
