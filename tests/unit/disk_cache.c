@@ -503,6 +503,38 @@ static void the_oldest_go_first_when_the_bound_is_exceeded(void) {
     gpi__disk_cache_close(&cache);
 }
 
+/* The list of entries grows at the 65th, when all have been counted: then another process evicts the three oldest. */
+static const char *shared_folder;
+
+static void *evict_and_alloc(void *user, size_t size) {
+    int i;
+    for (i = 0; i < 3 && size == 128 * sizeof(gpi__disk_cache_found); i++) {
+        char key[16];
+        snprintf(key, sizeof key, "key %d", i);
+        CHECK(remove(entry_path(shared_folder, key)) == 0, "entry %d is not there", i);
+    }
+    return allocator.alloc(user, size);
+}
+
+static void entries_that_another_process_evicts_first_make_room_as_well(void) {
+    char folder[PATH_SIZE];
+    int i;
+    gpi__disk_cache cache;
+    new_place(folder);
+    shared_folder = folder;
+    cache = open_cache(folder, 0);
+    for (i = 0; i < 65; i++)
+        put_numbered(&cache, i);
+    for (i = 0; i < 65; i++)
+        age_numbered(folder, i, 1000 - i);
+    cache.bound = (size_t)count_files(folder).bytes + 201 - 3 * 200;
+    cache.allocator.alloc = evict_and_alloc;
+    put_numbered(&cache, 65);
+    CHECK(!has_numbered(folder, 2) && has_numbered(folder, 3) && count_files(folder).entries == 63,
+          "%d entries", count_files(folder).entries);
+    gpi__disk_cache_close(&cache);
+}
+
 static void a_hit_makes_an_entry_young(void) {
     char folder[PATH_SIZE];
     void *payload;
@@ -1063,6 +1095,7 @@ int main(void) {
     RUN(another_keys_good_file_under_the_name_is_a_miss);
     RUN(without_memory_a_get_misses_and_keeps_the_entry);
     RUN(the_oldest_go_first_when_the_bound_is_exceeded);
+    RUN(entries_that_another_process_evicts_first_make_room_as_well);
     RUN(a_hit_makes_an_entry_young);
     RUN(the_entry_just_put_stays_even_if_others_come_from_the_future);
     RUN(an_entry_larger_than_the_bound_is_not_put);

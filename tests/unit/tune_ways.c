@@ -79,6 +79,31 @@ static void a_way_whose_results_are_others_is_left_out_and_told(void) {
     }
 }
 
+/* PLAIN takes 1 us, all others 5. What is estimated as too slow is there to compare with. */
+static void be_fast_in_plain(const fake_launch *launch) {
+    gpu.launch_time = strncmp(launch->entry, "gemmepi_plain_", 14) == 0 ? 1 : 5;
+}
+
+static void plain_is_timed_where_it_may_be_the_fastest(void) {
+    static const struct {
+        int64_t m, k;
+        int is_timed;
+    } cases[] = {{8, 16, 1}, {4096, 2048, 0}};
+    int i;
+    for (i = 0; i < (int)GPI__COUNT(cases); i++) {
+        gemmepi_context *context = open_timed();
+        gemmepi_matmul_desc desc = small_product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_SILU);
+        gemmepi_plan_details details;
+        desc.m = cases[i].m, desc.k = cases[i].k;
+        gpu.watch = be_fast_in_plain;
+        tune(context, &desc);
+        details = details_for(context, &desc);
+        CHECK((details.route == GEMMEPI_ROUTE_PLAIN) == cases[i].is_timed, "%d: %s, %g us", i, details.kernel,
+              details.microseconds);
+        close_timed(context);
+    }
+}
+
 /* Of so many bits of a mask. */
 static unsigned char spoiled_bits;
 
@@ -295,6 +320,7 @@ static void progress_is_told_of_each_problem_and_the_first_that_fails_is_named(v
 int main(void) {
     keep_libraries_open();
     RUN(a_way_whose_results_are_others_is_left_out_and_told);
+    RUN(plain_is_timed_where_it_may_be_the_fastest);
     RUN(a_few_bits_of_a_mask_may_differ);
     RUN(each_way_adds_to_the_same_d);
     RUN(the_time_of_a_way_is_the_median_of_its_rounds);
