@@ -200,6 +200,33 @@ static void large_products_have_their_formulas_inside(void) {
     }
 }
 
+/* Instructions for an element: 2 of a sum or a product, 1 of most reductions, 5 of argmax, 6 of logsumexp. Up to 8 are there for each box. */
+static void a_kernel_has_the_instructions_of_a_long_formula_once(void) {
+    static const struct {
+        const char *formula;
+        int rolls;
+    } cases[] = {
+        {"s = row_sum(v * v * v + v)", 0},       {"s = row_sum(v * v * v * v + v)", 1},
+        {"s = row_logsumexp(v * v)", 0},         {"s = row_logsumexp(v * v + v)", 1},
+        {"s = row_argmax(v * v)", 0},            {"s = row_argmax(v * v + v)", 1},
+        {"s = row_logsumexp(sin(v) + v * v)", 2}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gemmepi_config config = gpu_config(1u << GEMMEPI_ROUTE_FUSED);
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = formula_product(cases[i].formula);
+        gemmepi_plan *plan = NULL;
+        operands[2].dtype = strstr(cases[i].formula, "argmax") ? GEMMEPI_I32 : GEMMEPI_F32;
+        desc.m = 8192, desc.n = 3072, desc.k = 768;
+        desc.a.dtype = GEMMEPI_BF16;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(plan && gpi__rolls_inside(&matmul_of(plan)->problem) == cases[i].rolls, "%s", cases[i].formula);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 static void without_v_there_is_no_product(void) {
     gemmepi_config config = gpu_config(0);
     gemmepi_context *context = open_fake(&config);
@@ -518,6 +545,7 @@ int main(void) {
     RUN(formulas_go_with_the_last_plan_that_has_them);
     RUN(a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it);
     RUN(large_products_have_their_formulas_inside);
+    RUN(a_kernel_has_the_instructions_of_a_long_formula_once);
     RUN(without_v_there_is_no_product);
     RUN(a_refused_product_takes_another_route_within_its_formula);
     RUN(routes_that_are_left_out_make_no_v);
