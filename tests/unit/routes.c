@@ -300,6 +300,41 @@ static void what_is_added_to_d_is_not_told_that_beta_is_1(void) {
     }
 }
 
+/* Nor where sums of an operand are launched behind a product that has the rest of the epilogue: with another alpha it is bare, and a pass adds D. */
+static void what_is_added_to_d_beside_sums_of_an_operand_is_rounded_once(void) {
+    static const struct {
+        double alpha;
+        int in_place, is_bare;
+    } rows[] = {{1, 1, 0}, {2, 1, 1}, {2, 0, 0}};
+    static const double one = 1;
+    size_t i;
+    for (i = 0; i < GPI__COUNT(rows); i++) {
+        gemmepi_config config = fake_config();
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc = product(GEMMEPI_F16, GEMMEPI_BGRAD_A);
+        gemmepi_matmul_args args = args_for(&desc);
+        gemmepi_plan *plan;
+        long without;
+        config.log = keep_log;
+        context = open_fake(&config);
+        desc.bias_grad.dtype = GEMMEPI_F32; /* cuBLASLt has sums of d's type */
+        args.bias_grad = memory[5];
+        plan = plan_on(context, &desc, GEMMEPI_ROUTE_SPLIT);
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        without = gpu.launches;
+        args.c = rows[i].in_place ? args.d : memory[7];
+        args.alpha = &rows[i].alpha, args.beta = &one;
+        CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gpu.products == 2 && gpu.launches == 2 * without + rows[i].is_bare, "%d: %ld launches, %ld before",
+              (int)i, gpu.launches, without);
+        CHECK((strstr(logged, "with such an alpha it rounds") != NULL) == rows[i].is_bare,
+              "%d: the log has: %s", (int)i, logged);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 /* A context whose two ones are not there sends D = A B + D to the route split. */
 static void a_context_without_its_ones_works(void) {
     static const char *const functions[] = {"cuMemAlloc_v2", "cuStreamCreate", "cuMemcpyHtoDAsync_v2",
@@ -750,6 +785,26 @@ static void scales_are_found_inside_or_by_one_launch_more(void) {
     }
 }
 
+/* Registers: beside aux or a residual both warpgroups share a tile, of 128 columns, also where alpha is 1 and there is no C. */
+static void scales_are_found_in_smaller_tiles_beside_aux_or_a_residual(void) {
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_SILU, GEMMEPI_SILU | GEMMEPI_AUX,
+                                                 GEMMEPI_SILU | GEMMEPI_BACKWARD,
+                                                 GEMMEPI_SILU | GEMMEPI_RESIDUAL};
+    int i, is_wide;
+    for (i = 0; i < 8; i++) {
+        planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
+        is_wide = i % 2;
+        p.desc.m = 65536, p.desc.n = is_wide ? 4096 : 128, p.desc.k = is_wide ? 4096 : 256;
+        p.desc.epilogue = epilogues[i / 2], p.desc.flags = GEMMEPI_FIND_SCALE_D;
+        p.desc.d.dtype = GEMMEPI_E4M3, p.desc.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
+        if (planned_plan(&p))
+            CHECK(is_defined("GEMMEPI_PING_PONG 1") == (i == 0) && is_defined("GEMMEPI_APPLIED 1") &&
+                      (p.details.tile_n == 256) == (i == 1),
+                  "%d: a tile has %d columns", i, p.details.tile_n);
+        planned_end(&p);
+    }
+}
+
 /* What explain says of sums of fp8, and of tiles of the kernel for it. */
 static void fp8_says_where_its_sums_go(void) {
     static const struct {
@@ -824,6 +879,7 @@ int main(void) {
     RUN(a_c_of_another_dtype_is_held_to_elements);
     RUN(an_empty_product_leaves_its_sums);
     RUN(what_is_added_to_d_is_not_told_that_beta_is_1);
+    RUN(what_is_added_to_d_beside_sums_of_an_operand_is_rounded_once);
     RUN(a_context_without_its_ones_works);
     RUN(what_fused_does_not_take_says_why);
     RUN(what_tma_does_not_take_is_copied_by_threads);
@@ -839,6 +895,7 @@ int main(void) {
     RUN(sums_of_more_than_131071_products_of_i8_are_not_cublaslt_s);
     RUN(a_product_without_k_needs_no_cublaslt);
     RUN(scales_are_found_inside_or_by_one_launch_more);
+    RUN(scales_are_found_in_smaller_tiles_beside_aux_or_a_residual);
     RUN(fp8_says_where_its_sums_go);
     RUN(kernels_whose_bits_depend_on_m_are_left_out_and_say_why);
     return test_finish();
