@@ -424,7 +424,7 @@ static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
     return status;
 }
 
-/* Ahead of runs with alpha or C, unless there is none: scales of D may be found only where these are compiled in. */
+/* Builds ahead what runs with alpha or C take, unless there is none: the smaller tiles of its kernel may be more than a grid has blocks. */
 static gemmepi_status gpi__build_groups_for_scalars(const gpi__grouped_plan *plan) {
     gemmepi_status status = plan->applied ? gpi__build_general_groups(plan) : GEMMEPI_OK;
     return status == GEMMEPI_UNSUPPORTED ? GEMMEPI_OK : status;

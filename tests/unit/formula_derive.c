@@ -633,7 +633,8 @@ static void gradients_are_as_short_as_their_values_allow(void) {
     DERIVES("d = v / 0", "v", NULL, "d_v = dy / 0");
     DERIVES("d = v / r / 1", "v", NULL, "d_v = dy / r");
     DERIVES("d = r * (v / r)", "v", NULL, "d_v = dy");
-    DERIVES("d = 3 * (v / 3)", "v", NULL, "d_v = 3 * dy / 3"); /* numbers that are written are not taken away */
+    DERIVES("d = 3 * (v / 3)", "v", NULL,
+            "d_v = 3 * dy / 3"); /* numbers that are written are not taken away */
     DERIVES("d = v * 1 + 0 * v - 0", "v", NULL, "d_v = dy");
     DERIVES("d = 0 / v", "v", NULL, "d_v = -(dy * (0 / v) / v)");
     DERIVES(

@@ -205,11 +205,13 @@ static void a_kernel_has_the_instructions_of_a_long_formula_once(void) {
     static const struct {
         const char *formula;
         int rolls;
-    } cases[] = {
-        {"s = row_sum(v * v * v + v)", 0},       {"s = row_sum(v * v * v * v + v)", 1},
-        {"s = row_logsumexp(v * v)", 0},         {"s = row_logsumexp(v * v + v)", 1},
-        {"s = row_argmax(v * v)", 0},            {"s = row_argmax(v * v + v)", 1},
-        {"s = row_logsumexp(sin(v) + v * v)", 2}};
+    } cases[] = {{"s = row_sum(v * v * v + v)", 0},
+                 {"s = row_sum(v * v * v * v + v)", 1},
+                 {"s = row_logsumexp(v * v)", 0},
+                 {"s = row_logsumexp(v * v + v)", 1},
+                 {"s = row_argmax(v * v)", 0},
+                 {"s = row_argmax(v * v + v)", 1},
+                 {"s = row_logsumexp(sin(v) + v * v)", 2}};
     size_t i;
     for (i = 0; i < GPI__COUNT(cases); i++) {
         gemmepi_config config = gpu_config(1u << GEMMEPI_ROUTE_FUSED);

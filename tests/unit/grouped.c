@@ -338,6 +338,21 @@ static void groups_of_k_have_maps_and_sums_of_their_own(void) {
     end_run(&r);
 }
 
+/* Each group has a part of k: of short parts tiles are as wide as possible, of long ones as many columns as there are fill them. */
+static void groups_of_k_are_cut_up_by_a_groups_part_of_k(void) {
+    static const struct { int k, tile_n; } cases[] = {{64, 256}, {1024, 192}};
+    int i;
+    for (i = 0; i < 2; i++) {
+        grouped_run r = begin_run(1);
+        r.context->multiprocessors = 132;
+        r.desc.groups = 16;
+        r.desc.product.m = 1024, r.desc.product.n = 1664, r.desc.product.k = 16 * cases[i].k;
+        if (plan_run(&r))
+            CHECK(r.details.tile_n == cases[i].tile_n, "%d: a tile has %d columns", i, r.details.tile_n);
+        end_run(&r);
+    }
+}
+
 static void sums_are_of_scaled_rows_where_these_have_scales(void) {
     static float scales[2][4];
     int of_b;
@@ -596,6 +611,27 @@ static void a_route_that_config_leaves_out_is_not_planned(void) {
 }
 
 /* Runs with alpha or C have a kernel of their own, built once; ACCUMULATE is compiled in. */
+/* Two blocks of 128 x 256, or four of 128 x 128: weights take registers, so that with alpha there are only these. */
+static void rows_whose_kernel_for_alpha_has_too_many_tiles_are_precompiled_without(void) {
+    static const double two = 2;
+    grouped_run r = begin_run(0);
+    gemmepi_any_desc any;
+    memset(&any, 0, sizeof any);
+    any.grouped = &r.desc;
+    r.desc.weighted = 1;
+    r.desc.product.m = ((int64_t)1 << 30) - 1, r.desc.product.n = 3 << 14, r.desc.product.k = 4096;
+    r.args.weights = (const float *)at(AT_WEIGHTS);
+    r.args.product.a = (void *)((uintptr_t)1 << 46), r.args.product.d = (void *)((uintptr_t)1 << 48);
+    CHECK(gemmepi_precompile(r.context, &any, 1, 1, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (plan_run(&r)) {
+        CHECK(r.details.tile_n == 256, "a tile has %d columns", r.details.tile_n);
+        r.args.product.alpha = &two;
+        CHECK(run_it(&r) == GEMMEPI_UNSUPPORTED && strstr(gemmepi_last_error(), "more tiles than a grid"),
+              "%s", gemmepi_last_error());
+    }
+    end_run(&r);
+}
+
 static void runs_with_alpha_or_c_have_their_own_kernel(void) {
     static const double two = 2;
     grouped_run r = begin_run(0);
@@ -626,6 +662,7 @@ int main(void) {
     RUN(scales_of_gathered_rows_are_counted_as_a_is_stored);
     RUN(a_product_that_is_not_fused_reads_rows_by_their_index);
     RUN(groups_of_k_have_maps_and_sums_of_their_own);
+    RUN(groups_of_k_are_cut_up_by_a_groups_part_of_k);
     RUN(sums_are_of_scaled_rows_where_these_have_scales);
     RUN(calls_with_formulas_are_told_apart_by_their_groups);
     RUN(sums_beside_an_empty_d_are_launched_alone);
@@ -635,6 +672,7 @@ int main(void) {
     RUN(what_the_kernel_for_hopper_does_not_take_is_told);
     RUN(groups_of_k_are_plain_where_nvrtc_does_not_compile_their_maps);
     RUN(a_route_that_config_leaves_out_is_not_planned);
+    RUN(rows_whose_kernel_for_alpha_has_too_many_tiles_are_precompiled_without);
     RUN(runs_with_alpha_or_c_have_their_own_kernel);
     return test_finish();
 }

@@ -325,8 +325,8 @@ static void what_is_added_to_d_beside_sums_of_an_operand_is_rounded_once(void) {
         args.c = rows[i].in_place ? args.d : memory[7];
         args.alpha = &rows[i].alpha, args.beta = &one;
         CHECK(gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-        CHECK(gpu.products == 2 && gpu.launches == 2 * without + rows[i].is_bare, "%d: %ld launches, %ld before",
-              (int)i, gpu.launches, without);
+        CHECK(gpu.products == 2 && gpu.launches == 2 * without + rows[i].is_bare,
+              "%d: %ld launches, %ld before", (int)i, gpu.launches, without);
         CHECK((strstr(logged, "with such an alpha it rounds") != NULL) == rows[i].is_bare,
               "%d: the log has: %s", (int)i, logged);
         gemmepi_plan_destroy(plan);
