@@ -44,7 +44,7 @@ help:
 	@echo '               --famous (those of well-known models), --svg, --help'
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine;'
 	@echo '               TABLE holds options: --host, --without-fused'
-	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md, and URL into README.md and SECURITY.md'
+	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md and api.json, and URL into README.md and SECURITY.md'
 	@echo 'make check-gen fails if they are stale'
 	@echo 'make format    clang-format over the sources                 make clean     removes build/'
 	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
@@ -153,6 +153,7 @@ kernels: build/tests/kernels
 gen:
 	python3 src/embed.py
 	python3 src/api_docs.py
+	python3 src/api_json.py
 	@for page in README.md SECURITY.md; do \
 	    sed 's|^\[repository\]: .*|[repository]: $(URL)|' $$page >$$page.new && \
 	    if cmp -s $$page $$page.new; then rm $$page.new; else mv $$page.new $$page; fi; done
@@ -160,6 +161,7 @@ gen:
 check-gen:
 	python3 src/embed.py --check
 	python3 src/api_docs.py --check
+	python3 src/api_json.py --check
 
 parts:
 	@CC='$(CC)' CXX='$(CXX)' sh tests/compile/parts.sh $(PARTS)
