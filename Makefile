@@ -16,7 +16,7 @@ LIBS := -lm -ldl -lpthread
 
 WARNINGS := -pedantic -Wall -Wextra -Wno-unused-function
 PARTS := $(wildcard src/*/*.h src/*/*/*.h)
-FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.h src/*/*.h src/*/*/*.h)) \
+FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.[ch] src/*/*.h src/*/*/*.h)) \
              $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/ranks.h examples/parallel_report.h examples/*.cpp)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/*.c))
 WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/linear/*.c tests/gpu/*.c))
@@ -24,7 +24,7 @@ VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-all test-programs coverage mutants record emulate gen check-gen parts format check kernels table fuzz \
-        fuzz-descs fuzz-formulas fuzz-files bench install uninstall clean
+        fuzz-descs fuzz-formulas fuzz-files bench shared install uninstall clean
 
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
@@ -46,6 +46,7 @@ help:
 	@echo '               TABLE holds options: --host, --without-fused'
 	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md and api.json, and URL into README.md and SECURITY.md'
 	@echo 'make check-gen fails if they are stale'
+	@echo 'make shared    build/libgemmepi.so and, with mingw, build/gemmepi.dll, for programs that do not compile the header'
 	@echo 'make format    clang-format over the sources                 make clean     removes build/'
 	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make uninstall takes them away'
@@ -171,6 +172,23 @@ format:
 
 check:
 	@CC='$(CC)' CXX='$(CXX)' sh tests/compile/check.sh $(FORMATTED)
+
+# >>shared libraries, for programs that do not compile the header
+
+SHARED := build/libgemmepi.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
+MINGW := x86_64-w64-mingw32-gcc
+
+shared: $(SHARED)
+	@command -v $(MINGW) >/dev/null 2>&1 || echo 'gemmepi.dll is not built: there is no $(MINGW)'
+	@! command -v $(MINGW) >/dev/null 2>&1 || $(MAKE) --no-print-directory build/gemmepi.dll
+
+$(SHARED): src/shared.c gemmepi.h
+	@mkdir -p $(@D)
+	$(CC) -std=c99 $(CFLAGS) -shared -fPIC -fvisibility=hidden -I. $< -o $@ $(LIBS)
+
+build/gemmepi.dll: src/shared.c gemmepi.h
+	@mkdir -p $(@D)
+	$(MINGW) -std=c99 $(CFLAGS) -shared -static -I. $< -o $@ -Wl,--out-implib,build/libgemmepi.dll.a -lpthread
 
 # >>installing
 

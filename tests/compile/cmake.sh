@@ -13,13 +13,14 @@ version=$(sed -n 's/^#define GEMMEPI_VERSION_STRING *"\(.*\)"/\1/p' gemmepi.h)
 rm -rf "$FOLDER"
 mkdir -p "$FOLDER"
 
-# project NAME LANGUAGE SUFFIX TEXT: a program that uses the library, and no other language than its own
+# project NAME LANGUAGE SUFFIX TEXT [TARGET]: a program that uses the library, and no other language than its own; with the target
+# gemmepi::shared it compiles no implementation
 project() {
     mkdir -p "$FOLDER/$1"
-    printf '%s\n' '#define GEMMEPI_IMPLEMENTATION' '#include "gemmepi.h"' \
+    printf '%s\n' "$([ -n "$5" ] || echo '#define GEMMEPI_IMPLEMENTATION')" '#include "gemmepi.h"' \
         'int main(void) { return gemmepi_dtype_size(GEMMEPI_F64) != 8; }' >"$FOLDER/$1/main.$3"
     printf '%s\n' 'cmake_minimum_required(VERSION 3.14)' "project(user LANGUAGES $2)" "$4" "add_executable(user main.$3)" \
-        'target_link_libraries(user PRIVATE gemmepi::gemmepi)' >"$FOLDER/$1/CMakeLists.txt"
+        "target_link_libraries(user PRIVATE ${5:-gemmepi::gemmepi})" >"$FOLDER/$1/CMakeLists.txt"
 }
 
 configure() { # NAME [OPTIONS...]
@@ -81,6 +82,8 @@ for row in C:c CXX:cpp; do
     fi
     project subdirectory_$suffix $language $suffix "add_subdirectory(\"$ROOT\" gemmepi)"
     attempt "$language: add_subdirectory" runs subdirectory_$suffix
+    project shared_$suffix $language $suffix "add_subdirectory(\"$ROOT\" gemmepi)" gemmepi::shared
+    attempt "$language: gemmepi::shared" runs shared_$suffix
     project fetch_$suffix $language $suffix "include(FetchContent)
 FetchContent_Declare(gemmepi URL https://example.invalid/not-asked.tar.gz)
 FetchContent_MakeAvailable(gemmepi)"
