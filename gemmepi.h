@@ -18979,11 +18979,15 @@ static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *
 }
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
-/* Where a tensor lies, for the checks of each run. */
+/* What a run of an element-wise plan reads and writes: whether outputs are apart from all else, and whether a GPU reaches it. */
+
+#define GPI__MOST_POINTERS 33 /* of a formula: 32 operands and y */
+#define GPI__MOST_REGIONS  99 /* each with a scale and an amax */
+#define GPI__MOST_NUMBERS  4 /* of a cast: scales and amax */
 
 typedef struct gpi__reach_of {
   gpi__layout layout;
-  int64_t low, high; /* bytes from the pointer; both 0: the tensor has no element */
+  int64_t low, high; /* bytes from the pointer; both 0: there is no element */
 } gpi__reach_of;
 
 /* offset: bytes from the pointer to the element of index 0. */
@@ -19005,6 +19009,112 @@ static gpi__reach_of gpi__reach_of_layout(const gpi__layout *layout, int64_t off
       reach.high += last;
   }
   return reach;
+}
+
+typedef struct gpi__tensor_region {
+  const char *name,
+    *of; /* an argument's; of: the operand, where the argument is an array of all of theirs */
+  int place; /* in that array */
+  int dtype; /* of a tensor; 0: scales, or an amax */
+  int written;
+  int may_be_other; /* an output that may be exactly an input, or an input that may be exactly an output */
+  uintptr_t base;
+  int64_t offset; /* bytes to the element of index 0 */
+  const gpi__reach_of *reach;
+} gpi__tensor_region;
+
+/* Filled up to the counts alone: a run has no time for more. */
+typedef struct gpi__tensor_regions {
+  const char *rule; /* of outputs that may be inputs, for the sentence */
+  int count, number_count;
+  gpi__tensor_region list[GPI__MOST_REGIONS];
+  gpi__reach_of numbers[GPI__MOST_NUMBERS];
+} gpi__tensor_regions;
+
+static void gpi__name_tensor_region(const gpi__tensor_region *region, char name[128]) {
+  if (region->of)
+    snprintf(name, 128, "%s[%d] (of %s)", region->name, region->place, region->of);
+  else
+    snprintf(name, 128, "%s", region->name);
+}
+
+/* In place: the very same elements in the same order. */
+static int gpi__is_in_place(const gpi__tensor_region *output, const gpi__tensor_region *other) {
+  const gpi__layout *p = &output->reach->layout, *q = &other->reach->layout;
+  return output->may_be_other && other->may_be_other && !other->written && output->dtype == other->dtype &&
+     output->base + (uintptr_t)output->offset == other->base + (uintptr_t)other->offset &&
+     p->rank == q->rank && memcmp(p->shape, q->shape, sizeof p->shape) == 0 &&
+     memcmp(p->stride, q->stride, sizeof p->stride) == 0;
+}
+
+static gemmepi_status gpi__refuse_tensor_regions(const gpi__tensor_regions *regions, const gpi__tensor_region *output,
+  const gpi__tensor_region *other, int shares) {
+  const gpi__tensor_region *first = other->dtype ? output : other,
+        *second = first == output ? other : output;
+  char name[128], others[128];
+  gpi__name_tensor_region(first, name);
+  gpi__name_tensor_region(second, others);
+  if (!first->dtype)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p, %llu bytes) overlaps %s (%p)", name,
+      (void *)first->base, (gpi__ull)(first->reach->high - first->reach->low), others, (void *)second->base);
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p), which is written, overlaps %s (%p)%s; %s", name,
+    (void *)first->base, others, (void *)second->base, gpi__if_undecided(shares), regions->rule);
+}
+
+static gemmepi_status gpi__check_apart(const gpi__tensor_regions *regions, const gpi__tensor_region *output,
+  const gpi__tensor_region *other) {
+  const gpi__reach_of *p = output->reach, *q = other->reach;
+  intptr_t p_base = (intptr_t)output->base, q_base = (intptr_t)other->base;
+  int shares;
+  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
+    q->low == q->high || gpi__is_in_place(output, other))
+    return GEMMEPI_OK;
+  shares = gpi__layouts_share(&p->layout, &q->layout, q_base + other->offset - (p_base + output->offset));
+  return shares ? gpi__refuse_tensor_regions(regions, output, other, shares) : GEMMEPI_OK;
+}
+
+/* All that is written against all else. */
+static gemmepi_status gpi__check_tensor_regions(const gpi__tensor_regions *regions) {
+  const gpi__tensor_region *p, *q, *end = regions->list + regions->count;
+  gemmepi_status status = GEMMEPI_OK;
+  for (p = regions->list; p < end; p++)
+    for (q = p + 1; q < end && !status; q++) {
+      if (p->written)
+        status = gpi__check_apart(regions, p, q);
+      else if (q->written)
+        status = gpi__check_apart(regions, q, p);
+    }
+  return status;
+}
+
+/* Workspace is an output like any other. */
+static gemmepi_status gpi__check_workspace_apart(const gpi__tensor_regions *regions, const void *workspace, size_t size) {
+  uintptr_t begin = (uintptr_t)workspace;
+  char name[128];
+  int i;
+  for (i = 0; i < regions->count; i++) {
+    const gpi__tensor_region *region = &regions->list[i];
+    if (begin >= region->base + (uintptr_t)region->reach->high || region->base + (uintptr_t)region->reach->low >= begin + size)
+      continue;
+    gpi__name_tensor_region(region, name);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s (%p)",
+      workspace, (gpi__ull)size, name, (void *)region->base);
+  }
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__check_tensors_reachable(const gemmepi_context *context, const gpi__tensor_regions *regions) {
+  static const char args[] = "args.";
+  gemmepi_status status = GEMMEPI_OK;
+  char name[128];
+  int i;
+  for (i = 0; i < regions->count && !status; i++) {
+    gpi__name_tensor_region(&regions->list[i], name);
+    status =
+      gpi__check_reachable(context, strncmp(name, args, strlen(args)) == 0 ? name + strlen(args) : name,
+        (void *)regions->list[i].base);
+  }
+  return status;
 }
 #ifndef GEMMEPI_NO_FORMULA
 /* An element-wise formula as its kernel takes it: axes merged and, where the formula does not ask which row, column or item an element is
@@ -19240,142 +19350,99 @@ static int64_t gpi__alignment_on_device(const gpi__device_formula *device, int64
 }
 /* The pointers of an element-wise formula's run, checked. */
 
-/* What a run reads or writes. */
-typedef enum gpi__region_role { GPI__TENSOR_REGION, GPI__SCALE_REGION, GPI__AMAX_REGION } gpi__region_role;
-
-typedef struct gpi__tensor_region {
-  gpi__region_role role;
-  int place, written;
-  uintptr_t base;
-  const gpi__reach_of *reach;
-} gpi__tensor_region;
-
-typedef struct gpi__tensor_regions {
-  int count;
-  gpi__tensor_region list[3 * (GPI__RESULT + 1)];
-} gpi__tensor_regions;
-
 static const gpi__reach_of gpi__reach_of_f32 = {{0, 4, {0}, {0}}, 0, 4};
 
-static void gpi__name_tensor_region(const gpi__formula *formula, gpi__region_role role, int place, char name[128]) {
-  static const char *const arrays[] = {"operands", "operand_scales", "operand_amax"};
-  if (place == GPI__RESULT)
-    snprintf(name, 128, "args.y");
-  else
-    snprintf(name, 128, "args.%s[%d] (of %s)", arrays[role], place, formula->names + formula->operands[place].name);
-}
-
 /* Adds a pointer, if it is there exactly where it is wanted. why: what wants it, and does not. */
-static gemmepi_status gpi__add_tensor_region(const gpi__formula *formula, gpi__tensor_regions *regions,
-  gpi__tensor_region region, int is_wanted, size_t alignment) {
-  static const char *const whys[3][2] = {
-    {"the formula has it, and its tensor an element", "the plan has no such tensor"},
-    {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
-    {"desc has amax for it", "desc has no amax for it"}};
+static gemmepi_status gpi__add_tensor_region(gpi__tensor_regions *regions, const gpi__tensor_region *region,
+  int is_wanted, size_t alignment, const char *const why[2]) {
   char name[128];
-  if (is_wanted == (region.base != 0) && region.base % alignment == 0) {
+  if (is_wanted == (region->base != 0) && region->base % alignment == 0) {
     if (is_wanted)
-      regions->list[regions->count++] = region;
+      regions->list[regions->count++] = *region;
     return GEMMEPI_OK;
   }
-  gpi__name_tensor_region(formula, region.role, region.place, name);
-  if (is_wanted != (region.base != 0))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
-      whys[region.role][!is_wanted]);
+  gpi__name_tensor_region(region, name);
+  if (is_wanted != (region->base != 0))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given", why[!is_wanted]);
   return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
-    (void *)region.base, (int)alignment, region.role == GPI__TENSOR_REGION
-    ? "the size of an element, or desc.alignment, 16 by default" : "the size of an element");
+    (void *)region->base, (int)alignment, region->dtype ? "the size of an element, or desc.alignment, 16 by default"
+    : "the size of an element");
 }
 
-static gpi__tensor_region gpi__tensor_region_of(gpi__region_role role, int place, int written,
-  const void *pointer, const gpi__reach_of *reach) {
+/* An operand, or y, without its pointer. */
+static gpi__tensor_region gpi__region_of_tensor(const gpi__formula_task *task, int i, const gpi__reach_of *reach) {
+  const gpi__formula *formula = task->placed.formula;
+  const gpi__formula_operand *operand = &formula->operands[i];
   gpi__tensor_region region;
-  region.role = role;
-  region.place = place;
-  region.written = written;
-  region.base = (uintptr_t)pointer;
+  region.name = i == GPI__RESULT ? "args.y" : "args.operands";
+  region.of = i == GPI__RESULT ? NULL : formula->names + operand->name;
+  region.place = i;
+  region.dtype = operand->dtype;
+  region.written = operand->output;
+  region.may_be_other = operand->kind == GEMMEPI_FULL && !operand->periods && !task->is_halved[i];
+  region.base = 0;
+  region.offset = task->offsets[i];
   region.reach = reach;
   return region;
+}
+
+/* An operand's scale or amax, which is written. */
+static gemmepi_status gpi__add_number(gpi__tensor_regions *regions, const gpi__tensor_region *of, int is_amax,
+  int is_wanted, const void *pointer) {
+  static const char *const whys[2][2] = {
+    {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
+    {"desc has amax for it", "desc has no amax for it"}};
+  gpi__tensor_region region = *of;
+  region.name = is_amax ? "args.operand_amax" : "args.operand_scales";
+  region.dtype = region.may_be_other = 0;
+  region.written = is_amax;
+  region.base = (uintptr_t)pointer;
+  region.offset = 0;
+  region.reach = &gpi__reach_of_f32;
+  return gpi__add_tensor_region(regions, &region, is_wanted, sizeof(float), whys[is_amax]);
 }
 
 /* The tensor of an operand, or y, its scale and its amax. */
 static gemmepi_status gpi__add_tensor_regions(const gpi__formula_task *task, int i,
   const gpi__reach_of *reach, void *const *pointers, const gemmepi_elementwise_args *args, gpi__tensor_regions *regions) {
-  const gpi__formula *formula = task->placed.formula;
-  const gpi__formula_operand *operand = &formula->operands[i];
+  static const char *const why[2] = {"the formula has it, and its tensor an element",
+        "the plan has no such tensor"};
+  const gpi__formula_operand *operand = &task->placed.formula->operands[i];
   const gpi__placed_operand *place = &task->placed.operands[i];
   size_t size = gpi__dtype((gemmepi_dtype)operand->dtype)->size;
-  int is_empty = reach->low == reach->high;
+  gpi__tensor_region region = gpi__region_of_tensor(task, i, reach);
   gemmepi_status status = GEMMEPI_OK;
   if (task->has_tensor[i] && !operand->output && !operand->used)
     return GEMMEPI_OK; /* not looked at */
-  if (!task->has_tensor[i] || !is_empty || pointers[i])
-    status = gpi__add_tensor_region(formula, regions,
-      gpi__tensor_region_of(GPI__TENSOR_REGION, i, operand->output, pointers[i], reach),
-      task->has_tensor[i], size > (size_t)task->alignment ? size : (size_t)task->alignment);
+  region.base = (uintptr_t)pointers[i];
+  if (!task->has_tensor[i] || reach->low != reach->high || pointers[i])
+    status = gpi__add_tensor_region(regions, &region, task->has_tensor[i],
+      size > (size_t)task->alignment ? size : (size_t)task->alignment, why);
   if (status || i == GPI__RESULT)
     return status;
-  status = gpi__add_tensor_region(formula, regions,
-    gpi__tensor_region_of(GPI__SCALE_REGION, i, 0, args->operand_scales ? args->operand_scales[i] : NULL, &gpi__reach_of_f32),
-    place->scale && operand->used, sizeof(float));
+  status = gpi__add_number(regions, &region, 0, place->scale && operand->used,
+    args->operand_scales ? args->operand_scales[i] : NULL);
   return status ? status
-        : gpi__add_tensor_region(formula, regions, gpi__tensor_region_of(GPI__AMAX_REGION, i, 1,
-          args->operand_amax ? args->operand_amax[i] : NULL, &gpi__reach_of_f32), place->amax && operand->used, sizeof(float));
+        : gpi__add_number(regions, &region, 1, place->amax && operand->used, args->operand_amax ? args->operand_amax[i] : NULL);
 }
 
 /* A number is read now: its memory is the host's. */
-static gemmepi_status gpi__check_number(const gpi__formula *formula, int i, const void *pointer) {
+static gemmepi_status gpi__check_number(const gpi__formula_task *task, int i, const void *pointer) {
+  const gpi__formula *formula = task->placed.formula;
+  gpi__tensor_region region = gpi__region_of_tensor(task, i, NULL);
   char name[128];
   double number;
   if (!formula->operands[i].used)
     return GEMMEPI_OK;
   if (pointer && (uintptr_t)pointer % sizeof(double) == 0 && formula->accumulator != GEMMEPI_I32)
     return GEMMEPI_OK;
-  gpi__name_tensor_region(formula, GPI__TENSOR_REGION, i, name);
+  gpi__name_tensor_region(&region, name);
   if (!pointer)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; it is a NUMBER, so a double on the host", name);
   if ((uintptr_t)pointer % sizeof(double))
     return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of 8 bytes (a double)", name, pointer);
   memcpy(&number, pointer, sizeof number);
   return gpi__check_whole(name + strlen("args."), number);
-}
-
-/* Whether an input may be the output that begins where it does. */
-static int gpi__tensor_is_in_place(const gpi__formula_task *task, const gpi__tensor_region *output,
-  const gpi__tensor_region *other) {
-  const gpi__formula_operand *p = &task->placed.formula->operands[output->place],
-        *q = &task->placed.formula->operands[other->place];
-  return output->role == GPI__TENSOR_REGION && other->role == GPI__TENSOR_REGION && !other->written &&
-     p->kind == GEMMEPI_FULL && q->kind == GEMMEPI_FULL && p->dtype == q->dtype &&
-     p->width == q->width && !q->periods && !task->is_halved[other->place] &&
-     output->base + (uintptr_t)task->offsets[output->place] ==
-       other->base + (uintptr_t)task->offsets[other->place] &&
-     memcmp(&task->strides.operands[output->place], &task->strides.operands[other->place], sizeof(gpi__steps)) == 0;
-}
-
-static int64_t gpi__offset_of_region(const gpi__formula_task *task, const gpi__tensor_region *region) {
-  return region->role == GPI__TENSOR_REGION ? task->offsets[region->place] : 0;
-}
-
-static gemmepi_status gpi__check_regions_apart(const gpi__formula_task *task, const gpi__tensor_region *output,
-  const gpi__tensor_region *other) {
-  const gpi__reach_of *p = output->reach, *q = other->reach;
-  intptr_t p_base = (intptr_t)output->base, q_base = (intptr_t)other->base;
-  char first[128], second[128];
-  int shares;
-  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
-    q->low == q->high || gpi__tensor_is_in_place(task, output, other))
-    return GEMMEPI_OK;
-  shares = gpi__layouts_share(&p->layout, &q->layout, q_base + gpi__offset_of_region(task, other) -
-    (p_base + gpi__offset_of_region(task, output)));
-  if (!shares)
-    return GEMMEPI_OK;
-  gpi__name_tensor_region(task->placed.formula, output->role, output->place, first);
-  gpi__name_tensor_region(task->placed.formula, other->role, other->place, second);
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "%s (%p), which is written, overlaps %s (%p)%s; y or a FULL output may be exactly a FULL input (pointer, dtype, "
-    "shape and strides), without periods, that is not read through left, right, even or odd",
-    first, (void *)output->base, second, (void *)other->base, gpi__if_undecided(shares));
 }
 
 /* Of args what a formula does not take. */
@@ -19405,39 +19472,19 @@ static gemmepi_status gpi__check_formula_pointers(const gpi__formula_task *task,
   void *const *pointers, const gemmepi_elementwise_args *args, gpi__tensor_regions *regions) {
   const gpi__formula *formula = task->placed.formula;
   gemmepi_status status = gpi__check_args_beside_formula(args);
-  int i, j;
+  int i;
   regions->count = 0;
+  regions->rule =
+    "y or a FULL output may be exactly a FULL input (pointer, dtype, shape and strides), without periods, that "
+    "is not read through left, right, even or odd";
   for (i = 0; i <= GPI__RESULT && !status; i++) {
     if (i >= formula->operand_count && i < GPI__RESULT)
       continue;
     status = formula->operands[i].kind == GEMMEPI_NUMBER
-        ? gpi__check_number(formula, i, pointers[i])
+        ? gpi__check_number(task, i, pointers[i])
         : gpi__add_tensor_regions(task, i, &reach[i], pointers, args, regions);
   }
-  for (i = 0; i < regions->count; i++)
-    for (j = i + 1; j < regions->count && !status; j++) {
-      if (regions->list[i].written)
-        status = gpi__check_regions_apart(task, &regions->list[i], &regions->list[j]);
-      else if (regions->list[j].written)
-        status = gpi__check_regions_apart(task, &regions->list[j], &regions->list[i]);
-    }
-  return status;
-}
-
-static gemmepi_status gpi__check_workspace_of_formula(const gpi__formula *formula, const gpi__tensor_regions *regions,
-  const void *workspace, size_t size) {
-  uintptr_t begin = (uintptr_t)workspace;
-  char name[128];
-  int i;
-  for (i = 0; i < regions->count; i++) {
-    const gpi__tensor_region *region = &regions->list[i];
-    if (begin >= region->base + (uintptr_t)region->reach->high || region->base + (uintptr_t)region->reach->low >= begin + size)
-      continue;
-    gpi__name_tensor_region(formula, region->role, region->place, name);
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s (%p)",
-      workspace, (gpi__ull)size, name, (void *)region->base);
-  }
-  return GEMMEPI_OK;
+  return status ? status : gpi__check_tensor_regions(regions);
 }
 /* Element-wise formulas: what a plan has of one, and its runs. */
 
@@ -19539,18 +19586,6 @@ static size_t gpi__alignment_of_formula(const gemmepi_elementwise_desc *desc, vo
     if (desc->operands[i].kind != GEMMEPI_NUMBER)
       bits |= (uintptr_t)pointers[i];
   return (size_t)(bits & (~bits + 1));
-}
-
-static gemmepi_status gpi__check_reach_of_formula(const gemmepi_context *context, const gpi__formula *formula,
-  const gpi__tensor_regions *regions) {
-  gemmepi_status status = GEMMEPI_OK;
-  char name[128];
-  int i;
-  for (i = 0; i < regions->count && !status; i++) {
-    gpi__name_tensor_region(formula, regions->list[i].role, regions->list[i].place, name);
-    status = gpi__check_reachable(context, name + strlen("args."), (void *)regions->list[i].base);
-  }
-  return status;
 }
 
 /* >>running */
@@ -20606,20 +20641,20 @@ static void gpi__destroy_elementwise(gemmepi_plan *destroyed) {
   gpi__delete(&plan->base.context->allocator, plan);
 }
 
-static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi__task *task, gpi__elementwise_plan **result) {
+/* A plan without its launches, or NULL. */
+static gpi__elementwise_plan *gpi__new_elementwise_plan(gemmepi_context *context) {
   gpi__elementwise_plan *plan = (gpi__elementwise_plan *)gpi__new(&context->allocator, sizeof *plan);
+  if (plan)
+    plan->base = gpi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gpi__destroy_elementwise);
+  return plan;
+}
+
+/* The plan becomes the result, or is released. */
+static gemmepi_status gpi__finish_elementwise(gpi__elementwise_plan *plan, int is_empty, gpi__elementwise_plan **result) {
   gemmepi_status status = GEMMEPI_OK;
-  int t;
-  if (!plan)
-    return GEMMEPI_OUT_OF_MEMORY;
-  plan->base = gpi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gpi__destroy_elementwise);
-  plan->task = *task;
-  for (t = 0; t < GPI__TENSORS; t++)
-    if (gpi__task_has(task, t))
-      plan->reach[t] = gpi__reach_of_operand(task, t);
-  if (task->is_empty)
+  if (is_empty)
     plan->route = GEMMEPI_ROUTE_EMPTY;
-  else if (context->is_host)
+  else if (plan->base.context->is_host)
     plan->route = GEMMEPI_ROUTE_HOST;
   else
     status = gpi__build_on_device(plan);
@@ -20630,35 +20665,31 @@ static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi
   return status;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
-static gemmepi_status gpi__choose_for_formula(gpi__elementwise_plan *plan) {
-  if (plan->formula->task.is_empty)
-    plan->route = GEMMEPI_ROUTE_EMPTY;
-  else if (plan->base.context->is_host)
-    plan->route = GEMMEPI_ROUTE_HOST;
-  else
-    return gpi__build_on_device(plan);
-  return GEMMEPI_OK;
+static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi__task *task, gpi__elementwise_plan **result) {
+  gpi__elementwise_plan *plan = gpi__new_elementwise_plan(context);
+  int t;
+  if (!plan)
+    return GEMMEPI_OUT_OF_MEMORY;
+  plan->task = *task;
+  for (t = 0; t < GPI__TENSORS; t++)
+    if (gpi__task_has(task, t))
+      plan->reach[t] = gpi__reach_of_operand(task, t);
+  return gpi__finish_elementwise(plan, task->is_empty, result);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
 /* formula becomes the plan's, or is freed. */
 static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gpi__formula_task *task,
   gpi__formula *formula, gpi__elementwise_plan **result) {
-  gpi__elementwise_plan *plan = (gpi__elementwise_plan *)gpi__new(&context->allocator, sizeof *plan);
-  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
-  if (plan) {
-    plan->base = gpi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gpi__destroy_elementwise);
+  gpi__elementwise_plan *plan = gpi__new_elementwise_plan(context);
+  if (plan)
     plan->formula = gpi__new_elementwise_formula(&context->allocator, task, formula);
-    if (plan->formula)
-      status = gpi__choose_for_formula(plan);
-  }
-  if (!plan || !plan->formula)
-    gpi__delete(&context->allocator, formula);
-  if (!status)
-    *result = plan;
-  else if (plan)
+  if (plan && plan->formula)
+    return gpi__finish_elementwise(plan, task->is_empty, result);
+  gpi__delete(&context->allocator, formula);
+  if (plan)
     gpi__release_plan(&plan->base);
-  return status;
+  return GEMMEPI_OUT_OF_MEMORY;
 }
 
 static gemmepi_status gpi__plan_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
@@ -20707,112 +20738,82 @@ typedef struct gpi__numbers_row {
   uint64_t flag;
 } gpi__numbers_row;
 
-static const gpi__numbers_row gpi__numbers[] = {{"scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
-        {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
-        {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
+static const gpi__numbers_row gpi__numbers[] = {{"args.scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
+        {"args.y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
+        {"args.amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
-/* y_transposed_scale: where it is given, and nothing else lies. */
-static gemmepi_status gpi__check_turned_scale(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args) {
-  const gpi__task *task = &plan->task;
-  const void *scale = args->y_transposed_scale, *tensors[3];
-  static const int which[] = {GPI__IN_A, GPI__OUT_Y, GPI__OUT_Y_TRANSPOSED};
-  uintptr_t begin = (uintptr_t)scale, end;
-  uintptr_t count = (uintptr_t)gpi__scale_count(task, 0);
-  int i;
-  if (gpi__turned_has_scales(task) != (scale != NULL))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s",
-      scale ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
-      : "NULL, but y_transposed has scales of its own, which go there");
-  if (!scale)
+/* Adds so many numbers, if they are given. */
+static gemmepi_status gpi__add_numbers(gpi__tensor_regions *regions, const char *name, const void *pointer,
+  int64_t count, size_t size, int written) {
+  gpi__reach_of *reach = &regions->numbers[regions->number_count];
+  gpi__tensor_region *region = &regions->list[regions->count];
+  if (!pointer)
     return GEMMEPI_OK;
-  end = begin + (uintptr_t)gpi__scale_count(task, 1) * sizeof(float);
-  if (begin % sizeof(float))
-    return gpi__fail(GEMMEPI_MISALIGNED, "args.y_transposed_scale is %p; it must be a multiple of 4 bytes", scale);
-  tensors[0] = args->a, tensors[1] = args->y, tensors[2] = args->y_transposed;
-  for (i = 0; i < 3; i++) {
-    uintptr_t base = (uintptr_t)tensors[i];
-    if (begin < base + (uintptr_t)plan->reach[which[i]].high && base + (uintptr_t)plan->reach[which[i]].low < end)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p, %llu bytes) overlaps %s",
-        scale, (gpi__ull)(end - begin), gpi__tensor_names[which[i]]);
-  }
-  if (begin < (uintptr_t)args->y_scale + count * sizeof(float) && (uintptr_t)args->y_scale < end)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.y_scale (%p)",
-      scale, (void *)args->y_scale);
-  if (args->amax && begin < (uintptr_t)args->amax + count * gpi__amax_size(task) && (uintptr_t)args->amax < end)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.amax (%p)", scale, args->amax);
+  if ((uintptr_t)pointer % size)
+    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes", name, pointer, (int)size);
+  memset(reach, 0, sizeof *reach);
+  reach->layout.size = reach->high = count * (int64_t)size;
+  memset(region, 0, sizeof *region);
+  region->name = name;
+  region->base = (uintptr_t)pointer;
+  region->reach = reach;
+  region->written = written;
+  regions->number_count++;
+  regions->count++;
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_numbers(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args) {
-  const gpi__task *task = &plan->task;
+static gemmepi_status gpi__check_numbers(const gpi__task *task, const gemmepi_elementwise_args *args,
+  gpi__tensor_regions *regions) {
   const void *given[3];
-  int64_t count = gpi__scale_count(task, 0);
+  gemmepi_status status = GEMMEPI_OK;
   size_t i;
-  int t;
   given[0] = args->scale;
   given[1] = args->y_scale;
   given[2] = args->amax;
-  for (i = 0; i < GPI__COUNT(gpi__numbers); i++) {
+  for (i = 0; i < GPI__COUNT(gpi__numbers) && !status; i++) {
     const gpi__numbers_row *row = &gpi__numbers[i];
-    size_t size = i == 2 ? gpi__amax_size(task) : sizeof(float);
-    uintptr_t begin = (uintptr_t)given[i], end = begin + (uintptr_t)count * size;
     if (((task->flags & row->flag) != 0) != (given[i] != NULL))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but flags has %s %s", row->name,
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but flags has %s %s", row->name,
         given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
-    if (begin % size)
-      return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes", row->name, given[i], (int)size);
-    /* a, y and y_transposed */
-    for (t = GPI__IN_A; given[i] && t < GPI__TENSORS; t += GPI__OUT_Y - GPI__IN_A) {
-      uintptr_t base = (uintptr_t)(t == GPI__IN_A    ? args->a : t == GPI__OUT_Y ? args->y : args->y_transposed);
-      if ((i > 0 || t != GPI__IN_A) && begin < base + (uintptr_t)plan->reach[t].high &&
-        base + (uintptr_t)plan->reach[t].low < end)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s", row->name,
-          given[i], (gpi__ull)(end - begin), gpi__tensor_names[t]);
-    }
-    if (i < 2 && given[i] && given[2] && begin < (uintptr_t)given[2] + (uintptr_t)count * gpi__amax_size(task) &&
-      (uintptr_t)given[2] < end)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name, given[i], given[2]);
+    status = gpi__add_numbers(regions, row->name, given[i], gpi__scale_count(task, 0),
+      i == 2 ? gpi__amax_size(task) : sizeof(float), i > 0);
   }
-  return gpi__check_turned_scale(plan, args);
+  if (!status && gpi__turned_has_scales(task) != (args->y_transposed_scale != NULL))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s", args->y_transposed_scale
+      ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
+      : "NULL, but y_transposed has scales of its own, which go there");
+  return status ? status
+        : gpi__add_numbers(regions, "args.y_transposed_scale", args->y_transposed_scale,
+          gpi__scale_count(task, 1), sizeof(float), 1);
 }
 
-/* In place: the very same elements in the same order. */
-static int gpi__is_in_place(const gpi__task *task, int output, int input) {
-  const gpi__operand *p = &task->operands[output], *q = &task->operands[input];
-  return input < GPI__OUT_Y && !p->is_sum && p->dtype == q->dtype && !gpi__is_scaled(task) &&
-     memcmp(p->stride, q->stride, sizeof p->stride) == 0;
+/* Adds an operand, whose pointer has been looked at. */
+static void gpi__add_operand(const gpi__elementwise_plan *plan, int t, void *const *pointers, gpi__tensor_regions *regions) {
+  const gpi__operand *operand = &plan->task.operands[t];
+  gpi__tensor_region *region = &regions->list[regions->count++];
+  region->name = gpi__tensor_names[operand->pointer];
+  region->of = NULL;
+  region->place = t;
+  region->dtype = operand->dtype;
+  region->written = t >= GPI__OUT_Y;
+  region->may_be_other = !operand->is_sum && !gpi__is_scaled(&plan->task);
+  region->base = (uintptr_t)pointers[operand->pointer];
+  region->offset = operand->offset;
+  region->reach = &plan->reach[t];
 }
 
-static gemmepi_status gpi__check_apart(const gpi__elementwise_plan *plan, void *const *pointers, int output, int other) {
-  const gpi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
-  intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
-  intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
-  int64_t distance;
-  int shares;
-  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high || q->low == q->high)
-    return GEMMEPI_OK;
-  distance = q_base + plan->task.operands[other].offset - (p_base + plan->task.operands[output].offset);
-  if (distance == 0 && gpi__is_in_place(&plan->task, output, other))
-    return GEMMEPI_OK;
-  shares = gpi__layouts_share(&p->layout, &q->layout, distance);
-  if (!shares)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "%s (%p), which is written, overlaps %s (%p)%s; an output may only be exactly an input (the same "
-    "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks, or to both layouts, may",
-    gpi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
-    gpi__tensor_names[plan->task.operands[other].pointer], (void *)q_base, gpi__if_undecided(shares));
-}
-
-static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, int one_shot, void *const *pointers) {
+static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int one_shot,
+  void *const *pointers, gpi__tensor_regions *regions) {
   const gpi__task *task = &plan->task;
-  gemmepi_status status = GEMMEPI_OK;
-  int t, other;
+  int t;
   for (t = 0; t < GPI__TENSORS; t++) {
     int given = (int)(task->given >> t & 1), size = gpi__size_of(task->operands[t].dtype);
     int alignment = size > task->alignment ? size : task->alignment;
     if (!given && pointers[t])
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but the plan has no such tensor", gpi__tensor_names[t]);
+    if (gpi__task_has(task, t))
+      gpi__add_operand(plan, t, pointers, regions);
     if (!given)
       continue;
     if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
@@ -20823,11 +20824,39 @@ static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, int
         gpi__tensor_names[t], pointers[t], alignment,
         alignment == size ? "the size of an element" : "desc.alignment, 16 by default");
   }
-  for (t = GPI__OUT_Y; t < GPI__TENSORS && !status; t++)
-    for (other = 0; gpi__task_has(task, t) && other < GPI__TENSORS && !status; other++)
-      if (gpi__task_has(task, other) && (other < GPI__OUT_Y || other > t))
-        status = gpi__check_apart(plan, pointers, t, other);
-  return status;
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__check_weight(const gpi__task *task, double weight) {
+  if (weight != 0 && gpi__task_has(task, GPI__IN_W))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL", weight);
+  if (weight != 0 && task->operation != GEMMEPI_OP_LERP && task->operation != GEMMEPI_OP_LERP_BACKWARD)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0",
+      weight, gpi__operation(task->operation)->name);
+  if (task->accumulator != GEMMEPI_F64 && fabs(weight) > FLT_MAX && fabs(weight) <= DBL_MAX)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the largest F32 is 3.4e38", weight);
+  return GEMMEPI_OK;
+}
+
+/* All rules for a run's pointers. one_shot: as gpi__run_matmul's. */
+static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args, int one_shot,
+  void *const *pointers, gpi__tensor_regions *regions) {
+  gemmepi_status status;
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula)
+    return gpi__check_formula_pointers(&plan->formula->task, plan->formula->reach, pointers, args, regions);
+#endif
+  regions->count = regions->number_count = 0;
+  regions->rule =
+    "an output may only be exactly an input (the same pointer, dtype, shape and strides), and no sum or cast "
+    "with scales of rows or blocks, or to both layouts, may";
+  status = gpi__check_weight(&plan->task, args->weight);
+  if (!status)
+    status = gpi__check_tensors(plan, one_shot, pointers, regions);
+  if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
+    args->y_transposed_scale))
+    status = gpi__check_numbers(&plan->task, args, regions);
+  return status ? status : gpi__check_tensor_regions(regions);
 }
 /* Runs of element-wise operations. */
 
@@ -20870,42 +20899,15 @@ static gemmepi_status gpi__launch_all(const gpi__elementwise_plan *plan, const g
   return status;
 }
 
-/* Workspace is an output like any other. */
-static gemmepi_status gpi__check_own_workspace(const gpi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, void *const *pointers) {
-  uintptr_t begin = (uintptr_t)args->workspace, end = begin + plan->workspace_size;
-  int t;
-  gemmepi_status status =
-    gpi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
-  if (status)
-    return status;
-  for (t = 0; t < GPI__TENSORS; t++) { /* of a formula none: its regions have been looked at */
-    uintptr_t base =
-      gpi__task_has(&plan->task, t) ? (uintptr_t)pointers[plan->task.operands[t].pointer] : 0;
-    if (base && begin < base + (uintptr_t)plan->reach[t].high && base + (uintptr_t)plan->reach[t].low < end)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s",
-        args->workspace, (gpi__ull)plan->workspace_size, gpi__tensor_names[plan->task.operands[t].pointer]);
-  }
-  if (args->y_scale && begin < (uintptr_t)(args->y_scale + gpi__scale_count(&plan->task, 0)) && (uintptr_t)args->y_scale < end)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.y_scale (%p)", args->workspace,
-      (gpi__ull)plan->workspace_size, (void *)args->y_scale);
-  if (args->amax && begin < (uintptr_t)args->amax + (uintptr_t)gpi__scale_count(&plan->task, 0) * gpi__amax_size(&plan->task) &&
-    (uintptr_t)args->amax < end)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.amax (%p)", args->workspace,
-      (gpi__ull)plan->workspace_size, args->amax);
-  return GEMMEPI_OK;
-}
-
+/* Whatever workspace args have is large enough, and apart. */
 static gemmepi_status gpi__launch_elementwise(const gpi__elementwise_plan *plan,
   const gemmepi_elementwise_args *args, void *const *pointers, gemmepi_stream stream) {
   gpi__block *block;
   gemmepi_status status;
   if (plan->workspace_size == 0)
     return gpi__launch_all(plan, args, pointers, NULL, stream);
-  if (args->workspace) {
-    status = gpi__check_own_workspace(plan, args, pointers);
-    return status ? status : gpi__launch_all(plan, args, pointers, args->workspace, stream);
-  }
+  if (args->workspace)
+    return gpi__launch_all(plan, args, pointers, args->workspace, stream);
   block = gpi__acquire_block(plan->base.context, gpi__key_of_stream(stream), plan->workspace_size, "gemmepi_plan_prepare");
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
@@ -20914,109 +20916,66 @@ static gemmepi_status gpi__launch_elementwise(const gpi__elementwise_plan *plan,
   return status;
 }
 
-static gemmepi_status gpi__check_reach_of(const gpi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, void *const *pointers) {
-  const gemmepi_context *context = plan->base.context;
-  gemmepi_status status = gpi__check_reachable(context, "workspace", args->workspace);
-  int t;
-  for (t = 0; t < GPI__TENSORS && !status; t++)
-    status = gpi__check_reachable(context, gpi__tensor_names[t], pointers[t]);
-  if (!status)
-    status = gpi__check_reachable(context, "scale", args->scale);
-  if (!status)
-    status = gpi__check_reachable(context, "y_scale", args->y_scale);
-  if (!status)
-    status = gpi__check_reachable(context, "y_transposed_scale", args->y_transposed_scale);
-  return status ? status : gpi__check_reachable(context, "amax", args->amax);
-}
-
+#ifndef GEMMEPI_NO_HOST
+static gemmepi_status gpi__run_elementwise_on_host(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
+  void *const *pointers) {
 #ifndef GEMMEPI_NO_FORMULA
-/* pointers: as gpi__list_formula_pointers has them. */
-static gemmepi_status gpi__run_formula(const gpi__elementwise_plan *plan,
+  if (plan->formula)
+    return gpi__run_formula_on_host(plan->formula, args, pointers, &plan->base.context->allocator);
+#endif
+  gpi__host_elementwise(&plan->task, pointers, args);
+  return GEMMEPI_OK;
+}
+#endif
+
+/* pointers: of tensors, or of a formula's operands, as args or the tensors themselves have them. one_shot: as gpi__run_matmul's. */
+static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
   const gemmepi_elementwise_args *args, void *const *pointers, int one_shot, gemmepi_stream stream) {
-  const gpi__elementwise_formula *own = plan->formula;
+  gemmepi_context *context = plan->base.context;
   gpi__tensor_regions regions;
   gpi__entry entry;
-  gemmepi_status status = gpi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+  gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
     return status;
-  status = gpi__check_formula_pointers(&own->task, own->reach, pointers, args, &regions);
-  if (status)
-    return status;
+  status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
 #ifndef GEMMEPI_NO_HOST
-  if (plan->route == GEMMEPI_ROUTE_HOST)
-    return gpi__run_formula_on_host(own, args, pointers, &plan->base.context->allocator);
+  if (!status && plan->route == GEMMEPI_ROUTE_HOST)
+    return gpi__run_elementwise_on_host(plan, args, pointers);
 #endif
-  if (args->workspace && plan->workspace_size)
-    status =
-      gpi__check_workspace_of_formula(own->formula, &regions, args->workspace, plan->workspace_size);
-  if (!status)
-    status = gpi__enter(plan->base.context, &entry);
-  if (status)
-    return status;
-  if (one_shot || plan->base.context->check_pointers)
-    status = gpi__check_reachable(plan->base.context, "workspace", args->workspace);
-  if (!status && (one_shot || plan->base.context->check_pointers))
-    status = gpi__check_reach_of_formula(plan->base.context, own->formula, &regions);
-  if (!status)
-    status = gpi__launch_elementwise(plan, args, pointers, stream);
-  gpi__leave(plan->base.context, &entry);
-  return status;
-}
-#endif
-
-/* one_shot: as gpi__run_matmul's. */
-static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args, int one_shot,
-  gemmepi_stream stream) {
-  void *pointers[GPI__TENSORS];
-  gpi__entry entry;
-  gemmepi_status status;
-  status = gpi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
-  if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
-    return status;
-  if (args->weight != 0 && gpi__task_has(&plan->task, GPI__IN_W))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL", args->weight);
-  if (args->weight != 0 && plan->task.operation != GEMMEPI_OP_LERP && plan->task.operation != GEMMEPI_OP_LERP_BACKWARD)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0",
-      args->weight, gpi__operation(plan->task.operation)->name);
-  if (plan->task.accumulator != GEMMEPI_F64 && fabs(args->weight) > FLT_MAX && fabs(args->weight) <= DBL_MAX)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the largest F32 is 3.4e38", args->weight);
-  gpi__list_pointers_of(args, pointers);
-  status = gpi__check_pointers(plan, one_shot, pointers);
-  if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
-    args->y_transposed_scale))
-    status = gpi__check_numbers(plan, args);
-  if (status)
-    return status;
-#ifndef GEMMEPI_NO_HOST
-  if (plan->route == GEMMEPI_ROUTE_HOST) {
-    gpi__host_elementwise(&plan->task, pointers, args);
-    return GEMMEPI_OK;
+  if (!status && args->workspace && plan->workspace_size) {
+    status = gpi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
+    if (!status)
+      status = gpi__check_workspace_apart(&regions, args->workspace, plan->workspace_size);
   }
-#endif
-  status = gpi__enter(plan->base.context, &entry);
+  if (!status)
+    status = gpi__enter(context, &entry);
   if (status)
     return status;
-  if (one_shot || plan->base.context->check_pointers)
-    status = gpi__check_reach_of(plan, args, pointers);
+  if (one_shot || context->check_pointers) {
+    status = gpi__check_reachable(context, "workspace", args->workspace);
+    if (!status)
+      status = gpi__check_tensors_reachable(context, &regions);
+  }
   if (!status)
     status = gpi__launch_elementwise(plan, args, pointers, stream);
-  gpi__leave(plan->base.context, &entry);
+  gpi__leave(context, &entry);
   return status;
 }
 
 GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
   gemmepi_stream stream) {
   const gpi__elementwise_plan *own = (const gpi__elementwise_plan *)plan;
+  void *pointers[GPI__MOST_POINTERS];
   gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
+  if (status)
+    return status;
 #ifndef GEMMEPI_NO_FORMULA
-  void *pointers[GPI__RESULT + 1];
-  if (!status && own->formula) {
+  if (own->formula)
     gpi__list_formula_pointers(args, own->formula->formula->operand_count, NULL, pointers);
-    return gpi__run_formula(own, args, pointers, 0, stream);
-  }
+  else
 #endif
-  return status ? status : gpi__run_elementwise(own, args, 0, stream);
+    gpi__list_pointers_of(args, pointers);
+  return gpi__run_elementwise(own, args, pointers, 0, stream);
 }
 
 static gemmepi_status gpi__prepare_elementwise(const gpi__elementwise_plan *plan, gemmepi_stream stream) {
@@ -21033,22 +20992,17 @@ static void *gpi__output_of(const gemmepi_tensor *tensor, void *given) {
   return given || !tensor ? given : tensor->data;
 }
 
-/* args as given, the tensors' own data where they are NULL. */
-static gemmepi_elementwise_args gpi__filled_args(const gemmepi_elementwise_desc *desc, const gemmepi_elementwise_args *given) {
-  gemmepi_elementwise_args args;
-  memset(&args, 0, sizeof args);
-  if (given)
-    args = *given;
-  args.a = gpi__data_of(desc->a, args.a);
-  args.b = gpi__data_of(desc->b, args.b);
-  args.w = gpi__data_of(desc->w, args.w);
-  args.dy = gpi__data_of(desc->dy, args.dy);
-  args.y = gpi__output_of(desc->y, args.y);
-  args.da = gpi__output_of(desc->da, args.da);
-  args.db = gpi__output_of(desc->db, args.db);
-  args.dw = gpi__output_of(desc->dw, args.dw);
-  args.y_transposed = gpi__output_of(desc->y_transposed, args.y_transposed);
-  return args;
+/* The tensors' own data where args are NULL. */
+static void gpi__fill_args(const gemmepi_elementwise_desc *desc, gemmepi_elementwise_args *args) {
+  args->a = gpi__data_of(desc->a, args->a);
+  args->b = gpi__data_of(desc->b, args->b);
+  args->w = gpi__data_of(desc->w, args->w);
+  args->dy = gpi__data_of(desc->dy, args->dy);
+  args->y = gpi__output_of(desc->y, args->y);
+  args->da = gpi__output_of(desc->da, args->da);
+  args->db = gpi__output_of(desc->db, args->db);
+  args->dw = gpi__output_of(desc->dw, args->dw);
+  args->y_transposed = gpi__output_of(desc->y_transposed, args->y_transposed);
 }
 
 /* The alignment class of the data, as gpi__alignment_of for products. */
@@ -21061,60 +21015,64 @@ static size_t gpi__alignment_of_data(void *const *pointers) {
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-/* The plan that is kept for a task, or a new one, with a reference for the caller. formula is the plan's, or freed. */
-static gemmepi_status gpi__get_formula_plan(gemmepi_context *context, const gpi__formula_task *task,
-  gpi__formula *formula, gemmepi_plan **kept) {
+/* As gpi__get_elementwise_plan, of a desc with a formula. */
+static gemmepi_status gpi__get_formula_plan(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+  const gemmepi_elementwise_args *args, void **pointers, gemmepi_plan **kept) {
+  gpi__formula_task task;
+  gpi__formula *formula;
   gpi__elementwise_plan *plan;
-  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
   size_t size;
-  void *key = gpi__key_of_formula_task(&context->allocator, task, formula, &size);
+  void *key;
+  gemmepi_status status = gpi__check_beside_elementwise_formula(desc);
+  if (status)
+    return status;
+  gpi__list_formula_pointers(args, desc->operand_count, desc, pointers);
+  status = gpi__convert_formula_task(&context->allocator, desc, gpi__alignment_of_formula(desc, pointers), &task, &formula);
+  if (status)
+    return status;
+  key = gpi__key_of_formula_task(&context->allocator, &task, formula, &size);
   *kept = key ? gpi__find_kept(context, key, size) : NULL;
   if (!key || *kept)
     gpi__delete(&context->allocator, formula);
-  if (*kept)
-    status = GEMMEPI_OK;
-  else if (key)
-    status = gpi__build_formula_plan(context, task, formula, &plan);
+  if (!key)
+    status = GEMMEPI_OUT_OF_MEMORY;
+  else if (!*kept)
+    status = gpi__build_formula_plan(context, &task, formula, &plan);
   if (!status && !*kept)
     *kept = gpi__keep(context, key, size, &plan->base);
   gpi__delete(&context->allocator, key);
   return status;
 }
+#endif
 
-static gemmepi_status gpi__elementwise_by_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-  const gemmepi_elementwise_args *given, gemmepi_stream stream) {
-  gemmepi_elementwise_args args;
-  gpi__formula_task task;
-  gpi__formula *formula;
-  gemmepi_plan *kept;
-  void *pointers[GPI__RESULT + 1];
-  gemmepi_status status = gpi__check_beside_elementwise_formula(desc);
+/* The plan that is kept for a desc, or a new one, with a reference for the caller, and a run's pointers. */
+static gemmepi_status gpi__get_elementwise_plan(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+  gemmepi_elementwise_args *args, void **pointers, gemmepi_plan **kept) {
+  gpi__elementwise_plan *plan;
+  gpi__task task;
+  gemmepi_status status;
+#ifndef GEMMEPI_NO_FORMULA
+  if (desc->formula)
+    return gpi__get_formula_plan(context, desc, args, pointers, kept);
+#endif
+  gpi__fill_args(desc, args);
+  gpi__list_pointers_of(args, pointers);
+  status = gpi__convert_task(desc, gpi__alignment_of_data(pointers), &task);
   if (status)
     return status;
-  memset(&args, 0, sizeof args);
-  if (given)
-    args = *given;
-  gpi__list_formula_pointers(&args, desc->operand_count, desc, pointers);
-  status = gpi__convert_formula_task(&context->allocator, desc, gpi__alignment_of_formula(desc, pointers), &task, &formula);
+  *kept = gpi__find_kept(context, &task, sizeof task);
+  if (*kept)
+    return GEMMEPI_OK;
+  status = gpi__build_elementwise(context, &task, &plan);
   if (!status)
-    status = gpi__get_formula_plan(context, &task, formula, &kept);
-  if (status)
-    return status;
-  if (!args.workspace)
-    status = gpi__prepare_elementwise((const gpi__elementwise_plan *)kept, stream);
-  if (!status)
-    status = gpi__run_formula((const gpi__elementwise_plan *)kept, &args, pointers, 1, stream);
-  gpi__release_plan(kept);
+    *kept = gpi__keep(context, &task, sizeof task, &plan->base);
   return status;
 }
-#endif
 
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   const gemmepi_elementwise_args *given, gemmepi_stream stream) {
   gemmepi_elementwise_args args;
-  void *pointers[GPI__TENSORS];
-  gpi__elementwise_plan *plan;
-  gpi__task task;
+  void *pointers[GPI__MOST_POINTERS];
   gemmepi_plan *kept;
   gemmepi_status status;
   if (!context)
@@ -21124,27 +21082,16 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
   status = gpi__check_operation(desc);
   if (status)
     return status;
-#ifndef GEMMEPI_NO_FORMULA
-  if (desc->formula)
-    return gpi__elementwise_by_formula(context, desc, given, stream);
-#endif
-  args = gpi__filled_args(desc, given);
-  gpi__list_pointers_of(&args, pointers);
-  status = gpi__convert_task(desc, gpi__alignment_of_data(pointers), &task);
+  memset(&args, 0, sizeof args);
+  if (given)
+    args = *given;
+  status = gpi__get_elementwise_plan(context, desc, &args, pointers, &kept);
   if (status)
     return status;
-  kept = gpi__find_kept(context, &task, sizeof task);
-  if (!kept) {
-    status = gpi__build_elementwise(context, &task, &plan);
-    if (status)
-      return status;
-    kept = gpi__keep(context, &task, sizeof task, &plan->base);
-  }
-  plan = (gpi__elementwise_plan *)kept;
   if (!args.workspace)
-    status = gpi__prepare_elementwise(plan, stream);
+    status = gpi__prepare_elementwise((const gpi__elementwise_plan *)kept, stream);
   if (!status)
-    status = gpi__run_elementwise(plan, &args, 1, stream);
+    status = gpi__run_elementwise((const gpi__elementwise_plan *)kept, &args, pointers, 1, stream);
   gpi__release_plan(kept);
   return status;
 }

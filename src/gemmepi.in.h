@@ -160,7 +160,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "elementwise/formula_launch.h"
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
-#include "elementwise/reach.h"
+#include "elementwise/regions.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "elementwise/formula_axes.h"
 #include "elementwise/formula_regions.h"

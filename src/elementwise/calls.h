@@ -13,23 +13,17 @@ static void *gpi__output_of(const gemmepi_tensor *tensor, void *given) {
     return given || !tensor ? given : tensor->data;
 }
 
-/* args as given, the tensors' own data where they are NULL. */
-static gemmepi_elementwise_args gpi__filled_args(const gemmepi_elementwise_desc *desc,
-                                                 const gemmepi_elementwise_args *given) {
-    gemmepi_elementwise_args args;
-    memset(&args, 0, sizeof args);
-    if (given)
-        args = *given;
-    args.a = gpi__data_of(desc->a, args.a);
-    args.b = gpi__data_of(desc->b, args.b);
-    args.w = gpi__data_of(desc->w, args.w);
-    args.dy = gpi__data_of(desc->dy, args.dy);
-    args.y = gpi__output_of(desc->y, args.y);
-    args.da = gpi__output_of(desc->da, args.da);
-    args.db = gpi__output_of(desc->db, args.db);
-    args.dw = gpi__output_of(desc->dw, args.dw);
-    args.y_transposed = gpi__output_of(desc->y_transposed, args.y_transposed);
-    return args;
+/* The tensors' own data where args are NULL. */
+static void gpi__fill_args(const gemmepi_elementwise_desc *desc, gemmepi_elementwise_args *args) {
+    args->a = gpi__data_of(desc->a, args->a);
+    args->b = gpi__data_of(desc->b, args->b);
+    args->w = gpi__data_of(desc->w, args->w);
+    args->dy = gpi__data_of(desc->dy, args->dy);
+    args->y = gpi__output_of(desc->y, args->y);
+    args->da = gpi__output_of(desc->da, args->da);
+    args->db = gpi__output_of(desc->db, args->db);
+    args->dw = gpi__output_of(desc->dw, args->dw);
+    args->y_transposed = gpi__output_of(desc->y_transposed, args->y_transposed);
 }
 
 /* The alignment class of the data, as gpi__alignment_of for products. */
@@ -42,63 +36,68 @@ static size_t gpi__alignment_of_data(void *const *pointers) {
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-/* The plan that is kept for a task, or a new one, with a reference for the caller. formula is the plan's, or freed. */
-static gemmepi_status gpi__get_formula_plan(gemmepi_context *context, const gpi__formula_task *task,
-                                            gpi__formula *formula, gemmepi_plan **kept) {
+/* As gpi__get_elementwise_plan, of a desc with a formula. */
+static gemmepi_status gpi__get_formula_plan(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+                                            const gemmepi_elementwise_args *args, void **pointers,
+                                            gemmepi_plan **kept) {
+    gpi__formula_task task;
+    gpi__formula *formula;
     gpi__elementwise_plan *plan;
-    gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
     size_t size;
-    void *key = gpi__key_of_formula_task(&context->allocator, task, formula, &size);
+    void *key;
+    gemmepi_status status = gpi__check_beside_elementwise_formula(desc);
+    if (status)
+        return status;
+    gpi__list_formula_pointers(args, desc->operand_count, desc, pointers);
+    status = gpi__convert_formula_task(&context->allocator, desc, gpi__alignment_of_formula(desc, pointers),
+                                       &task, &formula);
+    if (status)
+        return status;
+    key = gpi__key_of_formula_task(&context->allocator, &task, formula, &size);
     *kept = key ? gpi__find_kept(context, key, size) : NULL;
     if (!key || *kept)
         gpi__delete(&context->allocator, formula);
-    if (*kept)
-        status = GEMMEPI_OK;
-    else if (key)
-        status = gpi__build_formula_plan(context, task, formula, &plan);
+    if (!key)
+        status = GEMMEPI_OUT_OF_MEMORY;
+    else if (!*kept)
+        status = gpi__build_formula_plan(context, &task, formula, &plan);
     if (!status && !*kept)
         *kept = gpi__keep(context, key, size, &plan->base);
     gpi__delete(&context->allocator, key);
     return status;
 }
+#endif
 
-static gemmepi_status gpi__elementwise_by_formula(gemmepi_context *context,
-                                                  const gemmepi_elementwise_desc *desc,
-                                                  const gemmepi_elementwise_args *given,
-                                                  gemmepi_stream stream) {
-    gemmepi_elementwise_args args;
-    gpi__formula_task task;
-    gpi__formula *formula;
-    gemmepi_plan *kept;
-    void *pointers[GPI__RESULT + 1];
-    gemmepi_status status = gpi__check_beside_elementwise_formula(desc);
+/* The plan that is kept for a desc, or a new one, with a reference for the caller, and a run's pointers. */
+static gemmepi_status gpi__get_elementwise_plan(gemmepi_context *context,
+                                                const gemmepi_elementwise_desc *desc,
+                                                gemmepi_elementwise_args *args, void **pointers,
+                                                gemmepi_plan **kept) {
+    gpi__elementwise_plan *plan;
+    gpi__task task;
+    gemmepi_status status;
+#ifndef GEMMEPI_NO_FORMULA
+    if (desc->formula)
+        return gpi__get_formula_plan(context, desc, args, pointers, kept);
+#endif
+    gpi__fill_args(desc, args);
+    gpi__list_pointers_of(args, pointers);
+    status = gpi__convert_task(desc, gpi__alignment_of_data(pointers), &task);
     if (status)
         return status;
-    memset(&args, 0, sizeof args);
-    if (given)
-        args = *given;
-    gpi__list_formula_pointers(&args, desc->operand_count, desc, pointers);
-    status = gpi__convert_formula_task(&context->allocator, desc, gpi__alignment_of_formula(desc, pointers),
-                                       &task, &formula);
+    *kept = gpi__find_kept(context, &task, sizeof task);
+    if (*kept)
+        return GEMMEPI_OK;
+    status = gpi__build_elementwise(context, &task, &plan);
     if (!status)
-        status = gpi__get_formula_plan(context, &task, formula, &kept);
-    if (status)
-        return status;
-    if (!args.workspace)
-        status = gpi__prepare_elementwise((const gpi__elementwise_plan *)kept, stream);
-    if (!status)
-        status = gpi__run_formula((const gpi__elementwise_plan *)kept, &args, pointers, 1, stream);
-    gpi__release_plan(kept);
+        *kept = gpi__keep(context, &task, sizeof task, &plan->base);
     return status;
 }
-#endif
 
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *given, gemmepi_stream stream) {
     gemmepi_elementwise_args args;
-    void *pointers[GPI__TENSORS];
-    gpi__elementwise_plan *plan;
-    gpi__task task;
+    void *pointers[GPI__MOST_POINTERS];
     gemmepi_plan *kept;
     gemmepi_status status;
     if (!context)
@@ -108,27 +107,16 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
     status = gpi__check_operation(desc);
     if (status)
         return status;
-#ifndef GEMMEPI_NO_FORMULA
-    if (desc->formula)
-        return gpi__elementwise_by_formula(context, desc, given, stream);
-#endif
-    args = gpi__filled_args(desc, given);
-    gpi__list_pointers_of(&args, pointers);
-    status = gpi__convert_task(desc, gpi__alignment_of_data(pointers), &task);
+    memset(&args, 0, sizeof args);
+    if (given)
+        args = *given;
+    status = gpi__get_elementwise_plan(context, desc, &args, pointers, &kept);
     if (status)
         return status;
-    kept = gpi__find_kept(context, &task, sizeof task);
-    if (!kept) {
-        status = gpi__build_elementwise(context, &task, &plan);
-        if (status)
-            return status;
-        kept = gpi__keep(context, &task, sizeof task, &plan->base);
-    }
-    plan = (gpi__elementwise_plan *)kept;
     if (!args.workspace)
-        status = gpi__prepare_elementwise(plan, stream);
+        status = gpi__prepare_elementwise((const gpi__elementwise_plan *)kept, stream);
     if (!status)
-        status = gpi__run_elementwise(plan, &args, 1, stream);
+        status = gpi__run_elementwise((const gpi__elementwise_plan *)kept, &args, pointers, 1, stream);
     gpi__release_plan(kept);
     return status;
 }

@@ -4,7 +4,6 @@
 
 #include "../device/create.h"
 #include "../device/memory.h"
-#include "../device/pointers.h"
 #include "../formula/key.h"
 #ifndef GEMMEPI_NO_HOST
 #include "../host/formula.h"
@@ -111,18 +110,6 @@ static size_t gpi__alignment_of_formula(const gemmepi_elementwise_desc *desc, vo
         if (desc->operands[i].kind != GEMMEPI_NUMBER)
             bits |= (uintptr_t)pointers[i];
     return (size_t)(bits & (~bits + 1));
-}
-
-static gemmepi_status gpi__check_reach_of_formula(const gemmepi_context *context, const gpi__formula *formula,
-                                                  const gpi__tensor_regions *regions) {
-    gemmepi_status status = GEMMEPI_OK;
-    char name[128];
-    int i;
-    for (i = 0; i < regions->count && !status; i++) {
-        gpi__name_tensor_region(formula, regions->list[i].role, regions->list[i].place, name);
-        status = gpi__check_reachable(context, name + strlen("args."), (void *)regions->list[i].base);
-    }
-    return status;
 }
 
 /* >>running */

@@ -10,7 +10,7 @@
 #ifndef GEMMEPI_NO_FORMULA
 #include "formula.h"
 #endif
-#include "reach.h"
+#include "regions.h"
 #include "scaled.h"
 #include "sum.h"
 
@@ -102,21 +102,21 @@ static void gpi__destroy_elementwise(gemmepi_plan *destroyed) {
     gpi__delete(&plan->base.context->allocator, plan);
 }
 
-static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi__task *task,
-                                             gpi__elementwise_plan **result) {
+/* A plan without its launches, or NULL. */
+static gpi__elementwise_plan *gpi__new_elementwise_plan(gemmepi_context *context) {
     gpi__elementwise_plan *plan = (gpi__elementwise_plan *)gpi__new(&context->allocator, sizeof *plan);
+    if (plan)
+        plan->base = gpi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gpi__destroy_elementwise);
+    return plan;
+}
+
+/* The plan becomes the result, or is released. */
+static gemmepi_status gpi__finish_elementwise(gpi__elementwise_plan *plan, int is_empty,
+                                              gpi__elementwise_plan **result) {
     gemmepi_status status = GEMMEPI_OK;
-    int t;
-    if (!plan)
-        return GEMMEPI_OUT_OF_MEMORY;
-    plan->base = gpi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gpi__destroy_elementwise);
-    plan->task = *task;
-    for (t = 0; t < GPI__TENSORS; t++)
-        if (gpi__task_has(task, t))
-            plan->reach[t] = gpi__reach_of_operand(task, t);
-    if (task->is_empty)
+    if (is_empty)
         plan->route = GEMMEPI_ROUTE_EMPTY;
-    else if (context->is_host)
+    else if (plan->base.context->is_host)
         plan->route = GEMMEPI_ROUTE_HOST;
     else
         status = gpi__build_on_device(plan);
@@ -127,35 +127,32 @@ static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi
     return status;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
-static gemmepi_status gpi__choose_for_formula(gpi__elementwise_plan *plan) {
-    if (plan->formula->task.is_empty)
-        plan->route = GEMMEPI_ROUTE_EMPTY;
-    else if (plan->base.context->is_host)
-        plan->route = GEMMEPI_ROUTE_HOST;
-    else
-        return gpi__build_on_device(plan);
-    return GEMMEPI_OK;
+static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi__task *task,
+                                             gpi__elementwise_plan **result) {
+    gpi__elementwise_plan *plan = gpi__new_elementwise_plan(context);
+    int t;
+    if (!plan)
+        return GEMMEPI_OUT_OF_MEMORY;
+    plan->task = *task;
+    for (t = 0; t < GPI__TENSORS; t++)
+        if (gpi__task_has(task, t))
+            plan->reach[t] = gpi__reach_of_operand(task, t);
+    return gpi__finish_elementwise(plan, task->is_empty, result);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
 /* formula becomes the plan's, or is freed. */
 static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gpi__formula_task *task,
                                               gpi__formula *formula, gpi__elementwise_plan **result) {
-    gpi__elementwise_plan *plan = (gpi__elementwise_plan *)gpi__new(&context->allocator, sizeof *plan);
-    gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
-    if (plan) {
-        plan->base = gpi__plan_base(context, GEMMEPI_PLAN_ELEMENTWISE, gpi__destroy_elementwise);
+    gpi__elementwise_plan *plan = gpi__new_elementwise_plan(context);
+    if (plan)
         plan->formula = gpi__new_elementwise_formula(&context->allocator, task, formula);
-        if (plan->formula)
-            status = gpi__choose_for_formula(plan);
-    }
-    if (!plan || !plan->formula)
-        gpi__delete(&context->allocator, formula);
-    if (!status)
-        *result = plan;
-    else if (plan)
+    if (plan && plan->formula)
+        return gpi__finish_elementwise(plan, task->is_empty, result);
+    gpi__delete(&context->allocator, formula);
+    if (plan)
         gpi__release_plan(&plan->base);
-    return status;
+    return GEMMEPI_OUT_OF_MEMORY;
 }
 
 static gemmepi_status gpi__plan_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,

@@ -2,7 +2,6 @@
 #ifndef GEMMEPI_ELEMENTWISE_POINTERS_H
 #define GEMMEPI_ELEMENTWISE_POINTERS_H
 
-#include "../device/pointers.h"
 #include "plan.h"
 
 /* What a run writes or reads beside tensors. */
@@ -11,128 +10,86 @@ typedef struct gpi__numbers_row {
     uint64_t flag;
 } gpi__numbers_row;
 
-static const gpi__numbers_row gpi__numbers[] = {{"scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
-                                                {"y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
-                                                {"amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
+static const gpi__numbers_row gpi__numbers[] = {{"args.scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
+                                                {"args.y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
+                                                {"args.amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
 
-/* y_transposed_scale: where it is given, and nothing else lies. */
-static gemmepi_status gpi__check_turned_scale(const gpi__elementwise_plan *plan,
-                                              const gemmepi_elementwise_args *args) {
-    const gpi__task *task = &plan->task;
-    const void *scale = args->y_transposed_scale, *tensors[3];
-    static const int which[] = {GPI__IN_A, GPI__OUT_Y, GPI__OUT_Y_TRANSPOSED};
-    uintptr_t begin = (uintptr_t)scale, end;
-    uintptr_t count = (uintptr_t)gpi__scale_count(task, 0);
-    int i;
-    if (gpi__turned_has_scales(task) != (scale != NULL))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s",
-                         scale ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
-                               : "NULL, but y_transposed has scales of its own, which go there");
-    if (!scale)
+/* Adds so many numbers, if they are given. */
+static gemmepi_status gpi__add_numbers(gpi__tensor_regions *regions, const char *name, const void *pointer,
+                                       int64_t count, size_t size, int written) {
+    gpi__reach_of *reach = &regions->numbers[regions->number_count];
+    gpi__tensor_region *region = &regions->list[regions->count];
+    if (!pointer)
         return GEMMEPI_OK;
-    end = begin + (uintptr_t)gpi__scale_count(task, 1) * sizeof(float);
-    if (begin % sizeof(float))
-        return gpi__fail(GEMMEPI_MISALIGNED,
-                         "args.y_transposed_scale is %p; it must be a multiple of 4 bytes", scale);
-    tensors[0] = args->a, tensors[1] = args->y, tensors[2] = args->y_transposed;
-    for (i = 0; i < 3; i++) {
-        uintptr_t base = (uintptr_t)tensors[i];
-        if (begin < base + (uintptr_t)plan->reach[which[i]].high &&
-            base + (uintptr_t)plan->reach[which[i]].low < end)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p, %llu bytes) overlaps %s",
-                             scale, (gpi__ull)(end - begin), gpi__tensor_names[which[i]]);
-    }
-    if (begin < (uintptr_t)args->y_scale + count * sizeof(float) && (uintptr_t)args->y_scale < end)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.y_scale (%p)",
-                         scale, (void *)args->y_scale);
-    if (args->amax && begin < (uintptr_t)args->amax + count * gpi__amax_size(task) &&
-        (uintptr_t)args->amax < end)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale (%p) overlaps args.amax (%p)",
-                         scale, args->amax);
+    if ((uintptr_t)pointer % size)
+        return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes", name, pointer,
+                         (int)size);
+    memset(reach, 0, sizeof *reach);
+    reach->layout.size = reach->high = count * (int64_t)size;
+    memset(region, 0, sizeof *region);
+    region->name = name;
+    region->base = (uintptr_t)pointer;
+    region->reach = reach;
+    region->written = written;
+    regions->number_count++;
+    regions->count++;
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_numbers(const gpi__elementwise_plan *plan,
-                                         const gemmepi_elementwise_args *args) {
-    const gpi__task *task = &plan->task;
+static gemmepi_status gpi__check_numbers(const gpi__task *task, const gemmepi_elementwise_args *args,
+                                         gpi__tensor_regions *regions) {
     const void *given[3];
-    int64_t count = gpi__scale_count(task, 0);
+    gemmepi_status status = GEMMEPI_OK;
     size_t i;
-    int t;
     given[0] = args->scale;
     given[1] = args->y_scale;
     given[2] = args->amax;
-    for (i = 0; i < GPI__COUNT(gpi__numbers); i++) {
+    for (i = 0; i < GPI__COUNT(gpi__numbers) && !status; i++) {
         const gpi__numbers_row *row = &gpi__numbers[i];
-        size_t size = i == 2 ? gpi__amax_size(task) : sizeof(float);
-        uintptr_t begin = (uintptr_t)given[i], end = begin + (uintptr_t)count * size;
         if (((task->flags & row->flag) != 0) != (given[i] != NULL))
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but flags has %s %s", row->name,
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but flags has %s %s", row->name,
                              given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
-        if (begin % size)
-            return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
-                             row->name, given[i], (int)size);
-        /* a, y and y_transposed */
-        for (t = GPI__IN_A; given[i] && t < GPI__TENSORS; t += GPI__OUT_Y - GPI__IN_A) {
-            uintptr_t base = (uintptr_t)(t == GPI__IN_A    ? args->a
-                                         : t == GPI__OUT_Y ? args->y
-                                                           : args->y_transposed);
-            if ((i > 0 || t != GPI__IN_A) && begin < base + (uintptr_t)plan->reach[t].high &&
-                base + (uintptr_t)plan->reach[t].low < end)
-                return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %llu bytes) overlaps %s", row->name,
-                                 given[i], (gpi__ull)(end - begin), gpi__tensor_names[t]);
-        }
-        if (i < 2 && given[i] && given[2] &&
-            begin < (uintptr_t)given[2] + (uintptr_t)count * gpi__amax_size(task) &&
-            (uintptr_t)given[2] < end)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p) overlaps args.amax (%p)", row->name,
-                             given[i], given[2]);
+        status = gpi__add_numbers(regions, row->name, given[i], gpi__scale_count(task, 0),
+                                  i == 2 ? gpi__amax_size(task) : sizeof(float), i > 0);
     }
-    return gpi__check_turned_scale(plan, args);
+    if (!status && gpi__turned_has_scales(task) != (args->y_transposed_scale != NULL))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s",
+                         args->y_transposed_scale
+                             ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
+                             : "NULL, but y_transposed has scales of its own, which go there");
+    return status ? status
+                  : gpi__add_numbers(regions, "args.y_transposed_scale", args->y_transposed_scale,
+                                     gpi__scale_count(task, 1), sizeof(float), 1);
 }
 
-/* In place: the very same elements in the same order. */
-static int gpi__is_in_place(const gpi__task *task, int output, int input) {
-    const gpi__operand *p = &task->operands[output], *q = &task->operands[input];
-    return input < GPI__OUT_Y && !p->is_sum && p->dtype == q->dtype && !gpi__is_scaled(task) &&
-           memcmp(p->stride, q->stride, sizeof p->stride) == 0;
+/* Adds an operand, whose pointer has been looked at. */
+static void gpi__add_operand(const gpi__elementwise_plan *plan, int t, void *const *pointers,
+                             gpi__tensor_regions *regions) {
+    const gpi__operand *operand = &plan->task.operands[t];
+    gpi__tensor_region *region = &regions->list[regions->count++];
+    region->name = gpi__tensor_names[operand->pointer];
+    region->of = NULL;
+    region->place = t;
+    region->dtype = operand->dtype;
+    region->written = t >= GPI__OUT_Y;
+    region->may_be_other = !operand->is_sum && !gpi__is_scaled(&plan->task);
+    region->base = (uintptr_t)pointers[operand->pointer];
+    region->offset = operand->offset;
+    region->reach = &plan->reach[t];
 }
 
-static gemmepi_status gpi__check_apart(const gpi__elementwise_plan *plan, void *const *pointers, int output,
-                                       int other) {
-    const gpi__reach_of *p = &plan->reach[output], *q = &plan->reach[other];
-    intptr_t p_base = (intptr_t)pointers[plan->task.operands[output].pointer];
-    intptr_t q_base = (intptr_t)pointers[plan->task.operands[other].pointer];
-    int64_t distance;
-    int shares;
-    if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
-        q->low == q->high)
-        return GEMMEPI_OK;
-    distance = q_base + plan->task.operands[other].offset - (p_base + plan->task.operands[output].offset);
-    if (distance == 0 && gpi__is_in_place(&plan->task, output, other))
-        return GEMMEPI_OK;
-    shares = gpi__layouts_share(&p->layout, &q->layout, distance);
-    if (!shares)
-        return GEMMEPI_OK;
-    return gpi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "%s (%p), which is written, overlaps %s (%p)%s; an output may only be exactly an input (the same "
-        "pointer, dtype, shape and strides), and no sum or cast with scales of rows or blocks, or to both layouts, may",
-        gpi__tensor_names[plan->task.operands[output].pointer], (void *)p_base,
-        gpi__tensor_names[plan->task.operands[other].pointer], (void *)q_base, gpi__if_undecided(shares));
-}
-
-static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, int one_shot,
-                                          void *const *pointers) {
+static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int one_shot,
+                                         void *const *pointers, gpi__tensor_regions *regions) {
     const gpi__task *task = &plan->task;
-    gemmepi_status status = GEMMEPI_OK;
-    int t, other;
+    int t;
     for (t = 0; t < GPI__TENSORS; t++) {
         int given = (int)(task->given >> t & 1), size = gpi__size_of(task->operands[t].dtype);
         int alignment = size > task->alignment ? size : task->alignment;
         if (!given && pointers[t])
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but the plan has no such tensor",
                              gpi__tensor_names[t]);
+        if (gpi__task_has(task, t))
+            gpi__add_operand(plan, t, pointers, regions);
         if (!given)
             continue;
         if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
@@ -146,11 +103,42 @@ static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, int
                              gpi__tensor_names[t], pointers[t], alignment,
                              alignment == size ? "the size of an element" : "desc.alignment, 16 by default");
     }
-    for (t = GPI__OUT_Y; t < GPI__TENSORS && !status; t++)
-        for (other = 0; gpi__task_has(task, t) && other < GPI__TENSORS && !status; other++)
-            if (gpi__task_has(task, other) && (other < GPI__OUT_Y || other > t))
-                status = gpi__check_apart(plan, pointers, t, other);
-    return status;
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__check_weight(const gpi__task *task, double weight) {
+    if (weight != 0 && gpi__task_has(task, GPI__IN_W))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL",
+                         weight);
+    if (weight != 0 && task->operation != GEMMEPI_OP_LERP && task->operation != GEMMEPI_OP_LERP_BACKWARD)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0",
+                         weight, gpi__operation(task->operation)->name);
+    if (task->accumulator != GEMMEPI_F64 && fabs(weight) > FLT_MAX && fabs(weight) <= DBL_MAX)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the largest F32 is 3.4e38", weight);
+    return GEMMEPI_OK;
+}
+
+/* All rules for a run's pointers. one_shot: as gpi__run_matmul's. */
+static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan,
+                                          const gemmepi_elementwise_args *args, int one_shot,
+                                          void *const *pointers, gpi__tensor_regions *regions) {
+    gemmepi_status status;
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula)
+        return gpi__check_formula_pointers(&plan->formula->task, plan->formula->reach, pointers, args,
+                                           regions);
+#endif
+    regions->count = regions->number_count = 0;
+    regions->rule =
+        "an output may only be exactly an input (the same pointer, dtype, shape and strides), and no sum or cast "
+        "with scales of rows or blocks, or to both layouts, may";
+    status = gpi__check_weight(&plan->task, args->weight);
+    if (!status)
+        status = gpi__check_tensors(plan, one_shot, pointers, regions);
+    if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
+                    args->y_transposed_scale))
+        status = gpi__check_numbers(&plan->task, args, regions);
+    return status ? status : gpi__check_tensor_regions(regions);
 }
 
 #endif
