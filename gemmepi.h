@@ -1436,6 +1436,10 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 /* Each room uses only what stands before it. */
 /* What compilers and systems call the same things. Everything above speaks only these names. */
 
+#if defined(__TINYC__)
+#error "gemmepi: tcc has no thread-local variables and no atomics: compile the file with GEMMEPI_IMPLEMENTATION with gcc or clang, and link with it"
+#endif
+
 #include <limits.h>
 #include <stdarg.h>
 #include <float.h>

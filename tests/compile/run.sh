@@ -562,6 +562,16 @@ tests_of() { # COMPILER STANDARD
     attempt "$1 -std=$2: implementation and user in two files, -O0" two_files "$1" "$2" -O0
 }
 
+# tcc compiles the interface; the implementation's first error, and its only one, says why not. Where there is no tcc its macro stands for it.
+tells_tcc_why_not() {
+    tcc="$C -D__TINYC__"
+    ! has tcc || tcc=tcc
+    $tcc -c "$FOLDER/interface.c" -o "$FOLDER/u.o" || return 1
+    ! $tcc -c "$FOLDER/implementation.c" -o "$FOLDER/i.o" 2>"$FOLDER/said" || return 1
+    [ "$(grep -c 'error:' "$FOLDER/said")" -eq 1 ] && grep -q 'tcc has no thread-local variables' "$FOLDER/said" ||
+        { cat "$FOLDER/said" && return 1; }
+}
+
 warns_of_a_lost_status() { # COMPILER STANDARD
     if compile "$1" "$2" -O0 lost.c l.o 2>said; then
         echo 'it compiles'
@@ -723,6 +733,8 @@ if "$C" --version 2>&1 | grep -q -i -e gcc -e 'Free Software'; then
 else
     skip "no literal of kernels_src.h is longer than 4095 bytes: $C is no gcc"
 fi
+
+attempt 'tcc compiles the interface, and of the implementation one sentence says why not' tells_tcc_why_not
 
 name="the structs that Python files write down are those of gemmepi.h" other="docs/api.json says what the compiler finds in gemmepi.h"
 if command -v python3 >/dev/null 2>&1; then

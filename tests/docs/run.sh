@@ -3,7 +3,8 @@
 # empty folder beside gemmepi.h, its commands are run there, and what they print is what the page shows. Programs in C are
 # compiled and run as C++11, too. Called by tests/run.sh in the repository's root.
 #
-# A snippet of code begins with a comment that is its file's name; a header is there for the later sections of its page, too.
+# A snippet of code begins with a comment that is its file's name; headers, and C files that are named, are there for the other sections
+# of its page, too.
 # ```sh are a section's commands, ```text is what they print. With TEST_PART=I/N every N-th section, from the I-th on.
 . tests/compile/lines.sh
 CC=${CC:-cc} CXX=${CXX:-c++}
@@ -29,7 +30,7 @@ extract() {
         inside && first {
             first = 0
             if (file == "") {
-                if (match($0, /^(\/\* |# |\/\/ )[A-Za-z_0-9.\/]+\.(c|cpp|h|py|txt)( |:|$)/)) {
+                if (match($0, /^(\/\* |# |\/\/ )[A-Za-z_0-9.\/]+\.(c|cpp|h|py|rs|zig|txt)( |:|$)/)) {
                     name = $2; sub(/:$/, "", name); file = at "/" name
                     if (name ~ /\//) { folder_of = file; sub(/\/[^\/]*$/, "", folder_of); system("mkdir -p " folder_of) }
                 } else complain("the snippet that begins with \"" $0 "\" does not name its file")
@@ -47,7 +48,7 @@ shown() {
         tail -n 12 "$at/errors"
         return 1
     }
-    [ ! -f "$at/output" ] || diff "$at/output" "$at/printed"
+    [ ! -f "$at/output" ] || tr -d '\r' <"$at/printed" | diff "$at/output" -
 }
 
 as_cpp() { # FOLDER FILE
@@ -56,7 +57,7 @@ as_cpp() { # FOLDER FILE
 
 # Why the commands of a section cannot run here; nothing if they can.
 obstacle() { # FOLDER
-    for tool in python3 cmake pkg-config nvcc make; do
+    for tool in python3 cmake pkg-config nvcc make rustc zig x86_64-w64-mingw32-gcc wine; do
         if grep -q -E "^([A-Z_]+=[^ ]* )*$tool " "$1/commands" && ! has $tool; then
             echo "there is no $tool"
             return
@@ -67,6 +68,13 @@ obstacle() { # FOLDER
     elif grep -q '^import torch' "$1"/*.py 2>/dev/null && ! python3 -c 'import torch' 2>/dev/null; then
         echo 'there is no PyTorch'
     fi
+}
+
+# of_other_sections FROM TO: the C files that the commands name and the section does not have
+of_other_sections() {
+    for file in $(grep -o -E '[a-z_]+\.c\b' "$2/commands"); do
+        [ -f "$2/$file" ] || cp "$1/$file" "$2" 2>/dev/null
+    done
 }
 
 # counts sections
@@ -80,13 +88,14 @@ page() { # PAGE
     mkdir -p "$FOLDER/$name"
     extract "$1" "$FOLDER/$name"
     [ "${part%/*}" -ne 0 ] || attempt "$1: every snippet of code names its file" test ! -f "$FOLDER/$name/wrong" || cat "$FOLDER/$name/wrong"
+    cp "$FOLDER/$name"/*/*.h "$FOLDER/$name"/*/*.c "$FOLDER/$name" 2>/dev/null
     for title in "$FOLDER/$name"/*/title; do
         [ -f "$title" ] || continue
         at=$(dirname "$title")
-        cp "$at"/*.h "$FOLDER/$name" 2>/dev/null # for the sections behind it
         [ -f "$at/commands" ] || continue
         is_mine || continue
-        grep -q -E '^(\./|python3 |cc |c\+\+ |nvcc |cmake |make )' "$at/commands" && ls "$at" | grep -q -E '\.(c|cpp|cu|py)$' || continue
+        of_other_sections "$FOLDER/$name" "$at"
+        grep -q -E '^(\./|python3 |cc |c\+\+ |nvcc |cmake |make |x86_64-w64-mingw32-gcc )' "$at/commands" && ls "$at" | grep -q -E '\.(c|cpp|cu|py)$' || continue
         cp gemmepi.h "$FOLDER/$name"/*.h "$at" 2>/dev/null
         what="$1: $(cat "$title")"
         why=$(obstacle "$at")
@@ -179,8 +188,8 @@ links_lead_somewhere() {
 
 rm -rf "$FOLDER"
 mkdir -p "$FOLDER"
-XDG_CACHE_HOME=$FOLDER/cache
-export XDG_CACHE_HOME
+XDG_CACHE_HOME=$FOLDER/cache WINEPREFIX=$FOLDER/wine WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
+export XDG_CACHE_HOME WINEPREFIX WINEDEBUG WINEDLLOVERRIDES
 if [ "${part%/*}" -eq 0 ]; then
     attempt 'README.md has at most 150 lines' test "$(wc -l <README.md)" -le 150
     attempt 'the manual has at most 120 lines' test "$(wc -l <src/api/manual.h)" -le 120
