@@ -1070,15 +1070,54 @@ extern "C" {
 
 /* >>context */
 
+/* The structs that programs and the library share, of which gemmepi_create says the sizes, in this order. */
+#define GEMMEPI_STRUCT_LIST(X)  \
+    X(gemmepi_config)           \
+    X(gemmepi_allocator)        \
+    X(gemmepi_context_details)  \
+    X(gemmepi_matrix)           \
+    X(gemmepi_vector)           \
+    X(gemmepi_scale)            \
+    X(gemmepi_operand)          \
+    X(gemmepi_matmul_desc)      \
+    X(gemmepi_matmul_args)      \
+    X(gemmepi_epilogue_needs)   \
+    X(gemmepi_grouped_desc)     \
+    X(gemmepi_grouped_args)     \
+    X(gemmepi_linear_desc)      \
+    X(gemmepi_linear_args)      \
+    X(gemmepi_tensor)           \
+    X(gemmepi_elementwise_desc) \
+    X(gemmepi_elementwise_args) \
+    X(gemmepi_derive_desc)      \
+    X(gemmepi_any_desc)         \
+    X(gemmepi_tune_options)     \
+    X(gemmepi_plan_details)
+
+/* gemmepi_create for callers from other languages: version is the GEMMEPI_VERSION of the header that the caller knows, sizes has
+   the `count` sizes of GEMMEPI_STRUCT_LIST there (count 0: none are compared). A library of another major or minor version, or
+   with a struct of another size, would misread structs, and refuses (INVALID_ARGUMENT). */
+GEMMEPI_API gemmepi_status gemmepi_create_for(int version, const size_t *sizes, size_t count,
+                                              const gemmepi_config *config, gemmepi_context **context);
+
 /* Opens a device. config may be NULL: all defaults. On success *context is the caller's, to be given to
-   gemmepi_destroy. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
+   gemmepi_destroy. It is inline, so that the library learns which header the program was compiled with. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
    calling thread's current CUDA context is left as it is. Loads the CUDA driver, nothing else. Texts of config are copied;
    its functions and what their user pointers point to are used until gemmepi_destroy.
    The child of a fork() makes a context of its own: there the parent's, and what was made with it, are refused with
    INVALID_ARGUMENT, and destroying them does nothing. On a GPU CUDA takes that only where the parent has not used CUDA.
    Errors: INVALID_ARGUMENT, NO_DEVICE, LIBRARY_NOT_FOUND (a device was asked for and there is no driver), CUDA_ERROR,
    OUT_OF_MEMORY. */
+#ifdef GEMMEPI_STATIC
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context);
+#else
+static inline gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context) {
+#define GEMMEPI_SIZE_OF(type) sizeof(type),
+    const size_t sizes[] = {GEMMEPI_STRUCT_LIST(GEMMEPI_SIZE_OF)};
+#undef GEMMEPI_SIZE_OF
+    return gemmepi_create_for(GEMMEPI_VERSION, sizes, sizeof sizes / sizeof sizes[0], config, context);
+}
+#endif
 
 /* Waits for the device and frees everything the context holds: kernels, workspace, the plans of one-shot calls. What is the
    caller's must be given back before: plans, memory of gemmepi_alloc, streams of gemmepi_stream_create.
@@ -1093,7 +1132,7 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
    each file has its own: it speaks of that file's calls. */
 GEMMEPI_API const char *gemmepi_last_error(void);
 
-/* The GEMMEPI_VERSION of the implementation that is linked: compare it with the header's. */
+/* The GEMMEPI_VERSION of the implementation that is linked. gemmepi_create compares it with the header's. */
 GEMMEPI_API int gemmepi_version(void);
 
 /* "GEMMEPI_OK" and so on, "unknown status" for other values; never freed. */
@@ -1107,6 +1146,9 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
 /* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
 GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer);
+/* gemmepi_alloc, then gemmepi_upload of bytes of host memory on the default stream. */
+GEMMEPI_API gemmepi_status gemmepi_alloc_from(gemmepi_context *context, const void *host, size_t bytes,
+                                              void **pointer);
 /* Waits until the device has finished with it. NULL is accepted; a pointer that gemmepi_alloc of this context did not give is
    refused on the host, and by CUDA on a GPU. */
 GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer);
@@ -1437,7 +1479,8 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 /* What compilers and systems call the same things. Everything above speaks only these names. */
 
 #if defined(__TINYC__)
-#error "gemmepi: tcc has no thread-local variables and no atomics: compile the file with GEMMEPI_IMPLEMENTATION with gcc or clang, and link with it"
+#error \
+  "gemmepi: tcc has no thread-local variables and no atomics: compile the file with GEMMEPI_IMPLEMENTATION with gcc or clang, and link with it"
 #endif
 
 #include <limits.h>
@@ -14219,6 +14262,20 @@ GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device
   return gpi__copy(context, device, from, bytes, 1, stream);
 }
 
+GEMMEPI_API gemmepi_status gemmepi_alloc_from(gemmepi_context *context, const void *host, size_t bytes, void **pointer) {
+  char sentence[GPI__ERROR_TEXT_SIZE];
+  gemmepi_status status = gemmepi_alloc(context, bytes, pointer);
+  if (status)
+    return status;
+  status = gemmepi_upload(context, *pointer, host, bytes, NULL);
+  if (!status)
+    return GEMMEPI_OK;
+  memcpy(sentence, gpi__error_text, sizeof sentence);
+  (void)gemmepi_free(context, *pointer);
+  *pointer = NULL;
+  return gpi__fail(status, "%s", sentence);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
   size_t bytes, gemmepi_stream stream) {
   void *from;
@@ -16722,6 +16779,29 @@ static gemmepi_status gpi__check_config(const gemmepi_config *config) {
   return GEMMEPI_OK;
 }
 
+#define GPI__SIZE_OF_STRUCT(type) sizeof(type),
+static const size_t gpi__struct_sizes[] = {GEMMEPI_STRUCT_LIST(GPI__SIZE_OF_STRUCT)};
+#define GPI__NAME_OF_STRUCT(type) #type,
+static const char *const gpi__struct_names[] = {GEMMEPI_STRUCT_LIST(GPI__NAME_OF_STRUCT)};
+
+/* Whether the caller was compiled with this header, or with one whose structs are the same. */
+static gemmepi_status gpi__check_interface(int version, const size_t *sizes, size_t count) {
+  size_t i;
+  if (version / 100 != GEMMEPI_VERSION / 100 || (count && (!sizes || count != GPI__COUNT(gpi__struct_sizes))))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "the program was compiled with gemmepi.h of version %d.%d.%d (%llu structs), and the library that it runs "
+      "with is of version %s (%d structs): compile both with the same gemmepi.h",
+      version / 10000, version / 100 % 100, version % 100, (gpi__ull)(sizes ? count : 0),
+      GEMMEPI_VERSION_STRING, (int)GPI__COUNT(gpi__struct_sizes));
+  for (i = 0; i < count; i++)
+    if (sizes[i] != gpi__struct_sizes[i])
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "%s has %llu bytes in the program and %llu in the library (%s) that it runs with: compile both with the "
+        "same gemmepi.h and the same packing of structs",
+        gpi__struct_names[i], (gpi__ull)sizes[i], (gpi__ull)gpi__struct_sizes[i], GEMMEPI_VERSION_STRING);
+  return GEMMEPI_OK;
+}
+
 /* Locks, and what wakes threads that wait for a kernel: all or none. */
 static gemmepi_status gpi__make_locks(gemmepi_context *context) {
   gpi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock,
@@ -16757,14 +16837,11 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
   gpi__map_init(&context->handles, &context->allocator);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **result) {
+static gemmepi_status gpi__create(const gemmepi_config *config, gemmepi_context **result) {
   gemmepi_config defaults;
   gemmepi_allocator allocator;
   gemmepi_context *context;
   gemmepi_status status;
-  if (!result)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
-  *result = NULL;
   memset(&defaults, 0, sizeof defaults);
   if (!config)
     config = &defaults;
@@ -16803,6 +16880,22 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
   *result = context;
   return GEMMEPI_OK;
 }
+
+GEMMEPI_API gemmepi_status gemmepi_create_for(int version, const size_t *sizes, size_t count,
+  const gemmepi_config *config, gemmepi_context **result) {
+  gemmepi_status status;
+  if (!result)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
+  *result = NULL;
+  status = gpi__check_interface(version, sizes, count);
+  return status ? status : gpi__create(config, result);
+}
+
+#ifdef GEMMEPI_STATIC
+GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **result) {
+  return gemmepi_create_for(GEMMEPI_VERSION, gpi__struct_sizes, GPI__COUNT(gpi__struct_sizes), config, result);
+}
+#endif
 GPI__OPTIMIZE_LITTLE_END
 
 #ifndef GEMMEPI_NO_HOST

@@ -59,7 +59,7 @@ def build(folder):
                     "-o", path, "-lm", "-ldl", "-lpthread"], check=True)
     library = ctypes.CDLL(path)
     library.gemmepi_last_error.restype = ctypes.c_char_p
-    library.gemmepi_create.argtypes = [ctypes.POINTER(Config), ctypes.POINTER(POINTER)]
+    library.gemmepi_create_for.argtypes = [ctypes.c_int, POINTER, ctypes.c_size_t, ctypes.POINTER(Config), ctypes.POINTER(POINTER)]
     for function in library.gemmepi_linear, library.gemmepi_linear_backward:
         function.argtypes = [POINTER, ctypes.POINTER(LinearDesc), ctypes.POINTER(LinearArgs), POINTER]
     return library
@@ -74,7 +74,7 @@ with tempfile.TemporaryDirectory() as scratch:
     GEMMEPI = build(scratch)
 CONTEXT = POINTER()
 ON_GPU = torch.cuda.is_available()
-check(GEMMEPI.gemmepi_create(Config(device=torch.cuda.current_device() + 1 if ON_GPU else DEVICE_HOST), CONTEXT))
+check(GEMMEPI.gemmepi_create_for(GEMMEPI.gemmepi_version(), None, 0, Config(device=torch.cuda.current_device() + 1 if ON_GPU else DEVICE_HOST), CONTEXT))
 
 
 def stream():

@@ -34,15 +34,54 @@ extern "C" {
 
 /* >>context */
 
+/* The structs that programs and the library share, of which gemmepi_create says the sizes, in this order. */
+#define GEMMEPI_STRUCT_LIST(X)  \
+    X(gemmepi_config)           \
+    X(gemmepi_allocator)        \
+    X(gemmepi_context_details)  \
+    X(gemmepi_matrix)           \
+    X(gemmepi_vector)           \
+    X(gemmepi_scale)            \
+    X(gemmepi_operand)          \
+    X(gemmepi_matmul_desc)      \
+    X(gemmepi_matmul_args)      \
+    X(gemmepi_epilogue_needs)   \
+    X(gemmepi_grouped_desc)     \
+    X(gemmepi_grouped_args)     \
+    X(gemmepi_linear_desc)      \
+    X(gemmepi_linear_args)      \
+    X(gemmepi_tensor)           \
+    X(gemmepi_elementwise_desc) \
+    X(gemmepi_elementwise_args) \
+    X(gemmepi_derive_desc)      \
+    X(gemmepi_any_desc)         \
+    X(gemmepi_tune_options)     \
+    X(gemmepi_plan_details)
+
+/* gemmepi_create for callers from other languages: version is the GEMMEPI_VERSION of the header that the caller knows, sizes has
+   the `count` sizes of GEMMEPI_STRUCT_LIST there (count 0: none are compared). A library of another major or minor version, or
+   with a struct of another size, would misread structs, and refuses (INVALID_ARGUMENT). */
+GEMMEPI_API gemmepi_status gemmepi_create_for(int version, const size_t *sizes, size_t count,
+                                              const gemmepi_config *config, gemmepi_context **context);
+
 /* Opens a device. config may be NULL: all defaults. On success *context is the caller's, to be given to
-   gemmepi_destroy. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
+   gemmepi_destroy. It is inline, so that the library learns which header the program was compiled with. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
    calling thread's current CUDA context is left as it is. Loads the CUDA driver, nothing else. Texts of config are copied;
    its functions and what their user pointers point to are used until gemmepi_destroy.
    The child of a fork() makes a context of its own: there the parent's, and what was made with it, are refused with
    INVALID_ARGUMENT, and destroying them does nothing. On a GPU CUDA takes that only where the parent has not used CUDA.
    Errors: INVALID_ARGUMENT, NO_DEVICE, LIBRARY_NOT_FOUND (a device was asked for and there is no driver), CUDA_ERROR,
    OUT_OF_MEMORY. */
+#ifdef GEMMEPI_STATIC
 GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context);
+#else
+static inline gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **context) {
+#define GEMMEPI_SIZE_OF(type) sizeof(type),
+    const size_t sizes[] = {GEMMEPI_STRUCT_LIST(GEMMEPI_SIZE_OF)};
+#undef GEMMEPI_SIZE_OF
+    return gemmepi_create_for(GEMMEPI_VERSION, sizes, sizeof sizes / sizeof sizes[0], config, context);
+}
+#endif
 
 /* Waits for the device and frees everything the context holds: kernels, workspace, the plans of one-shot calls. What is the
    caller's must be given back before: plans, memory of gemmepi_alloc, streams of gemmepi_stream_create.
@@ -57,7 +96,7 @@ GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmep
    each file has its own: it speaks of that file's calls. */
 GEMMEPI_API const char *gemmepi_last_error(void);
 
-/* The GEMMEPI_VERSION of the implementation that is linked: compare it with the header's. */
+/* The GEMMEPI_VERSION of the implementation that is linked. gemmepi_create compares it with the header's. */
 GEMMEPI_API int gemmepi_version(void);
 
 /* "GEMMEPI_OK" and so on, "unknown status" for other values; never freed. */
@@ -71,6 +110,9 @@ GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
 /* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
 GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer);
+/* gemmepi_alloc, then gemmepi_upload of bytes of host memory on the default stream. */
+GEMMEPI_API gemmepi_status gemmepi_alloc_from(gemmepi_context *context, const void *host, size_t bytes,
+                                              void **pointer);
 /* Waits until the device has finished with it. NULL is accepted; a pointer that gemmepi_alloc of this context did not give is
    refused on the host, and by CUDA on a GPU. */
 GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer);

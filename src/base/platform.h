@@ -5,7 +5,8 @@
 #include "../api/functions.h"
 
 #if defined(__TINYC__)
-#error "gemmepi: tcc has no thread-local variables and no atomics: compile the file with GEMMEPI_IMPLEMENTATION with gcc or clang, and link with it"
+#error \
+    "gemmepi: tcc has no thread-local variables and no atomics: compile the file with GEMMEPI_IMPLEMENTATION with gcc or clang, and link with it"
 #endif
 
 #include <limits.h>

@@ -217,6 +217,33 @@ static gemmepi_status gpi__check_config(const gemmepi_config *config) {
     return GEMMEPI_OK;
 }
 
+#define GPI__SIZE_OF_STRUCT(type) sizeof(type),
+static const size_t gpi__struct_sizes[] = {GEMMEPI_STRUCT_LIST(GPI__SIZE_OF_STRUCT)};
+#define GPI__NAME_OF_STRUCT(type) #type,
+static const char *const gpi__struct_names[] = {GEMMEPI_STRUCT_LIST(GPI__NAME_OF_STRUCT)};
+
+/* Whether the caller was compiled with this header, or with one whose structs are the same. */
+static gemmepi_status gpi__check_interface(int version, const size_t *sizes, size_t count) {
+    size_t i;
+    if (version / 100 != GEMMEPI_VERSION / 100 ||
+        (count && (!sizes || count != GPI__COUNT(gpi__struct_sizes))))
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "the program was compiled with gemmepi.h of version %d.%d.%d (%llu structs), and the library that it runs "
+            "with is of version %s (%d structs): compile both with the same gemmepi.h",
+            version / 10000, version / 100 % 100, version % 100, (gpi__ull)(sizes ? count : 0),
+            GEMMEPI_VERSION_STRING, (int)GPI__COUNT(gpi__struct_sizes));
+    for (i = 0; i < count; i++)
+        if (sizes[i] != gpi__struct_sizes[i])
+            return gpi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "%s has %llu bytes in the program and %llu in the library (%s) that it runs with: compile both with the "
+                "same gemmepi.h and the same packing of structs",
+                gpi__struct_names[i], (gpi__ull)sizes[i], (gpi__ull)gpi__struct_sizes[i],
+                GEMMEPI_VERSION_STRING);
+    return GEMMEPI_OK;
+}
+
 /* Locks, and what wakes threads that wait for a kernel: all or none. */
 static gemmepi_status gpi__make_locks(gemmepi_context *context) {
     gpi__mutex *const mutexes[] = {&context->lock, &context->build_lock, &context->tune_lock,
@@ -252,14 +279,11 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
     gpi__map_init(&context->handles, &context->allocator);
 }
 
-GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **result) {
+static gemmepi_status gpi__create(const gemmepi_config *config, gemmepi_context **result) {
     gemmepi_config defaults;
     gemmepi_allocator allocator;
     gemmepi_context *context;
     gemmepi_status status;
-    if (!result)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
-    *result = NULL;
     memset(&defaults, 0, sizeof defaults);
     if (!config)
         config = &defaults;
@@ -299,5 +323,22 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
     *result = context;
     return GEMMEPI_OK;
 }
+
+GEMMEPI_API gemmepi_status gemmepi_create_for(int version, const size_t *sizes, size_t count,
+                                              const gemmepi_config *config, gemmepi_context **result) {
+    gemmepi_status status;
+    if (!result)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL; it receives the new context");
+    *result = NULL;
+    status = gpi__check_interface(version, sizes, count);
+    return status ? status : gpi__create(config, result);
+}
+
+#ifdef GEMMEPI_STATIC
+GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_context **result) {
+    return gemmepi_create_for(GEMMEPI_VERSION, gpi__struct_sizes, GPI__COUNT(gpi__struct_sizes), config,
+                              result);
+}
+#endif
 
 #endif

@@ -143,6 +143,21 @@ GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device
     return gpi__copy(context, device, from, bytes, 1, stream);
 }
 
+GEMMEPI_API gemmepi_status gemmepi_alloc_from(gemmepi_context *context, const void *host, size_t bytes,
+                                              void **pointer) {
+    char sentence[GPI__ERROR_TEXT_SIZE];
+    gemmepi_status status = gemmepi_alloc(context, bytes, pointer);
+    if (status)
+        return status;
+    status = gemmepi_upload(context, *pointer, host, bytes, NULL);
+    if (!status)
+        return GEMMEPI_OK;
+    memcpy(sentence, gpi__error_text, sizeof sentence);
+    (void)gemmepi_free(context, *pointer);
+    *pointer = NULL;
+    return gpi__fail(status, "%s", sentence);
+}
+
 GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host, const void *device,
                                             size_t bytes, gemmepi_stream stream) {
     void *from;

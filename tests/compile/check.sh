@@ -131,6 +131,12 @@ SECURITY.md" ] || { echo "README.md and SECURITY.md need the line [repository]: 
     [ -n "$url" ] && [ ! -s build/address.txt ]
 }
 
+# gemmepi_create compares the size of every struct of the interface.
+structs_are_compared() {
+    grep -o 'X(gemmepi_[a-z_]*)' src/api/functions.h | sed 's/X(\(.*\))/\1/' | sort >build/text.txt
+    sed -n 's/^typedef struct \(gemmepi_[a-z_]*\) {$/\1/p' src/api/*.h | sort | diff build/text.txt -
+}
+
 parts() {
     sh tests/compile/parts.sh src/*/*.h src/*/*/*.h >build/parts.txt
     status=$?
@@ -158,6 +164,7 @@ attempt 'no file names a path of a machine' no_paths_of_a_machine
 attempt 'the version is the same in all places' one_version
 attempt 'every release of the changelog has its day' releases_have_dates
 attempt "the repository's address is one line of the Makefile" one_address
+attempt 'GEMMEPI_STRUCT_LIST has every struct of src/api' structs_are_compared
 attempt 'texts have plain line ends, and no tabs or blanks there' clean_text
 rm -f build/paths.txt build/text.txt build/parts.txt build/address.txt
 finish

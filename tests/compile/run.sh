@@ -446,6 +446,27 @@ size_t uses(void) {
 }
 END
 
+cat >refused.c <<'END'
+#include OTHER
+#include <stdio.h>
+#include <string.h>
+/* The library was compiled with another header, and says so. */
+int main(void) {
+    gemmepi_config config;
+    gemmepi_context *context = NULL;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE_HOST;
+    if (gemmepi_create(&config, &context) == GEMMEPI_INVALID_ARGUMENT && !context && strstr(gemmepi_last_error(), SENTENCE))
+        return 0;
+    printf("%s\n", gemmepi_last_error());
+    return 1;
+}
+END
+# the header with a field more, and that of the minor version before
+minor=$(sed -n 's/^#define GEMMEPI_VERSION_MINOR *\([0-9]*\)$/\1/p' gemmepi.h)
+sed 's/^typedef struct gemmepi_matmul_args {/&\n    void *another;/' gemmepi.h >larger.h
+sed "s/^\(#define GEMMEPI_VERSION_MINOR\) .*/\1 $((minor - 1))/" gemmepi.h >older.h
+
 # >>the tests
 
 hidden='-DGEMMEPI_API=__attribute__((visibility("hidden")))'
@@ -469,6 +490,14 @@ two_files() { # COMPILER STANDARD OPTIONS [MACRO...]
         compile "$c" "$s" "$o" interface.c u.o "$@" && "$c" i.o m.o u.o -o program $LIBS && ./program
 }
 
+# With i.o, which was compiled with gemmepi.h.
+refuses_other_headers() { # COMPILER STANDARD
+    compile "$1" "$2" -O0 refused.c o.o '-DOTHER="larger.h"' '-DSENTENCE="gemmepi_matmul_args has "' &&
+        "$1" o.o i.o -o program $LIBS && ./program &&
+        compile "$1" "$2" -O0 refused.c o.o '-DOTHER="older.h"' "-DSENTENCE=\"gemmepi.h of version 0.$((minor - 1))\"" &&
+        "$1" o.o i.o -o program $LIBS && ./program
+}
+
 two_static_files() { # COMPILER STANDARD OPTIONS [MACRO...]
     c=$1 s=$2 o=$3
     shift 3
@@ -482,7 +511,8 @@ streams_of_two_static_files() { # COMPILER STANDARD
         "$1" m.o u.o -o program $LIBS && ./program
 }
 
-functions=$(sed -n 's/^GEMMEPI_API .*[ *]\(gemmepi_[a-z_]*\)(.*/\1/p' "$ROOT/src/api/functions.h" | sort -u)
+# gemmepi_create is inline where it is not static
+functions=$(sed -n 's/^GEMMEPI_API .*[ *]\(gemmepi_[a-z_]*\)(.*/\1/p' "$ROOT/src/api/functions.h" | grep -vx gemmepi_create | sort -u)
 
 # Every public function is a global one of i.o, and nothing else is.
 exports_the_interface() {
@@ -560,6 +590,7 @@ optimised() { # COMPILER STANDARD
 tests_of() { # COMPILER STANDARD
     attempt "$1 -std=$2: the interface alone, -O0 and -O2" interface "$1" "$2"
     attempt "$1 -std=$2: implementation and user in two files, -O0" two_files "$1" "$2" -O0
+    attempt "$1 -std=$2: a program with another header is refused in words" refuses_other_headers "$1" "$2"
 }
 
 # tcc compiles the interface; the implementation's first error, and its only one, says why not. Where there is no tcc its macro stands for it.

@@ -76,7 +76,7 @@ class Library:
         self.on_host = self.driver is None
         config = (ctypes.c_int * 128)()  # zeros but for the device, which comes first
         config[0] = HOST_DEVICE if self.on_host else 1  # GEMMEPI_DEVICE(0)
-        self.check(self.c.gemmepi_create(ctypes.byref(config), ctypes.byref(self.context)))
+        self.check(self.c.gemmepi_create_for(self.c.gemmepi_version(), None, c_size(0), ctypes.byref(config), ctypes.byref(self.context)))
 
     @staticmethod
     def open_driver():

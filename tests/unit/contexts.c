@@ -35,6 +35,40 @@ static void without_memory_to_watch_forks_there_is_no_context(void) {
 }
 #endif
 
+static void a_program_of_another_header_is_refused(void) {
+    size_t sizes[GPI__COUNT(gpi__struct_sizes)];
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = (gemmepi_context *)&config;
+    const int version = GEMMEPI_VERSION;
+    size_t i;
+    for (i = 0; i < GPI__COUNT(sizes); i++) {
+        memcpy(sizes, gpi__struct_sizes, sizeof sizes);
+        sizes[i] += 8;
+        CHECK(gemmepi_create_for(version, sizes, GPI__COUNT(sizes), &config, &context) ==
+                      GEMMEPI_INVALID_ARGUMENT &&
+                  !context && sentence_has(gpi__struct_names[i]),
+              "%s", gemmepi_last_error());
+    }
+    memcpy(sizes, gpi__struct_sizes, sizeof sizes);
+    CHECK(gemmepi_create_for(version - 100, sizes, GPI__COUNT(sizes), &config, &context) ==
+                  GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has(GEMMEPI_VERSION_STRING) && sentence_has("same gemmepi.h"),
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_create_for(version, sizes, GPI__COUNT(sizes) - 1, &config, &context) ==
+              GEMMEPI_INVALID_ARGUMENT,
+          "a struct was not told of");
+    CHECK(gemmepi_create_for(version, NULL, 3, &config, &context) == GEMMEPI_INVALID_ARGUMENT,
+          "sizes are missing");
+    CHECK(gemmepi_create_for(version, sizes, GPI__COUNT(sizes), &config, NULL) == GEMMEPI_INVALID_ARGUMENT,
+          "there is no context");
+    CHECK(gemmepi_create_for(version + 1, sizes, GPI__COUNT(sizes), &config, &context) == GEMMEPI_OK, "%s",
+          gemmepi_last_error()); /* a patch version */
+    gemmepi_destroy(context);
+    CHECK(gemmepi_create_for(version, NULL, 0, &config, &context) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for(void) {
     static const char *const ways[] = {"cuInit fails", "no device", "no driver"};
     size_t way;
@@ -408,6 +442,7 @@ int main(void) {
 #if !GPI__WINDOWS
     RUN(without_memory_to_watch_forks_there_is_no_context);
 #endif
+    RUN(a_program_of_another_header_is_refused);
     RUN(without_a_gpu_the_host_is_taken_unless_a_device_is_asked_for);
     RUN(a_device_beyond_the_last_is_refused_by_number);
     RUN(library_path_only_needs_a_library_path);
