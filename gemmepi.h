@@ -11779,7 +11779,104 @@ static gemmepi_status gpi__convert_task(const gemmepi_elementwise_desc *desc, si
   return status ? status : gpi__check_range_of_parameter(desc->activation_parameter, task->accumulator);
 }
 GPI__OPTIMIZE_LITTLE_END
-/* The loops of one launch: the axes of an element-wise task in the best order, as few as its strides allow. */
+/* Axes of several tensors in the best order, as few as their strides allow; and the loops of one launch of an element-wise task. */
+
+/* Axes from the innermost on, of so many tensors, wherever they are kept. */
+typedef struct gpi__tensor_axes {
+  int count, rank;
+  uint64_t used,
+    first; /* bits of tensors: which there are, and which of them decide first about the order */
+  int64_t *extent;
+  int *summed;
+  int64_t (*stride)[GPI__MAX_RANK]; /* elements */
+  int64_t *offset; /* bytes to the first element */
+  const int *dtype;
+} gpi__tensor_axes;
+
+static void gpi__swap_axes(gpi__tensor_axes *axes, int p, int q) {
+  int64_t extent = axes->extent[p], stride;
+  int summed = axes->summed[p], t;
+  axes->extent[p] = axes->extent[q];
+  axes->extent[q] = extent;
+  axes->summed[p] = axes->summed[q];
+  axes->summed[q] = summed;
+  for (t = 0; t < axes->count; t++) {
+    stride = axes->stride[t][p];
+    axes->stride[t][p] = axes->stride[t][q];
+    axes->stride[t][q] = stride;
+  }
+}
+
+/* The n-th tensor that decides about the order, n below twice their count; -1: there is none. */
+static int gpi__deciding_tensor(const gpi__tensor_axes *axes, int n) {
+  int t = n % axes->count, decides_first = (int)(axes->first >> t & 1);
+  return (axes->used >> t & 1) && decides_first == (n < axes->count) ? t : -1;
+}
+
+/* Whether an axis is to be inside of another. */
+static int gpi__goes_inside(const gpi__tensor_axes *axes, int axis, int other) {
+  int n;
+  for (n = 0; n < 2 * axes->count; n++) {
+    int t = gpi__deciding_tensor(axes, n);
+    int64_t p = t < 0 ? 0 : axes->stride[t][axis], q = t < 0 ? 0 : axes->stride[t][other];
+    p = p < 0 ? -p : p;
+    q = q < 0 ? -q : q;
+    if (p && q && p != q)
+      return p < q;
+  }
+  return 0;
+}
+
+/* An axis along which the first tensor to decide runs backwards is turned around for all of them. */
+static void gpi__turn_axis(gpi__tensor_axes *axes, int axis) {
+  int64_t decided = 0;
+  int n, t;
+  for (n = 0; n < 2 * axes->count && !decided; n++) {
+    t = gpi__deciding_tensor(axes, n);
+    decided = t < 0 ? 0 : axes->stride[t][axis];
+  }
+  for (t = 0; t < axes->count && decided < 0; t++) {
+    int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)axes->dtype[t])->size;
+    axes->offset[t] += (axes->extent[axis] - 1) * axes->stride[t][axis] * size;
+    axes->stride[t][axis] = -axes->stride[t][axis];
+  }
+}
+
+/* By stride, without those of extent 1. No extent is 0 but of what is summed. */
+static void gpi__sort_axes(gpi__tensor_axes *axes) {
+  int d, e, rank = 0;
+  for (d = 0; d < axes->rank; d++)
+    if (axes->extent[d] != 1)
+      gpi__swap_axes(axes, rank++, d);
+  axes->rank = rank;
+  for (d = 0; d < rank; d++)
+    gpi__turn_axis(axes, d);
+  for (d = 1; d < rank; d++)
+    for (e = d; e > 0 && gpi__goes_inside(axes, e, e - 1); e--)
+      gpi__swap_axes(axes, e, e - 1);
+}
+
+static int gpi__axes_merge(const gpi__tensor_axes *axes, int inner, int outer) {
+  int t;
+  for (t = 0; t < axes->count; t++)
+    if (axes->stride[t][outer] != axes->stride[t][inner] * axes->extent[inner])
+      return 0;
+  return axes->summed[inner] == axes->summed[outer];
+}
+
+/* From axis `first` on those of extent 1 go, and two become one where the outer runs on where the inner ends. */
+static void gpi__merge_axes(gpi__tensor_axes *axes, int first) {
+  int d, rank = first;
+  for (d = first; d < axes->rank; d++) {
+    if (axes->extent[d] == 1)
+      continue;
+    if (rank > first && gpi__axes_merge(axes, rank - 1, d))
+      axes->extent[rank - 1] *= axes->extent[d];
+    else if (rank++ != d)
+      gpi__swap_axes(axes, rank - 1, d);
+  }
+  axes->rank = rank;
+}
 
 /* Axes from the innermost on. Those of a sum are kept or summed. */
 typedef struct gpi__nest {
@@ -11808,83 +11905,34 @@ static uint32_t gpi__tensors_of(const gpi__task *task, uint32_t outputs) {
   return used;
 }
 
-static void gpi__swap_axes(gpi__nest *nest, int p, int q) {
-  int64_t extent = nest->extent[p], stride;
-  int summed = nest->summed[p], t;
-  nest->extent[p] = nest->extent[q];
-  nest->extent[q] = extent;
-  nest->summed[p] = nest->summed[q];
-  nest->summed[q] = summed;
-  for (t = 0; t < GPI__TENSORS; t++) {
-    stride = nest->stride[t][p];
-    nest->stride[t][p] = nest->stride[t][q];
-    nest->stride[t][q] = stride;
-  }
+/* Outputs decide first, but those of sums, of which there are few elements, last. */
+static gpi__tensor_axes gpi__axes_of_nest(gpi__nest *nest, int is_sum) {
+  gpi__tensor_axes axes;
+  axes.count = GPI__TENSORS;
+  axes.rank = nest->rank;
+  axes.used = nest->used;
+  axes.first = is_sum ? GPI__INPUTS : GPI__OUTPUTS;
+  axes.extent = nest->extent;
+  axes.summed = nest->summed;
+  axes.stride = nest->stride;
+  axes.offset = nest->offset;
+  axes.dtype = nest->dtype;
+  return axes;
 }
 
-/* Outputs go before inputs, but those of sums, of which there are few elements, after them. */
-static int gpi__goes_before(const gpi__nest *nest, int is_sum, int axis, int other) {
-  int i;
-  for (i = 0; i < GPI__TENSORS; i++) {
-    int t = is_sum ? i : (i + GPI__OUT_Y) % GPI__TENSORS;
-    int64_t p = nest->stride[t][axis], q = nest->stride[t][other];
-    if (gpi__nest_has(nest, t) && p && q && p != q)
-      return p < q;
-  }
-  return 0;
-}
-
-/* An axis along which the tensor that decides runs backwards is turned around for all of them. */
-static void gpi__turn_axis(gpi__nest *nest, int is_sum, int axis) {
-  int i, t;
-  for (i = 0; i < GPI__TENSORS; i++) {
-    t = is_sum ? i : (i + GPI__OUT_Y) % GPI__TENSORS;
-    if (gpi__nest_has(nest, t) && nest->stride[t][axis] > 0)
-      return;
-    if (gpi__nest_has(nest, t) && nest->stride[t][axis] < 0)
-      break;
-  }
-  for (t = 0; t < GPI__TENSORS; t++) {
-    int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)nest->dtype[t])->size;
-    nest->offset[t] += (nest->extent[axis] - 1) * nest->stride[t][axis] * size;
-    nest->stride[t][axis] = -nest->stride[t][axis];
-  }
-}
-
-static int gpi__axes_merge(const gpi__nest *nest, int inner, int outer) {
-  int t;
-  for (t = 0; t < GPI__TENSORS; t++)
-    if (nest->stride[t][outer] != nest->stride[t][inner] * nest->extent[inner])
-      return 0;
-  return nest->summed[inner] == nest->summed[outer];
-}
-
-/* Axes of extent 1 go; the others are sorted by stride, and merged where one runs on where another ends. At least one is
- left. No extent that is kept is 0. */
+/* At least one axis is left. No extent that is kept is 0. */
 static void gpi__simplify_nest(gpi__nest *nest, int is_sum) {
-  int d, e, t, rank = 0;
-  for (d = 0; d < nest->rank; d++)
-    if (nest->extent[d] != 1)
-      gpi__swap_axes(nest, rank++, d);
-  nest->rank = rank;
-  for (d = 0; d < rank; d++)
-    gpi__turn_axis(nest, is_sum, d);
-  for (d = 1; d < rank; d++)
-    for (e = d; e > 0 && gpi__goes_before(nest, is_sum, e, e - 1); e--)
-      gpi__swap_axes(nest, e, e - 1);
-  for (d = 0, e = 1; e < rank; e++)
-    if (gpi__axes_merge(nest, d, e)) {
-      nest->extent[d] *= nest->extent[e];
-    } else if (++d != e) {
-      gpi__swap_axes(nest, d, e);
-    }
-  nest->rank = rank ? d + 1 : 1;
-  if (rank == 0) {
-    nest->extent[0] = 1;
-    nest->summed[0] = is_sum;
-    for (t = 0; t < GPI__TENSORS; t++)
-      nest->stride[t][0] = 0;
-  }
+  gpi__tensor_axes axes = gpi__axes_of_nest(nest, is_sum);
+  int t;
+  gpi__sort_axes(&axes);
+  gpi__merge_axes(&axes, 0);
+  nest->rank = axes.rank ? axes.rank : 1;
+  if (axes.rank)
+    return;
+  nest->extent[0] = 1;
+  nest->summed[0] = is_sum;
+  for (t = 0; t < GPI__TENSORS; t++)
+    nest->stride[t][0] = 0;
 }
 
 /* The loops that make `outputs`: any that are no sums, or one sum. */
@@ -19224,11 +19272,12 @@ typedef struct gpi__device_formula {
   int64_t offsets[GPI__RESULT + 1]; /* bytes from the pointer to the first element */
 } gpi__device_formula;
 
-/* Axes from the innermost on, with each operand's steps. */
+/* Columns, rows, and items from the innermost axis on, with the steps of operands and y. */
 typedef struct gpi__formula_axes {
-  int count;
   int64_t extent[GPI__MAX_RANK];
-  int64_t step[GPI__MAX_RANK][GPI__RESULT + 1];
+  int64_t stride[GPI__RESULT + 1][GPI__MAX_RANK];
+  int summed[GPI__MAX_RANK], dtype[GPI__RESULT + 1];
+  gpi__tensor_axes axes; /* of these, and the device formula's offsets */
 } gpi__formula_axes;
 
 /* What may be done with the axes: those of items merged; rows merged with them; all of them sorted and merged. */
@@ -19267,122 +19316,53 @@ static gpi__axes_freedom gpi__freedom_of(const gpi__placed_formula *placed) {
         : GPI__ITEMS_MERGE;
 }
 
-/* Columns, rows, and items from the innermost axis on. */
-static void gpi__convert_formula_axes(const gpi__placed_formula *placed, gpi__formula_axes *axes) {
+/* y and outputs decide first. */
+static void gpi__convert_formula_axes(const gpi__placed_formula *placed, gpi__device_formula *device, gpi__formula_axes *from) {
   const gpi__any_strides *strides = placed->strides;
+  gpi__tensor_axes *axes = &from->axes;
   int items = (int)strides->axes, i, d;
-  memset(axes, 0, sizeof *axes);
-  axes->count = 2 + items;
-  axes->extent[0] = placed->columns;
-  axes->extent[1] = placed->rows;
+  memset(from, 0, sizeof *from);
+  axes->count = GPI__RESULT + 1;
+  axes->rank = 2 + items;
+  axes->extent = from->extent;
+  axes->summed = from->summed;
+  axes->stride = from->stride;
+  axes->offset = device->offsets;
+  axes->dtype = from->dtype;
+  from->extent[0] = placed->columns;
+  from->extent[1] = placed->rows;
   for (d = 0; d < items; d++)
-    axes->extent[2 + d] = strides->extents[items - 1 - d];
+    from->extent[2 + d] = strides->extents[items - 1 - d];
   for (i = 0; i <= GPI__RESULT; i++) {
-    axes->step[0][i] = strides->operands[i].column;
-    axes->step[1][i] = strides->operands[i].row;
+    const gpi__formula_operand *o = &placed->formula->operands[i];
+    axes->used |= (uint64_t)(o->used && o->kind != GEMMEPI_NUMBER) << i;
+    axes->first |= (uint64_t)(o->output != 0) << i;
+    from->dtype[i] = o->dtype;
+    from->stride[i][0] = strides->operands[i].column;
+    from->stride[i][1] = strides->operands[i].row;
     for (d = 0; d < items; d++)
-      axes->step[2 + d][i] = strides->operands[i].items[items - 1 - d];
+      from->stride[i][2 + d] = strides->operands[i].items[items - 1 - d];
   }
-}
-
-static void gpi__swap_formula_axes(gpi__formula_axes *axes, int p, int q) {
-  int64_t extent = axes->extent[p], steps[GPI__RESULT + 1];
-  axes->extent[p] = axes->extent[q];
-  axes->extent[q] = extent;
-  memcpy(steps, axes->step[p], sizeof steps);
-  memcpy(axes->step[p], axes->step[q], sizeof steps);
-  memcpy(axes->step[q], steps, sizeof steps);
-}
-
-/* The n-th tensor that decides about the order: y and outputs ahead of inputs. -1: no such operand. */
-static int gpi__deciding_tensor(const gpi__formula *formula, int n) {
-  int i = n % (GPI__RESULT + 1), is_output = n <= GPI__RESULT;
-  const gpi__formula_operand *o = &formula->operands[i];
-  return o->used && o->kind != GEMMEPI_NUMBER && o->output == is_output ? i : -1;
-}
-
-/* Whether an axis is to be inside of another. */
-static int gpi__lies_inside(const gpi__formula *formula, const gpi__formula_axes *axes, int p, int q) {
-  int n;
-  for (n = 0; n < 2 * (GPI__RESULT + 1); n++) {
-    int i = gpi__deciding_tensor(formula, n);
-    int64_t x = i < 0 ? 0 : axes->step[p][i], y = i < 0 ? 0 : axes->step[q][i];
-    x = x < 0 ? -x : x;
-    y = y < 0 ? -y : y;
-    if (x && y && x != y)
-      return x < y;
-  }
-  return 0;
-}
-
-/* An axis along which the first tensor to decide runs backwards is turned around for all. */
-static void gpi__turn_formula_axis(gpi__device_formula *device, gpi__formula_axes *axes, int d) {
-  int64_t decided = 0;
-  int n, i;
-  for (n = 0; n < 2 * (GPI__RESULT + 1) && !decided; n++) {
-    i = gpi__deciding_tensor(&device->formula, n);
-    decided = i < 0 ? 0 : axes->step[d][i];
-  }
-  for (i = 0; i <= GPI__RESULT && decided < 0; i++) {
-    int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)device->formula.operands[i].dtype)->size;
-    device->offsets[i] += (axes->extent[d] - 1) * axes->step[d][i] * size;
-    axes->step[d][i] = -axes->step[d][i];
-  }
-}
-
-static int gpi__formula_axes_merge(const gpi__formula_axes *axes, int inner, int outer) {
-  int i;
-  for (i = 0; i <= GPI__RESULT; i++)
-    if (axes->step[outer][i] != axes->step[inner][i] * axes->extent[inner])
-      return 0;
-  return 1;
-}
-
-/* From axis `first` on those of extent 1 go, and two become one where the outer runs on where the inner ends. */
-static void gpi__merge_formula_axes(gpi__formula_axes *axes, int first) {
-  int d, kept = first;
-  for (d = first; d < axes->count; d++) {
-    if (axes->extent[d] == 1)
-      continue;
-    if (kept > first && gpi__formula_axes_merge(axes, kept - 1, d))
-      axes->extent[kept - 1] *= axes->extent[d];
-    else if (kept++ != d)
-      gpi__swap_formula_axes(axes, kept - 1, d);
-  }
-  axes->count = kept;
-}
-
-static void gpi__sort_formula_axes(gpi__device_formula *device, gpi__formula_axes *axes) {
-  int d, e, kept = 0;
-  for (d = 0; d < axes->count; d++)
-    if (axes->extent[d] != 1)
-      gpi__swap_formula_axes(axes, kept++, d);
-  axes->count = kept;
-  for (d = 0; d < axes->count; d++)
-    gpi__turn_formula_axis(device, axes, d);
-  for (d = 1; d < axes->count; d++)
-    for (e = d; e > 0 && gpi__lies_inside(&device->formula, axes, e, e - 1); e--)
-      gpi__swap_formula_axes(axes, e, e - 1);
 }
 
 /* Back to columns, rows and items; an axis that is not there has one element. */
-static void gpi__place_axes(const gpi__formula_axes *axes, gpi__device_formula *device) {
+static void gpi__place_axes(const gpi__tensor_axes *axes, gpi__device_formula *device) {
   gpi__any_strides *strides = &device->strides;
-  int items = axes->count > 2 ? axes->count - 2 : 0, i, d;
+  int items = axes->rank > 2 ? axes->rank - 2 : 0, i, d;
   memset(strides, 0, sizeof *strides);
   strides->axes = items;
-  device->placed.columns = axes->count > 0 ? axes->extent[0] : 1;
-  device->placed.rows = axes->count > 1 ? axes->extent[1] : 1;
+  device->placed.columns = axes->rank > 0 ? axes->extent[0] : 1;
+  device->placed.rows = axes->rank > 1 ? axes->extent[1] : 1;
   device->placed.items = 1;
   for (d = 0; d < items; d++) {
-    strides->extents[d] = axes->extent[axes->count - 1 - d];
+    strides->extents[d] = axes->extent[axes->rank - 1 - d];
     device->placed.items *= strides->extents[d];
   }
   for (i = 0; i <= GPI__RESULT; i++) {
-    strides->operands[i].column = axes->count > 0 ? axes->step[0][i] : 0;
-    strides->operands[i].row = axes->count > 1 ? axes->step[1][i] : 0;
+    strides->operands[i].column = axes->rank > 0 ? axes->stride[i][0] : 0;
+    strides->operands[i].row = axes->rank > 1 ? axes->stride[i][1] : 0;
     for (d = 0; d < items; d++)
-      strides->operands[i].items[d] = axes->step[axes->count - 1 - d][i];
+      strides->operands[i].items[d] = axes->stride[i][axes->rank - 1 - d];
   }
 }
 
@@ -19420,17 +19400,17 @@ static void gpi__place_for_device(gpi__device_formula *device) {
 /* The result points into itself and to the task's formula. */
 static void gpi__convert_device_formula(const gpi__formula_task *task, gpi__device_formula *device) {
   gpi__axes_freedom freedom = gpi__freedom_of(&task->placed);
-  gpi__formula_axes axes;
+  gpi__formula_axes from;
   device->formula = *task->placed.formula;
   device->placed = task->placed;
   device->placed.formula = &device->formula;
   device->placed.strides = &device->strides;
   memcpy(device->offsets, task->offsets, sizeof device->offsets);
-  gpi__convert_formula_axes(&task->placed, &axes);
+  gpi__convert_formula_axes(&task->placed, device, &from);
   if (freedom == GPI__ANY_ORDER)
-    gpi__sort_formula_axes(device, &axes);
-  gpi__merge_formula_axes(&axes, freedom == GPI__ANY_ORDER ? 0 : freedom == GPI__ROWS_MERGE ? 1 : 2);
-  gpi__place_axes(&axes, device);
+    gpi__sort_axes(&from.axes);
+  gpi__merge_axes(&from.axes, freedom == GPI__ANY_ORDER ? 0 : freedom == GPI__ROWS_MERGE ? 1 : 2);
+  gpi__place_axes(&from.axes, device);
   gpi__place_for_device(device);
 }
 
@@ -19968,6 +19948,7 @@ static int gpi__mode_of(const gpi__task *task, const gpi__loop *loop, int t, int
 /* The number of blocks, or -1. */
 static int64_t gpi__describe_tiles(const gpi__task *task, gpi__loop *loop, int vector, gpi__text *defines) {
   gpi__nest *nest = &loop->nest;
+  gpi__tensor_axes axes = gpi__axes_of_nest(nest, 0);
   gpi__strided_params *params = &loop->strided;
   /* the more tensors, the fewer elements fit registers */
   int inputs = gpi__count_inputs(nest), second = 0, t, d;
@@ -19977,7 +19958,7 @@ static int64_t gpi__describe_tiles(const gpi__task *task, gpi__loop *loop, int v
   for (; gpi__choose_tile(loop, GPI__ELEMENT_THREADS * per_thread, &second) < GPI__FULL_USE / 2 && per_thread > vector;)
     per_thread /= 2; /* small matrices leave large tiles empty */
   if (second > 1)
-    gpi__swap_axes(nest, 1, second);
+    gpi__swap_axes(&axes, 1, second);
   for (t = 0; t < GPI__PARAMS_TENSORS; t++) {
     if (gpi__nest_has(nest, t))
       modes |= (unsigned)gpi__mode_of(task, loop, t, vector) << 4 * t;

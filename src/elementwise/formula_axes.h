@@ -4,6 +4,7 @@
 #define GEMMEPI_ELEMENTWISE_FORMULA_AXES_H
 
 #include "../problem/elementwise_formula.h"
+#include "../problem/nest.h"
 
 typedef struct gpi__device_formula {
     gpi__formula formula; /* with other kinds */
@@ -12,11 +13,12 @@ typedef struct gpi__device_formula {
     int64_t offsets[GPI__RESULT + 1]; /* bytes from the pointer to the first element */
 } gpi__device_formula;
 
-/* Axes from the innermost on, with each operand's steps. */
+/* Columns, rows, and items from the innermost axis on, with the steps of operands and y. */
 typedef struct gpi__formula_axes {
-    int count;
     int64_t extent[GPI__MAX_RANK];
-    int64_t step[GPI__MAX_RANK][GPI__RESULT + 1];
+    int64_t stride[GPI__RESULT + 1][GPI__MAX_RANK];
+    int summed[GPI__MAX_RANK], dtype[GPI__RESULT + 1];
+    gpi__tensor_axes axes; /* of these, and the device formula's offsets */
 } gpi__formula_axes;
 
 /* What may be done with the axes: those of items merged; rows merged with them; all of them sorted and merged. */
@@ -55,122 +57,54 @@ static gpi__axes_freedom gpi__freedom_of(const gpi__placed_formula *placed) {
                                                     : GPI__ITEMS_MERGE;
 }
 
-/* Columns, rows, and items from the innermost axis on. */
-static void gpi__convert_formula_axes(const gpi__placed_formula *placed, gpi__formula_axes *axes) {
+/* y and outputs decide first. */
+static void gpi__convert_formula_axes(const gpi__placed_formula *placed, gpi__device_formula *device,
+                                      gpi__formula_axes *from) {
     const gpi__any_strides *strides = placed->strides;
+    gpi__tensor_axes *axes = &from->axes;
     int items = (int)strides->axes, i, d;
-    memset(axes, 0, sizeof *axes);
-    axes->count = 2 + items;
-    axes->extent[0] = placed->columns;
-    axes->extent[1] = placed->rows;
+    memset(from, 0, sizeof *from);
+    axes->count = GPI__RESULT + 1;
+    axes->rank = 2 + items;
+    axes->extent = from->extent;
+    axes->summed = from->summed;
+    axes->stride = from->stride;
+    axes->offset = device->offsets;
+    axes->dtype = from->dtype;
+    from->extent[0] = placed->columns;
+    from->extent[1] = placed->rows;
     for (d = 0; d < items; d++)
-        axes->extent[2 + d] = strides->extents[items - 1 - d];
+        from->extent[2 + d] = strides->extents[items - 1 - d];
     for (i = 0; i <= GPI__RESULT; i++) {
-        axes->step[0][i] = strides->operands[i].column;
-        axes->step[1][i] = strides->operands[i].row;
+        const gpi__formula_operand *o = &placed->formula->operands[i];
+        axes->used |= (uint64_t)(o->used && o->kind != GEMMEPI_NUMBER) << i;
+        axes->first |= (uint64_t)(o->output != 0) << i;
+        from->dtype[i] = o->dtype;
+        from->stride[i][0] = strides->operands[i].column;
+        from->stride[i][1] = strides->operands[i].row;
         for (d = 0; d < items; d++)
-            axes->step[2 + d][i] = strides->operands[i].items[items - 1 - d];
+            from->stride[i][2 + d] = strides->operands[i].items[items - 1 - d];
     }
-}
-
-static void gpi__swap_formula_axes(gpi__formula_axes *axes, int p, int q) {
-    int64_t extent = axes->extent[p], steps[GPI__RESULT + 1];
-    axes->extent[p] = axes->extent[q];
-    axes->extent[q] = extent;
-    memcpy(steps, axes->step[p], sizeof steps);
-    memcpy(axes->step[p], axes->step[q], sizeof steps);
-    memcpy(axes->step[q], steps, sizeof steps);
-}
-
-/* The n-th tensor that decides about the order: y and outputs ahead of inputs. -1: no such operand. */
-static int gpi__deciding_tensor(const gpi__formula *formula, int n) {
-    int i = n % (GPI__RESULT + 1), is_output = n <= GPI__RESULT;
-    const gpi__formula_operand *o = &formula->operands[i];
-    return o->used && o->kind != GEMMEPI_NUMBER && o->output == is_output ? i : -1;
-}
-
-/* Whether an axis is to be inside of another. */
-static int gpi__lies_inside(const gpi__formula *formula, const gpi__formula_axes *axes, int p, int q) {
-    int n;
-    for (n = 0; n < 2 * (GPI__RESULT + 1); n++) {
-        int i = gpi__deciding_tensor(formula, n);
-        int64_t x = i < 0 ? 0 : axes->step[p][i], y = i < 0 ? 0 : axes->step[q][i];
-        x = x < 0 ? -x : x;
-        y = y < 0 ? -y : y;
-        if (x && y && x != y)
-            return x < y;
-    }
-    return 0;
-}
-
-/* An axis along which the first tensor to decide runs backwards is turned around for all. */
-static void gpi__turn_formula_axis(gpi__device_formula *device, gpi__formula_axes *axes, int d) {
-    int64_t decided = 0;
-    int n, i;
-    for (n = 0; n < 2 * (GPI__RESULT + 1) && !decided; n++) {
-        i = gpi__deciding_tensor(&device->formula, n);
-        decided = i < 0 ? 0 : axes->step[d][i];
-    }
-    for (i = 0; i <= GPI__RESULT && decided < 0; i++) {
-        int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)device->formula.operands[i].dtype)->size;
-        device->offsets[i] += (axes->extent[d] - 1) * axes->step[d][i] * size;
-        axes->step[d][i] = -axes->step[d][i];
-    }
-}
-
-static int gpi__formula_axes_merge(const gpi__formula_axes *axes, int inner, int outer) {
-    int i;
-    for (i = 0; i <= GPI__RESULT; i++)
-        if (axes->step[outer][i] != axes->step[inner][i] * axes->extent[inner])
-            return 0;
-    return 1;
-}
-
-/* From axis `first` on those of extent 1 go, and two become one where the outer runs on where the inner ends. */
-static void gpi__merge_formula_axes(gpi__formula_axes *axes, int first) {
-    int d, kept = first;
-    for (d = first; d < axes->count; d++) {
-        if (axes->extent[d] == 1)
-            continue;
-        if (kept > first && gpi__formula_axes_merge(axes, kept - 1, d))
-            axes->extent[kept - 1] *= axes->extent[d];
-        else if (kept++ != d)
-            gpi__swap_formula_axes(axes, kept - 1, d);
-    }
-    axes->count = kept;
-}
-
-static void gpi__sort_formula_axes(gpi__device_formula *device, gpi__formula_axes *axes) {
-    int d, e, kept = 0;
-    for (d = 0; d < axes->count; d++)
-        if (axes->extent[d] != 1)
-            gpi__swap_formula_axes(axes, kept++, d);
-    axes->count = kept;
-    for (d = 0; d < axes->count; d++)
-        gpi__turn_formula_axis(device, axes, d);
-    for (d = 1; d < axes->count; d++)
-        for (e = d; e > 0 && gpi__lies_inside(&device->formula, axes, e, e - 1); e--)
-            gpi__swap_formula_axes(axes, e, e - 1);
 }
 
 /* Back to columns, rows and items; an axis that is not there has one element. */
-static void gpi__place_axes(const gpi__formula_axes *axes, gpi__device_formula *device) {
+static void gpi__place_axes(const gpi__tensor_axes *axes, gpi__device_formula *device) {
     gpi__any_strides *strides = &device->strides;
-    int items = axes->count > 2 ? axes->count - 2 : 0, i, d;
+    int items = axes->rank > 2 ? axes->rank - 2 : 0, i, d;
     memset(strides, 0, sizeof *strides);
     strides->axes = items;
-    device->placed.columns = axes->count > 0 ? axes->extent[0] : 1;
-    device->placed.rows = axes->count > 1 ? axes->extent[1] : 1;
+    device->placed.columns = axes->rank > 0 ? axes->extent[0] : 1;
+    device->placed.rows = axes->rank > 1 ? axes->extent[1] : 1;
     device->placed.items = 1;
     for (d = 0; d < items; d++) {
-        strides->extents[d] = axes->extent[axes->count - 1 - d];
+        strides->extents[d] = axes->extent[axes->rank - 1 - d];
         device->placed.items *= strides->extents[d];
     }
     for (i = 0; i <= GPI__RESULT; i++) {
-        strides->operands[i].column = axes->count > 0 ? axes->step[0][i] : 0;
-        strides->operands[i].row = axes->count > 1 ? axes->step[1][i] : 0;
+        strides->operands[i].column = axes->rank > 0 ? axes->stride[i][0] : 0;
+        strides->operands[i].row = axes->rank > 1 ? axes->stride[i][1] : 0;
         for (d = 0; d < items; d++)
-            strides->operands[i].items[d] = axes->step[axes->count - 1 - d][i];
+            strides->operands[i].items[d] = axes->stride[i][axes->rank - 1 - d];
     }
 }
 
@@ -209,17 +143,17 @@ static void gpi__place_for_device(gpi__device_formula *device) {
 /* The result points into itself and to the task's formula. */
 static void gpi__convert_device_formula(const gpi__formula_task *task, gpi__device_formula *device) {
     gpi__axes_freedom freedom = gpi__freedom_of(&task->placed);
-    gpi__formula_axes axes;
+    gpi__formula_axes from;
     device->formula = *task->placed.formula;
     device->placed = task->placed;
     device->placed.formula = &device->formula;
     device->placed.strides = &device->strides;
     memcpy(device->offsets, task->offsets, sizeof device->offsets);
-    gpi__convert_formula_axes(&task->placed, &axes);
+    gpi__convert_formula_axes(&task->placed, device, &from);
     if (freedom == GPI__ANY_ORDER)
-        gpi__sort_formula_axes(device, &axes);
-    gpi__merge_formula_axes(&axes, freedom == GPI__ANY_ORDER ? 0 : freedom == GPI__ROWS_MERGE ? 1 : 2);
-    gpi__place_axes(&axes, device);
+        gpi__sort_axes(&from.axes);
+    gpi__merge_axes(&from.axes, freedom == GPI__ANY_ORDER ? 0 : freedom == GPI__ROWS_MERGE ? 1 : 2);
+    gpi__place_axes(&from.axes, device);
     gpi__place_for_device(device);
 }
 

@@ -245,6 +245,7 @@ static int gpi__mode_of(const gpi__task *task, const gpi__loop *loop, int t, int
 /* The number of blocks, or -1. */
 static int64_t gpi__describe_tiles(const gpi__task *task, gpi__loop *loop, int vector, gpi__text *defines) {
     gpi__nest *nest = &loop->nest;
+    gpi__tensor_axes axes = gpi__axes_of_nest(nest, 0);
     gpi__strided_params *params = &loop->strided;
     /* the more tensors, the fewer elements fit registers */
     int inputs = gpi__count_inputs(nest), second = 0, t, d;
@@ -255,7 +256,7 @@ static int64_t gpi__describe_tiles(const gpi__task *task, gpi__loop *loop, int v
            per_thread > vector;)
         per_thread /= 2; /* small matrices leave large tiles empty */
     if (second > 1)
-        gpi__swap_axes(nest, 1, second);
+        gpi__swap_axes(&axes, 1, second);
     for (t = 0; t < GPI__PARAMS_TENSORS; t++) {
         if (gpi__nest_has(nest, t))
             modes |= (unsigned)gpi__mode_of(task, loop, t, vector) << 4 * t;

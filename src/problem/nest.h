@@ -1,8 +1,105 @@
-/* The loops of one launch: the axes of an element-wise task in the best order, as few as its strides allow. */
+/* Axes of several tensors in the best order, as few as their strides allow; and the loops of one launch of an element-wise task. */
 #ifndef GEMMEPI_PROBLEM_NEST_H
 #define GEMMEPI_PROBLEM_NEST_H
 
 #include "elementwise.h"
+
+/* Axes from the innermost on, of so many tensors, wherever they are kept. */
+typedef struct gpi__tensor_axes {
+    int count, rank;
+    uint64_t used,
+        first; /* bits of tensors: which there are, and which of them decide first about the order */
+    int64_t *extent;
+    int *summed;
+    int64_t (*stride)[GPI__MAX_RANK]; /* elements */
+    int64_t *offset;                  /* bytes to the first element */
+    const int *dtype;
+} gpi__tensor_axes;
+
+static void gpi__swap_axes(gpi__tensor_axes *axes, int p, int q) {
+    int64_t extent = axes->extent[p], stride;
+    int summed = axes->summed[p], t;
+    axes->extent[p] = axes->extent[q];
+    axes->extent[q] = extent;
+    axes->summed[p] = axes->summed[q];
+    axes->summed[q] = summed;
+    for (t = 0; t < axes->count; t++) {
+        stride = axes->stride[t][p];
+        axes->stride[t][p] = axes->stride[t][q];
+        axes->stride[t][q] = stride;
+    }
+}
+
+/* The n-th tensor that decides about the order, n below twice their count; -1: there is none. */
+static int gpi__deciding_tensor(const gpi__tensor_axes *axes, int n) {
+    int t = n % axes->count, decides_first = (int)(axes->first >> t & 1);
+    return (axes->used >> t & 1) && decides_first == (n < axes->count) ? t : -1;
+}
+
+/* Whether an axis is to be inside of another. */
+static int gpi__goes_inside(const gpi__tensor_axes *axes, int axis, int other) {
+    int n;
+    for (n = 0; n < 2 * axes->count; n++) {
+        int t = gpi__deciding_tensor(axes, n);
+        int64_t p = t < 0 ? 0 : axes->stride[t][axis], q = t < 0 ? 0 : axes->stride[t][other];
+        p = p < 0 ? -p : p;
+        q = q < 0 ? -q : q;
+        if (p && q && p != q)
+            return p < q;
+    }
+    return 0;
+}
+
+/* An axis along which the first tensor to decide runs backwards is turned around for all of them. */
+static void gpi__turn_axis(gpi__tensor_axes *axes, int axis) {
+    int64_t decided = 0;
+    int n, t;
+    for (n = 0; n < 2 * axes->count && !decided; n++) {
+        t = gpi__deciding_tensor(axes, n);
+        decided = t < 0 ? 0 : axes->stride[t][axis];
+    }
+    for (t = 0; t < axes->count && decided < 0; t++) {
+        int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)axes->dtype[t])->size;
+        axes->offset[t] += (axes->extent[axis] - 1) * axes->stride[t][axis] * size;
+        axes->stride[t][axis] = -axes->stride[t][axis];
+    }
+}
+
+/* By stride, without those of extent 1. No extent is 0 but of what is summed. */
+static void gpi__sort_axes(gpi__tensor_axes *axes) {
+    int d, e, rank = 0;
+    for (d = 0; d < axes->rank; d++)
+        if (axes->extent[d] != 1)
+            gpi__swap_axes(axes, rank++, d);
+    axes->rank = rank;
+    for (d = 0; d < rank; d++)
+        gpi__turn_axis(axes, d);
+    for (d = 1; d < rank; d++)
+        for (e = d; e > 0 && gpi__goes_inside(axes, e, e - 1); e--)
+            gpi__swap_axes(axes, e, e - 1);
+}
+
+static int gpi__axes_merge(const gpi__tensor_axes *axes, int inner, int outer) {
+    int t;
+    for (t = 0; t < axes->count; t++)
+        if (axes->stride[t][outer] != axes->stride[t][inner] * axes->extent[inner])
+            return 0;
+    return axes->summed[inner] == axes->summed[outer];
+}
+
+/* From axis `first` on those of extent 1 go, and two become one where the outer runs on where the inner ends. */
+static void gpi__merge_axes(gpi__tensor_axes *axes, int first) {
+    int d, rank = first;
+    for (d = first; d < axes->rank; d++) {
+        if (axes->extent[d] == 1)
+            continue;
+        if (rank > first && gpi__axes_merge(axes, rank - 1, d))
+            axes->extent[rank - 1] *= axes->extent[d];
+        else if (rank++ != d)
+            gpi__swap_axes(axes, rank - 1, d);
+    }
+    axes->rank = rank;
+}
 
 /* Axes from the innermost on. Those of a sum are kept or summed. */
 typedef struct gpi__nest {
@@ -31,83 +128,34 @@ static uint32_t gpi__tensors_of(const gpi__task *task, uint32_t outputs) {
     return used;
 }
 
-static void gpi__swap_axes(gpi__nest *nest, int p, int q) {
-    int64_t extent = nest->extent[p], stride;
-    int summed = nest->summed[p], t;
-    nest->extent[p] = nest->extent[q];
-    nest->extent[q] = extent;
-    nest->summed[p] = nest->summed[q];
-    nest->summed[q] = summed;
-    for (t = 0; t < GPI__TENSORS; t++) {
-        stride = nest->stride[t][p];
-        nest->stride[t][p] = nest->stride[t][q];
-        nest->stride[t][q] = stride;
-    }
+/* Outputs decide first, but those of sums, of which there are few elements, last. */
+static gpi__tensor_axes gpi__axes_of_nest(gpi__nest *nest, int is_sum) {
+    gpi__tensor_axes axes;
+    axes.count = GPI__TENSORS;
+    axes.rank = nest->rank;
+    axes.used = nest->used;
+    axes.first = is_sum ? GPI__INPUTS : GPI__OUTPUTS;
+    axes.extent = nest->extent;
+    axes.summed = nest->summed;
+    axes.stride = nest->stride;
+    axes.offset = nest->offset;
+    axes.dtype = nest->dtype;
+    return axes;
 }
 
-/* Outputs go before inputs, but those of sums, of which there are few elements, after them. */
-static int gpi__goes_before(const gpi__nest *nest, int is_sum, int axis, int other) {
-    int i;
-    for (i = 0; i < GPI__TENSORS; i++) {
-        int t = is_sum ? i : (i + GPI__OUT_Y) % GPI__TENSORS;
-        int64_t p = nest->stride[t][axis], q = nest->stride[t][other];
-        if (gpi__nest_has(nest, t) && p && q && p != q)
-            return p < q;
-    }
-    return 0;
-}
-
-/* An axis along which the tensor that decides runs backwards is turned around for all of them. */
-static void gpi__turn_axis(gpi__nest *nest, int is_sum, int axis) {
-    int i, t;
-    for (i = 0; i < GPI__TENSORS; i++) {
-        t = is_sum ? i : (i + GPI__OUT_Y) % GPI__TENSORS;
-        if (gpi__nest_has(nest, t) && nest->stride[t][axis] > 0)
-            return;
-        if (gpi__nest_has(nest, t) && nest->stride[t][axis] < 0)
-            break;
-    }
-    for (t = 0; t < GPI__TENSORS; t++) {
-        int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)nest->dtype[t])->size;
-        nest->offset[t] += (nest->extent[axis] - 1) * nest->stride[t][axis] * size;
-        nest->stride[t][axis] = -nest->stride[t][axis];
-    }
-}
-
-static int gpi__axes_merge(const gpi__nest *nest, int inner, int outer) {
-    int t;
-    for (t = 0; t < GPI__TENSORS; t++)
-        if (nest->stride[t][outer] != nest->stride[t][inner] * nest->extent[inner])
-            return 0;
-    return nest->summed[inner] == nest->summed[outer];
-}
-
-/* Axes of extent 1 go; the others are sorted by stride, and merged where one runs on where another ends. At least one is
-   left. No extent that is kept is 0. */
+/* At least one axis is left. No extent that is kept is 0. */
 static void gpi__simplify_nest(gpi__nest *nest, int is_sum) {
-    int d, e, t, rank = 0;
-    for (d = 0; d < nest->rank; d++)
-        if (nest->extent[d] != 1)
-            gpi__swap_axes(nest, rank++, d);
-    nest->rank = rank;
-    for (d = 0; d < rank; d++)
-        gpi__turn_axis(nest, is_sum, d);
-    for (d = 1; d < rank; d++)
-        for (e = d; e > 0 && gpi__goes_before(nest, is_sum, e, e - 1); e--)
-            gpi__swap_axes(nest, e, e - 1);
-    for (d = 0, e = 1; e < rank; e++)
-        if (gpi__axes_merge(nest, d, e)) {
-            nest->extent[d] *= nest->extent[e];
-        } else if (++d != e) {
-            gpi__swap_axes(nest, d, e);
-        }
-    nest->rank = rank ? d + 1 : 1;
-    if (rank == 0) {
-        nest->extent[0] = 1;
-        nest->summed[0] = is_sum;
-        for (t = 0; t < GPI__TENSORS; t++)
-            nest->stride[t][0] = 0;
-    }
+    gpi__tensor_axes axes = gpi__axes_of_nest(nest, is_sum);
+    int t;
+    gpi__sort_axes(&axes);
+    gpi__merge_axes(&axes, 0);
+    nest->rank = axes.rank ? axes.rank : 1;
+    if (axes.rank)
+        return;
+    nest->extent[0] = 1;
+    nest->summed[0] = is_sum;
+    for (t = 0; t < GPI__TENSORS; t++)
+        nest->stride[t][0] = 0;
 }
 
 /* The loops that make `outputs`: any that are no sums, or one sum. */
