@@ -610,7 +610,6 @@ static void a_route_that_config_leaves_out_is_not_planned(void) {
     end_run(&r);
 }
 
-/* Runs with alpha or C have a kernel of their own, built once; ACCUMULATE is compiled in. */
 /* Two blocks of 128 x 256, or four of 128 x 128: weights take registers, so that with alpha there are only these. */
 static void rows_whose_kernel_for_alpha_has_too_many_tiles_are_precompiled_without(void) {
     static const double two = 2;
@@ -632,6 +631,7 @@ static void rows_whose_kernel_for_alpha_has_too_many_tiles_are_precompiled_witho
     end_run(&r);
 }
 
+/* Runs with alpha or C have a kernel of their own, built once; ACCUMULATE is compiled in. */
 static void runs_with_alpha_or_c_have_their_own_kernel(void) {
     static const double two = 2;
     grouped_run r = begin_run(0);

@@ -300,7 +300,7 @@ static void what_is_added_to_d_is_not_told_that_beta_is_1(void) {
     }
 }
 
-/* Nor where sums of an operand are launched behind a product that has the rest of the epilogue: with another alpha it is bare, and a pass adds D. */
+/* Sums of an operand are launched behind a product that has the rest of the epilogue. With another alpha it has none, and a pass adds D. */
 static void what_is_added_to_d_beside_sums_of_an_operand_is_rounded_once(void) {
     static const struct {
         double alpha;
