@@ -125,6 +125,8 @@ static int64_t width_of(const world *w, gemmepi_width width) {
                                            : w->shape[3];
 }
 
+static int has_room; /* items of what has a row_period are as far apart as without one */
+
 /* Axes in any order in memory, the innermost spaced out or not, some backwards. plain: dense. */
 static void lay_out(world *w, table *t, int plain) {
     int order[AXES], i, d, first = 0;
@@ -159,7 +161,7 @@ static void lay_out(world *w, table *t, int plain) {
         t->stride[order[i]] = back ? -next : next;
         if (n > 0)
             *(back ? &low : &high) += (n - 1) * next;
-        next *= (n ? n : 1);
+        next *= has_room && t->s.row_period && order[i] == t->rank - 2 ? w->shape[2] : n ? n : 1;
         next += gap;
     }
     for (i = 0; i < t->rank; i++)
@@ -856,6 +858,27 @@ static void tables_of_items_are_each_items_own(void) {
     }
 }
 
+/* Items of the table begin where the rows of one would end, but rows and items are not one axis of it. */
+static void rows_with_a_period_begin_anew_in_each_item(void) {
+    static const formula_case c = {"d = x + tab",
+                                   by_tables,
+                                   'n',
+                                   1,
+                                   0,
+                                   0,
+                                   0,
+                                   (gemmepi_dtype)0,
+                                   {F_("x", "****"), PERIODIC("tab", GEMMEPI_FULL, "**p*", 3, 0)}};
+    int i;
+    has_room = 1;
+    for (i = 0; i < 2; i++) {
+        w0.random = rng_seeded((uint64_t)i);
+        set_up(&w0, &c, shapes[0], GEMMEPI_F32, 1);
+        check_world(&w0, &c, i);
+    }
+    has_room = 0;
+}
+
 static void nan_goes_through_arithmetic_and_reductions(void) {
     const formula_case *c = case_with("row_argmax");
     w0.random = rng_seeded(3);
@@ -1128,6 +1151,7 @@ int main(int argc, char **argv) {
         RUN(formulas_over_any_strides_are_right);
         RUN(extents_of_0_give_sums_of_nothing);
         RUN(tables_of_items_are_each_items_own);
+        RUN(rows_with_a_period_begin_anew_in_each_item);
         RUN(nan_goes_through_arithmetic_and_reductions);
         RUN(y_may_be_an_input);
         RUN(items_may_have_many_axes);
