@@ -31350,7 +31350,7 @@ static gemmepi_status gpi__convert_bare_formula(gemmepi_context *context, const 
   return status;
 }
 
-/* "line 3, " in a sentence about a draft, of which so many lines are ahead of the caller's text, as the caller counts. */
+/* "line 3, " in a sentence about a draft as the caller counts: lines that the layer adds, in which nothing is wrong, are ahead of its text. */
 static void gpi__count_callers_lines(const gpi__draft *draft, char *sentence) {
   size_t own = strlen(draft->room) - strlen(draft->layer->formula), i;
   char *at = strstr(sentence, "desc.formula, line "), head[24] = "";
@@ -31358,7 +31358,7 @@ static void gpi__count_callers_lines(const gpi__draft *draft, char *sentence) {
   for (i = 0; i < own; i++)
     lines += draft->room[i] == '\n';
   at = at ? at + strlen("desc.formula, ") : NULL;
-  if (!at || sscanf(at, "line %d, %n", &line, &length) != 1 || line <= lines)
+  if (!at || sscanf(at, "line %d, %n", &line, &length) != 1)
     return;
   if (line - lines > 1)
     snprintf(head, sizeof head, "line %d, ", line - lines);
@@ -31621,12 +31621,12 @@ static size_t gpi__pass_step_workspace(const gpi__step *step) {
   return gpi__round_up(step->pass.partial_bytes, 256) + step->sums.partial_bytes;
 }
 
-/* The kernels of a step that is no plan. */
+/* Builds the kernels of a step that is no plan. No such step is empty. */
 static gemmepi_status gpi__build_kernels(gpi__linear_plan *layer, gpi__step *step) {
   gemmepi_context *context = layer->base.context;
   gpi__entry entry;
   gemmepi_status status;
-  if (context->is_host || gpi__is_empty(&step->problem))
+  if (context->is_host)
     return GEMMEPI_OK;
   status = gpi__enter_relaxed(context, &entry);
   if (status)

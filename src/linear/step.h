@@ -107,12 +107,12 @@ static size_t gpi__pass_step_workspace(const gpi__step *step) {
     return gpi__round_up(step->pass.partial_bytes, 256) + step->sums.partial_bytes;
 }
 
-/* The kernels of a step that is no plan. */
+/* Builds the kernels of a step that is no plan. No such step is empty. */
 static gemmepi_status gpi__build_kernels(gpi__linear_plan *layer, gpi__step *step) {
     gemmepi_context *context = layer->base.context;
     gpi__entry entry;
     gemmepi_status status;
-    if (context->is_host || gpi__is_empty(&step->problem))
+    if (context->is_host)
         return GEMMEPI_OK;
     status = gpi__enter_relaxed(context, &entry);
     if (status)

@@ -65,7 +65,7 @@ static gemmepi_status gpi__convert_bare_formula(gemmepi_context *context, const 
     return status;
 }
 
-/* "line 3, " in a sentence about a draft, of which so many lines are ahead of the caller's text, as the caller counts. */
+/* "line 3, " in a sentence about a draft as the caller counts: lines that the layer adds, in which nothing is wrong, are ahead of its text. */
 static void gpi__count_callers_lines(const gpi__draft *draft, char *sentence) {
     size_t own = strlen(draft->room) - strlen(draft->layer->formula), i;
     char *at = strstr(sentence, "desc.formula, line "), head[24] = "";
@@ -73,7 +73,7 @@ static void gpi__count_callers_lines(const gpi__draft *draft, char *sentence) {
     for (i = 0; i < own; i++)
         lines += draft->room[i] == '\n';
     at = at ? at + strlen("desc.formula, ") : NULL;
-    if (!at || sscanf(at, "line %d, %n", &line, &length) != 1 || line <= lines)
+    if (!at || sscanf(at, "line %d, %n", &line, &length) != 1)
         return;
     if (line - lines > 1)
         snprintf(head, sizeof head, "line %d, ", line - lines);

@@ -123,6 +123,27 @@ static void operands_are_counted_and_named(void) {
     BOTH(operands[LABEL].name = "up", "desc.operands[9].name is up");
 }
 
+/* As many operations as there may be, and one more where a bias is added, in lines ahead of the caller's. */
+static void places_are_the_callers_behind_lines_that_a_layer_adds(void) {
+    static char text[3000];
+    int bias, line;
+    for (bias = 0; bias < 2; bias++)
+        for (line = 1; line <= 2; line++) {
+            int i, at = snprintf(text, sizeof text, "d = v");
+            for (i = 1; i <= 1024; i++)
+                at +=
+                    snprintf(text + at, sizeof text - (size_t)at, "%s*v", line == 2 && i == 1024 ? "\n" : "");
+            desc.formula = text;
+            desc.flags = bias ? GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED : GEMMEPI_LINEAR_SAVED;
+            if (!bias)
+                args.bias = NULL, is_taken(0, "1024 operations");
+            else
+                is_refused(
+                    GEMMEPI_INVALID_ARGUMENT, 0, "1025 operations", "more than 1024 operations",
+                    line == 1 ? "desc.formula, column 2052: " : "desc.formula, line 2, column 1: ", NULL);
+        }
+}
+
 static void mistakes_in_the_text_are_told_by_the_callers_places(void) {
     BOTH(desc.formula = "d = v +", "desc.formula, column 8: the end is not expected here");
     BOTH(desc.formula = "x = v;\nd = x * y", "desc.formula, line 2, column 9: y is not known here");
@@ -314,6 +335,7 @@ int main(void) {
     RUN(fields_that_go_with_a_formula_alone_are_refused_without_one);
     RUN(an_activation_is_refused_beside_a_formula);
     RUN(operands_are_counted_and_named);
+    RUN(places_are_the_callers_behind_lines_that_a_layer_adds);
     RUN(mistakes_in_the_text_are_told_by_the_callers_places);
     RUN(outputs_are_gradients_alone);
     RUN(gradients_have_rules);

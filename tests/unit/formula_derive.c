@@ -398,6 +398,8 @@ static void numbers_come_first_and_terms_together(void) {
     DERIVES("d = v * 3 * 5", "v", NULL, "d_v = 15 * dy");
     DERIVES("d = v + v + v", "v", NULL, "d_v = 3 * dy");
     DERIVES("d = v - v", "v", NULL, "d_v = 0");
+    DERIVES("d = 30 * v + 999000 * v", "v", NULL, "d_v = 999030 * dy");
+    DERIVES("d = 1e6 * v", "v", NULL, "d_v = 1e+06 * dy");
     DERIVES("d = 2 * v - 0.5 * v - v", "v", NULL, "d_v = 0.5 * dy");
     DERIVES("d = r * v * u + u * v * r", "v", NULL, "d_v = 2 * dy * r * u");
     DERIVES("d = r * v - u * v", "v", NULL, "d_v = dy * (r - u)");

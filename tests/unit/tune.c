@@ -358,6 +358,25 @@ static void loads_nothing(const char *what, long at) {
     gemmepi_destroy(context);
 }
 
+/* Each allocation of a load fails once: what is not whole is an error. */
+static void answers_that_are_loaded_without_memory_are_an_error(void) {
+    gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
+    long k;
+    save_two();
+    for (k = 1; status && k < 20; k++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        fails_at = allocations + k;
+        status = gemmepi_answers_load(context, file);
+        CHECK(status ? sentence_has("memory") : context->answers.count == 2,
+              "allocation %ld: %s, %lu answers", k, status ? gemmepi_last_error() : "",
+              (unsigned long)context->answers.count);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+    CHECK(k > 4 && !status, "allocation %ld: %s", k, gemmepi_last_error());
+}
+
 static void damaged_files_change_nothing(void) {
     size_t i;
     save_two();
@@ -623,6 +642,7 @@ int main(void) {
     RUN(answers_for_scales_that_are_found_are_loaded);
     RUN(an_answer_names_its_algorithm);
     RUN(the_cache_folder_keeps_them_by_itself);
+    RUN(answers_that_are_loaded_without_memory_are_an_error);
     RUN(damaged_files_change_nothing);
     RUN(foreign_files_change_nothing);
     RUN(answers_with_a_zero_inside_are_not_whole);

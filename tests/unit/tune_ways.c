@@ -220,6 +220,29 @@ static void kernels_for_fp8_and_for_weights_in_i8_are_timed(void) {
     }
 }
 
+/* Of a product that many shapes run, with k in up to 16 parts, 32 ways of engines are timed at most, and some numbers of parts stand for all. */
+static void ways_of_engines_are_32_at_most_and_of_few_numbers_of_parts(void) {
+    static gpi__ways ways;
+    gemmepi_context *context = open_timed();
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_SILU);
+    gpi__problem problem;
+    int i, engines = 0, plain = 0;
+    unsigned parts = 0;
+    context->multiprocessors = 132;
+    desc.m = desc.n = 128, desc.k = 4096;
+    CHECK(gpi__normalise(&desc, 256, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gpi__enumerate_ways(context, &problem, &ways);
+    for (i = 0; i < ways.count; i++) {
+        engines += ways.list[i].route == GEMMEPI_ROUTE_FUSED;
+        plain += ways.list[i].route == GEMMEPI_ROUTE_PLAIN;
+        parts |= ways.list[i].route == GEMMEPI_ROUTE_FUSED ? 1u << ways.list[i].parts : 0;
+    }
+    CHECK(engines == 32 && plain == 1, "%d ways of engines, %d of PLAIN", engines, plain);
+    CHECK(parts == (1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 6 | 1u << 8 | 1u << 12 | 1u << 16),
+          "parts are 0x%x", parts);
+    close_timed(context);
+}
+
 /* A call takes 4 us: in a burst 8 calls are timed at once, in a graph 200 at most. */
 static void calls_of_a_graph_are_as_many_as_the_mode_says(void) {
     static const struct {
@@ -325,6 +348,7 @@ int main(void) {
     RUN(each_way_adds_to_the_same_d);
     RUN(the_time_of_a_way_is_the_median_of_its_rounds);
     RUN(kernels_for_fp8_and_for_weights_in_i8_are_timed);
+    RUN(ways_of_engines_are_32_at_most_and_of_few_numbers_of_parts);
     RUN(calls_of_a_graph_are_as_many_as_the_mode_says);
     RUN(a_formula_has_an_answer_of_its_own);
     RUN(progress_is_told_of_each_problem_and_the_first_that_fails_is_named);
