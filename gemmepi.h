@@ -1622,6 +1622,93 @@ static gemmepi_status gpi__refuse_list(int list, int at, int value, int beside) 
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
     "args.ends[%d] of a grouped product is %d, but there are %d positions: nothing was written", at, value, beside);
 }
+/* The memory of one run, a region for each pointer, listed once for all that is asked of it: an output shares no byte with anything else,
+ workspace none with any, and the device reaches each. */
+
+typedef struct gpi__region {
+  const void *pointer;
+  uintptr_t begin, end; /* the bytes that are used */
+  const void *lies; /* how it lies, for who listed it; NULL: one after another */
+  const char *note; /* said of it in place of how many bytes it has, or NULL */
+  int16_t kind, place; /* what it is, for who listed it */
+  int8_t written;
+  int8_t idle; /* not read in this run: it may share */
+} gpi__region;
+
+#define GPI__ALL_REGIONS 128 /* a product's own, three for each operand of a formula, scalars and lists */
+
+typedef struct gpi__regions {
+  const void *owner;
+  /* The caller's name of one, in room or elsewhere. */
+  const char *(*name)(const void *owner, const gpi__region *region, char room[128]);
+  int count;
+  gpi__region list[GPI__ALL_REGIONS];
+} gpi__regions;
+
+static gpi__region *gpi__add_region(gpi__regions *regions, int kind, int place, int written, const void *pointer, int64_t bytes) {
+  gpi__region *region = &regions->list[regions->count++];
+  region->pointer = pointer;
+  region->begin = (uintptr_t)pointer;
+  region->end = region->begin + (uintptr_t)bytes;
+  region->lies = NULL;
+  region->note = NULL;
+  region->kind = (int16_t)kind;
+  region->place = (int16_t)place;
+  region->written = (int8_t)written;
+  region->idle = 0;
+  return region;
+}
+
+static int gpi__ranges_meet(const gpi__region *p, const gpi__region *q) {
+  return p->begin < q->end && q->begin < p->end && p->begin < p->end && q->begin < q->end && !q->idle;
+}
+
+/* Whether an output may meet another region so, or the sentence that says that it may not. */
+typedef gemmepi_status (*gpi__region_judge)(const gpi__regions *regions, const gpi__region *output, const gpi__region *other);
+
+/* Each output against all others. The quick answer, by ranges, is the usual one. */
+static gemmepi_status gpi__check_regions(const gpi__regions *regions, gpi__region_judge judge) {
+  gemmepi_status status;
+  int i, j;
+  for (i = 0; i < regions->count; i++) {
+    const gpi__region *output = &regions->list[i];
+    if (!output->written)
+      continue;
+    for (j = 0; j < regions->count; j++) {
+      const gpi__region *other = &regions->list[j];
+      if (gpi__ranges_meet(output, other) && j != i && !(j < i && other->written) &&
+        (status = judge(regions, output, other)) != GEMMEPI_OK)
+        return status;
+    }
+  }
+  return GEMMEPI_OK;
+}
+
+/* "args.d (0x.., 16 bytes) overlaps args.a (0x.., 16 bytes)", and what follows. */
+static gemmepi_status gpi__refuse_overlap(const gpi__regions *regions, const gpi__region *output,
+  const gpi__region *other, const char *undecided, const char *further) {
+  char first[128], second[128], bytes[40];
+  snprintf(bytes, sizeof bytes, ", %lld bytes", (long long)(other->end - other->begin));
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p, %lld bytes) overlaps %s (%p%s)%s%s",
+    regions->name(regions->owner, output, first), output->pointer,
+    (long long)(output->end - output->begin), regions->name(regions->owner, other, second),
+    other->pointer, other->note ? other->note : bytes, undecided, further);
+}
+
+/* Workspace is an output like any other. used: what is said of its bytes. */
+static gemmepi_status gpi__check_workspace(const gpi__regions *regions, const void *workspace, size_t bytes, const char *used) {
+  uintptr_t begin = (uintptr_t)workspace, end = begin + bytes;
+  char room[128];
+  int i;
+  for (i = 0; i < regions->count; i++) {
+    const gpi__region *region = &regions->list[i];
+    if (region->begin < end && begin < region->end)
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes%s) overlaps %s (%p%s)",
+        workspace, (gpi__ull)bytes, used, regions->name(regions->owner, region, room),
+        region->pointer, region->note ? region->note : "");
+  }
+  return GEMMEPI_OK;
+}
 /* Variables of the environment, and whether a folder that one of them names may be trusted with code. */
 
 #if GPI__WINDOWS
@@ -9728,8 +9815,6 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
   return status;
 }
 GPI__OPTIMIZE_LITTLE_END
-/* The pointers of one run, checked against the problem. On the way of every run: no allocation, no division. */
-
 /* Whether strided tensors share a byte. The quick answers come first, since this is asked at every run of tensors whose
  ranges overlap: an empty tensor, and ranges apart. Else two elements share a byte where
 
@@ -10040,6 +10125,142 @@ static int gpi__layout_repeats(const gpi__layout *p) {
   return 0;
 }
 #endif
+/* What a product's run reads and writes, in the caller's words, and what of it may be D. */
+
+/* The kinds of its regions: where each stands is its place among those of its kind. */
+enum {
+  GPI__OF_PRODUCT_ITSELF,
+  GPI__OF_OPERANDS, /* of a formula, their scales and their amax */
+  GPI__OF_SCALES,
+  GPI__OF_AMAX,
+  GPI__OF_SCALARS, /* alpha and beta on the device */
+  GPI__OF_LISTS /* of groups */
+};
+
+static const gpi__view gpi__one_f64 = {GEMMEPI_F64, 0, 64, 0, 8, 0, 1, 1, 1, 0, 8};
+
+/* >>names */
+
+/* The caller's name of an operand. */
+static const char *gpi__argument_name(const gpi__problem *problem, int operand) {
+  int is_a = operand == GPI__A || operand == GPI__SCALE_A;
+  int is_b = operand == GPI__B || operand == GPI__SCALE_B;
+  if (operand == GPI__ROW_FACTOR && problem->grouping.groups)
+    return "weights";
+  if (problem->exchanged && (is_a || is_b))
+    operand += is_a ? 1 : -1;
+  return gpi__operand_names[operand];
+}
+
+static const char *const gpi__scalar_names[] = {"alpha", "beta"};
+
+static const char *gpi__name_region(const void *owner, const gpi__region *region, char room[128]) {
+  const gpi__problem *problem = (const gpi__problem *)owner;
+  const char *name = region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
+        : region->kind == GPI__OF_LISTS ? gpi__names_of_lists[region->place]
+        : NULL;
+#ifndef GEMMEPI_NO_FORMULA
+  static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
+  if (region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX) {
+    const gpi__formula *formula = problem->formula->placed.formula;
+    snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
+      formula->names + formula->operands[region->place].name);
+    return room;
+  }
+#endif
+  snprintf(room, 128, "args.%s", name ? name : gpi__argument_name(problem, region->place));
+  return room;
+}
+
+/* >>what may share */
+
+/* D may be read where it is written: by C, the residual and a pre-activation, if they are the very same matrix. */
+static int gpi__may_be_d(const gpi__problem *problem, int operand) {
+  return operand == GPI__C || operand == GPI__RESIDUAL ||
+     (operand == GPI__AUX && !problem->views[operand].written && problem->views[operand].bits != 1);
+}
+
+static int gpi__same_layout(const gpi__problem *problem, const gpi__view *p, const gpi__view *q) {
+  return p->dtype == q->dtype && p->bits == q->bits && p->lines == q->lines && p->length == q->length &&
+     (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
+}
+
+static int64_t gpi__bytes_of(const gpi__view *view, int64_t elements) {
+  return (elements * view->bits + 7) / 8;
+}
+
+/* A view in bytes, items of lines; `batch` items where they have a stride. */
+static gpi__layout gpi__layout_of_view(const gpi__view *view, int64_t batch) {
+  gpi__layout layout;
+  layout.rank = 2;
+  layout.size = gpi__bytes_of(view, view->length);
+  layout.shape[0] = view->lines;
+  layout.stride[0] = view->lines > 1 ? gpi__bytes_of(view, view->ld) : 0;
+  layout.shape[1] = view->batch_stride ? batch : 1;
+  layout.stride[1] = gpi__bytes_of(view, view->batch_stride);
+  return layout;
+}
+
+/* Whether two views share a byte, q beginning `distance` bytes after p: GPI__APART and so on. */
+static int gpi__views_share(const gpi__view *p, const gpi__view *q, int64_t batch, int64_t distance) {
+  gpi__layout first = gpi__layout_of_view(p, batch), second = gpi__layout_of_view(q, batch);
+  return gpi__layouts_share(&first, &second, distance);
+}
+
+/* What keeps an operand at D's address from being D. */
+static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int other) {
+  const gpi__view *d = &problem->views[GPI__D], *view = &problem->views[other];
+  const char *name = gpi__argument_name(problem, other);
+  if (view->dtype != d->dtype)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same",
+      name, name, gpi__dtype((gemmepi_dtype)view->dtype)->name, gpi__dtype((gemmepi_dtype)d->dtype)->name);
+  if (view->lines == d->lines && view->length == d->length && view->ld != d->ld)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same", name, name,
+      (long long)view->ld, (long long)d->ld);
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "args.%s is args.d, but its %s differs: %lld x %lld and batch_stride %lld, d's %lld x %lld and %lld",
+    name, view->lines == d->lines && view->length == d->length ? "batch_stride" : "shape",
+    (long long)view->lines, (long long)view->length, (long long)view->batch_stride, (long long)d->lines,
+    (long long)d->length, (long long)d->batch_stride);
+}
+
+/* Whether an input may be the output that begins where it does: D of those that may be it, and a FULL one of a formula's. */
+static int gpi__may_be_in_place(const gpi__problem *problem, const gpi__region *output, const gpi__region *other) {
+  int is_d = output->kind == GPI__OF_PRODUCT_ITSELF && output->place == GPI__D;
+#ifndef GEMMEPI_NO_FORMULA
+  if (other->kind == GPI__OF_OPERANDS) {
+    const gpi__formula_operand *operands = problem->formula->placed.formula->operands;
+    int is_full = output->kind == GPI__OF_OPERANDS && operands[output->place].kind == GEMMEPI_FULL;
+    return (is_d || is_full) && !other->written && operands[other->place].kind == GEMMEPI_FULL &&
+       !operands[other->place].periods && !problem->formula->is_halved[other->place];
+  }
+#endif
+  return is_d && other->kind == GPI__OF_PRODUCT_ITSELF && gpi__may_be_d(problem, other->place);
+}
+
+static int gpi__is_of_formula(const gpi__region *region) {
+  return region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX;
+}
+
+static gemmepi_status gpi__judge_product(const gpi__regions *regions, const gpi__region *output, const gpi__region *other) {
+  const gpi__problem *problem = (const gpi__problem *)regions->owner;
+  const gpi__view *p = (const gpi__view *)output->lies, *q = (const gpi__view *)other->lies;
+  int of_formula = gpi__is_of_formula(output) || gpi__is_of_formula(other);
+  int may_be = gpi__may_be_in_place(problem, output, other);
+  int shares = q ? gpi__views_share(p, q, problem->batch, (int64_t)(other->begin - output->begin))
+        : (int)GPI__SHARED;
+  if (!shares || (may_be && p && q && output->begin == other->begin && gpi__same_layout(problem, p, q)))
+    return GEMMEPI_OK;
+  if (may_be && !of_formula && output->begin == other->begin)
+    return gpi__refuse_in_place(problem, other->place);
+  return gpi__refuse_overlap(regions, output, other, gpi__if_undecided(shares),
+    of_formula ? "; a FULL output may be exactly a FULL input of its width, dtype, ld and batch stride, "
+    "without periods, that is not read through left, right, even or odd"
+    : may_be   ? "; it may be exactly d (pointer, dtype, ld, batch stride)" : "");
+}
+/* The pointers of one run, checked against the problem. On the way of every run: no allocation, no division. */
 
 /* A run's pointers in the order of the views (so exchanged where the problem is), and its scalars. */
 typedef struct gpi__arguments {
@@ -10081,17 +10302,6 @@ static void gpi__list_pointers(const gpi__problem *problem, const gemmepi_matmul
     gpi__exchange(&pointers[GPI__A], &pointers[GPI__B]);
     gpi__exchange(&pointers[GPI__SCALE_A], &pointers[GPI__SCALE_B]);
   }
-}
-
-/* The caller's name of an operand. */
-static const char *gpi__argument_name(const gpi__problem *problem, int operand) {
-  int is_a = operand == GPI__A || operand == GPI__SCALE_A;
-  int is_b = operand == GPI__B || operand == GPI__SCALE_B;
-  if (operand == GPI__ROW_FACTOR && problem->grouping.groups)
-    return "weights";
-  if (problem->exchanged && (is_a || is_b))
-    operand += is_a ? 1 : -1;
-  return gpi__operand_names[operand];
 }
 
 static gemmepi_status gpi__refuse_pointer(const gpi__problem *problem, int operand, const void *pointer) {
@@ -10176,165 +10386,51 @@ static const char *gpi__alignment_rule(const gpi__problem *problem, int operand)
   return operand >= GPI__SCALE_A ? "scales that are more than one number" : "desc.alignment, 16 by default";
 }
 
-static gemmepi_status gpi__check_alignment(const gpi__problem *problem, const gpi__arguments *arguments) {
-  int i;
-  for (i = 0; i < problem->count; i++) {
-    int operand = problem->list[i];
-    const gpi__view *view = &problem->views[operand];
-    if ((uintptr_t)arguments->pointers[operand] > (uintptr_t)-1 - (uintptr_t)view->bytes)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %p; no %lld bytes begin there",
-        gpi__argument_name(problem, operand), arguments->pointers[operand], (long long)view->bytes);
-    if ((uintptr_t)arguments->pointers[operand] & (uintptr_t)(view->alignment - 1))
-      return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)",
-        gpi__argument_name(problem, operand), arguments->pointers[operand],
-        (int)view->alignment, gpi__alignment_rule(problem, operand));
-  }
-  return GEMMEPI_OK;
+static gemmepi_status gpi__refuse_place(const gpi__problem *problem, int operand, const void *pointer) {
+  const gpi__view *view = &problem->views[operand];
+  const char *name = gpi__argument_name(problem, operand);
+  if ((uintptr_t)pointer > (uintptr_t)-1 - (uintptr_t)view->bytes)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %p; no %lld bytes begin there", name, pointer, (long long)view->bytes);
+  return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)", name,
+    pointer, (int)view->alignment, gpi__alignment_rule(problem, operand));
 }
-
-/* >>overlap */
-
-/* D may be read where it is written: by C, the residual and a pre-activation, if they are the very same matrix. */
-static int gpi__may_be_d(const gpi__problem *problem, int operand) {
-  return operand == GPI__C || operand == GPI__RESIDUAL ||
-     (operand == GPI__AUX && !problem->views[operand].written && problem->views[operand].bits != 1);
-}
-
-static int gpi__same_layout(const gpi__problem *problem, const gpi__view *p, const gpi__view *q) {
-  return p->dtype == q->dtype && p->bits == q->bits && p->lines == q->lines && p->length == q->length &&
-     (p->lines <= 1 || p->ld == q->ld) && (problem->batch <= 1 || p->batch_stride == q->batch_stride);
-}
-
-static int64_t gpi__bytes_of(const gpi__view *view, int64_t elements) {
-  return (elements * view->bits + 7) / 8;
-}
-
-/* A view in bytes, items of lines; `batch` items where they have a stride. */
-static gpi__layout gpi__layout_of_view(const gpi__view *view, int64_t batch) {
-  gpi__layout layout;
-  layout.rank = 2;
-  layout.size = gpi__bytes_of(view, view->length);
-  layout.shape[0] = view->lines;
-  layout.stride[0] = view->lines > 1 ? gpi__bytes_of(view, view->ld) : 0;
-  layout.shape[1] = view->batch_stride ? batch : 1;
-  layout.stride[1] = gpi__bytes_of(view, view->batch_stride);
-  return layout;
-}
-
-/* Whether two views share a byte, q beginning `distance` bytes after p: GPI__APART and so on. */
-static int gpi__views_share(const gpi__view *p, const gpi__view *q, int64_t batch, int64_t distance) {
-  gpi__layout first = gpi__layout_of_view(p, batch), second = gpi__layout_of_view(q, batch);
-  return gpi__layouts_share(&first, &second, distance);
-}
-
-/* Whether the output and another operand are in each other's way: GPI__APART and so on. The quick answer, by ranges, is the
- usual one. */
-static int gpi__collide(const gpi__problem *problem, const gpi__arguments *arguments, int output, int other) {
-  const gpi__view *p = &problem->views[output], *q = &problem->views[other];
-  uintptr_t p_begin = (uintptr_t)arguments->pointers[output],
-       q_begin = (uintptr_t)arguments->pointers[other];
-  if (p_begin + (uintptr_t)p->bytes <= q_begin || q_begin + (uintptr_t)q->bytes <= p_begin || !p_begin ||
-    !q_begin || !p->bytes || !q->bytes)
-    return 0;
-  if ((other == GPI__C || other == GPI__SCALE_C) && !arguments->uses_c)
-    return 0;
-  if (output == GPI__D && gpi__may_be_d(problem, other) && p_begin == q_begin && gpi__same_layout(problem, p, q))
-    return 0;
-  return gpi__views_share(p, q, problem->batch, (int64_t)(q_begin - p_begin));
-}
-
-/* What keeps an operand at D's address from being D. */
-static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int other) {
-  const gpi__view *d = &problem->views[GPI__D], *view = &problem->views[other];
-  const char *name = gpi__argument_name(problem, other);
-  if (view->dtype != d->dtype)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same",
-      name, name, gpi__dtype((gemmepi_dtype)view->dtype)->name, gpi__dtype((gemmepi_dtype)d->dtype)->name);
-  if (view->lines == d->lines && view->length == d->length && view->ld != d->ld)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same", name, name,
-      (long long)view->ld, (long long)d->ld);
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "args.%s is args.d, but its %s differs: %lld x %lld and batch_stride %lld, d's %lld x %lld and %lld",
-    name, view->lines == d->lines && view->length == d->length ? "batch_stride" : "shape",
-    (long long)view->lines, (long long)view->length, (long long)view->batch_stride, (long long)d->lines,
-    (long long)d->length, (long long)d->batch_stride);
-}
-
-static gemmepi_status gpi__refuse_overlap(const gpi__problem *problem, const gpi__arguments *arguments,
-  int output, int other, int shares) {
-  int may_be_d = output == GPI__D && gpi__may_be_d(problem, other);
-  if (may_be_d && arguments->pointers[output] == arguments->pointers[other])
-    return gpi__refuse_in_place(problem, other);
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s%s",
-    gpi__argument_name(problem, output), arguments->pointers[output],
-    (long long)problem->views[output].bytes, gpi__argument_name(problem, other),
-    arguments->pointers[other], (long long)problem->views[other].bytes, gpi__if_undecided(shares),
-    may_be_d ? "; it may be exactly d (pointer, dtype, ld, batch stride)" : "");
-}
-
-/* Every output against those after it in the list, which has the outputs first. */
-static gemmepi_status gpi__check_overlap(const gpi__problem *problem, const gpi__arguments *arguments) {
-  int i, j, shares;
-  for (i = 0; i < problem->outputs; i++)
-    for (j = i + 1; j < problem->count; j++)
-      if ((shares = gpi__collide(problem, arguments, problem->list[i], problem->list[j])) != 0)
-        return gpi__refuse_overlap(problem, arguments, problem->list[i], problem->list[j], shares);
-  return GEMMEPI_OK;
-}
-
-static const char *const gpi__scalar_names[] = {"alpha", "beta"};
 
 /* alpha or beta where it lies on the device, else NULL */
 static const void *gpi__device_scalar(const gpi__arguments *arguments, int which) {
   return which ? arguments->device_beta : arguments->device_alpha;
 }
 
-/* These are operands, too: kernels load a double, when some of D may be written. */
-static gemmepi_status gpi__check_device_scalars(const gpi__problem *problem, const gpi__arguments *arguments) {
-  gpi__layout number, written;
-  int which, i;
-  number.rank = 0;
-  number.size = sizeof(double);
-  for (which = 0; which < 2; which++) {
-    const char *name = gpi__scalar_names[which];
-    const void *pointer = gpi__device_scalar(arguments, which);
+/* Lists what the product itself has, the outputs first, each at its alignment, and its scalars on the device: kernels load a double, when
+ some of D may be written. */
+static gemmepi_status gpi__list_regions(const gpi__problem *problem, const gpi__arguments *arguments, gpi__regions *regions) {
+  gpi__region *region;
+  int i;
+  regions->owner = problem;
+  regions->name = gpi__name_region;
+  regions->count = 0;
+  for (i = 0; i < problem->count; i++) {
+    int operand = problem->list[i];
+    const gpi__view *view = &problem->views[operand];
+    const void *pointer = arguments->pointers[operand];
+    if ((uintptr_t)pointer > (uintptr_t)-1 - (uintptr_t)view->bytes || ((uintptr_t)pointer & (uintptr_t)(view->alignment - 1)))
+      return gpi__refuse_place(problem, operand, pointer);
+    if (!pointer)
+      continue;
+    region =
+      gpi__add_region(regions, GPI__OF_PRODUCT_ITSELF, operand, view->written, pointer, view->bytes);
+    region->lies = view;
+    region->idle = !arguments->uses_c && (operand == GPI__C || operand == GPI__SCALE_C);
+  }
+  for (i = 0; i < 2 && problem->flags & GEMMEPI_DEVICE_SCALARS; i++) {
+    const void *pointer = gpi__device_scalar(arguments, i);
     if ((uintptr_t)pointer % sizeof(double))
-      return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; on the device it must be a multiple of 8 bytes", name, pointer);
-    for (i = 0; i < problem->outputs && pointer; i++) {
-      const gpi__view *view = &problem->views[problem->list[i]];
-      const void *output = arguments->pointers[problem->list[i]];
-      written = gpi__layout_of_view(view, problem->batch);
-      if (output && view->bytes && (uintptr_t)pointer < (uintptr_t)output + (uintptr_t)view->bytes &&
-        (uintptr_t)output < (uintptr_t)pointer + sizeof(double) &&
-        gpi__layouts_share(&written, &number, (int64_t)((uintptr_t)pointer - (uintptr_t)output)))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, on the device)",
-          gpi__argument_name(problem, problem->list[i]), output, (long long)view->bytes, name, pointer);
-    }
-  }
-  return GEMMEPI_OK;
-}
-
-/* Workspace is an output like any other, and none of the operands may lie in it. */
-static gemmepi_status gpi__check_workspace(const gpi__problem *problem, const gpi__arguments *arguments,
-  const void *workspace, size_t needed) {
-  uintptr_t begin = (uintptr_t)workspace;
-  const void *pointer;
-  int operand, which;
-  for (operand = 0; operand < GPI__OPERANDS; operand++) {
-    uintptr_t other = (uintptr_t)arguments->pointers[operand];
-    if (operand == GPI__C && problem->flags & GEMMEPI_ACCUMULATE)
-      continue; /* it is D, whose name the caller knows */
-    if (other && other < begin + needed && begin < other + (uintptr_t)problem->views[operand].bytes)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
-        (gpi__ull)needed, gpi__argument_name(problem, operand), arguments->pointers[operand]);
-  }
-  for (which = 0; which < 2; which++) {
-    pointer = gpi__device_scalar(arguments, which);
-    if (pointer && (uintptr_t)pointer < begin + needed && begin < (uintptr_t)pointer + sizeof(double))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p, on the device)",
-        workspace, (gpi__ull)needed, gpi__scalar_names[which], pointer);
+      return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; on the device it must be a multiple of 8 bytes",
+        gpi__scalar_names[i], pointer);
+    if (!pointer)
+      continue;
+    region = gpi__add_region(regions, GPI__OF_SCALARS, i, 0, pointer, sizeof(double));
+    region->lies = &gpi__one_f64;
+    region->note = ", on the device";
   }
   return GEMMEPI_OK;
 }
@@ -10347,8 +10443,8 @@ static gemmepi_status gpi__check_whole(const char *name, double value) {
     value);
 }
 
-/* Presence, alignment and overlap of all pointers; they and the scalars have been taken. */
-static gemmepi_status gpi__check_arguments(const gpi__problem *problem, gpi__arguments *arguments) {
+/* Presence and alignment of the product's own pointers, and the list of them; they and the scalars have been taken. */
+static gemmepi_status gpi__check_arguments(const gpi__problem *problem, gpi__arguments *arguments, gpi__regions *regions) {
   gemmepi_status status;
   arguments->uses_c = arguments->beta != 0 || arguments->device_beta;
   status = gpi__check_presence(problem, arguments);
@@ -10357,52 +10453,11 @@ static gemmepi_status gpi__check_arguments(const gpi__problem *problem, gpi__arg
     if (!status)
       status = gpi__check_whole("beta", arguments->beta);
   }
-  if (!status)
-    status = gpi__check_alignment(problem, arguments);
-  if (!status)
-    status = gpi__check_overlap(problem, arguments);
-  if (!status && (problem->flags & GEMMEPI_DEVICE_SCALARS))
-    status = gpi__check_device_scalars(problem, arguments);
-  return status;
-}
-
-/* args -> arguments, or the sentence that says what is wrong with them. row_factor: of a problem that has it, else NULL. */
-static gemmepi_status gpi__convert_arguments_with(const gpi__problem *problem,
-  const gemmepi_matmul_args *args, const float *row_factor, gpi__arguments *arguments) {
-  int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
-  gemmepi_status status = gpi__check_c(problem, args);
-  if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
-    status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL", args->operands         ? "operands"
-      : args->operand_scales ? "operand_scales" : "operand_amax");
-  if (status)
-    return status;
-  gpi__list_pointers(problem, args, arguments->pointers);
-  memcpy(&arguments->pointers[GPI__ROW_FACTOR], &row_factor, sizeof row_factor);
-#ifndef GEMMEPI_NO_FORMULA
-  arguments->inside = NULL;
-#endif
-  arguments->alpha = 1;
-  arguments->beta = 0;
-  if (args->alpha && !on_device)
-    memcpy(&arguments->alpha, args->alpha, sizeof arguments->alpha);
-  if (args->beta && !on_device)
-    memcpy(&arguments->beta, args->beta, sizeof arguments->beta);
-  arguments->device_alpha = on_device ? args->alpha : NULL;
-  arguments->device_beta = on_device ? args->beta : NULL;
-  if (problem->flags & GEMMEPI_ACCUMULATE) {
-    arguments->beta = 1;
-    arguments->pointers[GPI__C] = args->d;
-  }
-  return gpi__check_arguments(problem, arguments);
-}
-
-static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
-  gpi__arguments *arguments) {
-  return gpi__convert_arguments_with(problem, args, NULL, arguments);
+  return status ? status : gpi__list_regions(problem, arguments, regions);
 }
 
 /* The alignment class that the pointers of a one-shot call have: a power of two, 16 at most. A pointer less aligned
- than its element lowers it too; gpi__check_alignment will refuse that one. desc may be NULL, and is not checked yet. */
+ than its element lowers it too; gpi__list_regions will refuse that one. desc may be NULL, and is not checked yet. */
 static size_t gpi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_matmul_args *args) {
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
         (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
@@ -10416,6 +10471,154 @@ static size_t gpi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_m
   (void)desc;
 #endif
   return (size_t)(bits & (~bits + 1));
+}
+#ifndef GEMMEPI_NO_FORMULA
+/* The pointers of a formula's operands in one run, checked like all others. */
+
+static const gpi__view gpi__one_f32 = {GEMMEPI_F32, 0, 32, 0, 4, 0, 1, 1, 1, 0, 4};
+
+/* What the pointer of an operand's tensor is a multiple of: where it has rows or columns, as of matrices and vectors, what desc has
+ promised. */
+static int gpi__alignment_of_operand(const gpi__problem *problem, int i, const gpi__view *view) {
+  return problem->formula->placed.formula->operands[i].kind >= GEMMEPI_PER_ROW &&
+        problem->alignment > view->alignment
+       ? problem->alignment
+       : view->alignment;
+}
+
+/* What is wrong with one of a formula's pointers. */
+static gemmepi_status gpi__refuse_region(const gpi__problem *problem, const gpi__region *region, int is_wanted, int alignment) {
+  /* what wants it, and does not */
+  static const char *const whys[3][2] = {{"the formula has it", ""},
+        {"desc has a scale.mode for it", "desc has no scale.mode for it"},
+        {"desc has amax for it", "desc has no amax for it"}};
+  const gpi__view *view = (const gpi__view *)region->lies;
+  char room[128];
+  const char *name = gpi__name_region(problem, region, room);
+  if (is_wanted != (region->pointer != NULL))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
+      whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
+  if (region->end < region->begin)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
+      region->pointer, (long long)view->bytes);
+  return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region->pointer, alignment,
+    alignment > view->alignment ? "desc.alignment, 16 where it is 0" : "the size of an element");
+}
+
+/* Lists one of a formula's pointers, if it is there exactly where it is wanted. A NUMBER's is not listed: it is read now. */
+static gemmepi_status gpi__list_pointer(const gpi__problem *problem, gpi__regions *regions, int kind, int i,
+  const void *pointer, const gpi__view *view) {
+  const gpi__formula_operand *operand = &problem->formula->placed.formula->operands[i];
+  const gpi__placed_operand *place = &problem->formula->placed.operands[i];
+  int is_wanted = kind == GPI__OF_SCALES ? place->scale : kind == GPI__OF_AMAX ? place->amax : 1;
+  int written = kind == GPI__OF_OPERANDS ? operand->output : kind == GPI__OF_AMAX;
+  int alignment = kind == GPI__OF_OPERANDS ? gpi__alignment_of_operand(problem, i, view) : view->alignment;
+  gpi__region *region;
+  if (!pointer && (!is_wanted || view->bytes == 0))
+    return GEMMEPI_OK;
+  region = gpi__add_region(regions, kind, i, written, pointer, view->bytes);
+  region->lies = view;
+  if (!is_wanted || !pointer || region->end < region->begin || ((uintptr_t)pointer & (uintptr_t)(alignment - 1)))
+    return gpi__refuse_region(problem, region, is_wanted, alignment);
+  regions->count -= view == &gpi__one_f64;
+  return GEMMEPI_OK;
+}
+
+/* A number is read now: its memory is the host's. */
+static gemmepi_status gpi__fetch_number(const gpi__problem *problem, gpi__arguments *arguments, int i) {
+  char room[128];
+  gpi__region region;
+  memcpy(&arguments->numbers[i], arguments->operands[i], sizeof(double));
+  if (problem->accumulator != GEMMEPI_I32)
+    return GEMMEPI_OK;
+  region.kind = GPI__OF_OPERANDS;
+  region.place = (int16_t)i;
+  return gpi__check_whole(gpi__name_region(problem, &region, room) + strlen("args."), arguments->numbers[i]);
+}
+
+/* The tensor, the scale and the amax of an operand. An input that nothing depends on is not looked at. */
+static gemmepi_status gpi__list_formula_operand(const gpi__problem *problem, gpi__arguments *arguments, int i,
+  gpi__regions *regions) {
+  int is_number = problem->formula->placed.formula->operands[i].kind == GEMMEPI_NUMBER;
+  gemmepi_status status = gpi__list_pointer(problem, regions, GPI__OF_OPERANDS, i, arguments->operands[i],
+    is_number ? &gpi__one_f64 : &problem->formula->views[i]);
+  if (!status)
+    status =
+      gpi__list_pointer(problem, regions, GPI__OF_SCALES, i,
+        arguments->operand_scales ? arguments->operand_scales[i] : NULL, &gpi__one_f32);
+  if (!status)
+    status =
+      gpi__list_pointer(problem, regions, GPI__OF_AMAX, i,
+        arguments->operand_amax ? arguments->operand_amax[i] : NULL, &gpi__one_f32);
+  return status || !is_number ? status : gpi__fetch_number(problem, arguments, i);
+}
+
+/* Operands, scales and amax of the formula, behind the product's own. */
+static gemmepi_status gpi__list_formula_arguments(const gpi__problem *problem,
+  const gemmepi_matmul_args *args, gpi__arguments *arguments, gpi__regions *regions) {
+  const gpi__formula *formula = problem->formula->placed.formula;
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  arguments->operands = args->operands;
+  arguments->operand_scales = args->operand_scales;
+  arguments->operand_amax = args->operand_amax;
+  if (formula->operand_count && !args->operands)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
+      (int)formula->operand_count);
+  for (i = 0; i < formula->operand_count && !status; i++)
+    if (formula->operands[i].used)
+      status = gpi__list_formula_operand(problem, arguments, i, regions);
+  return status;
+}
+#endif
+/* What a product's run is given: its args taken, and all that they point to listed and looked at. */
+
+#ifndef GEMMEPI_NO_FORMULA
+#endif
+
+/* Pointers and scalars as they are. row_factor: of a problem that has it, else NULL. */
+static void gpi__take_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
+  const float *row_factor, gpi__arguments *arguments) {
+  int on_device = (problem->flags & GEMMEPI_DEVICE_SCALARS) != 0;
+  gpi__list_pointers(problem, args, arguments->pointers);
+  memcpy(&arguments->pointers[GPI__ROW_FACTOR], &row_factor, sizeof row_factor);
+  arguments->alpha = 1;
+  arguments->beta = 0;
+  if (args->alpha && !on_device)
+    memcpy(&arguments->alpha, args->alpha, sizeof arguments->alpha);
+  if (args->beta && !on_device)
+    memcpy(&arguments->beta, args->beta, sizeof arguments->beta);
+  arguments->device_alpha = on_device ? args->alpha : NULL;
+  arguments->device_beta = on_device ? args->beta : NULL;
+  if (problem->flags & GEMMEPI_ACCUMULATE) {
+    arguments->beta = 1;
+    arguments->pointers[GPI__C] = args->d;
+  }
+}
+
+/* args -> arguments and regions, or the sentence that says what is wrong with them; whether these are apart is not asked yet. */
+static gemmepi_status gpi__list_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
+  const float *row_factor, gpi__arguments *arguments, gpi__regions *regions) {
+  gemmepi_status status = gpi__check_c(problem, args);
+  if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
+    status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL", args->operands         ? "operands"
+      : args->operand_scales ? "operand_scales" : "operand_amax");
+  if (status)
+    return status;
+  gpi__take_arguments(problem, args, row_factor, arguments);
+  status = gpi__check_arguments(problem, arguments, regions);
+#ifndef GEMMEPI_NO_FORMULA
+  arguments->inside = NULL;
+  if (!status && problem->formula)
+    status = gpi__list_formula_arguments(problem, args, arguments, regions);
+#endif
+  return status;
+}
+
+static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
+  gpi__arguments *arguments, gpi__regions *regions) {
+  gemmepi_status status = gpi__list_arguments(problem, args, NULL, arguments, regions);
+  return status ? status : gpi__check_regions(regions, gpi__judge_product);
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* Grouped products: desc to a problem whose batch is the groups, and the pointers of a run.
@@ -10819,54 +11022,39 @@ typedef struct gpi__group_lists {
   int64_t limits[GPI__FAULTS]; /* what an index is less than; of ends the most */
 } gpi__group_lists;
 
-static gemmepi_status gpi__check_list(const gpi__problem *problem, const gpi__arguments *arguments,
-  const char *name, const int32_t *list, int64_t length) {
-  uintptr_t begin = (uintptr_t)list, end = begin + (uintptr_t)length * 4;
+static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const gpi__group_lists *lists, gpi__regions *regions) {
+  static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
+  const gpi__grouping *grouping = &problem->grouping;
   int i;
-  if (begin % 4)
-    return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name, (const void *)list);
-  for (i = 0; i < problem->outputs; i++) {
-    const gpi__view *view = &problem->views[problem->list[i]];
-    uintptr_t output = (uintptr_t)arguments->pointers[problem->list[i]];
-    if (output && output < end && begin < output + (uintptr_t)view->bytes)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.product.%s (%p, %lld bytes) overlaps args.%s (%p)",
-        gpi__argument_name(problem, problem->list[i]), (const void *)output, (long long)view->bytes, name, (const void *)list);
+  for (i = 0; i < GPI__FAULTS; i++) {
+    const int32_t *list = lists->lists[i];
+    const char *name = gpi__names_of_lists[i];
+    int64_t length = i ? gpi__positions(problem) : grouping->groups;
+    int is_wanted = i == GPI__FAULT_ENDS || (i == GPI__FAULT_A && (grouping->gathered & 1)) ||
+        (i == GPI__FAULT_B && (grouping->gathered & 2)) ||
+        (i == GPI__FAULT_D && grouping->scattered);
+    if (!list && is_wanted && length)
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
+        name, i ? " with " : "", fields[i]);
+    if (list && !is_wanted)
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0", name, fields[i]);
+    if ((uintptr_t)list % 4)
+      return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name, (const void *)list);
+    if (list)
+      gpi__add_region(regions, GPI__OF_LISTS, i, 0, list, 4 * length)->note = "";
   }
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_lists(const gpi__problem *problem, const gpi__arguments *arguments,
-  const gpi__group_lists *lists) {
-  const gpi__grouping *grouping = &problem->grouping;
-  int wanted[GPI__FAULTS], i;
-  static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
-  gemmepi_status status = GEMMEPI_OK;
-  wanted[GPI__FAULT_ENDS] = 1;
-  wanted[GPI__FAULT_A] = grouping->gathered & 1;
-  wanted[GPI__FAULT_B] = grouping->gathered >> 1;
-  wanted[GPI__FAULT_D] = grouping->scattered;
-  for (i = 0; i < GPI__FAULTS && !status; i++) {
-    int64_t length = i ? gpi__positions(problem) : grouping->groups;
-    if (!lists->lists[i] && wanted[i] && length)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
-        gpi__names_of_lists[i], i ? " with " : "", fields[i]);
-    if (lists->lists[i] && !wanted[i])
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0", gpi__names_of_lists[i], fields[i]);
-    if (lists->lists[i])
-      status = gpi__check_list(problem, arguments, gpi__names_of_lists[i], lists->lists[i], length);
-  }
-  return status;
-}
-
-/* args -> arguments and lists, or the sentence that says what is wrong with them. */
+/* args -> arguments, lists and regions, or the sentence that says what is wrong with them. */
 static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem, const gemmepi_grouped_args *args,
-  gpi__arguments *arguments, gpi__group_lists *lists) {
+  gpi__arguments *arguments, gpi__group_lists *lists, gpi__regions *regions) {
   int weighted = gpi__has_operand(problem, GPI__ROW_FACTOR);
   gemmepi_status status;
   if (weighted != (args->weights != NULL) && (args->weights || gpi__rows_of_d(problem)))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weights is %s, but desc.weighted is %d",
       args->weights ? "given" : "NULL", weighted);
-  status = gpi__convert_arguments_with(problem, &args->product, args->weights, arguments);
+  status = gpi__list_arguments(problem, &args->product, args->weights, arguments, regions);
   if (status)
     return status;
   memset(lists, 0, sizeof *lists);
@@ -10878,250 +11066,9 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
   lists->limits[GPI__FAULT_A] = problem->views[GPI__A].lines;
   lists->limits[GPI__FAULT_B] = problem->views[GPI__B].lines;
   lists->limits[GPI__FAULT_D] = gpi__rows_of_d(problem);
-  return gpi__check_lists(problem, arguments, lists);
+  status = gpi__list_group_lists(problem, lists, regions);
+  return status ? status : gpi__check_regions(regions, gpi__judge_product);
 }
-#ifndef GEMMEPI_NO_FORMULA
-/* The pointers of a formula's operands in one run, checked like all others. */
-
-/* What a run reads or writes, of whatever kind: where the operand stands among those of its kind. */
-typedef enum gpi__region_kind {
-  GPI__OF_PRODUCT_ITSELF,
-  GPI__OF_OPERANDS,
-  GPI__OF_SCALES,
-  GPI__OF_AMAX,
-  GPI__OF_SCALARS
-} gpi__region_kind;
-
-typedef struct gpi__region {
-  gpi__region_kind kind;
-  int place, written;
-  const void *pointer;
-  const gpi__view *view;
-} gpi__region;
-
-typedef struct gpi__regions {
-  int count;
-  gpi__region list[GPI__OPERANDS + 3 * GPI__FORMULA_OPERANDS + 2];
-} gpi__regions;
-
-static void gpi__name_region(const gpi__problem *problem, const gpi__region *region, char *name, size_t size) {
-  static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
-  const gpi__formula *formula = problem->formula->placed.formula;
-  if (region->kind == GPI__OF_PRODUCT_ITSELF || region->kind == GPI__OF_SCALARS)
-    snprintf(name, size, "args.%s", region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
-      : gpi__argument_name(problem, region->place));
-  else
-    snprintf(name, size, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
-      formula->names + formula->operands[region->place].name);
-}
-
-/* What its pointer is a multiple of: of what has rows or columns, as of matrices and vectors, what desc has promised. */
-static int gpi__alignment_of_region(const gpi__problem *problem, const gpi__region *region) {
-  const gpi__formula *formula = problem->formula->placed.formula;
-  int alignment = region->view->alignment;
-  return region->kind == GPI__OF_OPERANDS && formula->operands[region->place].kind >= GEMMEPI_PER_ROW &&
-        problem->alignment > alignment
-       ? problem->alignment
-       : alignment;
-}
-
-/* What is wrong with one of a formula's pointers. why: what wants it, and does not. */
-static gemmepi_status gpi__refuse_region(const gpi__problem *problem, const gpi__region *region,
-  int is_wanted, const char *const why[2]) {
-  char name[128];
-  int alignment = gpi__alignment_of_region(problem, region);
-  gpi__name_region(problem, region, name, sizeof name);
-  if (is_wanted != (region->pointer != NULL))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given", why[!is_wanted]);
-  if ((uintptr_t)region->pointer > (uintptr_t)-1 - (uintptr_t)region->view->bytes)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
-      region->pointer, (long long)region->view->bytes);
-  return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region->pointer, alignment,
-    alignment > region->view->alignment ? "desc.alignment, 16 where it is 0" : "the size of an element");
-}
-
-/* Adds one of a formula's pointers, if it is there exactly where it is wanted. */
-static gemmepi_status gpi__add_region(const gpi__problem *problem, gpi__regions *regions, gpi__region region,
-  int is_wanted, const char *const why[2]) {
-  uintptr_t pointer = (uintptr_t)region.pointer;
-  int alignment = gpi__alignment_of_region(problem, &region);
-  if (!pointer && (!is_wanted || region.view->bytes == 0))
-    return GEMMEPI_OK;
-  if (!is_wanted || !pointer || pointer > (uintptr_t)-1 - (uintptr_t)region.view->bytes || (pointer & (uintptr_t)(alignment - 1)))
-    return gpi__refuse_region(problem, &region, is_wanted, why);
-  regions->list[regions->count++] = region;
-  return GEMMEPI_OK;
-}
-
-static gpi__region gpi__region_of(gpi__region_kind kind, int place, int written, const void *pointer, const gpi__view *view) {
-  gpi__region region;
-  region.kind = kind;
-  region.place = place;
-  region.written = written;
-  region.pointer = pointer;
-  region.view = view;
-  return region;
-}
-
-static const gpi__view gpi__one_f32 = {GEMMEPI_F32, 0, 32, 0, 4, 0, 1, 1, 1, 0, 4};
-static const gpi__view gpi__one_f64 = {GEMMEPI_F64, 0, 64, 0, 8, 0, 1, 1, 1, 0, 8};
-
-/* The tensor, the scale and the amax of an operand. An input that nothing depends on is not looked at. */
-static gemmepi_status gpi__convert_formula_operand(const gpi__problem *problem, gpi__arguments *arguments,
-  int i, gpi__regions *regions) {
-  static const char *const whys[3][2] = {{"the formula has it", ""},
-        {"desc has a scale.mode for it", "desc has no scale.mode for it"},
-        {"desc has amax for it", "desc has no amax for it"}};
-  const gpi__formula_operand *operand = &problem->formula->placed.formula->operands[i];
-  const gpi__placed_operand *place = &problem->formula->placed.operands[i];
-  const gpi__view *view = operand->kind == GEMMEPI_NUMBER ? &gpi__one_f64 : &problem->formula->views[i];
-  gemmepi_status status;
-  if (!operand->used)
-    return GEMMEPI_OK;
-  status = gpi__add_region(problem, regions, gpi__region_of(GPI__OF_OPERANDS, i, operand->output, arguments->operands[i], view),
-    1, whys[0]);
-  if (!status)
-    status = gpi__add_region(problem, regions, gpi__region_of(GPI__OF_SCALES, i, 0,
-      arguments->operand_scales ? arguments->operand_scales[i] : NULL, &gpi__one_f32), place->scale, whys[1]);
-  if (!status)
-    status = gpi__add_region(problem, regions, gpi__region_of(GPI__OF_AMAX, i, 1,
-      arguments->operand_amax ? arguments->operand_amax[i] : NULL, &gpi__one_f32), place->amax, whys[2]);
-  return status;
-}
-
-/* A number is read now: its memory is the host's. */
-static gemmepi_status gpi__fetch_number(const gpi__problem *problem, gpi__arguments *arguments, int i) {
-  char name[128];
-  gpi__region region = gpi__region_of(GPI__OF_OPERANDS, i, 0, NULL, &gpi__one_f64);
-  memcpy(&arguments->numbers[i], arguments->operands[i], sizeof(double));
-  if (problem->accumulator != GEMMEPI_I32)
-    return GEMMEPI_OK;
-  gpi__name_region(problem, &region, name, sizeof name);
-  return gpi__check_whole(name + strlen("args."), arguments->numbers[i]);
-}
-
-/* Whether an input may be the output that begins where it does. */
-static int gpi__may_be_in_place(const gpi__problem *problem, const gpi__region *output, const gpi__region *other) {
-  const gpi__placed_formula *placed = &problem->formula->placed;
-  int kind = output->kind == GPI__OF_OPERANDS ? placed->formula->operands[output->place].kind
-       : output->kind == GPI__OF_PRODUCT_ITSELF && output->place == GPI__D ? (int)GEMMEPI_FULL
-        : 0;
-  return other->kind == GPI__OF_OPERANDS && !other->written && kind == GEMMEPI_FULL &&
-     placed->formula->operands[other->place].kind == GEMMEPI_FULL &&
-     !placed->formula->operands[other->place].periods && !problem->formula->is_halved[other->place] &&
-     output->pointer == other->pointer && gpi__same_layout(problem, output->view, other->view);
-}
-
-static gemmepi_status gpi__check_regions(const gpi__problem *problem, const gpi__region *output, const gpi__region *other) {
-  uintptr_t p = (uintptr_t)output->pointer, q = (uintptr_t)other->pointer;
-  char first[128], second[128];
-  int shares;
-  if (p + (uintptr_t)output->view->bytes <= q || q + (uintptr_t)other->view->bytes <= p ||
-    !output->view->bytes || !other->view->bytes || gpi__may_be_in_place(problem, output, other))
-    return GEMMEPI_OK;
-  shares = gpi__views_share(output->view, other->view, problem->batch, (int64_t)(q - p));
-  if (!shares)
-    return GEMMEPI_OK;
-  gpi__name_region(problem, output, first, sizeof first);
-  gpi__name_region(problem, other, second, sizeof second);
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "%s (%p, %lld bytes) overlaps %s (%p, %lld bytes)%s; a FULL output may be exactly a FULL input of its "
-    "width, dtype, ld and batch stride, without periods, that is not read through left, right, even or odd",
-    first, output->pointer, (long long)output->view->bytes, second, other->pointer,
-    (long long)other->view->bytes, gpi__if_undecided(shares));
-}
-
-/* The product's own tensors and scalars, whose pointers have been checked, ahead of the formula's. */
-static void gpi__add_own_regions(const gpi__problem *problem, const gpi__arguments *arguments, gpi__regions *regions) {
-  int i;
-  for (i = 0; i < problem->count; i++) {
-    int operand = problem->list[i];
-    if (arguments->pointers[operand] && ((operand != GPI__C && operand != GPI__SCALE_C) || arguments->uses_c))
-      regions->list[regions->count++] =
-        gpi__region_of(GPI__OF_PRODUCT_ITSELF, operand, problem->views[operand].written,
-          arguments->pointers[operand], &problem->views[operand]);
-  }
-  for (i = 0; i < 2; i++)
-    if (gpi__device_scalar(arguments, i))
-      regions->list[regions->count++] =
-        gpi__region_of(GPI__OF_SCALARS, i, 0, gpi__device_scalar(arguments, i), &gpi__one_f64);
-}
-
-/* Operands, scales and amax of the formula, after gpi__convert_arguments. */
-static gemmepi_status gpi__convert_formula_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
-  gpi__arguments *arguments) {
-  const gpi__formula *formula = problem->formula->placed.formula;
-  gpi__regions regions;
-  gemmepi_status status = GEMMEPI_OK;
-  int i, j, own;
-  regions.count = 0;
-  arguments->operands = args->operands;
-  arguments->operand_scales = args->operand_scales;
-  arguments->operand_amax = args->operand_amax;
-  if (!formula->operand_count)
-    return GEMMEPI_OK;
-  if (!args->operands)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
-      (int)formula->operand_count);
-  gpi__add_own_regions(problem, arguments, &regions);
-  own = regions.count;
-  for (i = 0; i < formula->operand_count && !status; i++) {
-    status = gpi__convert_formula_operand(problem, arguments, i, &regions);
-    if (!status && formula->operands[i].kind == GEMMEPI_NUMBER && formula->operands[i].used)
-      status = gpi__fetch_number(problem, arguments, i);
-  }
-  for (i = 0; i < regions.count; i++)
-    for (j = i < own ? own : i + 1; j < regions.count && !status; j++) {
-      if (regions.list[i].written)
-        status = gpi__check_regions(problem, &regions.list[i], &regions.list[j]);
-      else if (regions.list[j].written)
-        status = gpi__check_regions(problem, &regions.list[j], &regions.list[i]);
-    }
-  return status;
-}
-
-/* >>once they are taken */
-
-/* What lies on the device of the formula's operands, their scales and amax. */
-static void gpi__list_regions(const gpi__problem *problem, const gpi__arguments *arguments, gpi__regions *regions) {
-  const gpi__placed_formula *placed = &problem->formula->placed;
-  const gpi__formula *formula = placed->formula;
-  int i;
-  regions->count = 0;
-  for (i = 0; i < formula->operand_count; i++) {
-    const gpi__formula_operand *operand = &formula->operands[i];
-    if (!operand->used || operand->kind == GEMMEPI_NUMBER)
-      continue;
-    regions->list[regions->count++] = gpi__region_of(GPI__OF_OPERANDS, i, operand->output,
-      arguments->operands[i], &problem->formula->views[i]);
-    if (placed->operands[i].scale)
-      regions->list[regions->count++] =
-        gpi__region_of(GPI__OF_SCALES, i, 0, arguments->operand_scales[i], &gpi__one_f32);
-    if (placed->operands[i].amax)
-      regions->list[regions->count++] =
-        gpi__region_of(GPI__OF_AMAX, i, 1, arguments->operand_amax[i], &gpi__one_f32);
-  }
-}
-
-static gemmepi_status gpi__check_formula_workspace(const gpi__problem *problem,
-  const gpi__arguments *arguments, const void *workspace, size_t needed) {
-  uintptr_t begin = (uintptr_t)workspace;
-  gpi__regions regions;
-  char name[128];
-  int i;
-  gpi__list_regions(problem, arguments, &regions);
-  for (i = 0; i < regions.count; i++) {
-    const gpi__region *region = &regions.list[i];
-    uintptr_t other = (uintptr_t)region->pointer;
-    if (!other || other >= begin + needed || begin >= other + (uintptr_t)region->view->bytes)
-      continue;
-    gpi__name_region(problem, region, name, sizeof name);
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s (%p)",
-      workspace, (gpi__ull)needed, name, region->pointer);
-  }
-  return GEMMEPI_OK;
-}
-#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. And the table of operations. */
 
@@ -14582,6 +14529,70 @@ static void gpi__free_blocks(gemmepi_context *context, int entered) {
       gpi__delete(&context->allocator, block);
     }
   }
+}
+/* What every run does around its launches, whatever the plan: pointers that the device reaches, and workspace. */
+
+/* Where a run may work. */
+typedef struct gpi__space {
+  void *workspace; /* the caller's; NULL: a block of the context's */
+  size_t size;
+  const gpi__regions *regions; /* what workspace shares no byte with; NULL: that has been looked at */
+  gemmepi_stream stream;
+  int is_beside; /* the block is that next to the products': see gpi__key_beside */
+} gpi__space;
+
+/* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
+static gemmepi_status gpi__enter_run(const gemmepi_context *context, const gpi__space *space, int asks, gpi__entry *entry) {
+  gemmepi_status status = gpi__enter(context, entry);
+  char room[128];
+  int i;
+  if (status || !(asks || context->check_pointers))
+    return status;
+  status = gpi__check_reachable(context, "workspace", space->workspace);
+  for (i = 0; i < space->regions->count && !status; i++) {
+    const gpi__region *region = &space->regions->list[i];
+    status = gpi__check_reachable(context, space->regions->name(space->regions->owner, region, room) + strlen("args."),
+      region->pointer);
+  }
+  if (status)
+    gpi__leave(context, entry);
+  return status;
+}
+
+/* What launches, in a workspace of so many bytes. */
+typedef gemmepi_status (*gpi__launcher)(void *run, char *workspace, size_t size, gemmepi_stream stream);
+
+static gemmepi_status gpi__launch_in_block(gemmepi_context *context, const gpi__space *space, size_t needed,
+  gpi__launcher launch, void *run) {
+  gpi__block *block = gpi__acquire_block(
+    context, space->is_beside ? gpi__key_beside(space->stream) : gpi__key_of_stream(space->stream),
+    needed, "gemmepi_plan_prepare");
+  gemmepi_status status;
+  if (!block)
+    return GEMMEPI_BUFFER_TOO_SMALL;
+  status = launch(run, (char *)(uintptr_t)block->address, block->size, space->stream);
+  gpi__give_block(block);
+  return status;
+}
+
+static gemmepi_status gpi__launch_in(gemmepi_context *context, const gpi__space *space, size_t needed,
+  gpi__launcher launch, void *run) {
+  gemmepi_status status = GEMMEPI_OK;
+  if (needed == 0)
+    return launch(run, NULL, 0, space->stream);
+  if (!space->workspace)
+    return gpi__launch_in_block(context, space, needed, launch, run);
+  if (space->regions) {
+    status = gpi__check_given_workspace(space->workspace, space->size, needed);
+    if (!status)
+      status = gpi__check_workspace(space->regions, space->workspace, needed, " used");
+  }
+  return status ? status : launch(run, (char *)space->workspace, space->size, space->stream);
+}
+
+/* Reserves what launch_in_block takes. */
+static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside, size_t size) {
+  return gpi__reserve_for(context, stream, is_beside ? gpi__key_beside(stream) : gpi__key_of_stream(stream), size);
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* Our CUDA sources: one file as a text, and the digest that names it with all that it includes. */
@@ -19021,6 +19032,7 @@ static double gpi__formula_pass_microseconds(const gemmepi_context *context, con
     bytes *= 1.8; /* as the pass of compositions */
   return launches + bytes / gpi__memory_rate(context);
 }
+GPI__OPTIMIZE_LITTLE_END
 /* Runs of a formula's pass, and what it is in words. */
 
 static void *gpi__given(void *const *list, int i) {
@@ -19122,6 +19134,7 @@ static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *
     gpi__append(text, "  %s: reductions in a fixed order, %u blocks, %.0f bytes of states\n",
       pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
 }
+GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* What a run of an element-wise plan reads and writes: whether outputs are apart from all else, and whether a GPU reaches it. */
@@ -28566,9 +28579,11 @@ static void gpi__point_product(const gpi__problem *problem, const gpi__formula_s
   if (step->is_composed) {
     gpi__point_composed(&step->said, own);
   } else if (step->is_inside) {
-    gpi__point_formula(problem, own, pointers);
-    gpi__point_states(step, parts->states, pointers);
-    own->operands = pointers->operands;
+    if (step->pass.used_count) {
+      gpi__point_formula(problem, own, pointers);
+      gpi__point_states(step, parts->states, pointers);
+      own->operands = pointers->operands;
+    }
     gpi__point_inside(problem, &step->slots, own);
   } else {
     own->pointers[GPI__D] = parts->v;
@@ -28606,7 +28621,8 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
 
 /* What a run has on its way from the caller's arguments to the product's. */
 typedef struct gpi__way_in {
-  gpi__arguments inside; /* of around->inside */
+  const gpi__arguments *inside; /* of around->inside: the caller's, or */
+  gpi__arguments within; /* those of what is inside the launch that finds scales */
   gpi__arguments product; /* of the plan's problem */
   char *place, *rest; /* of workspace: the launch's that finds scales, and the product's */
 #ifndef GEMMEPI_NO_FORMULA
@@ -28619,16 +28635,18 @@ typedef struct gpi__way_in {
 static gemmepi_status gpi__run_ahead(const gemmepi_context *context, const gpi__around *around,
   const gpi__arguments *arguments, char *workspace, gpi__way_in *way, gemmepi_stream stream) {
   gemmepi_status status = GEMMEPI_OK;
-  way->inside = *arguments;
+  way->inside = arguments;
   way->place = workspace;
   way->rest = workspace;
   if (around->finds) {
     way->rest = gpi__past(workspace, around->found.bytes);
-    gpi__point_within(&around->problem, way->place, &way->inside);
+    way->within = *arguments;
+    way->inside = &way->within;
+    gpi__point_within(&around->problem, way->place, &way->within);
     if (around->problem.found_scale == GEMMEPI_SCALE_TENSOR)
       status = gpi__run_history(context, &around->found, arguments, way->place, stream);
   }
-  way->product = way->inside;
+  way->product = *way->inside;
 #ifndef GEMMEPI_NO_FORMULA
   if (around->inside.formula) {
     way->parts = gpi__divide_for_formula(&around->formula, way->rest);
@@ -28647,7 +28665,7 @@ static gemmepi_status gpi__run_behind(const gemmepi_context *context, const gpi_
 #ifndef GEMMEPI_NO_FORMULA
   if (around->inside.formula)
     status =
-      gpi__run_behind_v(context, &around->inside, &around->formula, &way->inside, &way->parts, stream);
+      gpi__run_behind_v(context, &around->inside, &around->formula, way->inside, &way->parts, stream);
 #endif
   if (!status && around->finds && around->problem.found_scale != GEMMEPI_SCALE_TENSOR)
     status = gpi__run_quantise(context, &around->found, arguments, way->place, stream);
@@ -28663,70 +28681,36 @@ static gemmepi_status gpi__run_behind(const gemmepi_context *context, const gpi_
 #endif
 #endif
 
-/* Whose block of workspace it is. What is launched around a product has one next to that of products, because the product, once cuBLASLt
- refuses it, may reserve that in the middle of a run. */
-static gpi__stream_key gpi__key_of_plan(int is_around, gemmepi_stream stream) {
-  return is_around ? gpi__key_beside(stream) : gpi__key_of_stream(stream);
+/* A run of a plan, once its pointers have been looked at. */
+typedef struct gpi__matmul_run {
+  const gpi__matmul_plan *plan;
+  const gpi__arguments *arguments;
+} gpi__matmul_run;
+
+static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space, const gpi__arguments *arguments);
+
+static gemmepi_status gpi__launch_route(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+  const gpi__matmul_run *run = (const gpi__matmul_run *)user;
+  (void)size;
+  return run->plan->route->run(run->plan, run->arguments, workspace, stream);
 }
 
-static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
-  const gpi__arguments *arguments, gemmepi_stream stream);
-
-static gemmepi_status gpi__run_around(const gpi__matmul_plan *plan, const gpi__arguments *arguments,
-  char *workspace, gemmepi_stream stream) {
-  const gemmepi_context *context = plan->base.context;
-  const gpi__around *around = plan->around;
+/* The product, with what is launched around it. */
+static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+  const gpi__matmul_run *run = (const gpi__matmul_run *)user;
+  const gemmepi_context *context = run->plan->base.context;
+  const gpi__around *around = run->plan->around;
   gpi__way_in way;
-  gemmepi_matmul_args args;
-  gemmepi_status status = gpi__run_ahead(context, around, arguments, workspace, &way, stream);
-  memset(&args, 0, sizeof args);
-  args.workspace = way.rest;
-  args.workspace_size = plan->workspace_size;
+  gpi__space space;
+  gemmepi_status status = gpi__run_ahead(context, around, run->arguments, workspace, &way, stream);
+  memset(&space, 0, sizeof space);
+  space.workspace = way.rest;
+  space.size = run->plan->workspace_size;
+  space.stream = stream;
+  (void)size;
   if (!status && !around->lacks_product)
-    status = gpi__run_by_route(plan, &args, &way.product, stream);
-  return status ? status : gpi__run_behind(context, around, arguments, &way, stream);
-}
-
-/* is_around: with what is launched around the product, else the product alone. */
-static gemmepi_status gpi__run_in(const gpi__matmul_plan *plan, int is_around,
-  const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
-  return is_around ? gpi__run_around(plan, arguments, workspace, stream)
-        : plan->route->run(plan, arguments, workspace, stream);
-}
-
-static size_t gpi__workspace_for(const gpi__matmul_plan *plan, int is_around) {
-  return is_around ? gpi__workspace_of(plan) : plan->workspace_size;
-}
-
-static gemmepi_status gpi__launch_in_block(const gpi__matmul_plan *plan, int is_around,
-  const gpi__arguments *arguments, gemmepi_stream stream) {
-  gpi__block *block = gpi__acquire_block(plan->base.context, gpi__key_of_plan(is_around, stream),
-    gpi__workspace_for(plan, is_around), "gemmepi_plan_prepare");
-  gemmepi_status status;
-  if (!block)
-    return GEMMEPI_BUFFER_TOO_SMALL;
-  status = gpi__run_in(plan, is_around, arguments, (char *)(uintptr_t)block->address, stream);
-  gpi__give_block(block);
-  return status;
-}
-
-static gemmepi_status gpi__launch_plan(const gpi__matmul_plan *plan, int is_around,
-  const gemmepi_matmul_args *args, const gpi__arguments *arguments, gemmepi_stream stream) {
-  const gpi__problem *problem = is_around ? gpi__asked(plan) : &plan->problem;
-  size_t size = gpi__workspace_for(plan, is_around);
-  gemmepi_status status;
-  if (size == 0)
-    return gpi__run_in(plan, is_around, arguments, NULL, stream);
-  if (!args->workspace)
-    return gpi__launch_in_block(plan, is_around, arguments, stream);
-  status = gpi__check_given_workspace(args->workspace, args->workspace_size, size);
-  if (!status)
-    status = gpi__check_workspace(problem, arguments, args->workspace, size);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && problem->formula)
-    status = gpi__check_formula_workspace(problem, arguments, args->workspace, size);
-#endif
-  return status ? status : gpi__run_in(plan, is_around, arguments, (char *)args->workspace, stream);
+    status = gpi__run_by_route(run->plan, &space, &way.product);
+  return status ? status : gpi__run_behind(context, around, run->arguments, &way, stream);
 }
 
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
@@ -28769,12 +28753,18 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
  the context's workspace. */
 static gemmepi_status gpi__launch_current(const gpi__matmul_plan *plan, size_t counted,
-  const gemmepi_matmul_args *args, const gpi__arguments *arguments, gemmepi_stream stream) {
+  const gpi__space *space, const gpi__arguments *arguments) {
+  gpi__matmul_run run;
+  gpi__space own = *space;
   gemmepi_status status;
-  if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
-    return gpi__launch_plan(plan, 0, args, arguments, stream);
-  status = gpi__reserve_for(plan->base.context, stream, gpi__key_of_plan(0, stream), plan->workspace_size);
-  return status ? status : gpi__launch_in_block(plan, 0, arguments, stream);
+  run.plan = plan;
+  run.arguments = arguments;
+  if (plan->workspace_size <= counted || (space->workspace && space->size >= plan->workspace_size))
+    return gpi__launch_in(plan->base.context, space, plan->workspace_size, gpi__launch_route, &run);
+  own.is_beside = 0;
+  status = gpi__reserve(plan->base.context, space->stream, 0, plan->workspace_size);
+  return status ? status
+        : gpi__launch_in_block(plan->base.context, &own, plan->workspace_size, gpi__launch_route, &run);
 }
 
 #define GPI__IS_APPLIED "alpha 1 and no C are compiled in"
@@ -28808,8 +28798,7 @@ static gemmepi_status gpi__build_for_scalars(const gpi__matmul_plan *plan) {
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
-static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
-  const gpi__arguments *arguments, gemmepi_stream stream) {
+static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space, const gpi__arguments *arguments) {
   const gpi__matmul_plan *current = gpi__current_plan(plan);
   const char *why = gpi__needs_other_plan(current, arguments);
   size_t counted = /* what the caller knows of for certain */
@@ -28817,21 +28806,24 @@ static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gemm
   gemmepi_status status = why ? gpi__general_plan(current, why, &current) : GEMMEPI_OK;
   if (status)
     return status;
-  status = gpi__launch_current(current, counted, args, arguments, stream);
+  status = gpi__launch_current(current, counted, space, arguments);
   while (status == GEMMEPI_UNSUPPORTED && current->route->give_up) {
     status = gpi__plan_next(current, current->replacement_place, "from now on");
     if (status)
       break;
     current = gpi__current_plan(current);
-    status = gpi__launch_current(current, counted, args, arguments, stream);
+    status = gpi__launch_current(current, counted, space, arguments);
   }
   return status;
 }
 
-static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
-  const gpi__arguments *arguments, gemmepi_stream stream) {
-  return plan->around ? gpi__launch_plan(plan, 1, args, arguments, stream)
-        : gpi__run_by_route(plan, args, arguments, stream);
+static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi__space *space, const gpi__arguments *arguments) {
+  gpi__matmul_run run;
+  if (!plan->around)
+    return gpi__run_by_route(plan, space, arguments);
+  run.plan = plan;
+  run.arguments = arguments;
+  return gpi__launch_in(plan->base.context, space, gpi__workspace_of(plan), gpi__launch_around, &run);
 }
 
 #ifndef GEMMEPI_NO_HOST
@@ -28888,67 +28880,29 @@ static gemmepi_status gpi__run_on_host(const gpi__matmul_plan *plan, gpi__argume
 }
 #endif
 
-#ifndef GEMMEPI_NO_FORMULA
-/* Numbers lie on the host. */
-static gemmepi_status gpi__check_formula_reach(const gpi__problem *problem, const gemmepi_context *context,
-  const gpi__arguments *arguments) {
-  gpi__regions regions;
-  gemmepi_status status = GEMMEPI_OK;
-  char name[128];
-  int i;
-  gpi__list_regions(problem, arguments, &regions);
-  for (i = 0; i < regions.count && !status; i++) {
-    gpi__name_region(problem, &regions.list[i], name, sizeof name);
-    status = gpi__check_reachable(context, name + strlen("args."), regions.list[i].pointer);
-  }
-  return status;
-}
-#endif
-
-static gemmepi_status gpi__check_reach(const gpi__problem *problem, const gemmepi_context *context,
-  const gemmepi_matmul_args *args, const gpi__arguments *arguments) {
-  gemmepi_status status = gpi__check_reachable(context, "workspace", args->workspace);
-  int i;
-  for (i = 0; i < problem->count && !status; i++)
-    status = gpi__check_reachable(context, gpi__argument_name(problem, problem->list[i]), arguments->pointers[problem->list[i]]);
-  for (i = 0; i < 2 && !status; i++)
-    status = gpi__check_reachable(context, gpi__scalar_names[i], gpi__device_scalar(arguments, i));
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && problem->formula)
-    status = gpi__check_formula_reach(problem, context, arguments);
-#endif
-  return status;
-}
-
-/* one_shot: each pointer is asked about at the driver, which takes a microsecond. */
+/* one_shot: each pointer is asked about at the driver. */
 static gemmepi_status gpi__run_matmul(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
   int one_shot, gemmepi_stream stream) {
+  gemmepi_context *context = plan->base.context;
   const gpi__problem *problem = gpi__asked(plan);
   gpi__arguments arguments;
+  gpi__regions regions;
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, plan->around != NULL};
   gpi__entry entry;
-  gemmepi_status status;
-  status = gpi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+  gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status || gpi__writes_nothing(problem))
     return status;
-  status = gpi__convert_arguments(problem, args, &arguments);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && problem->formula)
-    status = gpi__convert_formula_arguments(problem, args, &arguments);
-#endif
-  if (status)
-    return status;
+  status = gpi__convert_arguments(problem, args, &arguments, &regions);
 #ifndef GEMMEPI_NO_HOST
-  if (plan->base.context->is_host)
+  if (!status && context->is_host)
     return gpi__run_on_host(plan, &arguments);
 #endif
-  status = gpi__enter(plan->base.context, &entry);
+  if (!status)
+    status = gpi__enter_run(context, &space, one_shot, &entry);
   if (status)
     return status;
-  if (one_shot || plan->base.context->check_pointers)
-    status = gpi__check_reach(problem, plan->base.context, args, &arguments);
-  if (!status)
-    status = gpi__run_on_device(plan, args, &arguments, stream);
-  gpi__leave(plan->base.context, &entry);
+  status = gpi__run_on_device(plan, &space, &arguments);
+  gpi__leave(context, &entry);
   return status;
 }
 
@@ -28958,7 +28912,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const ge
 }
 
 static gemmepi_status gpi__prepare_matmul(const gpi__matmul_plan *plan, gemmepi_stream stream) {
-  return gpi__reserve_for(plan->base.context, stream, gpi__key_of_plan(plan->around != NULL, stream), gpi__workspace_now(plan));
+  return gpi__reserve(plan->base.context, stream, plan->around != NULL, gpi__workspace_now(plan));
 }
 
 /* >>one-shot calls: plans kept by problem */
@@ -29780,7 +29734,7 @@ static size_t gpi__grouped_workspace(const gpi__grouped_plan *plan) {
 }
 
 static gemmepi_status gpi__prepare_grouped(const gpi__grouped_plan *plan, gemmepi_stream stream) {
-  return gpi__reserve_for(plan->base.context, stream, gpi__key_of_stream(stream), gpi__grouped_workspace(plan));
+  return gpi__reserve(plan->base.context, stream, 0, gpi__grouped_workspace(plan));
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
@@ -29804,6 +29758,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const 
   gpi__drop_formula(context, &problem);
   return status;
 }
+GPI__OPTIMIZE_LITTLE_END
 /* Runs of grouped products, and the call that plans by itself. */
 
 #ifndef GEMMEPI_NO_HOST
@@ -29917,13 +29872,24 @@ static void gpi__point_groups(const gpi__grouped_plan *plan, const gpi__group_li
         : plan->problem.m;
 }
 
-static gemmepi_status gpi__launch_grouped(const gpi__grouped_plan *plan, const gpi__arguments *arguments,
-  const gpi__group_lists *lists, char *workspace, gemmepi_stream stream) {
+/* A run of a plan, once its pointers have been looked at. */
+typedef struct gpi__grouped_run {
+  const gpi__grouped_plan *plan;
+  gpi__arguments arguments;
+  gpi__group_lists lists;
+} gpi__grouped_run;
+
+static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+  const gpi__grouped_run *run = (const gpi__grouped_run *)user;
+  const gpi__grouped_plan *plan = run->plan;
+  const gpi__arguments *arguments = &run->arguments;
+  const gpi__group_lists *lists = &run->lists;
   const gemmepi_context *context = plan->base.context;
   gpi__grouped_space space = gpi__divide_space(plan, workspace);
   gpi__arguments own = *arguments;
   gemmepi_status status = gpi__launch_groups(plan, arguments, lists, &space, stream);
   int operand;
+  (void)size;
   gpi__point_groups(plan, lists, &space, &own.groups);
 #ifndef GEMMEPI_NO_FORMULA
   if (plan->problem.formula)
@@ -29950,58 +29916,6 @@ static gemmepi_status gpi__launch_grouped(const gpi__grouped_plan *plan, const g
     own.beta = 0;
   }
   return plan->engine->run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
-}
-
-/* >>workspace */
-
-static gemmepi_status gpi__launch_grouped_in_block(const gpi__grouped_plan *plan, const gpi__arguments *arguments,
-  const gpi__group_lists *lists, gemmepi_stream stream) {
-  gpi__block *block = gpi__acquire_block(plan->base.context, gpi__key_of_stream(stream),
-    gpi__grouped_workspace(plan), "gemmepi_plan_prepare");
-  gemmepi_status status;
-  if (!block)
-    return GEMMEPI_BUFFER_TOO_SMALL;
-  status = gpi__launch_grouped(plan, arguments, lists, (char *)(uintptr_t)block->address, stream);
-  gpi__give_block(block);
-  return status;
-}
-
-/* No list may lie in workspace. */
-static gemmepi_status gpi__check_lists_workspace(const gpi__problem *problem, const gpi__group_lists *lists,
-  const void *workspace, size_t needed) {
-  uintptr_t begin = (uintptr_t)workspace;
-  int i;
-  for (i = 0; i < GPI__FAULTS; i++) {
-    uintptr_t list = (uintptr_t)lists->lists[i];
-    uintptr_t size = 4 * (uintptr_t)(i ? gpi__positions(problem) : problem->grouping.groups);
-    if (list && list < begin + needed && begin < list + size)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
-        (gpi__ull)needed, gpi__names_of_lists[i], (const void *)list);
-  }
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__run_grouped_on_device(const gpi__grouped_plan *plan, const gemmepi_matmul_args *args,
-  const gpi__arguments *arguments, const gpi__group_lists *lists, gemmepi_stream stream) {
-  int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
-  size_t needed = gpi__grouped_workspace(plan);
-  gemmepi_status status = GEMMEPI_OK;
-  if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
-    status = gpi__general_groups(plan, &plan);
-  if (status)
-    return status;
-  if (!args->workspace)
-    return gpi__launch_grouped_in_block(plan, arguments, lists, stream);
-  status = gpi__check_given_workspace(args->workspace, args->workspace_size, needed);
-  if (!status)
-    status = gpi__check_workspace(&plan->problem, arguments, args->workspace, needed);
-  if (!status)
-    status = gpi__check_lists_workspace(&plan->problem, lists, args->workspace, needed);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && plan->problem.formula)
-    status = gpi__check_formula_workspace(&plan->problem, arguments, args->workspace, needed);
-#endif
-  return status ? status : gpi__launch_grouped(plan, arguments, lists, (char *)args->workspace, stream);
 }
 
 /* >>runs */
@@ -30037,45 +29951,39 @@ static gemmepi_status gpi__run_grouped_on_host(const gpi__grouped_plan *plan, gp
 }
 #endif
 
-static gemmepi_status gpi__check_lists_reach(const gemmepi_context *context, const gpi__group_lists *lists) {
+/* By the plan, or that for runs with alpha or C. */
+static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gpi__space *space) {
+  const gpi__grouped_plan *plan = run->plan;
+  const gpi__arguments *arguments = &run->arguments;
+  int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
+  size_t needed = gpi__grouped_workspace(plan);
   gemmepi_status status = GEMMEPI_OK;
-  int i;
-  for (i = 0; i < GPI__FAULTS && !status; i++)
-    status = gpi__check_reachable(context, gpi__names_of_lists[i], lists->lists[i]);
-  return status;
+  if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
+    status = gpi__general_groups(plan, &run->plan);
+  return status ? status : gpi__launch_in(plan->base.context, space, needed, gpi__launch_grouped, run);
 }
 
 static gemmepi_status gpi__run_grouped(const gpi__grouped_plan *plan, const gemmepi_grouped_args *args,
   int one_shot, gemmepi_stream stream) {
   gemmepi_context *context = plan->base.context;
-  gpi__arguments arguments;
-  gpi__group_lists lists;
+  gpi__grouped_run run;
+  gpi__regions regions;
+  gpi__space space = {args->product.workspace, args->product.workspace_size, &regions, stream, 0};
   gpi__entry entry;
-  gemmepi_status status =
-    gpi__check_run(context, stream, args->product.workspace, args->product.workspace_size);
+  gemmepi_status status = gpi__check_run(context, stream, space.workspace, space.size);
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
     return status;
-  status = gpi__convert_grouped_arguments(&plan->problem, args, &arguments, &lists);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && plan->problem.formula)
-    status = gpi__convert_formula_arguments(&plan->problem, &args->product, &arguments);
-#endif
-  if (status)
-    return status;
+  run.plan = plan;
+  status = gpi__convert_grouped_arguments(&plan->problem, args, &run.arguments, &run.lists, &regions);
 #ifndef GEMMEPI_NO_HOST
-  if (context->is_host)
-    return gpi__run_grouped_on_host(plan, &arguments, &lists);
+  if (!status && context->is_host)
+    return gpi__run_grouped_on_host(plan, &run.arguments, &run.lists);
 #endif
-  status = gpi__enter(context, &entry);
+  if (!status)
+    status = gpi__enter_run(context, &space, one_shot, &entry);
   if (status)
     return status;
-  if (one_shot || context->check_pointers) {
-    status = gpi__check_reach(&plan->problem, context, &args->product, &arguments);
-    if (!status)
-      status = gpi__check_lists_reach(context, &lists);
-  }
-  if (!status)
-    status = gpi__run_grouped_on_device(plan, &args->product, &arguments, &lists, stream);
+  status = gpi__run_grouped_on_device(&run, &space);
   gpi__leave(context, &entry);
   return status;
 }
@@ -30169,6 +30077,7 @@ GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemme
   gpi__release_plan(&plan->base);
   return gpi__in_groups_words(status);
 }
+GPI__OPTIMIZE_LITTLE_BEGIN
 /* What a plan of a grouped product is, as a struct and in words. */
 
 static void gpi__grouped_info(const gpi__grouped_plan *plan, gemmepi_plan_details *details) {
@@ -30233,9 +30142,6 @@ static void gpi__explain_grouped(gpi__text *text, const gpi__grouped_plan *plan)
 
  A column-major layer is the row-major one with A and B exchanged, so it is folded first (desc.h), and what a sentence says of a
  field is put back into the caller's words. */
-
-#ifndef GEMMEPI_NO_FORMULA
-#endif
 
 /* The tensors of a layer, the scales that go with the first five, and what forward finds for Y in its scale's place. */
 enum {
@@ -32222,6 +32128,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
   gemmepi_plan **plan) {
   return gpi__plan_layer(context, desc, 1, plan);
 }
+GPI__OPTIMIZE_LITTLE_END
 /* The pointers of a layer's run, checked: those of its tensors, and of the operands of its formula. */
 
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args, void *pointers[GPI__L_ALL]) {
@@ -32262,9 +32169,12 @@ static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const
   return GEMMEPI_OK;
 }
 
-/* What a run has pointers for. */
-static int gpi__layer_pointers(const gpi__layer_task *task) {
-  return task->formula ? (int)GPI__L_ALL : (int)GPI__L_COUNT;
+/* The next of what a run has pointers for, or GPI__L_ALL. */
+static int gpi__next_pointer(const gpi__layer_task *task, int t) {
+  t++;
+  if (t >= GPI__L_OPERANDS + task->operand_count && t < GPI__L_OPERAND_SCALES)
+    t = GPI__L_OPERAND_SCALES;
+  return t < GPI__L_OPERAND_SCALES + task->operand_count ? t : (int)GPI__L_ALL;
 }
 
 /* The flag with which a layer has a tensor, in the caller's words. */
@@ -32333,25 +32243,6 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
   return GEMMEPI_OK;
 }
 
-/* What one direction alone takes may be there in the other; what the layer has not may be there in neither. */
-static gemmepi_status gpi__check_layer_presence(const gpi__layer_task *task, void *const pointers[GPI__L_ALL]) {
-  gemmepi_status status = GEMMEPI_OK;
-  char room[128];
-  int t;
-  for (t = 0; t < gpi__layer_pointers(task) && !status; t++) {
-    if (!pointers[t] && gpi__layer_has(task, t) && (gpi__is_layers_number(task, t) || gpi__layer_view(task, t)->bytes)) {
-      const gpi__layers_flag *flag = gpi__flag_of_tensor(task, t);
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it%s%s", gpi__layer_pointers_name(task, t, room),
-        gpi__is_backward(task) ? "backward" : "forward", flag ? ", as desc.flags has " : "", flag ? flag->name : "");
-    }
-    if (t >= GPI__L_OPERANDS)
-      status = gpi__check_layers_operand_scale(task, t, pointers[t]);
-    else if (pointers[t] && !gpi__is_of_other_direction(task, t))
-      status = gpi__check_layers_pointer(task, t, pointers[t]);
-  }
-  return status;
-}
-
 /* Bytes that a pointer is a multiple of: of operands with rows or columns those of matrices. */
 static int gpi__layers_alignment(const gpi__layer_task *task, int tensor) {
   int alignment = gpi__layer_view(task, tensor)->alignment;
@@ -32363,64 +32254,65 @@ static int gpi__layers_alignment(const gpi__layer_task *task, int tensor) {
   return alignment;
 }
 
-static gemmepi_status gpi__check_layer_alignment(const gpi__layer_task *task, void *const pointers[GPI__L_ALL]) {
-  char room[128];
-  int t, alignment;
-  for (t = 0; t < gpi__layer_pointers(task); t++) {
-    if (!gpi__layer_has(task, t) || gpi__is_layers_number(task, t))
-      continue;
-    alignment = gpi__layers_alignment(task, t);
-    if ((uintptr_t)pointers[t] & (uintptr_t)(alignment - 1))
-      return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
-        gpi__layer_pointers_name(task, t, room), pointers[t], alignment);
-  }
-  return GEMMEPI_OK;
-}
+/* >>what they point to */
 
-/* An output and another tensor. */
-static gemmepi_status gpi__check_two_tensors(const gpi__layer_task *task, void *const pointers[GPI__L_ALL], int t, int other) {
-  const gpi__view *view = gpi__layer_view(task, t), *beside = gpi__layer_view(task, other);
-  uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
-  uintptr_t p_bytes = (uintptr_t)view->bytes, q_bytes = (uintptr_t)beside->bytes;
-  char first[128], second[128];
-  int shares;
-  if (!p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
-    return GEMMEPI_OK;
-  shares = gpi__views_share(view, beside, task->batch, (int64_t)(q - p));
-  if (!shares)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
-    gpi__layer_pointers_name(task, t, first), pointers[t], (long long)p_bytes,
-    gpi__layer_pointers_name(task, other, second), pointers[other], (long long)q_bytes, gpi__if_undecided(shares));
+static const char *gpi__name_layers_region(const void *owner, const gpi__region *region, char room[128]) {
+  char name[128];
+  snprintf(room, 128, "args.%s", gpi__layer_pointers_name((const gpi__layer_task *)owner, region->place, name));
+  return room;
 }
 
 /* Outputs overlap nothing. */
-static gemmepi_status gpi__check_layer_overlap(const gpi__layer_task *task, void *const pointers[GPI__L_ALL]) {
-  gemmepi_status status = GEMMEPI_OK;
-  int t, other, all = gpi__layer_pointers(task);
-  for (t = 0; t < all; t++)
-    for (other = 0; other < all && !status && gpi__layer_writes(task, t); other++)
-      if (other != t && gpi__layer_has(task, other) && !gpi__is_layers_number(task, other) &&
-        !(other < t && gpi__layer_writes(task, other)))
-        status = gpi__check_two_tensors(task, pointers, t, other);
-  return status;
+static gemmepi_status gpi__judge_layer(const gpi__regions *regions, const gpi__region *output, const gpi__region *other) {
+  int shares = gpi__views_share((const gpi__view *)output->lies, (const gpi__view *)other->lies,
+    ((const gpi__layer_task *)regions->owner)->batch, (int64_t)(other->begin - output->begin));
+  return shares ? gpi__refuse_overlap(regions, output, other, gpi__if_undecided(shares), "") : GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_layer_workspace(const gpi__layer_task *task, const gemmepi_linear_args *args,
-  void *const pointers[GPI__L_ALL]) {
-  uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
+static gemmepi_status gpi__refuse_lacking(const gpi__layer_task *task, int t) {
+  const gpi__layers_flag *flag = gpi__flag_of_tensor(task, t);
   char room[128];
-  int t;
-  if (end < begin)
-    end = ~(uintptr_t)0;
-  for (t = 0; t < gpi__layer_pointers(task); t++) {
-    uintptr_t other = (uintptr_t)pointers[t];
-    if (gpi__layer_has(task, t) && !gpi__is_layers_number(task, t) && other && other < end &&
-      begin < other + (uintptr_t)gpi__layer_view(task, t)->bytes)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
-        (gpi__ull)args->workspace_size, gpi__layer_pointers_name(task, t, room), pointers[t]);
-  }
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it%s%s",
+    gpi__layer_pointers_name(task, t, room), gpi__is_backward(task) ? "backward" : "forward",
+    flag ? ", as desc.flags has " : "", flag ? flag->name : "");
+}
+
+/* Lists what a pointer leads to. What one direction alone takes may be there in the other; what the layer has not may be there in
+ neither. */
+static gemmepi_status gpi__list_layer_pointer(const gpi__layer_task *task, int t, const void *pointer, gpi__regions *regions) {
+  int has = gpi__layer_has(task, t), is_number = gpi__is_layers_number(task, t);
+  const gpi__view *view = gpi__layer_view(task, t);
+  gemmepi_status status = GEMMEPI_OK;
+  char room[128];
+  if (!pointer)
+    return has && (is_number || view->bytes) ? gpi__refuse_lacking(task, t) : GEMMEPI_OK;
+  if (t >= GPI__L_OPERANDS)
+    status = gpi__check_layers_operand_scale(task, t, pointer);
+  else if (!gpi__is_of_other_direction(task, t))
+    status = gpi__check_layers_pointer(task, t, pointer);
+  if (status || !has || is_number)
+    return status;
+  if ((uintptr_t)pointer & (uintptr_t)(gpi__layers_alignment(task, t) - 1))
+    return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
+      gpi__layer_pointers_name(task, t, room), pointer, gpi__layers_alignment(task, t));
+  gpi__add_region(regions, 0, t, gpi__layer_writes(task, t), pointer, view->bytes)->lies = view;
   return GEMMEPI_OK;
+}
+
+/* args -> pointers and regions, or the sentence that says what is wrong with them. */
+static gemmepi_status gpi__convert_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args, void **pointers,
+  gpi__regions *regions) {
+  gemmepi_status status = gpi__check_layer_arrays(task, args);
+  int t;
+  if (status)
+    return status;
+  gpi__list_layer_pointers(task, args, pointers);
+  regions->owner = task;
+  regions->name = gpi__name_layers_region;
+  regions->count = 0;
+  for (t = 0; t < GPI__L_ALL && !status; t = gpi__next_pointer(task, t))
+    status = gpi__list_layer_pointer(task, t, pointers[t], regions);
+  return status ? status : gpi__check_regions(regions, gpi__judge_layer);
 }
 /* Runs of layers' plans, and the calls that plan by themselves. */
 
@@ -32428,6 +32320,7 @@ static gemmepi_status gpi__check_layer_workspace(const gpi__layer_task *task, co
 
 /* A run's pointers by source, and what its steps may use. */
 typedef struct gpi__layer_run {
+  const gpi__linear_plan *layer;
   void *sources[GPI__SOURCES];
   char *workspace;
   size_t workspace_size;
@@ -32506,16 +32399,17 @@ static void gpi__point_copy(const gpi__step *step, const gpi__layer_run *run, ge
 
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
   const gpi__layer_run *run, gemmepi_stream stream) {
-  gemmepi_matmul_args args;
+  const gpi__problem *problem = gpi__asked(step->product);
+  gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->around != NULL};
   gpi__arguments arguments;
 #ifndef GEMMEPI_NO_FORMULA
   gpi__step_operands operands;
 #endif
-  if (gpi__writes_nothing(gpi__asked(step->product)))
+  if (gpi__writes_nothing(problem))
     return GEMMEPI_OK;
-  gpi__point_step(step, gpi__asked(step->product), run, &arguments);
+  gpi__point_step(step, problem, run, &arguments);
 #ifndef GEMMEPI_NO_FORMULA
-  if (gpi__asked(step->product)->formula)
+  if (problem->formula)
     gpi__point_operands(&layer->task, run, &operands, &arguments);
 #endif
 #ifndef GEMMEPI_NO_HOST
@@ -32523,10 +32417,7 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
     return gpi__run_on_host(step->product, &arguments);
 #endif
   (void)layer;
-  memset(&args, 0, sizeof args);
-  args.workspace = run->workspace;
-  args.workspace_size = run->workspace_size;
-  return gpi__run_on_device(step->product, &args, &arguments, stream);
+  return gpi__run_on_device(step->product, &space, &arguments);
 }
 
 static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const gpi__step *step,
@@ -32571,10 +32462,13 @@ static gemmepi_status gpi__run_copy_step(const gpi__linear_plan *layer, const gp
   return gpi__launch_elementwise(step->copy, &args, pointers, stream);
 }
 
-/* The primary context is current, but on the host. */
-static gemmepi_status gpi__run_steps(const gpi__linear_plan *layer, const gpi__layer_run *run, gemmepi_stream stream) {
+/* In a workspace of so many bytes; on the host, or with the primary context current. */
+static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+  gpi__layer_run *run = (gpi__layer_run *)user;
+  const gpi__linear_plan *layer = run->layer;
   gemmepi_status status = GEMMEPI_OK;
   int i;
+  gpi__point_layer(layer, workspace, size, run);
   for (i = 0; i < layer->step_count && !status; i++) {
     const gpi__step *step = &layer->steps[i];
     status = step->kind == GPI__STEP_PRODUCT ? gpi__run_product_step(layer, step, run, stream)
@@ -32585,100 +32479,65 @@ static gemmepi_status gpi__run_steps(const gpi__linear_plan *layer, const gpi__l
 }
 
 /* The temporaries of a host's run are memory for its time. */
-static gemmepi_status gpi__run_layer_on_host(const gpi__linear_plan *layer, gpi__layer_run *run) {
-  size_t size = gpi__all_temporaries(layer);
-  void *memory = size ? gpi__new(&layer->base.context->allocator, size) : NULL;
-  gemmepi_status status;
+static gemmepi_status gpi__run_layer_on_host(gpi__layer_run *run, const gpi__space *space) {
+  const gemmepi_allocator *allocator = &run->layer->base.context->allocator;
+  size_t size = gpi__all_temporaries(run->layer);
+  void *memory;
+  gemmepi_status status = space->workspace
+        ? gpi__check_workspace(space->regions, space->workspace, space->size, "")
+        : GEMMEPI_OK;
+  if (status)
+    return status;
+  memory = size ? gpi__new(allocator, size) : NULL;
   if (size && !memory)
     return GEMMEPI_OUT_OF_MEMORY;
-  gpi__point_layer(layer, memory, size, run);
-  status = gpi__run_steps(layer, run, NULL);
+  status = gpi__run_steps(run, (char *)memory, size, NULL);
   if (memory)
-    gpi__delete(&layer->base.context->allocator, memory);
+    gpi__delete(allocator, memory);
   return status;
 }
 
-/* The context's own workspace for layers is a block beside that for products, because a product that cuBLASLt refuses may
- reserve that in the middle of a layer. */
-static gemmepi_status gpi__run_layer_in_block(const gpi__linear_plan *layer, size_t needed,
-  gpi__layer_run *run, gemmepi_stream stream) {
-  gpi__block *block =
-    gpi__acquire_block(layer->base.context, gpi__key_beside(stream), needed, "gemmepi_plan_prepare");
-  gemmepi_status status;
-  if (!block)
-    return GEMMEPI_BUFFER_TOO_SMALL;
-  gpi__point_layer(layer, (void *)(uintptr_t)block->address, block->size, run);
-  status = gpi__run_steps(layer, run, stream);
-  gpi__give_block(block);
-  return status;
-}
-
-/* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
- the caller knowing: then it takes the context's, as products do. */
-static gemmepi_status gpi__run_layer_on_device(const gpi__linear_plan *layer, const gemmepi_linear_args *args,
-  gpi__layer_run *run, gemmepi_stream stream) {
-  size_t needed = gpi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
-  gemmepi_status status;
-  if (needed > layer->built_size && given < needed) {
-    status = gpi__reserve_for(layer->base.context, stream, gpi__key_beside(stream), needed);
-    return status ? status : gpi__run_layer_in_block(layer, needed, run, stream);
-  }
-  if (needed && !args->workspace)
-    return gpi__run_layer_in_block(layer, needed, run, stream);
-  if (needed || given) {
-    status = gpi__check_given_workspace(args->workspace, given, needed);
+/* Workspace is had before the first step is launched. The context's own is a block beside that for products, because a product that
+ cuBLASLt refuses may reserve that in the middle of a layer. A layer whose product has taken a route that needs more may do so without
+ the caller knowing: then it takes the context's, as products do. Of what is given a step may use all. */
+static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__space *space) {
+  const gpi__linear_plan *layer = run->layer;
+  gemmepi_context *context = layer->base.context;
+  size_t needed = gpi__layer_workspace(layer);
+  int is_short = needed > layer->built_size && space->size < needed;
+  gemmepi_status status = is_short ? gpi__reserve(context, space->stream, 1, needed) : GEMMEPI_OK;
+  if (!status && space->workspace && !is_short) {
+    status = gpi__check_given_workspace(space->workspace, space->size, needed);
     if (!status)
-      status = gpi__check_layer_workspace(&layer->task, args, run->sources);
-    if (status)
-      return status;
+      status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
+    return status ? status : gpi__run_steps(run, (char *)space->workspace, space->size, space->stream);
   }
-  gpi__point_layer(layer, args->workspace, given, run);
-  return gpi__run_steps(layer, run, stream);
-}
-
-static gemmepi_status gpi__check_layer_reach(const gpi__linear_plan *layer, const gemmepi_linear_args *args,
-  void *const *pointers) {
-  const gemmepi_context *context = layer->base.context;
-  gemmepi_status status = gpi__check_reachable(context, "workspace", args->workspace);
-  char room[128];
-  int t;
-  for (t = 0; t < gpi__layer_pointers(&layer->task) && !status; t++)
-    if (gpi__layer_has(&layer->task, t) && !gpi__is_layers_number(&layer->task, t))
-      status =
-        gpi__check_reachable(context, gpi__layer_pointers_name(&layer->task, t, room), pointers[t]);
-  return status;
+  if (status || needed == 0)
+    return status ? status : gpi__run_steps(run, NULL, 0, space->stream);
+  return gpi__launch_in_block(context, space, needed, gpi__run_steps, run);
 }
 
 /* one_shot: as gpi__run_matmul's. */
 static gemmepi_status gpi__run_layer(const gpi__linear_plan *layer, const gemmepi_linear_args *args,
   int one_shot, gemmepi_stream stream) {
+  gemmepi_context *context = layer->base.context;
   gpi__layer_run run;
+  gpi__regions regions;
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 1};
   gpi__entry entry;
-  gemmepi_status status;
-  status = gpi__check_run(layer->base.context, stream, args->workspace, args->workspace_size);
+  gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status)
     return status;
-  status = gpi__check_layer_arrays(&layer->task, args);
+  run.layer = layer;
+  status = gpi__convert_layer_pointers(&layer->task, args, run.sources, &regions);
+  if (!status && context->is_host)
+    return gpi__run_layer_on_host(&run, &space);
+  if (!status)
+    status = gpi__enter_run(context, &space, one_shot, &entry);
   if (status)
     return status;
-  gpi__list_layer_pointers(&layer->task, args, run.sources);
-  status = gpi__check_layer_presence(&layer->task, run.sources);
-  if (!status)
-    status = gpi__check_layer_alignment(&layer->task, run.sources);
-  if (!status)
-    status = gpi__check_layer_overlap(&layer->task, run.sources);
-  if (!status && args->workspace && layer->base.context->is_host)
-    status = gpi__check_layer_workspace(&layer->task, args, run.sources);
-  if (status || layer->base.context->is_host)
-    return status ? status : gpi__run_layer_on_host(layer, &run);
-  status = gpi__enter(layer->base.context, &entry);
-  if (status)
-    return status;
-  if (one_shot || layer->base.context->check_pointers)
-    status = gpi__check_layer_reach(layer, args, run.sources);
-  if (!status)
-    status = gpi__run_layer_on_device(layer, args, &run, stream);
-  gpi__leave(layer->base.context, &entry);
+  status = gpi__run_layer_on_device(&run, &space);
+  gpi__leave(context, &entry);
   return status;
 }
 
@@ -32694,7 +32553,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
 }
 
 static gemmepi_status gpi__prepare_layer(const gpi__linear_plan *layer, gemmepi_stream stream) {
-  return gpi__reserve_for(layer->base.context, stream, gpi__key_beside(stream), gpi__layer_workspace(layer));
+  return gpi__reserve(layer->base.context, stream, 1, gpi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */
@@ -32782,6 +32641,7 @@ GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, con
   const gemmepi_linear_args *args, gemmepi_stream stream) {
   return gpi__call_layer(context, desc, args, 1, stream);
 }
+GPI__OPTIMIZE_LITTLE_BEGIN
 /* What a layer's plan is, as a struct and in words. */
 
 static int gpi__step_launches(const gpi__step *step) {

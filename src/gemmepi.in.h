@@ -29,6 +29,7 @@
 #include "base/platform.h"
 #include "base/status.h"
 #include "base/fault.h"
+#include "base/regions.h"
 #include "base/environment.h"
 #include "base/text.h"
 #include "base/log.h"
@@ -88,13 +89,15 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/rules.h"
 #include "problem/normalise.h"
 GPI__OPTIMIZE_LITTLE_END
-#include "problem/arguments.h"
-GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/overlap.h"
-#include "problem/grouped.h"
+#include "problem/product_regions.h"
+#include "problem/arguments.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "problem/formula_arguments.h"
 #endif
+#include "problem/convert_arguments.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
+#include "problem/grouped.h"
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "problem/task.h"
 #include "problem/tensor.h"
@@ -122,6 +125,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/pointers.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "device/workspace.h"
+#include "device/run.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/source.h"
 #include "device/code.h"
@@ -157,7 +161,9 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "elementwise/formula_shape.h"
 #include "elementwise/formula_prologue.h"
 #include "elementwise/formula_pass.h"
+GPI__OPTIMIZE_LITTLE_END
 #include "elementwise/formula_launch.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "elementwise/regions.h"
@@ -208,7 +214,9 @@ GPI__OPTIMIZE_LITTLE_END
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/explain.h"
 #include "grouped/plan.h"
+GPI__OPTIMIZE_LITTLE_END
 #include "grouped/run.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "grouped/explain.h"
 #ifndef GEMMEPI_NO_LINEAR
 #include "linear/layer.h"
@@ -223,8 +231,10 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/factors.h"
 #include "linear/backward.h"
 #include "linear/plan.h"
+GPI__OPTIMIZE_LITTLE_END
 #include "linear/pointers.h"
 #include "linear/run.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/explain.h"
 #endif
 #include "plans/plans.h"

@@ -3,6 +3,7 @@
 #ifndef GEMMEPI_GROUPED_PLAN_H
 #define GEMMEPI_GROUPED_PLAN_H
 
+#include "../device/run.h"
 #include "../problem/grouped.h"
 #include "../product/plan.h"
 
@@ -445,8 +446,7 @@ static size_t gpi__grouped_workspace(const gpi__grouped_plan *plan) {
 }
 
 static gemmepi_status gpi__prepare_grouped(const gpi__grouped_plan *plan, gemmepi_stream stream) {
-    return gpi__reserve_for(plan->base.context, stream, gpi__key_of_stream(stream),
-                            gpi__grouped_workspace(plan));
+    return gpi__reserve(plan->base.context, stream, 0, gpi__grouped_workspace(plan));
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,

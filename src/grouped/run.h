@@ -121,14 +121,24 @@ static void gpi__point_groups(const gpi__grouped_plan *plan, const gpi__group_li
                          : plan->problem.m;
 }
 
-static gemmepi_status gpi__launch_grouped(const gpi__grouped_plan *plan, const gpi__arguments *arguments,
-                                          const gpi__group_lists *lists, char *workspace,
-                                          gemmepi_stream stream) {
+/* A run of a plan, once its pointers have been looked at. */
+typedef struct gpi__grouped_run {
+    const gpi__grouped_plan *plan;
+    gpi__arguments arguments;
+    gpi__group_lists lists;
+} gpi__grouped_run;
+
+static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+    const gpi__grouped_run *run = (const gpi__grouped_run *)user;
+    const gpi__grouped_plan *plan = run->plan;
+    const gpi__arguments *arguments = &run->arguments;
+    const gpi__group_lists *lists = &run->lists;
     const gemmepi_context *context = plan->base.context;
     gpi__grouped_space space = gpi__divide_space(plan, workspace);
     gpi__arguments own = *arguments;
     gemmepi_status status = gpi__launch_groups(plan, arguments, lists, &space, stream);
     int operand;
+    (void)size;
     gpi__point_groups(plan, lists, &space, &own.groups);
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->problem.formula)
@@ -155,62 +165,6 @@ static gemmepi_status gpi__launch_grouped(const gpi__grouped_plan *plan, const g
         own.beta = 0;
     }
     return plan->engine->run(context, &plan->inner, &plan->built.sm90, &own, NULL, stream);
-}
-
-/* >>workspace */
-
-static gemmepi_status gpi__launch_grouped_in_block(const gpi__grouped_plan *plan,
-                                                   const gpi__arguments *arguments,
-                                                   const gpi__group_lists *lists, gemmepi_stream stream) {
-    gpi__block *block = gpi__acquire_block(plan->base.context, gpi__key_of_stream(stream),
-                                           gpi__grouped_workspace(plan), "gemmepi_plan_prepare");
-    gemmepi_status status;
-    if (!block)
-        return GEMMEPI_BUFFER_TOO_SMALL;
-    status = gpi__launch_grouped(plan, arguments, lists, (char *)(uintptr_t)block->address, stream);
-    gpi__give_block(block);
-    return status;
-}
-
-/* No list may lie in workspace. */
-static gemmepi_status gpi__check_lists_workspace(const gpi__problem *problem, const gpi__group_lists *lists,
-                                                 const void *workspace, size_t needed) {
-    uintptr_t begin = (uintptr_t)workspace;
-    int i;
-    for (i = 0; i < GPI__FAULTS; i++) {
-        uintptr_t list = (uintptr_t)lists->lists[i];
-        uintptr_t size = 4 * (uintptr_t)(i ? gpi__positions(problem) : problem->grouping.groups);
-        if (list && list < begin + needed && begin < list + size)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.workspace (%p, %llu bytes used) overlaps args.%s (%p)", workspace,
-                             (gpi__ull)needed, gpi__names_of_lists[i], (const void *)list);
-    }
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__run_grouped_on_device(const gpi__grouped_plan *plan,
-                                                 const gemmepi_matmul_args *args,
-                                                 const gpi__arguments *arguments,
-                                                 const gpi__group_lists *lists, gemmepi_stream stream) {
-    int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
-    size_t needed = gpi__grouped_workspace(plan);
-    gemmepi_status status = GEMMEPI_OK;
-    if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
-        status = gpi__general_groups(plan, &plan);
-    if (status)
-        return status;
-    if (!args->workspace)
-        return gpi__launch_grouped_in_block(plan, arguments, lists, stream);
-    status = gpi__check_given_workspace(args->workspace, args->workspace_size, needed);
-    if (!status)
-        status = gpi__check_workspace(&plan->problem, arguments, args->workspace, needed);
-    if (!status)
-        status = gpi__check_lists_workspace(&plan->problem, lists, args->workspace, needed);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && plan->problem.formula)
-        status = gpi__check_formula_workspace(&plan->problem, arguments, args->workspace, needed);
-#endif
-    return status ? status : gpi__launch_grouped(plan, arguments, lists, (char *)args->workspace, stream);
 }
 
 /* >>runs */
@@ -247,45 +201,39 @@ static gemmepi_status gpi__run_grouped_on_host(const gpi__grouped_plan *plan, gp
 }
 #endif
 
-static gemmepi_status gpi__check_lists_reach(const gemmepi_context *context, const gpi__group_lists *lists) {
+/* By the plan, or that for runs with alpha or C. */
+static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gpi__space *space) {
+    const gpi__grouped_plan *plan = run->plan;
+    const gpi__arguments *arguments = &run->arguments;
+    int uses_c = arguments->uses_c && !gpi__adds_as_residual(&plan->problem);
+    size_t needed = gpi__grouped_workspace(plan);
     gemmepi_status status = GEMMEPI_OK;
-    int i;
-    for (i = 0; i < GPI__FAULTS && !status; i++)
-        status = gpi__check_reachable(context, gpi__names_of_lists[i], lists->lists[i]);
-    return status;
+    if (plan->applied && (arguments->alpha != 1 || uses_c || arguments->device_alpha))
+        status = gpi__general_groups(plan, &run->plan);
+    return status ? status : gpi__launch_in(plan->base.context, space, needed, gpi__launch_grouped, run);
 }
 
 static gemmepi_status gpi__run_grouped(const gpi__grouped_plan *plan, const gemmepi_grouped_args *args,
                                        int one_shot, gemmepi_stream stream) {
     gemmepi_context *context = plan->base.context;
-    gpi__arguments arguments;
-    gpi__group_lists lists;
+    gpi__grouped_run run;
+    gpi__regions regions;
+    gpi__space space = {args->product.workspace, args->product.workspace_size, &regions, stream, 0};
     gpi__entry entry;
-    gemmepi_status status =
-        gpi__check_run(context, stream, args->product.workspace, args->product.workspace_size);
+    gemmepi_status status = gpi__check_run(context, stream, space.workspace, space.size);
     if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
         return status;
-    status = gpi__convert_grouped_arguments(&plan->problem, args, &arguments, &lists);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && plan->problem.formula)
-        status = gpi__convert_formula_arguments(&plan->problem, &args->product, &arguments);
-#endif
-    if (status)
-        return status;
+    run.plan = plan;
+    status = gpi__convert_grouped_arguments(&plan->problem, args, &run.arguments, &run.lists, &regions);
 #ifndef GEMMEPI_NO_HOST
-    if (context->is_host)
-        return gpi__run_grouped_on_host(plan, &arguments, &lists);
+    if (!status && context->is_host)
+        return gpi__run_grouped_on_host(plan, &run.arguments, &run.lists);
 #endif
-    status = gpi__enter(context, &entry);
+    if (!status)
+        status = gpi__enter_run(context, &space, one_shot, &entry);
     if (status)
         return status;
-    if (one_shot || context->check_pointers) {
-        status = gpi__check_reach(&plan->problem, context, &args->product, &arguments);
-        if (!status)
-            status = gpi__check_lists_reach(context, &lists);
-    }
-    if (!status)
-        status = gpi__run_grouped_on_device(plan, &args->product, &arguments, &lists, stream);
+    status = gpi__run_grouped_on_device(&run, &space);
     gpi__leave(context, &entry);
     return status;
 }

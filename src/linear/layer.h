@@ -5,10 +5,7 @@
 #ifndef GEMMEPI_LINEAR_LAYER_H
 #define GEMMEPI_LINEAR_LAYER_H
 
-#include "../problem/arguments.h"
-#ifndef GEMMEPI_NO_FORMULA
-#include "../problem/formula_arguments.h"
-#endif
+#include "../problem/convert_arguments.h"
 
 /* The tensors of a layer, the scales that go with the first five, and what forward finds for Y in its scale's place. */
 enum {

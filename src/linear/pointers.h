@@ -45,9 +45,12 @@ static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const
     return GEMMEPI_OK;
 }
 
-/* What a run has pointers for. */
-static int gpi__layer_pointers(const gpi__layer_task *task) {
-    return task->formula ? (int)GPI__L_ALL : (int)GPI__L_COUNT;
+/* The next of what a run has pointers for, or GPI__L_ALL. */
+static int gpi__next_pointer(const gpi__layer_task *task, int t) {
+    t++;
+    if (t >= GPI__L_OPERANDS + task->operand_count && t < GPI__L_OPERAND_SCALES)
+        t = GPI__L_OPERAND_SCALES;
+    return t < GPI__L_OPERAND_SCALES + task->operand_count ? t : (int)GPI__L_ALL;
 }
 
 /* The flag with which a layer has a tensor, in the caller's words. */
@@ -122,29 +125,6 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
     return GEMMEPI_OK;
 }
 
-/* What one direction alone takes may be there in the other; what the layer has not may be there in neither. */
-static gemmepi_status gpi__check_layer_presence(const gpi__layer_task *task,
-                                                void *const pointers[GPI__L_ALL]) {
-    gemmepi_status status = GEMMEPI_OK;
-    char room[128];
-    int t;
-    for (t = 0; t < gpi__layer_pointers(task) && !status; t++) {
-        if (!pointers[t] && gpi__layer_has(task, t) &&
-            (gpi__is_layers_number(task, t) || gpi__layer_view(task, t)->bytes)) {
-            const gpi__layers_flag *flag = gpi__flag_of_tensor(task, t);
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it%s%s",
-                             gpi__layer_pointers_name(task, t, room),
-                             gpi__is_backward(task) ? "backward" : "forward",
-                             flag ? ", as desc.flags has " : "", flag ? flag->name : "");
-        }
-        if (t >= GPI__L_OPERANDS)
-            status = gpi__check_layers_operand_scale(task, t, pointers[t]);
-        else if (pointers[t] && !gpi__is_of_other_direction(task, t))
-            status = gpi__check_layers_pointer(task, t, pointers[t]);
-    }
-    return status;
-}
-
 /* Bytes that a pointer is a multiple of: of operands with rows or columns those of matrices. */
 static int gpi__layers_alignment(const gpi__layer_task *task, int tensor) {
     int alignment = gpi__layer_view(task, tensor)->alignment;
@@ -156,70 +136,70 @@ static int gpi__layers_alignment(const gpi__layer_task *task, int tensor) {
     return alignment;
 }
 
-static gemmepi_status gpi__check_layer_alignment(const gpi__layer_task *task,
-                                                 void *const pointers[GPI__L_ALL]) {
-    char room[128];
-    int t, alignment;
-    for (t = 0; t < gpi__layer_pointers(task); t++) {
-        if (!gpi__layer_has(task, t) || gpi__is_layers_number(task, t))
-            continue;
-        alignment = gpi__layers_alignment(task, t);
-        if ((uintptr_t)pointers[t] & (uintptr_t)(alignment - 1))
-            return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
-                             gpi__layer_pointers_name(task, t, room), pointers[t], alignment);
-    }
-    return GEMMEPI_OK;
-}
+/* >>what they point to */
 
-/* An output and another tensor. */
-static gemmepi_status gpi__check_two_tensors(const gpi__layer_task *task, void *const pointers[GPI__L_ALL],
-                                             int t, int other) {
-    const gpi__view *view = gpi__layer_view(task, t), *beside = gpi__layer_view(task, other);
-    uintptr_t p = (uintptr_t)pointers[t], q = (uintptr_t)pointers[other];
-    uintptr_t p_bytes = (uintptr_t)view->bytes, q_bytes = (uintptr_t)beside->bytes;
-    char first[128], second[128];
-    int shares;
-    if (!p_bytes || !q_bytes || p + p_bytes <= q || q + q_bytes <= p)
-        return GEMMEPI_OK;
-    shares = gpi__views_share(view, beside, task->batch, (int64_t)(q - p));
-    if (!shares)
-        return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s (%p, %lld bytes) overlaps args.%s (%p, %lld bytes)%s",
-                     gpi__layer_pointers_name(task, t, first), pointers[t], (long long)p_bytes,
-                     gpi__layer_pointers_name(task, other, second), pointers[other], (long long)q_bytes,
-                     gpi__if_undecided(shares));
+static const char *gpi__name_layers_region(const void *owner, const gpi__region *region, char room[128]) {
+    char name[128];
+    snprintf(room, 128, "args.%s",
+             gpi__layer_pointers_name((const gpi__layer_task *)owner, region->place, name));
+    return room;
 }
 
 /* Outputs overlap nothing. */
-static gemmepi_status gpi__check_layer_overlap(const gpi__layer_task *task,
-                                               void *const pointers[GPI__L_ALL]) {
-    gemmepi_status status = GEMMEPI_OK;
-    int t, other, all = gpi__layer_pointers(task);
-    for (t = 0; t < all; t++)
-        for (other = 0; other < all && !status && gpi__layer_writes(task, t); other++)
-            if (other != t && gpi__layer_has(task, other) && !gpi__is_layers_number(task, other) &&
-                !(other < t && gpi__layer_writes(task, other)))
-                status = gpi__check_two_tensors(task, pointers, t, other);
-    return status;
+static gemmepi_status gpi__judge_layer(const gpi__regions *regions, const gpi__region *output,
+                                       const gpi__region *other) {
+    int shares = gpi__views_share((const gpi__view *)output->lies, (const gpi__view *)other->lies,
+                                  ((const gpi__layer_task *)regions->owner)->batch,
+                                  (int64_t)(other->begin - output->begin));
+    return shares ? gpi__refuse_overlap(regions, output, other, gpi__if_undecided(shares), "") : GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_layer_workspace(const gpi__layer_task *task, const gemmepi_linear_args *args,
-                                                 void *const pointers[GPI__L_ALL]) {
-    uintptr_t begin = (uintptr_t)args->workspace, end = begin + args->workspace_size;
+static gemmepi_status gpi__refuse_lacking(const gpi__layer_task *task, int t) {
+    const gpi__layers_flag *flag = gpi__flag_of_tensor(task, t);
     char room[128];
-    int t;
-    if (end < begin)
-        end = ~(uintptr_t)0;
-    for (t = 0; t < gpi__layer_pointers(task); t++) {
-        uintptr_t other = (uintptr_t)pointers[t];
-        if (gpi__layer_has(task, t) && !gpi__is_layers_number(task, t) && other && other < end &&
-            begin < other + (uintptr_t)gpi__layer_view(task, t)->bytes)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.workspace (%p, %llu bytes) overlaps args.%s (%p)", args->workspace,
-                             (gpi__ull)args->workspace_size, gpi__layer_pointers_name(task, t, room),
-                             pointers[t]);
-    }
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; this %s needs it%s%s",
+                     gpi__layer_pointers_name(task, t, room), gpi__is_backward(task) ? "backward" : "forward",
+                     flag ? ", as desc.flags has " : "", flag ? flag->name : "");
+}
+
+/* Lists what a pointer leads to. What one direction alone takes may be there in the other; what the layer has not may be there in
+   neither. */
+static gemmepi_status gpi__list_layer_pointer(const gpi__layer_task *task, int t, const void *pointer,
+                                              gpi__regions *regions) {
+    int has = gpi__layer_has(task, t), is_number = gpi__is_layers_number(task, t);
+    const gpi__view *view = gpi__layer_view(task, t);
+    gemmepi_status status = GEMMEPI_OK;
+    char room[128];
+    if (!pointer)
+        return has && (is_number || view->bytes) ? gpi__refuse_lacking(task, t) : GEMMEPI_OK;
+    if (t >= GPI__L_OPERANDS)
+        status = gpi__check_layers_operand_scale(task, t, pointer);
+    else if (!gpi__is_of_other_direction(task, t))
+        status = gpi__check_layers_pointer(task, t, pointer);
+    if (status || !has || is_number)
+        return status;
+    if ((uintptr_t)pointer & (uintptr_t)(gpi__layers_alignment(task, t) - 1))
+        return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes",
+                         gpi__layer_pointers_name(task, t, room), pointer, gpi__layers_alignment(task, t));
+    gpi__add_region(regions, 0, t, gpi__layer_writes(task, t), pointer, view->bytes)->lies = view;
     return GEMMEPI_OK;
+}
+
+/* args -> pointers and regions, or the sentence that says what is wrong with them. */
+static gemmepi_status gpi__convert_layer_pointers(const gpi__layer_task *task,
+                                                  const gemmepi_linear_args *args, void **pointers,
+                                                  gpi__regions *regions) {
+    gemmepi_status status = gpi__check_layer_arrays(task, args);
+    int t;
+    if (status)
+        return status;
+    gpi__list_layer_pointers(task, args, pointers);
+    regions->owner = task;
+    regions->name = gpi__name_layers_region;
+    regions->count = 0;
+    for (t = 0; t < GPI__L_ALL && !status; t = gpi__next_pointer(task, t))
+        status = gpi__list_layer_pointer(task, t, pointers[t], regions);
+    return status ? status : gpi__check_regions(regions, gpi__judge_layer);
 }
 
 #endif

@@ -10,6 +10,7 @@
 
 /* A run's pointers by source, and what its steps may use. */
 typedef struct gpi__layer_run {
+    const gpi__linear_plan *layer;
     void *sources[GPI__SOURCES];
     char *workspace;
     size_t workspace_size;
@@ -89,16 +90,17 @@ static void gpi__point_copy(const gpi__step *step, const gpi__layer_run *run, ge
 
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
                                             const gpi__layer_run *run, gemmepi_stream stream) {
-    gemmepi_matmul_args args;
+    const gpi__problem *problem = gpi__asked(step->product);
+    gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->around != NULL};
     gpi__arguments arguments;
 #ifndef GEMMEPI_NO_FORMULA
     gpi__step_operands operands;
 #endif
-    if (gpi__writes_nothing(gpi__asked(step->product)))
+    if (gpi__writes_nothing(problem))
         return GEMMEPI_OK;
-    gpi__point_step(step, gpi__asked(step->product), run, &arguments);
+    gpi__point_step(step, problem, run, &arguments);
 #ifndef GEMMEPI_NO_FORMULA
-    if (gpi__asked(step->product)->formula)
+    if (problem->formula)
         gpi__point_operands(&layer->task, run, &operands, &arguments);
 #endif
 #ifndef GEMMEPI_NO_HOST
@@ -106,10 +108,7 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
         return gpi__run_on_host(step->product, &arguments);
 #endif
     (void)layer;
-    memset(&args, 0, sizeof args);
-    args.workspace = run->workspace;
-    args.workspace_size = run->workspace_size;
-    return gpi__run_on_device(step->product, &args, &arguments, stream);
+    return gpi__run_on_device(step->product, &space, &arguments);
 }
 
 static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const gpi__step *step,
@@ -154,11 +153,13 @@ static gemmepi_status gpi__run_copy_step(const gpi__linear_plan *layer, const gp
     return gpi__launch_elementwise(step->copy, &args, pointers, stream);
 }
 
-/* The primary context is current, but on the host. */
-static gemmepi_status gpi__run_steps(const gpi__linear_plan *layer, const gpi__layer_run *run,
-                                     gemmepi_stream stream) {
+/* In a workspace of so many bytes; on the host, or with the primary context current. */
+static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+    gpi__layer_run *run = (gpi__layer_run *)user;
+    const gpi__linear_plan *layer = run->layer;
     gemmepi_status status = GEMMEPI_OK;
     int i;
+    gpi__point_layer(layer, workspace, size, run);
     for (i = 0; i < layer->step_count && !status; i++) {
         const gpi__step *step = &layer->steps[i];
         status = step->kind == GPI__STEP_PRODUCT ? gpi__run_product_step(layer, step, run, stream)
@@ -169,100 +170,65 @@ static gemmepi_status gpi__run_steps(const gpi__linear_plan *layer, const gpi__l
 }
 
 /* The temporaries of a host's run are memory for its time. */
-static gemmepi_status gpi__run_layer_on_host(const gpi__linear_plan *layer, gpi__layer_run *run) {
-    size_t size = gpi__all_temporaries(layer);
-    void *memory = size ? gpi__new(&layer->base.context->allocator, size) : NULL;
-    gemmepi_status status;
+static gemmepi_status gpi__run_layer_on_host(gpi__layer_run *run, const gpi__space *space) {
+    const gemmepi_allocator *allocator = &run->layer->base.context->allocator;
+    size_t size = gpi__all_temporaries(run->layer);
+    void *memory;
+    gemmepi_status status = space->workspace
+                                ? gpi__check_workspace(space->regions, space->workspace, space->size, "")
+                                : GEMMEPI_OK;
+    if (status)
+        return status;
+    memory = size ? gpi__new(allocator, size) : NULL;
     if (size && !memory)
         return GEMMEPI_OUT_OF_MEMORY;
-    gpi__point_layer(layer, memory, size, run);
-    status = gpi__run_steps(layer, run, NULL);
+    status = gpi__run_steps(run, (char *)memory, size, NULL);
     if (memory)
-        gpi__delete(&layer->base.context->allocator, memory);
+        gpi__delete(allocator, memory);
     return status;
 }
 
-/* The context's own workspace for layers is a block beside that for products, because a product that cuBLASLt refuses may
-   reserve that in the middle of a layer. */
-static gemmepi_status gpi__run_layer_in_block(const gpi__linear_plan *layer, size_t needed,
-                                              gpi__layer_run *run, gemmepi_stream stream) {
-    gpi__block *block =
-        gpi__acquire_block(layer->base.context, gpi__key_beside(stream), needed, "gemmepi_plan_prepare");
-    gemmepi_status status;
-    if (!block)
-        return GEMMEPI_BUFFER_TOO_SMALL;
-    gpi__point_layer(layer, (void *)(uintptr_t)block->address, block->size, run);
-    status = gpi__run_steps(layer, run, stream);
-    gpi__give_block(block);
-    return status;
-}
-
-/* Workspace is had before the first step is launched. A layer whose product has taken a route that needs more may do so without
-   the caller knowing: then it takes the context's, as products do. */
-static gemmepi_status gpi__run_layer_on_device(const gpi__linear_plan *layer, const gemmepi_linear_args *args,
-                                               gpi__layer_run *run, gemmepi_stream stream) {
-    size_t needed = gpi__layer_workspace(layer), given = args->workspace ? args->workspace_size : 0;
-    gemmepi_status status;
-    if (needed > layer->built_size && given < needed) {
-        status = gpi__reserve_for(layer->base.context, stream, gpi__key_beside(stream), needed);
-        return status ? status : gpi__run_layer_in_block(layer, needed, run, stream);
-    }
-    if (needed && !args->workspace)
-        return gpi__run_layer_in_block(layer, needed, run, stream);
-    if (needed || given) {
-        status = gpi__check_given_workspace(args->workspace, given, needed);
+/* Workspace is had before the first step is launched. The context's own is a block beside that for products, because a product that
+   cuBLASLt refuses may reserve that in the middle of a layer. A layer whose product has taken a route that needs more may do so without
+   the caller knowing: then it takes the context's, as products do. Of what is given a step may use all. */
+static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__space *space) {
+    const gpi__linear_plan *layer = run->layer;
+    gemmepi_context *context = layer->base.context;
+    size_t needed = gpi__layer_workspace(layer);
+    int is_short = needed > layer->built_size && space->size < needed;
+    gemmepi_status status = is_short ? gpi__reserve(context, space->stream, 1, needed) : GEMMEPI_OK;
+    if (!status && space->workspace && !is_short) {
+        status = gpi__check_given_workspace(space->workspace, space->size, needed);
         if (!status)
-            status = gpi__check_layer_workspace(&layer->task, args, run->sources);
-        if (status)
-            return status;
+            status = gpi__check_workspace(space->regions, space->workspace, space->size, "");
+        return status ? status : gpi__run_steps(run, (char *)space->workspace, space->size, space->stream);
     }
-    gpi__point_layer(layer, args->workspace, given, run);
-    return gpi__run_steps(layer, run, stream);
-}
-
-static gemmepi_status gpi__check_layer_reach(const gpi__linear_plan *layer, const gemmepi_linear_args *args,
-                                             void *const *pointers) {
-    const gemmepi_context *context = layer->base.context;
-    gemmepi_status status = gpi__check_reachable(context, "workspace", args->workspace);
-    char room[128];
-    int t;
-    for (t = 0; t < gpi__layer_pointers(&layer->task) && !status; t++)
-        if (gpi__layer_has(&layer->task, t) && !gpi__is_layers_number(&layer->task, t))
-            status =
-                gpi__check_reachable(context, gpi__layer_pointers_name(&layer->task, t, room), pointers[t]);
-    return status;
+    if (status || needed == 0)
+        return status ? status : gpi__run_steps(run, NULL, 0, space->stream);
+    return gpi__launch_in_block(context, space, needed, gpi__run_steps, run);
 }
 
 /* one_shot: as gpi__run_matmul's. */
 static gemmepi_status gpi__run_layer(const gpi__linear_plan *layer, const gemmepi_linear_args *args,
                                      int one_shot, gemmepi_stream stream) {
+    gemmepi_context *context = layer->base.context;
     gpi__layer_run run;
+    gpi__regions regions;
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 1};
     gpi__entry entry;
-    gemmepi_status status;
-    status = gpi__check_run(layer->base.context, stream, args->workspace, args->workspace_size);
+    gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status)
         return status;
-    status = gpi__check_layer_arrays(&layer->task, args);
+    run.layer = layer;
+    status = gpi__convert_layer_pointers(&layer->task, args, run.sources, &regions);
+    if (!status && context->is_host)
+        return gpi__run_layer_on_host(&run, &space);
+    if (!status)
+        status = gpi__enter_run(context, &space, one_shot, &entry);
     if (status)
         return status;
-    gpi__list_layer_pointers(&layer->task, args, run.sources);
-    status = gpi__check_layer_presence(&layer->task, run.sources);
-    if (!status)
-        status = gpi__check_layer_alignment(&layer->task, run.sources);
-    if (!status)
-        status = gpi__check_layer_overlap(&layer->task, run.sources);
-    if (!status && args->workspace && layer->base.context->is_host)
-        status = gpi__check_layer_workspace(&layer->task, args, run.sources);
-    if (status || layer->base.context->is_host)
-        return status ? status : gpi__run_layer_on_host(layer, &run);
-    status = gpi__enter(layer->base.context, &entry);
-    if (status)
-        return status;
-    if (one_shot || layer->base.context->check_pointers)
-        status = gpi__check_layer_reach(layer, args, run.sources);
-    if (!status)
-        status = gpi__run_layer_on_device(layer, args, &run, stream);
-    gpi__leave(layer->base.context, &entry);
+    status = gpi__run_layer_on_device(&run, &space);
+    gpi__leave(context, &entry);
     return status;
 }
 
@@ -280,8 +246,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
 }
 
 static gemmepi_status gpi__prepare_layer(const gpi__linear_plan *layer, gemmepi_stream stream) {
-    return gpi__reserve_for(layer->base.context, stream, gpi__key_beside(stream),
-                            gpi__layer_workspace(layer));
+    return gpi__reserve(layer->base.context, stream, 1, gpi__layer_workspace(layer));
 }
 
 /* >>calls that plan by themselves */

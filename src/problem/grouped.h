@@ -5,7 +5,7 @@
 #define GEMMEPI_PROBLEM_GROUPED_H
 
 #include "../base/fault.h"
-#include "arguments.h"
+#include "convert_arguments.h"
 #include "normalise.h"
 
 /* >>sentences in the caller's words */
@@ -445,59 +445,43 @@ typedef struct gpi__group_lists {
     int64_t limits[GPI__FAULTS];       /* what an index is less than; of ends the most */
 } gpi__group_lists;
 
-static gemmepi_status gpi__check_list(const gpi__problem *problem, const gpi__arguments *arguments,
-                                      const char *name, const int32_t *list, int64_t length) {
-    uintptr_t begin = (uintptr_t)list, end = begin + (uintptr_t)length * 4;
+static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const gpi__group_lists *lists,
+                                            gpi__regions *regions) {
+    static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
+    const gpi__grouping *grouping = &problem->grouping;
     int i;
-    if (begin % 4)
-        return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name,
-                         (const void *)list);
-    for (i = 0; i < problem->outputs; i++) {
-        const gpi__view *view = &problem->views[problem->list[i]];
-        uintptr_t output = (uintptr_t)arguments->pointers[problem->list[i]];
-        if (output && output < end && begin < output + (uintptr_t)view->bytes)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.product.%s (%p, %lld bytes) overlaps args.%s (%p)",
-                             gpi__argument_name(problem, problem->list[i]), (const void *)output,
-                             (long long)view->bytes, name, (const void *)list);
+    for (i = 0; i < GPI__FAULTS; i++) {
+        const int32_t *list = lists->lists[i];
+        const char *name = gpi__names_of_lists[i];
+        int64_t length = i ? gpi__positions(problem) : grouping->groups;
+        int is_wanted = i == GPI__FAULT_ENDS || (i == GPI__FAULT_A && (grouping->gathered & 1)) ||
+                        (i == GPI__FAULT_B && (grouping->gathered & 2)) ||
+                        (i == GPI__FAULT_D && grouping->scattered);
+        if (!list && is_wanted && length)
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
+                             name, i ? " with " : "", fields[i]);
+        if (list && !is_wanted)
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0", name, fields[i]);
+        if ((uintptr_t)list % 4)
+            return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name,
+                             (const void *)list);
+        if (list)
+            gpi__add_region(regions, GPI__OF_LISTS, i, 0, list, 4 * length)->note = "";
     }
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_lists(const gpi__problem *problem, const gpi__arguments *arguments,
-                                       const gpi__group_lists *lists) {
-    const gpi__grouping *grouping = &problem->grouping;
-    int wanted[GPI__FAULTS], i;
-    static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
-    gemmepi_status status = GEMMEPI_OK;
-    wanted[GPI__FAULT_ENDS] = 1;
-    wanted[GPI__FAULT_A] = grouping->gathered & 1;
-    wanted[GPI__FAULT_B] = grouping->gathered >> 1;
-    wanted[GPI__FAULT_D] = grouping->scattered;
-    for (i = 0; i < GPI__FAULTS && !status; i++) {
-        int64_t length = i ? gpi__positions(problem) : grouping->groups;
-        if (!lists->lists[i] && wanted[i] && length)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
-                             gpi__names_of_lists[i], i ? " with " : "", fields[i]);
-        if (lists->lists[i] && !wanted[i])
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0",
-                             gpi__names_of_lists[i], fields[i]);
-        if (lists->lists[i])
-            status = gpi__check_list(problem, arguments, gpi__names_of_lists[i], lists->lists[i], length);
-    }
-    return status;
-}
-
-/* args -> arguments and lists, or the sentence that says what is wrong with them. */
+/* args -> arguments, lists and regions, or the sentence that says what is wrong with them. */
 static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem,
                                                      const gemmepi_grouped_args *args,
-                                                     gpi__arguments *arguments, gpi__group_lists *lists) {
+                                                     gpi__arguments *arguments, gpi__group_lists *lists,
+                                                     gpi__regions *regions) {
     int weighted = gpi__has_operand(problem, GPI__ROW_FACTOR);
     gemmepi_status status;
     if (weighted != (args->weights != NULL) && (args->weights || gpi__rows_of_d(problem)))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weights is %s, but desc.weighted is %d",
                          args->weights ? "given" : "NULL", weighted);
-    status = gpi__convert_arguments_with(problem, &args->product, args->weights, arguments);
+    status = gpi__list_arguments(problem, &args->product, args->weights, arguments, regions);
     if (status)
         return status;
     memset(lists, 0, sizeof *lists);
@@ -509,7 +493,8 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
     lists->limits[GPI__FAULT_A] = problem->views[GPI__A].lines;
     lists->limits[GPI__FAULT_B] = problem->views[GPI__B].lines;
     lists->limits[GPI__FAULT_D] = gpi__rows_of_d(problem);
-    return gpi__check_lists(problem, arguments, lists);
+    status = gpi__list_group_lists(problem, lists, regions);
+    return status ? status : gpi__check_regions(regions, gpi__judge_product);
 }
 
 #endif

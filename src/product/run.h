@@ -4,85 +4,51 @@
 #define GEMMEPI_PRODUCT_RUN_H
 
 #include "../device/memory.h"
-#include "../device/pointers.h"
+#include "../device/run.h"
+#include "../problem/convert_arguments.h"
 #include "plan.h"
 #include "run_around.h"
 #ifndef GEMMEPI_NO_HOST
 #include "../host/found_scale.h"
 #endif
 #ifndef GEMMEPI_NO_FORMULA
-#include "../problem/formula_arguments.h"
 #include "text_key.h"
 #ifndef GEMMEPI_NO_HOST
 #include "../host/formula.h"
 #endif
 #endif
 
-/* Whose block of workspace it is. What is launched around a product has one next to that of products, because the product, once cuBLASLt
-   refuses it, may reserve that in the middle of a run. */
-static gpi__stream_key gpi__key_of_plan(int is_around, gemmepi_stream stream) {
-    return is_around ? gpi__key_beside(stream) : gpi__key_of_stream(stream);
+/* A run of a plan, once its pointers have been looked at. */
+typedef struct gpi__matmul_run {
+    const gpi__matmul_plan *plan;
+    const gpi__arguments *arguments;
+} gpi__matmul_run;
+
+static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space,
+                                        const gpi__arguments *arguments);
+
+static gemmepi_status gpi__launch_route(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+    const gpi__matmul_run *run = (const gpi__matmul_run *)user;
+    (void)size;
+    return run->plan->route->run(run->plan, run->arguments, workspace, stream);
 }
 
-static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
-                                        const gpi__arguments *arguments, gemmepi_stream stream);
-
-static gemmepi_status gpi__run_around(const gpi__matmul_plan *plan, const gpi__arguments *arguments,
-                                      char *workspace, gemmepi_stream stream) {
-    const gemmepi_context *context = plan->base.context;
-    const gpi__around *around = plan->around;
+/* The product, with what is launched around it. */
+static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+    const gpi__matmul_run *run = (const gpi__matmul_run *)user;
+    const gemmepi_context *context = run->plan->base.context;
+    const gpi__around *around = run->plan->around;
     gpi__way_in way;
-    gemmepi_matmul_args args;
-    gemmepi_status status = gpi__run_ahead(context, around, arguments, workspace, &way, stream);
-    memset(&args, 0, sizeof args);
-    args.workspace = way.rest;
-    args.workspace_size = plan->workspace_size;
+    gpi__space space;
+    gemmepi_status status = gpi__run_ahead(context, around, run->arguments, workspace, &way, stream);
+    memset(&space, 0, sizeof space);
+    space.workspace = way.rest;
+    space.size = run->plan->workspace_size;
+    space.stream = stream;
+    (void)size;
     if (!status && !around->lacks_product)
-        status = gpi__run_by_route(plan, &args, &way.product, stream);
-    return status ? status : gpi__run_behind(context, around, arguments, &way, stream);
-}
-
-/* is_around: with what is launched around the product, else the product alone. */
-static gemmepi_status gpi__run_in(const gpi__matmul_plan *plan, int is_around,
-                                  const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
-    return is_around ? gpi__run_around(plan, arguments, workspace, stream)
-                     : plan->route->run(plan, arguments, workspace, stream);
-}
-
-static size_t gpi__workspace_for(const gpi__matmul_plan *plan, int is_around) {
-    return is_around ? gpi__workspace_of(plan) : plan->workspace_size;
-}
-
-static gemmepi_status gpi__launch_in_block(const gpi__matmul_plan *plan, int is_around,
-                                           const gpi__arguments *arguments, gemmepi_stream stream) {
-    gpi__block *block = gpi__acquire_block(plan->base.context, gpi__key_of_plan(is_around, stream),
-                                           gpi__workspace_for(plan, is_around), "gemmepi_plan_prepare");
-    gemmepi_status status;
-    if (!block)
-        return GEMMEPI_BUFFER_TOO_SMALL;
-    status = gpi__run_in(plan, is_around, arguments, (char *)(uintptr_t)block->address, stream);
-    gpi__give_block(block);
-    return status;
-}
-
-static gemmepi_status gpi__launch_plan(const gpi__matmul_plan *plan, int is_around,
-                                       const gemmepi_matmul_args *args, const gpi__arguments *arguments,
-                                       gemmepi_stream stream) {
-    const gpi__problem *problem = is_around ? gpi__asked(plan) : &plan->problem;
-    size_t size = gpi__workspace_for(plan, is_around);
-    gemmepi_status status;
-    if (size == 0)
-        return gpi__run_in(plan, is_around, arguments, NULL, stream);
-    if (!args->workspace)
-        return gpi__launch_in_block(plan, is_around, arguments, stream);
-    status = gpi__check_given_workspace(args->workspace, args->workspace_size, size);
-    if (!status)
-        status = gpi__check_workspace(problem, arguments, args->workspace, size);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && problem->formula)
-        status = gpi__check_formula_workspace(problem, arguments, args->workspace, size);
-#endif
-    return status ? status : gpi__run_in(plan, is_around, arguments, (char *)args->workspace, stream);
+        status = gpi__run_by_route(run->plan, &space, &way.product);
+    return status ? status : gpi__run_behind(context, around, run->arguments, &way, stream);
 }
 
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
@@ -128,13 +94,19 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
    the context's workspace. */
 static gemmepi_status gpi__launch_current(const gpi__matmul_plan *plan, size_t counted,
-                                          const gemmepi_matmul_args *args, const gpi__arguments *arguments,
-                                          gemmepi_stream stream) {
+                                          const gpi__space *space, const gpi__arguments *arguments) {
+    gpi__matmul_run run;
+    gpi__space own = *space;
     gemmepi_status status;
-    if (plan->workspace_size <= counted || (args->workspace && args->workspace_size >= plan->workspace_size))
-        return gpi__launch_plan(plan, 0, args, arguments, stream);
-    status = gpi__reserve_for(plan->base.context, stream, gpi__key_of_plan(0, stream), plan->workspace_size);
-    return status ? status : gpi__launch_in_block(plan, 0, arguments, stream);
+    run.plan = plan;
+    run.arguments = arguments;
+    if (plan->workspace_size <= counted || (space->workspace && space->size >= plan->workspace_size))
+        return gpi__launch_in(plan->base.context, space, plan->workspace_size, gpi__launch_route, &run);
+    own.is_beside = 0;
+    status = gpi__reserve(plan->base.context, space->stream, 0, plan->workspace_size);
+    return status ? status
+                  : gpi__launch_in_block(plan->base.context, &own, plan->workspace_size, gpi__launch_route,
+                                         &run);
 }
 
 #define GPI__IS_APPLIED "alpha 1 and no C are compiled in"
@@ -169,8 +141,8 @@ static gemmepi_status gpi__build_for_scalars(const gpi__matmul_plan *plan) {
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
-static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
-                                        const gpi__arguments *arguments, gemmepi_stream stream) {
+static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space,
+                                        const gpi__arguments *arguments) {
     const gpi__matmul_plan *current = gpi__current_plan(plan);
     const char *why = gpi__needs_other_plan(current, arguments);
     size_t counted = /* what the caller knows of for certain */
@@ -178,21 +150,25 @@ static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gemm
     gemmepi_status status = why ? gpi__general_plan(current, why, &current) : GEMMEPI_OK;
     if (status)
         return status;
-    status = gpi__launch_current(current, counted, args, arguments, stream);
+    status = gpi__launch_current(current, counted, space, arguments);
     while (status == GEMMEPI_UNSUPPORTED && current->route->give_up) {
         status = gpi__plan_next(current, current->replacement_place, "from now on");
         if (status)
             break;
         current = gpi__current_plan(current);
-        status = gpi__launch_current(current, counted, args, arguments, stream);
+        status = gpi__launch_current(current, counted, space, arguments);
     }
     return status;
 }
 
-static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
-                                         const gpi__arguments *arguments, gemmepi_stream stream) {
-    return plan->around ? gpi__launch_plan(plan, 1, args, arguments, stream)
-                        : gpi__run_by_route(plan, args, arguments, stream);
+static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi__space *space,
+                                         const gpi__arguments *arguments) {
+    gpi__matmul_run run;
+    if (!plan->around)
+        return gpi__run_by_route(plan, space, arguments);
+    run.plan = plan;
+    run.arguments = arguments;
+    return gpi__launch_in(plan->base.context, space, gpi__workspace_of(plan), gpi__launch_around, &run);
 }
 
 #ifndef GEMMEPI_NO_HOST
@@ -250,68 +226,29 @@ static gemmepi_status gpi__run_on_host(const gpi__matmul_plan *plan, gpi__argume
 }
 #endif
 
-#ifndef GEMMEPI_NO_FORMULA
-/* Numbers lie on the host. */
-static gemmepi_status gpi__check_formula_reach(const gpi__problem *problem, const gemmepi_context *context,
-                                               const gpi__arguments *arguments) {
-    gpi__regions regions;
-    gemmepi_status status = GEMMEPI_OK;
-    char name[128];
-    int i;
-    gpi__list_regions(problem, arguments, &regions);
-    for (i = 0; i < regions.count && !status; i++) {
-        gpi__name_region(problem, &regions.list[i], name, sizeof name);
-        status = gpi__check_reachable(context, name + strlen("args."), regions.list[i].pointer);
-    }
-    return status;
-}
-#endif
-
-static gemmepi_status gpi__check_reach(const gpi__problem *problem, const gemmepi_context *context,
-                                       const gemmepi_matmul_args *args, const gpi__arguments *arguments) {
-    gemmepi_status status = gpi__check_reachable(context, "workspace", args->workspace);
-    int i;
-    for (i = 0; i < problem->count && !status; i++)
-        status = gpi__check_reachable(context, gpi__argument_name(problem, problem->list[i]),
-                                      arguments->pointers[problem->list[i]]);
-    for (i = 0; i < 2 && !status; i++)
-        status = gpi__check_reachable(context, gpi__scalar_names[i], gpi__device_scalar(arguments, i));
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && problem->formula)
-        status = gpi__check_formula_reach(problem, context, arguments);
-#endif
-    return status;
-}
-
-/* one_shot: each pointer is asked about at the driver, which takes a microsecond. */
+/* one_shot: each pointer is asked about at the driver. */
 static gemmepi_status gpi__run_matmul(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
                                       int one_shot, gemmepi_stream stream) {
+    gemmepi_context *context = plan->base.context;
     const gpi__problem *problem = gpi__asked(plan);
     gpi__arguments arguments;
+    gpi__regions regions;
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, plan->around != NULL};
     gpi__entry entry;
-    gemmepi_status status;
-    status = gpi__check_run(plan->base.context, stream, args->workspace, args->workspace_size);
+    gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status || gpi__writes_nothing(problem))
         return status;
-    status = gpi__convert_arguments(problem, args, &arguments);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && problem->formula)
-        status = gpi__convert_formula_arguments(problem, args, &arguments);
-#endif
-    if (status)
-        return status;
+    status = gpi__convert_arguments(problem, args, &arguments, &regions);
 #ifndef GEMMEPI_NO_HOST
-    if (plan->base.context->is_host)
+    if (!status && context->is_host)
         return gpi__run_on_host(plan, &arguments);
 #endif
-    status = gpi__enter(plan->base.context, &entry);
+    if (!status)
+        status = gpi__enter_run(context, &space, one_shot, &entry);
     if (status)
         return status;
-    if (one_shot || plan->base.context->check_pointers)
-        status = gpi__check_reach(problem, plan->base.context, args, &arguments);
-    if (!status)
-        status = gpi__run_on_device(plan, args, &arguments, stream);
-    gpi__leave(plan->base.context, &entry);
+    status = gpi__run_on_device(plan, &space, &arguments);
+    gpi__leave(context, &entry);
     return status;
 }
 
@@ -322,8 +259,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const ge
 }
 
 static gemmepi_status gpi__prepare_matmul(const gpi__matmul_plan *plan, gemmepi_stream stream) {
-    return gpi__reserve_for(plan->base.context, stream, gpi__key_of_plan(plan->around != NULL, stream),
-                            gpi__workspace_now(plan));
+    return gpi__reserve(plan->base.context, stream, plan->around != NULL, gpi__workspace_now(plan));
 }
 
 /* >>one-shot calls: plans kept by problem */

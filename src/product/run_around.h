@@ -65,9 +65,11 @@ static void gpi__point_product(const gpi__problem *problem, const gpi__formula_s
     if (step->is_composed) {
         gpi__point_composed(&step->said, own);
     } else if (step->is_inside) {
-        gpi__point_formula(problem, own, pointers);
-        gpi__point_states(step, parts->states, pointers);
-        own->operands = pointers->operands;
+        if (step->pass.used_count) {
+            gpi__point_formula(problem, own, pointers);
+            gpi__point_states(step, parts->states, pointers);
+            own->operands = pointers->operands;
+        }
         gpi__point_inside(problem, &step->slots, own);
     } else {
         own->pointers[GPI__D] = parts->v;
@@ -106,9 +108,10 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
 
 /* What a run has on its way from the caller's arguments to the product's. */
 typedef struct gpi__way_in {
-    gpi__arguments inside;  /* of around->inside */
-    gpi__arguments product; /* of the plan's problem */
-    char *place, *rest;     /* of workspace: the launch's that finds scales, and the product's */
+    const gpi__arguments *inside; /* of around->inside: the caller's, or */
+    gpi__arguments within;        /* those of what is inside the launch that finds scales */
+    gpi__arguments product;       /* of the plan's problem */
+    char *place, *rest;           /* of workspace: the launch's that finds scales, and the product's */
 #ifndef GEMMEPI_NO_FORMULA
     gpi__formula_parts parts;
     gpi__formula_pointers pointers;
@@ -120,16 +123,18 @@ static gemmepi_status gpi__run_ahead(const gemmepi_context *context, const gpi__
                                      const gpi__arguments *arguments, char *workspace, gpi__way_in *way,
                                      gemmepi_stream stream) {
     gemmepi_status status = GEMMEPI_OK;
-    way->inside = *arguments;
+    way->inside = arguments;
     way->place = workspace;
     way->rest = workspace;
     if (around->finds) {
         way->rest = gpi__past(workspace, around->found.bytes);
-        gpi__point_within(&around->problem, way->place, &way->inside);
+        way->within = *arguments;
+        way->inside = &way->within;
+        gpi__point_within(&around->problem, way->place, &way->within);
         if (around->problem.found_scale == GEMMEPI_SCALE_TENSOR)
             status = gpi__run_history(context, &around->found, arguments, way->place, stream);
     }
-    way->product = way->inside;
+    way->product = *way->inside;
 #ifndef GEMMEPI_NO_FORMULA
     if (around->inside.formula) {
         way->parts = gpi__divide_for_formula(&around->formula, way->rest);
@@ -149,7 +154,7 @@ static gemmepi_status gpi__run_behind(const gemmepi_context *context, const gpi_
 #ifndef GEMMEPI_NO_FORMULA
     if (around->inside.formula)
         status =
-            gpi__run_behind_v(context, &around->inside, &around->formula, &way->inside, &way->parts, stream);
+            gpi__run_behind_v(context, &around->inside, &around->formula, way->inside, &way->parts, stream);
 #endif
     if (!status && around->finds && around->problem.found_scale != GEMMEPI_SCALE_TENSOR)
         status = gpi__run_quantise(context, &around->found, arguments, way->place, stream);

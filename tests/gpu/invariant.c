@@ -366,6 +366,7 @@ static int64_t count_wrong(const product_case *c, const gpi__problem *problem, c
     char *sums = (char *)calloc(1, (size_t)problem->views[GPI__BIAS_GRAD].bytes + 1);
     char *aux = (char *)calloc(1, (size_t)problem->views[GPI__AUX].bytes + 1);
     gpi__arguments arguments;
+    gpi__regions regions;
     gemmepi_matmul_args args;
     int64_t i, wrong = 0;
     int operand;
@@ -379,7 +380,8 @@ static int64_t count_wrong(const product_case *c, const gpi__problem *problem, c
     if (problem->views[GPI__AUX].written)
         places[GPI__AUX] = aux;
     args = args_of(c, places);
-    CHECK(gpi__convert_arguments(problem, &args, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__convert_arguments(problem, &args, &arguments, &regions) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
     gpi__host_product(problem, &arguments, NULL);
     for (i = 0; i < view->bytes * 8 / view->bits; i++) {
         double x, y;

@@ -159,23 +159,29 @@ static void the_host_multiplies_what_comes_before_the_residual(void) {
 
 /* >>checks */
 
+static gemmepi_status check_arguments(const gpi__problem *problem, gpi__arguments *arguments) {
+    gpi__regions regions;
+    gemmepi_status status = gpi__check_arguments(problem, arguments, &regions);
+    return status ? status : gpi__check_regions(&regions, gpi__judge_product);
+}
+
 static void pointers_to_factors_are_checked_like_others(void) {
     gpi__problem problem = problem_of(&cases[0]);
     gpi__arguments arguments, bad;
     char *block = (char *)malloc(lay_out(&problem, NULL, &arguments) + 256);
     lay_out(&problem, block + (256 - (uintptr_t)block % 256), &arguments);
-    CHECK(gpi__check_arguments(&problem, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(check_arguments(&problem, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
     bad = arguments;
     bad.pointers[GPI__ROW_FACTOR] = NULL;
-    CHECK(gpi__check_arguments(&problem, &bad) == GEMMEPI_INVALID_ARGUMENT &&
+    CHECK(check_arguments(&problem, &bad) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "args.row_factor is NULL"),
           "%s", gemmepi_last_error());
     bad.pointers[GPI__ROW_FACTOR] = (char *)arguments.pointers[GPI__ROW_FACTOR] + 2;
-    CHECK(gpi__check_arguments(&problem, &bad) == GEMMEPI_MISALIGNED &&
+    CHECK(check_arguments(&problem, &bad) == GEMMEPI_MISALIGNED &&
               strstr(gemmepi_last_error(), "args.row_factor"),
           "%s", gemmepi_last_error());
     bad.pointers[GPI__ROW_FACTOR] = (char *)arguments.pointers[GPI__D] + 64;
-    CHECK(gpi__check_arguments(&problem, &bad) == GEMMEPI_INVALID_ARGUMENT &&
+    CHECK(check_arguments(&problem, &bad) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "args.d") &&
               strstr(gemmepi_last_error(), "overlaps args.row_factor"),
           "%s", gemmepi_last_error());
@@ -191,7 +197,7 @@ static void candidate_holds(const gpi__problem *problem, const gpi__candidates *
                             const gpi__candidate *candidate, int which) {
     gemmepi_context *context = here->context;
     gpi__matmul_plan *plan = gpi__new_plan(context, problem);
-    gemmepi_matmul_args args;
+    gpi__space space;
     gpi__arguments expected, got, on_device;
     gpi__entry entry;
     size_t size = lay_out(problem, NULL, &expected);
@@ -200,7 +206,7 @@ static void candidate_holds(const gpi__problem *problem, const gpi__candidates *
     gemmepi_status status;
     int wrong;
     plan->candidates = *candidates; /* explain shows them */
-    memset(&args, 0, sizeof args);
+    memset(&space, 0, sizeof space);
     lay_out(problem, host, &expected);
     lay_out(problem, host + size, &got);
     fill_tensors(problem, &expected);
@@ -219,11 +225,11 @@ static void candidate_holds(const gpi__problem *problem, const gpi__candidates *
         gemmepi_plan_explain(&plan->base, said, sizeof said);
         CHECK(strstr(said, "row_factor F32, 1 x 150 stored") != NULL, "%s", said);
         lay_out(problem, (char *)device, &on_device);
-        status = gpi__check_arguments(problem, &on_device);
+        status = check_arguments(problem, &on_device);
         if (!status)
             status = gpi__enter(context, &entry);
         if (!status) {
-            status = gpi__run_on_device(plan, &args, &on_device, NULL);
+            status = gpi__run_on_device(plan, &space, &on_device);
             gpi__leave(context, &entry);
         }
         CHECK(status == GEMMEPI_OK &&

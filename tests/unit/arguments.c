@@ -1,7 +1,7 @@
 /* The pointers and numbers of one run, at the borders of what is accepted. None of the pointers leads anywhere. */
 #include "problem/normalise.h"
 
-#include "problem/arguments.h"
+#include "problem/convert_arguments.h"
 
 #include "test.h"
 
@@ -69,8 +69,18 @@ static gpi__arguments spread(const gpi__problem *problem) {
     return arguments;
 }
 
+static gpi__regions regions; /* of the last check */
+
 static gemmepi_status check(const gpi__problem *problem, gpi__arguments *arguments) {
-    return gpi__check_arguments(problem, arguments);
+    gemmepi_status status = gpi__check_arguments(problem, arguments, &regions);
+    return status ? status : gpi__check_regions(&regions, gpi__judge_product);
+}
+
+/* Whether 256 bytes of workspace are apart from all. */
+static gemmepi_status check_workspace(const gpi__problem *problem, const gpi__arguments *arguments,
+                                      uintptr_t workspace) {
+    CHECK(gpi__list_regions(problem, arguments, &regions) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return gpi__check_workspace(&regions, (void *)workspace, 256, " used");
 }
 
 /* >>what shares memory */
@@ -130,8 +140,7 @@ static void a_workspace_may_touch_an_operand_and_share_no_byte_of_it(void) {
             borders_of((uintptr_t)far_address(operand), (uintptr_t)cases[c].views[operand].bytes, 256, 1,
                        borders);
             for (i = 0; i < 4; i++)
-                CHECK((gpi__check_workspace(&cases[c], &arguments, (void *)borders[i].place, 256) != 0) ==
-                          borders[i].shares,
+                CHECK((check_workspace(&cases[c], &arguments, borders[i].place) != 0) == borders[i].shares,
                       "border %d of %s", i, gpi__argument_name(&cases[c], operand));
         }
 }
@@ -166,8 +175,7 @@ static void numbers_on_the_device_may_touch_and_share_no_byte_of_an_output_or_wo
         borders_of(d + APART / 2, 256, 8, 8, borders);
         for (i = 0; i < 4; i++) {
             *scalar = (void *)borders[i].place;
-            CHECK((gpi__check_workspace(&problem, &arguments, (void *)(d + APART / 2), 256) != 0) ==
-                      borders[i].shares,
+            CHECK((check_workspace(&problem, &arguments, d + APART / 2) != 0) == borders[i].shares,
                   "%s at border %d of the workspace", gpi__scalar_names[which], i);
         }
     }
@@ -302,7 +310,8 @@ static void pointers_of_a_column_major_product_are_exchanged_with_their_scales(v
     args.alpha = &two;
     for (is_column_major = 0; is_column_major < 2; is_column_major++) {
         gpi__problem *problem = &cases[3 + is_column_major];
-        CHECK(gpi__convert_arguments(problem, &args, &arguments) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gpi__convert_arguments(problem, &args, &arguments, &regions) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
         CHECK(pointers[GPI__A] == (is_column_major ? args.b : args.a) &&
                   pointers[GPI__B] == (is_column_major ? args.a : args.b) &&
                   pointers[GPI__SCALE_A] == (is_column_major ? args.scale_b : args.scale_a) &&
@@ -320,21 +329,22 @@ static void what_accumulates_reads_d_and_numbers_on_the_device_are_not_read(void
     gpi__arguments arguments;
     memset(&args, 0, sizeof args);
     args.a = far_address(0), args.b = far_address(1), args.d = far_address(3);
-    CHECK(gpi__convert_arguments(&problem, &args, &arguments) == GEMMEPI_OK && arguments.uses_c &&
+    CHECK(gpi__convert_arguments(&problem, &args, &arguments, &regions) == GEMMEPI_OK && arguments.uses_c &&
               arguments.beta == 1 && arguments.pointers[GPI__C] == args.d,
           "%s", gemmepi_last_error());
-    CHECK(gpi__check_workspace(&problem, &arguments, args.d, 256) == GEMMEPI_INVALID_ARGUMENT &&
+    CHECK(check_workspace(&problem, &arguments, (uintptr_t)args.d) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "overlaps args.d "),
           "%s", gemmepi_last_error());
     args.beta = &one;
-    CHECK(gpi__convert_arguments(&problem, &args, &arguments) == GEMMEPI_INVALID_ARGUMENT,
+    CHECK(gpi__convert_arguments(&problem, &args, &arguments, &regions) == GEMMEPI_INVALID_ARGUMENT,
           "beta is accepted");
     args.beta = NULL, args.c = far_address(2);
-    CHECK(gpi__convert_arguments(&problem, &args, &arguments) == GEMMEPI_INVALID_ARGUMENT, "c is accepted");
+    CHECK(gpi__convert_arguments(&problem, &args, &arguments, &regions) == GEMMEPI_INVALID_ARGUMENT,
+          "c is accepted");
     desc.flags = GEMMEPI_DEVICE_SCALARS;
     problem = problem_of(&desc);
     args.alpha = (const double *)far_address(9), args.beta = (const double *)far_address(10);
-    CHECK(gpi__convert_arguments(&problem, &args, &arguments) == GEMMEPI_OK && arguments.uses_c &&
+    CHECK(gpi__convert_arguments(&problem, &args, &arguments, &regions) == GEMMEPI_OK && arguments.uses_c &&
               arguments.alpha == 1 && arguments.beta == 0 && arguments.device_alpha == args.alpha &&
               arguments.device_beta == args.beta,
           "%s", gemmepi_last_error());

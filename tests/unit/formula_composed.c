@@ -398,6 +398,7 @@ static void point_both(const composed *c, const gemmepi_matmul_desc *of, gpi__ar
     gpi__problem problem, composed_problem;
     gpi__composition said;
     composed_args formula;
+    gpi__regions regions;
     int is = 0;
     args.residual = of->epilogue & GEMMEPI_RESIDUAL ? memory[7] : NULL;
     args.scale_d = of->d.scale.mode ? scale : NULL;
@@ -407,11 +408,10 @@ static void point_both(const composed *c, const gemmepi_matmul_desc *of, gpi__ar
     args.amax_aux = of->flags & GEMMEPI_AMAX_AUX ? amax + 1 : NULL;
     composed_point(&formula, c, &args);
     CHECK(gpi__normalise(of, 16, &problem) == GEMMEPI_OK &&
-              gpi__convert_arguments(&problem, &args, &both[0]) == GEMMEPI_OK,
+              gpi__convert_arguments(&problem, &args, &both[0], &regions) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
     CHECK(gpi__convert_problem(host, &c->desc, 16, &problem) == GEMMEPI_OK &&
-              gpi__convert_arguments(&problem, &formula.args, &both[1]) == GEMMEPI_OK &&
-              gpi__convert_formula_arguments(&problem, &formula.args, &both[1]) == GEMMEPI_OK &&
+              gpi__convert_arguments(&problem, &formula.args, &both[1], &regions) == GEMMEPI_OK &&
               gpi__find_composition(host, &problem, &said, &composed_problem, &is) == GEMMEPI_OK && is,
           "%s: %s", c->text, gemmepi_last_error());
     if (is)

@@ -1,0 +1,76 @@
+/* What every run does around its launches, whatever the plan: pointers that the device reaches, and workspace. */
+#ifndef GEMMEPI_DEVICE_RUN_H
+#define GEMMEPI_DEVICE_RUN_H
+
+#include "../base/regions.h"
+#include "pointers.h"
+#include "workspace.h"
+
+/* Where a run may work. */
+typedef struct gpi__space {
+    void *workspace; /* the caller's; NULL: a block of the context's */
+    size_t size;
+    const gpi__regions *regions; /* what workspace shares no byte with; NULL: that has been looked at */
+    gemmepi_stream stream;
+    int is_beside; /* the block is that next to the products': see gpi__key_beside */
+} gpi__space;
+
+/* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
+static gemmepi_status gpi__enter_run(const gemmepi_context *context, const gpi__space *space, int asks,
+                                     gpi__entry *entry) {
+    gemmepi_status status = gpi__enter(context, entry);
+    char room[128];
+    int i;
+    if (status || !(asks || context->check_pointers))
+        return status;
+    status = gpi__check_reachable(context, "workspace", space->workspace);
+    for (i = 0; i < space->regions->count && !status; i++) {
+        const gpi__region *region = &space->regions->list[i];
+        status = gpi__check_reachable(
+            context, space->regions->name(space->regions->owner, region, room) + strlen("args."),
+            region->pointer);
+    }
+    if (status)
+        gpi__leave(context, entry);
+    return status;
+}
+
+/* What launches, in a workspace of so many bytes. */
+typedef gemmepi_status (*gpi__launcher)(void *run, char *workspace, size_t size, gemmepi_stream stream);
+
+static gemmepi_status gpi__launch_in_block(gemmepi_context *context, const gpi__space *space, size_t needed,
+                                           gpi__launcher launch, void *run) {
+    gpi__block *block = gpi__acquire_block(
+        context, space->is_beside ? gpi__key_beside(space->stream) : gpi__key_of_stream(space->stream),
+        needed, "gemmepi_plan_prepare");
+    gemmepi_status status;
+    if (!block)
+        return GEMMEPI_BUFFER_TOO_SMALL;
+    status = launch(run, (char *)(uintptr_t)block->address, block->size, space->stream);
+    gpi__give_block(block);
+    return status;
+}
+
+static gemmepi_status gpi__launch_in(gemmepi_context *context, const gpi__space *space, size_t needed,
+                                     gpi__launcher launch, void *run) {
+    gemmepi_status status = GEMMEPI_OK;
+    if (needed == 0)
+        return launch(run, NULL, 0, space->stream);
+    if (!space->workspace)
+        return gpi__launch_in_block(context, space, needed, launch, run);
+    if (space->regions) {
+        status = gpi__check_given_workspace(space->workspace, space->size, needed);
+        if (!status)
+            status = gpi__check_workspace(space->regions, space->workspace, needed, " used");
+    }
+    return status ? status : launch(run, (char *)space->workspace, space->size, space->stream);
+}
+
+/* Reserves what launch_in_block takes. */
+static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside,
+                                   size_t size) {
+    return gpi__reserve_for(context, stream, is_beside ? gpi__key_beside(stream) : gpi__key_of_stream(stream),
+                            size);
+}
+
+#endif
