@@ -171,6 +171,19 @@ ends_with_the_licence() {
     tail -n $((lines + 1)) gemmepi.h | sed '$d' | diff LICENSE -
 }
 
+# The first page's rows of figures are those of docs/performance.md, which has each in one place.
+figures_are_those_of_performance() {
+    grep -E '^[|] H[0-9]+, ' README.md >"$FOLDER/figures" || { echo 'README.md has no row of figures' && return 1; }
+    ! grep -v -x -F -f docs/performance.md "$FOLDER/figures"
+}
+
+# The gradient that the first page shows is what the cookbook's program prints.
+gradient_is_what_is_printed() {
+    sed -n 's/^    \(\(t[0-9]\|d_[a-z]*\) = .*\)$/\1/p' README.md >"$FOLDER/gradient"
+    [ "$(wc -l <"$FOLDER/gradient")" -ge 3 ] || { echo 'README.md shows no gradient' && return 1; }
+    ! grep -v -x -F -f docs/cookbook.md "$FOLDER/gradient"
+}
+
 # Every file that a page links to is there.
 links_lead_somewhere() {
     status=0
@@ -194,6 +207,8 @@ if [ "${part%/*}" -eq 0 ]; then
     attempt 'README.md has at most 150 lines' test "$(wc -l <README.md)" -le 150
     attempt 'the manual has at most 120 lines' test "$(wc -l <src/api/manual.h)" -le 120
     attempt 'gemmepi.h ends with the text of LICENSE' ends_with_the_licence
+    attempt 'the figures of README.md are rows of docs/performance.md' figures_are_those_of_performance
+    attempt 'the gradient in README.md is printed by a program of docs/cookbook.md' gradient_is_what_is_printed
     attempt 'links between pages lead to files that are there' links_lead_somewhere
     manual
 fi
