@@ -111,7 +111,7 @@ build/tests/%: tests/%.c Makefile
 emulate: $(WHOLE_TESTS) build/parallel build/fake_nccl/libnccl.so.2
 	@CXX='$(CXX)' sh tests/emulator/run.sh $(EMULATE)
 
-# the routes on this machine, as docs/routes.md shows them; fails where a cell is wrong, or refused for no good reason
+# the routes on this machine; fails where a cell is wrong, or refused for no good reason
 table: build/tests/table
 	@$< $(TABLE)
 
