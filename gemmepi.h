@@ -152,7 +152,7 @@
     X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")             \
     X(GEMMEPI_UNSUPPORTED, 2, "the problem has a meaning, but no route of this version runs it") \
     X(GEMMEPI_MISALIGNED, 3, "a pointer is less aligned than promised")                          \
-    X(GEMMEPI_BUFFER_TOO_SMALL, 4, "the workspace is too small or was not reserved")             \
+    X(GEMMEPI_BUFFER_TOO_SMALL, 4, "a buffer is too small, or workspace was not reserved")       \
     X(GEMMEPI_OUT_OF_MEMORY, 5, "host or device memory is exhausted")                            \
     X(GEMMEPI_NO_DEVICE, 6, "the device that was asked for does not exist or cannot be used")    \
     X(GEMMEPI_LIBRARY_NOT_FOUND, 7, "a CUDA library was not found, or lacks a function")         \
@@ -229,8 +229,11 @@ typedef struct gemmepi_config {
        to "" for all). A failure to write is a warning of the log. NULL: none */
     const char *dump_path;
 
-    unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
-    int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */
+    unsigned routes; /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
+    /* 1: every run refuses pointers that the device cannot reach, and memory that ends before the tensor does, by what CUDA knows of
+       the allocation; 0: calls without a plan alone do the former. On the host every call refuses memory of gemmepi_alloc that ends
+       too early */
+    int check_pointers;
 
     /* The most multiprocessors that a product takes, by the kernel for Hopper or by cuBLASLt. The rest are for kernels that run
        beside it, such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
@@ -12426,6 +12429,8 @@ typedef struct gpi__cu_launch_config {
   X(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 88) \
   X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
   X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2) \
+  X(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, 11) \
+  X(CU_POINTER_ATTRIBUTE_RANGE_SIZE, 12) \
   X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8) \
   X(CU_TENSOR_MAP_DATA_TYPE_UINT8, 0) \
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6) \
@@ -13909,8 +13914,10 @@ struct gemmepi_context {
 
   gpi__atomic_pointer faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
 
-  gpi__mutex lock; /* held for moments: guards handles, plans, and adding to blocks */
-  gpi__map handles; /* the host's: see handles.h */
+  gpi__mutex lock; /* held for moments: guards streams, spans, plans, and adding to blocks */
+  gpi__map streams; /* the host's, and memory that it gave out, by address: see handles.h */
+  struct gpi__span *spans;
+  size_t span_count, span_room;
   gpi__map plans; /* of one-shot calls: gpi__kept by problem or task */
   long plan_clock;
   long generation; /* of what plans are chosen by: changed under lock, read without */
@@ -14050,35 +14057,114 @@ static gemmepi_status gpi__fetch_fault(gemmepi_context *context) {
 }
 /* What the host gave out, memory and streams, so that what is none of it is refused there as a GPU refuses it. */
 
-/* What a pointer in context->handles is: the address of one of these. */
-static char gpi__handle_kinds[2];
-#define GPI__OF_MEMORY (&gpi__handle_kinds[0])
-#define GPI__OF_STREAM (&gpi__handle_kinds[1])
+/* >>memory: spans by address, so that what is inside of one finds its end */
+
+struct gpi__span {
+  uintptr_t begin;
+  size_t bytes;
+};
+
+/* How many spans begin at the address or before it. Under lock. */
+static size_t gpi__spans_up_to(const gemmepi_context *context, uintptr_t address) {
+  size_t low = 0, high = context->span_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (context->spans[middle].begin <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Room for one more. 0 where there is no memory for it, with the sentence noted. Under lock. */
+static int gpi__grow_spans(gemmepi_context *context) {
+  size_t room = context->span_room ? 2 * context->span_room : 16;
+  struct gpi__span *spans;
+  if (context->span_count < context->span_room)
+    return 1;
+  spans = (struct gpi__span *)gpi__new(&context->allocator, room * sizeof *spans);
+  if (!spans)
+    return 0;
+  if (context->span_count)
+    memcpy(spans, context->spans, context->span_count * sizeof *spans);
+  gpi__delete(&context->allocator, context->spans);
+  context->spans = spans;
+  context->span_room = room;
+  return 1;
+}
 
 /* 0 where there is no memory for it, with the sentence noted. */
-static int gpi__note_handle(gemmepi_context *context, void *handle, void *kind) {
+static int gpi__note_memory(gemmepi_context *context, const void *pointer, size_t bytes) {
   int noted;
   gpi__lock(&context->lock);
-  noted = gpi__map_insert(&context->handles, &handle, sizeof handle, kind);
+  noted = gpi__grow_spans(context);
+  if (noted) {
+    size_t at = gpi__spans_up_to(context, (uintptr_t)pointer);
+    struct gpi__span *place = context->spans + at;
+    memmove(place + 1, place, (context->span_count++ - at) * sizeof *place);
+    place->begin = (uintptr_t)pointer;
+    place->bytes = bytes;
+  }
   gpi__unlock(&context->lock);
   return noted;
 }
 
-static int gpi__has_handle(gemmepi_context *context, void *handle, const void *kind) {
+/* Whether it was the beginning of a span, which it is no longer: of two threads only one is told so. */
+static int gpi__drop_memory(gemmepi_context *context, const void *pointer) {
+  size_t at;
   int has;
   gpi__lock(&context->lock);
-  has = gpi__map_find(&context->handles, &handle, sizeof handle) == kind;
+  at = gpi__spans_up_to(context, (uintptr_t)pointer);
+  has = at > 0 && context->spans[at - 1].begin == (uintptr_t)pointer;
+  if (has) {
+    memmove(context->spans + at - 1, context->spans + at, (context->span_count - at) * sizeof *context->spans);
+    context->span_count--;
+  }
+  gpi__unlock(&context->lock);
+  return has;
+}
+
+/* Bytes from the address to the end of its span; the largest number where it is in none. */
+static size_t gpi__bytes_left_on_host(gemmepi_context *context, const void *pointer) {
+  size_t at, left = (size_t)-1;
+  gpi__lock(&context->lock);
+  at = gpi__spans_up_to(context, (uintptr_t)pointer);
+  if (at > 0 && (uintptr_t)pointer - context->spans[at - 1].begin < context->spans[at - 1].bytes)
+    left = context->spans[at - 1].bytes - (size_t)((uintptr_t)pointer - context->spans[at - 1].begin);
+  gpi__unlock(&context->lock);
+  return left;
+}
+
+/* >>streams */
+
+/* What a stream in context->handles is: this address. */
+static char gpi__is_stream;
+
+/* 0 where there is no memory for it, with the sentence noted. */
+static int gpi__note_stream(gemmepi_context *context, void *stream) {
+  int noted;
+  gpi__lock(&context->lock);
+  noted = gpi__map_insert(&context->streams, &stream, sizeof stream, &gpi__is_stream);
+  gpi__unlock(&context->lock);
+  return noted;
+}
+
+static int gpi__has_stream(gemmepi_context *context, void *stream) {
+  int has;
+  gpi__lock(&context->lock);
+  has = gpi__map_find(&context->streams, &stream, sizeof stream) != NULL;
   gpi__unlock(&context->lock);
   return has;
 }
 
 /* Whether it was one, which it is no longer: of two threads only one is told so. */
-static int gpi__drop_handle(gemmepi_context *context, void *handle, const void *kind) {
+static int gpi__drop_stream(gemmepi_context *context, void *stream) {
   int has;
   gpi__lock(&context->lock);
-  has = gpi__map_find(&context->handles, &handle, sizeof handle) == kind;
+  has = gpi__map_find(&context->streams, &stream, sizeof stream) != NULL;
   if (has)
-    gpi__map_remove(&context->handles, &handle, sizeof handle);
+    gpi__map_remove(&context->streams, &stream, sizeof stream);
   gpi__unlock(&context->lock);
   return has;
 }
@@ -14092,8 +14178,7 @@ static gemmepi_status gpi__refuse_stream(gemmepi_stream stream) {
 
 /* On the host; on a GPU the driver does. */
 static gemmepi_status gpi__check_stream(gemmepi_context *context, gemmepi_stream stream) {
-  if (!context->is_host || (uintptr_t)stream <= GPI__CU_STREAM_PER_THREAD ||
-    gpi__has_handle(context, (void *)stream, GPI__OF_STREAM))
+  if (!context->is_host || (uintptr_t)stream <= GPI__CU_STREAM_PER_THREAD || gpi__has_stream(context, (void *)stream))
     return GEMMEPI_OK;
   return gpi__refuse_stream(stream);
 }
@@ -14120,10 +14205,63 @@ static void gpi__free_stream_token(void *user, gpi__map_entry *entry) {
   gemmepi_context *context = (gemmepi_context *)user;
   void *token;
   memcpy(&token, gpi__map_key(entry), sizeof token);
-  if (entry->value == GPI__OF_STREAM)
-    gpi__delete(&context->allocator, token);
+  gpi__delete(&context->allocator, token);
 }
 /* Device memory, copies and streams, alike on a GPU and on the host. */
+
+/* Pointers that a kernel could not follow: host memory that is unknown to CUDA, and memory that ends too early. */
+
+/* Refuses host memory that is not registered with CUDA, where the device cannot reach pageable memory. */
+static gemmepi_status gpi__check_known(const gemmepi_context *context, const char *name, const void *pointer) {
+  unsigned type = 0;
+  int result;
+  if (context->is_host || context->reaches_pageable)
+    return GEMMEPI_OK;
+  result = context->driver.pointer_get_attribute(&type, GPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+    (gpi__cu_deviceptr)(uintptr_t)pointer);
+  if (!result)
+    return GEMMEPI_OK;
+  if (result != GPI__CUDA_ERROR_INVALID_VALUE)
+    return gpi__cuda_failed(&context->driver, result, "asking whose memory a pointer is");
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "args.%s is %p, host memory that the GPU cannot reach: allocate with gemmepi_alloc and "
+    "copy with gemmepi_upload, or register it with CUDA", name, pointer);
+}
+
+/* Bytes from the pointer to the end of what was allocated there; the largest number where that is not known. On a GPU the primary context
+ is current. */
+static size_t gpi__bytes_left(gemmepi_context *context, const void *pointer) {
+  gpi__cu_deviceptr address = (gpi__cu_deviceptr)(uintptr_t)pointer, begin = 0;
+  size_t size = 0;
+  if (context->is_host)
+    return gpi__bytes_left_on_host(context, pointer);
+  if (context->driver.pointer_get_attribute(&begin, GPI__CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) ||
+    context->driver.pointer_get_attribute(&size, GPI__CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) || address - begin >= size)
+    return (size_t)-1;
+  return size - (size_t)(address - begin);
+}
+
+/* Refuses memory that ends before `bytes` bytes: on the host what gemmepi_alloc gave, on a GPU, with config.check_pointers, what CUDA knows.
+ of and name: what the caller calls the pointer. */
+static gemmepi_status gpi__check_room(gemmepi_context *context, const char *of, const char *name,
+  const void *pointer, size_t bytes) {
+  size_t left;
+  if (!context->is_host && !context->check_pointers)
+    return GEMMEPI_OK;
+  left = gpi__bytes_left(context, pointer);
+  if (bytes <= left)
+    return GEMMEPI_OK;
+  return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+    "%s%s is %p, and the memory that was allocated there ends after %llu bytes; %llu are needed", of,
+    name, pointer, (gpi__ull)left, (gpi__ull)bytes);
+}
+
+/* Whether a run may use `bytes` bytes from the pointer on, which may be NULL. name: as in args.name. On a GPU the primary context is
+ current. */
+static gemmepi_status gpi__check_reachable(gemmepi_context *context, const char *name, const void *pointer, int64_t bytes) {
+  gemmepi_status status = pointer ? gpi__check_known(context, name, pointer) : GEMMEPI_OK;
+  return status || !pointer ? status : gpi__check_room(context, "args.", name, pointer, (size_t)bytes);
+}
 
 #define GPI__HOST_ALIGNMENT 256
 
@@ -14138,7 +14276,7 @@ static gemmepi_status gpi__host_alloc(gemmepi_context *context, size_t bytes, vo
   aligned = block + sizeof(char *);
   aligned += (GPI__HOST_ALIGNMENT - (uintptr_t)aligned % GPI__HOST_ALIGNMENT) % GPI__HOST_ALIGNMENT;
   memcpy(aligned - sizeof(char *), &block, sizeof block);
-  if (!gpi__note_handle(context, aligned, GPI__OF_MEMORY)) {
+  if (!gpi__note_memory(context, aligned, bytes)) {
     context->allocator.free(context->allocator.user, block);
     return GEMMEPI_OUT_OF_MEMORY;
   }
@@ -14148,7 +14286,7 @@ static gemmepi_status gpi__host_alloc(gemmepi_context *context, size_t bytes, vo
 
 static gemmepi_status gpi__host_free(gemmepi_context *context, void *pointer) {
   char *block;
-  if (!gpi__drop_handle(context, pointer, GPI__OF_MEMORY))
+  if (!gpi__drop_memory(context, pointer))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already", pointer);
   memcpy(&block, (char *)pointer - sizeof(char *), sizeof block);
@@ -14161,7 +14299,7 @@ static gemmepi_status gpi__host_stream(gemmepi_context *context, gemmepi_stream 
   void *token = gpi__new(&context->allocator, 1);
   if (!token)
     return GEMMEPI_OUT_OF_MEMORY;
-  if (!gpi__note_handle(context, token, GPI__OF_STREAM)) {
+  if (!gpi__note_stream(context, token)) {
     gpi__delete(&context->allocator, token);
     return GEMMEPI_OUT_OF_MEMORY;
   }
@@ -14235,12 +14373,19 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
   if (!device || !host)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
   if (context->is_host) {
-    memmove(up ? device : host, up ? host : device, bytes);
-    return GEMMEPI_OK;
+    status = gpi__check_room(context, "", "device", device, bytes);
+    if (!status)
+      memmove(up ? device : host, up ? host : device, bytes);
+    return status;
   }
   status = gpi__enter_relaxed(context, &entry);
   if (status)
     return status;
+  status = gpi__check_room(context, "", "device", device, bytes);
+  if (status) {
+    gpi__leave_relaxed(context, &entry);
+    return status;
+  }
   result = up ? context->driver.memcpy_htod_async(address, host, bytes, stream)
         : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
   if (!result)
@@ -14328,7 +14473,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
   if (!stream)
     return GEMMEPI_OK;
   if (context->is_host) {
-    if (!gpi__drop_handle(context, (void *)stream, GPI__OF_STREAM))
+    if (!gpi__drop_stream(context, (void *)stream))
       return gpi__refuse_stream(stream);
     gpi__delete(&context->allocator, (void *)stream);
     return GEMMEPI_OK;
@@ -14341,25 +14486,6 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
     result = context->driver.stream_destroy(stream);
   gpi__leave_relaxed(context, &entry);
   return result ? gpi__cuda_failed(&context->driver, result, "ending the stream") : GEMMEPI_OK;
-}
-/* Pointers that a kernel could not follow: host memory that is unknown to CUDA. */
-
-/* Refuses host memory that is not registered with CUDA, where the device cannot reach pageable memory. name: of the pointer,
- as in args.name. The primary context is current. */
-static gemmepi_status gpi__check_reachable(const gemmepi_context *context, const char *name, const void *pointer) {
-  unsigned type = 0;
-  int result;
-  if (!pointer || context->reaches_pageable)
-    return GEMMEPI_OK;
-  result = context->driver.pointer_get_attribute(&type, GPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-    (gpi__cu_deviceptr)(uintptr_t)pointer);
-  if (!result)
-    return GEMMEPI_OK;
-  if (result != GPI__CUDA_ERROR_INVALID_VALUE)
-    return gpi__cuda_failed(&context->driver, result, "asking whose memory a pointer is");
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "args.%s is %p, host memory that the GPU cannot reach: allocate with gemmepi_alloc and "
-    "copy with gemmepi_upload, or register it with CUDA", name, pointer);
 }
 GPI__OPTIMIZE_LITTLE_END
 /* Workspace: a block for each stream, found without a lock.
@@ -14541,19 +14667,29 @@ typedef struct gpi__space {
   int is_beside; /* the block is that next to the products': see gpi__key_beside */
 } gpi__space;
 
-/* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
-static gemmepi_status gpi__enter_run(const gemmepi_context *context, const gpi__space *space, int asks, gpi__entry *entry) {
-  gemmepi_status status = gpi__enter(context, entry);
+/* Whether the run may use what it was given, to its end. Where nothing is written nothing is used. */
+static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__space *space) {
+  gemmepi_status status =
+    gpi__check_reachable(context, "workspace", space->workspace, (int64_t)space->size);
   char room[128];
-  int i;
-  if (status || !(asks || context->check_pointers))
-    return status;
-  status = gpi__check_reachable(context, "workspace", space->workspace);
-  for (i = 0; i < space->regions->count && !status; i++) {
+  int i, writes = 0;
+  for (i = 0; i < space->regions->count; i++)
+    writes |=
+      space->regions->list[i].written && space->regions->list[i].begin < space->regions->list[i].end;
+  for (i = 0; i < space->regions->count && !status && writes; i++) {
     const gpi__region *region = &space->regions->list[i];
     status = gpi__check_reachable(context, space->regions->name(space->regions->owner, region, room) + strlen("args."),
-      region->pointer);
+      region->pointer, region->idle ? 0 : (int64_t)(region->end - region->begin));
   }
+  return status;
+}
+
+/* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
+static gemmepi_status gpi__enter_run(gemmepi_context *context, const gpi__space *space, int asks, gpi__entry *entry) {
+  gemmepi_status status = gpi__enter(context, entry);
+  if (status || !(asks || context->check_pointers))
+    return status;
+  status = gpi__check_memory(context, space);
   if (status)
     gpi__leave(context, entry);
   return status;
@@ -16618,10 +16754,10 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   if (!context->is_host)
     gpi__close_device(context);
   gpi__unload_driver(&context->driver);
-  gpi__map_each(&context->handles, gpi__free_stream_token, context);
+  gpi__map_each(&context->streams, gpi__free_stream_token, context);
   gpi__map_each(&context->answers, gpi__free_value, context);
   gpi__map_free(&context->answers);
-  gpi__map_free(&context->handles);
+  gpi__map_free(&context->streams);
   gpi__map_free(&context->plans);
   gpi__map_free(&context->kernels);
   gpi__free_codes(context);
@@ -16630,6 +16766,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
   gpi__mutex_destroy(&context->tune_lock);
   gpi__mutex_destroy(&context->formula_lock);
   gpi__condition_destroy(&context->kernel_built);
+  gpi__delete(&allocator, context->spans);
   gpi__delete(&allocator, context->dump_path);
   if (context->loader.library_path) {
     char *path;
@@ -16893,7 +17030,7 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
   gpi__map_init(&context->codes, &context->allocator);
   gpi__map_init(&context->plans, &context->allocator);
   gpi__map_init(&context->answers, &context->allocator);
-  gpi__map_init(&context->handles, &context->allocator);
+  gpi__map_init(&context->streams, &context->allocator);
 }
 
 static gemmepi_status gpi__create(const gemmepi_config *config, gemmepi_context **result) {
@@ -19261,16 +19398,18 @@ static gemmepi_status gpi__check_workspace_apart(const gpi__tensor_regions *regi
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_tensors_reachable(const gemmepi_context *context, const gpi__tensor_regions *regions) {
+static gemmepi_status gpi__check_tensors_reachable(gemmepi_context *context, const gpi__tensor_regions *regions) {
   static const char args[] = "args.";
   gemmepi_status status = GEMMEPI_OK;
   char name[128];
   int i;
   for (i = 0; i < regions->count && !status; i++) {
-    gpi__name_tensor_region(&regions->list[i], name);
+    const gpi__tensor_region *region = &regions->list[i];
+    uintptr_t lowest = region->base ? region->base + (uintptr_t)region->reach->low : 0;
+    gpi__name_tensor_region(region, name);
     status =
       gpi__check_reachable(context, strncmp(name, args, strlen(args)) == 0 ? name + strlen(args) : name,
-        (void *)regions->list[i].base);
+        (void *)lowest, region->reach->high - region->reach->low);
   }
   return status;
 }
@@ -21030,8 +21169,10 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
     return status;
   status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
 #ifndef GEMMEPI_NO_HOST
-  if (!status && plan->route == GEMMEPI_ROUTE_HOST)
-    return gpi__run_elementwise_on_host(plan, args, pointers);
+  if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
+    status = gpi__check_tensors_reachable(context, &regions);
+    return status ? status : gpi__run_elementwise_on_host(plan, args, pointers);
+  }
 #endif
   if (!status && args->workspace && plan->workspace_size) {
     status = gpi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
@@ -21043,7 +21184,7 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
   if (status)
     return status;
   if (one_shot || context->check_pointers) {
-    status = gpi__check_reachable(context, "workspace", args->workspace);
+    status = gpi__check_reachable(context, "workspace", args->workspace, (int64_t)args->workspace_size);
     if (!status)
       status = gpi__check_tensors_reachable(context, &regions);
   }
@@ -28894,8 +29035,10 @@ static gemmepi_status gpi__run_matmul(const gpi__matmul_plan *plan, const gemmep
     return status;
   status = gpi__convert_arguments(problem, args, &arguments, &regions);
 #ifndef GEMMEPI_NO_HOST
-  if (!status && context->is_host)
-    return gpi__run_on_host(plan, &arguments);
+  if (!status && context->is_host) {
+    status = gpi__check_memory(context, &space);
+    return status ? status : gpi__run_on_host(plan, &arguments);
+  }
 #endif
   if (!status)
     status = gpi__enter_run(context, &space, one_shot, &entry);
@@ -29976,8 +30119,10 @@ static gemmepi_status gpi__run_grouped(const gpi__grouped_plan *plan, const gemm
   run.plan = plan;
   status = gpi__convert_grouped_arguments(&plan->problem, args, &run.arguments, &run.lists, &regions);
 #ifndef GEMMEPI_NO_HOST
-  if (!status && context->is_host)
-    return gpi__run_grouped_on_host(plan, &run.arguments, &run.lists);
+  if (!status && context->is_host) {
+    status = gpi__check_memory(context, &space);
+    return status ? status : gpi__run_grouped_on_host(plan, &run.arguments, &run.lists);
+  }
 #endif
   if (!status)
     status = gpi__enter_run(context, &space, one_shot, &entry);
@@ -32530,8 +32675,10 @@ static gemmepi_status gpi__run_layer(const gpi__linear_plan *layer, const gemmep
     return status;
   run.layer = layer;
   status = gpi__convert_layer_pointers(&layer->task, args, run.sources, &regions);
-  if (!status && context->is_host)
-    return gpi__run_layer_on_host(&run, &space);
+  if (!status && context->is_host) {
+    status = gpi__check_memory(context, &space);
+    return status ? status : gpi__run_layer_on_host(&run, &space);
+  }
   if (!status)
     status = gpi__enter_run(context, &space, one_shot, &entry);
   if (status)

@@ -31,7 +31,7 @@
     X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")             \
     X(GEMMEPI_UNSUPPORTED, 2, "the problem has a meaning, but no route of this version runs it") \
     X(GEMMEPI_MISALIGNED, 3, "a pointer is less aligned than promised")                          \
-    X(GEMMEPI_BUFFER_TOO_SMALL, 4, "the workspace is too small or was not reserved")             \
+    X(GEMMEPI_BUFFER_TOO_SMALL, 4, "a buffer is too small, or workspace was not reserved")       \
     X(GEMMEPI_OUT_OF_MEMORY, 5, "host or device memory is exhausted")                            \
     X(GEMMEPI_NO_DEVICE, 6, "the device that was asked for does not exist or cannot be used")    \
     X(GEMMEPI_LIBRARY_NOT_FOUND, 7, "a CUDA library was not found, or lacks a function")         \
@@ -108,8 +108,11 @@ typedef struct gemmepi_config {
        to "" for all). A failure to write is a warning of the log. NULL: none */
     const char *dump_path;
 
-    unsigned routes;    /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
-    int check_pointers; /* 1: every run refuses pointers that the device cannot reach; 0: calls without a plan alone do */
+    unsigned routes; /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
+    /* 1: every run refuses pointers that the device cannot reach, and memory that ends before the tensor does, by what CUDA knows of
+       the allocation; 0: calls without a plan alone do the former. On the host every call refuses memory of gemmepi_alloc that ends
+       too early */
+    int check_pointers;
 
     /* The most multiprocessors that a product takes, by the kernel for Hopper or by cuBLASLt. The rest are for kernels that run
        beside it, such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */

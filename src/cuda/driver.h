@@ -66,6 +66,8 @@ typedef struct gpi__cu_launch_config {
     X(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 88)            \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
     X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                       \
+    X(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, 11)                 \
+    X(CU_POINTER_ATTRIBUTE_RANGE_SIZE, 12)                       \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)        \
     X(CU_TENSOR_MAP_DATA_TYPE_UINT8, 0)                          \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                        \

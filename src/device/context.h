@@ -56,9 +56,11 @@ struct gemmepi_context {
 
     gpi__atomic_pointer faults; /* what kernels found wrong: see faults.h; NULL: no plan has such kernels */
 
-    gpi__mutex lock;  /* held for moments: guards handles, plans, and adding to blocks */
-    gpi__map handles; /* the host's: see handles.h */
-    gpi__map plans;   /* of one-shot calls: gpi__kept by problem or task */
+    gpi__mutex lock;  /* held for moments: guards streams, spans, plans, and adding to blocks */
+    gpi__map streams; /* the host's, and memory that it gave out, by address: see handles.h */
+    struct gpi__span *spans;
+    size_t span_count, span_room;
+    gpi__map plans; /* of one-shot calls: gpi__kept by problem or task */
     long plan_clock;
     long generation;                    /* of what plans are chosen by: changed under lock, read without */
     gpi__mutex formula_lock;            /* held for moments, within lock too */

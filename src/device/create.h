@@ -276,7 +276,7 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
     gpi__map_init(&context->codes, &context->allocator);
     gpi__map_init(&context->plans, &context->allocator);
     gpi__map_init(&context->answers, &context->allocator);
-    gpi__map_init(&context->handles, &context->allocator);
+    gpi__map_init(&context->streams, &context->allocator);
 }
 
 static gemmepi_status gpi__create(const gemmepi_config *config, gemmepi_context **result) {

@@ -47,10 +47,10 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     if (!context->is_host)
         gpi__close_device(context);
     gpi__unload_driver(&context->driver);
-    gpi__map_each(&context->handles, gpi__free_stream_token, context);
+    gpi__map_each(&context->streams, gpi__free_stream_token, context);
     gpi__map_each(&context->answers, gpi__free_value, context);
     gpi__map_free(&context->answers);
-    gpi__map_free(&context->handles);
+    gpi__map_free(&context->streams);
     gpi__map_free(&context->plans);
     gpi__map_free(&context->kernels);
     gpi__free_codes(context);
@@ -59,6 +59,7 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     gpi__mutex_destroy(&context->tune_lock);
     gpi__mutex_destroy(&context->formula_lock);
     gpi__condition_destroy(&context->kernel_built);
+    gpi__delete(&allocator, context->spans);
     gpi__delete(&allocator, context->dump_path);
     if (context->loader.library_path) {
         char *path;

@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_DEVICE_MEMORY_H
 #define GEMMEPI_DEVICE_MEMORY_H
 
-#include "handles.h"
+#include "pointers.h"
 
 #define GPI__HOST_ALIGNMENT 256
 
@@ -20,7 +20,7 @@ static gemmepi_status gpi__host_alloc(gemmepi_context *context, size_t bytes, vo
     aligned = block + sizeof(char *);
     aligned += (GPI__HOST_ALIGNMENT - (uintptr_t)aligned % GPI__HOST_ALIGNMENT) % GPI__HOST_ALIGNMENT;
     memcpy(aligned - sizeof(char *), &block, sizeof block);
-    if (!gpi__note_handle(context, aligned, GPI__OF_MEMORY)) {
+    if (!gpi__note_memory(context, aligned, bytes)) {
         context->allocator.free(context->allocator.user, block);
         return GEMMEPI_OUT_OF_MEMORY;
     }
@@ -30,7 +30,7 @@ static gemmepi_status gpi__host_alloc(gemmepi_context *context, size_t bytes, vo
 
 static gemmepi_status gpi__host_free(gemmepi_context *context, void *pointer) {
     char *block;
-    if (!gpi__drop_handle(context, pointer, GPI__OF_MEMORY))
+    if (!gpi__drop_memory(context, pointer))
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "pointer is %p, which gemmepi_alloc of this context did not give, or which is free already",
@@ -45,7 +45,7 @@ static gemmepi_status gpi__host_stream(gemmepi_context *context, gemmepi_stream 
     void *token = gpi__new(&context->allocator, 1);
     if (!token)
         return GEMMEPI_OUT_OF_MEMORY;
-    if (!gpi__note_handle(context, token, GPI__OF_STREAM)) {
+    if (!gpi__note_stream(context, token)) {
         gpi__delete(&context->allocator, token);
         return GEMMEPI_OUT_OF_MEMORY;
     }
@@ -120,12 +120,19 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
     if (!device || !host)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
     if (context->is_host) {
-        memmove(up ? device : host, up ? host : device, bytes);
-        return GEMMEPI_OK;
+        status = gpi__check_room(context, "", "device", device, bytes);
+        if (!status)
+            memmove(up ? device : host, up ? host : device, bytes);
+        return status;
     }
     status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
+    status = gpi__check_room(context, "", "device", device, bytes);
+    if (status) {
+        gpi__leave_relaxed(context, &entry);
+        return status;
+    }
     result = up ? context->driver.memcpy_htod_async(address, host, bytes, stream)
                 : context->driver.memcpy_dtoh_async(host, address, bytes, stream);
     if (!result)
@@ -215,7 +222,7 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
     if (!stream)
         return GEMMEPI_OK;
     if (context->is_host) {
-        if (!gpi__drop_handle(context, (void *)stream, GPI__OF_STREAM))
+        if (!gpi__drop_stream(context, (void *)stream))
             return gpi__refuse_stream(stream);
         gpi__delete(&context->allocator, (void *)stream);
         return GEMMEPI_OK;

@@ -15,21 +15,31 @@ typedef struct gpi__space {
     int is_beside; /* the block is that next to the products': see gpi__key_beside */
 } gpi__space;
 
-/* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
-static gemmepi_status gpi__enter_run(const gemmepi_context *context, const gpi__space *space, int asks,
-                                     gpi__entry *entry) {
-    gemmepi_status status = gpi__enter(context, entry);
+/* Whether the run may use what it was given, to its end. Where nothing is written nothing is used. */
+static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__space *space) {
+    gemmepi_status status =
+        gpi__check_reachable(context, "workspace", space->workspace, (int64_t)space->size);
     char room[128];
-    int i;
-    if (status || !(asks || context->check_pointers))
-        return status;
-    status = gpi__check_reachable(context, "workspace", space->workspace);
-    for (i = 0; i < space->regions->count && !status; i++) {
+    int i, writes = 0;
+    for (i = 0; i < space->regions->count; i++)
+        writes |=
+            space->regions->list[i].written && space->regions->list[i].begin < space->regions->list[i].end;
+    for (i = 0; i < space->regions->count && !status && writes; i++) {
         const gpi__region *region = &space->regions->list[i];
         status = gpi__check_reachable(
             context, space->regions->name(space->regions->owner, region, room) + strlen("args."),
-            region->pointer);
+            region->pointer, region->idle ? 0 : (int64_t)(region->end - region->begin));
     }
+    return status;
+}
+
+/* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
+static gemmepi_status gpi__enter_run(gemmepi_context *context, const gpi__space *space, int asks,
+                                     gpi__entry *entry) {
+    gemmepi_status status = gpi__enter(context, entry);
+    if (status || !(asks || context->check_pointers))
+        return status;
+    status = gpi__check_memory(context, space);
     if (status)
         gpi__leave(context, entry);
     return status;

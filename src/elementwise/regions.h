@@ -132,17 +132,19 @@ static gemmepi_status gpi__check_workspace_apart(const gpi__tensor_regions *regi
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_tensors_reachable(const gemmepi_context *context,
+static gemmepi_status gpi__check_tensors_reachable(gemmepi_context *context,
                                                    const gpi__tensor_regions *regions) {
     static const char args[] = "args.";
     gemmepi_status status = GEMMEPI_OK;
     char name[128];
     int i;
     for (i = 0; i < regions->count && !status; i++) {
-        gpi__name_tensor_region(&regions->list[i], name);
+        const gpi__tensor_region *region = &regions->list[i];
+        uintptr_t lowest = region->base ? region->base + (uintptr_t)region->reach->low : 0;
+        gpi__name_tensor_region(region, name);
         status =
             gpi__check_reachable(context, strncmp(name, args, strlen(args)) == 0 ? name + strlen(args) : name,
-                                 (void *)regions->list[i].base);
+                                 (void *)lowest, region->reach->high - region->reach->low);
     }
     return status;
 }

@@ -88,8 +88,10 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
         return status;
     status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
 #ifndef GEMMEPI_NO_HOST
-    if (!status && plan->route == GEMMEPI_ROUTE_HOST)
-        return gpi__run_elementwise_on_host(plan, args, pointers);
+    if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
+        status = gpi__check_tensors_reachable(context, &regions);
+        return status ? status : gpi__run_elementwise_on_host(plan, args, pointers);
+    }
 #endif
     if (!status && args->workspace && plan->workspace_size) {
         status = gpi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
@@ -101,7 +103,7 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
     if (status)
         return status;
     if (one_shot || context->check_pointers) {
-        status = gpi__check_reachable(context, "workspace", args->workspace);
+        status = gpi__check_reachable(context, "workspace", args->workspace, (int64_t)args->workspace_size);
         if (!status)
             status = gpi__check_tensors_reachable(context, &regions);
     }

@@ -226,8 +226,10 @@ static gemmepi_status gpi__run_grouped(const gpi__grouped_plan *plan, const gemm
     run.plan = plan;
     status = gpi__convert_grouped_arguments(&plan->problem, args, &run.arguments, &run.lists, &regions);
 #ifndef GEMMEPI_NO_HOST
-    if (!status && context->is_host)
-        return gpi__run_grouped_on_host(plan, &run.arguments, &run.lists);
+    if (!status && context->is_host) {
+        status = gpi__check_memory(context, &space);
+        return status ? status : gpi__run_grouped_on_host(plan, &run.arguments, &run.lists);
+    }
 #endif
     if (!status)
         status = gpi__enter_run(context, &space, one_shot, &entry);

@@ -221,8 +221,10 @@ static gemmepi_status gpi__run_layer(const gpi__linear_plan *layer, const gemmep
         return status;
     run.layer = layer;
     status = gpi__convert_layer_pointers(&layer->task, args, run.sources, &regions);
-    if (!status && context->is_host)
-        return gpi__run_layer_on_host(&run, &space);
+    if (!status && context->is_host) {
+        status = gpi__check_memory(context, &space);
+        return status ? status : gpi__run_layer_on_host(&run, &space);
+    }
     if (!status)
         status = gpi__enter_run(context, &space, one_shot, &entry);
     if (status)

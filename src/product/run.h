@@ -240,8 +240,10 @@ static gemmepi_status gpi__run_matmul(const gpi__matmul_plan *plan, const gemmep
         return status;
     status = gpi__convert_arguments(problem, args, &arguments, &regions);
 #ifndef GEMMEPI_NO_HOST
-    if (!status && context->is_host)
-        return gpi__run_on_host(plan, &arguments);
+    if (!status && context->is_host) {
+        status = gpi__check_memory(context, &space);
+        return status ? status : gpi__run_on_host(plan, &arguments);
+    }
 #endif
     if (!status)
         status = gpi__enter_run(context, &space, one_shot, &entry);

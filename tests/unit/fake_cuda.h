@@ -65,6 +65,7 @@ static struct {
     int serialises_wgmma;  /* ptxas says so of every kernel */
     int memory_is_unknown; /* the driver gives 0 for its clock and width */
     const void *unknown;   /* host memory that CUDA does not know, and the device cannot reach */
+    const void *short_one; /* memory of one byte; where any other ends is not known */
     long meeting;          /* a compilation waits until so many are under way, or some time: */
     long patience;         /* looks; 0: many */
     /* what happened */
@@ -332,6 +333,15 @@ FAKE(cuPointerGetAttribute)(void *value, int attribute, gpi__cu_deviceptr pointe
     const unsigned type = 2; /* the device's */
     needs_context();
     BREAKS("cuPointerGetAttribute");
+    if (attribute != GPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE && gpu.short_one &&
+        (const void *)(uintptr_t)pointer == gpu.short_one) {
+        const size_t size = 1;
+        if (attribute == GPI__CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+            memcpy(value, &pointer, sizeof pointer);
+        else
+            memcpy(value, &size, sizeof size);
+        return 0;
+    }
     if (attribute != GPI__CU_POINTER_ATTRIBUTE_MEMORY_TYPE || (const void *)(uintptr_t)pointer == gpu.unknown)
         return GPI__CUDA_ERROR_INVALID_VALUE;
     memcpy(value, &type, sizeof type);

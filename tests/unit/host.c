@@ -187,6 +187,101 @@ static void memory_that_was_not_given_is_not_freed(void) {
     close_host();
 }
 
+static int is_too_small(gemmepi_status status, const char *name, int left) {
+    char says[64];
+    snprintf(says, sizeof says, "ends after %d bytes", left);
+    return status == GEMMEPI_BUFFER_TOO_SMALL && strstr(gemmepi_last_error(), name) &&
+           strstr(gemmepi_last_error(), says);
+}
+
+static void copies_beyond_the_end_of_memory_are_refused(void) {
+    char own[3000], *memory = NULL, *others[20];
+    void *pointer = NULL;
+    int i;
+    open_host();
+    memset(own, 7, sizeof own);
+    for (i = 0; i < 20; i++, pointer = NULL) { /* what is around it changes nothing */
+        CHECK(gemmepi_alloc(host, 100, &pointer) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        others[i] = (char *)pointer;
+    }
+    memory = others[11];
+    CHECK(is_too_small(gemmepi_upload(host, memory, own, 3000, NULL), "device is", 100), "%s",
+          gemmepi_last_error());
+    CHECK(is_too_small(gemmepi_upload(host, memory + 60, own, 41, NULL), "device is", 40), "%s",
+          gemmepi_last_error());
+    CHECK(is_too_small(gemmepi_download(host, own, memory + 99, 2, NULL), "device is", 1), "%s",
+          gemmepi_last_error());
+    CHECK(gemmepi_upload(host, memory, own, 100, NULL) == GEMMEPI_OK &&
+              gemmepi_upload(host, memory + 60, own, 40, NULL) == GEMMEPI_OK &&
+              gemmepi_download(host, own, memory + 99, 1, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (i = 0; i < 20; i++)
+        CHECK(gemmepi_free(host, others[(i * 7) % 20]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_upload(host, own + 1, own + 2, 2000, NULL) == GEMMEPI_OK, "own memory: %s",
+          gemmepi_last_error());
+    close_host();
+}
+
+static void tensors_beyond_the_end_of_memory_are_refused(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_F32, 4, 4, 4, GEMMEPI_BIAS);
+    gemmepi_matmul_args args;
+    const void **fields[3];
+    void *of[4], *small = NULL;
+    float values[16] = {1};
+    const double zero = 0;
+    int i;
+    open_host();
+    memset(&args, 0, sizeof args);
+    for (i = 0; i < 4; i++)
+        CHECK(gemmepi_alloc_from(host, values, i == 3 ? 16 : 64, &of[i]) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
+    args.a = of[0], args.b = of[1], args.d = of[2], args.bias = of[3];
+    CHECK(gemmepi_matmul(host, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_alloc(host, 15, &small) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    fields[0] = &args.a, fields[1] = &args.b, fields[2] = &args.bias;
+    for (i = 0; i < 3; i++) {
+        static const char *const names[] = {"args.a is", "args.b is", "args.bias is"};
+        const void *before = *fields[i];
+        *fields[i] = small;
+        CHECK(is_too_small(gemmepi_matmul(host, &desc, &args, NULL), names[i], 15), "%s",
+              gemmepi_last_error());
+        *fields[i] = before;
+    }
+    args.d = (char *)of[2] + 4;
+    CHECK(is_too_small(gemmepi_matmul(host, &desc, &args, NULL), "args.d is", 60), "%s",
+          gemmepi_last_error());
+    args.d = small;
+    args.c = small, args.beta = &zero; /* is not read */
+    CHECK(is_too_small(gemmepi_matmul(host, &desc, &args, NULL), "args.d is", 15), "%s",
+          gemmepi_last_error());
+    args.d = of[2];
+    CHECK(gemmepi_matmul(host, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gemmepi_free(host, small) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (i = 0; i < 4; i++)
+        CHECK(gemmepi_free(host, of[i]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    close_host();
+}
+
+static void memory_and_its_values_come_in_one_call(void) {
+    float values[3] = {1, -2, 3}, back[3] = {0};
+    void *memory = NULL;
+    open_host();
+    CHECK(gemmepi_alloc_from(host, values, sizeof values, &memory) == GEMMEPI_OK && memory &&
+              gemmepi_download(host, back, memory, sizeof back, NULL) == GEMMEPI_OK &&
+              memcmp(values, back, sizeof back) == 0,
+          "%s", gemmepi_last_error());
+    CHECK(gemmepi_free(host, memory) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    memory = values;
+    CHECK(gemmepi_alloc_from(host, values, 0, &memory) == GEMMEPI_OK && !memory, "no bytes: %s",
+          gemmepi_last_error());
+    memory = values;
+    CHECK(refused(gemmepi_alloc_from(host, NULL, 12, &memory), "host is NULL") && !memory, "%s",
+          gemmepi_last_error());
+    CHECK(refused(gemmepi_alloc_from(NULL, values, 12, &memory), "context is NULL"), "%s",
+          gemmepi_last_error());
+    close_host();
+}
+
 /* Every function that takes a stream. */
 static void check_stream(gemmepi_stream stream, int is_one) {
     gemmepi_status expected = is_one ? GEMMEPI_OK : GEMMEPI_INVALID_ARGUMENT;
@@ -393,6 +488,9 @@ int main(void) {
     RUN(activations_bend_where_the_manual_says);
     RUN(the_place_of_the_largest_is_the_first_of_equals_in_any_order);
     RUN(memory_that_was_not_given_is_not_freed);
+    RUN(copies_beyond_the_end_of_memory_are_refused);
+    RUN(tensors_beyond_the_end_of_memory_are_refused);
+    RUN(memory_and_its_values_come_in_one_call);
     RUN(streams_are_those_that_were_created_and_not_destroyed);
     RUN(a_workspace_that_is_no_good_is_refused_though_none_is_needed);
     RUN(c_lies_as_d_does_where_a_gates_gradient_has_its_shape);

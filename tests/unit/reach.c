@@ -1,5 +1,5 @@
 /* Pointers that a GPU cannot follow, as they are of host memory that CUDA does not know: calls without a plan refuse each of them by its
-   name, and with config.check_pointers every run does. On the fake GPU of fake_cuda.h. */
+   name, and with config.check_pointers every run does, and refuses memory that ends before the tensor. On the fake GPU of fake_cuda.h. */
 #include "fake_operations.h"
 
 /* A field of args, and its place in them. */
@@ -51,8 +51,13 @@ static void check_fields(gemmepi_context *context, const calls *of, const void *
             CHECK(of->planned(context, desc, args) == (checks ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK) &&
                       (!checks || sentence_has(says)),
                   "args.%s of a plan: %s", fields[i].name, gemmepi_last_error());
+            gpu.unknown = NULL;
+            gpu.short_one = address(i);
+            CHECK(of->planned(context, desc, args) == (checks ? GEMMEPI_BUFFER_TOO_SMALL : GEMMEPI_OK) &&
+                      (!checks || (sentence_has(says) && sentence_has("ends after 1 bytes"))),
+                  "args.%s that ends too early: %s", fields[i].name, gemmepi_last_error());
+            gpu.short_one = NULL;
         }
-        gpu.unknown = NULL;
     }
     break_function("cuPointerGetAttribute", 700);
     CHECK(of->at_once(context, desc, args) == GEMMEPI_CUDA_ERROR, "%s", gemmepi_last_error());
