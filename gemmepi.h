@@ -3,22 +3,22 @@
 
 /* gemmepi - matrix products with bias, activation or gradient in one pass, in one C header (version 0.15.0, MIT licence)
 
-   The licence stands at the end of this file. README.md and docs/ of the repository say more.
+   The licence is at the end of this file. README.md and docs/ of the repository say more.
 
    DO THIS: copy this file into your project. In one file, C99 or C++11 or later, write
 
        #define GEMMEPI_IMPLEMENTATION
        #include "gemmepi.h"
 
-   and include it plainly in all others. Nothing of CUDA is needed to build: the driver, NVRTC and cuBLASLt are found when the
+   and include it plainly in all others. The build needs nothing of CUDA: the driver, NVRTC and cuBLASLt are found when the
    program runs. Without a GPU the same calls run on the host, in plain C and slowly. The implementation's names begin with gpi__.
 
-   LINK:  Linux -lm -ldl -lpthread (with glibc 2.34 and later -lm is enough)      Windows, macOS: nothing (macOS: host alone)
+   LINK:  Linux -lm -ldl -lpthread (with glibc 2.34 and later -lm is enough)      Windows, macOS: nothing (macOS: host only)
 
    OPTIONS, defined before the implementation; STATIC and API before every inclusion
        GEMMEPI_STATIC     every function is static: libraries that each hold this file do not clash
        GEMMEPI_API        decorates every public function, for instance with an export attribute
-       GEMMEPI_NODISCARD  marks gemmepi_status; empty turns off the warning of a status that nobody looks at
+       GEMMEPI_NODISCARD  marks gemmepi_status; define it empty to turn off the warning of an ignored status
        GEMMEPI_NO_HOST    leaves the host's arithmetic out: gemmepi_create then fails without a GPU
        GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE, GEMMEPI_NO_FORMULA  leave out layers, with them element-wise operations, formulas
        GEMMEPI_NO_SM80, GEMMEPI_NO_SM90           leave out the route fused's kernels for Ampere and later, for Hopper
@@ -59,37 +59,37 @@
 
    IT DOES NOT
    - print, exit or abort; the one exception is the environment variable GEMMEPI_LOG, which asks for a log on stderr
-   - tune by itself: without gemmepi_tune routes are chosen by a model fitted on Hopper, and the choice is not always the fastest
+   - tune by itself: without gemmepi_tune a model fitted on Hopper chooses the routes, and not always the fastest
    - use several GPUs in one context (docs/several-gpus.md: one each), convolve, or multiply sparse matrices
-   - fuse the epilogue of F64 and I8 operands, and but on Hopper of fp8, beyond what cuBLASLt does: there it is one pass more
-   - order anything across streams, or keep a destroyed stream's runs from one with the same handle
+   - fuse the epilogue of F64, I8 and, except on Hopper, fp8 operands beyond what cuBLASLt fuses: there it is one pass more
+   - order anything across streams, or order a destroyed stream's runs before those of a new stream with the same handle
    - run on a driver older than 525, or with NVRTC and cuBLASLt older than CUDA 12
 
    STEP BY STEP
 
    1. Create a context: one device, for any number of threads. A gemmepi_config names another device, a log, an allocator, and
-      where libraries and compiled kernels lie. details.fallback_reason says why the host was taken where it was.
+      the folders of libraries and compiled kernels. details.fallback_reason says why the context uses the host.
           check(gemmepi_create(NULL, &gpu)); // the thread's current CUDA device, else the first, else the host
           check(gemmepi_context_info(gpu, &details));
-   2. Memory is gemmepi_alloc's, or any that the device can reach (cudaMalloc, PyTorch).
+   2. Allocate by gemmepi_alloc, or use any memory that the device can reach (cudaMalloc, PyTorch).
           check(gemmepi_alloc(gpu, sizeof input, &x));
           check(gemmepi_upload(gpu, x, input, sizeof input, stream)); // a CUstream or cudaStream_t; NULL is the default stream
-   3. A product: a desc has shapes and types, args the pointers. A field left 0 has its default: row-major, dense, one item.
+   3. Multiply: a desc has shapes and types, args the pointers. A field left 0 has its default: row-major, dense, one item.
           desc.m = tokens, desc.n = inner, desc.k = width; // D [m, n] = A [m, k] B [k, n]
           desc.a.dtype = GEMMEPI_BF16;                     // the other tensors follow
           desc.b.transposed = 1;                           // w is stored [n, k], as nn.Linear stores it
           args.a = x, args.b = w, args.d = y;
           check(gemmepi_matmul(gpu, &desc, &args, stream));
-   4. An epilogue is one activation or-ed with flags, in the order that gemmepi_epilogue has; or text, desc.formula: docs/formulas.md.
+   4. An epilogue is one activation or-ed with flags (gemmepi_epilogue says their order), or text, desc.formula (docs/formulas.md).
           desc.epilogue = GEMMEPI_SILU | GEMMEPI_BIAS | GEMMEPI_AUX; // y = silu(p), p = x w^T + bias
           args.bias = bias, args.aux = p; // with desc.flags = GEMMEPI_BATCH_INVARIANT a row of y has the same bits whatever m is
-   5. A plan does the work of planning once. Running it costs its launches.
+   5. Plan once what runs often. A run of a plan costs its launches.
           check(gemmepi_plan_matmul(gpu, &desc, &plan));
           check(gemmepi_plan_prepare(plan, stream)); // workspace for runs on this stream
           check(gemmepi_run_matmul(plan, &args, stream)); // pointers at multiples of 16 bytes, unless desc.alignment says less
-          gemmepi_plan_explain(plan, text, sizeof text); // the route taken, and why not another
+          gemmepi_plan_explain(plan, text, sizeof text); // the route, and why not another
           gemmepi_plan_destroy(plan);
-   6. A layer y = act(x w^T + bias) with its gradients: one desc and one args for both directions. dw lies as w does.
+   6. A layer y = act(x w^T + bias) with its gradients: one desc and one args for both directions. dw is stored as w is.
           layer.m = tokens, layer.n = inner, layer.k = width, layer.a.dtype = GEMMEPI_BF16, layer.b.transposed = 1;
           layer.activation = GEMMEPI_SILU;
           layer.flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB |
@@ -98,24 +98,24 @@
           tensors.dy = dy, tensors.da = dx, tensors.db = dw, tensors.dbias = dbias; // dw is added to
           check(gemmepi_linear(gpu, &layer, &tensors, stream));
           check(gemmepi_linear_backward(gpu, &layer, &tensors, stream));
-   7. Element-wise operations take tensors of any strides, as DLPack and NumPy have them; gemmepi_elementwise takes formulas, too.
+   7. Element-wise operations accept tensors of any strides, as of DLPack and NumPy; gemmepi_elementwise also runs formulas.
           values.data = y, values.dtype = GEMMEPI_BF16, values.rank = 2, values.shape = shape; // no strides: dense
           check(gemmepi_activation(gpu, GEMMEPI_TANH, NAN, &values, &values, stream)); // in place; NAN: no parameter
-   8. Every call that can fail returns a gemmepi_status, and gemmepi_last_error() has the sentence: which field, its value,
-      what is accepted. A call that is refused has changed nothing. What goes wrong on the GPU later is reported by
+   8. Every call that can fail returns a gemmepi_status. gemmepi_last_error() says which field is wrong, its value and
+      what is accepted. A refused call has changed nothing. Errors of the GPU that come later are reported by
           check(gemmepi_synchronize(gpu, stream));
-   9. Threads share contexts and plans. Runs take no lock but for the context's workspace, and may be captured into CUDA graphs:
+   9. Threads share contexts and plans. Runs need no lock except for the context's workspace. CUDA graphs may capture them:
       prepare and run once before. docs/threads-and-graphs.md has the rules of streams and workspace.
   10. Ship: a problem's first use compiles kernels, half a second each, and keeps them in a folder. gemmepi_precompile does that for a
-      list of problems, gemmepi_tune finds by timing which kernel is fastest. A bundle of kernels, which is code (load trusted ones alone),
-      takes the place of NVRTC: docs/shipping.md.
+      list of problems, gemmepi_tune finds the fastest kernels by timing. A bundle of kernels replaces NVRTC; it is code, so load
+      trusted ones only: docs/shipping.md.
           problem.matmul = &desc;
           check(gemmepi_precompile(gpu, &problem, 1, 0, NULL, NULL)); // or gemmepi_tune(gpu, &problem, 1, NULL, NULL, NULL)
           if (!details.is_host) check(gemmepi_bundle_save(gpu, "kernels.gemmepi")); // the user's program: gemmepi_bundle_load
 
    FUNCTIONS, each with its contract at its declaration below; docs/api.md is the same
        gemmepi_create _destroy _context_info _last_error _status_name _version              contexts and errors
-       gemmepi_alloc _free _upload _download _synchronize _stream_create _stream_destroy   memory and streams
+       gemmepi_alloc _alloc_from _free _upload _download _synchronize _stream_create _stream_destroy   memory, streams
        gemmepi_matmul _grouped _linear _linear_backward _elementwise                        a problem in one call
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _info _explain _destroy, gemmepi_epilogue_info, gemmepi_dtype_size   of plans, and sizes
@@ -135,7 +135,7 @@
 /* Every struct below is zero-initialised by the user: = {0} in C, = {} in C++. A field left 0 has the default that its
    comment states. Sizes m, n and k have none: 0 is an empty matrix. */
 
-/* A compiler that knows how warns of a status that nobody looks at. */
+/* Compilers that can warn of an ignored status. */
 #ifndef GEMMEPI_NODISCARD
 #if (defined(__cplusplus) && __cplusplus >= 201703L) || (!defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L)
 #define GEMMEPI_NODISCARD [[nodiscard]]
@@ -146,7 +146,7 @@
 
 /* >>statuses */
 
-/* What every function that can fail returns. gemmepi_last_error() has the sentence that goes with it. */
+/* What every function that can fail returns. gemmepi_last_error() has the sentence. */
 #define GEMMEPI_STATUS_LIST(X)                                                                   \
     X(GEMMEPI_OK, 0, "success")                                                                  \
     X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")             \
@@ -181,26 +181,26 @@ typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; N
 
 typedef enum gemmepi_log_level {
     GEMMEPI_LOG_ERROR = 1,   /* something failed that the library works around */
-    GEMMEPI_LOG_WARNING = 2, /* something the user would want to change */
+    GEMMEPI_LOG_WARNING = 2, /* something that the user may want to change */
     GEMMEPI_LOG_INFO = 3,    /* choices made: device, libraries, routes */
     GEMMEPI_LOG_DEBUG = 4    /* compilations, cache hits and misses */
 } gemmepi_log_level;
 
-/* message is one line without a line end, valid during the call. May be called from any thread that uses the
-   context; must not call back into the context. */
+/* Receives one line without a line end, valid during the call. Any thread that uses the context may call it. It must not call
+   back into the context. */
 typedef void (*gemmepi_log_function)(void *user, gemmepi_log_level level, const char *message);
 
-/* Host memory for the library's own bookkeeping. Both or neither are set; they must be safe to call from every
-   thread that uses the context. alloc returns memory aligned as malloc's, or NULL. */
+/* Host memory for the library's own bookkeeping. Set both functions or neither; every thread that uses the context may call them.
+   alloc returns memory aligned as malloc's, or NULL. */
 typedef struct gemmepi_allocator {
     void *(*alloc)(void *user, size_t size);
     void (*free)(void *user, void *pointer);
     void *user;
 } gemmepi_allocator;
 
-/* Called for each function that the library takes from a CUDA library: library is "cuda", "nvrtc" or "cublasLt",
-   symbol the name, found what the library itself exports (NULL where it or the whole library is missing).
-   Returns the address to use, found to leave things as they are, NULL for "missing". Must not call back into the context. */
+/* Called for each function that gemmepi loads from a CUDA library: library is "cuda", "nvrtc" or "cublasLt",
+   symbol the name, found what the library exports (NULL if the function or the whole library is missing).
+   Returns the address to use: found for no change, NULL for "missing". It must not call back into the context. */
 typedef void *(*gemmepi_symbol_resolver)(void *user, const char *library, const char *symbol, void *found);
 
 typedef struct gemmepi_config {
@@ -208,35 +208,35 @@ typedef struct gemmepi_config {
        host (gemmepi_context_details.fallback_reason says why) */
     int device;
 
-    /* NULL: none; but the environment variable GEMMEPI_LOG (error, warning, info, debug) then sends so much to stderr */
+    /* NULL: no log, unless the environment variable GEMMEPI_LOG (error, warning, info, debug) asks for one on stderr */
     gemmepi_log_function log;
     void *log_user;
     gemmepi_allocator allocator; /* zero: malloc and free */
 
-    /* Folders searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none. Relative ones, here
-       and below, are of the current folder when the context is made */
+    /* Folders that are searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none. Relative
+       folders, here and below, are those of the current folder when the context is created */
     const char *library_path;
-    int library_path_only;                  /* 1: the folders of library_path and no others, for the driver too */
+    int library_path_only;                  /* 1: search only library_path, for the driver too */
     gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export */
     void *resolve_user;
 
-    /* Folder for compiled kernels, made with mode 0700; one that others own or can write is not used (the log says so).
+    /* Folder for compiled kernels, created with mode 0700. A folder that others own or can write is not used, and the log says so.
        "": none. NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows in LOCALAPPDATA), none where these are not set */
     const char *cache_path;
     size_t cache_size; /* bound on that folder in bytes; 0: 256 MiB */
 
-    /* Folder that receives NAME.cu, .ptx and .cubin of each kernel that is compiled (what the cache has is not: set cache_path
-       to "" for all). A failure to write is a warning of the log. NULL: none */
+    /* Folder for NAME.cu, .ptx and .cubin of each kernel that is compiled (kernels in the cache are not compiled: set cache_path
+       to "" for all). If a file cannot be written, the log warns. NULL: none */
     const char *dump_path;
 
-    unsigned routes; /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
-    /* 1: every run refuses pointers that the device cannot reach, and memory that ends before the tensor does, by what CUDA knows of
-       the allocation; 0: calls without a plan alone do the former. On the host every call refuses memory of gemmepi_alloc that ends
-       too early */
+    unsigned routes; /* bits 1 << gemmepi_route of the routes that products on a GPU may use; 0: all */
+    /* 1: every run refuses pointers that the device cannot reach, and memory that ends before the tensor does, as CUDA knows
+       the allocation; 0: only calls without a plan refuse pointers out of reach. On the host every call refuses memory of gemmepi_alloc
+       that ends too early */
     int check_pointers;
 
-    /* The most multiprocessors that a product takes, by the kernel for Hopper or by cuBLASLt. The rest are for kernels that run
-       beside it, such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
+    /* The most multiprocessors that a product uses, in the kernel for Hopper or cuBLASLt. The rest are for kernels that run at the
+       same time, such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
     int multiprocessors;
 } gemmepi_config;
 
@@ -951,40 +951,40 @@ typedef struct gemmepi_any_desc {
     const gemmepi_grouped_desc *grouped;
 } gemmepi_any_desc;
 
-/* Told that `done` of `count` problems are done, from 1 on; by any thread that works on them, but one at a time. Must not
-   call back into the context. */
+/* Receives how many of `count` problems are done, from 1 on. Any working thread may call it, one at a time. It must not call back
+   into the context. */
 typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count);
 
 /* What gemmepi_tune times. */
 typedef enum gemmepi_tune_mode {
     GEMMEPI_TUNE_GRAPH = 0, /* calls in a CUDA graph, replayed: as in a captured step of training or inference */
     GEMMEPI_TUNE_BURST = 1, /* a few calls of a graph after a rest, at the clock of a GPU that is not hot */
-    GEMMEPI_TUNE_STREAM = 2 /* calls one after another on a stream, what the host takes included */
+    GEMMEPI_TUNE_STREAM = 2 /* calls one after another on a stream, with the host's time */
 } gemmepi_tune_mode;
 
-/* How gemmepi_tune goes about it. All zero is a good choice. */
+/* Options of gemmepi_tune. All zero is a good choice. */
 typedef struct gemmepi_tune_options {
-    double milliseconds; /* for each problem, after which no way is begun; 0: until all are compiled and timed */
-    size_t memory;       /* bytes of tensors at most; 0: 2 GiB. They are there once, whatever this says */
-    int again;           /* 1: problems that have an answer already, too */
-    int threads;         /* that compile; 0: as many as there are cores */
+    double milliseconds; /* for each problem; later no further way is begun. 0: until all are compiled and timed */
+    size_t memory;       /* bytes of tensors at most; 0: 2 GiB. One set of tensors is always allocated */
+    int again;           /* 1: also problems that have an answer */
+    int threads;         /* of the compiler; 0: one for each core */
     gemmepi_tune_mode mode;
 } gemmepi_tune_options;
 
 /* >>answers */
 
-/* A plan takes the route of the least estimate that can run the problem; PLAIN is the last resort where its time is not known.
-   Fastest are operands at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment down
-   to the element's, or copies such an operand to workspace first. docs/routes.md has what each takes. */
+/* How a plan runs its problem. A plan uses the route with the least estimate; PLAIN is the last resort where its time is not known.
+   Operands are read fastest at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment
+   down to the element's, or copies the operand to workspace first. docs/routes.md says what each route can run. */
 typedef enum gemmepi_route {
     GEMMEPI_ROUTE_EMPTY = 0,      /* m or n is 0, or a tensor is empty: nothing is written but sums of bias_grad */
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel */
     GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours */
     GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host */
-    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what others do not and small products */
+    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours for all problems, used where no other route runs, and for some small products */
     GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line */
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
-    GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
+    GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, with or without one of those */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
     GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own (on the host: HOST) */
     GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours; a divided k is finished by a pass */
@@ -999,21 +999,21 @@ typedef enum gemmepi_plan_kind {
 } gemmepi_plan_kind;
 
 typedef struct gemmepi_plan_details {
-    gemmepi_plan_kind kind; /* which gemmepi_run_ function takes the plan */
+    gemmepi_plan_kind kind; /* says which gemmepi_run_ function runs the plan */
     gemmepi_route route;
     const char *route_name;    /* "lt" and so on, as the constants; never freed */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work */
     int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known */
-    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run, at most */
-    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c */
+    int launches;              /* kernels and memsets of ours and calls of cuBLASLt in one run, at most */
+    size_t workspace_size;     /* bytes that one run needs; on the route fused with any alpha and c */
     gemmepi_compute compute;   /* never DEFAULT */
     gemmepi_dtype accumulator; /* F32, F64 or I32 */
     int deterministic;         /* 1: repeated runs on one GPU give the same bits */
-    int bit_stable;            /* 1: so do others on such hardware and versions, of the same answers or none */
+    int bit_stable;            /* 1: so do other processes on the same hardware and versions, with the same answers or none */
     double microseconds;       /* of one run if the plan was tuned, else 0 */
 } gemmepi_plan_details;
 
-/* What an epilogue reads and writes besides A, B, C and D, and how large. Sizes are of the whole batch. */
+/* What an epilogue reads and writes besides A, B, C and D, with sizes. Sizes are of the whole batch. */
 typedef struct gemmepi_epilogue_needs {
     int reads_bias, reads_aux, reads_residual; /* 1 or 0 */
     int writes_aux, writes_bias_grad;
@@ -1025,13 +1025,13 @@ typedef struct gemmepi_epilogue_needs {
     int64_t aux_ld;                                                       /* elements, bits for a mask */
     size_t bias_bytes, aux_bytes, residual_bytes, bias_grad_bytes;        /* from the pointer to the last byte used */
 
-    size_t scale_a_bytes, scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
-    size_t found_scale_d_bytes;          /* likewise; 0 without FIND_SCALE_D */
+    size_t scale_a_bytes, scale_b_bytes; /* the same; 0 without a scale. Other scales are one F32 for each item */
+    size_t found_scale_d_bytes;          /* the same; 0 without FIND_SCALE_D */
 } gemmepi_epilogue_needs;
 
 typedef struct gemmepi_context_details {
     int is_host;               /* 1: products run in plain C on the host */
-    char fallback_reason[512]; /* why config.device 0 took the host; "" where it did not */
+    char fallback_reason[512]; /* why config.device 0 is the host; "" where it is not */
     int device;                /* the CUDA device's index from 0; -1 on the host */
     char name[128];            /* as the driver gives it; "host" on the host */
     int compute_capability;    /* 90 for 9.0; 0 on the host */
@@ -1043,14 +1043,14 @@ typedef struct gemmepi_context_details {
     int64_t kernels_from_bundle;                         /* loaded from bundles */
     char cache_path[512];                                /* the cache folder in use; "" if none */
 } gemmepi_context_details;
-/* Every public function with its contract. Unless one says otherwise:
-   - it returns GEMMEPI_OK, or a status with a sentence in gemmepi_last_error(), and then has changed nothing, but what it
-     would have filled in (a handle, a pointer, a struct of details) is NULL or zero;
-   - it may be called from any number of threads at once, but a handle is ended (_destroy) once, when no other call uses it;
+/* Every public function with its contract. Unless a function says otherwise:
+   - it returns GEMMEPI_OK, or another status with a sentence in gemmepi_last_error(). It has then changed nothing, except that what
+     it would have filled in (a handle, a pointer, a struct of details) is NULL or zero;
+   - any number of threads may call it at once, but a handle is destroyed once, when no other call uses it;
    - pointers in structs are borrowed for the time of the call. */
 
 /* GEMMEPI_API decorates every public function (an export attribute, a calling convention). GEMMEPI_STATIC makes
-   them static instead: then every file that calls them defines GEMMEPI_IMPLEMENTATION too. */
+   the functions static instead: every file that calls them then defines GEMMEPI_IMPLEMENTATION, too. */
 #ifndef GEMMEPI_API
 #ifdef GEMMEPI_STATIC
 #if defined(__GNUC__) || defined(__clang__)
@@ -1073,7 +1073,7 @@ extern "C" {
 
 /* >>context */
 
-/* The structs that programs and the library share, of which gemmepi_create says the sizes, in this order. */
+/* The structs that programs and the library share. gemmepi_create passes their sizes in this order. */
 #define GEMMEPI_STRUCT_LIST(X)  \
     X(gemmepi_config)           \
     X(gemmepi_allocator)        \
@@ -1097,18 +1097,19 @@ extern "C" {
     X(gemmepi_tune_options)     \
     X(gemmepi_plan_details)
 
-/* gemmepi_create for callers from other languages: version is the GEMMEPI_VERSION of the header that the caller knows, sizes has
+/* gemmepi_create for callers from other languages. version is the GEMMEPI_VERSION of the caller's header, sizes has
    the `count` sizes of GEMMEPI_STRUCT_LIST there (count 0: none are compared). A library of another major or minor version, or
-   with a struct of another size, would misread structs, and refuses (INVALID_ARGUMENT). */
+   with a struct of another size, refuses (INVALID_ARGUMENT), because it would misread the caller's structs. */
 GEMMEPI_API gemmepi_status gemmepi_create_for(int version, const size_t *sizes, size_t count,
                                               const gemmepi_config *config, gemmepi_context **context);
 
-/* Opens a device. config may be NULL: all defaults. On success *context is the caller's, to be given to
-   gemmepi_destroy. It is inline, so that the library learns which header the program was compiled with. On a GPU the device's primary context is used, which the CUDA runtime and PyTorch use too; the
-   calling thread's current CUDA context is left as it is. Loads the CUDA driver, nothing else. Texts of config are copied;
-   its functions and what their user pointers point to are used until gemmepi_destroy.
-   The child of a fork() makes a context of its own: there the parent's, and what was made with it, are refused with
-   INVALID_ARGUMENT, and destroying them does nothing. On a GPU CUDA takes that only where the parent has not used CUDA.
+/* Opens a device. config may be NULL: all defaults. On success *context is the caller's, to be given to gemmepi_destroy. Inline,
+   so that the library learns which header the program was compiled with.
+   On a GPU it uses the device's primary context, as the CUDA runtime and PyTorch do, and leaves the calling thread's current
+   CUDA context as it is. It loads the CUDA driver and nothing else. Texts of config are copied; its functions and what their
+   user pointers point to are used until gemmepi_destroy.
+   The child of a fork() creates a context of its own: there the parent's context and what was made with it are refused with
+   INVALID_ARGUMENT, and destroying them does nothing. On a GPU CUDA allows that only if the parent has not used CUDA.
    Errors: INVALID_ARGUMENT, NO_DEVICE, LIBRARY_NOT_FOUND (a device was asked for and there is no driver), CUDA_ERROR,
    OUT_OF_MEMORY. */
 #ifdef GEMMEPI_STATIC
@@ -1122,41 +1123,41 @@ static inline gemmepi_status gemmepi_create(const gemmepi_config *config, gemmep
 }
 #endif
 
-/* Waits for the device and frees everything the context holds: kernels, workspace, the plans of one-shot calls. What is the
-   caller's must be given back before: plans, memory of gemmepi_alloc, streams of gemmepi_stream_create.
-   No stream of the device may be being captured: CUDA waits for no device then. NULL is accepted. */
+/* Waits for the device and frees everything that the context holds: kernels, workspace, the plans of one-shot calls. Destroy and
+   free first what is the caller's: plans, memory of gemmepi_alloc, streams of gemmepi_stream_create.
+   Do not call it while a stream of the device is being captured: CUDA cannot wait for the device then. NULL is accepted. */
 GEMMEPI_API void gemmepi_destroy(gemmepi_context *context);
 
-/* What the context is and has done so far. Errors: INVALID_ARGUMENT. */
+/* Tells what the context is and has done so far. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details);
 
-/* The sentence about the last call on this thread that failed: the argument, its value and what would be accepted.
-   Read it right after that call: later ones, also those that succeed, may overwrite it. Never NULL. With GEMMEPI_STATIC
-   each file has its own: it speaks of that file's calls. */
+/* Returns the sentence about the last call on this thread that failed: the argument, its value and what is accepted.
+   Read it right after that call: later calls may overwrite it, even if they succeed. Never NULL. With GEMMEPI_STATIC
+   each file has a sentence of its own, about that file's calls. */
 GEMMEPI_API const char *gemmepi_last_error(void);
 
-/* The GEMMEPI_VERSION of the implementation that is linked. gemmepi_create compares it with the header's. */
+/* Returns the GEMMEPI_VERSION of the implementation that is linked. gemmepi_create compares it with the header's. */
 GEMMEPI_API int gemmepi_version(void);
 
-/* "GEMMEPI_OK" and so on, "unknown status" for other values; never freed. */
+/* Returns "GEMMEPI_OK" and so on, "unknown status" for other values; never freed. */
 GEMMEPI_API const char *gemmepi_status_name(gemmepi_status status);
 
 /* >>memory and streams: alike on a GPU and on the host, so that a whole program needs no CUDA toolkit
 
-   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used instead, or beside these. All functions here may be called
+   Memory and streams from elsewhere (cudaMalloc, PyTorch) may be used as well. All functions here may be called
    while other streams are being captured.
    Errors: INVALID_ARGUMENT, OUT_OF_MEMORY and CUDA_ERROR, which may come from an earlier launch. */
 
-/* bytes of device memory, a multiple of 256 in address and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
+/* Allocates bytes of device memory, at a multiple of 256 and not cleared, to be given to gemmepi_free. Zero bytes give NULL. */
 GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes, void **pointer);
-/* gemmepi_alloc, then gemmepi_upload of bytes of host memory on the default stream. */
+/* Allocates as gemmepi_alloc and copies bytes of host memory there, on the default stream. */
 GEMMEPI_API gemmepi_status gemmepi_alloc_from(gemmepi_context *context, const void *host, size_t bytes,
                                               void **pointer);
-/* Waits until the device has finished with it. NULL is accepted; a pointer that gemmepi_alloc of this context did not give is
-   refused on the host, and by CUDA on a GPU. */
+/* Frees memory once the device has finished with it, for which it waits. NULL is accepted. A pointer that is not from gemmepi_alloc of
+   this context is refused, on a GPU by CUDA. */
 GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer);
-/* Copies bytes of host memory to the device, in the order of the stream; host may be reused on return. This and the next two
-   wait, so the stream must not be being captured. */
+/* Copies bytes of host memory to the device, in the order of the stream; host may be reused on return. This function and the next
+   two wait, so the stream must not be being captured. */
 GEMMEPI_API gemmepi_status gemmepi_upload(gemmepi_context *context, void *device, const void *host,
                                           size_t bytes, gemmepi_stream stream);
 /* Copies bytes of device memory to the host, in the order of the stream; host is filled on return. */
@@ -1164,22 +1165,23 @@ GEMMEPI_API gemmepi_status gemmepi_download(gemmepi_context *context, void *host
                                             size_t bytes, gemmepi_stream stream);
 /* Waits for everything on the stream and reports what went wrong there. */
 GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi_stream stream);
-/* A stream that does not wait for the default one, to be given to gemmepi_stream_destroy; on the host a token without effect. */
+/* Creates a stream that does not wait for the default one, to be given to gemmepi_stream_destroy. On the host it is a token without
+   effect. */
 GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemmepi_stream *stream);
-/* Waits for the stream, then ends it. NULL is accepted. On the host a stream that has ended, or never was, is refused by every
-   call that takes one. */
+/* Waits for the stream, then destroys it. NULL is accepted. On the host every call refuses a stream that was destroyed or never
+   created. */
 GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemmepi_stream stream);
 
 /* >>problems in one call
 
    Each runs desc on args in the order of stream. The first call for a problem builds a plan (milliseconds) and may compile a
-   kernel (half a second, once on a machine: config.cache_path); later calls find the plan. Workspace is reserved by itself,
-   except while the stream is being captured. On a GPU a pointer to host memory that the device cannot reach is refused.
+   kernel (half a second, once on a machine: config.cache_path); later calls find the plan. The call reserves workspace, except
+   while the stream is being captured. On a GPU a pointer to host memory that the device cannot reach is refused.
    Errors: those of planning, gemmepi_plan_prepare and running below. */
 
 /* D = epilogue(alpha op(A) op(B) + beta C): gemmepi_matmul_desc has shapes and types, gemmepi_epilogue the formula.
 
-   How right: everything up to the store is computed in the accumulator's type and rounded once. With u the unit roundoff of the
+   Accuracy: everything up to the store is computed in the accumulator's type and rounded once. With u the unit roundoff of the
    stored type, u_acc that of the accumulator (2^-24, or 2^-53 for F64), S = sum_k |alpha A B| + |beta C| + |bias| and
    E = (4 + k / 8) u_acc S (plus 2^-9 S with TF32),
 
@@ -1187,50 +1189,50 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
 
    L is the largest |act'| nearby (1.13 for GELU, 1.1 for SILU, QUICK_GELU and MISH, 1.5 for HARDSWISH, 2.2 v + 1 for SQUARED_RELU,
    |p| for LEAKY_RELU and ELU where that is above 1, 1 for the others, |act'(aux)| for BACKWARD), T the sum of the magnitudes
-   combined after the product; act' of BACKWARD may be taken at aux (1 + 2 u_acc). GATED: |act(gate)| E_value + |value| L E_gate
-   stands for L E. UPSTREAM: |aux| times what act' changes by within v +- E.
-   Products of two fp8 operands have 2^-10 S more in E for each 32 of k, of 128 at most (of all with FAST_ACCUMULATION). Those of I8
-   are exact, an I32 result modulo 2^32. Results of 16 bits or fewer take shorter forms of activations, off by up to 2^-17.3 of
+   combined after the product; act' of BACKWARD may be computed at aux (1 + 2 u_acc). With GATED |act(gate)| E_value +
+   |value| L E_gate replaces L E, with UPSTREAM |aux| times the change of act' between v - E and v + E.
+   Products of two fp8 operands have 2^-10 S more in E for each 32 of k, of 128 at most (of all with FAST_ACCUMULATION). Products of
+   I8 are exact, an I32 result modulo 2^32. Results of 16 bits or fewer use shorter forms of activations, off by up to 2^-17.3 of
    their largest term for |v| < 5 and 2^-16.5 for |v| < 10; forward GELU_ERF by up to 2^-21 of |v|, from k = 768 on by 2^-18.2.
-   Kernels add up to 128 terms of a bias_grad in the accumulator's type, the rest in F64: a term or such a sum out of its range is
-   infinite, and where both signs are, bias_grad is NaN. docs/numerics.md says how these were measured.
-   A run repeated on the same GPU gives the same bits; with GEMMEPI_BATCH_INVARIANT a row has them whatever m is. Where
-   cuBLASLt's own epilogue is looser than this, another route is taken, unless GEMMEPI_RELAXED is set. Activations and their
-   derivatives stand at GEMMEPI_NONE. */
+   Kernels add up to 128 terms of a bias_grad in the accumulator's type, the rest in F64: a term or partial sum out of its range is
+   infinite, and infinities of both signs make bias_grad NaN. docs/numerics.md says how the bounds were measured.
+   A run repeated on the same GPU gives the same bits; with GEMMEPI_BATCH_INVARIANT a row has them at any m. Where
+   cuBLASLt's own epilogue is looser than the bound, another route runs, unless GEMMEPI_RELAXED is set. Activations and their
+   derivatives are listed at GEMMEPI_NONE. */
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream);
 
-/* Products of groups whose sizes the device knows: gemmepi_grouped_desc has shapes and formula. As right as gemmepi_matmul, and
-   the same bits in every run of the same ends. */
+/* Products of groups whose sizes the device knows: gemmepi_grouped_desc has shapes and formula. It has the bounds of gemmepi_matmul, and
+   every run with the same ends gives the same bits. */
 GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                            const gemmepi_grouped_args *args, gemmepi_stream stream);
 
 #ifndef GEMMEPI_NO_LINEAR
-/* A layer's Y, and with SAVED P (without it preact is NULL): one product with desc's activation. What desc says of gradients is
-   not looked at. Formulas, shapes and batches stand at gemmepi_linear_desc. */
+/* Computes a layer's Y, and with SAVED P (else preact is NULL): one product with desc's activation. Flags of gradients have no effect.
+   Formulas, shapes and batches: gemmepi_linear_desc. */
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                           const gemmepi_linear_args *args, gemmepi_stream stream);
 
-/* A layer's dA, dB and dbias, those that desc asks for; y is not looked at. A pass over dY and P (or a product, with
-   RECOMPUTE), then a product for each of dA and dB. G and what else lies between them is in workspace. */
+/* Computes those of a layer's dA, dB and dbias that desc asks for; y is ignored. A pass over dY and P (or a product, with
+   RECOMPUTE), then a product for each of dA and dB. G and other intermediate results are in workspace. */
 GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                    const gemmepi_linear_args *args, gemmepi_stream stream);
 #endif
 
 #ifndef GEMMEPI_NO_ELEMENTWISE
-/* An element-wise operation: gemmepi_operation has the formulas, or desc one of its own. args may be NULL (but where there are NUMBERs),
-   and a tensor whose pointer is NULL there is taken from desc's own data. */
+/* Runs an element-wise operation: gemmepi_operation has the formulas, or desc has one of its own. args may be NULL unless there are
+   NUMBERs. Where args has a NULL pointer, the tensor's own data in desc is used. */
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *args, gemmepi_stream stream);
 #endif
 
 /* >>plans
 
-   A program that runs a problem often prepares it once: plan, reserve, run any number of times, destroy. A plan is immutable;
+   Prepare once a problem that runs often: plan, reserve, run any number of times, destroy. A plan is immutable;
    threads and streams may share it. */
 
 /* Validates desc, chooses the route and compiles what it needs. *plan is the caller's, to be given to gemmepi_plan_destroy
-   before the context goes. May be called while streams are being captured.
+   before gemmepi_destroy. It may be called while streams are being captured.
    Errors: INVALID_ARGUMENT, UNSUPPORTED, LIBRARY_NOT_FOUND, COMPILE_ERROR, CUDA_ERROR, CUBLAS_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan);
@@ -1249,27 +1251,27 @@ GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context
                                                         gemmepi_plan **plan);
 #endif
 
-/* Run a plan on args in the order of stream: a few launches (gemmepi_plan_info), and, but for what is said below, no allocation,
-   no compilation and no lock. A plan of another kind is refused. A run may be captured into a CUDA graph, which keeps the
-   workspace it was captured with: graphs captured on one stream must not run at the same time, nor beside runs on that stream.
-   Calls on different streams need different workspaces, which the context's own are; threads that run plans on one stream with
-   the context's workspace take turns for the time of the launches.
-   Where cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then takes the next route for good,
-   which this one run builds (and reserves workspace for, if args.workspace is too small), and the log says so. A backward may
+/* Run a plan on args in the order of stream: a few launches (gemmepi_plan_info), and, with the exceptions below, no allocation,
+   no compilation and no lock. A plan of another kind is refused. A CUDA graph may capture a run and keeps the workspace of the
+   capture: graphs captured on one stream must not run at the same time as each other or as runs on that stream.
+   Calls on different streams need different workspaces, which the context's own are. Threads that run plans on one stream with
+   the context's workspace wait for each other during the launches.
+   If cuBLASLt refuses what its heuristic had accepted, nothing has run yet: the plan then uses the next route from then on. This
+   run builds that route, and reserves workspace for it if args.workspace is too small, and the log says so. A backward may
    have launched what comes before that product: captured without workspace for the next route it ends with BUFFER_TOO_SMALL;
-   prepare again and begin the capture anew.
-   A plan of the route fused has a kernel for alpha 1 and no c, and with ACCUMULATE one for that: its first run with other
-   scalars compiles another (gemmepi_precompile does that ahead; with GEMMEPI_DEVICE_SCALARS one is for all). Its workspace is
-   counted from the beginning. For 16-bit D = alpha A B + D with alpha other than 1 the first run may build a second plan: run
+   prepare again and begin the capture again.
+   A plan of the route fused has a kernel for alpha 1 and no c, and with ACCUMULATE one for that. Its first run with other
+   scalars compiles another (gemmepi_precompile does that ahead; with GEMMEPI_DEVICE_SCALARS one kernel runs all). The plan's
+   workspace is enough for it. For 16-bit D = alpha A B + D with alpha other than 1 the first run may build a second plan: run
    once, and call gemmepi_plan_prepare again, before a capture.
-   On the host a run with a formula takes some 130 KB of the allocator's, and 32 bytes for each operation, however large the problem is;
-   they are the run's own, for threads may run a plan at once (OUT_OF_MEMORY).
+   On the host a run with a formula allocates some 130 KB and 32 bytes for each operation by config.allocator, however large the
+   problem is; each run has its own, because threads may run a plan at once (OUT_OF_MEMORY).
    Errors: INVALID_ARGUMENT, MISALIGNED, BUFFER_TOO_SMALL (args.workspace_size, or no workspace given and none
    reserved by gemmepi_plan_prepare): nothing was launched; CUDA_ERROR, CUBLAS_ERROR; and those of planning in a run that builds
    another route or kernel. */
 GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
                                               gemmepi_stream stream);
-/* On the host a run takes some memory of the allocator's where rows are gathered along k. */
+/* On the host a run that gathers rows along k allocates by config.allocator. */
 GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
                                                gemmepi_stream stream);
 #ifndef GEMMEPI_NO_ELEMENTWISE
@@ -1277,40 +1279,40 @@ GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, con
                                                    gemmepi_stream stream);
 #endif
 #ifndef GEMMEPI_NO_LINEAR
-/* All of args.workspace_size may be used, so no tensor may lie in it. On the host a backward takes memory of the allocator's for G, as
-   large as that, and is OUT_OF_MEMORY where there is none. */
+/* A run may use all of args.workspace_size, so no tensor may overlap it. On the host a backward allocates G by config.allocator
+   (OUT_OF_MEMORY). */
 GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                               gemmepi_stream stream);
 GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
                                                        gemmepi_stream stream);
 #endif
 
-/* Reserves the workspace that runs of this plan on this stream need, until the context goes: once for each stream that
-   the plan will run on without args.workspace. Plans on one stream share it. Where it is too small a block of at least twice
-   the size is added and the old ones stay, because graphs may have captured them: all together less than four times what the
-   largest plan needs. Where there is no memory for that, the block is as large as this plan needs. Allocates device memory, so
-   not to be called while the stream is being captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its
-   handle: one that is destroyed while runs on it are under way must not be followed by another with the same handle before they
-   end. The per-thread default stream is one for each thread, and, with GEMMEPI_STATIC, for each file: reserve where it runs. On
-   the host, and where a plan needs none, it does nothing.
+/* Reserves the workspace that runs of this plan on this stream need, until gemmepi_destroy. Call it once for each stream that
+   the plan will run on without args.workspace. Plans on one stream share it. If it is too small, a block of at least twice
+   the size is added and the old ones stay, because graphs may have captured them: together less than four times what the
+   largest plan needs. If there is no memory for that, the block is as large as this plan needs. It allocates device memory, so
+   do not call it while the stream is being captured (BUFFER_TOO_SMALL then, unless there is enough). A stream is known by its
+   handle: a stream that is destroyed while runs on it are under way must not be followed by another with the same handle before they
+   end. Each thread has a per-thread default stream, with GEMMEPI_STATIC each thread and file: reserve on the thread that runs. On
+   the host, and for plans that need no workspace, it does nothing.
    Errors: INVALID_ARGUMENT, BUFFER_TOO_SMALL, OUT_OF_MEMORY, CUDA_ERROR. */
 GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream);
 
-/* NULL is accepted. Runs already launched go on; graphs that captured runs of the plan stay valid until the context
-   goes. */
+/* Frees a plan. NULL is accepted. Runs that were launched go on, and graphs that captured runs of the plan stay valid until
+   gemmepi_destroy. */
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan);
 
-/* The route taken and its properties. Of a layer's backward all launches together, and the kernel that makes G; of element-wise
-   operations tile_m and tile_n are the extents of a tile. Errors: INVALID_ARGUMENT. */
+/* Tells the plan's route and its properties. For a layer's backward: all launches together, and the kernel that makes G. For
+   element-wise operations tile_m and tile_n are the extents of a tile. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details);
 
-/* In words: the problem, the route taken, why each other route was not, and, where estimates are known, all that it was chosen from with
-   theirs; of a layer's backward the steps in their order. Writes at most size bytes with the final zero (text may be NULL if
-   size is 0), returns the length of the whole text without it, 0 for a NULL plan. */
+/* Explains a plan in words: the problem, its route, why not each other route, and the candidates with their estimates, if known; for a
+   layer's backward the steps in order. Writes at most size bytes with the final zero (text may be NULL if
+   size is 0), and returns the length of the whole text without it, 0 for a NULL plan. */
 GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size);
 
-/* What the epilogue of desc reads and writes and how large that is; needs no context. The desc is validated as by
-   gemmepi_plan_matmul. Errors: INVALID_ARGUMENT. */
+/* Tells what the epilogue of desc reads and writes, with sizes; needs no context. It validates desc as gemmepi_plan_matmul
+   does. Errors: INVALID_ARGUMENT. */
 GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc,
                                                  gemmepi_epilogue_needs *needs);
 
@@ -1319,7 +1321,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
 /* >>short calls for element-wise operations, as gemmepi_elementwise
 
    The tensors' structs, shapes and strides are borrowed for the call. Empty tensors succeed.
-   Errors: INVALID_ARGUMENT (shapes, strides, dtypes or lengths that do not go together, overlap, NULL), MISALIGNED (data
+   Errors: INVALID_ARGUMENT (shapes, strides, dtypes or lengths that do not fit together, overlap, NULL), MISALIGNED (data
    is no multiple of its element's size), and those of planning and running. */
 
 /* y = act(a). activation: RELU and so on; parameter: p of LEAKY_RELU and ELU, NAN (math.h) for the default and for the others. */
@@ -1335,17 +1337,17 @@ GEMMEPI_API gemmepi_status gemmepi_activation_backward(gemmepi_context *context,
 /* y = a act(b), value and gate. activation: SIGMOID (GLU), RELU (ReGLU), SILU (SwiGLU), GELU_TANH or GELU_ERF (GeGLU), or
    any other. b NULL: a holds both, halves of its axis split_dim (negative: from the end), whose extent is twice y's; the
    value is the first, with GATE_FIRST in activation the second. With b split_dim is 0 and GATE_FIRST is not set. LEAKY_RELU
-   and ELU have their default parameter here; gemmepi_elementwise takes any. */
+   and ELU have their default parameter here; gemmepi_elementwise accepts any. */
 GEMMEPI_API gemmepi_status gemmepi_gated(gemmepi_context *context, gemmepi_epilogue activation, int split_dim,
                                          const gemmepi_tensor *a, const gemmepi_tensor *b,
                                          const gemmepi_tensor *y, gemmepi_stream stream);
-/* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight for
-   all; else weight is 0. */
+/* y = a + w (b - a), exactly a for w = 0 and b for w = 1 where b - a is finite. w NULL: weight is used for all elements; else weight
+   is 0. */
 GEMMEPI_API gemmepi_status gemmepi_lerp(gemmepi_context *context, const gemmepi_tensor *a,
                                         const gemmepi_tensor *b, const gemmepi_tensor *w, double weight,
                                         const gemmepi_tensor *y, gemmepi_stream stream);
-/* y[i] = the sum of a over all axes but `axis` (negative: from the end), on which its index is i: of a matrix, axis 1 or
-   -1 gives the sums of its columns and 0 those of its rows. y has rank 1. accumulate is 0, or 1 to add to it. */
+/* y[i] = the sum of a over all axes except `axis` (negative: from the end), where the index is i. For a matrix, axis 1 or
+   -1 gives the sums of columns, 0 the sums of rows. y has rank 1. accumulate is 0, or 1 to add to y. */
 GEMMEPI_API gemmepi_status gemmepi_bias_grad(gemmepi_context *context, const gemmepi_tensor *a, int axis,
                                              int accumulate, const gemmepi_tensor *y, gemmepi_stream stream);
 
@@ -1359,45 +1361,44 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 
 /* >>formulas */
 
-/* The gradient of a formula, as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
-   desc->wrt. It may be read and changed, and parses again.
+/* Writes the gradient of a formula as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
+   desc->wrt. The text may be read and changed, and parses again.
    Writes at most size bytes with the final zero (text may be NULL if size is 0) and returns the length of the whole text without it, as
    snprintf does; 0: an error, and gemmepi_last_error() has the sentence.
 
-   What desc->saved names is read, all else is computed anew from it; refused, where that cannot be. Operands of the kind NUMBER may
-   always be read. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over
-   all; those of FULL ones and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
-   row_max, row_argmax and their kin have no derivative and are refused where wrt has a part in them, and so are d_silu and its
-   kin, inputs with periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a
-   comment in the text says; rounded has 1, and where the text has it, it is what the d that the text is run with stands for.
-   Inputs of min and max that are equal share the gradient, clamp passes it at its bounds,
-   and that of abs at 0 is 0. What c ? a : b does not take, and a half that is not read, have the gradient 0, also where they
-   are NaN. What one formula cannot say is refused: sums over columns of what does not change along them, in a formula with
-   halves, and counts of columns (column, columns, uniform, sums) where the gradient alone would not show that there are 2 n.
+   The gradient reads what desc->saved names and computes the rest again from that; if it cannot, it is refused. It may always read operands
+   of the kind NUMBER. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over
+   all; gradients of FULL operands and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
+   Refused: row_max, row_argmax and the other maxima where wrt depends on them, derivatives of activations such as d_silu, inputs with
+   periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
+   rounded has 1; where the text contains it, it means the d that the text is run with.
+   Equal inputs of min and max share the gradient, clamp passes it at its bounds,
+   and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where
+   they are NaN. A gradient that one formula cannot say is refused: sums over columns of what does not change along them, in a
+   formula with halves, and counts of columns (column, columns, uniform, sums) where the gradient would not show that there are 2 n.
    Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size);
 
-/* The operands of that text: what it reads, the upstreams and the value among them, in the order of desc, and then the gradients.
+/* Lists the operands of that text: what it reads, with the upstreams and the value, in the order of desc, then the gradients.
    Fills in up to count of them (operands may be NULL if count is 0) and returns how many there are; 0: an error as above. Inputs of the
-   formula are as desc has them. Results that are read have become inputs, those of reductions with dtype 0 in F32: for a
-   formula that will run in F64 let desc give them F64. What is new has the kind and width of what it belongs to, dtype 0 but
-   for gradients of FULL inputs without a tensor, which have the input's, no tensor, and strides that are 0.
-   Widths count from the n of the formula that was derived: where the gradient is the epilogue of the product that makes dy, dy
-   is that product's n, and is left out like the value otherwise. The names of what is new belong to the library and hold until
-   this thread's next call. */
+   formula are as desc has them. Results that the gradient reads have become inputs, reductions with dtype 0 in F32: for a
+   formula that will run in F64 set F64 in desc. New operands have the kind and width of what they belong to, dtype 0 (gradients of
+   FULL inputs without a tensor: the input's), no tensor, and strides of 0.
+   Widths count from the n of the derived formula. Where the gradient is the epilogue of the product that makes dy, dy is that product's n, and
+   is left out like the value otherwise. The names of new operands belong to the library and are valid until this thread's next call. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 
 #endif
 
 /* >>work ahead */
 
-/* Compiles what the problems need on several threads, so that plans and calls for them compile nothing later: kernels stay
-   in the context, and on disk (config.cache_path), so it is enough to do this once on a machine. threads: 0 for as many as it
-   has cores; more than 256 count as 256, and the caller's is one of them. progress may be NULL. Problems are planned as by the
-   gemmepi_plan_ functions, and like those it may run beside any other calls and while streams are
-   being captured. Calls whose pointers are multiples of less than 16 bytes may need other kernels (say so in desc.alignment),
-   and so may runs in which c is d, see gemmepi_run_matmul. One that fails keeps no other from being done: of those that fail
-   the first in the list is returned, and the sentence names it. A count of 0 does nothing.
+/* Compiles what the problems need on several threads, so that later plans and calls for them compile nothing. Kernels stay
+   in the context, and on disk (config.cache_path), so that once on a machine is enough. threads: 0 for one per core; more
+   than 256 count as 256, and the caller's is one of them. progress may be NULL. Problems are planned as by the
+   gemmepi_plan_ functions. The call may run at the same time as any other calls and while streams are
+   being captured. Calls with pointers at multiples of less than 16 bytes may need other kernels (say so in desc.alignment),
+   and so may runs in which c is d, see gemmepi_run_matmul. A problem that fails does not stop the others; the status and the sentence are
+   those of the first that failed. A count of 0 does nothing.
    Errors: INVALID_ARGUMENT and those of planning. */
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
                                               size_t count, int threads, gemmepi_progress_function progress,
@@ -1405,68 +1406,66 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
 
 /* >>tuning */
 
-/* Finds out by timing which way to run each problem is fastest on this GPU: kernels, tiles and divisions of k of ours, of those whose
-   estimate is near the least up to 32, and the first 16 algorithms that cuBLASLt offers. Plans that are made from then on, and one-shot
-   calls, take what was fastest; plans that there are stay as they are. Whole operations are timed by turns, on random data and memory
-   of its own that is larger than the cache; what takes far longer is left early, and what does not agree with the results of the route
-   plain is left out and told at level WARNING. A problem's answer stays in the context and goes to the cache folder (config.cache_path),
-   where other processes with the same config.routes find it: a problem that has an answer is not timed again, in whatever mode or time
-   that was found, unless options->again says so. Of a layer its products are timed; element-wise operations have one way,
-   and so have grouped products, and products whose formula is inside a kernel. Where a pass runs the formula the product that makes v is
-   timed; a formula that says an epilogue is timed as that.
-   options may be NULL, and so may progress, which is told of each problem that is done.
-   A plan by an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. One by an
-   answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
+/* Times the ways to run each problem on this GPU: up to 32 of our kernels, tiles and divisions of k, those whose estimate is near the
+   least, and the first 16 algorithms that cuBLASLt offers. Later plans and one-shot calls use the fastest; existing plans stay as they are.
+   Whole operations are timed in turns, on random data in memory of its own that is larger than the cache. Ways that are far slower are
+   left early; ways that disagree with the results of the route plain are left out, with a warning in the log. The answer stays in the context and
+   goes to the cache folder (config.cache_path), where other processes with the same config.routes find it. A problem with an answer is not
+   timed again, in whatever mode or time that was found, unless options->again is set. Of a layer its products are timed. Element-wise
+   operations, grouped products, and products with a formula inside a kernel have one way. Where a pass runs the formula, the product that
+   makes v is timed; a formula that says an epilogue is timed as that.
+   options may be NULL, and so may progress, which is called for each problem that is done.
+   A plan with an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. A plan
+   with an answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
    respected.
-   Not to be called while a stream of the same thread is being captured: it waits for the GPU. Threads that tune take turns; others may
-   run and plan meanwhile, which lengthens what is timed. On the host there is nothing to choose, and nothing is done.
-   Errors: INVALID_ARGUMENT, those of planning, OUT_OF_MEMORY, CUDA_ERROR. One problem that fails keeps no other from being
-   tuned: the first is returned, and the sentence names it. */
+   Do not call it while a stream of the same thread is being captured: it waits for the GPU. Threads that tune wait for each other; others may
+   run and plan meanwhile, which disturbs the timing. On the host it does nothing.
+   Errors: INVALID_ARGUMENT, those of planning, OUT_OF_MEMORY, CUDA_ERROR. A problem that fails does not stop the others; the status and the
+   sentence are those of the first that failed. */
 GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_any_desc *problems, size_t count,
                                         const gemmepi_tune_options *options,
                                         gemmepi_progress_function progress, void *user);
 
-/* Write what the context knows by tuning to a text file, a line for each problem, and read such a file. Every answer that is read is
-   checked again when a plan is made for its problem, and one with an algorithm of another version of cuBLASLt is not taken. A file that
-   is damaged, or of another GPU, driver, config.routes or version of gemmepi, changes nothing, which is told at level WARNING. Any thread
-   may call them.
+/* Write the context's tuning answers to a text file, a line for each problem, and read such a file. A plan checks an answer again before
+   it uses it, and ignores one with an algorithm of another version of cuBLASLt. A file that
+   is damaged, or of another GPU, driver, config.routes or version of gemmepi, changes nothing, and the log warns.
    Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path);
 GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const char *path);
 
-/* >>bundles: the machine code of kernels in one file or block of memory, for programs that take no NVRTC along
+/* >>bundles: the machine code of kernels in one file or block of memory, for programs that ship without NVRTC
 
-   A bundle has every kernel that the context has used, whether that was compiled, found on disk or in a bundle, and all others of
-   the bundles that it was given, those for other GPUs, too; each once. So bundles are merged by loading one and saving on the next
-   machine. The same kernels give the same bytes.
+   A bundle has every kernel that the context has used, whether it was compiled, found on disk or in a bundle, and all other kernels of
+   the bundles that were loaded, even for other GPUs; each once. So load a bundle and save on the next machine to merge. The same kernels
+   give the same bytes.
    A kernel in a bundle is known by its source text and the compute capability of the GPU that it was made on, whatever NVRTC
-   compiled it. Where a bundle has it, it is neither sought on disk nor compiled, and NVRTC is not looked for.
-   A bundle is code: it runs on the GPU and can reach all of the process's memory there. Load those alone that you made, or got from
+   compiled it. A kernel of a bundle is neither searched on disk nor compiled, and NVRTC is not looked for.
+   A bundle is code: it runs on the GPU and can reach all of the process's memory there. Load only bundles that you made, or got from
    somebody you trust. What is damaged, cut short or no bundle is refused, and so is a bundle of another GEMMEPI_VERSION or one of
-   more than 1 GiB. On the host bundles are checked and kept for a save. None of these calls waits for the device or calls CUDA: they
-   may be made while other threads run and while streams are being captured. docs/shipping.md says how to make a bundle. */
+   more than 1 GiB. On the host bundles are checked and kept for a save. None of these calls waits for the device or calls CUDA: call
+   them at any time, even while streams are being captured. docs/shipping.md says how to make a bundle. */
 
-/* Writes a bundle to a file, in place of the one that may be there; that stays as it is where anything fails. What is there and is
-   no file is refused, a link to one replaced. Other users may read the file, unless the umask says otherwise.
+/* Writes a bundle to a file and replaces an older file or link, which stays as it is if anything fails. Anything else
+   at the path is refused. Other users may read the file, unless the umask says otherwise.
    Errors: INVALID_ARGUMENT, UNSUPPORTED (a context on the host that has no bundle), FILE_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_bundle_save(gemmepi_context *context, const char *path);
-/* Gives the context the kernels of a file. All of it is read and checked; the driver is given a kernel when that is first needed.
-   Where the context has a kernel already, that stays. Nothing can be taken back before gemmepi_destroy.
+/* Adds the kernels of a file to the context. It reads and checks the whole file; the driver loads a kernel when it is first needed.
+   Kernels that the context has already stay. Nothing can be removed before gemmepi_destroy.
    Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const char *path);
 
-/* As gemmepi_bundle_save, into capacity bytes of memory. *size becomes what a bundle takes now; a NULL buffer asks for that alone.
+/* Writes a bundle into capacity bytes of memory. *size becomes the size of the bundle; a NULL buffer asks for that only.
    Another thread's work may add to it before the next call.
-   Errors: INVALID_ARGUMENT, UNSUPPORTED, BUFFER_TOO_SMALL (buffer is left alone, and *size is what it takes), OUT_OF_MEMORY. */
+   Errors: INVALID_ARGUMENT, UNSUPPORTED, BUFFER_TOO_SMALL (buffer is unchanged, and *size is the size needed), OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_bundle_write(gemmepi_context *context, void *buffer, size_t capacity,
                                                 size_t *size);
-/* As gemmepi_bundle_load, from memory that may be const and linked into the program, of any alignment. It is borrowed: it stays as
-   it is until gemmepi_destroy. Errors: those of gemmepi_bundle_load. */
+/* Adds the kernels of a bundle in memory, which may be const, part of the program, and of any alignment. It is borrowed: leave it
+   unchanged until gemmepi_destroy. Errors: those of gemmepi_bundle_load. */
 GEMMEPI_API gemmepi_status gemmepi_bundle_read(gemmepi_context *context, const void *data, size_t size);
 
 /* >>small things */
 
-/* Bytes of one element; 0 for DEFAULT and unknown values. */
+/* Returns the bytes of one element; 0 for DEFAULT and unknown values. */
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 
 #ifdef __cplusplus

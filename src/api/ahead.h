@@ -15,23 +15,23 @@ typedef struct gemmepi_any_desc {
     const gemmepi_grouped_desc *grouped;
 } gemmepi_any_desc;
 
-/* Told that `done` of `count` problems are done, from 1 on; by any thread that works on them, but one at a time. Must not
-   call back into the context. */
+/* Receives how many of `count` problems are done, from 1 on. Any working thread may call it, one at a time. It must not call back
+   into the context. */
 typedef void (*gemmepi_progress_function)(void *user, size_t done, size_t count);
 
 /* What gemmepi_tune times. */
 typedef enum gemmepi_tune_mode {
     GEMMEPI_TUNE_GRAPH = 0, /* calls in a CUDA graph, replayed: as in a captured step of training or inference */
     GEMMEPI_TUNE_BURST = 1, /* a few calls of a graph after a rest, at the clock of a GPU that is not hot */
-    GEMMEPI_TUNE_STREAM = 2 /* calls one after another on a stream, what the host takes included */
+    GEMMEPI_TUNE_STREAM = 2 /* calls one after another on a stream, with the host's time */
 } gemmepi_tune_mode;
 
-/* How gemmepi_tune goes about it. All zero is a good choice. */
+/* Options of gemmepi_tune. All zero is a good choice. */
 typedef struct gemmepi_tune_options {
-    double milliseconds; /* for each problem, after which no way is begun; 0: until all are compiled and timed */
-    size_t memory;       /* bytes of tensors at most; 0: 2 GiB. They are there once, whatever this says */
-    int again;           /* 1: problems that have an answer already, too */
-    int threads;         /* that compile; 0: as many as there are cores */
+    double milliseconds; /* for each problem; later no further way is begun. 0: until all are compiled and timed */
+    size_t memory;       /* bytes of tensors at most; 0: 2 GiB. One set of tensors is always allocated */
+    int again;           /* 1: also problems that have an answer */
+    int threads;         /* of the compiler; 0: one for each core */
     gemmepi_tune_mode mode;
 } gemmepi_tune_options;
 

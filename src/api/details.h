@@ -4,18 +4,18 @@
 
 #include "products.h"
 
-/* A plan takes the route of the least estimate that can run the problem; PLAIN is the last resort where its time is not known.
-   Fastest are operands at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment down
-   to the element's, or copies such an operand to workspace first. docs/routes.md has what each takes. */
+/* How a plan runs its problem. A plan uses the route with the least estimate; PLAIN is the last resort where its time is not known.
+   Operands are read fastest at multiples of 16 bytes: pointers, leading dimensions and batch strides. FUSED reads any alignment
+   down to the element's, or copies the operand to workspace first. docs/routes.md says what each route can run. */
 typedef enum gemmepi_route {
     GEMMEPI_ROUTE_EMPTY = 0,      /* m or n is 0, or a tensor is empty: nothing is written but sums of bias_grad */
     GEMMEPI_ROUTE_LT = 1,         /* cuBLASLt: product and epilogue in one kernel */
     GEMMEPI_ROUTE_SPLIT = 2,      /* a cuBLASLt product, then one pass of ours */
     GEMMEPI_ROUTE_HOST = 3,       /* plain C on the host */
-    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours that takes everything, for what others do not and small products */
+    GEMMEPI_ROUTE_PLAIN = 4,      /* a kernel of ours for all problems, used where no other route runs, and for some small products */
     GEMMEPI_ROUTE_CONTIGUOUS = 5, /* element-wise: dense tensors in one line */
     GEMMEPI_ROUTE_STRIDED = 6,    /* element-wise: tiles of any layout */
-    GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, beside one of those or alone */
+    GEMMEPI_ROUTE_SUM = 7,        /* sums over axes, in one launch or two, with or without one of those */
     GEMMEPI_ROUTE_SCALED = 8,     /* casts with scales of rows or blocks */
     GEMMEPI_ROUTE_LINEAR = 9,     /* a layer's backward: products and passes, each with a route of its own (on the host: HOST) */
     GEMMEPI_ROUTE_FUSED = 10      /* product and epilogue in one kernel of ours; a divided k is finished by a pass */
@@ -30,21 +30,21 @@ typedef enum gemmepi_plan_kind {
 } gemmepi_plan_kind;
 
 typedef struct gemmepi_plan_details {
-    gemmepi_plan_kind kind; /* which gemmepi_run_ function takes the plan */
+    gemmepi_plan_kind kind; /* says which gemmepi_run_ function runs the plan */
     gemmepi_route route;
     const char *route_name;    /* "lt" and so on, as the constants; never freed */
     char kernel[96];           /* the kernel of ours or the algorithm that does most of the work */
     int tile_m, tile_n;        /* rows and columns of the result that one block makes; 0: not known */
-    int launches;              /* kernels and memsets of ours plus calls of cuBLASLt in one run, at most */
-    size_t workspace_size;     /* bytes that one run needs; of the route fused whatever alpha and c */
+    int launches;              /* kernels and memsets of ours and calls of cuBLASLt in one run, at most */
+    size_t workspace_size;     /* bytes that one run needs; on the route fused with any alpha and c */
     gemmepi_compute compute;   /* never DEFAULT */
     gemmepi_dtype accumulator; /* F32, F64 or I32 */
     int deterministic;         /* 1: repeated runs on one GPU give the same bits */
-    int bit_stable;            /* 1: so do others on such hardware and versions, of the same answers or none */
+    int bit_stable;            /* 1: so do other processes on the same hardware and versions, with the same answers or none */
     double microseconds;       /* of one run if the plan was tuned, else 0 */
 } gemmepi_plan_details;
 
-/* What an epilogue reads and writes besides A, B, C and D, and how large. Sizes are of the whole batch. */
+/* What an epilogue reads and writes besides A, B, C and D, with sizes. Sizes are of the whole batch. */
 typedef struct gemmepi_epilogue_needs {
     int reads_bias, reads_aux, reads_residual; /* 1 or 0 */
     int writes_aux, writes_bias_grad;
@@ -56,13 +56,13 @@ typedef struct gemmepi_epilogue_needs {
     int64_t aux_ld;                                                       /* elements, bits for a mask */
     size_t bias_bytes, aux_bytes, residual_bytes, bias_grad_bytes;        /* from the pointer to the last byte used */
 
-    size_t scale_a_bytes, scale_b_bytes; /* likewise; 0 without a scale; the other scales are one F32 an item */
-    size_t found_scale_d_bytes;          /* likewise; 0 without FIND_SCALE_D */
+    size_t scale_a_bytes, scale_b_bytes; /* the same; 0 without a scale. Other scales are one F32 for each item */
+    size_t found_scale_d_bytes;          /* the same; 0 without FIND_SCALE_D */
 } gemmepi_epilogue_needs;
 
 typedef struct gemmepi_context_details {
     int is_host;               /* 1: products run in plain C on the host */
-    char fallback_reason[512]; /* why config.device 0 took the host; "" where it did not */
+    char fallback_reason[512]; /* why config.device 0 is the host; "" where it is not */
     int device;                /* the CUDA device's index from 0; -1 on the host */
     char name[128];            /* as the driver gives it; "host" on the host */
     int compute_capability;    /* 90 for 9.0; 0 on the host */

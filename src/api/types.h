@@ -14,7 +14,7 @@
 /* Every struct below is zero-initialised by the user: = {0} in C, = {} in C++. A field left 0 has the default that its
    comment states. Sizes m, n and k have none: 0 is an empty matrix. */
 
-/* A compiler that knows how warns of a status that nobody looks at. */
+/* Compilers that can warn of an ignored status. */
 #ifndef GEMMEPI_NODISCARD
 #if (defined(__cplusplus) && __cplusplus >= 201703L) || (!defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L)
 #define GEMMEPI_NODISCARD [[nodiscard]]
@@ -25,7 +25,7 @@
 
 /* >>statuses */
 
-/* What every function that can fail returns. gemmepi_last_error() has the sentence that goes with it. */
+/* What every function that can fail returns. gemmepi_last_error() has the sentence. */
 #define GEMMEPI_STATUS_LIST(X)                                                                   \
     X(GEMMEPI_OK, 0, "success")                                                                  \
     X(GEMMEPI_INVALID_ARGUMENT, 1, "an argument has a value that is never accepted")             \
@@ -60,26 +60,26 @@ typedef void *gemmepi_stream;                   /* a CUstream or cudaStream_t; N
 
 typedef enum gemmepi_log_level {
     GEMMEPI_LOG_ERROR = 1,   /* something failed that the library works around */
-    GEMMEPI_LOG_WARNING = 2, /* something the user would want to change */
+    GEMMEPI_LOG_WARNING = 2, /* something that the user may want to change */
     GEMMEPI_LOG_INFO = 3,    /* choices made: device, libraries, routes */
     GEMMEPI_LOG_DEBUG = 4    /* compilations, cache hits and misses */
 } gemmepi_log_level;
 
-/* message is one line without a line end, valid during the call. May be called from any thread that uses the
-   context; must not call back into the context. */
+/* Receives one line without a line end, valid during the call. Any thread that uses the context may call it. It must not call
+   back into the context. */
 typedef void (*gemmepi_log_function)(void *user, gemmepi_log_level level, const char *message);
 
-/* Host memory for the library's own bookkeeping. Both or neither are set; they must be safe to call from every
-   thread that uses the context. alloc returns memory aligned as malloc's, or NULL. */
+/* Host memory for the library's own bookkeeping. Set both functions or neither; every thread that uses the context may call them.
+   alloc returns memory aligned as malloc's, or NULL. */
 typedef struct gemmepi_allocator {
     void *(*alloc)(void *user, size_t size);
     void (*free)(void *user, void *pointer);
     void *user;
 } gemmepi_allocator;
 
-/* Called for each function that the library takes from a CUDA library: library is "cuda", "nvrtc" or "cublasLt",
-   symbol the name, found what the library itself exports (NULL where it or the whole library is missing).
-   Returns the address to use, found to leave things as they are, NULL for "missing". Must not call back into the context. */
+/* Called for each function that gemmepi loads from a CUDA library: library is "cuda", "nvrtc" or "cublasLt",
+   symbol the name, found what the library exports (NULL if the function or the whole library is missing).
+   Returns the address to use: found for no change, NULL for "missing". It must not call back into the context. */
 typedef void *(*gemmepi_symbol_resolver)(void *user, const char *library, const char *symbol, void *found);
 
 typedef struct gemmepi_config {
@@ -87,35 +87,35 @@ typedef struct gemmepi_config {
        host (gemmepi_context_details.fallback_reason says why) */
     int device;
 
-    /* NULL: none; but the environment variable GEMMEPI_LOG (error, warning, info, debug) then sends so much to stderr */
+    /* NULL: no log, unless the environment variable GEMMEPI_LOG (error, warning, info, debug) asks for one on stderr */
     gemmepi_log_function log;
     void *log_user;
     gemmepi_allocator allocator; /* zero: malloc and free */
 
-    /* Folders searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none. Relative ones, here
-       and below, are of the current folder when the context is made */
+    /* Folders that are searched for the CUDA libraries before the usual ones, separated by ':' (';' on Windows). NULL: none. Relative
+       folders, here and below, are those of the current folder when the context is created */
     const char *library_path;
-    int library_path_only;                  /* 1: the folders of library_path and no others, for the driver too */
+    int library_path_only;                  /* 1: search only library_path, for the driver too */
     gemmepi_symbol_resolver resolve_symbol; /* NULL: what the libraries export */
     void *resolve_user;
 
-    /* Folder for compiled kernels, made with mode 0700; one that others own or can write is not used (the log says so).
+    /* Folder for compiled kernels, created with mode 0700. A folder that others own or can write is not used, and the log says so.
        "": none. NULL: gemmepi/ in XDG_CACHE_HOME or ~/.cache (on Windows in LOCALAPPDATA), none where these are not set */
     const char *cache_path;
     size_t cache_size; /* bound on that folder in bytes; 0: 256 MiB */
 
-    /* Folder that receives NAME.cu, .ptx and .cubin of each kernel that is compiled (what the cache has is not: set cache_path
-       to "" for all). A failure to write is a warning of the log. NULL: none */
+    /* Folder for NAME.cu, .ptx and .cubin of each kernel that is compiled (kernels in the cache are not compiled: set cache_path
+       to "" for all). If a file cannot be written, the log warns. NULL: none */
     const char *dump_path;
 
-    unsigned routes; /* bits 1 << gemmepi_route of those that a GPU's products may take; 0: all */
-    /* 1: every run refuses pointers that the device cannot reach, and memory that ends before the tensor does, by what CUDA knows of
-       the allocation; 0: calls without a plan alone do the former. On the host every call refuses memory of gemmepi_alloc that ends
-       too early */
+    unsigned routes; /* bits 1 << gemmepi_route of the routes that products on a GPU may use; 0: all */
+    /* 1: every run refuses pointers that the device cannot reach, and memory that ends before the tensor does, as CUDA knows
+       the allocation; 0: only calls without a plan refuse pointers out of reach. On the host every call refuses memory of gemmepi_alloc
+       that ends too early */
     int check_pointers;
 
-    /* The most multiprocessors that a product takes, by the kernel for Hopper or by cuBLASLt. The rest are for kernels that run
-       beside it, such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
+    /* The most multiprocessors that a product uses, in the kernel for Hopper or cuBLASLt. The rest are for kernels that run at the
+       same time, such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
     int multiprocessors;
 } gemmepi_config;
 
