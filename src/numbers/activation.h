@@ -18,33 +18,33 @@ enum {
 };
 
 /* cycles: of a warpgroup for an element in each of its threads, in gemm_sm90.cu's epilogue beside what else it does, measured on an
-   H200; of the value, of a gate and of the derivative, which a gate's two halves share. 0: it costs nothing that was seen. */
+   H200; of a gate for each of its halves half of them. 0: it costs nothing that was seen. */
 typedef struct gpi__activation_row {
     gemmepi_epilogue code;
     const char *name; /* as in GEMMEPI_RELU */
     double parameter; /* what it is unless given; 0: it has none */
-    int cycles, gate_cycles, derivative_cycles, traits;
+    int cycles, traits;
 } gpi__activation_row;
 
 #define GPI__ACTIVATION(name) GEMMEPI_##name, #name
 
 /* clang-format off */
 static const gpi__activation_row gpi__activations[] = {
-    {GPI__ACTIVATION(NONE),         0,     0,  0,  0, GPI__OF_INTEGERS},
-    {GPI__ACTIVATION(RELU),         0,     0,  0,  0, GPI__OF_INTEGERS | GPI__SAVES_MASK},
-    {GPI__ACTIVATION(GELU_TANH),    0,    14, 14, 32, GPI__IS_WIDE_IN_SUMS},
-    {GPI__ACTIVATION(GELU_ERF),     0,    24, 40, 32, GPI__HAS_FORM_OF_LONG_SUMS},
-    {GPI__ACTIVATION(SILU),         0,    14, 14, 14, 0},
-    {GPI__ACTIVATION(SIGMOID),      0,    14, 14, 14, 0},
-    {GPI__ACTIVATION(TANH),         0,    14, 14, 14, 0},
-    {GPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 14, 14, 0},
-    {GPI__ACTIVATION(ELU),          1,    14, 14, 14, 0},
-    {GPI__ACTIVATION(SQUARED_RELU), 0,    14, 14, 14, 0},
-    {GPI__ACTIVATION(QUICK_GELU),   0,    14, 14, 14, 0},
-    {GPI__ACTIVATION(SOFTPLUS),     0,    14, 14, 14, 0},
-    {GPI__ACTIVATION(HARDSWISH),    0,    14, 14, 14, 0},
-    {GPI__ACTIVATION(MISH),         0,    14, 14, 14, 0},
-    {GPI__ACTIVATION(HARDSIGMOID),  0,    14, 14, 14, 0},
+    {GPI__ACTIVATION(NONE),         0,     0, GPI__OF_INTEGERS},
+    {GPI__ACTIVATION(RELU),         0,     0, GPI__OF_INTEGERS | GPI__SAVES_MASK},
+    {GPI__ACTIVATION(GELU_TANH),    0,    14, GPI__IS_WIDE_IN_SUMS},
+    {GPI__ACTIVATION(GELU_ERF),     0,    24, GPI__HAS_FORM_OF_LONG_SUMS},
+    {GPI__ACTIVATION(SILU),         0,    14, 0},
+    {GPI__ACTIVATION(SIGMOID),      0,    14, 0},
+    {GPI__ACTIVATION(TANH),         0,    14, 0},
+    {GPI__ACTIVATION(LEAKY_RELU),   0.01, 14, 0},
+    {GPI__ACTIVATION(ELU),          1,    14, 0},
+    {GPI__ACTIVATION(SQUARED_RELU), 0,    14, 0},
+    {GPI__ACTIVATION(QUICK_GELU),   0,    14, 0},
+    {GPI__ACTIVATION(SOFTPLUS),     0,    14, 0},
+    {GPI__ACTIVATION(HARDSWISH),    0,    14, 0},
+    {GPI__ACTIVATION(MISH),         0,    14, 0},
+    {GPI__ACTIVATION(HARDSIGMOID),  0,    14, 0},
 };
 /* clang-format on */
 

@@ -6,11 +6,9 @@
 
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.8 us,
    mostly 0.9 to 1.2 of it, large or small. Where tiles are fewer than multiprocessors it divides a long k among all of these
-   (4.3 us). Its TF32 takes 2.5 us and 1.05 of the time of ours
-   where both operands lie along k, 1.3 where one does and 1.6 where none does; its strict F32 0.75 of ours and 3 us. All measured on
-   an H200. */
+   (4.3 us). Its TF32 takes 2.5 us more than ours, and 0.3 of the time for each operand that does not lie along k; its strict F32 0.75 of
+   ours and 3 us. All measured on an H200. */
 static double gpi__aligned_microseconds(const gemmepi_context *context, const gpi__problem *bare) {
-    static const double by_transposes[] = {1.05, 1.3, 1.6};
     gpi__problem side_by_side = *bare;
     const gpi__sm90_shape *shape;
     double microseconds = 0, divided;
@@ -24,10 +22,8 @@ static double gpi__aligned_microseconds(const gemmepi_context *context, const gp
         return gpi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
     }
     shape = gpi__choose_sm90(context, &side_by_side, 1, &microseconds);
-    microseconds += (GPI__SM90_LAUNCH - gpi__launch_cycles(&side_by_side)) /
-                    gpi__chip_of(context->arch)->megahertz; /* it brings nothing to L2 ahead */
     if (gpi__is_tf32(bare))
-        return microseconds * by_transposes[transposes] + 2.5;
+        return microseconds * (1 + 0.3 * transposes) + 2.5;
     divided = microseconds * gpi__sm90_share(context, &side_by_side, shape) + 4.3;
     return divided < microseconds + 0.8 ? divided : microseconds + 0.8;
 }
@@ -47,7 +43,7 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
     int operand, takes = gpi__lt_accepts_fp8(problem);
     for (operand = GPI__A; operand <= GPI__B; operand++) {
         gpi__view *view = &bare.views[operand];
-        copies += 1 + 3 * (double)view->lines * (double)view->length / 3.5e6;
+        copies += 1.4 + 3 * (double)view->lines * (double)view->length / 3.5e6;
         if (!takes) {
             view->dtype = GEMMEPI_F16;
             view->bits = 16;
@@ -60,7 +56,7 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
     bare.formula = NULL;
     gpi__choose_shape(context, &bare, gpi__sm90_fp8_shapes, GPI__COUNT(gpi__sm90_fp8_shapes), 1,
                       &microseconds);
-    return microseconds + (takes ? 0.7 : copies * (double)problem->batch);
+    return microseconds + (takes ? 0.8 : copies * (double)problem->batch);
 }
 
 /* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
@@ -69,7 +65,7 @@ static double gpi__widened_microseconds(const gemmepi_context *context, const gp
     gpi__problem wide = *problem;
     gpi__view *b = &wide.views[GPI__B];
     *b = gpi__converted_view(b, problem->batch, problem->common);
-    return gpi__bare_microseconds(context, &wide) + 1 + 1.5 * (double)b->bytes / 3.5e6;
+    return gpi__bare_microseconds(context, &wide) + 1.4 + 1.5 * (double)b->bytes / 3.5e6;
 }
 
 /* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, 1.6
@@ -104,25 +100,12 @@ static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__
     return otherwise > least ? otherwise : least;
 }
 
-/* What cuBLASLt's own epilogues cost beside the bare product, measured on an H200 with cuBLASLt 13.1, in microseconds, and picoseconds
-   for an element of D: the first row whose flags and activation the problem has. */
-static const struct {
-    gemmepi_epilogue flags;
-    double once, relu, others;
-} gpi__lt_costs[] = {{GEMMEPI_BACKWARD | GEMMEPI_BGRAD, 7, 5.9, 7.5},
-                     {GEMMEPI_BACKWARD, 0, 6, 1.5},
-                     {GEMMEPI_AUX, 0, 0.8, 1.25},
-                     {GEMMEPI_BIAS, 0, 0.37, 0.64},
-                     {GEMMEPI_NONE, 0, 0, 0.64}};
-
+/* Returns what an epilogue of cuBLASLt's own costs beside the bare product: picoseconds for an element of D, and 7 us where it sums a
+   gradient, measured on an H200 with cuBLASLt 13.1. */
 static double gpi__lt_epilogue_microseconds(const gpi__problem *problem) {
     double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
-    size_t i = 0;
-    while ((problem->epilogue & gpi__lt_costs[i].flags) != gpi__lt_costs[i].flags)
-        i++;
-    return gpi__lt_costs[i].once +
-           elements * 1e-6 *
-               (gpi__activation_costs(problem->epilogue) ? gpi__lt_costs[i].others : gpi__lt_costs[i].relu);
+    double each = gpi__has(problem, GEMMEPI_BACKWARD) ? 6 : problem->epilogue ? 0.6 : 0;
+    return (gpi__has(problem, GEMMEPI_BGRAD) ? 7 : 0) + elements * 1e-6 * each;
 }
 
 #endif

@@ -169,9 +169,7 @@ static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__
     int64_t of_stage = gpi__stage_k(problem);
     double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, cut->parts), of_stage);
     double multiply = area * (double)of_stage / gpi__sm80_rate(problem, chip), copy;
-    double finish =
-               cut->parts > 1 ? 2 * GPI__STORING_CYCLES : GPI__STORING_CYCLES + gpi__epilogue_cycles(problem),
-           waves;
+    double finish = GPI__STORING_CYCLES + (cut->parts > 1 ? 0 : gpi__epilogue_cycles(problem)), waves;
     if (cut->parts > 1 && gpi__leaves_states(problem))
         return GPI__NEVER; /* the pass behind it has no row's lanes side by side */
     lines[0] = shape->tile_m / gpi__copy_rate(gpi__copy_unit(problem, GPI__A));

@@ -105,9 +105,10 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
 }
 
 /* Cycles of a warpgroup for an element of the product in each of its threads: to store it, and more where it lies at no multiple of 16
-   bytes. */
-#define GPI__STORING_CYCLES 12
+   bytes; and for each matrix, half of one and sum of columns more. Measured on an H200, and fitted to random products. */
+#define GPI__STORING_CYCLES 14
 #define GPI__COPYING_CYCLES 20
+#define GPI__MATRIX_CYCLES  12
 
 /* Whether D leaves in whole units: by TMA, or of 8 bits in runs of eight, which takes as long (SWIGLU at 8192 x 28672 x 4096, an H100). */
 static int gpi__stores_whole(const gpi__problem *problem) {
@@ -116,22 +117,14 @@ static int gpi__stores_whole(const gpi__problem *problem) {
            (d->bits == 8 && d->length % GPI__RUN == 0 && gpi__runs_are_aligned(problem, d));
 }
 
-/* Likewise of what else the epilogue does. Measured on an H200 for what they name; an activation's stand in its row. */
+/* Returns the cycles of what else the epilogue does. */
 static double gpi__epilogue_cycles(const gpi__problem *problem) {
-    const gpi__activation_row *row = gpi__activation_of(problem->epilogue);
-    int backward = gpi__has(problem, GEMMEPI_BACKWARD), gated = gpi__has(problem, GEMMEPI_GATED);
-    int activation = backward ? row->derivative_cycles : gated ? row->gate_cycles : row->cycles;
-    double cycles = gated ? activation / 2.0 : activation;
-    if (gpi__has(problem, GEMMEPI_AUX))
-        cycles += 14;
-    if (backward)
-        cycles += 14 + 9 * gpi__halves_out(problem);
-    if (gpi__has(problem, GEMMEPI_RESIDUAL))
-        cycles += 6;
-    if (gpi__has(problem, GEMMEPI_BGRAD))
-        cycles += 11 * gpi__halves_out(problem);
-    if (problem->found_scale)
-        cycles += 4;
+    int more =
+        gpi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD) + gpi__has(problem, GEMMEPI_RESIDUAL) +
+        gpi__halves_out(problem) * (gpi__has(problem, GEMMEPI_BACKWARD) + gpi__has(problem, GEMMEPI_BGRAD));
+    double activation = gpi__activation_of(problem->epilogue)->cycles;
+    double cycles =
+        GPI__MATRIX_CYCLES * more + (gpi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation);
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
         cycles += gpi__inside_cycles(problem);
@@ -255,9 +248,8 @@ static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_
 
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
    TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
-   less to begin and end, a tile 550. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of what it does
-   beyond storing shows, in wide tiles 0.7 of it; of the last one half counts. Blocks that divide k take 900 to add their sums up, and 800 for
-   each doubling of their number. Fitted to all shapes' times of random products on an H100, in
+   less to begin and end. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of it shows. Blocks that
+   divide k take 1200 to add their sums up, and 800 for each doubling of their number. Fitted to all shapes' times of random products on an H100, in
    graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
                                      const gpi__sm90_shape *shape, int applied) {
@@ -268,26 +260,21 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     double multiply = area * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__FP8_RATE : 4220);
     double load = gpi__load_cycles(context, problem, shape);
     double slowness = gpi__stages_slowness(problem, shape, applied);
-    double sums, storing, beside, finish, slowed, cycles = gpi__launch_cycles(problem), tile;
+    double sums, storing, finish, cycles = gpi__launch_cycles(problem);
     if (shape->tile_n == 64 && !gpi__fetches_ahead(problem))
         slowness *= GPI__SM90_NARROW;
     multiply *= slowness, load *= slowness;
-    sums = steps * (multiply > load ? multiply : load) + 550;
+    sums = steps * (multiply > load ? multiply : load);
     storing = GPI__STORING_CYCLES + (gpi__stores_whole(problem) ? 0 : GPI__COPYING_CYCLES);
-    beside = gpi__epilogue_cycles(problem);
-    finish = area / 128 * (storing + beside) / shape->parts;
-    slowed = area / 128 * beside / shape->parts * (shape->tile_n > 128 ? 0.7 : 0.5);
-    tile = steps * multiply + 550;
-    tile = tile + slowed > sums ? tile + slowed : sums; /* loads do not wait for what is slowed */
+    finish = area / 128 * (storing + gpi__epilogue_cycles(problem)) / shape->parts;
     if (shape->ping_pong && !gpi__found_beside(problem, applied))
-        cycles += (waves - 1) * (tile > finish ? tile : finish) + sums + finish / 2;
+        cycles += waves * (sums + finish / 2);
     else
-        cycles += waves * (sums + finish + (shape->parts > 1 ? 900 + 800 * log2((double)shape->parts) : 0));
+        cycles += waves * (sums + finish + (shape->parts > 1 ? 1200 + 800 * log2((double)shape->parts) : 0));
     if (gpi__gains_side_by_side(problem, shape))
         cycles *= 0.995; /* enough to decide */
-    if (gpi__sm90_summed(problem, shape, applied))
-        return cycles / megahertz + (gpi__sums_items(problem) ? GPI__SUM_LAUNCH : 0);
-    return cycles / megahertz + gpi__sums_microseconds(problem);
+    return cycles / megahertz +
+           (gpi__sm90_summed(problem, shape, applied) ? 0 : gpi__sums_microseconds(problem));
 }
 
 /* Of so many shapes, whose first one takes everything. */

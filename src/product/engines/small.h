@@ -78,15 +78,13 @@ static gpi__problem gpi__small_problem(const gpi__problem *problem) {
 
 /* >>how long it takes */
 
-/* Cycles, fitted to some 2000 times of these shapes in CUDA graphs on H100s: of a launch; of a block, of each sum of a
-   lane in it, and of the blocks of a cluster together; of a step of k, of each load of a lane in it, and of each sum. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
-#define GPI__SMALL_LAUNCH    240
-#define GPI__SMALL_BLOCK     1700
+/* Cycles, fitted to some 2000 times of these shapes in CUDA graphs on H100s: of a block, of each sum of a lane in it, and of the blocks of
+   a cluster together; of a step of k, and of each load of a lane in it. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
+#define GPI__SMALL_BLOCK     1900
 #define GPI__SMALL_BLOCK_SUM 95
 #define GPI__SMALL_CLUSTER   1900
 #define GPI__SMALL_STEP      590
-#define GPI__SMALL_LOAD      23
-#define GPI__SMALL_SUM       18
+#define GPI__SMALL_LOAD      26
 #define GPI__SMALL_WARP      135
 #define GPI__SMALL_WARP_LOAD 3.6
 
@@ -121,13 +119,13 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
     double read =
         GPI__SMALL_READ * (double)(views[GPI__A].bytes + views[GPI__B].bytes) / gpi__memory_rate(context);
     double alone, beside;
-    block += steps * (GPI__SMALL_STEP + GPI__SMALL_LOAD * loads + GPI__SMALL_SUM * sums * depth / 8.0);
+    block += steps * (GPI__SMALL_STEP + GPI__SMALL_LOAD * loads);
     if (shape->parts > 1)
         block += GPI__SMALL_CLUSTER;
     alone = ceil(blocks / at_once) * block;
     beside = ceil(blocks) * shape->warps * (GPI__SMALL_WARP + steps * GPI__SMALL_WARP_LOAD * loads);
-    return (GPI__SMALL_LAUNCH + (alone > beside ? alone : beside)) / gpi__chip_of(context->arch)->megahertz +
-           read + gpi__sums_microseconds(problem);
+    return (alone > beside ? alone : beside) / gpi__chip_of(context->arch)->megahertz + read +
+           gpi__sums_microseconds(problem);
 }
 
 static void gpi__small_choose(const gemmepi_context *context, const gpi__problem *problem,

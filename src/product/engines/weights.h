@@ -102,26 +102,20 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
 
 /* >>how long it takes */
 
-/* Cycles by mma.sync, fitted to times of these shapes in CUDA graphs on an H100, of which they are 11 percent off in the mean: of a launch
-   with its first stages and its end; of a stage, and of each row in it, with scales that change along k more; and of each part that is
-   added up in a cluster. And bytes that come to a multiprocessor in a cycle, alone and where all ask. */
-#define GPI__WEIGHTS_LAUNCH 3100
-#define GPI__WEIGHTS_FIXED  720
-#define GPI__WEIGHTS_ROW    13
-#define GPI__WEIGHTS_SCALED 2.5
-#define GPI__WEIGHTS_MEET   1150
-#define GPI__WEIGHTS_RATE   34.5
-#define GPI__WEIGHTS_SHARE  21.7
+/* Cycles by mma.sync, fitted to times of these shapes in CUDA graphs on an H100, of which they are 11 percent off in the mean: of a wave of
+   blocks with their first stages and their end; of a stage, and of each row in it; and of each part that is added up in a cluster. And bytes
+   that come to a multiprocessor in a cycle where all ask. */
+#define GPI__WEIGHTS_WAVE  3100
+#define GPI__WEIGHTS_FIXED 720
+#define GPI__WEIGHTS_ROW   13
+#define GPI__WEIGHTS_MEET  1150
+#define GPI__WEIGHTS_SHARE 21.7
 
-/* Likewise by wgmma, on an H200, 4 percent off: a wave of blocks has its first stages and its end, and L2 gives so much where all ask.
-   Weights come from memory. */
-#define GPI__WEIGHTS_WGMMA_LAUNCH 900
-#define GPI__WEIGHTS_WGMMA_WAVE   4700
-#define GPI__WEIGHTS_WGMMA_FIXED  660
-#define GPI__WEIGHTS_WGMMA_ROW    8
-#define GPI__WEIGHTS_WGMMA_SCALED 2.7
-#define GPI__WEIGHTS_WGMMA_MEET   600
-#define GPI__WEIGHTS_WGMMA_SHARE  40.5
+/* Likewise by wgmma, on an H200, 4 percent off: its weights come from memory. */
+#define GPI__WEIGHTS_WGMMA_WAVE  5600
+#define GPI__WEIGHTS_WGMMA_FIXED 660
+#define GPI__WEIGHTS_WGMMA_ROW   8
+#define GPI__WEIGHTS_WGMMA_MEET  600
 
 /* Blocks of all tiles, and those of them that run at once. */
 static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weights_shape *shape) {
@@ -139,27 +133,20 @@ static int64_t gpi__weights_at_once(const gemmepi_context *context, const gpi__p
 }
 
 /* Cycles of a stage's multiplications. */
-static double gpi__weights_work(const gpi__problem *problem, const gpi__weights_shape *shape) {
-    int varies = gpi__scale_varies_along_k(problem, GPI__B);
-    if (shape->wgmma)
-        return GPI__WEIGHTS_WGMMA_FIXED +
-               (GPI__WEIGHTS_WGMMA_ROW + (varies ? GPI__WEIGHTS_WGMMA_SCALED : 0)) * shape->tile_m;
-    return GPI__WEIGHTS_FIXED + (GPI__WEIGHTS_ROW + (varies ? GPI__WEIGHTS_SCALED : 0)) * shape->tile_m;
+static double gpi__weights_work(const gpi__weights_shape *shape) {
+    return shape->wgmma ? GPI__WEIGHTS_WGMMA_FIXED + GPI__WEIGHTS_WGMMA_ROW * shape->tile_m
+                        : GPI__WEIGHTS_FIXED + GPI__WEIGHTS_ROW * shape->tile_m;
 }
 
 /* And of its loads, beside those of the other blocks. */
 static double gpi__weights_load(const gemmepi_context *context, const gpi__problem *problem,
                                 const gpi__weights_shape *shape) {
     double at_once = (double)gpi__weights_at_once(context, problem, shape);
-    double stage = gpi__weights_stage(problem, shape), share, by_l2, by_memory;
-    if (shape->wgmma) {
-        by_l2 = stage * at_once / (GPI__WEIGHTS_WGMMA_SHARE * context->multiprocessors);
-        by_memory = (stage - gpi__weights_bytes_of_a(shape)) * at_once *
-                    gpi__chip_of(context->arch)->megahertz / gpi__memory_rate(context);
-        return by_l2 > by_memory ? by_l2 : by_memory;
-    }
-    share = GPI__WEIGHTS_SHARE * context->multiprocessors / at_once;
-    return stage / (share < GPI__WEIGHTS_RATE ? share : GPI__WEIGHTS_RATE);
+    unsigned stage = gpi__weights_stage(problem, shape);
+    if (shape->wgmma)
+        return (stage - gpi__weights_bytes_of_a(shape)) * at_once * gpi__chip_of(context->arch)->megahertz /
+               gpi__memory_rate(context);
+    return stage * at_once / (GPI__WEIGHTS_SHARE * context->multiprocessors);
 }
 
 /* Microseconds with a shape, roughly. */
@@ -168,10 +155,9 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
     int64_t blocks = gpi__weights_blocks(problem, shape);
     double waves = (double)gpi__divide_up(blocks, gpi__resident_blocks(context, shape->parts));
     double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(shape)), shape->parts);
-    double work = gpi__weights_work(problem, shape), load = gpi__weights_load(context, problem, shape);
-    double cycles =
-        waves * steps * (work > load ? work : load) +
-        (shape->wgmma ? GPI__WEIGHTS_WGMMA_LAUNCH + waves * GPI__WEIGHTS_WGMMA_WAVE : GPI__WEIGHTS_LAUNCH);
+    double work = gpi__weights_work(shape), load = gpi__weights_load(context, problem, shape);
+    double cycles = waves * ((shape->wgmma ? GPI__WEIGHTS_WGMMA_WAVE : GPI__WEIGHTS_WAVE) +
+                             steps * (work > load ? work : load));
     if (shape->parts > 1)
         cycles += waves * shape->parts * (shape->wgmma ? GPI__WEIGHTS_WGMMA_MEET : GPI__WEIGHTS_MEET);
     return cycles / gpi__chip_of(context->arch)->megahertz + gpi__sums_microseconds(problem);

@@ -475,14 +475,15 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
     return gpi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
-/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes longer. */
+/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes about
+   twice as long in random products on an H100. */
 static double gpi__bytes_moved(const gpi__problem *problem, int operand) {
     const gpi__view *view = &problem->views[operand];
     int is_written = operand == GPI__D || (operand == GPI__AUX && gpi__has(problem, GEMMEPI_AUX));
     int64_t beyond = is_written && view->lines > 1 ? view->ld * view->bits / 8 % 32 : 0;
     double items = problem->batch > 1 && view->batch_stride ? (double)problem->batch : 1;
     double bytes = (double)view->lines * (double)view->length * view->bits / 8 * items;
-    return bytes * (beyond % 16 ? 2.2 : beyond ? 1.5 : 1);
+    return bytes * (beyond ? 2 : 1);
 }
 
 /* Those of some operands, one after another. */
@@ -497,10 +498,9 @@ static double gpi__bytes_of_operands(const gpi__problem *problem, int first, int
     return bytes;
 }
 
-/* What memory takes: all operands are read and written once, at 0.95 of what it gives at best. This, and how much longer the operands
-   above take, is fitted to random products on an H100. */
+/* Returns what memory takes to read and write all operands once. */
 static double gpi__memory_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
-    return 1.5 + gpi__bytes_of_operands(problem, GPI__A, GPI__RESIDUAL) / (0.95 * gpi__memory_rate(context));
+    return gpi__bytes_of_operands(problem, GPI__A, GPI__RESIDUAL) / gpi__memory_rate(context);
 }
 
 /* What a kernel takes that takes so many microseconds where memory does not hold it up. Of two that wait for it the shorter is still
@@ -519,8 +519,7 @@ static int gpi__waits_for_operands(const gemmepi_context *context, const gpi__pr
                gpi__bytes_of_operands(problem, GPI__B + 1, GPI__RESIDUAL);
 }
 
-/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. Where lines begin anywhere and runs are whole
-   ones it takes 1.8 times as long, on an H100. */
+/* It reads the product in F32 and moves what else the epilogue has, and is a launch more. */
 static double gpi__pass_microseconds(const gemmepi_context *context, const gpi__problem *problem, int parts) {
     double bytes = (double)problem->m * (double)problem->n * 8 * parts; /* the product, written and read */
     int operand;
@@ -528,8 +527,6 @@ static double gpi__pass_microseconds(const gemmepi_context *context, const gpi__
         if (gpi__has_operand(problem, operand))
             bytes += (double)problem->m * (double)problem->views[operand].length *
                      problem->views[operand].bits / 8;
-    if (!gpi__epilogue_is_aligned(problem) && !gpi__pass_may_cut(problem))
-        bytes *= 1.8;
     return GPI__ANOTHER_LAUNCH + bytes * (double)problem->batch / gpi__memory_rate(context) +
            gpi__sums_microseconds(problem);
 }

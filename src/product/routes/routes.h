@@ -132,7 +132,7 @@ static double gpi__plain_microseconds(const gemmepi_context *context, const gpi_
         700 + area / 128 *
                   (GPI__STORING_CYCLES + (gpi__plain_has_pass(problem) ? 0 : gpi__epilogue_cycles(problem)));
     if (each > 1) /* tiles wait for each other's lines */
-        finish += gpi__epilogue_is_aligned(problem) ? 250 : 2200;
+        finish += gpi__epilogue_is_aligned(problem) ? 0 : 2200;
     else
         each = 1;
     if (problem->flags & GEMMEPI_ACCUMULATE)
