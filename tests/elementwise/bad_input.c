@@ -805,6 +805,8 @@ static void a_weight_beside_weights_is_refused(void) {
     ACCEPTED(LERP, desc.w = NULL; args.w = NULL; args.weight = 0.25);
     REFUSED_ARGS(LERP, INVALID_ARGUMENT, "weight", "3.4e38", desc.w = NULL; args.w = NULL;
                  args.weight = 1e39);
+    ACCEPTED(LERP, desc.w = NULL; args.w = NULL; args.weight = INFINITY);
+    ACCEPTED(LERP, desc.w = NULL; args.w = NULL; args.weight = NAN);
 }
 
 static void strides_that_nothing_uses_may_be_any(void) {

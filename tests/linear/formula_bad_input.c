@@ -319,6 +319,7 @@ static void pointers_are_aligned_and_overlap_nothing(void) {
     BACKWARD(pointers[D_BETA] = memory[5], "args.operands[1] (of d_beta)", "overlaps args.dy");
     FORWARD(pointers[UP] = memory[3], "args.y", "overlaps args.operands[2] (of up)");
     TAKEN(0, pointers[D_UP] = memory[3]);
+    TAKEN(1, pointers[D_UP] = memory[13] + 1);
     TAKEN(1, pointers[UP] = pointers[LABEL]); /* what is read may lie anywhere */
 }
 

@@ -58,6 +58,7 @@ static struct {
     long refusals; /* so many calls of cublasLtMatmul return refusal; negative: all */
     int refusal;
     int refuses_epilogues; /* calls with an epilogue return refusal */
+    int refuses_fast;      /* there is no answer with fast accumulation */
     int archs_are_newer;   /* NVRTC knows newer architectures alone */
     int other_arch;        /* the chip's; 0: DEVICE_ARCH */
     int newest_target;     /* of NVRTC's; 0: the chip's architecture */
@@ -803,6 +804,8 @@ FAKE(cublasLtMatmulDescSetAttribute)
     note_attribute(&desc->data[1], attribute, value, size);
     if (attribute == GPI__CUBLASLT_MATMUL_DESC_EPILOGUE)
         memcpy(desc, value, size);
+    if (attribute == GPI__CUBLASLT_MATMUL_DESC_FAST_ACCUM)
+        memcpy(&desc->data[2], value, size);
     if (attribute == GPI__CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET)
         memcpy(&gpu.lt_multiprocessors, value, size);
     return 0;
@@ -846,10 +849,12 @@ FAKE(cublasLtMatmulAlgoGetHeuristic)
  gpi__lt_layout *d, gpi__lt_preference *preference, int requested, gpi__lt_heuristic *results,
  int *returned) {
     int i;
-    (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference;
+    (void)handle, (void)a, (void)b, (void)c, (void)d, (void)preference;
     count(&gpu.heuristics, 1);
     take_time();
     *returned = gpu.heuristic_answers < requested ? gpu.heuristic_answers : requested;
+    if (gpu.refuses_fast && desc->data[2])
+        *returned = 0;
     for (i = 0; i < (*returned ? *returned : 1); i++) {
         memset(&results[i], 0, sizeof results[i]);
         results[i].workspace_size = gpu.lt_workspace;

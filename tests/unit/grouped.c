@@ -500,6 +500,30 @@ static void lists_share_no_byte_with_workspace_or_outputs(void) {
     end_run(&r);
 }
 
+static void operands_of_a_formula_share_no_byte_with_workspace(void) {
+    grouped_run r = begin_run(0);
+    gemmepi_operand operand;
+    void *pointer = at(AT_C);
+    memset(&operand, 0, sizeof operand);
+    operand.name = "t", operand.kind = GEMMEPI_PER_COLUMN, operand.dtype = GEMMEPI_F32;
+    r.desc.product.formula = "d = v * t";
+    r.desc.product.operands = &operand, r.desc.product.operand_count = 1;
+    r.args.product.operands = &pointer;
+    if (plan_run(&r)) {
+        char *workspace = (char *)at(AT_WORKSPACE);
+        int i;
+        CHECK(run_it(&r) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        for (i = 0; i < 2; i++) {
+            pointer = i ? workspace + r.details.workspace_size - 16 : workspace - 384 * 4 + 16;
+            CHECK(run_it(&r) == GEMMEPI_INVALID_ARGUMENT && sentence_has("workspace"), "%d: %s", i,
+                  gemmepi_last_error());
+            pointer = i ? workspace + r.details.workspace_size : workspace - 384 * 4;
+            CHECK(run_it(&r) == GEMMEPI_OK, "%d: %s", i, gemmepi_last_error());
+        }
+    }
+    end_run(&r);
+}
+
 static void sentences_say_weights(void) {
     grouped_run r = begin_run(0);
     r.desc.weighted = 1;
@@ -668,6 +692,7 @@ int main(void) {
     RUN(sums_beside_an_empty_d_are_launched_alone);
     RUN(what_the_device_found_wrong_is_said_by_the_next_call_once);
     RUN(lists_share_no_byte_with_workspace_or_outputs);
+    RUN(operands_of_a_formula_share_no_byte_with_workspace);
     RUN(sentences_say_weights);
     RUN(what_the_kernel_for_hopper_does_not_take_is_told);
     RUN(groups_of_k_are_plain_where_nvrtc_does_not_compile_their_maps);

@@ -595,6 +595,22 @@ static void operands_of_odd_lines_are_packed_first(void) {
     planned_end(&p);
 }
 
+/* Items that overlap have few bytes, and would have many once they are packed. */
+static void operands_that_packing_would_make_16_times_as_large_are_not_packed(void) {
+    static const int64_t batches[] = {16, 18};
+    int i;
+    for (i = 0; i < 2; i++) {
+        planned p = planned_begin(0, 1u << GEMMEPI_ROUTE_FUSED);
+        p.desc.batch = batches[i];
+        p.desc.a.batch_stride = 1;
+        p.desc.d.batch_stride = p.desc.m * p.desc.n;
+        if (planned_plan(&p))
+            CHECK((p.details.launches == 2) == (i == 0), "%d items: %s, %d launches", (int)batches[i],
+                  p.details.kernel, p.details.launches);
+        planned_end(&p);
+    }
+}
+
 /* Strict F32 by the second kernel, TF32 by that for Hopper, for which operands lie along k: what does not is transposed first, or
    packed, where that is less. */
 static void f32_has_both_kernels(void) {
@@ -722,6 +738,20 @@ static void sums_of_more_than_131071_products_of_i8_are_not_cublaslt_s(void) {
                   (int)extents[i], is_whole,
                   gpi__bare_rule(&problem) ? gpi__bare_rule(&problem) : "it goes there");
         }
+}
+
+/* FAST_ACCUMULATION is a permission. */
+static void cublaslt_is_asked_again_without_fast_accumulation(void) {
+    int refuses;
+    for (refuses = 0; refuses < 2; refuses++) {
+        planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_LT);
+        gpu.refuses_fast = refuses;
+        p.desc.a.dtype = GEMMEPI_E4M3, p.desc.d.dtype = GEMMEPI_BF16, p.desc.b.transposed = 1;
+        p.desc.epilogue = GEMMEPI_NONE, p.desc.flags = GEMMEPI_FAST_ACCUMULATION;
+        if (planned_plan(&p))
+            CHECK(gpu.heuristics == 1 + refuses, "%ld questions", gpu.heuristics);
+        planned_end(&p);
+    }
 }
 
 static void a_product_without_k_needs_no_cublaslt(void) {
@@ -889,10 +919,12 @@ int main(void) {
     RUN(products_that_wait_for_their_operands_go_to_the_kernel_for_hopper);
     RUN(small_products_have_a_kernel_of_their_own);
     RUN(operands_of_odd_lines_are_packed_first);
+    RUN(operands_that_packing_would_make_16_times_as_large_are_not_packed);
     RUN(f32_has_both_kernels);
     RUN(rules_of_cublaslt_hold_from_the_borders_that_are_told);
     RUN(an_aux_of_cublaslt_s_has_lines_and_items_of_whole_eights);
     RUN(sums_of_more_than_131071_products_of_i8_are_not_cublaslt_s);
+    RUN(cublaslt_is_asked_again_without_fast_accumulation);
     RUN(a_product_without_k_needs_no_cublaslt);
     RUN(scales_are_found_inside_or_by_one_launch_more);
     RUN(scales_are_found_in_smaller_tiles_beside_aux_or_a_residual);
