@@ -4,7 +4,7 @@
 
 #include "elementwise.h"
 
-/* A formula says in text what becomes of the elements of a matrix:
+/* A formula is text that computes D from the elements of a matrix:
 
        d = silu(v + bias) * up + residual; ss = row_sum(d * d)
 
@@ -13,43 +13,43 @@
    expression  c ? a : b    || && !    < <= > >= == !=    + - * /    unary -    function(...)    (...)    number    name
 
    Precedence is C's, and so are comments. At most 4,096 characters, 1,024 operations, 32 operands with names of up to 60 characters, and
-   64 expressions within one another.
+   64 nested expressions.
 
-   Names: v is what the formula is applied to, operands have the names that they are given; a name is defined once, before it is used,
-   and something reads it.
+   Names: v is the value that the formula is applied to, operands have names of the caller's choice. A name is defined once, before it is
+   used, and must be used.
    row, column and item count from 0; rows, columns and depth are the extents. They, and operands in I32 and I64, are whole numbers:
-   exact where they are compared with each other, numbers like others in arithmetic. The names of functions are reserved, and those that
-   begin with d_ or dy_ are for operands alone.
-   Outputs: a statement that assigns d or an output operand writes it, rounded once in its type. Read later, it is the number before
-   that; rounded(x) is what d stands for once it has stored x: the number that is stored, divided by the scale that d is multiplied by, if
-   it has one (with FIND_SCALE_D and TENSOR times the scale that is found ahead; those of OUTER and VECTOR_128 are found of d, and rounded is
-   refused). Where d is not stored, it is of the type that it would have, without a scale; over tensors without y of that which is computed
-   in, so that rounded(x) is x.
+   exact in comparisons with each other, numbers like others in arithmetic. The names of functions are reserved; names that
+   begin with d_ or dy_ are for operands only.
+   Outputs: a statement that assigns d or an output operand writes it, rounded once in its type. A later statement that reads it gets the
+   number before rounding. rounded(x) is the value of d once it has stored x: the stored number, divided by the scale that d is multiplied
+   by, if any (with FIND_SCALE_D and TENSOR times the scale that is found ahead; with OUTER and VECTOR_128, whose scales are found from d,
+   rounded is refused). If d is not stored, its type is the one that it would have, without a scale; over tensors without y it is the type of
+   the computation, so that rounded(x) is x.
 
    Functions: abs min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
    every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
-   NaN in what is not taken has no effect. min, max and clamp propagate NaN, clamp is min(max(x, low), high), round is half to even, and
+   NaN in the other branch has no effect. min, max and clamp propagate NaN, clamp is min(max(x, low), high), round is half to even, and
    mod(a, b) has a's sign, as C's fmod.
-   Widths: an expression is n, n / 2 or 2 n columns wide, and operators want equal widths; what does not change along columns fits any.
-   left(x) and right(x) are the halves, pair(a, b) the way back; even(x), odd(x) and interleave(a, b) likewise of every second column;
-   with a last argument w, a number, left, right and pair are of each group of w columns. A formula has two widths at most and halves of
-   one kind. column counts in the wider of the two, and so does columns.
+   Widths: an expression is n, n / 2 or 2 n columns wide, and operators need equal widths; what does not change along columns fits any.
+   left(x) and right(x) are the halves, pair(a, b) joins them; even(x), odd(x) and interleave(a, b) do the same for every second column.
+   With a last argument w, a number, left, right and pair work on each group of w columns. A formula has two widths at most and halves of
+   one kind. column and columns count in the wider of the two.
    Reductions: row_sum row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
-   all_sum all_max, each the whole right side of a statement that assigns an output, which no later statement reads. Over nothing: 0,
-   -inf, -inf, and 0. In a fixed order, in F32 or wider. A NaN goes through all of them. An output PER_COLUMN or SCALAR with the
-   batch_stride 0 covers the whole batch; others need a stride where batch is above 1, and so does argmax.
+   all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
+   Over nothing they are 0, -inf, -inf, and 0. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
+   SCALAR with the batch_stride 0 covers the whole batch; other outputs, and argmax, need a stride if batch is above 1.
    uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
    (column / 4, row, item, i), word column % 4, of which the upper 24 bits count.
 
-   Order: row, column and kinds are those of the matrix, whatever the order; left, right, even, odd and pair run along D's
-   contiguous axis. So in column-major order widths are of m, of operands PER_ROW and FULL, and PER_ROW outputs may cover the
+   Order: row, column and kinds are those of the matrix in either order; left, right, even, odd and pair run along D's
+   contiguous axis. In column-major order widths are therefore of m, for operands PER_ROW and FULL, and PER_ROW outputs may cover the
    batch.
 
    Products run formulas (gemmepi_matmul_desc.formula), and so do layers (gemmepi_linear_desc.formula) and element-wise operations
-   (gemmepi_elementwise_desc.formula), these without v. gemmepi_derive derives them.
-   All is computed in the accumulator's type. With I32 results + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
+   (gemmepi_elementwise_desc.formula), these without v. gemmepi_derive writes their gradients.
+   All is computed in the accumulator's type. I32 results allow + - * min max relu, comparisons and c ? a : b, modulo 2^32. */
 
-/* What an operand of a formula has an element for. */
+/* The rows and columns that an operand of a formula has elements for. */
 typedef enum gemmepi_operand_kind {
     GEMMEPI_NUMBER = 1,     /* a double on the host, read by each run */
     GEMMEPI_SCALAR = 2,     /* one element: [] */
@@ -67,22 +67,22 @@ typedef enum gemmepi_width {
 
 /* An operand of a formula: an input, which it reads, or an output, which it assigns. */
 typedef struct gemmepi_operand {
-    const char *name;          /* as the formula has it */
+    const char *name;          /* in the formula */
     gemmepi_operand_kind kind; /* never 0 */
     gemmepi_width width;       /* of PER_COLUMN and FULL */
 
-    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32 and I64. 0: d's, BF16 where d is fp8; of reductions
-       F32 (F64), of row_argmax and column_argmax I32 */
+    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32 and I64. 0: d's, BF16 where d is fp8; for reductions
+       F32 (F64), for row_argmax and column_argmax I32 */
     gemmepi_dtype dtype;
     int output;                        /* 1: the formula assigns it */
-    int accumulate;                    /* 1, of sums: added to what is there */
+    int accumulate;                    /* 1, for sums: add to the output */
     int64_t ld, batch_stride;          /* as in gemmepi_matrix; a batch_stride of 0 repeats an input over the batch */
     int64_t row_period, column_period; /* inputs: element (row % p, column % q), as of tables of positions; 0: none */
     gemmepi_scale scale;               /* of E4M3, E5M2 and I8: NONE or TENSOR, one for the whole batch */
     int amax;                          /* 1, of outputs in those: the largest magnitude is written */
 
-    /* Element-wise: where it lies, gemmepi_elementwise_desc says of what shape; dtype is 0 or the tensor's, ld and batch_stride are 0.
-       NULL of a NUMBER, and with products */
+    /* Element-wise: its memory; gemmepi_elementwise_desc says of what shape. dtype is 0 or the tensor's, ld and batch_stride are 0.
+       NULL for a NUMBER, and in products */
     const gemmepi_tensor *tensor;
 } gemmepi_operand;
 
@@ -91,8 +91,8 @@ typedef struct gemmepi_derive_desc {
     const char *formula;
     const gemmepi_operand *operands;
     int operand_count;
-    const char *value; /* what the formula is applied to; NULL: "v" */
-    const char *wrt;   /* names of inputs, the value among them or not, separated by commas: of which gradients are wanted */
+    const char *value; /* the name of what the formula is applied to; NULL: "v" */
+    const char *wrt;   /* names of inputs or the value, separated by commas, whose gradients are wanted */
     const char *saved; /* names that the gradient may read: inputs, outputs, the value. NULL: all inputs and the value */
 } gemmepi_derive_desc;
 

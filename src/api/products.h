@@ -5,7 +5,7 @@
 #include "types.h"
 
 typedef enum gemmepi_dtype {
-    GEMMEPI_DTYPE_DEFAULT = 0, /* what it stands for is said where it is used */
+    GEMMEPI_DTYPE_DEFAULT = 0, /* the field that has it says which type that is */
     GEMMEPI_F32 = 1,
     GEMMEPI_F64 = 2,
     GEMMEPI_F16 = 3,  /* IEEE binary16                                                                 */
@@ -22,7 +22,7 @@ typedef enum gemmepi_order {
     GEMMEPI_COLUMN_MAJOR = 1
 } gemmepi_order;
 
-/* How products are multiplied and summed. The accumulator is F64 for F64 operands, I32 for I8 operands with an I32
+/* How operands are multiplied and summed. The accumulator is F64 for F64 operands, I32 for I8 operands with an I32
    result, and F32 for all others (the host accumulates in F64 always). */
 typedef enum gemmepi_compute {
     GEMMEPI_COMPUTE_DEFAULT = 0, /* F64 for F64 operands, I32 where both are I8, else F32         */
@@ -32,11 +32,11 @@ typedef enum gemmepi_compute {
     GEMMEPI_COMPUTE_I32 = 4      /* I8 operands: exact products and sums                          */
 } gemmepi_compute;
 
-/* The factors by which the elements of a matrix are multiplied when read (a, b, c, residual, and aux with BACKWARD) or
-   before they are rounded and stored (d, and aux with AUX): F32 numbers on the device.
-   For matrices of E4M3, E5M2 and I8 alone; a and b may have different modes.
-   BGRAD_A and BGRAD_B sum the scaled operand. Amax (AMAX_D, AMAX_AUX) tells which scale the next result needs. FIND_SCALE_D
-   finds d's scales, also of rows and vectors, where otherwise OUTER, VECTOR_128 and BLOCK_128 are for a and b alone.
+/* Factors of a matrix, F32 numbers on the device. Elements are multiplied by them when they are read (a, b, c, residual, and aux with
+   BACKWARD) or before they are rounded and stored (d, and aux with AUX).
+   Only matrices of E4M3, E5M2 and I8 have scales; a and b may have different modes. BGRAD_A and BGRAD_B sum the scaled operand.
+   Amax (AMAX_D, AMAX_AUX) tells which scale the next result needs. OUTER, VECTOR_128 and BLOCK_128 are modes of a and b;
+   with FIND_SCALE_D d may have OUTER and VECTOR_128.
 
    The layouts are cuBLASLt 13's. For op(A) of m x k (op(B): exchange m and n, rows and columns):
 
@@ -50,8 +50,8 @@ typedef enum gemmepi_compute {
                     L = ceil(k / 128) up to a    numbers past ceil(k / 128)   rows 128..   | s s s . |
                     multiple of 4                are not read
 
-   VECTOR_128 is what 1 x 128 groups along k are called elsewhere, BLOCK_128 128 x 128 tiles. Weights in I8 beside an a of 16 bits are a b
-   with OUTER, one for each output, or VECTOR_128: stored [n, k] and few rows of a are fast. */
+   Others call VECTOR_128 groups of 1 x 128 along k, and BLOCK_128 tiles of 128 x 128. Weights in I8 with an a of 16 bits are a b
+   with OUTER, one for each output, or VECTOR_128; they are fast where they are stored [n, k] and a has few rows. */
 typedef enum gemmepi_scale_mode {
     GEMMEPI_SCALE_NONE = 0,       /* every element by 1                                              */
     GEMMEPI_SCALE_TENSOR = 1,     /* one number for the matrix                                       */
@@ -65,8 +65,8 @@ typedef struct gemmepi_scale {
     int64_t batch_stride; /* F32 numbers between the scales of two items of the batch; 0: the same for all */
 } gemmepi_scale;
 
-/* An epilogue is one activation, or-ed with flags. In the order in which they act, all in the accumulator type,
-   rounded once when stored:
+/* An epilogue is one activation, or-ed with flags. The flags act in this order, all in the accumulator's type;
+   results are rounded once, when stored:
 
            v = alpha * sum_k op(A)[m,k] op(B)[k,n] + beta * C[m,n]        (C is not read when beta is 0)
        BIAS       v += bias[n]
@@ -78,7 +78,7 @@ typedef struct gemmepi_scale {
        D[m,n] = round(scale_d * v); amax_d = max |v|
        BGRAD_A    bias_grad[m] = sum_k op(A)[m,k];   BGRAD_B  bias_grad[n] = sum_k op(B)[k,n]
 
-   GATED makes one column of a value column and a gate column, or back, in place of act:
+   GATED replaces act. It makes one column of a value column and a gate column, or, backward, two of one:
        forward    n is even; value and gate of column j are columns j and j + n/2 of v (GATE_FIRST: the other way round),
                   v = value act(gate). C and aux are [m,n], D and residual [m,n/2]. aux is the pre-activation, for RELU too
        BACKWARD   v [m,n] is the upstream gradient, aux the saved [m,2n]. With its value and gate the two halves of
@@ -86,13 +86,13 @@ typedef struct gemmepi_scale {
        UPSTREAM   v [m,n] is the pre-activation of both halves, aux [m,n/2] the upstream gradient; D and residual [m,n]
    UPSTREAM without GATED has aux [m,n], for RELU too: there is no bit mask.
 
-   A, B, C, residual and the aux that BACKWARD reads stand for their elements times their scales. Stores round to nearest
-   even; those of E4M3, E5M2 and I8 saturate (also infinities; NaN stays NaN, and is 0 in I8). With an I32 result
+   A, B, C, residual and the aux that BACKWARD reads are elements times scales. Stores round to nearest
+   even; stores of E4M3, E5M2 and I8 saturate, infinities too (NaN stays NaN, and is 0 in I8). With an I32 result
    everything is whole numbers modulo 2^32.
 
    RELU's mask (AUX or BACKWARD with RELU, without GATED and UPSTREAM): bit n % 8 of byte (m * ld + n) / 8 is set where v > 0, as
-   cuBLASLt packs it. ld and batch stride count bits and are multiples of 128; bits past n are left as they are. In column-major
-   order m and n exchange.
+   cuBLASLt packs it. ld and batch stride count bits and are multiples of 128; bits past n stay unchanged. In column-major
+   order exchange m and n.
 
    In column-major order bias and bias_grad of BGRAD run along m (length m), and GATED's halves are halves of the m rows,
    as in cuBLASLt. */
@@ -117,11 +117,11 @@ typedef uint64_t gemmepi_epilogue;
        MISH          x t, t = tanh(log(1 + exp(x)))             t + x s(x) (1 - t^2)
        HARDSIGMOID   min(max(x + 3, 0), 6) / 6, NaN stays NaN   1 / 6 where -3 < x < 3, by selection: 0 elsewhere
 
-   The formulas are meant to the letter, also at infinities and NaN: where one says inf * 0 (SILU, the GELUs, MISH and HARDSWISH at
+   The formulas hold exactly, also at infinities and NaN: where one says inf * 0 (SILU, the GELUs, MISH and HARDSWISH at
    -inf, the derivatives of all these but HARDSWISH at either infinity) the result is NaN, as in PyTorch.
 
-   Each code has four of its eight bits set, so that two activations or-ed together are none, and so is every epilogue number of
-   cuBLASLt's. */
+   Each code has four of its eight bits set, so that neither two activations or-ed together nor an epilogue number of cuBLASLt is a
+   code. */
 #define GEMMEPI_NONE         0x00ull /* x */
 #define GEMMEPI_RELU         0x0full /* x > 0 ? x : 0, NaN stays NaN */
 #define GEMMEPI_GELU_TANH    0x17ull /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
@@ -140,21 +140,21 @@ typedef uint64_t gemmepi_epilogue;
 
 #define GEMMEPI_ACTIVATION_MASK 0xffull
 
-/* Flags of an epilogue. No two flags of this header share a bit, whatever field they belong to. */
+/* Flags of an epilogue. No two flags of this header share a bit, even in different fields. */
 #define GEMMEPI_BIAS       0x0000400ull /* add bias */
 #define GEMMEPI_AUX        0x0000800ull /* store the pre-activation; with RELU a bit mask of v > 0 */
-#define GEMMEPI_BACKWARD   0x0001000ull /* multiply by act'(aux); aux as AUX with the same activation stored it */
+#define GEMMEPI_BACKWARD   0x0001000ull /* multiply by act'(aux), which AUX with the same activation stored */
 #define GEMMEPI_RESIDUAL   0x0002000ull /* add residual after the activation */
 #define GEMMEPI_BGRAD      0x0004000ull /* column sums of the result; with BACKWARD or the activation NONE */
 #define GEMMEPI_BGRAD_A    0x0008000ull /* sums of op(A) over k */
 #define GEMMEPI_BGRAD_B    0x0010000ull /* sums of op(B) over k; one of the three BGRADs at a time */
 #define GEMMEPI_GATED      0x0040000ull /* the columns of v are halves: v = value act(gate); see above */
 #define GEMMEPI_GATE_FIRST 0x0080000ull /* with GATED: the first half is the gate, not the second */
-#define GEMMEPI_UPSTREAM   0x0100000ull /* with BACKWARD: v = aux act'(v), v made anew, aux the upstream gradient */
+#define GEMMEPI_UPSTREAM   0x0100000ull /* with BACKWARD: v = aux act'(v), v computed again, aux the upstream gradient */
 
 #define GEMMEPI_ACCUMULATE_BIAS_GRAD 0x0020000ull /* with a BGRAD: add to bias_grad instead of overwriting it */
 
-/* The names that cuBLASLt's users know. GELU is the tanh form here, as it is there. */
+/* The names of cuBLASLt. GELU is the tanh form, as in cuBLASLt. */
 #define GEMMEPI_EPILOGUE_DEFAULT       GEMMEPI_NONE
 #define GEMMEPI_EPILOGUE_RELU          GEMMEPI_RELU
 #define GEMMEPI_EPILOGUE_RELU_AUX      (GEMMEPI_RELU | GEMMEPI_AUX)
@@ -174,40 +174,40 @@ typedef uint64_t gemmepi_epilogue;
 
 /* Flags of a product (desc.flags). */
 #define GEMMEPI_RELAXED           0x01000000ull /* admit cuBLASLt's epilogues where they are looser than the contract */
-#define GEMMEPI_DEVICE_SCALARS    0x02000000ull /* args.alpha and args.beta lie on the device, read when the product runs */
+#define GEMMEPI_DEVICE_SCALARS    0x02000000ull /* args.alpha and args.beta are on the device, read when the product runs */
 #define GEMMEPI_FAST_ACCUMULATION 0x04000000ull /* E4M3 and E5M2 operands: fewer bits in the sums where that is faster */
 #define GEMMEPI_AMAX_D            0x08000000ull /* write args.amax_d */
 #define GEMMEPI_AMAX_AUX          0x10000000ull /* write args.amax_aux; with AUX, where aux is no bit mask */
 
-/* D += alpha op(A) op(B) (+ bias): c is d, beta is 1, and args.c and args.beta stay NULL. Also an element-wise operation's:
-   BIAS_GRAD adds to y. */
+/* D += alpha op(A) op(B) (+ bias): c is d, beta is 1, and args.c and args.beta stay NULL. Also a flag of the element-wise
+   operation BIAS_GRAD, which then adds to y. */
 #define GEMMEPI_ACCUMULATE 0x20000000ull
 
-/* A row of D and of AUX has the same bits whatever m is and wherever in it the row stands (in column-major order a column, whatever n
-   is), and wherever tensors lie: pointers, ld, strides of items and desc.alignment may be any, in plans and calls. On one GPU with the
-   same gemmepi, NVRTC and driver. Runs with other scalars than alpha 1 and no c agree among themselves. bias_grad and amax are of all
-   rows, and not meant. One kernel of gemmepi's, told by types, transposition, n, k and the epilogue alone, takes all m: what is faster
-   for some of them is left out, operands that it does not take as they lie are copied first, and explain says how much that costs. */
+/* A row of D and of AUX has the same bits at any m and at any place among the rows (in column-major order a column, at any n). Addresses
+   have no effect: any pointers, ld, strides of items and desc.alignment, in plans and calls. This holds on one GPU with the
+   same gemmepi, NVRTC and driver. Runs with other scalars than alpha 1 and no c agree among themselves. bias_grad and amax depend on all
+   rows. Types, transposition, n, k and the epilogue choose one kernel of gemmepi for all m, even if another is faster for some m. Operands
+   that the kernel cannot read where they are stored are copied first. explain says how much that costs. */
 #define GEMMEPI_BATCH_INVARIANT 0x40000000ull
 
-/* A d of E4M3 or E5M2 whose scales are found. desc.d.scale.mode says which: they go to args.found_scale_d, laid out as a
-   product has those of its a, with d's columns as k (column-major: of its b, with d's rows), and d = round(v / scale), so that
-   the next product takes both. They are this run's amax over the largest number of d's type, held between 2^-126 and the
-   largest F32, and 1 where amax is 0 or not finite, as CAST_Y_SCALE makes them; what an activation's short form leaves out
-   (2^-12) they may lack, too.
+/* The product finds the scales of a d in E4M3 or E5M2 and writes them to args.found_scale_d; d = round(v / scale). desc.d.scale.mode
+   says which scales. They are laid out as those of a product's a, with d's columns as k (column-major: of its b, with d's rows), so
+   that the next product reads both. A scale is this run's amax over the largest number of d's type, held between 2^-126 and the
+   largest F32, and 1 where amax is 0 or not finite, as CAST_Y_SCALE computes it; it may differ by the error of an activation's short
+   form (2^-12).
 
        OUTER        one for each row (column-major: each column); of at most 128 numbers as with VECTOR_128, where its kernels find them
        VECTOR_128   one for each row and 128 columns: 1 x 128 vectors, the last of which may be shorter
-       TENSOR       one for the whole batch, of earlier runs' amax (delayed scaling): see below
+       TENSOR       one for the whole batch, from the amax of earlier runs (delayed scaling)
 
-   TENSOR: args.amax_history holds the amax of the last desc.amax_history runs, the newest first, 0 where there was none. A run takes its
-   scale from the largest that is finite of them, moves all one place on and writes its own amax to the first: all of it on the device,
-   so a graph may hold the run. Set it to 0, or its first number to what a cast finds. Runs that share a history must not overlap.
+   TENSOR: args.amax_history holds the amax of the last desc.amax_history runs, the newest first, 0 where there was none. A run computes its
+   scale from the largest finite one, moves all one place on and writes its own amax to the first, all on the device,
+   so that a graph may hold the run. Set the history to 0, or its first number to what a cast finds. Runs that share a history must not overlap.
    d.scale.batch_stride: F32 numbers between the scales of two items; with TENSOR 0. An empty product writes neither scales nor history.
-   Not with ACCUMULATE, and TENSOR not with AMAX_D, as the history has it. */
+   Not with ACCUMULATE, and TENSOR not with AMAX_D, because the history has that amax. */
 #define GEMMEPI_FIND_SCALE_D 0x10000000000000ull
 
-/* With FIND_SCALE_D: scales are rounded up to powers of two, so that to divide by them is exact. */
+/* With FIND_SCALE_D: scales are rounded up to powers of two, so that division by them is exact. */
 #define GEMMEPI_POWER_OF_TWO_SCALE 0x20000000000000ull
 
 /* A matrix operand. */
@@ -215,12 +215,12 @@ typedef struct gemmepi_matrix {
     gemmepi_dtype dtype; /* 0: see gemmepi_matmul_desc */
     int transposed;      /* a and b only: 1 if the matrix is stored transposed; op() transposes it back */
 
-    /* Elements between the starts of two rows as stored (columns in column-major order), at least the length of one; 0: that
-       length. Of RELU's mask: bits, a multiple of 128; 0: the length rounded up to one */
+    /* Elements between the starts of two stored rows (columns in column-major order), at least the length of one; 0: that
+       length. For RELU's mask bits, a multiple of 128; 0: the length rounded up to one */
     int64_t ld;
 
     /* Elements (bits of RELU's mask) between two items of the batch. Inputs: 0 gives all items the same matrix (but a c that
-       is all 0 lies as d). Outputs: items must not overlap */
+       is all 0 has d's layout). Outputs: items must not overlap */
     int64_t batch_stride;
     gemmepi_scale scale; /* zero: 1 for every element */
 } gemmepi_matrix;
@@ -228,19 +228,19 @@ typedef struct gemmepi_matrix {
 /* bias or bias_grad, contiguous. */
 typedef struct gemmepi_vector {
     gemmepi_dtype dtype;  /* 0: d's; BF16 where d is E4M3 or E5M2, F32 where it is I8 */
-    int64_t batch_stride; /* elements between two items of the batch; 0: one for all, a bias_grad is then the sum over it */
+    int64_t batch_stride; /* elements between two items of the batch; 0: one for all, and a bias_grad is the sum over the batch */
 } gemmepi_vector;
 
 /* D = epilogue(alpha op(A) op(B) + beta C) for every item of a batch.
 
    Shapes: op(A) [m, k], op(B) [k, n], C, D, aux and residual [m, n], bias [n]; with GATED see gemmepi_epilogue.
-   Dtypes: F64 goes with F64 alone: a, b and all others. Else a and b are any of F32, F16, BF16, E4M3, E5M2 and I8, also
-   different ones; c, d, aux and residual any of these; bias and bias_grad F32, F16 or BF16. Where a and b are I8, d may
+   Dtypes: if a or b is F64, all are F64. Else a and b are any of F32, F16, BF16, E4M3, E5M2 and I8, also
+   different ones; c, d, aux and residual any of these; bias and bias_grad F32, F16 or BF16. If a and b are I8, d may
    also be I32; then c, aux, residual, bias and bias_grad are I32, nothing has a scale, the activation is NONE or RELU,
    BACKWARD and BGRAD have no meaning, and alpha and beta are whole numbers of 32 bits. */
 typedef struct gemmepi_matmul_desc {
-    /* m or n 0: d is empty, and bias_grad alone is written, where it has elements (sums over no rows are 0). k 0: beta C and
-       the epilogue alone */
+    /* m or n 0: d is empty, and only a bias_grad with elements is written (sums over no rows are 0). k 0: only beta C and
+       the epilogue */
     int64_t m, n, k;
     int64_t batch;           /* the number of products; 0: 1 */
     gemmepi_order order;     /* of all matrices; 0: row-major */
@@ -252,7 +252,7 @@ typedef struct gemmepi_matmul_desc {
 
     gemmepi_matrix a;         /* dtype 0: F32 */
     gemmepi_matrix b;         /* dtype 0: a's */
-    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. All 0 but scale: as d lies, item by item (of another shape: dense) */
+    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. All 0 except scale: d's layout and items (of another shape: dense) */
     gemmepi_matrix d;         /* dtype 0: a's */
     gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
@@ -260,23 +260,23 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_vector bias_grad; /* read only with one of the BGRADs */
     int amax_history;         /* FIND_SCALE_D with TENSOR: runs whose amax args.amax_history holds, 1 to 1024; else 0 */
 
-    /* Bytes, a power of two up to 256, that the pointers of matrices and vectors will be multiples of in every run. 0: 16 for
-       plans, what the pointers have for gemmepi_matmul. An element's size in any case */
+    /* Bytes, a power of two up to 256: pointers of matrices and vectors are multiples of it in every run. 0: 16 for
+       plans; gemmepi_matmul looks at the pointers. They are always multiples of an element's size */
     size_t alignment;
 
-    /* In the epilogue's place: what becomes of v = alpha op(A) op(B) + beta C, in the language that stands below. epilogue,
-       aux, residual, bias and bias_grad are 0 then, and ACCUMULATE is refused. What says the same as an epilogue is run as that
-       on a GPU. NULL: none */
+    /* Replaces the epilogue: text that computes D from v = alpha op(A) op(B) + beta C (the language is described at gemmepi_operand).
+       epilogue, aux, residual, bias and bias_grad are 0 then, and ACCUMULATE is refused. On a GPU a formula that says an
+       epilogue runs as that epilogue. NULL: none */
     const char *formula;
-    const struct gemmepi_operand *operands; /* what it reads and assigns beside v and d */
+    const struct gemmepi_operand *operands; /* what the formula reads and assigns besides v and d */
     int operand_count;
-    const char *formula_value;  /* what it calls v; NULL: "v" */
-    const char *formula_result; /* what it calls d; NULL: "d" */
+    const char *formula_value;  /* the formula's name of v; NULL: "v" */
+    const char *formula_result; /* the formula's name of d; NULL: "d" */
 } gemmepi_matmul_desc;
 
-/* Pointers, on the device of the context. A pointer that the epilogue needs must be there, one that it would not
-   use must be NULL. Outputs must not overlap anything, except that c, residual and an aux that BACKWARD reads
-   and that is no mask may be exactly d (same pointer, dtype, ld and batch stride). */
+/* Pointers, on the device of the context. Pointers that the epilogue needs are set, all others are NULL. Outputs must not overlap
+   anything, except that c, residual and an aux that BACKWARD reads and that is no mask may be exactly d (same pointer, dtype, ld
+   and batch stride). */
 typedef struct gemmepi_matmul_args {
     const void *a;
     const void *b;
@@ -287,7 +287,7 @@ typedef struct gemmepi_matmul_args {
     void *bias_grad;      /* with BGRAD, BGRAD_A, BGRAD_B */
     const void *residual; /* with RESIDUAL */
 
-    /* Where the desc's matrix has a scale mode. TENSOR: a multiple of 4 bytes, the other modes of 16 */
+    /* For matrices with a scale mode in desc. TENSOR: a multiple of 4 bytes, the other modes of 16 */
     const float *scale_a, *scale_b, *scale_c, *scale_d, *scale_aux, *scale_residual;
 
     /* With AMAX_D, AMAX_AUX: one F32 (F64 with F64 operands), overwritten with the largest |v| of the whole batch before the
@@ -298,19 +298,19 @@ typedef struct gemmepi_matmul_args {
     float *found_scale_d;
     float *amax_history; /* with TENSOR: desc.amax_history numbers, read and written */
 
-    const double *alpha; /* NULL: 1; on the host, or on the device with GEMMEPI_DEVICE_SCALARS (rounded to a whole number for I32) */
-    const double *beta;  /* NULL: 0, and c NULL too; likewise */
+    const double *alpha; /* NULL: 1. On the host, with GEMMEPI_DEVICE_SCALARS on the device (rounded to a whole number for I32) */
+    const double *beta;  /* NULL: 0, and c is NULL, too. Where alpha is */
 
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
 
-    /* Of a formula, a pointer for each of desc's operands, in their order, at a multiple of its element's size: of a NUMBER to a double on
-       the host. What no output depends on is not looked at. Inputs are only read: const is cast away for them. Outputs overlap nothing, but D
-       and outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is not read
-       through left, right, even or odd */
+    /* With a formula: a pointer for each of desc's operands, in their order, at a multiple of its element's size; for a NUMBER to a double on
+       the host. Operands that no output depends on are ignored. Inputs are only read: cast const away for them. Outputs overlap nothing, except
+       that D and outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is
+       not read through left, right, even or odd */
     void *const *operands;
-    const float *const *operand_scales; /* likewise of those with a scale mode, else NULL; NULL: none has one */
-    void *const *operand_amax;          /* likewise of those with amax: one F32, as amax_d */
+    const float *const *operand_scales; /* the same for operands with a scale mode, else NULL; NULL: none has one */
+    void *const *operand_amax;          /* the same for operands with amax: one F32, as amax_d */
 } gemmepi_matmul_args;
 
 #endif
