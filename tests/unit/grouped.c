@@ -338,19 +338,34 @@ static void groups_of_k_have_maps_and_sums_of_their_own(void) {
     end_run(&r);
 }
 
-/* Each group has a part of k: of short parts tiles are as wide as possible, of long ones as many columns as there are fill them. */
+/* The engine's shape for products of so large a k, as of each of the groups. */
+static int tile_n_of_k(const grouped_run *r, int64_t k) {
+    const gpi__grouped_plan *plan = (const gpi__grouped_plan *)r->plan;
+    gpi__problem like = plan->inner;
+    gpi__candidate candidate;
+    memset(&candidate, 0, sizeof candidate);
+    candidate.applied = candidate.parts = 1;
+    like.k = k;
+    plan->engine->choose(r->context, &like, &candidate);
+    return gpi__sm90_shapes[candidate.shape].tile_n;
+}
+
 static void groups_of_k_are_cut_up_by_a_groups_part_of_k(void) {
-    static const struct { int k, tile_n; } cases[] = {{64, 256}, {1024, 192}};
-    int i;
-    for (i = 0; i < 2; i++) {
-        grouped_run r = begin_run(1);
-        r.context->multiprocessors = 132;
-        r.desc.groups = 16;
-        r.desc.product.m = 1024, r.desc.product.n = 1664, r.desc.product.k = 16 * cases[i].k;
-        if (plan_run(&r))
-            CHECK(r.details.tile_n == cases[i].tile_n, "%d: a tile has %d columns", i, r.details.tile_n);
-        end_run(&r);
-    }
+    int n, k, differ = 0;
+    for (n = 384; n <= 2048; n += 128)
+        for (k = 64; k <= 512; k *= 2) {
+            grouped_run r = begin_run(1);
+            r.context->multiprocessors = 132;
+            r.desc.groups = 16;
+            r.desc.product.m = 1024, r.desc.product.n = n, r.desc.product.k = 16 * k;
+            if (plan_run(&r)) {
+                CHECK(r.details.tile_n == tile_n_of_k(&r, k), "n %d, k %d: a tile has %d columns", n, k,
+                      r.details.tile_n);
+                differ += tile_n_of_k(&r, k) != tile_n_of_k(&r, 16 * k);
+            }
+            end_run(&r);
+        }
+    CHECK(differ > 0, "all of k is cut up like a part of it");
 }
 
 static void sums_are_of_scaled_rows_where_these_have_scales(void) {
