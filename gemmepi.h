@@ -14675,8 +14675,9 @@ static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__spa
       space->regions->list[i].written && space->regions->list[i].begin < space->regions->list[i].end;
   for (i = 0; i < space->regions->count && !status && writes; i++) {
     const gpi__region *region = &space->regions->list[i];
-    status = gpi__check_reachable(context, space->regions->name(space->regions->owner, region, room) + strlen("args."),
-      region->pointer, region->idle ? 0 : (int64_t)(region->end - region->begin));
+    const char *name = space->regions->name(space->regions->owner, region, room);
+    status = gpi__check_reachable(context, strncmp(name, "args.", 5) == 0 ? name + 5 : name, (const void *)region->begin,
+      region->idle ? 0 : (int64_t)(region->end - region->begin));
   }
   return status;
 }
@@ -19271,11 +19272,9 @@ static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *
 GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
-/* What a run of an element-wise plan reads and writes: whether outputs are apart from all else, and whether a GPU reaches it. */
+/* What a run of an element-wise plan reads and writes: tensors that lie by strides, and scales and amax, which lie by themselves. */
 
 #define GPI__MOST_POINTERS 33 /* of a formula: 32 operands and y */
-#define GPI__MOST_REGIONS  99 /* each with a scale and an amax */
-#define GPI__MOST_NUMBERS  4 /* of a cast: scales and amax */
 
 typedef struct gpi__reach_of {
   gpi__layout layout;
@@ -19303,112 +19302,51 @@ static gpi__reach_of gpi__reach_of_layout(const gpi__layout *layout, int64_t off
   return reach;
 }
 
-typedef struct gpi__tensor_region {
-  const char *name,
-    *of; /* an argument's; of: the operand, where the argument is an array of all of theirs */
-  int place; /* in that array */
-  int dtype; /* of a tensor; 0: scales, or an amax */
-  int written;
-  int may_be_other; /* an output that may be exactly an input, or an input that may be exactly an output */
-  uintptr_t base;
-  int64_t offset; /* bytes to the element of index 0 */
-  const gpi__reach_of *reach;
-} gpi__tensor_region;
-
-/* Filled up to the counts alone: a run has no time for more. */
-typedef struct gpi__tensor_regions {
-  const char *rule; /* of outputs that may be inputs, for the sentence */
-  int count, number_count;
-  gpi__tensor_region list[GPI__MOST_REGIONS];
-  gpi__reach_of numbers[GPI__MOST_NUMBERS];
-} gpi__tensor_regions;
-
-static void gpi__name_tensor_region(const gpi__tensor_region *region, char name[128]) {
-  if (region->of)
-    snprintf(name, 128, "%s[%d] (of %s)", region->name, region->place, region->of);
-  else
-    snprintf(name, 128, "%s", region->name);
+static int gpi__is_tensor(const gpi__region *region) {
+  return region->kind == GPI__OF_OPERANDS;
 }
 
-/* In place: the very same elements in the same order. */
-static int gpi__is_in_place(const gpi__tensor_region *output, const gpi__tensor_region *other) {
-  const gpi__layout *p = &output->reach->layout, *q = &other->reach->layout;
-  return output->may_be_other && other->may_be_other && !other->written && output->dtype == other->dtype &&
-     output->base + (uintptr_t)output->offset == other->base + (uintptr_t)other->offset &&
-     p->rank == q->rank && memcmp(p->shape, q->shape, sizeof p->shape) == 0 &&
-     memcmp(p->stride, q->stride, sizeof p->stride) == 0;
+/* Adds a tensor; low and high may be beyond its pointer either way. */
+static void gpi__add_tensor(gpi__regions *regions, int place, int written, const void *pointer, const gpi__reach_of *reach) {
+  gpi__region *region = gpi__add_region(regions, GPI__OF_OPERANDS, place, written, pointer, 0);
+  region->begin += (uintptr_t)reach->low;
+  region->end += (uintptr_t)reach->high;
+  region->lies = reach;
 }
 
-static gemmepi_status gpi__refuse_tensor_regions(const gpi__tensor_regions *regions, const gpi__tensor_region *output,
-  const gpi__tensor_region *other, int shares) {
-  const gpi__tensor_region *first = other->dtype ? output : other,
+static gpi__layout gpi__layout_of_region(const gpi__region *region) {
+  gpi__layout number;
+  if (gpi__is_tensor(region))
+    return ((const gpi__reach_of *)region->lies)->layout;
+  memset(&number, 0, sizeof number);
+  number.size = (int64_t)(region->end - region->begin);
+  return number;
+}
+
+static gemmepi_status gpi__refuse_tensors(const gpi__regions *regions, const gpi__region *output,
+  const gpi__region *other, int shares, const char *rule) {
+  const gpi__region *first = gpi__is_tensor(other) ? output : other,
         *second = first == output ? other : output;
-  char name[128], others[128];
-  gpi__name_tensor_region(first, name);
-  gpi__name_tensor_region(second, others);
-  if (!first->dtype)
+  char room[128], others[128];
+  const char *name = regions->name(regions->owner, first, room);
+  const char *beside = regions->name(regions->owner, second, others);
+  if (!gpi__is_tensor(first))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p, %llu bytes) overlaps %s (%p)", name,
-      (void *)first->base, (gpi__ull)(first->reach->high - first->reach->low), others, (void *)second->base);
+      first->pointer, (gpi__ull)(first->end - first->begin), beside, second->pointer);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p), which is written, overlaps %s (%p)%s; %s", name,
-    (void *)first->base, others, (void *)second->base, gpi__if_undecided(shares), regions->rule);
+    first->pointer, beside, second->pointer, gpi__if_undecided(shares), rule);
 }
 
-static gemmepi_status gpi__check_apart(const gpi__tensor_regions *regions, const gpi__tensor_region *output,
-  const gpi__tensor_region *other) {
-  const gpi__reach_of *p = output->reach, *q = other->reach;
-  intptr_t p_base = (intptr_t)output->base, q_base = (intptr_t)other->base;
+/* distance: bytes from the output's element of index 0 to the other's. may_be: the other may be the output in the very same order. */
+static gemmepi_status gpi__judge_tensors(const gpi__regions *regions, const gpi__region *output,
+  const gpi__region *other, int64_t distance, int may_be, const char *rule) {
+  gpi__layout p = gpi__layout_of_region(output), q = gpi__layout_of_region(other);
   int shares;
-  if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
-    q->low == q->high || gpi__is_in_place(output, other))
+  if (may_be && distance == 0 && p.rank == q.rank && memcmp(p.shape, q.shape, sizeof p.shape) == 0 &&
+    memcmp(p.stride, q.stride, sizeof p.stride) == 0)
     return GEMMEPI_OK;
-  shares = gpi__layouts_share(&p->layout, &q->layout, q_base + other->offset - (p_base + output->offset));
-  return shares ? gpi__refuse_tensor_regions(regions, output, other, shares) : GEMMEPI_OK;
-}
-
-/* All that is written against all else. */
-static gemmepi_status gpi__check_tensor_regions(const gpi__tensor_regions *regions) {
-  const gpi__tensor_region *p, *q, *end = regions->list + regions->count;
-  gemmepi_status status = GEMMEPI_OK;
-  for (p = regions->list; p < end; p++)
-    for (q = p + 1; q < end && !status; q++) {
-      if (p->written)
-        status = gpi__check_apart(regions, p, q);
-      else if (q->written)
-        status = gpi__check_apart(regions, q, p);
-    }
-  return status;
-}
-
-/* Workspace is an output like any other. */
-static gemmepi_status gpi__check_workspace_apart(const gpi__tensor_regions *regions, const void *workspace, size_t size) {
-  uintptr_t begin = (uintptr_t)workspace;
-  char name[128];
-  int i;
-  for (i = 0; i < regions->count; i++) {
-    const gpi__tensor_region *region = &regions->list[i];
-    if (begin >= region->base + (uintptr_t)region->reach->high || region->base + (uintptr_t)region->reach->low >= begin + size)
-      continue;
-    gpi__name_tensor_region(region, name);
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s (%p)",
-      workspace, (gpi__ull)size, name, (void *)region->base);
-  }
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__check_tensors_reachable(gemmepi_context *context, const gpi__tensor_regions *regions) {
-  static const char args[] = "args.";
-  gemmepi_status status = GEMMEPI_OK;
-  char name[128];
-  int i;
-  for (i = 0; i < regions->count && !status; i++) {
-    const gpi__tensor_region *region = &regions->list[i];
-    uintptr_t lowest = region->base ? region->base + (uintptr_t)region->reach->low : 0;
-    gpi__name_tensor_region(region, name);
-    status =
-      gpi__check_reachable(context, strncmp(name, args, strlen(args)) == 0 ? name + strlen(args) : name,
-        (void *)lowest, region->reach->high - region->reach->low);
-  }
-  return status;
+  shares = gpi__layouts_share(&p, &q, distance);
+  return shares ? gpi__refuse_tensors(regions, output, other, shares, rule) : GEMMEPI_OK;
 }
 #ifndef GEMMEPI_NO_FORMULA
 /* An element-wise formula as its kernel takes it: axes merged and, where the formula does not ask which row, column or item an element is
@@ -19574,95 +19512,102 @@ static int64_t gpi__alignment_on_device(const gpi__device_formula *device, int64
   }
   return bits & -bits;
 }
+GPI__OPTIMIZE_LITTLE_END
 /* The pointers of an element-wise formula's run, checked. */
 
-static const gpi__reach_of gpi__reach_of_f32 = {{0, 4, {0}, {0}}, 0, 4};
-
-/* Adds a pointer, if it is there exactly where it is wanted. why: what wants it, and does not. */
-static gemmepi_status gpi__add_tensor_region(gpi__tensor_regions *regions, const gpi__tensor_region *region,
-  int is_wanted, size_t alignment, const char *const why[2]) {
-  char name[128];
-  if (is_wanted == (region->base != 0) && region->base % alignment == 0) {
-    if (is_wanted)
-      regions->list[regions->count++] = *region;
-    return GEMMEPI_OK;
-  }
-  gpi__name_tensor_region(region, name);
-  if (is_wanted != (region->base != 0))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given", why[!is_wanted]);
-  return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
-    (void *)region->base, (int)alignment, region->dtype ? "the size of an element, or desc.alignment, 16 by default"
-    : "the size of an element");
+/* The operands' places, and y's. */
+static int gpi__next_place(const gpi__formula *formula, int i) {
+  return i + 1 < formula->operand_count || i >= GPI__RESULT ? i + 1 : (int)GPI__RESULT;
 }
 
-/* An operand, or y, without its pointer. */
-static gpi__tensor_region gpi__region_of_tensor(const gpi__formula_task *task, int i, const gpi__reach_of *reach) {
-  const gpi__formula *formula = task->placed.formula;
-  const gpi__formula_operand *operand = &formula->operands[i];
-  gpi__tensor_region region;
-  region.name = i == GPI__RESULT ? "args.y" : "args.operands";
-  region.of = i == GPI__RESULT ? NULL : formula->names + operand->name;
-  region.place = i;
-  region.dtype = operand->dtype;
-  region.written = operand->output;
-  region.may_be_other = operand->kind == GEMMEPI_FULL && !operand->periods && !task->is_halved[i];
-  region.base = 0;
-  region.offset = task->offsets[i];
-  region.reach = reach;
-  return region;
+static const char *gpi__name_of_formula(const void *owner, const gpi__region *region, char room[128]) {
+  static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
+  const gpi__formula *formula = ((const gpi__formula_task *)owner)->placed.formula;
+  if (region->place == GPI__RESULT)
+    return "args.y";
+  snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
+    formula->names + formula->operands[region->place].name);
+  return room;
 }
 
-/* An operand's scale or amax, which is written. */
-static gemmepi_status gpi__add_number(gpi__tensor_regions *regions, const gpi__tensor_region *of, int is_amax,
-  int is_wanted, const void *pointer) {
-  static const char *const whys[2][2] = {
+static int gpi__may_be_other(const gpi__formula_task *task, const gpi__region *region) {
+  const gpi__formula_operand *operand = &task->placed.formula->operands[region->place];
+  return gpi__is_tensor(region) && operand->kind == GEMMEPI_FULL && !operand->periods &&
+     !task->is_halved[region->place];
+}
+
+static gemmepi_status gpi__judge_formula(const gpi__regions *regions, const gpi__region *output, const gpi__region *other) {
+  const gpi__formula_task *task = (const gpi__formula_task *)regions->owner;
+  const gpi__formula_operand *operands = task->placed.formula->operands;
+  int64_t distance = (int64_t)((uintptr_t)other->pointer - (uintptr_t)output->pointer);
+  distance += (gpi__is_tensor(other) ? task->offsets[other->place] : 0) -
+        (gpi__is_tensor(output) ? task->offsets[output->place] : 0);
+  return gpi__judge_tensors(regions, output, other, distance,
+    gpi__may_be_other(task, output) && gpi__may_be_other(task, other) && !other->written &&
+    operands[output->place].dtype == operands[other->place].dtype,
+    "y or a FULL output may be exactly a FULL input (pointer, dtype, shape and strides), without periods, that "
+    "is not read through left, right, even or odd");
+}
+
+/* Looks at the pointer that was listed last: it is there exactly where it is wanted, else it is not listed. */
+static gemmepi_status gpi__check_last(gpi__regions *regions, int is_wanted, size_t alignment) {
+  /* what wants it, and does not */
+  static const char *const whys[3][2] = {
+    {"the formula has it, and its tensor an element", "the plan has no such tensor"},
     {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
     {"desc has amax for it", "desc has no amax for it"}};
-  gpi__tensor_region region = *of;
-  region.name = is_amax ? "args.operand_amax" : "args.operand_scales";
-  region.dtype = region.may_be_other = 0;
-  region.written = is_amax;
-  region.base = (uintptr_t)pointer;
-  region.offset = 0;
-  region.reach = &gpi__reach_of_f32;
-  return gpi__add_tensor_region(regions, &region, is_wanted, sizeof(float), whys[is_amax]);
+  const gpi__region *region = &regions->list[regions->count - 1];
+  const char *name;
+  char room[128];
+  if (is_wanted == (region->pointer != NULL) && ((uintptr_t)region->pointer & (alignment - 1)) == 0) {
+    regions->count -= !is_wanted;
+    return GEMMEPI_OK;
+  }
+  name = regions->name(regions->owner, region, room);
+  if (is_wanted != (region->pointer != NULL))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
+      whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
+  return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region->pointer, (int)alignment,
+    gpi__is_tensor(region) ? "the size of an element, or desc.alignment, 16 by default" : "the size of an element");
 }
 
 /* The tensor of an operand, or y, its scale and its amax. */
 static gemmepi_status gpi__add_tensor_regions(const gpi__formula_task *task, int i,
-  const gpi__reach_of *reach, void *const *pointers, const gemmepi_elementwise_args *args, gpi__tensor_regions *regions) {
-  static const char *const why[2] = {"the formula has it, and its tensor an element",
-        "the plan has no such tensor"};
+  const gpi__reach_of *reach, void *const *pointers, const gemmepi_elementwise_args *args, gpi__regions *regions) {
   const gpi__formula_operand *operand = &task->placed.formula->operands[i];
   const gpi__placed_operand *place = &task->placed.operands[i];
   size_t size = gpi__dtype((gemmepi_dtype)operand->dtype)->size;
-  gpi__tensor_region region = gpi__region_of_tensor(task, i, reach);
   gemmepi_status status = GEMMEPI_OK;
   if (task->has_tensor[i] && !operand->output && !operand->used)
     return GEMMEPI_OK; /* not looked at */
-  region.base = (uintptr_t)pointers[i];
-  if (!task->has_tensor[i] || reach->low != reach->high || pointers[i])
-    status = gpi__add_tensor_region(regions, &region, task->has_tensor[i],
-      size > (size_t)task->alignment ? size : (size_t)task->alignment, why);
+  if (!task->has_tensor[i] || reach->low != reach->high || pointers[i]) {
+    gpi__add_tensor(regions, i, operand->output, pointers[i], reach);
+    status = gpi__check_last(regions, task->has_tensor[i], size > (size_t)task->alignment ? size : (size_t)task->alignment);
+  }
   if (status || i == GPI__RESULT)
     return status;
-  status = gpi__add_number(regions, &region, 0, place->scale && operand->used,
-    args->operand_scales ? args->operand_scales[i] : NULL);
-  return status ? status
-        : gpi__add_number(regions, &region, 1, place->amax && operand->used, args->operand_amax ? args->operand_amax[i] : NULL);
+  gpi__add_region(regions, GPI__OF_SCALES, i, 0, args->operand_scales ? args->operand_scales[i] : NULL, sizeof(float));
+  status = gpi__check_last(regions, place->scale && operand->used, sizeof(float));
+  if (status)
+    return status;
+  gpi__add_region(regions, GPI__OF_AMAX, i, 1, args->operand_amax ? args->operand_amax[i] : NULL, sizeof(float));
+  return gpi__check_last(regions, place->amax && operand->used, sizeof(float));
 }
 
 /* A number is read now: its memory is the host's. */
 static gemmepi_status gpi__check_number(const gpi__formula_task *task, int i, const void *pointer) {
   const gpi__formula *formula = task->placed.formula;
-  gpi__tensor_region region = gpi__region_of_tensor(task, i, NULL);
-  char name[128];
+  gpi__region region;
+  const char *name;
+  char room[128];
   double number;
   if (!formula->operands[i].used)
     return GEMMEPI_OK;
   if (pointer && (uintptr_t)pointer % sizeof(double) == 0 && formula->accumulator != GEMMEPI_I32)
     return GEMMEPI_OK;
-  gpi__name_tensor_region(&region, name);
+  region.kind = GPI__OF_OPERANDS;
+  region.place = (int16_t)i;
+  name = gpi__name_of_formula(task, &region, room);
   if (!pointer)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; it is a NUMBER, so a double on the host", name);
   if ((uintptr_t)pointer % sizeof(double))
@@ -19695,23 +19640,20 @@ static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_a
 
 /* All rules for a run's pointers. pointers: by place, y's at RESULT. reach: likewise. */
 static gemmepi_status gpi__check_formula_pointers(const gpi__formula_task *task, const gpi__reach_of *reach,
-  void *const *pointers, const gemmepi_elementwise_args *args, gpi__tensor_regions *regions) {
+  void *const *pointers, const gemmepi_elementwise_args *args, gpi__regions *regions) {
   const gpi__formula *formula = task->placed.formula;
   gemmepi_status status = gpi__check_args_beside_formula(args);
   int i;
+  regions->owner = task;
+  regions->name = gpi__name_of_formula;
   regions->count = 0;
-  regions->rule =
-    "y or a FULL output may be exactly a FULL input (pointer, dtype, shape and strides), without periods, that "
-    "is not read through left, right, even or odd";
-  for (i = 0; i <= GPI__RESULT && !status; i++) {
-    if (i >= formula->operand_count && i < GPI__RESULT)
-      continue;
+  for (i = gpi__next_place(formula, -1); i <= GPI__RESULT && !status; i = gpi__next_place(formula, i))
     status = formula->operands[i].kind == GEMMEPI_NUMBER
         ? gpi__check_number(task, i, pointers[i])
         : gpi__add_tensor_regions(task, i, &reach[i], pointers, args, regions);
-  }
-  return status ? status : gpi__check_tensor_regions(regions);
+  return status ? status : gpi__check_regions(regions, gpi__judge_formula);
 }
+GPI__OPTIMIZE_LITTLE_BEGIN
 /* Element-wise formulas: what a plan has of one, and its runs. */
 
 #ifndef GEMMEPI_NO_HOST
@@ -19793,7 +19735,6 @@ static gemmepi_status gpi__build_formula_launches(gemmepi_context *context, gpi_
 static void gpi__list_formula_pointers(const gemmepi_elementwise_args *args, int count, const gemmepi_elementwise_desc *desc,
   void *pointers[GPI__RESULT + 1]) {
   int i;
-  memset(pointers, 0, (GPI__RESULT + 1) * sizeof *pointers);
   for (i = 0; i < count; i++) {
     pointers[i] = args->operands ? args->operands[i] : NULL;
     if (!pointers[i] && desc && desc->operands[i].tensor)
@@ -19820,7 +19761,7 @@ static size_t gpi__alignment_of_formula(const gemmepi_elementwise_desc *desc, vo
 static void gpi__shift_pointers(const gpi__formula *formula, const int64_t *offsets, void *const *pointers,
   void *shifted[GPI__RESULT + 1]) {
   int i;
-  for (i = 0; i <= GPI__RESULT; i++)
+  for (i = gpi__next_place(formula, -1); i <= GPI__RESULT; i = gpi__next_place(formula, i))
     shifted[i] = pointers[i] && formula->operands[i].kind != GEMMEPI_NUMBER
         ? (void *)((uintptr_t)pointers[i] + (uintptr_t)offsets[i])
         : pointers[i];
@@ -20957,6 +20898,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, co
     *result = &plan->base;
   return status;
 }
+GPI__OPTIMIZE_LITTLE_END
 /* The pointers of a run of an element-wise operation: whether they are there, aligned and apart. */
 
 /* What a run writes or reads beside tensors. */
@@ -20967,71 +20909,62 @@ typedef struct gpi__numbers_row {
 
 static const gpi__numbers_row gpi__numbers[] = {{"args.scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
         {"args.y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
-        {"args.amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
+        {"args.amax", "CAST_AMAX", GEMMEPI_CAST_AMAX},
+        {"args.y_transposed_scale", "", 0}};
+
+static const char *gpi__name_of_operation(const void *owner, const gpi__region *region, char room[128]) {
+  const gpi__task *task = (const gpi__task *)owner;
+  (void)room;
+  return gpi__is_tensor(region) ? gpi__tensor_names[task->operands[region->place].pointer]
+        : gpi__numbers[region->place].name;
+}
+
+static gemmepi_status gpi__judge_operation(const gpi__regions *regions, const gpi__region *output, const gpi__region *other) {
+  const gpi__task *task = (const gpi__task *)regions->owner;
+  int64_t distance = (int64_t)((uintptr_t)other->pointer - (uintptr_t)output->pointer);
+  const gpi__operand *p = gpi__is_tensor(output) ? &task->operands[output->place] : NULL;
+  const gpi__operand *q = gpi__is_tensor(other) ? &task->operands[other->place] : NULL;
+  distance += (q ? q->offset : 0) - (p ? p->offset : 0);
+  return gpi__judge_tensors(regions, output, other, distance,
+    p && q && !other->written && !p->is_sum && !q->is_sum && p->dtype == q->dtype && !gpi__is_scaled(task),
+    "an output may only be exactly an input (the same pointer, dtype, shape and strides), and no sum or cast "
+    "with scales of rows or blocks, or to both layouts, may");
+}
 
 /* Adds so many numbers, if they are given. */
-static gemmepi_status gpi__add_numbers(gpi__tensor_regions *regions, const char *name, const void *pointer,
-  int64_t count, size_t size, int written) {
-  gpi__reach_of *reach = &regions->numbers[regions->number_count];
-  gpi__tensor_region *region = &regions->list[regions->count];
-  if (!pointer)
-    return GEMMEPI_OK;
+static gemmepi_status gpi__add_numbers(gpi__regions *regions, int place, const void *pointer, int64_t count, size_t size) {
   if ((uintptr_t)pointer % size)
-    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes", name, pointer, (int)size);
-  memset(reach, 0, sizeof *reach);
-  reach->layout.size = reach->high = count * (int64_t)size;
-  memset(region, 0, sizeof *region);
-  region->name = name;
-  region->base = (uintptr_t)pointer;
-  region->reach = reach;
-  region->written = written;
-  regions->number_count++;
-  regions->count++;
+    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes",
+      gpi__numbers[place].name, pointer, (int)size);
+  if (pointer)
+    gpi__add_region(regions, GPI__OF_SCALES, place, place > 0, pointer, count * (int64_t)size);
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_numbers(const gpi__task *task, const gemmepi_elementwise_args *args,
-  gpi__tensor_regions *regions) {
+static gemmepi_status gpi__check_numbers(const gpi__task *task, const gemmepi_elementwise_args *args, gpi__regions *regions) {
   const void *given[3];
   gemmepi_status status = GEMMEPI_OK;
-  size_t i;
+  int i;
   given[0] = args->scale;
   given[1] = args->y_scale;
   given[2] = args->amax;
-  for (i = 0; i < GPI__COUNT(gpi__numbers) && !status; i++) {
+  for (i = 0; i < 3 && !status; i++) {
     const gpi__numbers_row *row = &gpi__numbers[i];
     if (((task->flags & row->flag) != 0) != (given[i] != NULL))
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but flags has %s %s", row->name,
         given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
-    status = gpi__add_numbers(regions, row->name, given[i], gpi__scale_count(task, 0),
-      i == 2 ? gpi__amax_size(task) : sizeof(float), i > 0);
+    status = gpi__add_numbers(regions, i, given[i], gpi__scale_count(task, 0), i == 2 ? gpi__amax_size(task) : sizeof(float));
   }
   if (!status && gpi__turned_has_scales(task) != (args->y_transposed_scale != NULL))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s", args->y_transposed_scale
       ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
       : "NULL, but y_transposed has scales of its own, which go there");
   return status ? status
-        : gpi__add_numbers(regions, "args.y_transposed_scale", args->y_transposed_scale,
-          gpi__scale_count(task, 1), sizeof(float), 1);
-}
-
-/* Adds an operand, whose pointer has been looked at. */
-static void gpi__add_operand(const gpi__elementwise_plan *plan, int t, void *const *pointers, gpi__tensor_regions *regions) {
-  const gpi__operand *operand = &plan->task.operands[t];
-  gpi__tensor_region *region = &regions->list[regions->count++];
-  region->name = gpi__tensor_names[operand->pointer];
-  region->of = NULL;
-  region->place = t;
-  region->dtype = operand->dtype;
-  region->written = t >= GPI__OUT_Y;
-  region->may_be_other = !operand->is_sum && !gpi__is_scaled(&plan->task);
-  region->base = (uintptr_t)pointers[operand->pointer];
-  region->offset = operand->offset;
-  region->reach = &plan->reach[t];
+        : gpi__add_numbers(regions, 3, args->y_transposed_scale, gpi__scale_count(task, 1), sizeof(float));
 }
 
 static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int one_shot,
-  void *const *pointers, gpi__tensor_regions *regions) {
+  void *const *pointers, gpi__regions *regions) {
   const gpi__task *task = &plan->task;
   int t;
   for (t = 0; t < GPI__TENSORS; t++) {
@@ -21040,7 +20973,7 @@ static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int 
     if (!given && pointers[t])
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but the plan has no such tensor", gpi__tensor_names[t]);
     if (gpi__task_has(task, t))
-      gpi__add_operand(plan, t, pointers, regions);
+      gpi__add_tensor(regions, t, t >= GPI__OUT_Y, pointers[task->operands[t].pointer], &plan->reach[t]);
     if (!given)
       continue;
     if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
@@ -21067,23 +21000,22 @@ static gemmepi_status gpi__check_weight(const gpi__task *task, double weight) {
 
 /* All rules for a run's pointers. one_shot: as gpi__run_matmul's. */
 static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args, int one_shot,
-  void *const *pointers, gpi__tensor_regions *regions) {
+  void *const *pointers, gpi__regions *regions) {
   gemmepi_status status;
 #ifndef GEMMEPI_NO_FORMULA
   if (plan->formula)
     return gpi__check_formula_pointers(&plan->formula->task, plan->formula->reach, pointers, args, regions);
 #endif
-  regions->count = regions->number_count = 0;
-  regions->rule =
-    "an output may only be exactly an input (the same pointer, dtype, shape and strides), and no sum or cast "
-    "with scales of rows or blocks, or to both layouts, may";
+  regions->owner = &plan->task;
+  regions->name = gpi__name_of_operation;
+  regions->count = 0;
   status = gpi__check_weight(&plan->task, args->weight);
   if (!status)
     status = gpi__check_tensors(plan, one_shot, pointers, regions);
   if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
     args->y_transposed_scale))
     status = gpi__check_numbers(&plan->task, args, regions);
-  return status ? status : gpi__check_tensor_regions(regions);
+  return status ? status : gpi__check_regions(regions, gpi__judge_operation);
 }
 /* Runs of element-wise operations. */
 
@@ -21101,11 +21033,23 @@ static void gpi__list_pointers_of(const gemmepi_elementwise_args *args, void *po
   pointers[GPI__OUT_Y_TRANSPOSED] = args->y_transposed;
 }
 
-static gemmepi_status gpi__launch_all(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
-  void *const *pointers, void *workspace, gemmepi_stream stream) {
+/* A run of a plan, once its pointers have been looked at: of tensors, or of a formula's operands, as args or the tensors themselves have
+ them. */
+typedef struct gpi__elementwise_run {
+  const gpi__elementwise_plan *plan;
+  const gemmepi_elementwise_args *args;
+  void *const *pointers;
+} gpi__elementwise_run;
+
+static gemmepi_status gpi__launch_elementwise(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+  const gpi__elementwise_run *run = (const gpi__elementwise_run *)user;
+  const gpi__elementwise_plan *plan = run->plan;
+  const gemmepi_elementwise_args *args = run->args;
+  void *const *pointers = run->pointers;
   gpi__operation_params operation;
   gemmepi_status status = GEMMEPI_OK;
   int i;
+  (void)size;
 #ifndef GEMMEPI_NO_FORMULA
   if (plan->formula)
     return gpi__run_formula_on_device(plan->base.context, plan->formula, args, pointers, workspace, stream);
@@ -21126,23 +21070,6 @@ static gemmepi_status gpi__launch_all(const gpi__elementwise_plan *plan, const g
   return status;
 }
 
-/* Whatever workspace args have is large enough, and apart. */
-static gemmepi_status gpi__launch_elementwise(const gpi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, void *const *pointers, gemmepi_stream stream) {
-  gpi__block *block;
-  gemmepi_status status;
-  if (plan->workspace_size == 0)
-    return gpi__launch_all(plan, args, pointers, NULL, stream);
-  if (args->workspace)
-    return gpi__launch_all(plan, args, pointers, args->workspace, stream);
-  block = gpi__acquire_block(plan->base.context, gpi__key_of_stream(stream), plan->workspace_size, "gemmepi_plan_prepare");
-  if (!block)
-    return GEMMEPI_BUFFER_TOO_SMALL;
-  status = gpi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
-  gpi__give_block(block);
-  return status;
-}
-
 #ifndef GEMMEPI_NO_HOST
 static gemmepi_status gpi__run_elementwise_on_host(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
   void *const *pointers) {
@@ -21155,11 +21082,13 @@ static gemmepi_status gpi__run_elementwise_on_host(const gpi__elementwise_plan *
 }
 #endif
 
-/* pointers: of tensors, or of a formula's operands, as args or the tensors themselves have them. one_shot: as gpi__run_matmul's. */
+/* one_shot: as gpi__run_matmul's. */
 static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
   const gemmepi_elementwise_args *args, void *const *pointers, int one_shot, gemmepi_stream stream) {
   gemmepi_context *context = plan->base.context;
-  gpi__tensor_regions regions;
+  gpi__elementwise_run run = {plan, args, pointers};
+  gpi__regions regions;
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 0};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
@@ -21167,26 +21096,15 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
   status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
 #ifndef GEMMEPI_NO_HOST
   if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
-    status = gpi__check_tensors_reachable(context, &regions);
+    status = gpi__check_memory(context, &space);
     return status ? status : gpi__run_elementwise_on_host(plan, args, pointers);
   }
 #endif
-  if (!status && args->workspace && plan->workspace_size) {
-    status = gpi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
-    if (!status)
-      status = gpi__check_workspace_apart(&regions, args->workspace, plan->workspace_size);
-  }
   if (!status)
-    status = gpi__enter(context, &entry);
+    status = gpi__enter_run(context, &space, one_shot, &entry);
   if (status)
     return status;
-  if (one_shot || context->check_pointers) {
-    status = gpi__check_reachable(context, "workspace", args->workspace, (int64_t)args->workspace_size);
-    if (!status)
-      status = gpi__check_tensors_reachable(context, &regions);
-  }
-  if (!status)
-    status = gpi__launch_elementwise(plan, args, pointers, stream);
+  status = gpi__launch_in(context, &space, plan->workspace_size, gpi__launch_elementwise, &run);
   gpi__leave(context, &entry);
   return status;
 }
@@ -21208,8 +21126,9 @@ GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, con
 }
 
 static gemmepi_status gpi__prepare_elementwise(const gpi__elementwise_plan *plan, gemmepi_stream stream) {
-  return gpi__reserve_for(plan->base.context, stream, gpi__key_of_stream(stream), plan->workspace_size);
+  return gpi__reserve(plan->base.context, stream, 0, plan->workspace_size);
 }
+GPI__OPTIMIZE_LITTLE_BEGIN
 /* Element-wise calls that plan by themselves, and short ones. */
 
 /* The pointer that args has, or else the tensor's own. */
@@ -32475,18 +32394,6 @@ static void gpi__point_step(const gpi__step *step, const gpi__problem *problem, 
     arguments->pointers[GPI__C] = NULL;
 }
 
-static void gpi__point_copy(const gpi__step *step, const gpi__layer_run *run, gemmepi_elementwise_args *args,
-  void *pointers[GPI__TENSORS]) {
-  int scale = step->sources[GPI__SCALE_A];
-  memset(args, 0, sizeof *args);
-  args->a = run->sources[step->sources[GPI__A]];
-  args->y = run->sources[step->sources[GPI__D]];
-  args->scale = scale == GPI__NO_SOURCE ? NULL : (const float *)run->sources[scale];
-  args->workspace = run->workspace;
-  args->workspace_size = run->workspace_size;
-  gpi__list_pointers_of(args, pointers);
-}
-
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
   const gpi__layer_run *run, gemmepi_stream stream) {
   const gpi__problem *problem = gpi__asked(step->product);
@@ -32539,17 +32446,23 @@ static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const 
 
 static gemmepi_status gpi__run_copy_step(const gpi__linear_plan *layer, const gpi__step *step,
   const gpi__layer_run *run, gemmepi_stream stream) {
+  int scale = step->sources[GPI__SCALE_A];
   gemmepi_elementwise_args args;
   void *pointers[GPI__TENSORS];
-  gpi__point_copy(step, run, &args, pointers);
+  gpi__elementwise_run copy = {step->copy, &args, pointers};
+  gpi__space space = {run->workspace, run->workspace_size, NULL, stream, 0};
+  memset(&args, 0, sizeof args);
+  args.a = run->sources[step->sources[GPI__A]];
+  args.y = run->sources[step->sources[GPI__D]];
+  args.scale = scale == GPI__NO_SOURCE ? NULL : (const float *)run->sources[scale];
+  gpi__list_pointers_of(&args, pointers);
 #ifndef GEMMEPI_NO_HOST
   if (layer->base.context->is_host) {
     gpi__host_elementwise(&step->copy->task, pointers, &args);
     return GEMMEPI_OK;
   }
 #endif
-  (void)layer;
-  return gpi__launch_elementwise(step->copy, &args, pointers, stream);
+  return gpi__launch_in(layer->base.context, &space, step->copy->workspace_size, gpi__launch_elementwise, &copy);
 }
 
 /* In a workspace of so many bytes; on the host, or with the primary context current. */

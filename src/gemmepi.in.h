@@ -169,15 +169,19 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "elementwise/regions.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "elementwise/formula_axes.h"
+GPI__OPTIMIZE_LITTLE_END
 #include "elementwise/formula_regions.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "elementwise/formula.h"
 #endif
 #include "elementwise/loop.h"
 #include "elementwise/sum.h"
 #include "elementwise/scaled.h"
 #include "elementwise/plan.h"
+GPI__OPTIMIZE_LITTLE_END
 #include "elementwise/pointers.h"
 #include "elementwise/run.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "elementwise/calls.h"
 #include "elementwise/explain.h"
 #endif

@@ -26,9 +26,10 @@ static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__spa
             space->regions->list[i].written && space->regions->list[i].begin < space->regions->list[i].end;
     for (i = 0; i < space->regions->count && !status && writes; i++) {
         const gpi__region *region = &space->regions->list[i];
-        status = gpi__check_reachable(
-            context, space->regions->name(space->regions->owner, region, room) + strlen("args."),
-            region->pointer, region->idle ? 0 : (int64_t)(region->end - region->begin));
+        const char *name = space->regions->name(space->regions->owner, region, room);
+        status = gpi__check_reachable(context, strncmp(name, "args.", 5) == 0 ? name + 5 : name,
+                                      (const void *)region->begin,
+                                      region->idle ? 0 : (int64_t)(region->end - region->begin));
     }
     return status;
 }

@@ -91,7 +91,6 @@ static void gpi__list_formula_pointers(const gemmepi_elementwise_args *args, int
                                        const gemmepi_elementwise_desc *desc,
                                        void *pointers[GPI__RESULT + 1]) {
     int i;
-    memset(pointers, 0, (GPI__RESULT + 1) * sizeof *pointers);
     for (i = 0; i < count; i++) {
         pointers[i] = args->operands ? args->operands[i] : NULL;
         if (!pointers[i] && desc && desc->operands[i].tensor)
@@ -118,7 +117,7 @@ static size_t gpi__alignment_of_formula(const gemmepi_elementwise_desc *desc, vo
 static void gpi__shift_pointers(const gpi__formula *formula, const int64_t *offsets, void *const *pointers,
                                 void *shifted[GPI__RESULT + 1]) {
     int i;
-    for (i = 0; i <= GPI__RESULT; i++)
+    for (i = gpi__next_place(formula, -1); i <= GPI__RESULT; i = gpi__next_place(formula, i))
         shifted[i] = pointers[i] && formula->operands[i].kind != GEMMEPI_NUMBER
                          ? (void *)((uintptr_t)pointers[i] + (uintptr_t)offsets[i])
                          : pointers[i];

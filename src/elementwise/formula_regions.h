@@ -6,99 +6,107 @@
 #include "../problem/elementwise_formula.h"
 #include "regions.h"
 
-static const gpi__reach_of gpi__reach_of_f32 = {{0, 4, {0}, {0}}, 0, 4};
-
-/* Adds a pointer, if it is there exactly where it is wanted. why: what wants it, and does not. */
-static gemmepi_status gpi__add_tensor_region(gpi__tensor_regions *regions, const gpi__tensor_region *region,
-                                             int is_wanted, size_t alignment, const char *const why[2]) {
-    char name[128];
-    if (is_wanted == (region->base != 0) && region->base % alignment == 0) {
-        if (is_wanted)
-            regions->list[regions->count++] = *region;
-        return GEMMEPI_OK;
-    }
-    gpi__name_tensor_region(region, name);
-    if (is_wanted != (region->base != 0))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
-                         why[!is_wanted]);
-    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
-                     (void *)region->base, (int)alignment,
-                     region->dtype ? "the size of an element, or desc.alignment, 16 by default"
-                                   : "the size of an element");
+/* The operands' places, and y's. */
+static int gpi__next_place(const gpi__formula *formula, int i) {
+    return i + 1 < formula->operand_count || i >= GPI__RESULT ? i + 1 : (int)GPI__RESULT;
 }
 
-/* An operand, or y, without its pointer. */
-static gpi__tensor_region gpi__region_of_tensor(const gpi__formula_task *task, int i,
-                                                const gpi__reach_of *reach) {
-    const gpi__formula *formula = task->placed.formula;
-    const gpi__formula_operand *operand = &formula->operands[i];
-    gpi__tensor_region region;
-    region.name = i == GPI__RESULT ? "args.y" : "args.operands";
-    region.of = i == GPI__RESULT ? NULL : formula->names + operand->name;
-    region.place = i;
-    region.dtype = operand->dtype;
-    region.written = operand->output;
-    region.may_be_other = operand->kind == GEMMEPI_FULL && !operand->periods && !task->is_halved[i];
-    region.base = 0;
-    region.offset = task->offsets[i];
-    region.reach = reach;
-    return region;
+static const char *gpi__name_of_formula(const void *owner, const gpi__region *region, char room[128]) {
+    static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
+    const gpi__formula *formula = ((const gpi__formula_task *)owner)->placed.formula;
+    if (region->place == GPI__RESULT)
+        return "args.y";
+    snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
+             formula->names + formula->operands[region->place].name);
+    return room;
 }
 
-/* An operand's scale or amax, which is written. */
-static gemmepi_status gpi__add_number(gpi__tensor_regions *regions, const gpi__tensor_region *of, int is_amax,
-                                      int is_wanted, const void *pointer) {
-    static const char *const whys[2][2] = {
+static int gpi__may_be_other(const gpi__formula_task *task, const gpi__region *region) {
+    const gpi__formula_operand *operand = &task->placed.formula->operands[region->place];
+    return gpi__is_tensor(region) && operand->kind == GEMMEPI_FULL && !operand->periods &&
+           !task->is_halved[region->place];
+}
+
+static gemmepi_status gpi__judge_formula(const gpi__regions *regions, const gpi__region *output,
+                                         const gpi__region *other) {
+    const gpi__formula_task *task = (const gpi__formula_task *)regions->owner;
+    const gpi__formula_operand *operands = task->placed.formula->operands;
+    int64_t distance = (int64_t)((uintptr_t)other->pointer - (uintptr_t)output->pointer);
+    distance += (gpi__is_tensor(other) ? task->offsets[other->place] : 0) -
+                (gpi__is_tensor(output) ? task->offsets[output->place] : 0);
+    return gpi__judge_tensors(
+        regions, output, other, distance,
+        gpi__may_be_other(task, output) && gpi__may_be_other(task, other) && !other->written &&
+            operands[output->place].dtype == operands[other->place].dtype,
+        "y or a FULL output may be exactly a FULL input (pointer, dtype, shape and strides), without periods, that "
+        "is not read through left, right, even or odd");
+}
+
+/* Looks at the pointer that was listed last: it is there exactly where it is wanted, else it is not listed. */
+static gemmepi_status gpi__check_last(gpi__regions *regions, int is_wanted, size_t alignment) {
+    /* what wants it, and does not */
+    static const char *const whys[3][2] = {
+        {"the formula has it, and its tensor an element", "the plan has no such tensor"},
         {"desc has a scale.mode for it", "desc has no scale.mode for it, or nothing depends on it"},
         {"desc has amax for it", "desc has no amax for it"}};
-    gpi__tensor_region region = *of;
-    region.name = is_amax ? "args.operand_amax" : "args.operand_scales";
-    region.dtype = region.may_be_other = 0;
-    region.written = is_amax;
-    region.base = (uintptr_t)pointer;
-    region.offset = 0;
-    region.reach = &gpi__reach_of_f32;
-    return gpi__add_tensor_region(regions, &region, is_wanted, sizeof(float), whys[is_amax]);
+    const gpi__region *region = &regions->list[regions->count - 1];
+    const char *name;
+    char room[128];
+    if (is_wanted == (region->pointer != NULL) && ((uintptr_t)region->pointer & (alignment - 1)) == 0) {
+        regions->count -= !is_wanted;
+        return GEMMEPI_OK;
+    }
+    name = regions->name(regions->owner, region, room);
+    if (is_wanted != (region->pointer != NULL))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
+                         whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
+    return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
+                     region->pointer, (int)alignment,
+                     gpi__is_tensor(region) ? "the size of an element, or desc.alignment, 16 by default"
+                                            : "the size of an element");
 }
 
 /* The tensor of an operand, or y, its scale and its amax. */
 static gemmepi_status gpi__add_tensor_regions(const gpi__formula_task *task, int i,
                                               const gpi__reach_of *reach, void *const *pointers,
-                                              const gemmepi_elementwise_args *args,
-                                              gpi__tensor_regions *regions) {
-    static const char *const why[2] = {"the formula has it, and its tensor an element",
-                                       "the plan has no such tensor"};
+                                              const gemmepi_elementwise_args *args, gpi__regions *regions) {
     const gpi__formula_operand *operand = &task->placed.formula->operands[i];
     const gpi__placed_operand *place = &task->placed.operands[i];
     size_t size = gpi__dtype((gemmepi_dtype)operand->dtype)->size;
-    gpi__tensor_region region = gpi__region_of_tensor(task, i, reach);
     gemmepi_status status = GEMMEPI_OK;
     if (task->has_tensor[i] && !operand->output && !operand->used)
         return GEMMEPI_OK; /* not looked at */
-    region.base = (uintptr_t)pointers[i];
-    if (!task->has_tensor[i] || reach->low != reach->high || pointers[i])
-        status = gpi__add_tensor_region(regions, &region, task->has_tensor[i],
-                                        size > (size_t)task->alignment ? size : (size_t)task->alignment, why);
+    if (!task->has_tensor[i] || reach->low != reach->high || pointers[i]) {
+        gpi__add_tensor(regions, i, operand->output, pointers[i], reach);
+        status = gpi__check_last(regions, task->has_tensor[i],
+                                 size > (size_t)task->alignment ? size : (size_t)task->alignment);
+    }
     if (status || i == GPI__RESULT)
         return status;
-    status = gpi__add_number(regions, &region, 0, place->scale && operand->used,
-                             args->operand_scales ? args->operand_scales[i] : NULL);
-    return status ? status
-                  : gpi__add_number(regions, &region, 1, place->amax && operand->used,
-                                    args->operand_amax ? args->operand_amax[i] : NULL);
+    gpi__add_region(regions, GPI__OF_SCALES, i, 0, args->operand_scales ? args->operand_scales[i] : NULL,
+                    sizeof(float));
+    status = gpi__check_last(regions, place->scale && operand->used, sizeof(float));
+    if (status)
+        return status;
+    gpi__add_region(regions, GPI__OF_AMAX, i, 1, args->operand_amax ? args->operand_amax[i] : NULL,
+                    sizeof(float));
+    return gpi__check_last(regions, place->amax && operand->used, sizeof(float));
 }
 
 /* A number is read now: its memory is the host's. */
 static gemmepi_status gpi__check_number(const gpi__formula_task *task, int i, const void *pointer) {
     const gpi__formula *formula = task->placed.formula;
-    gpi__tensor_region region = gpi__region_of_tensor(task, i, NULL);
-    char name[128];
+    gpi__region region;
+    const char *name;
+    char room[128];
     double number;
     if (!formula->operands[i].used)
         return GEMMEPI_OK;
     if (pointer && (uintptr_t)pointer % sizeof(double) == 0 && formula->accumulator != GEMMEPI_I32)
         return GEMMEPI_OK;
-    gpi__name_tensor_region(&region, name);
+    region.kind = GPI__OF_OPERANDS;
+    region.place = (int16_t)i;
+    name = gpi__name_of_formula(task, &region, room);
     if (!pointer)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; it is a NUMBER, so a double on the host",
                          name);
@@ -136,22 +144,18 @@ static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_a
 /* All rules for a run's pointers. pointers: by place, y's at RESULT. reach: likewise. */
 static gemmepi_status gpi__check_formula_pointers(const gpi__formula_task *task, const gpi__reach_of *reach,
                                                   void *const *pointers, const gemmepi_elementwise_args *args,
-                                                  gpi__tensor_regions *regions) {
+                                                  gpi__regions *regions) {
     const gpi__formula *formula = task->placed.formula;
     gemmepi_status status = gpi__check_args_beside_formula(args);
     int i;
+    regions->owner = task;
+    regions->name = gpi__name_of_formula;
     regions->count = 0;
-    regions->rule =
-        "y or a FULL output may be exactly a FULL input (pointer, dtype, shape and strides), without periods, that "
-        "is not read through left, right, even or odd";
-    for (i = 0; i <= GPI__RESULT && !status; i++) {
-        if (i >= formula->operand_count && i < GPI__RESULT)
-            continue;
+    for (i = gpi__next_place(formula, -1); i <= GPI__RESULT && !status; i = gpi__next_place(formula, i))
         status = formula->operands[i].kind == GEMMEPI_NUMBER
                      ? gpi__check_number(task, i, pointers[i])
                      : gpi__add_tensor_regions(task, i, &reach[i], pointers, args, regions);
-    }
-    return status ? status : gpi__check_tensor_regions(regions);
+    return status ? status : gpi__check_regions(regions, gpi__judge_formula);
 }
 
 #endif

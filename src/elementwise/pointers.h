@@ -12,45 +12,57 @@ typedef struct gpi__numbers_row {
 
 static const gpi__numbers_row gpi__numbers[] = {{"args.scale", "CAST_SCALE", GEMMEPI_CAST_SCALE},
                                                 {"args.y_scale", "CAST_Y_SCALE", GEMMEPI_CAST_Y_SCALE},
-                                                {"args.amax", "CAST_AMAX", GEMMEPI_CAST_AMAX}};
+                                                {"args.amax", "CAST_AMAX", GEMMEPI_CAST_AMAX},
+                                                {"args.y_transposed_scale", "", 0}};
+
+static const char *gpi__name_of_operation(const void *owner, const gpi__region *region, char room[128]) {
+    const gpi__task *task = (const gpi__task *)owner;
+    (void)room;
+    return gpi__is_tensor(region) ? gpi__tensor_names[task->operands[region->place].pointer]
+                                  : gpi__numbers[region->place].name;
+}
+
+static gemmepi_status gpi__judge_operation(const gpi__regions *regions, const gpi__region *output,
+                                           const gpi__region *other) {
+    const gpi__task *task = (const gpi__task *)regions->owner;
+    int64_t distance = (int64_t)((uintptr_t)other->pointer - (uintptr_t)output->pointer);
+    const gpi__operand *p = gpi__is_tensor(output) ? &task->operands[output->place] : NULL;
+    const gpi__operand *q = gpi__is_tensor(other) ? &task->operands[other->place] : NULL;
+    distance += (q ? q->offset : 0) - (p ? p->offset : 0);
+    return gpi__judge_tensors(
+        regions, output, other, distance,
+        p && q && !other->written && !p->is_sum && !q->is_sum && p->dtype == q->dtype &&
+            !gpi__is_scaled(task),
+        "an output may only be exactly an input (the same pointer, dtype, shape and strides), and no sum or cast "
+        "with scales of rows or blocks, or to both layouts, may");
+}
 
 /* Adds so many numbers, if they are given. */
-static gemmepi_status gpi__add_numbers(gpi__tensor_regions *regions, const char *name, const void *pointer,
-                                       int64_t count, size_t size, int written) {
-    gpi__reach_of *reach = &regions->numbers[regions->number_count];
-    gpi__tensor_region *region = &regions->list[regions->count];
-    if (!pointer)
-        return GEMMEPI_OK;
+static gemmepi_status gpi__add_numbers(gpi__regions *regions, int place, const void *pointer, int64_t count,
+                                       size_t size) {
     if ((uintptr_t)pointer % size)
-        return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes", name, pointer,
-                         (int)size);
-    memset(reach, 0, sizeof *reach);
-    reach->layout.size = reach->high = count * (int64_t)size;
-    memset(region, 0, sizeof *region);
-    region->name = name;
-    region->base = (uintptr_t)pointer;
-    region->reach = reach;
-    region->written = written;
-    regions->number_count++;
-    regions->count++;
+        return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes",
+                         gpi__numbers[place].name, pointer, (int)size);
+    if (pointer)
+        gpi__add_region(regions, GPI__OF_SCALES, place, place > 0, pointer, count * (int64_t)size);
     return GEMMEPI_OK;
 }
 
 static gemmepi_status gpi__check_numbers(const gpi__task *task, const gemmepi_elementwise_args *args,
-                                         gpi__tensor_regions *regions) {
+                                         gpi__regions *regions) {
     const void *given[3];
     gemmepi_status status = GEMMEPI_OK;
-    size_t i;
+    int i;
     given[0] = args->scale;
     given[1] = args->y_scale;
     given[2] = args->amax;
-    for (i = 0; i < GPI__COUNT(gpi__numbers) && !status; i++) {
+    for (i = 0; i < 3 && !status; i++) {
         const gpi__numbers_row *row = &gpi__numbers[i];
         if (((task->flags & row->flag) != 0) != (given[i] != NULL))
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but flags has %s %s", row->name,
                              given[i] ? "given" : "NULL", given[i] ? "no" : "the flag", row->flag_name);
-        status = gpi__add_numbers(regions, row->name, given[i], gpi__scale_count(task, 0),
-                                  i == 2 ? gpi__amax_size(task) : sizeof(float), i > 0);
+        status = gpi__add_numbers(regions, i, given[i], gpi__scale_count(task, 0),
+                                  i == 2 ? gpi__amax_size(task) : sizeof(float));
     }
     if (!status && gpi__turned_has_scales(task) != (args->y_transposed_scale != NULL))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.y_transposed_scale is %s",
@@ -58,28 +70,12 @@ static gemmepi_status gpi__check_numbers(const gpi__task *task, const gemmepi_el
                              ? "given; it goes with y_transposed and the modes VECTOR_128 and BLOCK_128"
                              : "NULL, but y_transposed has scales of its own, which go there");
     return status ? status
-                  : gpi__add_numbers(regions, "args.y_transposed_scale", args->y_transposed_scale,
-                                     gpi__scale_count(task, 1), sizeof(float), 1);
-}
-
-/* Adds an operand, whose pointer has been looked at. */
-static void gpi__add_operand(const gpi__elementwise_plan *plan, int t, void *const *pointers,
-                             gpi__tensor_regions *regions) {
-    const gpi__operand *operand = &plan->task.operands[t];
-    gpi__tensor_region *region = &regions->list[regions->count++];
-    region->name = gpi__tensor_names[operand->pointer];
-    region->of = NULL;
-    region->place = t;
-    region->dtype = operand->dtype;
-    region->written = t >= GPI__OUT_Y;
-    region->may_be_other = !operand->is_sum && !gpi__is_scaled(&plan->task);
-    region->base = (uintptr_t)pointers[operand->pointer];
-    region->offset = operand->offset;
-    region->reach = &plan->reach[t];
+                  : gpi__add_numbers(regions, 3, args->y_transposed_scale, gpi__scale_count(task, 1),
+                                     sizeof(float));
 }
 
 static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int one_shot,
-                                         void *const *pointers, gpi__tensor_regions *regions) {
+                                         void *const *pointers, gpi__regions *regions) {
     const gpi__task *task = &plan->task;
     int t;
     for (t = 0; t < GPI__TENSORS; t++) {
@@ -89,7 +85,8 @@ static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int 
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but the plan has no such tensor",
                              gpi__tensor_names[t]);
         if (gpi__task_has(task, t))
-            gpi__add_operand(plan, t, pointers, regions);
+            gpi__add_tensor(regions, t, t >= GPI__OUT_Y, pointers[task->operands[t].pointer],
+                            &plan->reach[t]);
         if (!given)
             continue;
         if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
@@ -121,24 +118,23 @@ static gemmepi_status gpi__check_weight(const gpi__task *task, double weight) {
 /* All rules for a run's pointers. one_shot: as gpi__run_matmul's. */
 static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan,
                                           const gemmepi_elementwise_args *args, int one_shot,
-                                          void *const *pointers, gpi__tensor_regions *regions) {
+                                          void *const *pointers, gpi__regions *regions) {
     gemmepi_status status;
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->formula)
         return gpi__check_formula_pointers(&plan->formula->task, plan->formula->reach, pointers, args,
                                            regions);
 #endif
-    regions->count = regions->number_count = 0;
-    regions->rule =
-        "an output may only be exactly an input (the same pointer, dtype, shape and strides), and no sum or cast "
-        "with scales of rows or blocks, or to both layouts, may";
+    regions->owner = &plan->task;
+    regions->name = gpi__name_of_operation;
+    regions->count = 0;
     status = gpi__check_weight(&plan->task, args->weight);
     if (!status)
         status = gpi__check_tensors(plan, one_shot, pointers, regions);
     if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
                     args->y_transposed_scale))
         status = gpi__check_numbers(&plan->task, args, regions);
-    return status ? status : gpi__check_tensor_regions(regions);
+    return status ? status : gpi__check_regions(regions, gpi__judge_operation);
 }
 
 #endif

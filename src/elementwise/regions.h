@@ -1,13 +1,11 @@
-/* What a run of an element-wise plan reads and writes: whether outputs are apart from all else, and whether a GPU reaches it. */
+/* What a run of an element-wise plan reads and writes: tensors that lie by strides, and scales and amax, which lie by themselves. */
 #ifndef GEMMEPI_ELEMENTWISE_REGIONS_H
 #define GEMMEPI_ELEMENTWISE_REGIONS_H
 
-#include "../device/pointers.h"
-#include "../problem/overlap.h"
+#include "../device/run.h"
+#include "../problem/product_regions.h"
 
 #define GPI__MOST_POINTERS 33 /* of a formula: 32 operands and y */
-#define GPI__MOST_REGIONS  99 /* each with a scale and an amax */
-#define GPI__MOST_NUMBERS  4  /* of a cast: scales and amax */
 
 typedef struct gpi__reach_of {
     gpi__layout layout;
@@ -35,118 +33,53 @@ static gpi__reach_of gpi__reach_of_layout(const gpi__layout *layout, int64_t off
     return reach;
 }
 
-typedef struct gpi__tensor_region {
-    const char *name,
-        *of;   /* an argument's; of: the operand, where the argument is an array of all of theirs */
-    int place; /* in that array */
-    int dtype; /* of a tensor; 0: scales, or an amax */
-    int written;
-    int may_be_other; /* an output that may be exactly an input, or an input that may be exactly an output */
-    uintptr_t base;
-    int64_t offset; /* bytes to the element of index 0 */
-    const gpi__reach_of *reach;
-} gpi__tensor_region;
-
-/* Filled up to the counts alone: a run has no time for more. */
-typedef struct gpi__tensor_regions {
-    const char *rule; /* of outputs that may be inputs, for the sentence */
-    int count, number_count;
-    gpi__tensor_region list[GPI__MOST_REGIONS];
-    gpi__reach_of numbers[GPI__MOST_NUMBERS];
-} gpi__tensor_regions;
-
-static void gpi__name_tensor_region(const gpi__tensor_region *region, char name[128]) {
-    if (region->of)
-        snprintf(name, 128, "%s[%d] (of %s)", region->name, region->place, region->of);
-    else
-        snprintf(name, 128, "%s", region->name);
+static int gpi__is_tensor(const gpi__region *region) {
+    return region->kind == GPI__OF_OPERANDS;
 }
 
-/* In place: the very same elements in the same order. */
-static int gpi__is_in_place(const gpi__tensor_region *output, const gpi__tensor_region *other) {
-    const gpi__layout *p = &output->reach->layout, *q = &other->reach->layout;
-    return output->may_be_other && other->may_be_other && !other->written && output->dtype == other->dtype &&
-           output->base + (uintptr_t)output->offset == other->base + (uintptr_t)other->offset &&
-           p->rank == q->rank && memcmp(p->shape, q->shape, sizeof p->shape) == 0 &&
-           memcmp(p->stride, q->stride, sizeof p->stride) == 0;
+/* Adds a tensor; low and high may be beyond its pointer either way. */
+static void gpi__add_tensor(gpi__regions *regions, int place, int written, const void *pointer,
+                            const gpi__reach_of *reach) {
+    gpi__region *region = gpi__add_region(regions, GPI__OF_OPERANDS, place, written, pointer, 0);
+    region->begin += (uintptr_t)reach->low;
+    region->end += (uintptr_t)reach->high;
+    region->lies = reach;
 }
 
-static gemmepi_status gpi__refuse_tensor_regions(const gpi__tensor_regions *regions,
-                                                 const gpi__tensor_region *output,
-                                                 const gpi__tensor_region *other, int shares) {
-    const gpi__tensor_region *first = other->dtype ? output : other,
-                             *second = first == output ? other : output;
-    char name[128], others[128];
-    gpi__name_tensor_region(first, name);
-    gpi__name_tensor_region(second, others);
-    if (!first->dtype)
+static gpi__layout gpi__layout_of_region(const gpi__region *region) {
+    gpi__layout number;
+    if (gpi__is_tensor(region))
+        return ((const gpi__reach_of *)region->lies)->layout;
+    memset(&number, 0, sizeof number);
+    number.size = (int64_t)(region->end - region->begin);
+    return number;
+}
+
+static gemmepi_status gpi__refuse_tensors(const gpi__regions *regions, const gpi__region *output,
+                                          const gpi__region *other, int shares, const char *rule) {
+    const gpi__region *first = gpi__is_tensor(other) ? output : other,
+                      *second = first == output ? other : output;
+    char room[128], others[128];
+    const char *name = regions->name(regions->owner, first, room);
+    const char *beside = regions->name(regions->owner, second, others);
+    if (!gpi__is_tensor(first))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p, %llu bytes) overlaps %s (%p)", name,
-                         (void *)first->base, (gpi__ull)(first->reach->high - first->reach->low), others,
-                         (void *)second->base);
+                         first->pointer, (gpi__ull)(first->end - first->begin), beside, second->pointer);
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s (%p), which is written, overlaps %s (%p)%s; %s", name,
-                     (void *)first->base, others, (void *)second->base, gpi__if_undecided(shares),
-                     regions->rule);
+                     first->pointer, beside, second->pointer, gpi__if_undecided(shares), rule);
 }
 
-static gemmepi_status gpi__check_apart(const gpi__tensor_regions *regions, const gpi__tensor_region *output,
-                                       const gpi__tensor_region *other) {
-    const gpi__reach_of *p = output->reach, *q = other->reach;
-    intptr_t p_base = (intptr_t)output->base, q_base = (intptr_t)other->base;
+/* distance: bytes from the output's element of index 0 to the other's. may_be: the other may be the output in the very same order. */
+static gemmepi_status gpi__judge_tensors(const gpi__regions *regions, const gpi__region *output,
+                                         const gpi__region *other, int64_t distance, int may_be,
+                                         const char *rule) {
+    gpi__layout p = gpi__layout_of_region(output), q = gpi__layout_of_region(other);
     int shares;
-    if (p_base + p->high <= q_base + q->low || q_base + q->high <= p_base + p->low || p->low == p->high ||
-        q->low == q->high || gpi__is_in_place(output, other))
+    if (may_be && distance == 0 && p.rank == q.rank && memcmp(p.shape, q.shape, sizeof p.shape) == 0 &&
+        memcmp(p.stride, q.stride, sizeof p.stride) == 0)
         return GEMMEPI_OK;
-    shares = gpi__layouts_share(&p->layout, &q->layout, q_base + other->offset - (p_base + output->offset));
-    return shares ? gpi__refuse_tensor_regions(regions, output, other, shares) : GEMMEPI_OK;
-}
-
-/* All that is written against all else. */
-static gemmepi_status gpi__check_tensor_regions(const gpi__tensor_regions *regions) {
-    const gpi__tensor_region *p, *q, *end = regions->list + regions->count;
-    gemmepi_status status = GEMMEPI_OK;
-    for (p = regions->list; p < end; p++)
-        for (q = p + 1; q < end && !status; q++) {
-            if (p->written)
-                status = gpi__check_apart(regions, p, q);
-            else if (q->written)
-                status = gpi__check_apart(regions, q, p);
-        }
-    return status;
-}
-
-/* Workspace is an output like any other. */
-static gemmepi_status gpi__check_workspace_apart(const gpi__tensor_regions *regions, const void *workspace,
-                                                 size_t size) {
-    uintptr_t begin = (uintptr_t)workspace;
-    char name[128];
-    int i;
-    for (i = 0; i < regions->count; i++) {
-        const gpi__tensor_region *region = &regions->list[i];
-        if (begin >= region->base + (uintptr_t)region->reach->high ||
-            region->base + (uintptr_t)region->reach->low >= begin + size)
-            continue;
-        gpi__name_tensor_region(region, name);
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.workspace (%p, %llu bytes used) overlaps %s (%p)",
-                         workspace, (gpi__ull)size, name, (void *)region->base);
-    }
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__check_tensors_reachable(gemmepi_context *context,
-                                                   const gpi__tensor_regions *regions) {
-    static const char args[] = "args.";
-    gemmepi_status status = GEMMEPI_OK;
-    char name[128];
-    int i;
-    for (i = 0; i < regions->count && !status; i++) {
-        const gpi__tensor_region *region = &regions->list[i];
-        uintptr_t lowest = region->base ? region->base + (uintptr_t)region->reach->low : 0;
-        gpi__name_tensor_region(region, name);
-        status =
-            gpi__check_reachable(context, strncmp(name, args, strlen(args)) == 0 ? name + strlen(args) : name,
-                                 (void *)lowest, region->reach->high - region->reach->low);
-    }
-    return status;
+    shares = gpi__layouts_share(&p, &q, distance);
+    return shares ? gpi__refuse_tensors(regions, output, other, shares, rule) : GEMMEPI_OK;
 }
 
 #endif

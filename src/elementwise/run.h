@@ -18,11 +18,24 @@ static void gpi__list_pointers_of(const gemmepi_elementwise_args *args, void *po
     pointers[GPI__OUT_Y_TRANSPOSED] = args->y_transposed;
 }
 
-static gemmepi_status gpi__launch_all(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
-                                      void *const *pointers, void *workspace, gemmepi_stream stream) {
+/* A run of a plan, once its pointers have been looked at: of tensors, or of a formula's operands, as args or the tensors themselves have
+   them. */
+typedef struct gpi__elementwise_run {
+    const gpi__elementwise_plan *plan;
+    const gemmepi_elementwise_args *args;
+    void *const *pointers;
+} gpi__elementwise_run;
+
+static gemmepi_status gpi__launch_elementwise(void *user, char *workspace, size_t size,
+                                              gemmepi_stream stream) {
+    const gpi__elementwise_run *run = (const gpi__elementwise_run *)user;
+    const gpi__elementwise_plan *plan = run->plan;
+    const gemmepi_elementwise_args *args = run->args;
+    void *const *pointers = run->pointers;
     gpi__operation_params operation;
     gemmepi_status status = GEMMEPI_OK;
     int i;
+    (void)size;
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->formula)
         return gpi__run_formula_on_device(plan->base.context, plan->formula, args, pointers, workspace,
@@ -44,25 +57,6 @@ static gemmepi_status gpi__launch_all(const gpi__elementwise_plan *plan, const g
     return status;
 }
 
-/* Whatever workspace args have is large enough, and apart. */
-static gemmepi_status gpi__launch_elementwise(const gpi__elementwise_plan *plan,
-                                              const gemmepi_elementwise_args *args, void *const *pointers,
-                                              gemmepi_stream stream) {
-    gpi__block *block;
-    gemmepi_status status;
-    if (plan->workspace_size == 0)
-        return gpi__launch_all(plan, args, pointers, NULL, stream);
-    if (args->workspace)
-        return gpi__launch_all(plan, args, pointers, args->workspace, stream);
-    block = gpi__acquire_block(plan->base.context, gpi__key_of_stream(stream), plan->workspace_size,
-                               "gemmepi_plan_prepare");
-    if (!block)
-        return GEMMEPI_BUFFER_TOO_SMALL;
-    status = gpi__launch_all(plan, args, pointers, (void *)(uintptr_t)block->address, stream);
-    gpi__give_block(block);
-    return status;
-}
-
 #ifndef GEMMEPI_NO_HOST
 static gemmepi_status gpi__run_elementwise_on_host(const gpi__elementwise_plan *plan,
                                                    const gemmepi_elementwise_args *args,
@@ -76,12 +70,14 @@ static gemmepi_status gpi__run_elementwise_on_host(const gpi__elementwise_plan *
 }
 #endif
 
-/* pointers: of tensors, or of a formula's operands, as args or the tensors themselves have them. one_shot: as gpi__run_matmul's. */
+/* one_shot: as gpi__run_matmul's. */
 static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
                                            const gemmepi_elementwise_args *args, void *const *pointers,
                                            int one_shot, gemmepi_stream stream) {
     gemmepi_context *context = plan->base.context;
-    gpi__tensor_regions regions;
+    gpi__elementwise_run run = {plan, args, pointers};
+    gpi__regions regions;
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 0};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
@@ -89,26 +85,15 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
     status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
 #ifndef GEMMEPI_NO_HOST
     if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
-        status = gpi__check_tensors_reachable(context, &regions);
+        status = gpi__check_memory(context, &space);
         return status ? status : gpi__run_elementwise_on_host(plan, args, pointers);
     }
 #endif
-    if (!status && args->workspace && plan->workspace_size) {
-        status = gpi__check_given_workspace(args->workspace, args->workspace_size, plan->workspace_size);
-        if (!status)
-            status = gpi__check_workspace_apart(&regions, args->workspace, plan->workspace_size);
-    }
     if (!status)
-        status = gpi__enter(context, &entry);
+        status = gpi__enter_run(context, &space, one_shot, &entry);
     if (status)
         return status;
-    if (one_shot || context->check_pointers) {
-        status = gpi__check_reachable(context, "workspace", args->workspace, (int64_t)args->workspace_size);
-        if (!status)
-            status = gpi__check_tensors_reachable(context, &regions);
-    }
-    if (!status)
-        status = gpi__launch_elementwise(plan, args, pointers, stream);
+    status = gpi__launch_in(context, &space, plan->workspace_size, gpi__launch_elementwise, &run);
     gpi__leave(context, &entry);
     return status;
 }
@@ -131,7 +116,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
 }
 
 static gemmepi_status gpi__prepare_elementwise(const gpi__elementwise_plan *plan, gemmepi_stream stream) {
-    return gpi__reserve_for(plan->base.context, stream, gpi__key_of_stream(stream), plan->workspace_size);
+    return gpi__reserve(plan->base.context, stream, 0, plan->workspace_size);
 }
 
 #endif

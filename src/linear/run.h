@@ -76,18 +76,6 @@ static void gpi__point_step(const gpi__step *step, const gpi__problem *problem, 
         arguments->pointers[GPI__C] = NULL;
 }
 
-static void gpi__point_copy(const gpi__step *step, const gpi__layer_run *run, gemmepi_elementwise_args *args,
-                            void *pointers[GPI__TENSORS]) {
-    int scale = step->sources[GPI__SCALE_A];
-    memset(args, 0, sizeof *args);
-    args->a = run->sources[step->sources[GPI__A]];
-    args->y = run->sources[step->sources[GPI__D]];
-    args->scale = scale == GPI__NO_SOURCE ? NULL : (const float *)run->sources[scale];
-    args->workspace = run->workspace;
-    args->workspace_size = run->workspace_size;
-    gpi__list_pointers_of(args, pointers);
-}
-
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
                                             const gpi__layer_run *run, gemmepi_stream stream) {
     const gpi__problem *problem = gpi__asked(step->product);
@@ -140,17 +128,24 @@ static gemmepi_status gpi__run_kernel_step(const gpi__linear_plan *layer, const 
 
 static gemmepi_status gpi__run_copy_step(const gpi__linear_plan *layer, const gpi__step *step,
                                          const gpi__layer_run *run, gemmepi_stream stream) {
+    int scale = step->sources[GPI__SCALE_A];
     gemmepi_elementwise_args args;
     void *pointers[GPI__TENSORS];
-    gpi__point_copy(step, run, &args, pointers);
+    gpi__elementwise_run copy = {step->copy, &args, pointers};
+    gpi__space space = {run->workspace, run->workspace_size, NULL, stream, 0};
+    memset(&args, 0, sizeof args);
+    args.a = run->sources[step->sources[GPI__A]];
+    args.y = run->sources[step->sources[GPI__D]];
+    args.scale = scale == GPI__NO_SOURCE ? NULL : (const float *)run->sources[scale];
+    gpi__list_pointers_of(&args, pointers);
 #ifndef GEMMEPI_NO_HOST
     if (layer->base.context->is_host) {
         gpi__host_elementwise(&step->copy->task, pointers, &args);
         return GEMMEPI_OK;
     }
 #endif
-    (void)layer;
-    return gpi__launch_elementwise(step->copy, &args, pointers, stream);
+    return gpi__launch_in(layer->base.context, &space, step->copy->workspace_size, gpi__launch_elementwise,
+                          &copy);
 }
 
 /* In a workspace of so many bytes; on the host, or with the primary context current. */
