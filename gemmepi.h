@@ -893,7 +893,7 @@ typedef struct gemmepi_linear_args {
 
 /* The rows and columns that an operand of a formula has elements for. */
 typedef enum gemmepi_operand_kind {
-    GEMMEPI_NUMBER = 1,     /* a double on the host, read by each run */
+    GEMMEPI_NUMBER = 1,     /* a double on the host, read by each run: args.operands has gemmepi_number(&x) */
     GEMMEPI_SCALAR = 2,     /* one element: [] */
     GEMMEPI_PER_ROW = 3,    /* one for each row: [m] */
     GEMMEPI_PER_COLUMN = 4, /* one for each column: [n] */
@@ -927,6 +927,11 @@ typedef struct gemmepi_operand {
        NULL for a NUMBER, and in products */
     const gemmepi_tensor *tensor;
 } gemmepi_operand;
+
+/* What args.operands has of a NUMBER. A compiler refuses the address of a float here. */
+static inline void *gemmepi_number(const double *number) {
+    return (void *)number;
+}
 
 /* What gemmepi_derive derives. */
 typedef struct gemmepi_derive_desc {
@@ -1425,9 +1430,9 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
                                         gemmepi_progress_function progress, void *user);
 
 /* Write the context's tuning answers to a text file, a line for each problem, and read such a file. A plan checks an answer again before
-   it uses it, and ignores one with an algorithm of another version of cuBLASLt. A file that
-   is damaged, or of another GPU, driver, config.routes or version of gemmepi, changes nothing, and the log warns.
-   Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
+   it uses it, and ignores one with an algorithm of another version of cuBLASLt. A file
+   of another GPU, driver, config.routes or version of gemmepi changes nothing, and the log warns.
+   Errors: INVALID_ARGUMENT, FILE_ERROR (also of a file that is damaged or no such file), OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path);
 GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const char *path);
 
@@ -1617,8 +1622,8 @@ static gemmepi_status gpi__refuse_list(int list, int at, int value, int beside) 
       "args.%s[%d] of a grouped product is %d; accepted are 0 to %d: nothing was written", name, at, value, beside - 1);
   if (value < beside)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.ends[%d] of a grouped product is %d, but %d comes before it; ends ascend from 0 on: nothing was written",
-      at, value, beside);
+      "args.ends[%d] of a grouped product is %d, but %d comes before it; ends say where groups end, not how large they are: "
+      "nothing was written", at, value, beside);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
     "args.ends[%d] of a grouped product is %d, but there are %d positions: nothing was written", at, value, beside);
 }
@@ -4619,12 +4624,16 @@ static int gpi__is_name(const char *at, size_t length, const char *name) {
   return strlen(name) == length && memcmp(at, name, length) == 0;
 }
 
+static char gpi__small_letter(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 /* What formulas call the activation of a row: its name in small letters. */
 static const char *gpi__small_name(int row, char name[16]) {
   const char *from = gpi__activations[row].name;
   size_t i;
   for (i = 0; from[i] && i < 15; i++)
-    name[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] - 'A' + 'a') : from[i];
+    name[i] = gpi__small_letter(from[i]);
   name[i] = 0;
   return name;
 }
@@ -4832,6 +4841,139 @@ static gemmepi_status gpi__check_formula_desc(const gpi__formula_desc *desc) {
   }
   return status;
 }
+/* What a name that a formula may not have was perhaps meant to be: the nearest that there is, or what other languages' is called here. */
+
+/* Other languages' names. */
+static const struct {
+  const char *theirs, *ours;
+} gpi__other_names[] = {
+  {"gelu", "gelu_tanh or gelu_erf"},
+  {"swish", "silu"},
+  {"logistic", "sigmoid"},
+  {"hswish", "hardswish"},
+  {"hsigmoid", "hardsigmoid"},
+  {"relu6", "min(relu(x), 6)"},
+  {"ln", "log"},
+  {"power", "pow"},
+  {"sqr", "x * x"},
+  {"square", "x * x"},
+  {"fabs", "abs"},
+  {"fmax", "max"},
+  {"fmin", "min"},
+  {"fmod", "mod"},
+  {"rint", "round"},
+  {"clip", "clamp"},
+  {"if", "c ? x : y"},
+  {"where", "c ? x : y"},
+  {"select", "c ? x : y"},
+  {"rand", "uniform(seed, i)"},
+  {"random", "uniform(seed, i)"},
+  {"sign", "x > 0 ? 1 : x < 0 ? -1 : 0"},
+  {"ceil", "-floor(-x)"},
+  {"tan", "sin(x) / cos(x)"},
+  {"sinh", "0.5 * (exp(x) - exp(-x))"},
+  {"cosh", "0.5 * (exp(x) + exp(-x))"},
+  {"softmax", "exp(x - lse), where lse is row_logsumexp(x)"},
+  {"mean", "row_sum or column_sum, and a quotient where it is read"},
+  {"sum", "row_sum, column_sum or all_sum"},
+  {"amax", "row_max, column_max or all_max"},
+  {"argmax", "row_argmax or column_argmax"},
+  {"logsumexp", "row_logsumexp or column_logsumexp"},
+};
+
+/* How many letters are to be changed, put in or left out to make one name of another; small and large letters are the same. */
+static int gpi__distance_of_names(const char *x, size_t length, const char *y) {
+  uint8_t row[GPI__FORMULA_NAME + 1];
+  size_t i, j, other = strlen(y);
+  int before, least;
+  for (j = 0; j <= other; j++)
+    row[j] = (uint8_t)j;
+  for (i = 0; i < length; i++) {
+    before = row[0];
+    row[0] = (uint8_t)(i + 1);
+    for (j = 0; j < other; j++) {
+      least = before + (gpi__small_letter(x[i]) != gpi__small_letter(y[j]));
+      before = row[j + 1];
+      least = least < before + 1 ? least : before + 1;
+      row[j + 1] = (uint8_t)(least < row[j] + 1 ? least : row[j] + 1);
+    }
+  }
+  return row[other];
+}
+
+typedef struct gpi__nearest {
+  const char *name; /* what is looked for */
+  size_t length;
+  const char *found; /* at most two letters and half of them away, or NULL */
+  int distance; /* of found */
+} gpi__nearest;
+
+static gpi__nearest gpi__nearest_to(const char *name, size_t length) {
+  gpi__nearest nearest;
+  nearest.name = name;
+  nearest.length = length;
+  nearest.found = NULL;
+  nearest.distance = 3;
+  return nearest;
+}
+
+/* Whether the name is nearer than all before it. */
+static int gpi__is_nearer(gpi__nearest *nearest, const char *name) {
+  size_t other = strlen(name), longer = other > nearest->length ? other : nearest->length;
+  int distance;
+  if (longer > GPI__FORMULA_NAME)
+    return 0;
+  distance = gpi__distance_of_names(nearest->name, nearest->length, name);
+  if (distance >= nearest->distance || 2 * (size_t)distance > longer)
+    return 0;
+  nearest->distance = distance;
+  nearest->found = name;
+  return 1;
+}
+
+/* Of what may be assigned: an operand or D. */
+static const char *gpi__nearest_target(const gpi__formula_desc *desc, const char *name, size_t length) {
+  gpi__nearest nearest = gpi__nearest_to(name, length);
+  int i;
+  for (i = 0; i < desc->operand_count; i++)
+    (void)gpi__is_nearer(&nearest, desc->operands[i].name);
+  if (!desc->without_result)
+    (void)gpi__is_nearer(&nearest, gpi__result_name(desc));
+  return nearest.found;
+}
+
+/* Of what may be read. */
+static const char *gpi__nearest_value(const gpi__formula_desc *desc, const char *name, size_t length) {
+  gpi__nearest nearest = gpi__nearest_to(name, length);
+  int i;
+  for (i = 0; i < desc->operand_count; i++)
+    (void)gpi__is_nearer(&nearest, desc->operands[i].name);
+  if (!desc->without_value)
+    (void)gpi__is_nearer(&nearest, gpi__value_name(desc));
+  for (i = 0; i < GPI__INDICES; i++)
+    (void)gpi__is_nearer(&nearest, gpi__index_names[i]);
+  return nearest.found;
+}
+
+/* Of functions. room: where a name may be kept. */
+static const char *gpi__nearest_function(const char *name, size_t length, char room[16]) {
+  gpi__nearest nearest = gpi__nearest_to(name, length);
+  char small[16];
+  size_t i;
+  int op;
+  for (i = 0; i < GPI__COUNT(gpi__other_names); i++)
+    if (gpi__is_name(name, length, gpi__other_names[i].theirs))
+      return gpi__other_names[i].ours;
+  for (op = GPI__LEAVES; op < GPI__OPS; op++)
+    if (gpi__operation_of(op)->precedence == 9 && op != GPI__OP_ACTIVATE && op != GPI__OP_DERIVE)
+      (void)gpi__is_nearer(&nearest, gpi__operation_of(op)->name);
+  for (i = 1; i < GPI__COUNT(gpi__activations); i++)
+    if (gpi__is_nearer(&nearest, gpi__small_name((int)i, small))) {
+      memcpy(room, small, sizeof small);
+      nearest.found = room;
+    }
+  return nearest.found;
+}
 /* A text that is parsed: its tokens, and the sentence that tells where the first mistake is. */
 
 typedef struct gpi__local {
@@ -4936,10 +5078,13 @@ static const char *gpi__found(const gpi__parser *p, char *room, size_t size) {
 }
 
 static int gpi__refuse_token(gpi__parser *p, const char *wanted) {
+  const char *at;
   char room[72];
   if (!gpi__skip_blanks(p))
     return gpi__refuse(p, p->token, "a comment begins that has no end: */ is missing");
-  return gpi__refuse(p, p->token, "%s is not expected here, but %s", gpi__found(p, room, sizeof room), wanted);
+  at = p->text + p->token;
+  return gpi__refuse(p, p->token, "%s is not expected here, but %s%s", gpi__found(p, room, sizeof room), wanted,
+    *at == '^' || (*at == '*' && p->token && at[-1] == '*') ? "; a power is pow(x, y)" : "");
 }
 
 static int gpi__want(gpi__parser *p, const char *sign, const char *wanted) {
@@ -5048,7 +5193,7 @@ static int gpi__read_operand(gpi__parser *p, size_t at, int i) {
 /* What a name stands for; -1 with the sentence. */
 static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t length) {
   const gpi__formula_desc *desc = p->graph->desc;
-  const char *letter;
+  const char *letter, *nearest;
   int i, result = GPI__RESULT;
   if (p->rule && length == 1 && (letter = strchr("xyzrg", name[0])) != NULL)
     return p->rule[letter - "xyzrg"];
@@ -5073,8 +5218,9 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     return gpi__leaf(p, at, GPI__OP_INDEX, i, GPI__OF_WHOLE, i == GPI__INDEX_COLUMN ? GPI__WIDE : GPI__ANY);
   if (gpi__is_reserved(name, length))
     return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length, name);
-  return gpi__refuse(p, at, "%.*s is not known here: no operand has that name, and no statement before this one assigns it",
-    (int)(length > 60 ? 60 : length), name);
+  nearest = gpi__nearest_value(desc, name, length);
+  return gpi__refuse(p, at, "%.*s is not known here: no operand has that name, and no statement before this one assigns it%s%s%s",
+    (int)(length > 60 ? 60 : length), name, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 /* Expressions of a text become nodes. */
 
@@ -5273,6 +5419,8 @@ static int gpi__literal(gpi__parser *p, size_t length) {
 
 /* A number, a name, a function or parentheses. */
 static int gpi__primary(gpi__parser *p) {
+  const char *nearest;
+  char room[16];
   size_t at, length;
   int node;
   if (gpi__take(p, "(")) {
@@ -5291,9 +5439,11 @@ static int gpi__primary(gpi__parser *p) {
   p->at += length;
   if (!gpi__take(p, "("))
     return gpi__read_name(p, at, p->text + at, length);
-  if (!gpi__is_reserved(p->text + at, length) || gpi__index_called(p->text + at, length) >= 0)
-    return gpi__refuse(p, at, "%.*s is not the name of a function", (int)(length > 60 ? 60 : length), p->text + at);
-  return gpi__function(p, at, length);
+  if (gpi__is_reserved(p->text + at, length) && gpi__index_called(p->text + at, length) < 0)
+    return gpi__function(p, at, length);
+  nearest = gpi__nearest_function(p->text + at, length, room);
+  return gpi__refuse(p, at, "%.*s is not the name of a function%s%s%s", (int)(length > 60 ? 60 : length),
+    p->text + at, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 static int gpi__unary(gpi__parser *p) {
@@ -5504,41 +5654,6 @@ static int gpi__statement(gpi__parser *p) {
   return 0;
 }
 
-/* How many letters are to be changed, put in or left out to make one name of another. */
-static int gpi__distance_of_names(const char *x, size_t length, const char *y) {
-  uint8_t row[GPI__FORMULA_NAME + 1];
-  size_t i, j, other = strlen(y);
-  int before, least;
-  for (j = 0; j <= other; j++)
-    row[j] = (uint8_t)j;
-  for (i = 0; i < length; i++) {
-    before = row[0];
-    row[0] = (uint8_t)(i + 1);
-    for (j = 0; j < other; j++) {
-      least = before + (x[i] != y[j]);
-      before = row[j + 1];
-      least = least < before + 1 ? least : before + 1;
-      row[j + 1] = (uint8_t)(least < row[j] + 1 ? least : row[j] + 1);
-    }
-  }
-  return row[other];
-}
-
-/* The name of an operand or of D that is nearest to this one, at most two letters and half of them away, or NULL. */
-static const char *gpi__nearest_name(const gpi__formula_desc *desc, const char *name, size_t length) {
-  const char *nearest = NULL, *other;
-  int i, distance, least = 3;
-  for (i = -desc->operand_count; i <= -desc->without_result && length <= GPI__FORMULA_NAME; i++) {
-    other = i < 0 ? desc->operands[-1 - i].name : gpi__result_name(desc);
-    distance = gpi__distance_of_names(name, length, other);
-    if (distance < least && 2 * (size_t)distance <= (strlen(other) > length ? strlen(other) : length)) {
-      nearest = other;
-      least = distance;
-    }
-  }
-  return nearest;
-}
-
 static int gpi__check_all_read(const gpi__parser *p) {
   int i;
   for (i = 0; i < p->local_count; i++) {
@@ -5546,7 +5661,7 @@ static int gpi__check_all_read(const gpi__parser *p) {
     const char *nearest;
     if (local->is_read)
       continue;
-    nearest = gpi__nearest_name(p->graph->desc, local->name, (size_t)local->length);
+    nearest = gpi__nearest_target(p->graph->desc, local->name, (size_t)local->length);
     return gpi__refuse(p, (size_t)(local->name - p->text), "%.*s is assigned, but nothing reads it; %s%s%s",
       local->length > 60 ? 60 : local->length, local->name,
       nearest ? "did you mean " : "leave it out, or list it among desc.operands",
@@ -5937,14 +6052,29 @@ static gemmepi_status gpi__check_wrt(const gpi__derivation *d, int which) {
   return GEMMEPI_OK;
 }
 
-/* The next name of a list, and where it ends; 0: there is none, -1: an unknown one, with the sentence. */
-static int gpi__next_name(const gpi__derivation *d, const char *field, const char **at, int *which) {
+static const char *gpi__behind_blanks(const char *at) {
+  while (*at == ' ')
+    at++;
+  return at;
+}
+
+/* The next name of a list from *at on, which moves behind it; 0: there is none, -1: an unknown or empty one, with the sentence. */
+static int gpi__next_name(const gpi__derivation *d, const char *list, const char *field, const char **at, int *which) {
+  int is_first = *at == list, is_apart = 1; /* by a comma or blanks */
   size_t length;
-  while (**at == ' ' || **at == ',')
-    ++*at;
+  *at = gpi__behind_blanks(*at);
   if (!**at)
     return 0;
-  length = gpi__name_length(*at);
+  if (!is_first && **at == ',')
+    *at = gpi__behind_blanks(*at + 1);
+  else
+    is_apart = is_first || (*at)[-1] == ' ';
+  if (!**at || **at == ',') {
+    (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has a comma without a name %s it, at character %d",
+      field, **at ? "before" : "behind", (int)(*at - list) + (**at ? 1 : 0));
+    return -1;
+  }
+  length = is_apart ? gpi__name_length(*at) : 0;
   for (*which = 0; *which <= GPI__OF_VALUE && length; ++*which)
     if ((*which < d->desc.operand_count || *which >= GPI__RESULT) && gpi__is_name(*at, length, gpi__name_in(d, *which))) {
       *at += length;
@@ -5957,10 +6087,10 @@ static int gpi__next_name(const gpi__derivation *d, const char *field, const cha
 }
 
 static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_desc *desc) {
-  const char *at = desc->wrt ? desc->wrt : "";
+  const char *at = desc->wrt ? desc->wrt : "", *list = at;
   gemmepi_status status;
   int which, i, more;
-  while ((more = gpi__next_name(d, "wrt", &at, &which)) > 0) {
+  while ((more = gpi__next_name(d, list, "wrt", &at, &which)) > 0) {
     status = gpi__check_wrt(d, which);
     if (status)
       return status;
@@ -5975,7 +6105,8 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
     d->readable[i] =
       desc->operands[i].kind == GEMMEPI_NUMBER || (!desc->saved && !desc->operands[i].output);
   d->readable[GPI__OF_VALUE] = !desc->saved;
-  for (at = desc->saved ? desc->saved : ""; (more = gpi__next_name(d, "saved", &at, &which)) > 0;)
+  list = at = desc->saved ? desc->saved : "";
+  while ((more = gpi__next_name(d, list, "saved", &at, &which)) > 0)
     d->readable[which] = 1;
   return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
 }
@@ -16771,6 +16902,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
     memcpy(&path, &context->loader.library_path, sizeof path);
     gpi__delete(&allocator, path);
   }
+  context->forks =
+    -1; /* where the memory is not used again at once, calls with the context are refused in words */
   gpi__delete(&allocator, context);
 }
 /* The beginning of a context, last in this room: what fails half-way is destroyed. */
@@ -29948,10 +30081,22 @@ static gemmepi_status gpi__find_groups_on_host(const gpi__problem *problem, cons
   return status;
 }
 
+/* Positions behind the last end are of no group, as some programs want, and those who give sizes or beginnings do not. */
+static void gpi__tell_of_rest(const gpi__grouped_plan *plan, const gpi__group_lists *lists) {
+  int64_t all = gpi__positions(&plan->problem), groups = plan->problem.grouping.groups;
+  const int32_t *ends = lists->lists[GPI__FAULT_ENDS];
+  if (groups && ends[groups - 1] >= 0 && ends[groups - 1] < all)
+    gpi__say(&plan->base.context->log, GEMMEPI_LOG_INFO,
+      "the last of args.ends is %d, and %s from there up to desc.product.%s (%lld) are of no group; ends say where groups end, "
+      "not how large they are or where they begin", (int)ends[groups - 1], plan->problem.grouping.is_of_k ? "steps" : "rows",
+      plan->problem.grouping.is_of_k ? "k" : "m", (long long)all);
+}
+
 static gemmepi_status gpi__run_grouped_on_host(const gpi__grouped_plan *plan, gpi__arguments *arguments,
   const gpi__group_lists *lists) {
   const gemmepi_allocator *allocator = &plan->base.context->allocator;
   gpi__fetch_scalars(&plan->problem, arguments);
+  gpi__tell_of_rest(plan, lists);
   if (plan->problem.found_scale && !gpi__is_empty(&plan->problem))
     return gpi__find_groups_on_host(&plan->problem, arguments, lists, allocator);
   return gpi__host_grouped(&plan->problem, arguments, lists, allocator);
@@ -33904,7 +34049,8 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
 
  HASH is SHA-256 of all before the last line. A file that is not exactly so is left. */
 
-#define GPI__ANSWERS_FIRST "gemmepi answers 2\n"
+#define GPI__ANSWERS_WORDS "gemmepi answers "
+#define GPI__ANSWERS_FIRST GPI__ANSWERS_WORDS "2\n"
 #define GPI__ANSWERS_MOST  ((size_t)64 << 20) /* bytes of a file that is read */
 #define GPI__ANSWERS_LINE  1024 /* of the first and last lines, at most */
 
@@ -34027,6 +34173,8 @@ static int gpi__answers_are_whole(const char *text, size_t size, size_t *count) 
 }
 
 static const char gpi__no_memory[] = "there is no memory for it";
+static const char gpi__other_version[] = "it is of another version of such files";
+static const char gpi__other_maker[] = "it is of another GPU, driver or version of gemmepi";
 
 /* Why the text, which it cuts into lines, is not taken; NULL: all of its answers are the list's. */
 static const char *gpi__parse_answers(const gemmepi_context *context, char *text, size_t size,
@@ -34034,15 +34182,17 @@ static const char *gpi__parse_answers(const gemmepi_context *context, char *text
   char maker[GPI__ANSWERS_LINE], *line;
   gpi__text wanted = gpi__text_in(maker, sizeof maker);
   size_t i;
+  if (strncmp(text, GPI__ANSWERS_WORDS, strlen(GPI__ANSWERS_WORDS)) != 0)
+    return "the file does not begin as one of answers does";
   if (!gpi__answers_are_whole(text, size, count) || *count > size / 100 /* a line has more bytes */)
-    return "it is damaged, or no such file";
+    return "the file is damaged";
   gpi__append_maker(&wanted, context);
   line = gpi__next_line(&text);
   if (!line || strncmp(line, GPI__ANSWERS_FIRST, strlen(line)) != 0 || strlen(line) + 1 != strlen(GPI__ANSWERS_FIRST))
-    return "it is of another version of such files";
+    return gpi__other_version;
   line = gpi__next_line(&text);
   if (!line || strcmp(line, maker) != 0)
-    return "it is of another GPU, driver or version of gemmepi";
+    return gpi__other_maker;
   *answers = (gpi__answer *)gpi__new(&context->allocator, (*count + 1) * sizeof **answers);
   if (!*answers)
     return gpi__no_memory;
@@ -34090,8 +34240,10 @@ GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const 
     fault = gpi__parse_answers(context, text, size, &answers, &count);
     if (fault == gpi__no_memory)
       status = GEMMEPI_OUT_OF_MEMORY;
-    else if (fault)
+    else if (fault == gpi__other_version || fault == gpi__other_maker)
       gpi__say(&context->log, GEMMEPI_LOG_WARNING, "the answers %.1000s change nothing: %s", path, fault);
+    else if (fault)
+      status = gpi__fail(GEMMEPI_FILE_ERROR, "the answers %.1000s are refused: %s", path, fault);
     else
       status = gpi__keep_answers(context, answers, count);
   }

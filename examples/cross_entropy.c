@@ -184,7 +184,7 @@ static void gradient_block(head *h, int64_t first, int64_t rows) {
     const gemmepi_operand operands[] = {operand("label", GEMMEPI_PER_ROW, GEMMEPI_I64, 0),
                                         operand("lse", GEMMEPI_PER_ROW, GEMMEPI_F32, 0),
                                         operand("scale", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
-    void *const pointers[] = {h->labels + first, h->lse + first, &scale};
+    void *const pointers[] = {h->labels + first, h->lse + first, gemmepi_number(&scale)};
     gemmepi_matmul_desc desc = logits_desc(h, rows);
     gemmepi_matmul_args args = {.a = h->x + first * h->width, .b = h->w, .d = h->dlogits};
     desc.formula = gradient_of_v, desc.operands = operands, desc.operand_count = 3;
@@ -225,7 +225,8 @@ static void pass(head *h, const char *formula, int writes_lse, void *d) {
         operand("lse", GEMMEPI_PER_ROW, GEMMEPI_F32, writes_lse),
         writes_lse ? operand("hit", GEMMEPI_PER_ROW, GEMMEPI_F32, 1)
                    : operand("scale", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
-    void *const pointers[] = {h->logits, h->labels, h->lse, writes_lse ? (void *)h->hit : (void *)&scale};
+    void *const pointers[] = {h->logits, h->labels, h->lse,
+                              writes_lse ? (void *)h->hit : gemmepi_number(&scale)};
     gemmepi_matmul_desc desc = {.m = h->tokens, .n = h->words};
     gemmepi_matmul_args args = {.operands = pointers, .d = d};
     desc.a.dtype = GEMMEPI_BF16;

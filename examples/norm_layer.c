@@ -192,7 +192,7 @@ static void second_product(layers *l) {
     double number = eps; /* lies on the host, and is read by each run */
     const gemmepi_operand operands[] = {operand("ss", GEMMEPI_PER_ROW, GEMMEPI_F32, 0),
                                         operand("eps", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
-    void *const pointers[] = {l->ss, &number};
+    void *const pointers[] = {l->ss, gemmepi_number(&number)};
     gemmepi_matmul_desc desc = product(l->tokens, l->out, l->width);
     const gemmepi_matmul_args args = {.a = l->h, .b = l->gained.there, .d = l->y.there, .operands = pointers};
     desc.formula = times_rstd, desc.operands = operands, desc.operand_count = 2;
@@ -213,7 +213,7 @@ static void norm_pass(layers *l) {
                                   operand("ss", GEMMEPI_PER_ROW, GEMMEPI_F32, 1),
                                   operand("gain", GEMMEPI_PER_COLUMN, GEMMEPI_BF16, 0),
                                   operand("eps", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
-    void *const pointers[] = {l->h, l->ss, l->gain.there, &number};
+    void *const pointers[] = {l->h, l->ss, l->gain.there, gemmepi_number(&number)};
     gemmepi_matmul_desc desc = product(l->tokens, l->width, 0);
     gemmepi_matmul_args args = {.operands = pointers};
     desc.formula = "ss = row_sum(h * h)", desc.operands = operands, desc.operand_count = 2;

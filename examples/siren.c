@@ -285,7 +285,7 @@ static void make_update(network *net, layer *l) {
     operand(p, "w", GEMMEPI_FULL, l->w);
     operand(p, "mean", GEMMEPI_FULL, l->mean);
     operand(p, "square", GEMMEPI_FULL, l->square);
-    operand(p, "rate", GEMMEPI_NUMBER, &net->rate);
+    operand(p, "rate", GEMMEPI_NUMBER, gemmepi_number(&net->rate));
     result(p, "mean_now", GEMMEPI_FULL, l->mean);
     result(p, "square_now", GEMMEPI_FULL, l->square);
 }

@@ -54,6 +54,7 @@
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/simplify.h"
 #include "formula/operands.h"
+#include "formula/hints.h"
 #include "formula/parser.h"
 #include "formula/nodes.h"
 #include "formula/expression.h"

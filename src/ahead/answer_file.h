@@ -12,7 +12,8 @@
 
 #include "../product/answers.h"
 
-#define GPI__ANSWERS_FIRST "gemmepi answers 2\n"
+#define GPI__ANSWERS_WORDS "gemmepi answers "
+#define GPI__ANSWERS_FIRST GPI__ANSWERS_WORDS "2\n"
 #define GPI__ANSWERS_MOST  ((size_t)64 << 20) /* bytes of a file that is read */
 #define GPI__ANSWERS_LINE  1024               /* of the first and last lines, at most */
 
@@ -135,6 +136,8 @@ static int gpi__answers_are_whole(const char *text, size_t size, size_t *count) 
 }
 
 static const char gpi__no_memory[] = "there is no memory for it";
+static const char gpi__other_version[] = "it is of another version of such files";
+static const char gpi__other_maker[] = "it is of another GPU, driver or version of gemmepi";
 
 /* Why the text, which it cuts into lines, is not taken; NULL: all of its answers are the list's. */
 static const char *gpi__parse_answers(const gemmepi_context *context, char *text, size_t size,
@@ -142,16 +145,18 @@ static const char *gpi__parse_answers(const gemmepi_context *context, char *text
     char maker[GPI__ANSWERS_LINE], *line;
     gpi__text wanted = gpi__text_in(maker, sizeof maker);
     size_t i;
+    if (strncmp(text, GPI__ANSWERS_WORDS, strlen(GPI__ANSWERS_WORDS)) != 0)
+        return "the file does not begin as one of answers does";
     if (!gpi__answers_are_whole(text, size, count) || *count > size / 100 /* a line has more bytes */)
-        return "it is damaged, or no such file";
+        return "the file is damaged";
     gpi__append_maker(&wanted, context);
     line = gpi__next_line(&text);
     if (!line || strncmp(line, GPI__ANSWERS_FIRST, strlen(line)) != 0 ||
         strlen(line) + 1 != strlen(GPI__ANSWERS_FIRST))
-        return "it is of another version of such files";
+        return gpi__other_version;
     line = gpi__next_line(&text);
     if (!line || strcmp(line, maker) != 0)
-        return "it is of another GPU, driver or version of gemmepi";
+        return gpi__other_maker;
     *answers = (gpi__answer *)gpi__new(&context->allocator, (*count + 1) * sizeof **answers);
     if (!*answers)
         return gpi__no_memory;
@@ -199,9 +204,11 @@ GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const 
         fault = gpi__parse_answers(context, text, size, &answers, &count);
         if (fault == gpi__no_memory)
             status = GEMMEPI_OUT_OF_MEMORY;
-        else if (fault)
+        else if (fault == gpi__other_version || fault == gpi__other_maker)
             gpi__say(&context->log, GEMMEPI_LOG_WARNING, "the answers %.1000s change nothing: %s", path,
                      fault);
+        else if (fault)
+            status = gpi__fail(GEMMEPI_FILE_ERROR, "the answers %.1000s are refused: %s", path, fault);
         else
             status = gpi__keep_answers(context, answers, count);
     }

@@ -51,7 +51,7 @@
 
 /* The rows and columns that an operand of a formula has elements for. */
 typedef enum gemmepi_operand_kind {
-    GEMMEPI_NUMBER = 1,     /* a double on the host, read by each run */
+    GEMMEPI_NUMBER = 1,     /* a double on the host, read by each run: args.operands has gemmepi_number(&x) */
     GEMMEPI_SCALAR = 2,     /* one element: [] */
     GEMMEPI_PER_ROW = 3,    /* one for each row: [m] */
     GEMMEPI_PER_COLUMN = 4, /* one for each column: [n] */
@@ -85,6 +85,11 @@ typedef struct gemmepi_operand {
        NULL for a NUMBER, and in products */
     const gemmepi_tensor *tensor;
 } gemmepi_operand;
+
+/* What args.operands has of a NUMBER. A compiler refuses the address of a float here. */
+static inline void *gemmepi_number(const double *number) {
+    return (void *)number;
+}
 
 /* What gemmepi_derive derives. */
 typedef struct gemmepi_derive_desc {

@@ -388,9 +388,9 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
                                         gemmepi_progress_function progress, void *user);
 
 /* Write the context's tuning answers to a text file, a line for each problem, and read such a file. A plan checks an answer again before
-   it uses it, and ignores one with an algorithm of another version of cuBLASLt. A file that
-   is damaged, or of another GPU, driver, config.routes or version of gemmepi, changes nothing, and the log warns.
-   Errors: INVALID_ARGUMENT, FILE_ERROR, OUT_OF_MEMORY. */
+   it uses it, and ignores one with an algorithm of another version of cuBLASLt. A file
+   of another GPU, driver, config.routes or version of gemmepi changes nothing, and the log warns.
+   Errors: INVALID_ARGUMENT, FILE_ERROR (also of a file that is damaged or no such file), OUT_OF_MEMORY. */
 GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path);
 GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const char *path);
 

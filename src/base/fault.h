@@ -19,8 +19,8 @@ static gemmepi_status gpi__refuse_list(int list, int at, int value, int beside) 
     if (value < beside)
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "args.ends[%d] of a grouped product is %d, but %d comes before it; ends ascend from 0 "
-            "on: nothing was written",
+            "args.ends[%d] of a grouped product is %d, but %d comes before it; ends say where groups end, not how large they are: "
+            "nothing was written",
             at, value, beside);
     return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,

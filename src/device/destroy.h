@@ -66,6 +66,8 @@ GEMMEPI_API void gemmepi_destroy(gemmepi_context *context) {
         memcpy(&path, &context->loader.library_path, sizeof path);
         gpi__delete(&allocator, path);
     }
+    context->forks =
+        -1; /* where the memory is not used again at once, calls with the context are refused in words */
     gpi__delete(&allocator, context);
 }
 

@@ -64,14 +64,30 @@ static gemmepi_status gpi__check_wrt(const gpi__derivation *d, int which) {
     return GEMMEPI_OK;
 }
 
-/* The next name of a list, and where it ends; 0: there is none, -1: an unknown one, with the sentence. */
-static int gpi__next_name(const gpi__derivation *d, const char *field, const char **at, int *which) {
+static const char *gpi__behind_blanks(const char *at) {
+    while (*at == ' ')
+        at++;
+    return at;
+}
+
+/* The next name of a list from *at on, which moves behind it; 0: there is none, -1: an unknown or empty one, with the sentence. */
+static int gpi__next_name(const gpi__derivation *d, const char *list, const char *field, const char **at,
+                          int *which) {
+    int is_first = *at == list, is_apart = 1; /* by a comma or blanks */
     size_t length;
-    while (**at == ' ' || **at == ',')
-        ++*at;
+    *at = gpi__behind_blanks(*at);
     if (!**at)
         return 0;
-    length = gpi__name_length(*at);
+    if (!is_first && **at == ',')
+        *at = gpi__behind_blanks(*at + 1);
+    else
+        is_apart = is_first || (*at)[-1] == ' ';
+    if (!**at || **at == ',') {
+        (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has a comma without a name %s it, at character %d",
+                        field, **at ? "before" : "behind", (int)(*at - list) + (**at ? 1 : 0));
+        return -1;
+    }
+    length = is_apart ? gpi__name_length(*at) : 0;
     for (*which = 0; *which <= GPI__OF_VALUE && length; ++*which)
         if ((*which < d->desc.operand_count || *which >= GPI__RESULT) &&
             gpi__is_name(*at, length, gpi__name_in(d, *which))) {
@@ -85,10 +101,10 @@ static int gpi__next_name(const gpi__derivation *d, const char *field, const cha
 }
 
 static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_desc *desc) {
-    const char *at = desc->wrt ? desc->wrt : "";
+    const char *at = desc->wrt ? desc->wrt : "", *list = at;
     gemmepi_status status;
     int which, i, more;
-    while ((more = gpi__next_name(d, "wrt", &at, &which)) > 0) {
+    while ((more = gpi__next_name(d, list, "wrt", &at, &which)) > 0) {
         status = gpi__check_wrt(d, which);
         if (status)
             return status;
@@ -103,7 +119,8 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
         d->readable[i] =
             desc->operands[i].kind == GEMMEPI_NUMBER || (!desc->saved && !desc->operands[i].output);
     d->readable[GPI__OF_VALUE] = !desc->saved;
-    for (at = desc->saved ? desc->saved : ""; (more = gpi__next_name(d, "saved", &at, &which)) > 0;)
+    list = at = desc->saved ? desc->saved : "";
+    while ((more = gpi__next_name(d, list, "saved", &at, &which)) > 0)
         d->readable[which] = 1;
     return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
 }

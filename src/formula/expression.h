@@ -208,6 +208,8 @@ static int gpi__literal(gpi__parser *p, size_t length) {
 
 /* A number, a name, a function or parentheses. */
 static int gpi__primary(gpi__parser *p) {
+    const char *nearest;
+    char room[16];
     size_t at, length;
     int node;
     if (gpi__take(p, "(")) {
@@ -227,10 +229,12 @@ static int gpi__primary(gpi__parser *p) {
     p->at += length;
     if (!gpi__take(p, "("))
         return gpi__read_name(p, at, p->text + at, length);
-    if (!gpi__is_reserved(p->text + at, length) || gpi__index_called(p->text + at, length) >= 0)
-        return gpi__refuse(p, at, "%.*s is not the name of a function", (int)(length > 60 ? 60 : length),
-                           p->text + at);
-    return gpi__function(p, at, length);
+    if (gpi__is_reserved(p->text + at, length) && gpi__index_called(p->text + at, length) < 0)
+        return gpi__function(p, at, length);
+    nearest = gpi__nearest_function(p->text + at, length, room);
+    return gpi__refuse(p, at, "%.*s is not the name of a function%s%s%s", (int)(length > 60 ? 60 : length),
+                       p->text + at, nearest ? "; did you mean " : "", nearest ? nearest : "",
+                       nearest ? "?" : "");
 }
 
 static int gpi__unary(gpi__parser *p) {

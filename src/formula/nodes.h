@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_FORMULA_NODES_H
 #define GEMMEPI_FORMULA_NODES_H
 
+#include "hints.h"
 #include "parser.h"
 
 /* What is made now stands there, if it is not of a rule. */
@@ -113,7 +114,7 @@ static int gpi__read_operand(gpi__parser *p, size_t at, int i) {
 /* What a name stands for; -1 with the sentence. */
 static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t length) {
     const gpi__formula_desc *desc = p->graph->desc;
-    const char *letter;
+    const char *letter, *nearest;
     int i, result = GPI__RESULT;
     if (p->rule && length == 1 && (letter = strchr("xyzrg", name[0])) != NULL)
         return p->rule[letter - "xyzrg"];
@@ -140,10 +141,12 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     if (gpi__is_reserved(name, length))
         return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length,
                            name);
-    return gpi__refuse(p, at,
-                       "%.*s is not known here: no operand has that name, and no statement before "
-                       "this one assigns it",
-                       (int)(length > 60 ? 60 : length), name);
+    nearest = gpi__nearest_value(desc, name, length);
+    return gpi__refuse(
+        p, at,
+        "%.*s is not known here: no operand has that name, and no statement before this one assigns it%s%s%s",
+        (int)(length > 60 ? 60 : length), name, nearest ? "; did you mean " : "", nearest ? nearest : "",
+        nearest ? "?" : "");
 }
 
 #endif

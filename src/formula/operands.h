@@ -22,12 +22,16 @@ static int gpi__is_name(const char *at, size_t length, const char *name) {
     return strlen(name) == length && memcmp(at, name, length) == 0;
 }
 
+static char gpi__small_letter(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 /* What formulas call the activation of a row: its name in small letters. */
 static const char *gpi__small_name(int row, char name[16]) {
     const char *from = gpi__activations[row].name;
     size_t i;
     for (i = 0; from[i] && i < 15; i++)
-        name[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] - 'A' + 'a') : from[i];
+        name[i] = gpi__small_letter(from[i]);
     name[i] = 0;
     return name;
 }

@@ -153,41 +153,6 @@ static int gpi__statement(gpi__parser *p) {
     return 0;
 }
 
-/* How many letters are to be changed, put in or left out to make one name of another. */
-static int gpi__distance_of_names(const char *x, size_t length, const char *y) {
-    uint8_t row[GPI__FORMULA_NAME + 1];
-    size_t i, j, other = strlen(y);
-    int before, least;
-    for (j = 0; j <= other; j++)
-        row[j] = (uint8_t)j;
-    for (i = 0; i < length; i++) {
-        before = row[0];
-        row[0] = (uint8_t)(i + 1);
-        for (j = 0; j < other; j++) {
-            least = before + (x[i] != y[j]);
-            before = row[j + 1];
-            least = least < before + 1 ? least : before + 1;
-            row[j + 1] = (uint8_t)(least < row[j] + 1 ? least : row[j] + 1);
-        }
-    }
-    return row[other];
-}
-
-/* The name of an operand or of D that is nearest to this one, at most two letters and half of them away, or NULL. */
-static const char *gpi__nearest_name(const gpi__formula_desc *desc, const char *name, size_t length) {
-    const char *nearest = NULL, *other;
-    int i, distance, least = 3;
-    for (i = -desc->operand_count; i <= -desc->without_result && length <= GPI__FORMULA_NAME; i++) {
-        other = i < 0 ? desc->operands[-1 - i].name : gpi__result_name(desc);
-        distance = gpi__distance_of_names(name, length, other);
-        if (distance < least && 2 * (size_t)distance <= (strlen(other) > length ? strlen(other) : length)) {
-            nearest = other;
-            least = distance;
-        }
-    }
-    return nearest;
-}
-
 static int gpi__check_all_read(const gpi__parser *p) {
     int i;
     for (i = 0; i < p->local_count; i++) {
@@ -195,7 +160,7 @@ static int gpi__check_all_read(const gpi__parser *p) {
         const char *nearest;
         if (local->is_read)
             continue;
-        nearest = gpi__nearest_name(p->graph->desc, local->name, (size_t)local->length);
+        nearest = gpi__nearest_target(p->graph->desc, local->name, (size_t)local->length);
         return gpi__refuse(p, (size_t)(local->name - p->text),
                            "%.*s is assigned, but nothing reads it; %s%s%s",
                            local->length > 60 ? 60 : local->length, local->name,

@@ -106,11 +106,14 @@ static const char *gpi__found(const gpi__parser *p, char *room, size_t size) {
 }
 
 static int gpi__refuse_token(gpi__parser *p, const char *wanted) {
+    const char *at;
     char room[72];
     if (!gpi__skip_blanks(p))
         return gpi__refuse(p, p->token, "a comment begins that has no end: */ is missing");
-    return gpi__refuse(p, p->token, "%s is not expected here, but %s", gpi__found(p, room, sizeof room),
-                       wanted);
+    at = p->text + p->token;
+    return gpi__refuse(
+        p, p->token, "%s is not expected here, but %s%s", gpi__found(p, room, sizeof room), wanted,
+        *at == '^' || (*at == '*' && p->token && at[-1] == '*') ? "; a power is pow(x, y)" : "");
 }
 
 static int gpi__want(gpi__parser *p, const char *sign, const char *wanted) {

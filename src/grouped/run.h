@@ -191,10 +191,24 @@ static gemmepi_status gpi__find_groups_on_host(const gpi__problem *problem, cons
     return status;
 }
 
+/* Positions behind the last end are of no group, as some programs want, and those who give sizes or beginnings do not. */
+static void gpi__tell_of_rest(const gpi__grouped_plan *plan, const gpi__group_lists *lists) {
+    int64_t all = gpi__positions(&plan->problem), groups = plan->problem.grouping.groups;
+    const int32_t *ends = lists->lists[GPI__FAULT_ENDS];
+    if (groups && ends[groups - 1] >= 0 && ends[groups - 1] < all)
+        gpi__say(
+            &plan->base.context->log, GEMMEPI_LOG_INFO,
+            "the last of args.ends is %d, and %s from there up to desc.product.%s (%lld) are of no group; ends say where groups end, "
+            "not how large they are or where they begin",
+            (int)ends[groups - 1], plan->problem.grouping.is_of_k ? "steps" : "rows",
+            plan->problem.grouping.is_of_k ? "k" : "m", (long long)all);
+}
+
 static gemmepi_status gpi__run_grouped_on_host(const gpi__grouped_plan *plan, gpi__arguments *arguments,
                                                const gpi__group_lists *lists) {
     const gemmepi_allocator *allocator = &plan->base.context->allocator;
     gpi__fetch_scalars(&plan->problem, arguments);
+    gpi__tell_of_rest(plan, lists);
     if (plan->problem.found_scale && !gpi__is_empty(&plan->problem))
         return gpi__find_groups_on_host(&plan->problem, arguments, lists, allocator);
     return gpi__host_grouped(&plan->problem, arguments, lists, allocator);

@@ -35,7 +35,7 @@ static void list_names(const char *text) {
         int lse = c.operands[i].output && strstr(text, "logsumexp") != NULL &&
                   (c.operands[i].kind == GEMMEPI_PER_ROW || c.operands[i].kind == GEMMEPI_PER_COLUMN);
         if (c.operands[i].dtype == GEMMEPI_DTYPE_DEFAULT && !c.operands[i].output) {
-            strcat(c.wrt, ", ");
+            strcat(c.wrt, c.wrt[0] ? ", " : "");
             strcat(c.wrt, c.operands[i].name);
         }
         if (!c.operands[i].output || lse) {
@@ -442,6 +442,11 @@ static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
     DERIVES("d = v; o = r", "o", NULL, "desc.wrt names o, an output; accepted are inputs and the value");
     DERIVES("d = v", "d", NULL, "desc.wrt names d, an output; accepted are inputs and the value");
     DERIVES("d = v", "v,v", NULL, "desc.wrt names v twice");
+    DERIVES("d = v", "v,", NULL, "desc.wrt has a comma without a name behind it, at character 2");
+    DERIVES("d = v", "v , ", NULL, "desc.wrt has a comma without a name behind it, at character 4");
+    DERIVES("d = v", ",v", NULL, "desc.wrt has a comma without a name before it, at character 1");
+    DERIVES("d = v * r", "v,,r", NULL, "desc.wrt has a comma without a name before it, at character 3");
+    DERIVES("d = v * r", "r", "v,", "desc.saved has a comma without a name behind it, at character 2");
     DERIVES("d = v", "", NULL, "desc.wrt is empty; it names what gradients are wanted of");
     DERIVES("d = v", NULL, NULL, "desc.wrt is NULL; it names what gradients are wanted of");
     DERIVES("d = v", "v", "v, x",

@@ -314,6 +314,33 @@ static void wrong_counts_and_names_are_refused_with_their_place(void) {
         check_refusal(&refusals[i], GEMMEPI_F32);
 }
 
+static void names_of_other_languages_are_refused_with_those_of_this_one(void) {
+    static const refusal refusals[] = {
+        {"d = gelu(v)", 5, "gelu is not the name of a function; did you mean gelu_tanh or gelu_erf?"},
+        {"d = swish(v)", 5, "did you mean silu?"},
+        {"d = sum(v)", 5, "did you mean row_sum, column_sum or all_sum?"},
+        {"d = mean(v)", 5, "did you mean row_sum or column_sum, and a quotient where it is read?"},
+        {"d = where(v > 0, v, 0)", 5, "did you mean c ? x : y?"},
+        {"d = sigmiod(v)", 5, "did you mean sigmoid?"},
+        {"d = EXP(v)", 5, "did you mean exp?"},
+        {"d = unheard_of(v)", 5, "unheard_of is not the name of a function"},
+        {"D = v", 1, "D is assigned, but nothing reads it; did you mean d?"},
+        {"d = V", 5, "this one assigns it; did you mean v?"},
+        {"d = v + colum", 9, "this one assigns it; did you mean column?"},
+        {"d = v + labels + label", 9, "this one assigns it; did you mean label?"},
+        {"d = v ^ 2", 7,
+         "'^' is not expected here, but an operator or the ';' between statements; a power is pow(x, y)"},
+        {"d = v ** 2", 8, "; a power is pow(x, y)"},
+    };
+    size_t i;
+    for (i = 0; i < GPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_F32);
+    (void)parsed("d = unheard_of(v)", GEMMEPI_F32, GEMMEPI_F32);
+    CHECK(!strstr(gemmepi_last_error(), "did you mean"), "%s", gemmepi_last_error());
+    (void)parsed("d = v * * 2", GEMMEPI_F32, GEMMEPI_F32);
+    CHECK(!strstr(gemmepi_last_error(), "pow"), "%s", gemmepi_last_error());
+}
+
 static void a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for(void) {
     static const refusal refusals[] = {
         {"dd = v", 1, "dd is assigned, but nothing reads it; did you mean d?"},
@@ -756,6 +783,7 @@ int main(void) {
     RUN(numbers_print_alike_in_locales_with_another_point);
     RUN(mistakes_of_syntax_are_refused_with_their_place);
     RUN(wrong_counts_and_names_are_refused_with_their_place);
+    RUN(names_of_other_languages_are_refused_with_those_of_this_one);
     RUN(a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for);
     RUN(numbers_of_f64_have_its_range);
     RUN(small_numbers_that_f32_holds_are_accepted);

@@ -282,6 +282,85 @@ static void memory_and_its_values_come_in_one_call(void) {
     close_host();
 }
 
+static char said[2048];
+
+static void keep_log(void *user, gemmepi_log_level level, const char *message) {
+    (void)user, (void)level;
+    snprintf(said, sizeof said, "%s", message);
+}
+
+static void positions_of_no_group_are_told(void) {
+    static const struct {
+        int32_t ends[3];
+        const char *says;
+    } cases[] = {{{2, 5, 8}, ""},
+                 {{2, 3, 3}, "the last of args.ends is 3, and rows from there up to desc.product.m (8)"},
+                 {{0, 2, 5}, "the last of args.ends is 5"}};
+    gemmepi_config config;
+    gemmepi_grouped_desc desc;
+    gemmepi_grouped_args args;
+    float a[16] = {1}, b[12] = {1}, d[16];
+    size_t i;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE_HOST;
+    config.log = keep_log;
+    CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    desc.product = product(GEMMEPI_F32, 8, 2, 2, GEMMEPI_NONE);
+    desc.product.batch = 0;
+    desc.groups = 3;
+    args.product.a = a, args.product.b = b, args.product.d = d;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        args.ends = cases[i].ends;
+        said[0] = 0;
+        CHECK(gemmepi_grouped(host, &desc, &args, NULL) == GEMMEPI_OK && strstr(said, cases[i].says) &&
+                  (cases[i].says[0] || !strstr(said, "args.ends")),
+              "%s; the log: %s", gemmepi_last_error(), said);
+    }
+    close_host();
+}
+
+/* A heap that gives nothing back until the end, as many do for a while. */
+static struct {
+    void *all[4096];
+    int count;
+} heap;
+
+static void *heap_alloc(void *user, size_t size) {
+    void *pointer = heap.count < 4096 ? malloc(size) : NULL;
+    (void)user;
+    if (pointer)
+        heap.all[heap.count++] = pointer;
+    return pointer;
+}
+
+static void heap_free(void *user, void *pointer) {
+    (void)user, (void)pointer;
+}
+
+static void a_context_that_has_ended_is_refused_where_its_memory_is_still_there(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_F32, 1, 1, 1, GEMMEPI_NONE);
+    gemmepi_matmul_args args;
+    gemmepi_config config;
+    float a = 2, b = 3, d = 0;
+    void *memory = NULL;
+    memset(&config, 0, sizeof config);
+    memset(&args, 0, sizeof args);
+    args.a = &a, args.b = &b, args.d = &d;
+    config.device = GEMMEPI_DEVICE_HOST;
+    config.allocator.alloc = heap_alloc, config.allocator.free = heap_free;
+    CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_destroy(host);
+    gemmepi_destroy(host); /* does nothing */
+    CHECK(refused(gemmepi_matmul(host, &desc, &args, NULL), "has been destroyed"), "%s",
+          gemmepi_last_error());
+    CHECK(refused(gemmepi_alloc(host, 1, &memory), "has been destroyed"), "%s", gemmepi_last_error());
+    while (heap.count > 0)
+        free(heap.all[--heap.count]);
+    host = NULL;
+}
+
 /* Every function that takes a stream. */
 static void check_stream(gemmepi_stream stream, int is_one) {
     gemmepi_status expected = is_one ? GEMMEPI_OK : GEMMEPI_INVALID_ARGUMENT;
@@ -491,6 +570,8 @@ int main(void) {
     RUN(copies_beyond_the_end_of_memory_are_refused);
     RUN(tensors_beyond_the_end_of_memory_are_refused);
     RUN(memory_and_its_values_come_in_one_call);
+    RUN(positions_of_no_group_are_told);
+    RUN(a_context_that_has_ended_is_refused_where_its_memory_is_still_there);
     RUN(streams_are_those_that_were_created_and_not_destroyed);
     RUN(a_workspace_that_is_no_good_is_refused_though_none_is_needed);
     RUN(c_lies_as_d_does_where_a_gates_gradient_has_its_shape);

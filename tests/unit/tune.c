@@ -358,6 +358,15 @@ static void loads_nothing(const char *what, long at) {
     gemmepi_destroy(context);
 }
 
+static void is_refused(const char *what, long at) {
+    gemmepi_context *context = another("");
+    CHECK(gemmepi_answers_load(context, file) == GEMMEPI_FILE_ERROR && context->answers.count == 0 &&
+              sentence_has("are refused: "),
+          "%s %ld: %s, %lu answers; %s", what, at, logged, (unsigned long)context->answers.count,
+          gemmepi_last_error());
+    gemmepi_destroy(context);
+}
+
 /* Each allocation of a load fails once: what is not whole is an error. */
 static void answers_that_are_loaded_without_memory_are_an_error(void) {
     gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
@@ -377,19 +386,19 @@ static void answers_that_are_loaded_without_memory_are_an_error(void) {
     CHECK(k > 4 && !status, "allocation %ld: %s", k, gemmepi_last_error());
 }
 
-static void damaged_files_change_nothing(void) {
+static void damaged_files_are_refused(void) {
     size_t i;
     save_two();
     read_whole();
     for (i = 0; i < whole_size; i++) {
         write_bytes(whole, i);
-        loads_nothing("cut at", (long)i);
+        is_refused("cut at", (long)i);
     }
     for (i = 0; i < whole_size; i++) {
         whole[i] ^= 1;
         write_bytes(whole, whole_size);
         whole[i] ^= 1;
-        loads_nothing("changed at", (long)i);
+        is_refused("changed at", (long)i);
     }
     free(whole);
 }
@@ -419,10 +428,13 @@ static void write_changed(const char *from, const char *to) {
     write_signed(text, 2);
 }
 
-static void foreign_files_change_nothing(void) {
+static void foreign_files_change_nothing_and_others_are_refused(void) {
     static const char *const changes[][2] = {
-        {"chip 90", "chip 80"}, {"driver 1", "driver 2"}, {"gemmepi answers 2", "gemmepi answers 1"},
-        {" fused ", " fuses "}, {" shape ", " shapes "},  {" : m ", " ; m "}};
+        {"chip 90", "chip 80"}, {"driver 1", "driver 2"}, {"gemmepi answers 2", "gemmepi answers 1"}};
+    static const char *const faults[][2] = {{" fused ", " fuses "},
+                                            {" shape ", " shapes "},
+                                            {" : m ", " ; m "},
+                                            {"gemmepi answers", "gemmepi_answers"}};
     int i;
     save_two();
     read_whole();
@@ -430,10 +442,14 @@ static void foreign_files_change_nothing(void) {
         write_changed(changes[i][0], changes[i][1]);
         loads_nothing(changes[i][1], i);
     }
+    for (i = 0; i < (int)GPI__COUNT(faults); i++) {
+        write_changed(faults[i][0], faults[i][1]);
+        is_refused(faults[i][1], i);
+    }
     write_signed("gemmepi answers 2\n", 0);
     loads_nothing("without a maker", 0);
     write_bytes("", 0);
-    loads_nothing("empty", 0);
+    is_refused("empty", 0);
     free(whole);
 }
 
@@ -643,8 +659,8 @@ int main(void) {
     RUN(an_answer_names_its_algorithm);
     RUN(the_cache_folder_keeps_them_by_itself);
     RUN(answers_that_are_loaded_without_memory_are_an_error);
-    RUN(damaged_files_change_nothing);
-    RUN(foreign_files_change_nothing);
+    RUN(damaged_files_are_refused);
+    RUN(foreign_files_change_nothing_and_others_are_refused);
     RUN(answers_with_a_zero_inside_are_not_whole);
     RUN(a_line_of_answers_has_every_piece);
     RUN(crafted_answers_are_not_taken);

@@ -1,0 +1,139 @@
+/* What a name that a formula may not have was perhaps meant to be: the nearest that there is, or what other languages' is called here. */
+#ifndef GEMMEPI_FORMULA_HINTS_H
+#define GEMMEPI_FORMULA_HINTS_H
+
+#include "operands.h"
+
+/* Other languages' names. */
+static const struct {
+    const char *theirs, *ours;
+} gpi__other_names[] = {
+    {"gelu", "gelu_tanh or gelu_erf"},
+    {"swish", "silu"},
+    {"logistic", "sigmoid"},
+    {"hswish", "hardswish"},
+    {"hsigmoid", "hardsigmoid"},
+    {"relu6", "min(relu(x), 6)"},
+    {"ln", "log"},
+    {"power", "pow"},
+    {"sqr", "x * x"},
+    {"square", "x * x"},
+    {"fabs", "abs"},
+    {"fmax", "max"},
+    {"fmin", "min"},
+    {"fmod", "mod"},
+    {"rint", "round"},
+    {"clip", "clamp"},
+    {"if", "c ? x : y"},
+    {"where", "c ? x : y"},
+    {"select", "c ? x : y"},
+    {"rand", "uniform(seed, i)"},
+    {"random", "uniform(seed, i)"},
+    {"sign", "x > 0 ? 1 : x < 0 ? -1 : 0"},
+    {"ceil", "-floor(-x)"},
+    {"tan", "sin(x) / cos(x)"},
+    {"sinh", "0.5 * (exp(x) - exp(-x))"},
+    {"cosh", "0.5 * (exp(x) + exp(-x))"},
+    {"softmax", "exp(x - lse), where lse is row_logsumexp(x)"},
+    {"mean", "row_sum or column_sum, and a quotient where it is read"},
+    {"sum", "row_sum, column_sum or all_sum"},
+    {"amax", "row_max, column_max or all_max"},
+    {"argmax", "row_argmax or column_argmax"},
+    {"logsumexp", "row_logsumexp or column_logsumexp"},
+};
+
+/* How many letters are to be changed, put in or left out to make one name of another; small and large letters are the same. */
+static int gpi__distance_of_names(const char *x, size_t length, const char *y) {
+    uint8_t row[GPI__FORMULA_NAME + 1];
+    size_t i, j, other = strlen(y);
+    int before, least;
+    for (j = 0; j <= other; j++)
+        row[j] = (uint8_t)j;
+    for (i = 0; i < length; i++) {
+        before = row[0];
+        row[0] = (uint8_t)(i + 1);
+        for (j = 0; j < other; j++) {
+            least = before + (gpi__small_letter(x[i]) != gpi__small_letter(y[j]));
+            before = row[j + 1];
+            least = least < before + 1 ? least : before + 1;
+            row[j + 1] = (uint8_t)(least < row[j] + 1 ? least : row[j] + 1);
+        }
+    }
+    return row[other];
+}
+
+typedef struct gpi__nearest {
+    const char *name; /* what is looked for */
+    size_t length;
+    const char *found; /* at most two letters and half of them away, or NULL */
+    int distance;      /* of found */
+} gpi__nearest;
+
+static gpi__nearest gpi__nearest_to(const char *name, size_t length) {
+    gpi__nearest nearest;
+    nearest.name = name;
+    nearest.length = length;
+    nearest.found = NULL;
+    nearest.distance = 3;
+    return nearest;
+}
+
+/* Whether the name is nearer than all before it. */
+static int gpi__is_nearer(gpi__nearest *nearest, const char *name) {
+    size_t other = strlen(name), longer = other > nearest->length ? other : nearest->length;
+    int distance;
+    if (longer > GPI__FORMULA_NAME)
+        return 0;
+    distance = gpi__distance_of_names(nearest->name, nearest->length, name);
+    if (distance >= nearest->distance || 2 * (size_t)distance > longer)
+        return 0;
+    nearest->distance = distance;
+    nearest->found = name;
+    return 1;
+}
+
+/* Of what may be assigned: an operand or D. */
+static const char *gpi__nearest_target(const gpi__formula_desc *desc, const char *name, size_t length) {
+    gpi__nearest nearest = gpi__nearest_to(name, length);
+    int i;
+    for (i = 0; i < desc->operand_count; i++)
+        (void)gpi__is_nearer(&nearest, desc->operands[i].name);
+    if (!desc->without_result)
+        (void)gpi__is_nearer(&nearest, gpi__result_name(desc));
+    return nearest.found;
+}
+
+/* Of what may be read. */
+static const char *gpi__nearest_value(const gpi__formula_desc *desc, const char *name, size_t length) {
+    gpi__nearest nearest = gpi__nearest_to(name, length);
+    int i;
+    for (i = 0; i < desc->operand_count; i++)
+        (void)gpi__is_nearer(&nearest, desc->operands[i].name);
+    if (!desc->without_value)
+        (void)gpi__is_nearer(&nearest, gpi__value_name(desc));
+    for (i = 0; i < GPI__INDICES; i++)
+        (void)gpi__is_nearer(&nearest, gpi__index_names[i]);
+    return nearest.found;
+}
+
+/* Of functions. room: where a name may be kept. */
+static const char *gpi__nearest_function(const char *name, size_t length, char room[16]) {
+    gpi__nearest nearest = gpi__nearest_to(name, length);
+    char small[16];
+    size_t i;
+    int op;
+    for (i = 0; i < GPI__COUNT(gpi__other_names); i++)
+        if (gpi__is_name(name, length, gpi__other_names[i].theirs))
+            return gpi__other_names[i].ours;
+    for (op = GPI__LEAVES; op < GPI__OPS; op++)
+        if (gpi__operation_of(op)->precedence == 9 && op != GPI__OP_ACTIVATE && op != GPI__OP_DERIVE)
+            (void)gpi__is_nearer(&nearest, gpi__operation_of(op)->name);
+    for (i = 1; i < GPI__COUNT(gpi__activations); i++)
+        if (gpi__is_nearer(&nearest, gpi__small_name((int)i, small))) {
+            memcpy(room, small, sizeof small);
+            nearest.found = room;
+        }
+    return nearest.found;
+}
+
+#endif
