@@ -8,6 +8,9 @@ constants   of #define, by name          enums     by name, with their values
 structs     size, and of each field name, type in C, offset and size, as 64-bit compilers have them
 functions   what they return, and name and type of each parameter; "unless": the option that leaves it out
 types       other names of types         handles   structs that are never looked into
+sizes       the structs whose sizes gemmepi_create_for is given, in this order
+
+What the header has inline, gemmepi_create, is left out: no library exports it.
 """
 import json
 import pathlib
@@ -101,7 +104,7 @@ class Interface:
             elif line.startswith("#endif"):
                 guards.pop()
             declaration = re.fullmatch(r"GEMMEPI_API (.*?)(gemmepi_\w+)\((.*)\);", line)
-            if not declaration:
+            if not declaration or "GEMMEPI_STATIC" in guards:
                 continue
             parameters = [] if declaration[3] == "void" else [list(fields_of(part)[0]) for part in declaration[3].split(",")]
             found[declaration[2]] = {"returns": spelled(declaration[1]), "parameters": parameters}
@@ -109,6 +112,10 @@ class Interface:
             if option:
                 found[declaration[2]]["unless"] = option[-1]
         return found
+
+
+    def sizes(self):
+        return re.findall(r"X\((\w+)\)", re.search(r"#define GEMMEPI_STRUCT_LIST\(X\)(.*)", self.text)[1])
 
 
 def lines_of(name, items):
@@ -126,6 +133,7 @@ def text_of(interface):
     return "{\n%s\n}\n" % ",\n".join([
         '"version": "%s"' % version, lines_of("constants", interface.constants()), lines_of("enums", interface.enums),
         lines_of("functions", interface.functions()), '"handles": %s' % json.dumps(sorted(interface.handles)),
+        '"sizes": %s' % json.dumps(interface.sizes()),
         '"structs": {\n%s\n}' % ",\n".join(structs), lines_of("types", interface.types)])
 
 

@@ -45,6 +45,9 @@ def program(api):
             lines.append(holds("offsetof(%s, %s) == %d && sizeof(%s) == %d" % (struct, field, offset, place, size), label))
             lines.append("void of_%s(%s *s); void of_%s(%s *s) { %s = &s->%s; (void)p; }"
                          % (label, struct, label, struct, declared(kind, "*p"), field))
+    lines.append("#define POSITION(type) POSITION_##type,\nenum {GEMMEPI_STRUCT_LIST(POSITION) POSITIONS};")
+    lines.append(holds("POSITIONS == %d" % len(api["sizes"]), "sizes"))
+    lines += [holds("POSITION_%s == %d" % (name, i), "position_" + name) for i, name in enumerate(api["sizes"])]
     for name, function in api["functions"].items():
         parameters = ", ".join(kind for _, kind in function["parameters"]) or "void"
         lines.append("extern %s %s(%s);" % (function["returns"], name, parameters))
@@ -60,7 +63,7 @@ def missing(api):
     known = set(api["constants"]) | set(api["structs"]) | set(api["types"]) | set(api["functions"]) | set(api["enums"]) | set(api["handles"])
     for values in api["enums"].values():
         known |= set(values)
-    spelling = r"GEMMEPI_(H|API|STATIC|NODISCARD|NO_\w+|STATUS_\w*|VERSION_STRING)"
+    spelling = r"GEMMEPI_(H|API|STATIC|NODISCARD|NO_\w+|STATUS_\w*|VERSION_STRING|STRUCT_LIST|SIZE_OF)|gemmepi_create"  # the last is inline
     return sorted(name for name in names - known if not re.fullmatch(spelling, name))
 
 
