@@ -2,7 +2,7 @@
 # The programs that make builds, as tests: the demo learns at least 95 % of the test digits with each of five seeds, on this
 # machine's device, and once more with SILU and once on the host; the fp8 example learns as well as F32; the gates example finds its
 # gradients right; the gated network of mlp and the mixture of experts learn; the network of sines learns a picture and writes it as a PNG; the other
-# examples of formulas agree with plain loops; that of PyTorch has its gradients, too; what ship makes runs without a compiler;
+# examples of formulas agree with plain loops; what ship makes runs without a compiler;
 # every cell of make table runs and is right on the host. Run from the repository's root after the programs were built.
 passed=0 failed=0 skipped=0
 
@@ -106,22 +106,6 @@ output=$(build/norm_layer --small 2>&1 && build/norm_layer --small --host 2>&1) 
     [ "$(printf '%s\n' "$output" | grep -c 'y is that of plain loops')" -eq 4 ] &&
     [ "$(printf '%s\n' "$output" | grep -c '^saved: the normed matrix, 0.02 MB')" -eq 2 ]
 verdict the_norm_example_gives_what_plain_loops_give $? "$output"
-
-# 77: PyTorch or python3 is missing, and the example has said so
-name=the_pytorch_example_has_the_gradients_of_autograd
-if ! command -v python3 >/dev/null 2>&1; then
-    echo "skip $name: there is no python3"
-    skipped=$((skipped + 1))
-else
-    output=$(python3 examples/torch_ctypes.py 2>&1)
-    status=$?
-    if [ $status -eq 77 ]; then
-        echo "skip $name: $output"
-        skipped=$((skipped + 1))
-    else
-        verdict "$name" $status "$output"
-    fi
-fi
 
 # Where there is no GPU both commands say so, and run takes the host.
 output=$(build/ship make build/ship_test.gemmepi 2>&1)

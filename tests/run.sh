@@ -163,6 +163,7 @@ list() {
     echo 'parallel sh tests/parallel.sh'
     echo 'cmake sh tests/compile/cmake.sh'
     echo 'shared sh tests/compile/shared.sh'
+    echo 'python sh tests/python/run.sh'
     echo 'install sh tests/install.sh'
     ! command -v python3 >/dev/null 2>&1 || echo 'mutants python3 tests/mutants.py --jobs 1 --file ^base/(map|hash).h'
 }

@@ -63,7 +63,9 @@ obstacle() { # FOLDER
             return
         fi
     done
-    if grep -q '^nvcc ' "$1/commands" && ! [ -e /dev/nvidiactl ]; then
+    if grep -q 'pip install' "$1/commands" && ! python3 -m pip --version >/dev/null 2>&1; then
+        echo 'python3 has no pip'
+    elif grep -q '^nvcc ' "$1/commands" && ! [ -e /dev/nvidiactl ]; then
         echo 'there is no GPU'
     elif grep -q '^import torch' "$1"/*.py 2>/dev/null && ! python3 -c 'import torch' 2>/dev/null; then
         echo 'there is no PyTorch'

@@ -1,0 +1,174 @@
+"""What a formula is for tensors of some shapes: the kinds of its operands, its outputs and its gradient, all told by the library."""
+import ctypes
+import itertools
+import math
+import re
+
+import torch
+
+from . import api
+from ._tensors import TORCH_DTYPES, code_of_dtype, require_device
+
+REDUCTION = r"\b%s\s*=\s*(row|column|all)_(sum|max|logsumexp|argmax)\s*\("
+KINDS = {"row": api.PER_ROW, "column": api.PER_COLUMN, "all": api.SCALAR}
+WIDTHS = (api.WIDTH_N, api.WIDTH_HALF, api.WIDTH_DOUBLE)
+WITHOUT_D = b"result_"  # the name of a D that no formula has
+
+
+class Operand:
+    def __init__(self, name, kind, width=api.WIDTH_N, dtype=api.DTYPE_DEFAULT, output=0):
+        self.name, self.kind, self.width, self.dtype, self.output = name, kind, width, dtype, output
+
+    def struct(self, **fields):
+        return api.operand(name=self.name.encode(), kind=self.kind, width=self.width, dtype=self.dtype, output=self.output, **fields)
+
+    def columns(self, n):
+        return n // 2 if self.width == api.WIDTH_HALF else 2 * n if self.width == api.WIDTH_DOUBLE else n
+
+
+def structs(operands):
+    return (api.operand * max(len(operands), 1))(*operands)
+
+
+def flat(tensor, lead, name):
+    """[rows, columns] or, where items of a batch differ, [batch, rows, columns]"""
+    if tensor.dim() < 2:
+        tensor = tensor.reshape((1,) * (2 - tensor.dim()) + tuple(tensor.shape))
+    if all(extent == 1 for extent in tensor.shape[:-2]):
+        return tensor.reshape(tensor.shape[-2:])
+    if tensor.shape[:-2] != lead:
+        try:
+            tensor = tensor.expand(*lead, *tensor.shape[-2:])
+        except RuntimeError:
+            raise ValueError("%s has the shape %s, whose leading axes do not go with %s" % (name, list(tensor.shape), list(lead))) from None
+    return tensor.reshape(-1, *tensor.shape[-2:])
+
+
+def kind_of(tensor, m, n, name):
+    """Kind and width of a tensor that flat() has made."""
+    rows, columns = tensor.shape[-2:]
+    width = api.WIDTH_N if columns in (n, 1) else api.WIDTH_HALF if 2 * columns == n else api.WIDTH_DOUBLE if columns == 2 * n else None
+    if width is None or rows not in (m, 1):
+        raise ValueError("%s has %s rows and %s columns, and the product %s and %s: accepted are numbers, [], [n], [m, 1] and [m, n], also with n / 2 "
+                         "or 2 n columns" % (name, rows, columns, m, n))
+    if columns == 1:
+        return (api.SCALAR if rows == 1 else api.PER_ROW), api.WIDTH_N
+    return (api.PER_COLUMN if rows == 1 else api.FULL), width
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/|//[^\n]*", lambda comment: re.sub(r"[^\n]", " ", comment[0]), text, flags=re.DOTALL)
+
+
+class Problem:
+    """a [.., m, k], b [.., k, n]. Lists of names are separated by commas: tensors are the operands of the first names, and numbers those of the
+    others; wanted are names with gradients, the value v among them or not."""
+
+    def __init__(self, text, a, b, tensors, names, outputs, dtypes, wanted):
+        names, outputs = names.split(",") if names else [], outputs.split(",")
+        require_device(a.device, {"b": b, **dict(zip(names, tensors))})
+        if a.dim() < 2 or b.dim() < 2 or a.shape[-1] != b.shape[-2]:
+            raise ValueError("a has the shape %s and b %s; accepted are [.., m, k] and [.., k, n]" % (list(a.shape), list(b.shape)))
+        self.lead = tuple(a.shape[:-2]) or tuple(b.shape[:-2])
+        for name, factor in (("a", a), ("b", b)):
+            if tuple(factor.shape[:-2]) not in ((), self.lead):
+                raise ValueError("%s has the leading axes %s; accepted are %s, or none" % (name, list(factor.shape[:-2]), list(self.lead)))
+        if 0 in self.lead:
+            raise ValueError("the product has the leading axes %s and so no items; accepted is at least one" % list(self.lead))
+        self.m, self.k, self.n, self.batch = a.shape[-2], a.shape[-1], int(b.shape[-1]), math.prod(self.lead)
+        self.text, self.a_dtype, self.b_dtype, self.wanted = text, code_of_dtype(a.dtype, "a"), code_of_dtype(b.dtype, "b"), wanted
+        self.code, self.dtypes = without_comments(text), dict(zip(outputs, dtypes))
+        self.d_dtype = self.dtypes.get("d") or (api.BF16 if self.a_dtype in (api.E4M3, api.E5M2) else self.a_dtype)
+        self.inputs = [Operand(name, *kind_of(flat(tensor, self.lead, name), self.m, self.n, name), code_of_dtype(tensor.dtype, name))
+                       for name, tensor in zip(names, tensors)]
+        self.inputs += [Operand(name, api.NUMBER) for name in names[len(tensors):]]
+        self.outputs = self.find_outputs(outputs)
+        self.find_gradient()
+
+    def output(self, name):
+        found = re.search(REDUCTION % re.escape(name), self.code)
+        if not found:
+            return Operand(name, api.FULL, dtype=self.dtypes.get(name) or self.d_dtype, output=1)
+        default = api.I32 if found[2] == "argmax" else api.F64 if self.a_dtype == api.F64 else api.F32
+        operand = Operand(name, KINDS[found[1]], dtype=self.dtypes.get(name) or default, output=1)
+        operand.is_saved, operand.is_argmax = found[2] == "logsumexp", found[2] == "argmax"
+        return operand
+
+    def find_outputs(self, names):
+        """With the first widths that the library accepts; if none are, its sentence about those of n columns is raised."""
+        outputs, first = [self.output(name) for name in names], None
+        wide = [operand for operand in outputs if operand.kind in (api.FULL, api.PER_COLUMN)]
+        for widths in itertools.product(WIDTHS, repeat=len(wide)):
+            for operand, width in zip(wide, widths):
+                operand.width = width
+            try:
+                self.check(outputs)
+                return outputs
+            except api.Error as error:
+                first = first or error
+        raise first
+
+    def check(self, outputs):
+        operands = [operand.struct() for operand in self.inputs + outputs]
+        desc = api.matmul_desc(m=1, n=self.n, k=1, formula=self.text.encode(), operands=structs(operands), operand_count=len(operands),
+                               formula_result=WITHOUT_D)
+        desc.a.dtype, desc.b.dtype, desc.d.dtype = self.a_dtype, self.b_dtype, self.d_dtype
+        api.epilogue_info(desc, api.epilogue_needs())
+
+    def shape(self, operand):
+        """An output's: as an operand of that kind is given."""
+        columns = operand.columns(self.n)
+        if operand.kind == api.FULL:
+            return (*self.lead, self.m, columns)
+        if operand.kind == api.PER_ROW:
+            return (*self.lead, self.m, 1)
+        if getattr(operand, "is_argmax", False) and self.lead:  # of each item
+            return (*self.lead, 1, columns)
+        return (columns,) if operand.kind == api.PER_COLUMN else ()
+
+    def find_gradient(self):
+        """The gradient's text and operands, and whether it reads v."""
+        self.gradient, self.gradient_operands = None, []
+        if not self.wanted:
+            return
+        others = [operand for operand in self.outputs if operand.name != "d"]
+        operands = structs([operand.struct() for operand in self.inputs + others])
+        saved = ["v"] + [operand.name for operand in self.inputs] + [operand.name for operand in others if getattr(operand, "is_saved", False)]
+        desc = api.derive_desc(formula=self.text.encode(), operands=operands, operand_count=len(self.inputs) + len(others),
+                               wrt=self.wanted.encode(), saved=", ".join(saved).encode())
+        buffer = ctypes.create_string_buffer(1 << 16)
+        found = structs([api.operand() for _ in range(2 * (len(self.inputs) + len(others)) + 4)])
+        if not api.derive(desc, buffer, len(buffer)) or not api.derive_operands(desc, found, len(found)):
+            raise api.Error(api.INVALID_ARGUMENT, api.last_error().decode())
+        count = api.derive_operands(desc, found, len(found))
+        self.gradient = buffer.value
+        self.gradient_operands = [Operand(item.name.decode(), item.kind, item.width, output=item.output) for item in found[:count]]
+        self.reads = {operand.name for operand in self.gradient_operands if not operand.output}
+
+    def saved_name(self):
+        """What the formula calls the v that it keeps for the gradient."""
+        name = "kept_v"
+        while re.search(r"\b%s\b" % name, self.code):
+            name += "_"
+        return name
+
+    def text_that_keeps_v(self):
+        separator = "\n" if re.search(r";\s*$", self.code) else "\n; "
+        return self.text + separator + self.saved_name() + " = v"
+
+    def saved_outputs(self):
+        """Names of outputs that the gradient reads."""
+        return [operand.name for operand in self.outputs if self.gradient is not None and operand.name in self.reads]
+
+    def keeps_v(self):
+        return self.gradient is not None and "v" in self.reads
+
+    def results(self, a):
+        """The outputs and, where the gradient reads it, v; without values yet."""
+        made = [a.new_empty(self.shape(operand), dtype=TORCH_DTYPES[operand.dtype]) for operand in self.outputs]
+        kept = a.new_empty(*self.lead, self.m, self.n, dtype=TORCH_DTYPES[self.kept_dtype()]) if self.keeps_v() else None
+        return made, kept
+
+    def kept_dtype(self):
+        """Of v and of its gradient between the passes."""
+        return self.a_dtype if self.a_dtype in (api.F32, api.F64, api.F16, api.BF16) else api.BF16

@@ -1,0 +1,147 @@
+"""PyTorch's tensors as gemmepi has them: types, layouts, a context for each device, and plans that are kept."""
+import ctypes
+import glob
+import os
+import sys
+import threading
+
+import torch
+
+from . import api
+from .context import HOST, Context
+
+DTYPES = {torch.float32: api.F32, torch.float64: api.F64, torch.float16: api.F16, torch.bfloat16: api.BF16, torch.float8_e4m3fn: api.E4M3,
+          torch.float8_e5m2: api.E5M2, torch.int8: api.I8, torch.int32: api.I32, torch.int64: api.I64}
+TORCH_DTYPES = {code: dtype for dtype, code in DTYPES.items()}
+KEPT = 1024  # problems whose plans are kept, some kilobytes each
+
+_contexts, _kept, _lock = {}, {}, threading.Lock()
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+_names_precision = hasattr(torch.backends.cuda.matmul, "fp32_precision")  # from 2.9 on
+_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+
+
+def _after_fork():
+    """The child of a fork makes contexts of its own."""
+    global _lock
+    _contexts.clear(), _kept.clear()
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def is_plain(tensors):
+    """Whether they are tensors with memory and nothing watches what is done with them, so that the library can be called at once."""
+    return not torch.compiler.is_compiling() and not _modes() and not _transforms() and all(
+        type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter for tensor in tensors if tensor is not None)
+
+
+def code_of_dtype(dtype, name):
+    code = DTYPES.get(dtype)
+    if code is None:
+        raise TypeError("%s is %s; accepted are %s" % (name, dtype, ", ".join(str(accepted)[6:] for accepted in DTYPES)))
+    return code
+
+
+def require_device(device, tensors):
+    """tensors: by their names."""
+    for name, tensor in tensors.items():
+        if tensor.device != device:
+            raise ValueError("%s is on %s and the first tensor on %s: all must be on one device" % (name, tensor.device, device))
+
+
+def libraries():
+    """Where pip put the CUDA libraries that PyTorch came with, or nothing."""
+    found = glob.glob(os.path.join(os.path.dirname(os.path.dirname(torch.__file__)), "nvidia", "*", "lib"))
+    return os.pathsep.join(sorted(found)).encode() or None
+
+
+def context_of(device):
+    index = HOST if device.type == "cpu" else device.index
+    found = _contexts.get(index)
+    if found is None:
+        if device.type not in ("cpu", "cuda"):
+            raise ValueError("the tensors are on %s; accepted are cpu and cuda" % device)
+        with _lock:
+            if index not in _contexts:
+                _contexts[index] = Context(index, library_path=libraries())
+            found = _contexts[index]
+    return found
+
+
+def compute_of(tensor):
+    """Products of float32 are exact, unless PyTorch is told that they need not be on the GPU."""
+    if tensor.dtype is not torch.float32 or tensor.device.type != "cuda":
+        return api.COMPUTE_DEFAULT
+    matmul = torch.backends.cuda.matmul
+    return api.COMPUTE_TF32 if (matmul.fp32_precision == "tf32" if _names_precision else matmul.allow_tf32) else api.COMPUTE_DEFAULT
+
+
+def alignment_of(pointers):
+    """What all of them are multiples of, up to 16."""
+    bits = 16
+    for pointer in pointers:
+        bits |= pointer or 0
+    return bits & -bits
+
+
+class Plan:
+    """make: a gemmepi_plan_ function."""
+
+    def __init__(self, make, device, desc):
+        self._as_parameter_ = ctypes.c_void_p()
+        self.context = context_of(device)  # outlives the plan
+        make(self.context, desc, ctypes.byref(self._as_parameter_))
+        details = api.plan_details()
+        api.plan_info(self, details)
+        self.workspace_size = details.workspace_size if device.type == "cuda" else 0
+
+    def __del__(self):
+        if self._as_parameter_ and not sys.is_finalizing():
+            api.plan_destroy(self)
+
+
+def kept(key, make, *arguments):
+    """What make(*arguments) returns, made once for a key that can be compared."""
+    found = _kept.get(key)
+    if found is None:
+        found = make(*arguments)
+        with _lock:
+            while len(_kept) >= KEPT:
+                _kept.pop(next(iter(_kept)))
+            _kept[key] = found
+    return found
+
+
+def run(function, plan, args, device):
+    """Runs in the order of PyTorch's current stream. Workspace is PyTorch's, so that a CUDA graph keeps it."""
+    if device.type != "cuda":
+        return function(plan, args, None)
+    if plan.workspace_size:
+        workspace = torch.empty(plan.workspace_size, dtype=torch.uint8, device=device)
+        args.workspace, args.workspace_size = workspace.data_ptr(), plan.workspace_size
+    function(plan, args, torch.cuda.current_stream(device).cuda_stream)
+
+
+def matrix(tensor):
+    """The tensor, its last two axes laid out as a row-major matrix or the transpose of one (else a copy), whether it is transposed, and its
+    leading dimension."""
+    rows, columns = tensor.shape[-2:]
+    down, across = tensor.stride()[-2:]
+    if across == 1 and down >= columns or rows <= 1 and across == 1:
+        return tensor, 0, down if rows > 1 else columns
+    if down == 1 and across >= rows or columns <= 1 and down == 1:
+        return tensor, 1, across if columns > 1 else rows
+    return tensor.contiguous(), 0, columns
+
+
+def refuse_second_derivative(name):
+    if torch.is_grad_enabled():
+        raise RuntimeError("gemmepi.%s has no second derivative: call backward or autograd.grad without create_graph" % name)
+
+
+def placeholder(tensor):
+    """Its shape and type without its memory, which nothing will read."""
+    return tensor.new_empty(()).expand(tensor.shape)

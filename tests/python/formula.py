@@ -1,0 +1,189 @@
+"""gemmepi.formula against PyTorch: values, gradients by differences (in float64), batches, outputs of every kind, refusals. On the host."""
+import sys
+
+import torch
+from torch.autograd import gradcheck
+from torch.nn import functional as F
+
+import gemmepi
+from facts import fact, raises, run
+from gemmepi import formula
+
+torch.manual_seed(11)
+
+
+def draw(*shape, dtype=torch.float64):
+    return torch.randn(shape, dtype=torch.float64).to(dtype).requires_grad_()
+
+
+A, B = draw(3, 5), draw(5, 4)
+V = (A @ B).detach()
+
+
+def close(one, other):
+    assert one.shape == other.shape and torch.allclose(one.double(), other.double()), (one, other)
+
+
+@fact
+def a_formula_is_what_pytorch_computes_of_the_product():
+    bias, up = draw(4), draw(3, 4)
+    close(formula("d = silu(v + bias) * up", A, B, bias=bias, up=up), F.silu(V + bias) * up)
+    close(formula("d = sin(scale * v)", A, B, scale=30), torch.sin(30 * V))
+    close(formula("d = left(v) * silu(right(v))", A, B), V[:, :2] * F.silu(V[:, 2:]))
+    close(formula("d = pair(v, -v)", A, B), torch.cat([V, -V], 1))
+    close(formula("d = column > row ? -1 : v", A, B), torch.where(torch.arange(4) > torch.arange(3)[:, None], -1.0, V))
+
+
+@fact
+def outputs_of_every_kind_have_the_shapes_of_operands():
+    text = "d = v; r = row_sum(v); c = column_sum(v * v); t = all_sum(v); at = row_argmax(v); down = column_argmax(v); twice = pair(v, v)"
+    with torch.no_grad():
+        d, r, c, t, at, down, twice = formula(text, A, B, outputs="d, r, c, t, at, down, twice")
+    close(d, V), close(r, V.sum(1, True)), close(c, (V * V).sum(0)), close(t, V.sum()), close(twice, torch.cat([V, V], 1))
+    close(at, V.argmax(1, True)), close(down, V.argmax(0))
+    assert at.dtype == torch.int32 and r.dtype == torch.float64
+    batch = torch.randn(2, 3, 5, dtype=torch.float64)
+    r, c, t, down = formula("r = row_sum(v); c = column_max(v); t = all_sum(v); down = column_argmax(v)", batch, B.detach(), outputs=["r", "c", "t", "down"])
+    v = batch @ B
+    close(r, v.sum(2, True)), close(c, v.amax((0, 1))), close(t, v.sum()), close(down, v.argmax(1, True))
+    again = formula("d = v * r", batch, B.detach(), r=r)  # an output is an operand
+    close(again, v * r)
+
+
+@fact
+def gradients_are_those_of_differences():
+    bias, up, wide = draw(4), draw(3, 4), draw(8)
+    label = torch.tensor([[1], [0], [3]])
+    for text, outputs, operands in (
+            ("d = silu(v + bias) * up", "d", {"bias": bias, "up": up}),
+            ("d = silu(v + bias) * up; ss = row_sum(d * d)", "d, ss", {"bias": bias, "up": up}),
+            ("x = v + bias; d = x; ss = row_sum(x * x); // kept", "d, ss", {"bias": bias}),
+            ("d = v + bias", "d", {"bias": bias}),
+            ("d = left(v) * silu(right(v)) * s + left(up)", "d", {"up": up, "s": 1.5}),
+            ("d = pair(v, v * v) * w", "d", {"w": wide}),
+            ("d = v * rstd * gain", "d", {"rstd": draw(3, 1), "gain": bias}),
+            ("d = v * sigmoid(beta * v)", "d", {"beta": draw()}),
+            ("lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)", "lse, hit", {"label": label}),
+            ("c = column_sum(v * v); t = all_sum(v * w)", "c, t", {"w": draw(1, 4)})):
+        names = [name for name, value in operands.items() if torch.is_tensor(value) and value.requires_grad]
+
+        def call(a, b, *tensors):
+            return formula(text, a, b, outputs=outputs, **{**operands, **dict(zip(names, tensors))})
+
+        assert gradcheck(call, (A, B, *[operands[name] for name in names])), text
+
+
+@fact
+def gradients_in_batches_are_those_of_differences():
+    for a, b in ((draw(2, 3, 5), draw(2, 5, 4)), (draw(2, 3, 5), draw(5, 4)), (draw(3, 5), draw(2, 5, 4)), (draw(2, 1, 3, 5), draw(5, 4))):
+        for shape in ((4,), (1, 4), (2, 1, 4), (1, 1), (3, 1), (2, 3, 1), (2, 3, 4), (3, 4), (), (2, 1, 1)):
+            if len(shape) == 3 and a.dim() == 4:
+                shape = (2, 1, *shape[1:])
+            assert gradcheck(lambda a, b, z: formula("d = silu(v * z) + z", a, b, z=z), (a, b, draw(*shape))), shape
+
+
+@fact
+def dropout_has_the_same_mask_in_both_directions():
+    seed = torch.tensor(42)
+    for a in A, draw(2, 3, 5):
+        y = formula("d = uniform(seed, 0) >= p ? v / (1 - p) : 0", a, B, seed=seed, p=0.5)
+        dy = torch.randn_like(y)
+        da, = torch.autograd.grad(y, a, dy)
+        close(da, (dy * (y != 0) / 0.5) @ B.t())
+
+
+@fact
+def cross_entropy_needs_no_logits():
+    a, b, label = draw(9, 5, dtype=torch.float32), draw(5, 13, dtype=torch.float32), torch.randint(13, (9, 1))
+    lse, hit = formula("lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)", a, b, label=label, outputs="lse, hit")
+    loss = (lse - hit).mean()
+    da, db = torch.autograd.grad(loss, (a, b))
+    expected = F.cross_entropy(a @ b, label[:, 0])
+    close(loss, expected)
+    for one, other in zip((da, db), torch.autograd.grad(expected, (a, b))):
+        assert (one - other).abs().max() < 1e-6
+
+
+@fact
+def sixteen_bits_agree_within_their_roundings():
+    for dtype, bound in ((torch.float32, 1e-6), (torch.bfloat16, 2e-2), (torch.float16, 3e-3)):
+        inputs = [draw(2, 33, 17, dtype=dtype), draw(17, 21, dtype=dtype), draw(21, dtype=dtype)]
+        exact = [tensor.detach().double().requires_grad_() for tensor in inputs]
+        y, expected = formula("d = gelu_erf(v + bias)", *inputs[:2], bias=inputs[2]), F.gelu(exact[0] @ exact[1] + exact[2])
+        dy = torch.randn_like(y)
+        ours, theirs = torch.autograd.grad(y, inputs, dy), torch.autograd.grad(expected, exact, dy.double())
+        for one, other, tensor in zip([y, *ours], [expected, *theirs], [y, *inputs]):
+            assert one.dtype == dtype and one.shape == tensor.shape
+            assert (one.double() - other).abs().max() <= bound * other.abs().max()
+
+
+@fact
+def outputs_have_the_types_that_are_asked_for():
+    a, b = draw(3, 16, dtype=torch.bfloat16).detach(), draw(16, 32, dtype=torch.bfloat16).detach()
+    d, small = formula("d = gelu_erf(v); small = d", a, b, outputs="d, small", dtypes={"d": torch.float32, "small": torch.float8_e4m3fn})
+    assert d.dtype == torch.float32 and small.dtype == torch.float8_e4m3fn
+    assert torch.equal(small.float(), d.to(torch.float8_e4m3fn).float())
+    x, y = torch.randint(-9, 9, (3, 16), dtype=torch.int8), torch.randint(-9, 9, (16, 5), dtype=torch.int8)
+    assert torch.equal(formula("d = max(v, 0)", x, y, dtypes={"d": torch.int32}), (x.int() @ y.int()).clamp(min=0))
+    assert formula("d = v", a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn)).dtype == torch.bfloat16
+
+
+@fact
+def tensors_of_any_strides_are_accepted():
+    a, b = draw(8, 5), draw(12, 10)
+    for x in (a[::2], a[:4].t().contiguous().t(), a[:4, :].expand(3, 4, 5), a.view(2, 4, 5).transpose(0, 1)[:, :, :5]):
+        for y in (b[::2, ::2].t()[:, :6], b[:5], b[:5, ::2], b[:5, 2:9]):
+            up = torch.randn(y.shape[1], x.shape[-2], dtype=torch.float64).t()
+            x, y = x.detach().requires_grad_(), y.detach().requires_grad_()
+            d = formula("d = v * up", x, y, up=up)
+            close(d, x @ y * up)
+            dy = torch.ones((), dtype=d.dtype).expand(d.shape)
+            for one, other in zip(torch.autograd.grad(d, (x, y), dy), torch.autograd.grad(x @ y * up, (x, y), dy)):
+                close(one, other)
+
+
+@fact
+def single_rows_and_columns_and_no_rows_are_products_too():
+    for m, n, k in ((1, 1, 1), (1, 4, 3), (4, 1, 3), (2, 2, 1), (3, 4, 0)):
+        a, b, bias = draw(m, k), draw(k, n), draw(n)
+        assert gradcheck(lambda a, b, bias: formula("d = tanh(v + bias); s = row_sum(d)", a, b, bias=bias, outputs="d, s"), (a, b, bias)), (m, n, k)
+    assert formula("d = tanh(v)", draw(0, 3), draw(3, 4)).shape == (0, 4)
+
+
+@fact
+def what_the_gradient_does_not_read_is_not_kept():
+    a, b, residual = draw(32, 48).detach(), draw(48, 64), draw(32, 64)
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor.untyped_storage().nbytes()) or tensor, lambda tensor: tensor):
+        formula("d = 2 * v + residual", a, b, residual=residual)
+    assert sum(kept) < 8 * 32 * 48 + 64, kept  # a alone
+
+
+@fact
+def the_upstream_of_an_output_that_is_not_used_is_zero():
+    bias = draw(4)
+    d, ss = formula("d = v + bias; ss = row_sum(d * d)", A, B, bias=bias, outputs="d, ss")
+    close(torch.autograd.grad(ss.sum(), bias)[0], (2 * (V + bias)).sum(0))
+
+
+@fact
+def what_is_refused_is_told_in_words():
+    raises(gemmepi.Error, "desc.formula, column 5: vq is not known here", formula, "d = vq", A, B)
+    raises(gemmepi.Error, "row_max, which t is assigned, has no derivative", formula, "t = row_max(v)", A, B, outputs="t")
+    raises(gemmepi.Error, "column 13: row_sum is assigned to outputs alone; ss is none", formula, "d = v; ss = row_sum(v)", A, B)
+    raises(ValueError, "x has 1 rows and 7 columns, and the product 3 and 4", formula, "d = v + x", A, B, x=draw(7))
+    raises(ValueError, "a has the shape [3, 5] and b [3, 5]", formula, "d = v", A, A)
+    raises(ValueError, "b has the leading axes [3]; accepted are [2], or none", formula, "d = v", draw(2, 3, 5), draw(3, 5, 4))
+    raises(ValueError, "leading axes do not go with", formula, "d = v + x", draw(2, 3, 5), B, x=draw(7, 3, 4))
+    raises(TypeError, "dtypes['d'] is torch.bool; accepted are float32", formula, "d = v", A, B, dtypes={"d": torch.bool})
+    raises(ValueError, "'e' is none of outputs", formula, "d = v", A, B, dtypes={"e": torch.float32})
+    raises(TypeError, "x is torch.bool", formula, "d = v + x", A, B, x=torch.ones(4, dtype=torch.bool))
+    raises(TypeError, "x is 'text'", formula, "d = v + x", A, B, x="text")
+    raises(ValueError, "x is on meta", formula, "d = v + x", A, B, x=draw(4).to("meta"))
+    raises(ValueError, "no items", formula, "d = v", draw(0, 3, 5), B)
+    y = formula("d = tanh(v)", A, B)
+    raises(RuntimeError, "gemmepi.formula has no second derivative", torch.autograd.grad, y.sum(), A, create_graph=True)
+
+
+if __name__ == "__main__":
+    run(sys.modules[__name__])

@@ -1,0 +1,71 @@
+#!/bin/sh
+# The package in python/, installed into a folder as pip does it without a network: the C interface by ctypes, and with PyTorch linear and formula
+# against PyTorch's own gradients. Called by tests/run.sh in the repository's root; PYTHON names another python3.
+. tests/compile/lines.sh
+PYTHON=${PYTHON:-python3}
+ROOT=$(pwd)
+FOLDER=$ROOT/build/python_test
+rm -rf "$FOLDER"
+mkdir -p "$FOLDER/sdist"
+
+# installed FROM INTO
+installed() {
+    "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-index --no-build-isolation --target "$2" "$1" && [ -f "$2/gemmepi/api.json" ]
+}
+
+# from a copy that has nothing around it
+an_sdist_is_whole() {
+    (cd "$FOLDER/sdist" && "$PYTHON" -c "import sys; sys.path.insert(0, '$ROOT/python'); import build_backend; print(build_backend.build_sdist('.'))" &&
+        tar xzf gemmepi-*.tar.gz) && installed "$FOLDER/sdist/$(ls "$FOLDER/sdist" | grep -v gz)" "$FOLDER/from_sdist" &&
+        cmp "$FOLDER/from_sdist/gemmepi/api.json" docs/api.json
+}
+
+leaves_nothing_behind() {
+    left=$(cd python && ls | grep -v -x -e gemmepi -e build_backend.py -e pyproject.toml -e __pycache__)
+    echo "$left"
+    [ -z "$left" ]
+}
+
+without_a_compiler_it_says_so() {
+    ! (cd python && CC=/nowhere/cc "$PYTHON" -c "import build_backend; build_backend.build_wheel('$FOLDER')") >"$FOLDER/said" 2>&1 &&
+        grep -q 'gemmepi.h does not compile with /nowhere/cc' "$FOLDER/said"
+}
+
+# facts NAME: the lines of a file of tests
+facts() {
+    PYTHONPATH=$FOLDER/site PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1 GEMMEPI_OTHER_VERSION=$FOLDER/other.so "$PYTHON" "tests/python/$1.py" >"$FOLDER/$1" 2>"$FOLDER/errors"
+    status=$?
+    grep -E '^(ok  |FAIL|skip|  )' "$FOLDER/$1"
+    passed=$((passed + $(grep -c '^ok ' "$FOLDER/$1")))
+    f=$(grep -c '^FAIL ' "$FOLDER/$1")
+    failed=$((failed + f))
+    skipped=$((skipped + $(grep -c '^skip ' "$FOLDER/$1")))
+    if ! grep -q ' passed, .* failed, ' "$FOLDER/$1" || { [ $status -ne 0 ] && [ "$f" -eq 0 ]; }; then
+        sed 's/^/  /' "$FOLDER/errors" | tail -n 12
+        fail "tests/python/$1.py: it ended with status $status before its last line, or naming no failed test"
+    fi
+}
+
+if ! has "$PYTHON"; then
+    skip 'the Python package: there is no python3'
+    finish
+elif ! "$PYTHON" -m pip --version >/dev/null 2>&1; then
+    skip 'the Python package: python3 has no pip'
+    finish
+fi
+attempt 'pip install ./python, without a network and without setuptools' installed ./python "$FOLDER/site" || finish
+attempt 'an sdist builds where there is no checkout' an_sdist_is_whole
+attempt 'a build leaves nothing in python/' leaves_nothing_behind
+attempt 'a compiler that is missing is named' without_a_compiler_it_says_so
+printf 'int gemmepi_version(void) { return 1; }\nconst char *gemmepi_last_error(void) { return ""; }\n' | "${CC:-cc}" -shared -fPIC -x c - -o "$FOLDER/other.so"
+facts plain
+if "$PYTHON" -c 'import torch, sys; sys.exit(not hasattr(torch.library, "custom_op"))' 2>/dev/null; then
+    facts linear
+    facts formula
+    facts compiled
+    [ "$GEMMEPI_TEST_DEVICE" = host ] || facts gpu
+else
+    skip 'gemmepi.linear and gemmepi.formula: there is no PyTorch of 2.4 or later'
+fi
+rm -rf "$FOLDER"
+finish
