@@ -28,28 +28,28 @@ VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
-	@echo 'make test      tests for some minutes: of the grids a share  make fuzz      random formulas and products'
+	@echo 'make test      some minutes of tests, with a share of the grids  make fuzz      random formulas and products'
 	@echo 'make fuzz-descs, fuzz-formulas, fuzz-files    libFuzzer with sanitizers (clang), FUZZ_SECONDS=300 each'
-	@echo 'make test-all  every test that this machine can run; PART=2/5 the second fifth of them, REST=1 those that make test'
-	@echo '               runs in part alone. JOBS=N runs N at a time, V=1 shows what passed'
+	@echo 'make test-all  every test that this machine can run; PART=2/5 runs the second fifth, REST=1 those that make test'
+	@echo '               runs only in part. JOBS=N runs N at a time, V=1 shows what passed'
 	@echo 'make coverage  which lines of src/ the tests of the host run, by file, and functions that none runs'
-	@echo 'make mutants   whether the tests see the small changes of src/ that tests/mutants.txt lists; MUTANTS holds options:'
+	@echo 'make mutants   whether the tests notice the small changes of src/ in tests/mutants.txt; MUTANTS holds options:'
 	@echo '               --share N (one in N), --file REGEX, --line N, --jobs N'
-	@echo 'make record    writes down what is chosen for some hundred problems, where a change is meant to choose otherwise'
+	@echo 'make record    records the choice for some hundred problems, after a change that is meant to change it'
 	@echo 'make emulate   tests of the kernels without a GPU, their PTX run on the host: a sample, or EMULATE="ARCH TEST ARGUMENTS"'
-	@echo 'make kernels   every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
+	@echo 'make kernels   compiles every kernel family for every architecture that the installed NVRTC knows; KERNELS holds options:'
 	@echo '               --only FAMILY, --share N (one in N), --all (every specialisation for each of them: half an hour)'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
-	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (products drawn at random),"
-	@echo '               --famous (those of well-known models), --svg, --help'
-	@echo 'make table     runs every type with every epilogue, checks it and shows the routes taken on this machine;'
+	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (random products),"
+	@echo '               --famous (products of well-known models), --svg, --help'
+	@echo 'make table     runs every type with every epilogue, checks it and shows the routes on this machine;'
 	@echo '               TABLE holds options: --host, --without-fused'
 	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md and api.json, and URL into README.md and SECURITY.md'
 	@echo 'make check-gen fails if they are stale'
 	@echo 'make shared    build/libgemmepi.so and, with mingw, build/gemmepi.dll, for programs that do not compile the header'
 	@echo 'make format    clang-format over the sources                 make clean     removes build/'
 	@echo 'make install   header and pkg-config file, PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
-	@echo 'make uninstall takes them away'
+	@echo 'make uninstall removes them'
 
 # >>the main job
 
