@@ -4020,6 +4020,7 @@ typedef struct gpi__formula_desc {
   int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
   gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
   int of_any_type; /* 1: it may be run in F64, though accumulator is F32: numbers are those of F64 */
+  int product; /* 0, or of a layer: 1 v comes first, 2 + i and v plus operand i, its bias, is read as v */
 } gpi__formula_desc;
 
 /* An output: of an operand, or, the last, of D. */
@@ -4039,6 +4040,7 @@ typedef struct gpi__graph {
   int count, operations, most; /* operations at most */
   int full; /* 1: there was no room; nothing more is made */
   int simplifies; /* 1: also where that is exact for finite numbers alone */
+  int product; /* what is read as v, if desc.product says so, else -1 */
   int mode, n_width; /* of halves; whether n is NARROW or WIDE */
   int64_t group; /* columns of a group; 0: all are one */
   gpi__assigned assigned[GPI__FORMULA_OPERANDS + 1];
@@ -4061,6 +4063,7 @@ static void gpi__clear_graph(gpi__graph *graph, const gpi__formula_desc *desc, i
   graph->group = 0;
   graph->n_width = n_width;
   graph->at = -1;
+  graph->product = -1;
   for (i = 0; i < GPI__GRAPH_BUCKETS; i++)
     graph->buckets[i] = -1;
   for (i = 0; i < GPI__SIMPLIFIED; i++)
@@ -4603,6 +4606,21 @@ static int gpi__make(gpi__graph *graph, int op, int x, int y, int z) {
   if (x < 0 || (least > 1 && y < 0) || (least > 2 && z < 0) || graph->full)
     return -1;
   return gpi__finish(graph, &node);
+}
+
+/* What desc.product says, as the graph's first nodes. */
+static void gpi__make_product(gpi__graph *graph) {
+  gpi__node node = gpi__node_of(GPI__OP_VALUE, -1, -1, -1);
+  if (!graph->desc->product)
+    return;
+  node.width = (uint8_t)graph->n_width;
+  graph->product = gpi__intern(graph, &node);
+  if (graph->desc->product == 1)
+    return;
+  node.op = GPI__OP_OPERAND;
+  node.place = (int16_t)(graph->desc->product - 2);
+  node.type = graph->desc->accumulator == GEMMEPI_I32 ? GPI__OF_WHOLE : GPI__OF_NUMBERS;
+  graph->product = gpi__make(graph, GPI__OP_ADD, graph->product, gpi__intern(graph, &node), -1);
 }
 /* The rules for the operands of a formula, before its text is looked at. */
 
@@ -5203,7 +5221,9 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
       return p->locals[i].node;
     }
   if (!desc->without_value && gpi__is_name(name, length, gpi__value_name(desc)))
-    return gpi__leaf(p, at, GPI__OP_VALUE, 0, GPI__OF_NUMBERS, p->graph->n_width);
+    return p->graph->product >= 0
+        ? p->graph->product
+        : gpi__leaf(p, at, GPI__OP_VALUE, 0, GPI__OF_NUMBERS, p->graph->n_width);
   if (!desc->without_result && gpi__is_name(name, length, gpi__result_name(desc)))
     return p->graph->assigned[result].node >= 0
         ? p->graph->assigned[result].node
@@ -5737,6 +5757,7 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
       (gpi__ull)strlen(desc->text), GPI__FORMULA_CHARACTERS);
   for (turn = 0; turn < 3; turn++) {
     gpi__clear_graph(graph, desc, widths[turn]);
+    gpi__make_product(graph);
     gpi__start_parser(p, graph, desc->text);
     if (gpi__parse_statements(p) == 0)
       return GEMMEPI_OK;
@@ -6008,7 +6029,7 @@ typedef struct gpi__adjoint {
 typedef struct gpi__derivation {
   gpi__formula_desc desc;
   gemmepi_operand operands[GPI__FORMULA_OPERANDS]; /* the caller's, with their tensors' dtypes */
-  gpi__graph graph;
+  gpi__graph graph, gradient; /* the gradient by itself, once gpi__copy_gradient() has made it */
   gpi__parser parser;
   gpi__printer printer;
   int given; /* nodes of the formula itself */
@@ -6028,12 +6049,14 @@ static const char *gpi__name_in(const gpi__derivation *d, int which) {
   return which == GPI__RESULT ? gpi__result_name(&d->desc) : d->desc.operands[which].name;
 }
 
-static gemmepi_status gpi__check_wrt(const gpi__derivation *d, int which) {
+/* Asks for the gradient of an operand or of the value. */
+static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
   const gemmepi_operand *o;
   int i;
   for (i = 0; i < d->wrt_count; i++)
     if (d->wrt[i] == which)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s twice", gpi__name_in(d, which));
+  d->wrt[d->wrt_count++] = (int16_t)which;
   if (which == GPI__OF_VALUE)
     return GEMMEPI_OK;
   if (which == GPI__RESULT || d->desc.operands[which].output)
@@ -6091,10 +6114,9 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
   gemmepi_status status;
   int which, i, more;
   while ((more = gpi__next_name(d, list, "wrt", &at, &which)) > 0) {
-    status = gpi__check_wrt(d, which);
+    status = gpi__ask_for_gradient(d, which);
     if (status)
       return status;
-    d->wrt[d->wrt_count++] = (int16_t)which;
   }
   if (more < 0)
     return GEMMEPI_INVALID_ARGUMENT;
@@ -6111,11 +6133,15 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
   return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
 }
 
-/* Names that the gradient gives. */
-static gemmepi_status gpi__check_names_for_gradient(const gpi__derivation *d) {
+/* Names that the gradient gives. is_layers: outputs are gradients themselves. */
+static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
   int i;
-  for (i = -2; i < d->desc.operand_count; i++) {
-    const char *name = gpi__name_in(d, i == -1 ? (int)GPI__OF_VALUE : i == -2 ? (int)GPI__RESULT : i);
+  for (i = -2; i < desc->operand_count; i++) {
+    const char *name = i == -2   ? gpi__result_name(desc)
+        : i == -1 ? gpi__value_name(desc)
+        : desc->operands[i].name;
+    if (is_layers && i >= 0 && desc->operands[i].output)
+      continue;
     if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
         "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
@@ -6139,12 +6165,9 @@ static void gpi__list_operands_to_derive(gpi__derivation *d, const gemmepi_deriv
   }
 }
 
-static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_derive_desc *desc,
-  const char *result, int exchanged) {
+static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_derive_desc *desc) {
   gemmepi_status status;
   int i;
-  d->desc.result = result;
-  d->desc.exchanged = exchanged;
   d->desc.text = desc->formula;
   d->desc.operands = desc->operands;
   d->desc.operand_count = desc->operand_count;
@@ -6159,14 +6182,8 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
   d->desc.of_any_type = 1;
   status = gpi__parse(&d->parser, &d->graph, &d->desc);
   if (!status)
-    status = gpi__check_names_for_gradient(d);
-  if (!status)
-    status = gpi__parse_lists(d, desc);
-  d->given = d->graph.count;
-  d->graph.at = -1;
-  d->graph.simplifies = 1;
-  d->graph.most = GPI__GRAPH_NODES; /* of which the gradient need not have all */
-  return status;
+    status = gpi__check_names_for_gradient(&d->desc, 0);
+  return status ? status : gpi__parse_lists(d, desc);
 }
 /* Gradients in reverse mode on the graph: each node passes on what has come together for it. */
 
@@ -6361,6 +6378,108 @@ static void gpi__mark_dependent(gpi__derivation *d) {
         d->depends[i] = 1;
   }
 }
+/* A gradient as a graph by itself, with operands of its own: what would be parsed of its text, node by node. */
+
+typedef struct gpi__copying {
+  const gpi__derivation *of;
+  gpi__graph *to;
+  int value, upstream; /* operands that v and dy are; value -1: v is the value here, too */
+  int16_t nodes[GPI__GRAPH_NODES]; /* what has been made; -1: not yet */
+} gpi__copying;
+
+static int gpi__copy_node(gpi__copying *c, int number);
+
+static int gpi__copy_leaf(const gpi__copying *c, gpi__node leaf) {
+  if (leaf.op == GPI__OP_NUMBER && leaf.number < 0)
+    return gpi__make(c->to, GPI__OP_NEG, gpi__number(c->to, -leaf.number), -1, -1);
+  if (leaf.op == GPI__OP_VALUE && c->to->product >= 0)
+    return c->to->product;
+  if (leaf.op == GPI__OP_UPSTREAM || (leaf.op == GPI__OP_VALUE && c->value >= 0)) {
+    leaf.place = (int16_t)(leaf.op == GPI__OP_VALUE ? c->value : c->upstream);
+    leaf.op = GPI__OP_OPERAND;
+  }
+  if (leaf.width && leaf.op != GPI__OP_INDEX)
+    leaf.width = (uint8_t)(leaf.width + c->to->n_width - c->of->graph.n_width);
+  return leaf.width <= GPI__WIDE ? gpi__intern(c->to, &leaf) : -1;
+}
+
+/* left * a node, its first factor first: (2 * x) * y of 2 * (x * y). */
+static int gpi__copy_behind(gpi__copying *c, int left, int number) {
+  const gpi__node *node = &c->of->graph.nodes[number];
+  if (c->of->printer.labels[number] || (node->op != GPI__OP_MUL && node->op != GPI__OP_DIV))
+    return gpi__make(c->to, GPI__OP_MUL, left, gpi__copy_node(c, number), -1);
+  left = gpi__copy_behind(c, left, node->args[0]);
+  return gpi__make(c->to, node->op, left, gpi__copy_node(c, node->args[1]), -1);
+}
+
+static int gpi__copy_operation(gpi__copying *c, const gpi__node *from) {
+  gpi__node node = *from;
+  int a;
+  if (gpi__begins_with_number(&c->of->printer, from))
+    return gpi__copy_behind(c, gpi__copy_node(c, from->args[0]), from->args[1]);
+  for (a = 0; a < 3 && from->args[a] >= 0; a++)
+    if ((node.args[a] = (int16_t)gpi__copy_node(c, from->args[a])) < 0)
+      return -1;
+  if (from->op >= GPI__OP_FIRST) {
+    c->to->mode = c->of->graph.mode;
+    c->to->group = c->of->graph.group;
+  }
+  return gpi__finish(c->to, &node);
+}
+
+/* Negative: there is no room, or widths differ. */
+static int gpi__copy_node(gpi__copying *c, int number) {
+  gpi__node from = c->of->graph.nodes[number];
+  int label = c->of->printer.labels[number];
+  if (label >= GPI__BY_OPERAND) {
+    from.op = GPI__OP_OPERAND;
+    from.place = (int16_t)(label - GPI__BY_OPERAND);
+  }
+  if (c->nodes[number] < 0)
+    c->nodes[number] =
+      (int16_t)(from.op < GPI__LEAVES ? gpi__copy_leaf(c, from) : gpi__copy_operation(c, &from));
+  return c->nodes[number];
+}
+
+/* What has a name in the text, and the outputs; -1: as above, or an output has another width. */
+static int gpi__copy_outputs(gpi__copying *c, const int16_t *outputs) {
+  const gpi__printer *p = &c->of->printer;
+  int i, at, node, wanted;
+  memset(c->nodes, -1, sizeof c->nodes);
+  for (i = 0; i < p->count; i++)
+    if (p->uses[i] && p->labels[i])
+      (void)gpi__copy_node(c, i);
+  for (i = 0; i < p->output_count; i++) {
+    at = outputs ? outputs[i] : c->of->wrt[i] == GPI__OF_VALUE ? (int)GPI__RESULT : c->of->wrt[i];
+    node = gpi__copy_node(c, p->outputs[i].node);
+    wanted = at == GPI__RESULT
+        ? c->to->n_width
+        : gpi__width_of(c->to, c->to->desc->operands[at].kind, c->to->desc->operands[at].width);
+    if (node < 0 || wanted < 0)
+      return -1;
+    if (wanted && c->to->nodes[node].width && c->to->nodes[node].width != wanted)
+      return -1;
+    c->to->assigned[at].node = (int16_t)node;
+    c->to->assigned[at].reduction = (int16_t)p->outputs[i].reduction;
+  }
+  return 0;
+}
+
+/* d->gradient: the gradients that were asked for as a formula for desc, whose operands value (-1: none) and upstream are v and dy. The i-th goes
+ to outputs[i], NULL: to an operand as wide. n is as wide as where its text is parsed. */
+static gemmepi_status gpi__copy_gradient(gpi__derivation *d, const gpi__formula_desc *desc, int value,
+  int upstream, const int16_t *outputs) {
+  gpi__copying c = {d, &d->gradient, value, upstream, {0}};
+  int n_width;
+  gpi__label_nodes(&d->printer);
+  for (n_width = GPI__WIDE; n_width >= d->graph.n_width; n_width--) {
+    gpi__clear_graph(c.to, desc, n_width);
+    gpi__make_product(c.to);
+    if (gpi__copy_outputs(&c, outputs) == 0)
+      return GEMMEPI_OK;
+  }
+  return gpi__refuse_size();
+}
 /* Gradients of formulas as formulas: a list of outputs. */
 
 static int gpi__adjoint_of(gpi__derivation *d, int which) {
@@ -6427,43 +6546,6 @@ static gemmepi_status gpi__check_reads(const gpi__derivation *d) {
   return operations <= GPI__FORMULA_NODES ? GEMMEPI_OK : gpi__refuse_size();
 }
 
-/* How wide an output of the gradient is. */
-static int gpi__width_of_gradient(const gpi__derivation *d, int which) {
-  return which == GPI__OF_VALUE
-       ? d->graph.n_width
-       : gpi__width_of(&d->graph, d->desc.operands[which].kind, d->desc.operands[which].width);
-}
-
-/* Of a formula with 2 n columns: whether its gradient, read as one with n columns and their halves, would be refused. If not, it is read
- so. */
-static int gpi__tells_width(const gpi__derivation *d) {
-  const gpi__printer *p = &d->printer;
-  int widths[GPI__GRAPH_NODES], of_args[3], i, a, joint;
-  for (i = 0; i < d->graph.count; i++) {
-    const gpi__node *node = &d->graph.nodes[i];
-    widths[i] = node->width;
-    if (!p->uses[i] || node->op == GPI__OP_INDEX)
-      continue;
-    if (gpi__is_leaf(p, i)) {
-      if (node->width == GPI__WIDE)
-        return 1;
-      widths[i] = node->width ? (int)GPI__WIDE : (int)GPI__ANY;
-      continue;
-    }
-    for (a = 0; a < 3; a++)
-      of_args[a] = node->args[a] >= 0 ? widths[node->args[a]] : 0;
-    if ((joint = gpi__joint_width(node->op, of_args)) < 0)
-      return 1;
-    widths[i] = joint;
-  }
-  for (i = 0; i < d->wrt_count; i++) {
-    int width = gpi__width_of_gradient(d, d->wrt[i]);
-    if (width == GPI__WIDE || (width && widths[p->outputs[i].node] == GPI__NARROW))
-      return 1;
-  }
-  return 0;
-}
-
 /* What is another number where n is another part of all columns. */
 static int gpi__counts_columns(const gpi__derivation *d) {
   const gpi__printer *p = &d->printer;
@@ -6482,12 +6564,16 @@ static int gpi__counts_columns(const gpi__derivation *d) {
 }
 
 /* Where the formula has what is 2 n columns wide and the gradient has not, columns would be others in it. */
-static gemmepi_status gpi__check_columns(const gpi__derivation *d) {
-  if (d->graph.n_width == GPI__NARROW && gpi__counts_columns(d) && !gpi__tells_width(d))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "the gradient counts columns (column, columns, uniform, sums over them), of which the formula has "
-      "twice as many: it cannot be said in one formula");
-  return GEMMEPI_OK;
+static gemmepi_status gpi__check_columns(gpi__derivation *d) {
+  gemmepi_status status;
+  if (d->graph.n_width == GPI__WIDE || !gpi__counts_columns(d))
+    return GEMMEPI_OK;
+  status = gpi__copy_gradient(d, &d->desc, 0, 0, NULL);
+  if (status || d->gradient.n_width == GPI__NARROW)
+    return status;
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "the gradient counts columns (column, columns, uniform, sums over them), of which the formula has "
+    "twice as many: it cannot be said in one formula");
 }
 
 static void gpi__prepare_printer(gpi__derivation *d) {
@@ -6507,10 +6593,14 @@ static void gpi__prepare_printer(gpi__derivation *d) {
   p->names[GPI__RESULT] = gpi__result_name(&d->desc);
 }
 
-/* The whole, up to a printer that has all but where to print. */
+/* The gradients that are asked for of the graph, whose nodes stay: the printer has their nodes, and all but where to print. */
 static gemmepi_status gpi__derive(gpi__derivation *d) {
   gemmepi_status status = GEMMEPI_OK;
   int i;
+  d->given = d->graph.count;
+  d->graph.at = -1;
+  d->graph.simplifies = 1;
+  d->graph.most = GPI__GRAPH_NODES; /* of which the gradient need not have all */
   for (i = 0; i < GPI__GRAPH_NODES; i++)
     d->adjoints[i].node = -1;
   gpi__mark_dependent(d);
@@ -6549,9 +6639,9 @@ static void gpi__print_gradient(gpi__derivation *d, gpi__text *out) {
   gpi__print_statements(&d->printer);
 }
 
-/* To be given to gpi__delete; NULL with the sentence. result: what the formula calls D, NULL: "d"; exchanged: 1 of column-major order. */
+/* To be given to gpi__delete; NULL with the sentence. */
 static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, const gemmepi_derive_desc *desc,
-  const char *result, int exchanged, gpi__derivation **out) {
+  gpi__derivation **out) {
   gpi__derivation *d;
   gemmepi_status status;
   *out = NULL;
@@ -6560,7 +6650,7 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
   d = (gpi__derivation *)gpi__new(allocator, sizeof *d);
   if (!d)
     return GEMMEPI_OUT_OF_MEMORY;
-  status = gpi__start_derivation(d, desc, result, exchanged);
+  status = gpi__start_derivation(d, desc);
   if (!status)
     status = gpi__derive(d);
   if (status)
@@ -6574,7 +6664,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
   gemmepi_allocator allocator = gpi__default_allocator();
   gpi__text out = gpi__text_in(text, size);
   gpi__derivation *d;
-  if (gpi__derivation_of(&allocator, desc, NULL, 0, &d))
+  if (gpi__derivation_of(&allocator, desc, &d))
     return 0;
   gpi__print_gradient(d, &out);
   gpi__delete(&allocator, d);
@@ -6675,7 +6765,7 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
   gpi__operand_list list;
   gpi__derivation *d;
   int i;
-  if (gpi__derivation_of(&allocator, desc, NULL, 0, &d))
+  if (gpi__derivation_of(&allocator, desc, &d))
     return 0;
   list.operands = operands;
   list.room = operands ? count : 0;
@@ -6942,8 +7032,8 @@ static void gpi__keep_places(const gpi__graph *graph, const uint8_t *live, gpi__
     places->halves = (int16_t)by_width;
 }
 
-/* What of the graph the outputs need, in memory from the allocator, or NULL with the sentence. */
-static gpi__formula *gpi__formula_of(const gemmepi_allocator *allocator, const gpi__graph *graph) {
+/* What of the graph the outputs need, to be given to gpi__delete. */
+static gemmepi_status gpi__formula_of(const gemmepi_allocator *allocator, const gpi__graph *graph, gpi__formula **result) {
   uint8_t live[GPI__GRAPH_NODES];
   int16_t renumbered[GPI__GRAPH_NODES];
   gpi__formula *formula;
@@ -6954,9 +7044,9 @@ static gpi__formula *gpi__formula_of(const gemmepi_allocator *allocator, const g
   for (i = 0; i < graph->count; i++)
     renumbered[i] = (int16_t)(live[i] ? count++ : -1);
   bytes = size + (size_t)count * sizeof *nodes + gpi__names_size(graph->desc);
-  formula = (gpi__formula *)gpi__new(allocator, bytes);
+  *result = formula = (gpi__formula *)gpi__new(allocator, bytes);
   if (!formula)
-    return NULL;
+    return GEMMEPI_OUT_OF_MEMORY;
   formula->size = bytes;
   formula->node_count = count;
   formula->operand_count = graph->desc->operand_count;
@@ -6984,7 +7074,7 @@ static gpi__formula *gpi__formula_of(const gemmepi_allocator *allocator, const g
     formula->mode = GPI__LEFT_RIGHT; /* two widths that never meet */
   gpi__count_members(formula);
   formula->is_short = gpi__is_short(graph, live, formula);
-  return formula;
+  return GEMMEPI_OK;
 }
 
 /* >>all */
@@ -7004,10 +7094,8 @@ static gemmepi_status gpi__parse_formula(const gemmepi_allocator *allocator, con
   if (!work)
     return GEMMEPI_OUT_OF_MEMORY;
   status = gpi__parse(&work->parser, &work->graph, desc);
-  if (!status) {
-    *formula = gpi__formula_of(allocator, &work->graph);
-    status = *formula ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
-  }
+  if (!status)
+    status = gpi__formula_of(allocator, &work->graph, formula);
   gpi__delete(allocator, work);
   return status;
 }
@@ -7129,7 +7217,7 @@ static gemmepi_status gpi__write_gradient_of_form(const gemmepi_allocator *alloc
   memset(&desc, 0, sizeof desc);
   desc.formula = forward;
   desc.wrt = "v";
-  status = gpi__derivation_of(allocator, &desc, NULL, 0, &derivation);
+  status = gpi__derivation_of(allocator, &desc, &derivation);
   if (status)
     return status;
   gpi__print_gradient(derivation, text);
@@ -8475,9 +8563,9 @@ static void gpi__note_halves(const gpi__formula *formula, uint8_t *is_halved) {
   }
 }
 
-/* The formula of desc in memory of the allocator, for a product whose accumulator and D have these types, or the sentence. */
+/* The formula of a graph or, where that is NULL, of desc in memory of the allocator, for a product whose accumulator and D have these types. */
 static gemmepi_status gpi__make_formula(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
-  int accumulator, gemmepi_dtype d, gpi__kept_formula **result) {
+  const gpi__graph *graph, int accumulator, gemmepi_dtype d, gpi__kept_formula **result) {
   gpi__kept_formula *kept;
   gpi__formula *formula;
   gpi__formula_desc from;
@@ -8491,7 +8579,8 @@ static gemmepi_status gpi__make_formula(const gemmepi_allocator *allocator, cons
   from.exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
   from.accumulator = (gemmepi_dtype)accumulator;
   from.d = d;
-  status = gpi__parse_formula(allocator, &from, &formula);
+  status =
+    graph ? gpi__formula_of(allocator, graph, &formula) : gpi__parse_formula(allocator, &from, &formula);
   if (status)
     return status;
   kept = (gpi__kept_formula *)gpi__new(allocator, sizeof *kept);
@@ -9719,6 +9808,8 @@ static gemmepi_status gpi__check_scalars_of_desc(const gemmepi_matmul_desc *desc
 }
 /* A desc becomes a problem: defaults, every rule, column-major folded. */
 
+struct gpi__graph; /* there is none without formulas */
+
 /* >>formulas */
 
 #ifndef GEMMEPI_NO_FORMULA
@@ -9737,11 +9828,11 @@ static gemmepi_status gpi__check_without_d(const gpi__problem *problem, const ge
 }
 #endif
 
-/* The formula, for the types that the problem has, and the columns of D along the bias. */
+/* The formula, of its graph or for the types that the problem has, and the columns of D along the bias. */
 static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_matmul_desc *desc,
-  const gemmepi_allocator *allocator, int64_t *result) {
+  const gemmepi_allocator *allocator, const struct gpi__graph *graph, int64_t *result) {
 #ifdef GEMMEPI_NO_FORMULA
-  (void)problem, (void)allocator, (void)result;
+  (void)problem, (void)allocator, (void)graph, (void)result;
   if (desc->formula)
     return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
   return GEMMEPI_OK;
@@ -9753,7 +9844,7 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
     return GEMMEPI_OK;
   status = gpi__check_side_dtype(problem, GPI__D, d);
   if (!status)
-    status = gpi__make_formula(allocator, desc, problem->accumulator, d, &problem->formula);
+    status = gpi__make_formula(allocator, desc, graph, problem->accumulator, d, &problem->formula);
   if (!status)
     status = gpi__check_formula_extents(problem->formula->placed.formula, desc->formula,
       by_rows ? desc->m : desc->n, by_rows ? desc->n : desc->m, problem->batch);
@@ -9835,13 +9926,13 @@ static gemmepi_status gpi__convert_c(gpi__problem *problem, const gemmepi_matmul
 
 /* All but what says nothing about others. along: the extents along the bias of the product; result: and of D. */
 static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_matmul_desc *desc,
-  const gemmepi_allocator *allocator, int64_t along, int64_t result) {
+  const gemmepi_allocator *allocator, const struct gpi__graph *graph, int64_t along, int64_t result) {
   gemmepi_matrix d = desc->d;
   gemmepi_status status = gpi__convert_operands(problem, desc);
   if (!status)
     status = gpi__check_range_of_parameter(problem->parameter, problem->accumulator);
   if (!status)
-    status = gpi__convert_formula(problem, desc, allocator, &result);
+    status = gpi__convert_formula(problem, desc, allocator, graph, &result);
   if (!status && gpi__lacks_d(problem) && !d.batch_stride) /* as far as D says how others lie: dense */
     d.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
   if (!status)
@@ -9864,9 +9955,9 @@ static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_
 }
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. A formula is made in
- memory of the allocator, to be given to gpi__free_formula. */
+ memory of the allocator, to be given to gpi__free_formula; graph: what desc.formula has become already, or NULL. */
 static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
-  size_t alignment, gpi__problem *problem) {
+  const struct gpi__graph *graph, size_t alignment, gpi__problem *problem) {
   gemmepi_status status;
   int64_t along, result;
   memset(problem, 0, sizeof *problem);
@@ -9889,7 +9980,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
   if (result < 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; with GATED it counts both halves and must be even",
       desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
-  status = gpi__convert_tensors(problem, desc, allocator, along, result);
+  status = gpi__convert_tensors(problem, desc, allocator, graph, along, result);
   if (status)
     gpi__free_formula(problem, allocator);
   else
@@ -9900,7 +9991,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
 #ifndef GEMMEPI_NO_LINEAR
 /* The same of a desc that has no formula. */
 static gemmepi_status gpi__normalise(const gemmepi_matmul_desc *desc, size_t alignment, gpi__problem *problem) {
-  return gpi__normalise_in(NULL, desc, alignment, problem);
+  return gpi__normalise_in(NULL, desc, NULL, alignment, problem);
 }
 #endif
 
@@ -9938,7 +10029,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
   memset(needs, 0, sizeof *needs);
   allocator = gpi__default_allocator();
-  status = gpi__normalise_in(&allocator, desc, GPI__DEFAULT_ALIGNMENT, &problem);
+  status = gpi__normalise_in(&allocator, desc, NULL, GPI__DEFAULT_ALIGNMENT, &problem);
   if (!status)
     gpi__fill_needs(&problem, needs);
   if (!status)
@@ -11117,7 +11208,7 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
     status = gpi__set_strides(desc, &product);
   product.batch = desc->groups;
   if (!status)
-    status = gpi__normalise_in(allocator, &product, alignment, problem);
+    status = gpi__normalise_in(allocator, &product, NULL, alignment, problem);
   if (status)
     return status;
   problem->grouping.groups = desc->groups;
@@ -28541,7 +28632,7 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
 /* The problem of a desc, which a context plans: to be given to gpi__drop_formula. */
 static gemmepi_status gpi__convert_problem(gemmepi_context *context, const gemmepi_matmul_desc *desc,
   size_t alignment, gpi__problem *problem) {
-  gemmepi_status status = gpi__normalise_in(&context->allocator, desc, alignment, problem);
+  gemmepi_status status = gpi__normalise_in(&context->allocator, desc, NULL, alignment, problem);
   if (!status)
     gpi__share_formula(context, problem);
   return status;
@@ -31008,47 +31099,21 @@ static gemmepi_matrix gpi__g_matrix(const gpi__layer_task *task) {
   return g;
 }
 #ifndef GEMMEPI_NO_FORMULA
-/* What the formula of a layer becomes: forward the formula of its product, to which bias and P are added, backward the gradient of it, of the
+/* What the formula of a layer becomes, a graph: forward the caller's, to which bias and P are added, backward the gradient of it, of the
  product that makes P anew, or of none: then P and dY are operands. What the caller lists as operands stays in its places, and
  what the layer adds stands behind. */
 
-enum { GPI__DRAFT_TEXT = GPI__FORMULA_CHARACTERS + 512 }; /* what is too long is refused by who parses it */
-
-/* A formula with its operands before it is parsed. */
 typedef struct gpi__draft {
   const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
   const gpi__layer_task *task;
-  const char *value, *result; /* what the caller calls P and Y */
-  gemmepi_operand operands[GPI__FORMULA_OPERANDS];
-  int count;
+  gpi__derivation
+    said; /* what the caller's text says, and backward its gradients; desc is the next formula's */
   int8_t beside[4]; /* tensors of the layer, behind the caller's operands */
-  const char *product; /* what the product is called */
-  const char *assigned; /* what D is called */
-  char names[4][GPI__FORMULA_NAME + 4], gradient[GPI__FORMULA_NAME + 4];
+  char names[4][GPI__FORMULA_NAME + 4];
   int name_count;
-  char room[GPI__DRAFT_TEXT];
-  gpi__text text;
 } gpi__draft;
 
-static gpi__draft *gpi__new_draft(const gemmepi_allocator *allocator, const gemmepi_linear_desc *layer,
-  const gpi__layer_task *task) {
-  gpi__draft *draft = (gpi__draft *)gpi__new(allocator, sizeof *draft);
-  if (!draft)
-    return NULL;
-  draft->layer = layer;
-  draft->task = task;
-  draft->value = draft->product = layer->formula_value ? layer->formula_value : "v";
-  draft->result = draft->assigned = layer->formula_result ? layer->formula_result : "d";
-  draft->text = gpi__text_in(draft->room, sizeof draft->room);
-  memset(draft->beside, -1, sizeof draft->beside);
-  return draft;
-}
-
 /* >>the caller's operands */
-
-static int gpi__is_gradients_name(const char *name) {
-  return strncmp(name, "d_", 2) == 0;
-}
 
 /* What d_NAME is the gradient of: an input's number, or -1. */
 static int gpi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
@@ -31056,6 +31121,17 @@ static int gpi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
   for (i = 0; i < layer->operand_count; i++)
     if (!layer->operands[i].output && strcmp(layer->operands[i].name, layer->operands[gradient].name + 2) == 0)
       return i;
+  return -1;
+}
+
+/* Where a text has a name, beside its comments; -1: it has it not. */
+static int gpi__place_of_name(const char *text, const char *name) {
+  size_t at, length;
+  for (at = gpi__next_token(text, 0); text[at]; at = gpi__next_token(text, at + (length ? length : 1))) {
+    length = gpi__name_length(text + at);
+    if (length && gpi__is_name(text + at, length, name))
+      return (int)at;
+  }
   return -1;
 }
 
@@ -31068,7 +31144,7 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
     status = gpi__check_given_name("operands", i, layer->operands[i].name);
   for (i = 0; i < layer->operand_count && !status; i++) {
     const gemmepi_operand *operand = &layer->operands[i];
-    is_gradient = gpi__is_gradients_name(operand->name);
+    is_gradient = strncmp(operand->name, "d_", 2) == 0;
     if (operand->output && !is_gradient)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
         "desc.operands[%d].output (of %s) is %d; a layer's formula assigns %s alone, and other "
@@ -31080,6 +31156,9 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
     if (is_gradient && gpi__gradient_of(layer, i) < 0)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is called %s, but there is no input operand %s", i,
         operand->name, operand->name + 2);
+    if (is_gradient && gpi__place_of_name(layer->formula, operand->name) >= 0)
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.formula has %s, an operand that backward makes by itself: leave it out of the text", operand->name);
   }
   return status;
 }
@@ -31146,123 +31225,111 @@ static gemmepi_operand gpi__operand_of_backward(const gemmepi_linear_desc *layer
   return operand;
 }
 
-/* Forward knows of no gradients: a NUMBER that nobody reads has their place. */
-static gemmepi_operand gpi__operand_of_forward(const gemmepi_linear_desc *layer, int i) {
-  gemmepi_operand operand = layer->operands[i];
-  if (!operand.output)
-    return operand;
-  memset(&operand, 0, sizeof operand);
-  operand.name = layer->operands[i].name;
-  operand.kind = GEMMEPI_NUMBER;
-  return operand;
-}
-
 /* >>what the layer adds */
 
-/* Where a text has a name, beside its comments; -1: it has it not. */
-static int gpi__place_of_name(const char *text, const char *name) {
-  size_t at, length;
-  for (at = gpi__next_token(text, 0); text[at]; at = gpi__next_token(text, at + (length ? length : 1))) {
-    length = gpi__name_length(text + at);
-    if (length && gpi__is_name(text + at, length, name))
-      return (int)at;
-  }
-  return -1;
-}
-
-static int gpi__text_has_name(const char *text, const char *name) {
-  return gpi__place_of_name(text, name) >= 0;
-}
-
-static int gpi__is_callers_name(const gpi__draft *draft, const char *name) {
+static gpi__draft *gpi__new_draft(const gemmepi_allocator *allocator, const gemmepi_linear_desc *layer,
+  const gpi__layer_task *task) {
+  gpi__draft *draft = (gpi__draft *)gpi__new(allocator, sizeof *draft);
+  gpi__formula_desc *desc;
   int i;
-  for (i = 0; i < draft->layer->operand_count; i++)
-    if (strcmp(draft->layer->operands[i].name, name) == 0)
-      return 1;
-  return strcmp(draft->value, name) == 0 || strcmp(draft->result, name) == 0 ||
-     gpi__text_has_name(draft->layer->formula, name);
+  if (!draft)
+    return NULL;
+  desc = &draft->said.desc;
+  draft->layer = layer;
+  draft->task = task;
+  memset(draft->beside, -1, sizeof draft->beside);
+  desc->text = layer->formula;
+  desc->value = layer->formula_value;
+  desc->result = layer->formula_result;
+  desc->exchanged = layer->order == GEMMEPI_COLUMN_MAJOR;
+  desc->accumulator = layer->a.dtype == GEMMEPI_F64   ? GEMMEPI_F64
+        : layer->y.dtype == GEMMEPI_I32 ? GEMMEPI_I32
+        : GEMMEPI_F32;
+  desc->d = layer->y.dtype;
+  desc->operands = draft->said.operands;
+  desc->operand_count = layer->operand_count;
+  for (i = 0; i < layer->operand_count; i++)
+    if (!layer->operands[i].output) {
+      draft->said.operands[i] = layer->operands[i];
+    } else { /* forward knows of no gradients: a NUMBER that nobody reads has their place */
+      draft->said.operands[i].name = layer->operands[i].name;
+      draft->said.operands[i].kind = GEMMEPI_NUMBER;
+    }
+  return draft;
 }
 
-/* This name, with a number where the caller has it. */
-static const char *gpi__new_name(gpi__draft *draft, const char *like) {
+/* This name, with a number where an operand, P or Y has it. */
+static const char *gpi__new_name(gpi__draft *draft, const char *before, const char *like) {
   char *name = draft->names[draft->name_count++];
+  const gpi__formula_desc *desc = &draft->said.desc;
   int number = 1;
-  snprintf(name, sizeof draft->names[0], "%s", like);
-  while (gpi__is_callers_name(draft, name))
-    snprintf(name, sizeof draft->names[0], "%s%d", like, ++number);
+  snprintf(name, sizeof draft->names[0], "%s%s", before, like);
+  while (gpi__who_is_called(desc, name, desc->operand_count))
+    snprintf(name, sizeof draft->names[0], "%s%s%d", before, like, ++number);
   return name;
 }
 
 /* Behind the caller's operands one that is a tensor of the layer, as it lies. */
-static gemmepi_operand *gpi__add_beside(gpi__draft *draft, int tensor, gemmepi_operand_kind kind, const char *name) {
+static gemmepi_operand *gpi__add_beside(gpi__draft *draft, int tensor, const char *name) {
   const gpi__view *view = &draft->task->views[tensor];
-  gemmepi_operand *operand = &draft->operands[draft->count];
-  draft->beside[draft->count - draft->layer->operand_count] = (int8_t)tensor;
-  draft->count++;
+  int i = draft->said.desc.operand_count++, is_vector = tensor == GPI__L_BIAS || tensor == GPI__L_DBIAS;
+  gemmepi_operand *operand = &draft->said.operands[i];
+  draft->beside[i - draft->layer->operand_count] = (int8_t)tensor;
+  memset(operand, 0, sizeof *operand);
   operand->name = name;
-  operand->kind = kind;
+  operand->kind = !is_vector                   ? GEMMEPI_FULL
+        : draft->said.desc.exchanged ? GEMMEPI_PER_ROW
+        : GEMMEPI_PER_COLUMN;
   operand->dtype = (gemmepi_dtype)view->dtype;
-  operand->ld = kind == GEMMEPI_FULL ? view->ld : 0;
+  operand->ld = is_vector ? 0 : view->ld;
   operand->batch_stride = view->batch_stride;
   if (tensor <= GPI__L_DY)
     operand->scale.mode = (gemmepi_scale_mode)view->scale;
   return operand;
 }
 
-/* The kind of what runs along a bias. */
-static gemmepi_operand_kind gpi__kind_of_bias(const gpi__draft *draft) {
-  return draft->layer->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;
-}
-
-/* "v = product + bias;" where the layer has a bias. */
-static void gpi__draft_bias(gpi__draft *draft) {
-  const char *bias;
+/* A bias, if the layer has one: behind the caller's operands. */
+static void gpi__add_bias(gpi__draft *draft) {
   if (!(draft->layer->flags & GEMMEPI_LINEAR_BIAS))
     return;
-  draft->product = gpi__new_name(draft, "product");
-  bias = gpi__new_name(draft, "bias");
-  gpi__add_beside(draft, GPI__L_BIAS, gpi__kind_of_bias(draft), bias);
-  gpi__append(&draft->text, "%s = %s + %s;\n", draft->value, draft->product, bias);
+  draft->said.desc.value = gpi__new_name(draft, "", "product");
+  draft->said.desc.product = 2 + draft->said.desc.operand_count;
+  gpi__add_beside(draft, GPI__L_BIAS, gpi__new_name(draft, "", "bias"));
 }
 
 /* >>forward */
 
-static void gpi__list_operands_of_forward(gpi__draft *draft) {
-  for (; draft->count < draft->layer->operand_count; draft->count++)
-    draft->operands[draft->count] = gpi__operand_of_forward(draft->layer, draft->count);
-}
-
-/* The caller's text and operands alone. */
-static void gpi__draft_bare(gpi__draft *draft) {
-  gpi__list_operands_of_forward(draft);
-  gpi__append(&draft->text, "%s", draft->layer->formula);
-}
-
-static void gpi__draft_forward(gpi__draft *draft) {
-  const char *preact;
+static gemmepi_status gpi__draft_forward(gpi__draft *draft) {
+  gpi__formula_desc *desc = &draft->said.desc;
   int saves = (draft->layer->flags & GEMMEPI_LINEAR_SAVED) != 0;
-  gpi__list_operands_of_forward(draft);
-  if (saves || gpi__text_has_name(draft->layer->formula, draft->value)) /* else nothing reads P */
-    gpi__draft_bias(draft);
-  if (saves) {
-    preact = gpi__new_name(draft, "preact");
-    gpi__add_beside(draft, GPI__L_PREACT, GEMMEPI_FULL, preact)->output = 1;
-    gpi__append(&draft->text, "%s = %s;\n", preact, draft->value);
-  }
-  gpi__append(&draft->text, "%s", draft->layer->formula);
+  gemmepi_status status;
+  desc->product = draft->layer->flags & GEMMEPI_LINEAR_BIAS ? 2 + desc->operand_count : saves;
+  status = gpi__parse(&draft->said.parser, &draft->said.graph, desc);
+  if (status)
+    return status;
+  gpi__add_bias(draft);
+  if (!saves)
+    return GEMMEPI_OK;
+  draft->said.graph.assigned[desc->operand_count].node = (int16_t)draft->said.graph.product;
+  gpi__add_beside(draft, GPI__L_PREACT, gpi__new_name(draft, "", "preact"))->output = 1;
+  return GEMMEPI_OK;
 }
 
 /* >>backward */
 
-/* The names of the inputs whose gradients are asked for, P's first where G is, or of all inputs. */
-static void gpi__list_names(const gpi__draft *draft, int of_gradients, int with_value, gpi__text *text) {
-  const gemmepi_linear_desc *layer = draft->layer;
-  int i;
-  if (with_value)
-    gpi__append(text, "%s", draft->value);
-  for (i = 0; i < layer->operand_count; i++)
-    if (layer->operands[i].output == of_gradients)
-      gpi__append(text, "%s%s", text->length ? ", " : "", layer->operands[i].name + (of_gradients ? 2 : 0));
+/* The caller's formula alone. *columns: Y's. */
+static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocator *allocator, int64_t *columns) {
+  const gpi__layer_task *task = draft->task;
+  gpi__formula *formula;
+  gemmepi_status status = gpi__parse(&draft->said.parser, &draft->said.graph, &draft->said.desc);
+  if (!status)
+    status = gpi__formula_of(allocator, &draft->said.graph, &formula);
+  if (status)
+    return status;
+  *columns = gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width);
+  status = gpi__check_formula_extents(formula, draft->layer->formula, task->m, task->n, task->batch);
+  gpi__delete(allocator, formula);
+  return status;
 }
 
 /* Whether G is to be stored, or only gradients of operands are asked for. */
@@ -31270,85 +31337,108 @@ static int gpi__wants_g(const gpi__layer_task *task) {
   return (task->flags & GPI__LINEAR_OUTPUTS) != 0;
 }
 
-/* may_read_p: P is saved or computed anew. */
-static gemmepi_status gpi__derive_layer(const gpi__draft *draft, const gemmepi_allocator *allocator,
-  int may_read_p, gpi__derivation **derivation) {
+/* All but Y may be read. outputs: where each gradient goes, G's first. */
+static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[GPI__FORMULA_OPERANDS + 1]) {
   const gemmepi_linear_desc *layer = draft->layer;
-  char wrt[GPI__FORMULA_OPERANDS * (GPI__FORMULA_NAME + 2)], saved[sizeof wrt];
-  gpi__text wrt_text = gpi__text_in(wrt, sizeof wrt), saved_text = gpi__text_in(saved, sizeof saved);
-  gemmepi_operand inputs[GPI__LAYER_OPERANDS];
-  gemmepi_derive_desc desc;
-  int i;
-  memset(&desc, 0, sizeof desc);
-  desc.formula = layer->formula;
-  desc.operands = inputs;
-  for (i = 0; i < layer->operand_count; i++)
-    if (!layer->operands[i].output)
-      inputs[desc.operand_count++] = layer->operands[i];
-  desc.value = draft->value;
-  gpi__list_names(draft, 1, gpi__wants_g(draft->task), &wrt_text);
-  desc.wrt = wrt;
-  gpi__list_names(draft, 0, 0, &saved_text);
-  desc.saved = may_read_p ? NULL : saved;
-  return gpi__derivation_of(allocator, &desc, draft->result, layer->order == GEMMEPI_COLUMN_MAJOR, derivation);
-}
-
-/* The derivation, or what is wrong in the words of a layer. */
-static gemmepi_status gpi__derive_layer_or_say(const gpi__draft *draft, const gemmepi_allocator *allocator,
-  gpi__derivation **derivation) {
-  int may_read_p = (draft->layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) != 0;
-  gemmepi_status status = gpi__derive_layer(draft, allocator, may_read_p, derivation);
-  if (!status || may_read_p)
-    return status;
-  status = gpi__derive_layer(draft, allocator, 1, derivation);
-  if (status)
-    return status; /* it is not that which is wrong */
-  gpi__delete(allocator, *derivation);
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads %s", draft->value);
-}
-
-/* The text, where P comes from, and dbias. */
-static void gpi__draft_gradient(gpi__draft *draft, gpi__derivation *derivation) {
-  const gemmepi_linear_desc *layer = draft->layer;
-  int reads_p = gpi__gradient_reads(derivation, GPI__OP_VALUE, 0);
-  const char *dbias;
-  if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
-    gpi__draft_bias(draft);
-  } else {
-    if (reads_p)
-      gpi__add_beside(draft, GPI__L_PREACT, GEMMEPI_FULL, draft->value);
-    draft->product = gpi__new_name(draft, "product"); /* which nobody reads */
-  }
-  gpi__add_beside(draft, GPI__L_DY, GEMMEPI_FULL, "dy")->width =
-    gpi__public_width(&derivation->graph, gpi__width_of_output(derivation, GPI__RESULT));
-  snprintf(draft->gradient, sizeof draft->gradient, "d_%s", draft->value);
-  draft->assigned = draft->gradient;
-  gpi__print_gradient(derivation, &draft->text);
-  if (!(layer->flags & GEMMEPI_LINEAR_DBIAS))
-    return;
-  dbias = gpi__new_name(draft, "dbias");
-  gpi__add_beside(draft, GPI__L_DBIAS, gpi__kind_of_bias(draft), dbias);
-  draft->operands[draft->count - 1].output = 1;
-  draft->operands[draft->count - 1].accumulate = (layer->flags & GEMMEPI_ACCUMULATE_DBIAS) != 0;
-  gpi__append(&draft->text, ";\n%s = %s_sum(%s)", dbias,
-    layer->order == GEMMEPI_COLUMN_MAJOR ? "row" : "column", draft->gradient);
-}
-
-static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_allocator *allocator) {
-  gpi__derivation *derivation;
+  gpi__derivation *d = &draft->said;
+  gpi__formula_desc callers = d->desc;
   gemmepi_status status;
-  for (; draft->count < draft->layer->operand_count; draft->count++)
-    draft->operands[draft->count] = gpi__operand_of_backward(draft->layer, draft->count);
-  status = gpi__derive_layer_or_say(draft, allocator, &derivation);
+  int i;
+  callers.operands = layer->operands;
+  status = gpi__check_names_for_gradient(&callers, 1);
+  memset(d->readable, 1, sizeof d->readable);
+  d->readable[GPI__RESULT] = 0;
+  outputs[0] = GPI__RESULT;
+  if (!status && gpi__wants_g(draft->task))
+    status = gpi__ask_for_gradient(d, GPI__OF_VALUE);
+  for (i = 0; i < layer->operand_count && !status; i++) {
+    if (!layer->operands[i].output)
+      continue;
+    outputs[d->wrt_count] = (int16_t)i;
+    status = gpi__check_layers_gradient(layer, i);
+    if (!status)
+      status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i));
+  }
+  return status;
+}
+
+/* The operands of backward, dY last and before it P, if it is read; and the names of the product and G. */
+static void gpi__list_operands_of_backward(gpi__draft *draft) {
+  const gemmepi_linear_desc *layer = draft->layer;
+  gpi__derivation *d = &draft->said;
+  const char *value = gpi__value_name(&d->desc);
+  int i, reads_p = gpi__gradient_reads(d, GPI__OP_VALUE, 0);
+  for (i = 0; i < layer->operand_count; i++)
+    d->operands[i] = gpi__operand_of_backward(layer, i);
+  d->desc.d = (gemmepi_dtype)draft->task->g_dtype;
+  d->desc.result = gpi__new_name(draft, "d_", value);
+  if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
+    gpi__add_bias(draft);
+  } else {
+    d->desc.value = gpi__new_name(draft, "", "product"); /* which nobody reads */
+    if (reads_p)
+      gpi__add_beside(draft, GPI__L_PREACT, value);
+  }
+  gpi__add_beside(draft, GPI__L_DY, "dy")->width =
+    gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+}
+
+static void gpi__sum_dbias(gpi__draft *draft) {
+  gpi__assigned *assigned = draft->said.gradient.assigned;
+  gpi__assigned *sum = &assigned[draft->said.desc.operand_count];
+  gemmepi_operand *dbias;
+  if (!(draft->layer->flags & GEMMEPI_LINEAR_DBIAS))
+    return;
+  dbias = gpi__add_beside(draft, GPI__L_DBIAS, gpi__new_name(draft, "", "dbias"));
+  dbias->output = 1;
+  dbias->accumulate = (draft->layer->flags & GEMMEPI_ACCUMULATE_DBIAS) != 0;
+  sum->node = assigned[GPI__RESULT].node;
+  sum->reduction = (int16_t)gpi__reduction_called("column_sum", 10);
+}
+
+/* Whether the layer has what the gradient reads: P, and Y's type, in which rounded(x) is, but here in D's, which is G. */
+static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
+  const gemmepi_linear_desc *layer = draft->layer;
+  gemmepi_dtype g = (gemmepi_dtype)draft->task->g_dtype;
+  char place[GPI__PLACE_TEXT];
+  if (!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) && gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads %s",
+      gpi__value_name(&draft->said.desc));
+  if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
+    return GEMMEPI_OK;
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s: desc.g_dtype is %s, and the gradient has rounded, which is as y stores it, in %s%s",
+    gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
+    gpi__dtype(g)->name, gpi__dtype(layer->y.dtype)->name, gpi__is_scaled_dtype((int)layer->y.dtype)
+    ? ", which G cannot be: round in another product" : ": then G is in that, too");
+}
+
+/* folded: the layer in row-major order, whose gradients go to task. */
+static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_allocator *allocator,
+  const gemmepi_linear_desc *folded, size_t alignment, gpi__layer_task *task) {
+  gpi__derivation *d = &draft->said;
+  int16_t outputs[GPI__FORMULA_OPERANDS + 1];
+  int64_t columns;
+  int upstream;
+  gemmepi_status status = gpi__read_formula(draft, allocator, &columns);
+  if (!status)
+    status = gpi__convert_gradients(folded, columns, alignment, task);
+  if (!status)
+    status = gpi__ask_for_gradients(draft, outputs);
+  if (!status)
+    status = gpi__derive(d);
+  if (!status)
+    status = gpi__check_gradient_reads(draft);
   if (status)
     return status;
-  gpi__draft_gradient(draft, derivation);
-  gpi__delete(allocator, derivation);
-  if (draft->text.length <= GPI__FORMULA_CHARACTERS)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of desc.formula has %llu characters; a formula has at most %d",
-    (gpi__ull)draft->text.length, GPI__FORMULA_CHARACTERS);
+  gpi__list_operands_of_backward(draft);
+  upstream = d->desc.operand_count - 1;
+  status = gpi__copy_gradient(d, &d->desc, folded->flags & GEMMEPI_LINEAR_SAVED ? upstream - 1 : -1, upstream, outputs);
+  if (status)
+    return status;
+  gpi__sum_dbias(draft);
+  return gpi__check_formula_desc(&d->desc);
 }
 #endif
 /* desc to task, with the problem of the step that has the layer's formula. */
@@ -31358,110 +31448,6 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
 
 #ifndef GEMMEPI_NO_FORMULA
 /* >>with a formula */
-
-/* The problem of a draft, whose D is this: to be given to gpi__drop_formula. what: D, in the caller's words. */
-static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__draft *draft,
-  const gemmepi_matrix *d, const char *what, size_t alignment, gpi__problem *problem) {
-  gemmepi_matmul_desc desc = gpi__product_of_layer(draft->layer);
-  gemmepi_status status;
-  if (d == &draft->layer->y)
-    gpi__find_scale_of_y(draft->layer, &desc);
-  desc.order = draft->layer->order;
-  desc.epilogue = 0; /* a bias is an operand */
-  memset(&desc.bias, 0, sizeof desc.bias);
-  desc.d = *d;
-  desc.formula = draft->room;
-  desc.operands = draft->operands;
-  desc.operand_count = draft->count;
-  desc.formula_value = draft->product;
-  desc.formula_result = draft->assigned;
-  status = gpi__convert_problem(context, &desc, alignment, problem);
-  return gpi__in_layers_words(status, 0, "desc.a", "desc.b", what, "desc.aux");
-}
-
-/* In place of this thread's sentence, where the text that is wrong has a gradient. */
-static void gpi__say_that_gradients_are_made(const gemmepi_linear_desc *layer) {
-  int i;
-  for (i = 0; i < layer->operand_count; i++)
-    if (layer->operands[i].output && gpi__text_has_name(layer->formula, layer->operands[i].name))
-      (void)gpi__fail(GEMMEPI_OK, "desc.formula has %s, an operand that backward makes by itself: leave it out of the text",
-        layer->operands[i].name);
-}
-
-/* The formula as the caller has it alone, for places in its text. Backward does not look at Y, which is dense here, and as wide as any is. */
-static gemmepi_status gpi__convert_bare_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
-  const gpi__layer_task *task, size_t alignment, int64_t *columns) {
-  gpi__draft *draft = gpi__new_draft(&context->allocator, layer, task);
-  gemmepi_matrix y = gpi__dense_matrix(layer->y.dtype, task->m, 2 * task->n);
-  gpi__problem problem;
-  gemmepi_status status;
-  if (!draft)
-    return GEMMEPI_OUT_OF_MEMORY;
-  y.ld = 0;
-  gpi__draft_bare(draft);
-  status = gpi__convert_draft(context, draft, &y, "desc.y", alignment, &problem);
-  if (!status) {
-    *columns = gpi__d_columns(problem.formula, problem.n);
-    gpi__drop_formula(context, &problem);
-  }
-  gpi__delete(&context->allocator, draft);
-  if (status == GEMMEPI_INVALID_ARGUMENT)
-    gpi__say_that_gradients_are_made(layer);
-  return status;
-}
-
-/* "line 3, " in a sentence about a draft as the caller counts: lines that the layer adds, in which nothing is wrong, are ahead of its text. */
-static void gpi__count_callers_lines(const gpi__draft *draft, char *sentence) {
-  size_t own = strlen(draft->room) - strlen(draft->layer->formula), i;
-  char *at = strstr(sentence, "desc.formula, line "), head[24] = "";
-  int line, length = 0, lines = 0;
-  for (i = 0; i < own; i++)
-    lines += draft->room[i] == '\n';
-  at = at ? at + strlen("desc.formula, ") : NULL;
-  if (!at || sscanf(at, "line %d, %n", &line, &length) != 1)
-    return;
-  if (line - lines > 1)
-    snprintf(head, sizeof head, "line %d, ", line - lines);
-  memmove(at + strlen(head), at + length, strlen(at + length) + 1);
-  memcpy(at, head, strlen(head));
-}
-
-static gemmepi_status gpi__convert_forward_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
-  size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
-  gpi__draft *draft = gpi__new_draft(&context->allocator, layer, task);
-  char sentence[GPI__ERROR_TEXT_SIZE];
-  gemmepi_status status;
-  int64_t columns;
-  if (!draft)
-    return GEMMEPI_OUT_OF_MEMORY;
-  gpi__draft_forward(draft);
-  status = gpi__convert_draft(context, draft, &layer->y, "desc.y", alignment, problem);
-  memcpy(task->beside, draft->beside, sizeof task->beside);
-  memcpy(sentence, gpi__error_text, sizeof sentence);
-  if (status)
-    gpi__count_callers_lines(draft, sentence);
-  gpi__delete(&context->allocator, draft);
-  if (!status) {
-    gpi__convert_y_view(task, problem);
-    return GEMMEPI_OK;
-  }
-  if (!gpi__convert_bare_formula(context, layer, task, alignment, &columns))
-    return gpi__fail(status, "%s", sentence); /* the text by itself is right */
-  return status;
-}
-
-/* rounded(x) is what D stands for, which backward is G. */
-static gemmepi_status gpi__check_layers_rounded(const gemmepi_linear_desc *layer, const gpi__layer_task *task,
-  const gpi__formula *formula) {
-  char place[GPI__PLACE_TEXT];
-  if (!formula->rounds || (int32_t)layer->y.dtype == task->g_dtype)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "%s: desc.g_dtype is %s, and the gradient has rounded, which is as y stores it, in %s%s",
-    gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
-    gpi__dtype((gemmepi_dtype)task->g_dtype)->name, gpi__dtype(layer->y.dtype)->name, gpi__is_scaled_dtype((int)layer->y.dtype)
-    ? ", which G cannot be: round in another product" : ": then G is in that, too");
-}
 
 /* P and dY, once they are read as operands, have one scale. */
 static gemmepi_status gpi__check_scales_beside(const gpi__layer_task *task) {
@@ -31477,30 +31463,52 @@ static gemmepi_status gpi__check_scales_beside(const gpi__layer_task *task) {
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__convert_backward_formula(gemmepi_context *context, const gemmepi_linear_desc *layer, size_t alignment,
-  gpi__layer_task *task, gpi__problem *problem) {
-  gpi__draft *draft = gpi__new_draft(&context->allocator, layer, task);
-  gemmepi_matrix g = gpi__g_matrix(task);
-  gemmepi_status status = GEMMEPI_OK;
-  int i;
-  if (!draft)
-    return GEMMEPI_OUT_OF_MEMORY;
-  if (!gpi__wants_g(task)) /* it is not stored */
-    g.ld = g.batch_stride = 0;
-  for (i = 0; i < layer->operand_count && !status; i++)
-    if (layer->operands[i].output)
-      status = gpi__check_layers_gradient(layer, i);
-  if (!status)
-    status = gpi__draft_backward(draft, &context->allocator);
-  if (!status)
-    status = gpi__convert_draft(context, draft, &g, "desc.g", alignment, problem);
-  memcpy(task->beside, draft->beside, sizeof task->beside);
-  gpi__delete(&context->allocator, draft);
+/* The problem of what a draft is: to be given to gpi__drop_formula. */
+static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__draft *draft, size_t alignment,
+  gpi__problem *problem) {
+  const gemmepi_linear_desc *layer = draft->layer;
+  gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
+  gemmepi_status status = gpi__check_scales_beside(draft->task);
+  int backward = gpi__is_backward(draft->task);
   if (status)
     return status;
-  status = gpi__check_layers_rounded(layer, task, problem->formula->placed.formula);
+  desc.order = layer->order;
+  desc.epilogue = 0; /* a bias is an operand */
+  memset(&desc.bias, 0, sizeof desc.bias);
+  desc.d = backward ? gpi__g_matrix(draft->task) : layer->y;
+  if (!backward)
+    gpi__find_scale_of_y(layer, &desc);
+  else if (!gpi__wants_g(draft->task)) /* it is not stored */
+    desc.d.ld = desc.d.batch_stride = 0;
+  desc.formula = layer->formula;
+  desc.operands = draft->said.operands;
+  desc.operand_count = draft->said.desc.operand_count;
+  status = gpi__normalise_in(&context->allocator, &desc,
+    backward ? &draft->said.gradient : &draft->said.graph, alignment, problem);
   if (status)
-    gpi__drop_formula(context, problem);
+    return gpi__in_layers_words(status, 0, "desc.a", "desc.b", backward ? "desc.g" : "desc.y", "desc.aux");
+  gpi__share_formula(context, problem);
+  return GEMMEPI_OK;
+}
+
+/* callers: the layer in the caller's order. */
+static gemmepi_status gpi__convert_layers_formula(gemmepi_context *context, const gemmepi_linear_desc *callers,
+  const gemmepi_linear_desc *folded, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
+  const gemmepi_allocator *allocator = &context->allocator;
+  gpi__draft *draft = gpi__new_draft(allocator, callers, task);
+  gemmepi_status status;
+  if (!draft)
+    return GEMMEPI_OUT_OF_MEMORY;
+  status = gpi__check_layers_operands(callers);
+  if (!status)
+    status = gpi__is_backward(task) ? gpi__draft_backward(draft, allocator, folded, alignment, task)
+        : gpi__draft_forward(draft);
+  if (!status)
+    status = gpi__convert_draft(context, draft, alignment, problem);
+  if (!status && !gpi__is_backward(task))
+    gpi__convert_y_view(task, problem);
+  memcpy(task->beside, draft->beside, sizeof task->beside);
+  gpi__delete(allocator, draft);
   return status;
 }
 #endif
@@ -31524,30 +31532,12 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
         : layer->flags & (GPI__LAYERS_PRODUCT_FLAGS | GPI__LAYERS_FOUND_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
 }
 
-/* What a formula says before gradients are looked at: forward all, backward how wide dY is. */
-static gemmepi_status gpi__convert_layers_formula(gemmepi_context *context, const gemmepi_linear_desc *layer,
-  size_t alignment, gpi__layer_task *task, gpi__problem *problem, int64_t *columns) {
-#ifndef GEMMEPI_NO_FORMULA
-  gemmepi_status status = gpi__check_layers_operands(layer);
-  if (!status)
-    status = gpi__check_scales_beside(task);
-  if (status)
-    return status;
-  return gpi__is_backward(task) ? gpi__convert_bare_formula(context, layer, task, alignment, columns)
-        : gpi__convert_forward_formula(context, layer, alignment, task, problem);
-#else
-  (void)context, (void)layer, (void)alignment, (void)task, (void)problem, (void)columns;
-  return GEMMEPI_OK;
-#endif
-}
-
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
  one, to be given to gpi__drop_formula. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   int backward, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
   gemmepi_linear_desc layer, callers;
   gemmepi_status status;
-  int64_t columns = 0;
   memset(task, 0, sizeof *task);
   memset(problem, 0, sizeof *problem);
   if (!desc)
@@ -31565,13 +31555,11 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   if (task->exchanged)
     gpi__exchange_layer(&callers);
   callers.order = desc->order;
-  if (!status && layer.formula)
-    status = gpi__convert_layers_formula(context, &callers, alignment, task, problem, &columns);
-  if (!status && backward)
-    status = gpi__convert_gradients(&layer, columns, alignment, task);
+  if (!status && backward && !layer.formula)
+    status = gpi__convert_gradients(&layer, 0, alignment, task);
 #ifndef GEMMEPI_NO_FORMULA
-  if (!status && layer.formula && backward)
-    status = gpi__convert_backward_formula(context, &callers, alignment, task, problem);
+  if (!status && layer.formula)
+    status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
 #endif
   task->operand_count = layer.formula ? layer.operand_count : 0;
   task->formula = problem->formula;

@@ -62,6 +62,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/print.h"
 #include "formula/derivation.h"
 #include "formula/sweep.h"
+#include "formula/gradient.h"
 #include "formula/derive.h"
 #include "formula/derived_operands.h"
 GPI__OPTIMIZE_LITTLE_END

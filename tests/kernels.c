@@ -1741,7 +1741,7 @@ static gpi__problem inside_problem(const struct formula_row *row, const inside_w
         if (strstr(row->text, operand->name))
             operands[desc.operand_count++] = *operand;
     }
-    if (gpi__normalise_in(&allocator, &desc, 16, &problem) != GEMMEPI_OK || gpi__not_inside(&problem)) {
+    if (gpi__normalise_in(&allocator, &desc, NULL, 16, &problem) != GEMMEPI_OK || gpi__not_inside(&problem)) {
         printf("%s is not inside: %s\n", row->name,
                problem.formula ? gpi__not_inside(&problem) : gemmepi_last_error());
         exit(1);

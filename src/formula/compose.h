@@ -95,7 +95,7 @@ static gemmepi_status gpi__write_gradient_of_form(const gemmepi_allocator *alloc
     memset(&desc, 0, sizeof desc);
     desc.formula = forward;
     desc.wrt = "v";
-    status = gpi__derivation_of(allocator, &desc, NULL, 0, &derivation);
+    status = gpi__derivation_of(allocator, &desc, &derivation);
     if (status)
         return status;
     gpi__print_gradient(derivation, text);

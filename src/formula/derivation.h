@@ -15,7 +15,7 @@ typedef struct gpi__adjoint {
 typedef struct gpi__derivation {
     gpi__formula_desc desc;
     gemmepi_operand operands[GPI__FORMULA_OPERANDS]; /* the caller's, with their tensors' dtypes */
-    gpi__graph graph;
+    gpi__graph graph, gradient; /* the gradient by itself, once gpi__copy_gradient() has made it */
     gpi__parser parser;
     gpi__printer printer;
     int given; /* nodes of the formula itself */
@@ -35,12 +35,14 @@ static const char *gpi__name_in(const gpi__derivation *d, int which) {
     return which == GPI__RESULT ? gpi__result_name(&d->desc) : d->desc.operands[which].name;
 }
 
-static gemmepi_status gpi__check_wrt(const gpi__derivation *d, int which) {
+/* Asks for the gradient of an operand or of the value. */
+static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
     const gemmepi_operand *o;
     int i;
     for (i = 0; i < d->wrt_count; i++)
         if (d->wrt[i] == which)
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s twice", gpi__name_in(d, which));
+    d->wrt[d->wrt_count++] = (int16_t)which;
     if (which == GPI__OF_VALUE)
         return GEMMEPI_OK;
     if (which == GPI__RESULT || d->desc.operands[which].output)
@@ -105,10 +107,9 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
     gemmepi_status status;
     int which, i, more;
     while ((more = gpi__next_name(d, list, "wrt", &at, &which)) > 0) {
-        status = gpi__check_wrt(d, which);
+        status = gpi__ask_for_gradient(d, which);
         if (status)
             return status;
-        d->wrt[d->wrt_count++] = (int16_t)which;
     }
     if (more < 0)
         return GEMMEPI_INVALID_ARGUMENT;
@@ -125,11 +126,15 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
     return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
 }
 
-/* Names that the gradient gives. */
-static gemmepi_status gpi__check_names_for_gradient(const gpi__derivation *d) {
+/* Names that the gradient gives. is_layers: outputs are gradients themselves. */
+static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
     int i;
-    for (i = -2; i < d->desc.operand_count; i++) {
-        const char *name = gpi__name_in(d, i == -1 ? (int)GPI__OF_VALUE : i == -2 ? (int)GPI__RESULT : i);
+    for (i = -2; i < desc->operand_count; i++) {
+        const char *name = i == -2   ? gpi__result_name(desc)
+                           : i == -1 ? gpi__value_name(desc)
+                                     : desc->operands[i].name;
+        if (is_layers && i >= 0 && desc->operands[i].output)
+            continue;
         if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
@@ -158,12 +163,9 @@ static void gpi__list_operands_to_derive(gpi__derivation *d, const gemmepi_deriv
     }
 }
 
-static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_derive_desc *desc,
-                                            const char *result, int exchanged) {
+static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_derive_desc *desc) {
     gemmepi_status status;
     int i;
-    d->desc.result = result;
-    d->desc.exchanged = exchanged;
     d->desc.text = desc->formula;
     d->desc.operands = desc->operands;
     d->desc.operand_count = desc->operand_count;
@@ -178,14 +180,8 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
     d->desc.of_any_type = 1;
     status = gpi__parse(&d->parser, &d->graph, &d->desc);
     if (!status)
-        status = gpi__check_names_for_gradient(d);
-    if (!status)
-        status = gpi__parse_lists(d, desc);
-    d->given = d->graph.count;
-    d->graph.at = -1;
-    d->graph.simplifies = 1;
-    d->graph.most = GPI__GRAPH_NODES; /* of which the gradient need not have all */
-    return status;
+        status = gpi__check_names_for_gradient(&d->desc, 0);
+    return status ? status : gpi__parse_lists(d, desc);
 }
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_FORMULA_DERIVE_H
 #define GEMMEPI_FORMULA_DERIVE_H
 
-#include "sweep.h"
+#include "gradient.h"
 
 static int gpi__adjoint_of(gpi__derivation *d, int which) {
     const gpi__node *nodes = d->graph.nodes;
@@ -74,43 +74,6 @@ static gemmepi_status gpi__check_reads(const gpi__derivation *d) {
     return operations <= GPI__FORMULA_NODES ? GEMMEPI_OK : gpi__refuse_size();
 }
 
-/* How wide an output of the gradient is. */
-static int gpi__width_of_gradient(const gpi__derivation *d, int which) {
-    return which == GPI__OF_VALUE
-               ? d->graph.n_width
-               : gpi__width_of(&d->graph, d->desc.operands[which].kind, d->desc.operands[which].width);
-}
-
-/* Of a formula with 2 n columns: whether its gradient, read as one with n columns and their halves, would be refused. If not, it is read
-   so. */
-static int gpi__tells_width(const gpi__derivation *d) {
-    const gpi__printer *p = &d->printer;
-    int widths[GPI__GRAPH_NODES], of_args[3], i, a, joint;
-    for (i = 0; i < d->graph.count; i++) {
-        const gpi__node *node = &d->graph.nodes[i];
-        widths[i] = node->width;
-        if (!p->uses[i] || node->op == GPI__OP_INDEX)
-            continue;
-        if (gpi__is_leaf(p, i)) {
-            if (node->width == GPI__WIDE)
-                return 1;
-            widths[i] = node->width ? (int)GPI__WIDE : (int)GPI__ANY;
-            continue;
-        }
-        for (a = 0; a < 3; a++)
-            of_args[a] = node->args[a] >= 0 ? widths[node->args[a]] : 0;
-        if ((joint = gpi__joint_width(node->op, of_args)) < 0)
-            return 1;
-        widths[i] = joint;
-    }
-    for (i = 0; i < d->wrt_count; i++) {
-        int width = gpi__width_of_gradient(d, d->wrt[i]);
-        if (width == GPI__WIDE || (width && widths[p->outputs[i].node] == GPI__NARROW))
-            return 1;
-    }
-    return 0;
-}
-
 /* What is another number where n is another part of all columns. */
 static int gpi__counts_columns(const gpi__derivation *d) {
     const gpi__printer *p = &d->printer;
@@ -130,13 +93,17 @@ static int gpi__counts_columns(const gpi__derivation *d) {
 }
 
 /* Where the formula has what is 2 n columns wide and the gradient has not, columns would be others in it. */
-static gemmepi_status gpi__check_columns(const gpi__derivation *d) {
-    if (d->graph.n_width == GPI__NARROW && gpi__counts_columns(d) && !gpi__tells_width(d))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "the gradient counts columns (column, columns, uniform, sums over them), of which the formula has "
-            "twice as many: it cannot be said in one formula");
-    return GEMMEPI_OK;
+static gemmepi_status gpi__check_columns(gpi__derivation *d) {
+    gemmepi_status status;
+    if (d->graph.n_width == GPI__WIDE || !gpi__counts_columns(d))
+        return GEMMEPI_OK;
+    status = gpi__copy_gradient(d, &d->desc, 0, 0, NULL);
+    if (status || d->gradient.n_width == GPI__NARROW)
+        return status;
+    return gpi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "the gradient counts columns (column, columns, uniform, sums over them), of which the formula has "
+        "twice as many: it cannot be said in one formula");
 }
 
 static void gpi__prepare_printer(gpi__derivation *d) {
@@ -156,10 +123,14 @@ static void gpi__prepare_printer(gpi__derivation *d) {
     p->names[GPI__RESULT] = gpi__result_name(&d->desc);
 }
 
-/* The whole, up to a printer that has all but where to print. */
+/* The gradients that are asked for of the graph, whose nodes stay: the printer has their nodes, and all but where to print. */
 static gemmepi_status gpi__derive(gpi__derivation *d) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
+    d->given = d->graph.count;
+    d->graph.at = -1;
+    d->graph.simplifies = 1;
+    d->graph.most = GPI__GRAPH_NODES; /* of which the gradient need not have all */
     for (i = 0; i < GPI__GRAPH_NODES; i++)
         d->adjoints[i].node = -1;
     gpi__mark_dependent(d);
@@ -198,9 +169,9 @@ static void gpi__print_gradient(gpi__derivation *d, gpi__text *out) {
     gpi__print_statements(&d->printer);
 }
 
-/* To be given to gpi__delete; NULL with the sentence. result: what the formula calls D, NULL: "d"; exchanged: 1 of column-major order. */
+/* To be given to gpi__delete; NULL with the sentence. */
 static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, const gemmepi_derive_desc *desc,
-                                         const char *result, int exchanged, gpi__derivation **out) {
+                                         gpi__derivation **out) {
     gpi__derivation *d;
     gemmepi_status status;
     *out = NULL;
@@ -209,7 +180,7 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
     d = (gpi__derivation *)gpi__new(allocator, sizeof *d);
     if (!d)
         return GEMMEPI_OUT_OF_MEMORY;
-    status = gpi__start_derivation(d, desc, result, exchanged);
+    status = gpi__start_derivation(d, desc);
     if (!status)
         status = gpi__derive(d);
     if (status)
@@ -223,7 +194,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
     gemmepi_allocator allocator = gpi__default_allocator();
     gpi__text out = gpi__text_in(text, size);
     gpi__derivation *d;
-    if (gpi__derivation_of(&allocator, desc, NULL, 0, &d))
+    if (gpi__derivation_of(&allocator, desc, &d))
         return 0;
     gpi__print_gradient(d, &out);
     gpi__delete(&allocator, d);

@@ -95,7 +95,7 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
     gpi__operand_list list;
     gpi__derivation *d;
     int i;
-    if (gpi__derivation_of(&allocator, desc, NULL, 0, &d))
+    if (gpi__derivation_of(&allocator, desc, &d))
         return 0;
     list.operands = operands;
     list.room = operands ? count : 0;

@@ -254,8 +254,9 @@ static void gpi__keep_places(const gpi__graph *graph, const uint8_t *live, gpi__
         places->halves = (int16_t)by_width;
 }
 
-/* What of the graph the outputs need, in memory from the allocator, or NULL with the sentence. */
-static gpi__formula *gpi__formula_of(const gemmepi_allocator *allocator, const gpi__graph *graph) {
+/* What of the graph the outputs need, to be given to gpi__delete. */
+static gemmepi_status gpi__formula_of(const gemmepi_allocator *allocator, const gpi__graph *graph,
+                                      gpi__formula **result) {
     uint8_t live[GPI__GRAPH_NODES];
     int16_t renumbered[GPI__GRAPH_NODES];
     gpi__formula *formula;
@@ -266,9 +267,9 @@ static gpi__formula *gpi__formula_of(const gemmepi_allocator *allocator, const g
     for (i = 0; i < graph->count; i++)
         renumbered[i] = (int16_t)(live[i] ? count++ : -1);
     bytes = size + (size_t)count * sizeof *nodes + gpi__names_size(graph->desc);
-    formula = (gpi__formula *)gpi__new(allocator, bytes);
+    *result = formula = (gpi__formula *)gpi__new(allocator, bytes);
     if (!formula)
-        return NULL;
+        return GEMMEPI_OUT_OF_MEMORY;
     formula->size = bytes;
     formula->node_count = count;
     formula->operand_count = graph->desc->operand_count;
@@ -296,7 +297,7 @@ static gpi__formula *gpi__formula_of(const gemmepi_allocator *allocator, const g
         formula->mode = GPI__LEFT_RIGHT; /* two widths that never meet */
     gpi__count_members(formula);
     formula->is_short = gpi__is_short(graph, live, formula);
-    return formula;
+    return GEMMEPI_OK;
 }
 
 /* >>all */
@@ -316,10 +317,8 @@ static gemmepi_status gpi__parse_formula(const gemmepi_allocator *allocator, con
     if (!work)
         return GEMMEPI_OUT_OF_MEMORY;
     status = gpi__parse(&work->parser, &work->graph, desc);
-    if (!status) {
-        *formula = gpi__formula_of(allocator, &work->graph);
-        status = *formula ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
-    }
+    if (!status)
+        status = gpi__formula_of(allocator, &work->graph, formula);
     gpi__delete(allocator, work);
     return status;
 }

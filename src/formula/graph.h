@@ -51,6 +51,7 @@ typedef struct gpi__formula_desc {
     int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
     gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
     int of_any_type; /* 1: it may be run in F64, though accumulator is F32: numbers are those of F64 */
+    int product; /* 0, or of a layer: 1 v comes first, 2 + i and v plus operand i, its bias, is read as v */
 } gpi__formula_desc;
 
 /* An output: of an operand, or, the last, of D. */
@@ -70,6 +71,7 @@ typedef struct gpi__graph {
     int count, operations, most; /* operations at most */
     int full;                    /* 1: there was no room; nothing more is made */
     int simplifies;              /* 1: also where that is exact for finite numbers alone */
+    int product;                 /* what is read as v, if desc.product says so, else -1 */
     int mode, n_width;           /* of halves; whether n is NARROW or WIDE */
     int64_t group;               /* columns of a group; 0: all are one */
     gpi__assigned assigned[GPI__FORMULA_OPERANDS + 1];
@@ -92,6 +94,7 @@ static void gpi__clear_graph(gpi__graph *graph, const gpi__formula_desc *desc, i
     graph->group = 0;
     graph->n_width = n_width;
     graph->at = -1;
+    graph->product = -1;
     for (i = 0; i < GPI__GRAPH_BUCKETS; i++)
         graph->buckets[i] = -1;
     for (i = 0; i < GPI__SIMPLIFIED; i++)

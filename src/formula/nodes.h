@@ -124,7 +124,9 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
             return p->locals[i].node;
         }
     if (!desc->without_value && gpi__is_name(name, length, gpi__value_name(desc)))
-        return gpi__leaf(p, at, GPI__OP_VALUE, 0, GPI__OF_NUMBERS, p->graph->n_width);
+        return p->graph->product >= 0
+                   ? p->graph->product
+                   : gpi__leaf(p, at, GPI__OP_VALUE, 0, GPI__OF_NUMBERS, p->graph->n_width);
     if (!desc->without_result && gpi__is_name(name, length, gpi__result_name(desc)))
         return p->graph->assigned[result].node >= 0
                    ? p->graph->assigned[result].node

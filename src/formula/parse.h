@@ -240,6 +240,7 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
                          (gpi__ull)strlen(desc->text), GPI__FORMULA_CHARACTERS);
     for (turn = 0; turn < 3; turn++) {
         gpi__clear_graph(graph, desc, widths[turn]);
+        gpi__make_product(graph);
         gpi__start_parser(p, graph, desc->text);
         if (gpi__parse_statements(p) == 0)
             return GEMMEPI_OK;

@@ -394,4 +394,19 @@ static int gpi__make(gpi__graph *graph, int op, int x, int y, int z) {
     return gpi__finish(graph, &node);
 }
 
+/* What desc.product says, as the graph's first nodes. */
+static void gpi__make_product(gpi__graph *graph) {
+    gpi__node node = gpi__node_of(GPI__OP_VALUE, -1, -1, -1);
+    if (!graph->desc->product)
+        return;
+    node.width = (uint8_t)graph->n_width;
+    graph->product = gpi__intern(graph, &node);
+    if (graph->desc->product == 1)
+        return;
+    node.op = GPI__OP_OPERAND;
+    node.place = (int16_t)(graph->desc->product - 2);
+    node.type = graph->desc->accumulator == GEMMEPI_I32 ? GPI__OF_WHOLE : GPI__OF_NUMBERS;
+    graph->product = gpi__make(graph, GPI__OP_ADD, graph->product, gpi__intern(graph, &node), -1);
+}
+
 #endif

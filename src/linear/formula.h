@@ -1,4 +1,4 @@
-/* What the formula of a layer becomes: forward the formula of its product, to which bias and P are added, backward the gradient of it, of the
+/* What the formula of a layer becomes, a graph: forward the caller's, to which bias and P are added, backward the gradient of it, of the
    product that makes P anew, or of none: then P and dY are operands. What the caller lists as operands stays in its places, and
    what the layer adds stands behind. */
 #ifndef GEMMEPI_LINEAR_FORMULA_H
@@ -7,43 +7,17 @@
 #include "../formula/derived_operands.h"
 #include "matrices.h"
 
-enum { GPI__DRAFT_TEXT = GPI__FORMULA_CHARACTERS + 512 }; /* what is too long is refused by who parses it */
-
-/* A formula with its operands before it is parsed. */
 typedef struct gpi__draft {
     const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
     const gpi__layer_task *task;
-    const char *value, *result; /* what the caller calls P and Y */
-    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
-    int count;
-    int8_t beside[4];     /* tensors of the layer, behind the caller's operands */
-    const char *product;  /* what the product is called */
-    const char *assigned; /* what D is called */
-    char names[4][GPI__FORMULA_NAME + 4], gradient[GPI__FORMULA_NAME + 4];
+    gpi__derivation
+        said; /* what the caller's text says, and backward its gradients; desc is the next formula's */
+    int8_t beside[4]; /* tensors of the layer, behind the caller's operands */
+    char names[4][GPI__FORMULA_NAME + 4];
     int name_count;
-    char room[GPI__DRAFT_TEXT];
-    gpi__text text;
 } gpi__draft;
 
-static gpi__draft *gpi__new_draft(const gemmepi_allocator *allocator, const gemmepi_linear_desc *layer,
-                                  const gpi__layer_task *task) {
-    gpi__draft *draft = (gpi__draft *)gpi__new(allocator, sizeof *draft);
-    if (!draft)
-        return NULL;
-    draft->layer = layer;
-    draft->task = task;
-    draft->value = draft->product = layer->formula_value ? layer->formula_value : "v";
-    draft->result = draft->assigned = layer->formula_result ? layer->formula_result : "d";
-    draft->text = gpi__text_in(draft->room, sizeof draft->room);
-    memset(draft->beside, -1, sizeof draft->beside);
-    return draft;
-}
-
 /* >>the caller's operands */
-
-static int gpi__is_gradients_name(const char *name) {
-    return strncmp(name, "d_", 2) == 0;
-}
 
 /* What d_NAME is the gradient of: an input's number, or -1. */
 static int gpi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
@@ -52,6 +26,17 @@ static int gpi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
         if (!layer->operands[i].output &&
             strcmp(layer->operands[i].name, layer->operands[gradient].name + 2) == 0)
             return i;
+    return -1;
+}
+
+/* Where a text has a name, beside its comments; -1: it has it not. */
+static int gpi__place_of_name(const char *text, const char *name) {
+    size_t at, length;
+    for (at = gpi__next_token(text, 0); text[at]; at = gpi__next_token(text, at + (length ? length : 1))) {
+        length = gpi__name_length(text + at);
+        if (length && gpi__is_name(text + at, length, name))
+            return (int)at;
+    }
     return -1;
 }
 
@@ -64,7 +49,7 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
         status = gpi__check_given_name("operands", i, layer->operands[i].name);
     for (i = 0; i < layer->operand_count && !status; i++) {
         const gemmepi_operand *operand = &layer->operands[i];
-        is_gradient = gpi__is_gradients_name(operand->name);
+        is_gradient = strncmp(operand->name, "d_", 2) == 0;
         if (operand->output && !is_gradient)
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
@@ -81,6 +66,11 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.operands[%d] is called %s, but there is no input operand %s", i,
                              operand->name, operand->name + 2);
+        if (is_gradient && gpi__place_of_name(layer->formula, operand->name) >= 0)
+            return gpi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.formula has %s, an operand that backward makes by itself: leave it out of the text",
+                operand->name);
     }
     return status;
 }
@@ -155,125 +145,112 @@ static gemmepi_operand gpi__operand_of_backward(const gemmepi_linear_desc *layer
     return operand;
 }
 
-/* Forward knows of no gradients: a NUMBER that nobody reads has their place. */
-static gemmepi_operand gpi__operand_of_forward(const gemmepi_linear_desc *layer, int i) {
-    gemmepi_operand operand = layer->operands[i];
-    if (!operand.output)
-        return operand;
-    memset(&operand, 0, sizeof operand);
-    operand.name = layer->operands[i].name;
-    operand.kind = GEMMEPI_NUMBER;
-    return operand;
-}
-
 /* >>what the layer adds */
 
-/* Where a text has a name, beside its comments; -1: it has it not. */
-static int gpi__place_of_name(const char *text, const char *name) {
-    size_t at, length;
-    for (at = gpi__next_token(text, 0); text[at]; at = gpi__next_token(text, at + (length ? length : 1))) {
-        length = gpi__name_length(text + at);
-        if (length && gpi__is_name(text + at, length, name))
-            return (int)at;
-    }
-    return -1;
-}
-
-static int gpi__text_has_name(const char *text, const char *name) {
-    return gpi__place_of_name(text, name) >= 0;
-}
-
-static int gpi__is_callers_name(const gpi__draft *draft, const char *name) {
+static gpi__draft *gpi__new_draft(const gemmepi_allocator *allocator, const gemmepi_linear_desc *layer,
+                                  const gpi__layer_task *task) {
+    gpi__draft *draft = (gpi__draft *)gpi__new(allocator, sizeof *draft);
+    gpi__formula_desc *desc;
     int i;
-    for (i = 0; i < draft->layer->operand_count; i++)
-        if (strcmp(draft->layer->operands[i].name, name) == 0)
-            return 1;
-    return strcmp(draft->value, name) == 0 || strcmp(draft->result, name) == 0 ||
-           gpi__text_has_name(draft->layer->formula, name);
+    if (!draft)
+        return NULL;
+    desc = &draft->said.desc;
+    draft->layer = layer;
+    draft->task = task;
+    memset(draft->beside, -1, sizeof draft->beside);
+    desc->text = layer->formula;
+    desc->value = layer->formula_value;
+    desc->result = layer->formula_result;
+    desc->exchanged = layer->order == GEMMEPI_COLUMN_MAJOR;
+    desc->accumulator = layer->a.dtype == GEMMEPI_F64   ? GEMMEPI_F64
+                        : layer->y.dtype == GEMMEPI_I32 ? GEMMEPI_I32
+                                                        : GEMMEPI_F32;
+    desc->d = layer->y.dtype;
+    desc->operands = draft->said.operands;
+    desc->operand_count = layer->operand_count;
+    for (i = 0; i < layer->operand_count; i++)
+        if (!layer->operands[i].output) {
+            draft->said.operands[i] = layer->operands[i];
+        } else { /* forward knows of no gradients: a NUMBER that nobody reads has their place */
+            draft->said.operands[i].name = layer->operands[i].name;
+            draft->said.operands[i].kind = GEMMEPI_NUMBER;
+        }
+    return draft;
 }
 
-/* This name, with a number where the caller has it. */
-static const char *gpi__new_name(gpi__draft *draft, const char *like) {
+/* This name, with a number where an operand, P or Y has it. */
+static const char *gpi__new_name(gpi__draft *draft, const char *before, const char *like) {
     char *name = draft->names[draft->name_count++];
+    const gpi__formula_desc *desc = &draft->said.desc;
     int number = 1;
-    snprintf(name, sizeof draft->names[0], "%s", like);
-    while (gpi__is_callers_name(draft, name))
-        snprintf(name, sizeof draft->names[0], "%s%d", like, ++number);
+    snprintf(name, sizeof draft->names[0], "%s%s", before, like);
+    while (gpi__who_is_called(desc, name, desc->operand_count))
+        snprintf(name, sizeof draft->names[0], "%s%s%d", before, like, ++number);
     return name;
 }
 
 /* Behind the caller's operands one that is a tensor of the layer, as it lies. */
-static gemmepi_operand *gpi__add_beside(gpi__draft *draft, int tensor, gemmepi_operand_kind kind,
-                                        const char *name) {
+static gemmepi_operand *gpi__add_beside(gpi__draft *draft, int tensor, const char *name) {
     const gpi__view *view = &draft->task->views[tensor];
-    gemmepi_operand *operand = &draft->operands[draft->count];
-    draft->beside[draft->count - draft->layer->operand_count] = (int8_t)tensor;
-    draft->count++;
+    int i = draft->said.desc.operand_count++, is_vector = tensor == GPI__L_BIAS || tensor == GPI__L_DBIAS;
+    gemmepi_operand *operand = &draft->said.operands[i];
+    draft->beside[i - draft->layer->operand_count] = (int8_t)tensor;
+    memset(operand, 0, sizeof *operand);
     operand->name = name;
-    operand->kind = kind;
+    operand->kind = !is_vector                   ? GEMMEPI_FULL
+                    : draft->said.desc.exchanged ? GEMMEPI_PER_ROW
+                                                 : GEMMEPI_PER_COLUMN;
     operand->dtype = (gemmepi_dtype)view->dtype;
-    operand->ld = kind == GEMMEPI_FULL ? view->ld : 0;
+    operand->ld = is_vector ? 0 : view->ld;
     operand->batch_stride = view->batch_stride;
     if (tensor <= GPI__L_DY)
         operand->scale.mode = (gemmepi_scale_mode)view->scale;
     return operand;
 }
 
-/* The kind of what runs along a bias. */
-static gemmepi_operand_kind gpi__kind_of_bias(const gpi__draft *draft) {
-    return draft->layer->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;
-}
-
-/* "v = product + bias;" where the layer has a bias. */
-static void gpi__draft_bias(gpi__draft *draft) {
-    const char *bias;
+/* A bias, if the layer has one: behind the caller's operands. */
+static void gpi__add_bias(gpi__draft *draft) {
     if (!(draft->layer->flags & GEMMEPI_LINEAR_BIAS))
         return;
-    draft->product = gpi__new_name(draft, "product");
-    bias = gpi__new_name(draft, "bias");
-    gpi__add_beside(draft, GPI__L_BIAS, gpi__kind_of_bias(draft), bias);
-    gpi__append(&draft->text, "%s = %s + %s;\n", draft->value, draft->product, bias);
+    draft->said.desc.value = gpi__new_name(draft, "", "product");
+    draft->said.desc.product = 2 + draft->said.desc.operand_count;
+    gpi__add_beside(draft, GPI__L_BIAS, gpi__new_name(draft, "", "bias"));
 }
 
 /* >>forward */
 
-static void gpi__list_operands_of_forward(gpi__draft *draft) {
-    for (; draft->count < draft->layer->operand_count; draft->count++)
-        draft->operands[draft->count] = gpi__operand_of_forward(draft->layer, draft->count);
-}
-
-/* The caller's text and operands alone. */
-static void gpi__draft_bare(gpi__draft *draft) {
-    gpi__list_operands_of_forward(draft);
-    gpi__append(&draft->text, "%s", draft->layer->formula);
-}
-
-static void gpi__draft_forward(gpi__draft *draft) {
-    const char *preact;
+static gemmepi_status gpi__draft_forward(gpi__draft *draft) {
+    gpi__formula_desc *desc = &draft->said.desc;
     int saves = (draft->layer->flags & GEMMEPI_LINEAR_SAVED) != 0;
-    gpi__list_operands_of_forward(draft);
-    if (saves || gpi__text_has_name(draft->layer->formula, draft->value)) /* else nothing reads P */
-        gpi__draft_bias(draft);
-    if (saves) {
-        preact = gpi__new_name(draft, "preact");
-        gpi__add_beside(draft, GPI__L_PREACT, GEMMEPI_FULL, preact)->output = 1;
-        gpi__append(&draft->text, "%s = %s;\n", preact, draft->value);
-    }
-    gpi__append(&draft->text, "%s", draft->layer->formula);
+    gemmepi_status status;
+    desc->product = draft->layer->flags & GEMMEPI_LINEAR_BIAS ? 2 + desc->operand_count : saves;
+    status = gpi__parse(&draft->said.parser, &draft->said.graph, desc);
+    if (status)
+        return status;
+    gpi__add_bias(draft);
+    if (!saves)
+        return GEMMEPI_OK;
+    draft->said.graph.assigned[desc->operand_count].node = (int16_t)draft->said.graph.product;
+    gpi__add_beside(draft, GPI__L_PREACT, gpi__new_name(draft, "", "preact"))->output = 1;
+    return GEMMEPI_OK;
 }
 
 /* >>backward */
 
-/* The names of the inputs whose gradients are asked for, P's first where G is, or of all inputs. */
-static void gpi__list_names(const gpi__draft *draft, int of_gradients, int with_value, gpi__text *text) {
-    const gemmepi_linear_desc *layer = draft->layer;
-    int i;
-    if (with_value)
-        gpi__append(text, "%s", draft->value);
-    for (i = 0; i < layer->operand_count; i++)
-        if (layer->operands[i].output == of_gradients)
-            gpi__append(text, "%s%s", text->length ? ", " : "",
-                        layer->operands[i].name + (of_gradients ? 2 : 0));
+/* The caller's formula alone. *columns: Y's. */
+static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocator *allocator,
+                                        int64_t *columns) {
+    const gpi__layer_task *task = draft->task;
+    gpi__formula *formula;
+    gemmepi_status status = gpi__parse(&draft->said.parser, &draft->said.graph, &draft->said.desc);
+    if (!status)
+        status = gpi__formula_of(allocator, &draft->said.graph, &formula);
+    if (status)
+        return status;
+    *columns = gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width);
+    status = gpi__check_formula_extents(formula, draft->layer->formula, task->m, task->n, task->batch);
+    gpi__delete(allocator, formula);
+    return status;
 }
 
 /* Whether G is to be stored, or only gradients of operands are asked for. */
@@ -281,89 +258,114 @@ static int gpi__wants_g(const gpi__layer_task *task) {
     return (task->flags & GPI__LINEAR_OUTPUTS) != 0;
 }
 
-/* may_read_p: P is saved or computed anew. */
-static gemmepi_status gpi__derive_layer(const gpi__draft *draft, const gemmepi_allocator *allocator,
-                                        int may_read_p, gpi__derivation **derivation) {
+/* All but Y may be read. outputs: where each gradient goes, G's first. */
+static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[GPI__FORMULA_OPERANDS + 1]) {
     const gemmepi_linear_desc *layer = draft->layer;
-    char wrt[GPI__FORMULA_OPERANDS * (GPI__FORMULA_NAME + 2)], saved[sizeof wrt];
-    gpi__text wrt_text = gpi__text_in(wrt, sizeof wrt), saved_text = gpi__text_in(saved, sizeof saved);
-    gemmepi_operand inputs[GPI__LAYER_OPERANDS];
-    gemmepi_derive_desc desc;
-    int i;
-    memset(&desc, 0, sizeof desc);
-    desc.formula = layer->formula;
-    desc.operands = inputs;
-    for (i = 0; i < layer->operand_count; i++)
-        if (!layer->operands[i].output)
-            inputs[desc.operand_count++] = layer->operands[i];
-    desc.value = draft->value;
-    gpi__list_names(draft, 1, gpi__wants_g(draft->task), &wrt_text);
-    desc.wrt = wrt;
-    gpi__list_names(draft, 0, 0, &saved_text);
-    desc.saved = may_read_p ? NULL : saved;
-    return gpi__derivation_of(allocator, &desc, draft->result, layer->order == GEMMEPI_COLUMN_MAJOR,
-                              derivation);
-}
-
-/* The derivation, or what is wrong in the words of a layer. */
-static gemmepi_status gpi__derive_layer_or_say(const gpi__draft *draft, const gemmepi_allocator *allocator,
-                                               gpi__derivation **derivation) {
-    int may_read_p = (draft->layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) != 0;
-    gemmepi_status status = gpi__derive_layer(draft, allocator, may_read_p, derivation);
-    if (!status || may_read_p)
-        return status;
-    status = gpi__derive_layer(draft, allocator, 1, derivation);
-    if (status)
-        return status; /* it is not that which is wrong */
-    gpi__delete(allocator, *derivation);
-    return gpi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads %s",
-        draft->value);
-}
-
-/* The text, where P comes from, and dbias. */
-static void gpi__draft_gradient(gpi__draft *draft, gpi__derivation *derivation) {
-    const gemmepi_linear_desc *layer = draft->layer;
-    int reads_p = gpi__gradient_reads(derivation, GPI__OP_VALUE, 0);
-    const char *dbias;
-    if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
-        gpi__draft_bias(draft);
-    } else {
-        if (reads_p)
-            gpi__add_beside(draft, GPI__L_PREACT, GEMMEPI_FULL, draft->value);
-        draft->product = gpi__new_name(draft, "product"); /* which nobody reads */
-    }
-    gpi__add_beside(draft, GPI__L_DY, GEMMEPI_FULL, "dy")->width =
-        gpi__public_width(&derivation->graph, gpi__width_of_output(derivation, GPI__RESULT));
-    snprintf(draft->gradient, sizeof draft->gradient, "d_%s", draft->value);
-    draft->assigned = draft->gradient;
-    gpi__print_gradient(derivation, &draft->text);
-    if (!(layer->flags & GEMMEPI_LINEAR_DBIAS))
-        return;
-    dbias = gpi__new_name(draft, "dbias");
-    gpi__add_beside(draft, GPI__L_DBIAS, gpi__kind_of_bias(draft), dbias);
-    draft->operands[draft->count - 1].output = 1;
-    draft->operands[draft->count - 1].accumulate = (layer->flags & GEMMEPI_ACCUMULATE_DBIAS) != 0;
-    gpi__append(&draft->text, ";\n%s = %s_sum(%s)", dbias,
-                layer->order == GEMMEPI_COLUMN_MAJOR ? "row" : "column", draft->gradient);
-}
-
-static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_allocator *allocator) {
-    gpi__derivation *derivation;
+    gpi__derivation *d = &draft->said;
+    gpi__formula_desc callers = d->desc;
     gemmepi_status status;
-    for (; draft->count < draft->layer->operand_count; draft->count++)
-        draft->operands[draft->count] = gpi__operand_of_backward(draft->layer, draft->count);
-    status = gpi__derive_layer_or_say(draft, allocator, &derivation);
-    if (status)
-        return status;
-    gpi__draft_gradient(draft, derivation);
-    gpi__delete(allocator, derivation);
-    if (draft->text.length <= GPI__FORMULA_CHARACTERS)
+    int i;
+    callers.operands = layer->operands;
+    status = gpi__check_names_for_gradient(&callers, 1);
+    memset(d->readable, 1, sizeof d->readable);
+    d->readable[GPI__RESULT] = 0;
+    outputs[0] = GPI__RESULT;
+    if (!status && gpi__wants_g(draft->task))
+        status = gpi__ask_for_gradient(d, GPI__OF_VALUE);
+    for (i = 0; i < layer->operand_count && !status; i++) {
+        if (!layer->operands[i].output)
+            continue;
+        outputs[d->wrt_count] = (int16_t)i;
+        status = gpi__check_layers_gradient(layer, i);
+        if (!status)
+            status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i));
+    }
+    return status;
+}
+
+/* The operands of backward, dY last and before it P, if it is read; and the names of the product and G. */
+static void gpi__list_operands_of_backward(gpi__draft *draft) {
+    const gemmepi_linear_desc *layer = draft->layer;
+    gpi__derivation *d = &draft->said;
+    const char *value = gpi__value_name(&d->desc);
+    int i, reads_p = gpi__gradient_reads(d, GPI__OP_VALUE, 0);
+    for (i = 0; i < layer->operand_count; i++)
+        d->operands[i] = gpi__operand_of_backward(layer, i);
+    d->desc.d = (gemmepi_dtype)draft->task->g_dtype;
+    d->desc.result = gpi__new_name(draft, "d_", value);
+    if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
+        gpi__add_bias(draft);
+    } else {
+        d->desc.value = gpi__new_name(draft, "", "product"); /* which nobody reads */
+        if (reads_p)
+            gpi__add_beside(draft, GPI__L_PREACT, value);
+    }
+    gpi__add_beside(draft, GPI__L_DY, "dy")->width =
+        gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+}
+
+static void gpi__sum_dbias(gpi__draft *draft) {
+    gpi__assigned *assigned = draft->said.gradient.assigned;
+    gpi__assigned *sum = &assigned[draft->said.desc.operand_count];
+    gemmepi_operand *dbias;
+    if (!(draft->layer->flags & GEMMEPI_LINEAR_DBIAS))
+        return;
+    dbias = gpi__add_beside(draft, GPI__L_DBIAS, gpi__new_name(draft, "", "dbias"));
+    dbias->output = 1;
+    dbias->accumulate = (draft->layer->flags & GEMMEPI_ACCUMULATE_DBIAS) != 0;
+    sum->node = assigned[GPI__RESULT].node;
+    sum->reduction = (int16_t)gpi__reduction_called("column_sum", 10);
+}
+
+/* Whether the layer has what the gradient reads: P, and Y's type, in which rounded(x) is, but here in D's, which is G. */
+static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
+    const gemmepi_linear_desc *layer = draft->layer;
+    gemmepi_dtype g = (gemmepi_dtype)draft->task->g_dtype;
+    char place[GPI__PLACE_TEXT];
+    if (!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) &&
+        gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads %s",
+            gpi__value_name(&draft->said.desc));
+    if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "the gradient of desc.formula has %llu characters; a formula has at most %d",
-                     (gpi__ull)draft->text.length, GPI__FORMULA_CHARACTERS);
+                     "%s: desc.g_dtype is %s, and the gradient has rounded, which is as y stores it, in %s%s",
+                     gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
+                     gpi__dtype(g)->name, gpi__dtype(layer->y.dtype)->name,
+                     gpi__is_scaled_dtype((int)layer->y.dtype)
+                         ? ", which G cannot be: round in another product"
+                         : ": then G is in that, too");
+}
+
+/* folded: the layer in row-major order, whose gradients go to task. */
+static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_allocator *allocator,
+                                          const gemmepi_linear_desc *folded, size_t alignment,
+                                          gpi__layer_task *task) {
+    gpi__derivation *d = &draft->said;
+    int16_t outputs[GPI__FORMULA_OPERANDS + 1];
+    int64_t columns;
+    int upstream;
+    gemmepi_status status = gpi__read_formula(draft, allocator, &columns);
+    if (!status)
+        status = gpi__convert_gradients(folded, columns, alignment, task);
+    if (!status)
+        status = gpi__ask_for_gradients(draft, outputs);
+    if (!status)
+        status = gpi__derive(d);
+    if (!status)
+        status = gpi__check_gradient_reads(draft);
+    if (status)
+        return status;
+    gpi__list_operands_of_backward(draft);
+    upstream = d->desc.operand_count - 1;
+    status = gpi__copy_gradient(d, &d->desc, folded->flags & GEMMEPI_LINEAR_SAVED ? upstream - 1 : -1,
+                                upstream, outputs);
+    if (status)
+        return status;
+    gpi__sum_dbias(draft);
+    return gpi__check_formula_desc(&d->desc);
 }
 
 #endif

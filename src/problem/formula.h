@@ -39,9 +39,10 @@ static void gpi__note_halves(const gpi__formula *formula, uint8_t *is_halved) {
     }
 }
 
-/* The formula of desc in memory of the allocator, for a product whose accumulator and D have these types, or the sentence. */
+/* The formula of a graph or, where that is NULL, of desc in memory of the allocator, for a product whose accumulator and D have these types. */
 static gemmepi_status gpi__make_formula(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
-                                        int accumulator, gemmepi_dtype d, gpi__kept_formula **result) {
+                                        const gpi__graph *graph, int accumulator, gemmepi_dtype d,
+                                        gpi__kept_formula **result) {
     gpi__kept_formula *kept;
     gpi__formula *formula;
     gpi__formula_desc from;
@@ -55,7 +56,8 @@ static gemmepi_status gpi__make_formula(const gemmepi_allocator *allocator, cons
     from.exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
     from.accumulator = (gemmepi_dtype)accumulator;
     from.d = d;
-    status = gpi__parse_formula(allocator, &from, &formula);
+    status =
+        graph ? gpi__formula_of(allocator, graph, &formula) : gpi__parse_formula(allocator, &from, &formula);
     if (status)
         return status;
     kept = (gpi__kept_formula *)gpi__new(allocator, sizeof *kept);

@@ -408,7 +408,7 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
         status = gpi__set_strides(desc, &product);
     product.batch = desc->groups;
     if (!status)
-        status = gpi__normalise_in(allocator, &product, alignment, problem);
+        status = gpi__normalise_in(allocator, &product, NULL, alignment, problem);
     if (status)
         return status;
     problem->grouping.groups = desc->groups;

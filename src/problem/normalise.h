@@ -5,6 +5,8 @@
 #include "matrices.h"
 #include "rules.h"
 
+struct gpi__graph; /* there is none without formulas */
+
 /* >>formulas */
 
 #ifndef GEMMEPI_NO_FORMULA
@@ -23,11 +25,12 @@ static gemmepi_status gpi__check_without_d(const gpi__problem *problem, const ge
 }
 #endif
 
-/* The formula, for the types that the problem has, and the columns of D along the bias. */
+/* The formula, of its graph or for the types that the problem has, and the columns of D along the bias. */
 static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_matmul_desc *desc,
-                                           const gemmepi_allocator *allocator, int64_t *result) {
+                                           const gemmepi_allocator *allocator, const struct gpi__graph *graph,
+                                           int64_t *result) {
 #ifdef GEMMEPI_NO_FORMULA
-    (void)problem, (void)allocator, (void)result;
+    (void)problem, (void)allocator, (void)graph, (void)result;
     if (desc->formula)
         return gpi__fail(GEMMEPI_UNSUPPORTED,
                          "desc.formula is given, but formulas are left out of this build "
@@ -41,7 +44,7 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
         return GEMMEPI_OK;
     status = gpi__check_side_dtype(problem, GPI__D, d);
     if (!status)
-        status = gpi__make_formula(allocator, desc, problem->accumulator, d, &problem->formula);
+        status = gpi__make_formula(allocator, desc, graph, problem->accumulator, d, &problem->formula);
     if (!status)
         status = gpi__check_formula_extents(problem->formula->placed.formula, desc->formula,
                                             by_rows ? desc->m : desc->n, by_rows ? desc->n : desc->m,
@@ -126,14 +129,14 @@ static gemmepi_status gpi__convert_c(gpi__problem *problem, const gemmepi_matmul
 
 /* All but what says nothing about others. along: the extents along the bias of the product; result: and of D. */
 static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_matmul_desc *desc,
-                                           const gemmepi_allocator *allocator, int64_t along,
-                                           int64_t result) {
+                                           const gemmepi_allocator *allocator, const struct gpi__graph *graph,
+                                           int64_t along, int64_t result) {
     gemmepi_matrix d = desc->d;
     gemmepi_status status = gpi__convert_operands(problem, desc);
     if (!status)
         status = gpi__check_range_of_parameter(problem->parameter, problem->accumulator);
     if (!status)
-        status = gpi__convert_formula(problem, desc, allocator, &result);
+        status = gpi__convert_formula(problem, desc, allocator, graph, &result);
     if (!status && gpi__lacks_d(problem) && !d.batch_stride) /* as far as D says how others lie: dense */
         d.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     if (!status)
@@ -157,9 +160,10 @@ static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_
 }
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. A formula is made in
-   memory of the allocator, to be given to gpi__free_formula. */
+   memory of the allocator, to be given to gpi__free_formula; graph: what desc.formula has become already, or NULL. */
 static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
-                                        size_t alignment, gpi__problem *problem) {
+                                        const struct gpi__graph *graph, size_t alignment,
+                                        gpi__problem *problem) {
     gemmepi_status status;
     int64_t along, result;
     memset(problem, 0, sizeof *problem);
@@ -183,7 +187,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.%s is %lld; with GATED it counts both halves and must be even",
                          desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
-    status = gpi__convert_tensors(problem, desc, allocator, along, result);
+    status = gpi__convert_tensors(problem, desc, allocator, graph, along, result);
     if (status)
         gpi__free_formula(problem, allocator);
     else
@@ -195,7 +199,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
 /* The same of a desc that has no formula. */
 static gemmepi_status gpi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
                                      gpi__problem *problem) {
-    return gpi__normalise_in(NULL, desc, alignment, problem);
+    return gpi__normalise_in(NULL, desc, NULL, alignment, problem);
 }
 #endif
 
@@ -234,7 +238,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
     memset(needs, 0, sizeof *needs);
     allocator = gpi__default_allocator();
-    status = gpi__normalise_in(&allocator, desc, GPI__DEFAULT_ALIGNMENT, &problem);
+    status = gpi__normalise_in(&allocator, desc, NULL, GPI__DEFAULT_ALIGNMENT, &problem);
     if (!status)
         gpi__fill_needs(&problem, needs);
     if (!status)

@@ -150,6 +150,8 @@ static const gradient_case gradient_cases[] = {
     {"h = v * a + b; d = h * h * s", "a:c b:r s:s", 'n', NULL, NULL},
     {"d = column == label ? v * v : v * beta", "label:l beta:r", 'n', NULL, NULL},
     {"out = x * sigmoid(beta * x)", "beta:c", 'n', "x", "out"},
+    {"d = exp(v * beta)", "beta:c", 'n', NULL,
+     NULL}, /* whose gradient has Y in it, which backward does not read */
     {"bias2 = v * product + bias; dbias = bias2 * preact; d = dbias * bias2", "product:c bias:r preact:f",
      'n', NULL, NULL},
     {"d = exp(v * depth / 8) * s // a comment ends it", "s:s", 'n', NULL, NULL},

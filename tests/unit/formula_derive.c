@@ -508,6 +508,37 @@ static void a_gradient_whose_sums_would_be_over_fewer_columns_is_refused(void) {
     CHECK(gemmepi_derive(&desc, NULL, 0) > 0, "%s", gemmepi_last_error()); /* dy_wide says it */
 }
 
+/* Of formulas of 2 n columns: what is read that is so wide (w, and d, which is saved), or an output that would be half as wide. */
+static void a_gradient_whose_text_says_how_wide_it_is_is_taken(void) {
+    static const struct {
+        const char *formula, *wrt, *gradient; /* "": it is refused */
+    } cases[] = {
+        {"o = left(column) * v; al = all_sum(s * column); d = v", "s", ""},
+        {"o = v; al = all_sum(w * s); d = v", "s", "d_s = all_sum(dy_al * w)"},
+        {"o = left(column) * v; d = exp(column * 1.5); al = all_sum(d * s)", "s", "d_s = all_sum(dy_al * d)"},
+        {"o = left(w); d = left(w); al = all_sum(left(column) * v)", "v", "d_v = dy_al * left(column)"},
+    };
+    gemmepi_operand operands[4];
+    gemmepi_derive_desc desc;
+    char text[256];
+    size_t i;
+    memset(operands, 0, sizeof operands);
+    operands[0].name = "s", operands[0].kind = GEMMEPI_SCALAR;
+    operands[1].name = "w", operands[1].kind = GEMMEPI_FULL, operands[1].width = GEMMEPI_WIDTH_DOUBLE;
+    operands[2].name = "o", operands[2].kind = GEMMEPI_FULL, operands[2].output = 1;
+    operands[3].name = "al", operands[3].kind = GEMMEPI_SCALAR, operands[3].output = 1;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        memset(&desc, 0, sizeof desc);
+        desc.operands = operands, desc.operand_count = 4;
+        desc.formula = cases[i].formula, desc.wrt = cases[i].wrt, desc.saved = "s, w, d";
+        text[0] = 0;
+        (void)gemmepi_derive(&desc, text, sizeof text);
+        CHECK(strcmp(text, cases[i].gradient) == 0 &&
+                  (text[0] || strstr(gemmepi_last_error(), "the gradient counts columns")),
+              "%s: %s (%s)", cases[i].formula, text, gemmepi_last_error());
+    }
+}
+
 static void operands_and_names_that_no_formula_has_are_refused(void) {
     gemmepi_operand operand;
     gemmepi_derive_desc desc;
@@ -889,6 +920,7 @@ int main(void) {
     RUN(a_gradient_that_lacks_what_it_reads_is_refused);
     RUN(a_gradient_whose_columns_would_be_others_is_refused);
     RUN(a_gradient_whose_sums_would_be_over_fewer_columns_is_refused);
+    RUN(a_gradient_whose_text_says_how_wide_it_is_is_taken);
     RUN(operands_and_names_that_no_formula_has_are_refused);
     RUN(what_is_saved_and_has_no_columns_is_computed_anew);
     RUN(numbers_of_f64_have_gradients);

@@ -1,13 +1,13 @@
 /* formula_fuzz [count] [first seed]: texts made of the grammar, texts that were good and are spoiled, and those of the corpus
    tests/unit/formula_corpus.txt, with operands that are good or garbage. Each is refused with a sentence or accepted; then everything
    behind the parser runs on it: the canonical text reads back to itself, the host evaluates, the code is written, and the gradient,
-   where there is one, is accepted again. A failure prints its seed: `formula_fuzz 1 SEED` repeats it. With GEMMEPI_LIBFUZZER it is a
+   where there is one, is accepted again, and is the same as a graph. A failure prints its seed: `formula_fuzz 1 SEED` repeats it. With GEMMEPI_LIBFUZZER it is a
    fuzzer for libFuzzer (tests/fuzz.sh). */
 #include "formula_texts.h"
 
 static uint64_t first = 1, count_of_cases = 30000;
 static unsigned long long seed_here;
-static long accepted, refused, derived;
+static long accepted, refused, derived, compared;
 
 /* >>what is behind the parser */
 
@@ -52,6 +52,48 @@ static void check_evaluation(const gpi__formula *f) {
               d.operands[GPI__RESULT].at[i].bound);
 }
 
+static int are_equal(const gpi__formula *f, const gpi__formula *g) {
+    return f->size == g->size && memcmp(f, g, offsetof(gpi__formula, nodes)) == 0 &&
+           memcmp(f->nodes, g->nodes, (size_t)f->node_count * sizeof *f->nodes) == 0;
+}
+
+/* The gradient as a graph is what is parsed of its text: of a formula that assigns d alone, with v, dy and d_r behind its operands. */
+static void check_graph(const gemmepi_derive_desc *derive, const char *gradient, gemmepi_width width_of_dy) {
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula_desc desc;
+    gpi__derivation *d = NULL;
+    gpi__formula *f, *g = NULL;
+    int16_t outputs[2];
+    int i, count = derive->operand_count;
+    for (i = 0; i < count; i++)
+        if (derive->operands[i].output || count + 3 > GPI__FORMULA_OPERANDS)
+            return;
+    memset(operands, 0, sizeof operands);
+    memcpy(operands, derive->operands, (size_t)count * sizeof operands[0]);
+    for (i = 0; i < count; i++) /* as r is */
+        if (strcmp(operands[i].name, "r") == 0)
+            operands[count + 2].kind = operands[i].kind == GEMMEPI_NUMBER ? GEMMEPI_SCALAR : operands[i].kind,
+                             operands[count + 2].width = operands[i].width;
+    operands[count].name = "v", operands[count + 1].name = "dy", operands[count + 2].name = "d_r";
+    operands[count].kind = operands[count + 1].kind = GEMMEPI_FULL;
+    operands[count + 1].width = width_of_dy;
+    operands[count + 2].output = 1;
+    outputs[0] = GPI__RESULT, outputs[1] = (int16_t)(count + 2);
+    desc = desc_of(gradient, operands, count + 2 + (strchr(derive->wrt, 'r') != NULL), GEMMEPI_F32,
+                   GEMMEPI_BF16);
+    desc.without_value = 1;
+    desc.result = "d_v";
+    CHECK(gpi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK &&
+              !gpi__derivation_of(&allocator, derive, &d) &&
+              !gpi__copy_gradient(d, &desc, count, count + 1, outputs) &&
+              !gpi__formula_of(&allocator, &d->gradient, &g) && are_equal(f, g),
+          "seed %llu: %s\n%s\n%s", seed_here, text, gradient, gemmepi_last_error());
+    compared++;
+    gpi__delete(&allocator, d);
+    freed(f), freed(g);
+}
+
 static void check_gradient(const gpi__formula_desc *desc) {
     static char gradient[8192];
     static gemmepi_operand operands[80];
@@ -59,6 +101,7 @@ static void check_gradient(const gpi__formula_desc *desc) {
     gemmepi_derive_desc derive;
     gpi__formula_desc back;
     gpi__formula *g;
+    int i;
     memset(&derive, 0, sizeof derive);
     derive.formula = desc->text, derive.operands = desc->operands, derive.operand_count = desc->operand_count;
     derive.wrt = has_word(desc->text, "r") && one_in(2) ? "v, r" : "v";
@@ -78,6 +121,10 @@ static void check_gradient(const gpi__formula_desc *desc) {
     if (g)
         check_evaluation(g);
     freed(g);
+    for (i = 0; i < back.operand_count && strcmp(operands[i].name, "dy") != 0; i++)
+        ;
+    if (!derive.saved)
+        check_graph(&derive, gradient, i < back.operand_count ? operands[i].width : GEMMEPI_WIDTH_N);
 }
 
 /* Good ones, now and then with a field of garbage, but for the pointers at both ends. */
@@ -159,8 +206,8 @@ static void every_text_is_refused_in_words_or_goes_all_the_way(void) {
         one_case(seed);
     if (count_of_cases > 1000)
         CHECK(accepted > (long)count_of_cases / 20 && refused > (long)count_of_cases / 20 &&
-                  derived > (long)count_of_cases / 40,
-              "%ld accepted, %ld refused, %ld derived", accepted, refused, derived);
+                  derived > (long)count_of_cases / 40 && compared > (long)count_of_cases / 80,
+              "%ld accepted, %ld refused, %ld derived, %ld compared", accepted, refused, derived, compared);
     while (corpus_count > 0)
         free(corpus[--corpus_count]);
 }
