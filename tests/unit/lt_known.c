@@ -378,7 +378,7 @@ static void append_row(gpi__text *text, const gpi__lt_defect *defect) {
         gpi__append(text, ", algorithm %d", defect->algorithm);
     gpi__append(text, " | %s | %s |\n",
                 defect->asked == GPI__LT_ASKED_OPENING ? "the log warns"
-                : defect->asked == GPI__LT_ASKED_RUN   ? "runs with beta C take another route"
+                : defect->asked == GPI__LT_ASKED_RUN   ? "another route for runs with beta C"
                 : defect->algorithm                    ? "another algorithm, else another route"
                                                        : "another route",
                 defect->source);
