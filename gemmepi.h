@@ -23357,7 +23357,7 @@ typedef struct gpi__candidate {
   int nth; /* of LT and SPLIT, while tuning: which of cuBLASLt's algorithms, from 1 on */
   gpi__lt_algorithm algorithm; /* of LT and SPLIT where nth is 0: cuBLASLt's, or one by a rule of ours */
   double microseconds; /* an estimate; 0: not known */
-  double rank; /* what is compared: mostly the estimate */
+  double rank; /* what is compared: the estimate, or more where that is too low */
   const char *refusal; /* why it cannot run the problem, or NULL */
   const char *otherwise; /* what explain says of it where it could run the problem and another does */
 } gpi__candidate;
@@ -23389,26 +23389,28 @@ static gpi__candidate *gpi__add_candidate(gpi__candidates *candidates, gemmepi_r
   return added;
 }
 
-/* Of those that are not refused, the first of the least rank; NULL where there is none. */
-static const gpi__candidate *gpi__least(const gpi__candidates *candidates) {
+/* Compares two candidates, also for qsort: less than 0 where the first goes before the second. */
+static int gpi__compare_candidates(const void *first, const void *second) {
+  const gpi__candidate *a = (const gpi__candidate *)first, *b = (const gpi__candidate *)second;
+  if (a->refusal || b->refusal)
+    return (a->refusal != NULL) - (b->refusal != NULL);
+  return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Returns the best of those of the routes, a bit each: where all are refused the first of them, NULL where there is none. */
+static const gpi__candidate *gpi__least_of_routes(const gpi__candidates *candidates, unsigned routes) {
   const gpi__candidate *least = NULL;
   int i;
   for (i = 0; i < candidates->count; i++)
-    if (!candidates->list[i].refusal && (!least || candidates->list[i].rank < least->rank))
+    if (routes >> candidates->list[i].route & 1 && (!least || gpi__compare_candidates(&candidates->list[i], least) < 0))
       least = &candidates->list[i];
   return least;
 }
 
-/* The route's candidate of the least rank; where all are refused the first of them, NULL where there is none. */
-static const gpi__candidate *gpi__least_of_route(const gpi__candidates *candidates, gemmepi_route route) {
-  const gpi__candidate *least = NULL;
-  int i;
-  for (i = 0; i < candidates->count; i++) {
-    const gpi__candidate *one = &candidates->list[i];
-    if (one->route == route && (!least || (!one->refusal && (least->refusal || one->rank < least->rank))))
-      least = one;
-  }
-  return least;
+/* Returns the best that is not refused, or NULL. */
+static const gpi__candidate *gpi__least(const gpi__candidates *candidates) {
+  const gpi__candidate *least = gpi__least_of_routes(candidates, ~0u);
+  return least && !least->refusal ? least : NULL;
 }
 
 /* Nothing of the route is tried any more. */
@@ -23491,20 +23493,19 @@ typedef struct gpi__built_details {
 typedef struct gpi__engine {
   const char *name;
   int is_there;
-  /* Of the least estimate of the engines before it: its own must be less than that, so good are the models. */
-  double margin;
+  double margin; /* on Hopper it counts as its time over this: so good are the models */
   /* Why it does not take a problem that gpi__engines_rule lets pass, or NULL. */
   const char *(*rule)(const gemmepi_context *context, const gpi__problem *problem);
   /* With BATCH_INVARIANT: why it would not give all m the same bits, or NULL; without it, it does. What it says must not depend on m,
    nor may the rule where it says nothing. */
   const char *(*varies)(const gpi__problem *problem);
-  /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
-  void (*choose)(const gemmepi_context *context, const gpi__problem *problem, gpi__candidate *candidate);
-  /* How many shapes there are, and the microseconds that the candidate's takes in its parts: NEVER where that does not take the
-   problem. The rule has been asked. */
+  /* The table of shapes, each of which begins with the rows and columns of its tile. */
+  const void *table;
+  size_t shape_size;
   int shapes;
+  /* Returns the microseconds that the candidate's shape takes in its parts where memory does not hold it up; NEVER where that does not
+   accept the problem. The rule has been asked. */
   double (*estimate)(const gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate);
-  void (*tile)(const gpi__candidate *candidate, int *tile_m, int *tile_n);
   /* Builds the candidate as it is. */
   gemmepi_status (*build)(gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate, void *built);
   void (*describe)(const void *built, gpi__built_details *details);
@@ -23514,6 +23515,32 @@ typedef struct gpi__engine {
   gemmepi_status (*run)(const gemmepi_context *context, const gpi__problem *problem, const void *built,
     const gpi__arguments *arguments, char *workspace, gemmepi_stream stream);
 } gpi__engine;
+
+/* Three fields of the row. */
+#define GPI__SHAPES(table) table, sizeof *table, GPI__COUNT(table)
+
+/* Into how many parts k is divided. */
+static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+
+/* Chooses shape and parts of the least estimate, which it returns. candidate->applied is given. */
+static double gpi__choose_shape(const gemmepi_context *context, const gpi__problem *problem,
+  const gpi__engine *engine, gpi__candidate *candidate) {
+  gpi__candidate one = *candidate;
+  double least = GPI__NEVER;
+  size_t i;
+  for (one.shape = 0; one.shape < engine->shapes; one.shape++)
+    for (i = 0; i < GPI__COUNT(gpi__parts); i++) {
+      double own;
+      one.parts = gpi__parts[i];
+      own = engine->estimate(context, problem, &one);
+      if (own >= least)
+        continue;
+      least = own;
+      candidate->shape = one.shape;
+      candidate->parts = one.parts;
+    }
+  return least;
+}
 
 #define GPI__SM90_THREADS 384 /* gemm_sm90.cu */
 #define GPI__SM90_LINE    128 /* bytes of k of a stage */
@@ -23539,6 +23566,24 @@ static const gpi__sm90_shape gpi__sm90_shapes[] = {
   {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 1, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
   {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},
 };
+
+/* Those of fp8. */
+static const gpi__sm90_shape
+  gpi__sm90_fp8_shapes
+    [] =
+      {
+        {128, 128, 0, 2, 1, 1}, /* likewise */
+        {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1},
+        {128, 128, 0, 1, 1, 1}, {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4},
+        {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
+        {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
+        {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1},
+        {128, 64, 1, 1, 1, 1},
+};
+
+static const gpi__sm90_shape *gpi__shapes_for(const gpi__problem *problem) {
+  return gpi__is_fp8_product(problem) ? gpi__sm90_fp8_shapes : gpi__sm90_shapes;
+}
 
 typedef struct gpi__sm90 {
   gpi__sm90_shape shape;
@@ -24123,31 +24168,23 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
      (gpi__sm90_summed(problem, shape, applied) ? 0 : gpi__sums_microseconds(problem));
 }
 
-/* Of so many shapes, whose first one takes everything. */
-static const gpi__sm90_shape *gpi__choose_shape(const gemmepi_context *context, const gpi__problem *problem,
-  const gpi__sm90_shape *shapes, size_t count, int applied, double *microseconds) {
-  const gpi__sm90_shape *best = NULL;
-  size_t i, any = 0; /* the first for everything that the rules admit */
+/* Whether a shape of the table takes the problem. The first one takes everything, or with scales that are found the first that has
+ whole vectors. */
+static int gpi__takes_shape(const gemmepi_context *context, const gpi__problem *problem,
+  const gpi__sm90_shape *shapes, const gpi__candidate *candidate) {
+  const gpi__sm90_shape *shape = &shapes[candidate->shape];
+  int any = 0;
   while (problem->found_scale && !gpi__has_whole_vectors(problem, &shapes[any]))
     any++;
-  for (i = 0; i < count; i++) {
-    const gpi__sm90_shape *shape = &shapes[i];
-    double time;
-    if ((i != any || problem->grouping.is_of_k) && (!gpi__shape_accepts(problem, shape, applied) ||
-      gpi__cluster_blocks(shape) > context->multiprocessors))
-      continue;
-    time = gpi__sm90_microseconds(context, problem, shape, applied);
-    if (!best || time < *microseconds) {
-      best = shape;
-      *microseconds = time;
-    }
-  }
-  return best;
+  return candidate->parts == 1 && ((candidate->shape == any && !problem->grouping.is_of_k) ||
+    (gpi__shape_accepts(problem, shape, candidate->applied) && gpi__cluster_blocks(shape) <= context->multiprocessors));
 }
 
-static const gpi__sm90_shape *gpi__choose_sm90(const gemmepi_context *context, const gpi__problem *problem,
-  int applied, double *microseconds) {
-  return gpi__choose_shape(context, problem, gpi__sm90_shapes, GPI__COUNT(gpi__sm90_shapes), applied, microseconds);
+static double gpi__sm90_estimate(const gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate) {
+  const gpi__sm90_shape *shapes = gpi__shapes_for(problem);
+  return gpi__takes_shape(context, problem, shapes, candidate)
+       ? gpi__sm90_microseconds(context, problem, &shapes[candidate->shape], candidate->applied)
+       : GPI__NEVER;
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much
@@ -24347,12 +24384,13 @@ static gemmepi_status gpi__finish_sums(gemmepi_context *context, const gpi__prob
   return gpi__build_sum_of_lines(context, problem, 1, problem->batch, &sm90->sums);
 }
 
-/* As a shape that takes it. */
-static gemmepi_status gpi__build_as_shape(gemmepi_context *context, const gpi__problem *problem,
-  const gpi__sm90_shape *shape, int applied, gpi__sm90 *sm90) {
+static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__problem *problem,
+  const gpi__candidate *candidate, void *built) {
+  const gpi__sm90_shape *shape = &gpi__shapes_for(problem)[candidate->shape];
+  gpi__sm90 *sm90 = (gpi__sm90 *)built;
   gemmepi_status status;
   memset(sm90, 0, sizeof *sm90);
-  gpi__cut_up(problem, shape, applied, sm90);
+  gpi__cut_up(problem, shape, candidate->applied, sm90);
   gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
   sm90->params.epilogue.row_tiles =
     (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
@@ -24365,11 +24403,6 @@ static gemmepi_status gpi__build_as_shape(gemmepi_context *context, const gpi__p
   if (!status && gpi__has(problem, GPI__ANY_BGRAD))
     status = gpi__finish_sums(context, problem, sm90);
   return status;
-}
-
-static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__problem *problem,
-  const gpi__candidate *candidate, void *built) {
-  return gpi__build_as_shape(context, problem, &gpi__sm90_shapes[candidate->shape], candidate->applied, (gpi__sm90 *)built);
 }
 
 static void gpi__sm90_describe(const void *built, gpi__built_details *details) {
@@ -24450,36 +24483,13 @@ static void gpi__sm90_explain(const gpi__problem *problem, const void *built, gp
 
 /* >>the engine */
 
-static void gpi__sm90_choose(const gemmepi_context *context, const gpi__problem *problem, gpi__candidate *candidate) {
-  candidate->shape =
-    (int)(gpi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds) - gpi__sm90_shapes);
-}
-
-static double gpi__estimate_shape(const gemmepi_context *context, const gpi__problem *problem,
-  const gpi__candidate *candidate, const gpi__sm90_shape *shape) {
-  int takes = candidate->parts == 1 && gpi__shape_accepts(problem, shape, candidate->applied) &&
-        gpi__cluster_blocks(shape) <= context->multiprocessors;
-  return takes ? gpi__sm90_microseconds(context, problem, shape, candidate->applied) : GPI__NEVER;
-}
-
-static double gpi__sm90_estimate(const gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate) {
-  return gpi__estimate_shape(context, problem, candidate, &gpi__sm90_shapes[candidate->shape]);
-}
-
-static void gpi__sm90_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-  *tile_m = gpi__sm90_shapes[candidate->shape].tile_m;
-  *tile_n = gpi__sm90_shapes[candidate->shape].tile_n;
-}
-
 static const gpi__engine gpi__sm90_engine = {"sm90",
         GPI__HAS_SM90,
         1,
         gpi__tma_rule,
         gpi__tma_varies,
-        gpi__sm90_choose,
-        GPI__COUNT(gpi__sm90_shapes),
+        GPI__SHAPES(gpi__sm90_shapes),
         gpi__sm90_estimate,
-        gpi__sm90_tile,
         GPI__HAS_SM90 ? gpi__sm90_build : NULL,
         gpi__sm90_describe,
         gpi__sm90_explain,
@@ -24490,19 +24500,6 @@ static const gpi__engine gpi__sm90_engine = {"sm90",
  adds. */
 
 typedef gpi__sm90 gpi__sm90_fp8;
-
-static const gpi__sm90_shape
-  gpi__sm90_fp8_shapes
-    [] =
-      {
-        {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
-        {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1},
-        {128, 128, 0, 1, 1, 1}, {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4},
-        {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
-        {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
-        {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1},
-        {128, 64, 1, 1, 1, 1},
-};
 
 /* What keeps a problem from this kernel wherever its operands lie, or NULL. */
 static const char *gpi__fp8_layout_rule(const gemmepi_context *context, const gpi__problem *problem) {
@@ -24535,27 +24532,6 @@ static const char *gpi__fp8_engines_rule(const gemmepi_context *context, const g
   return rule ? rule : gpi__extents_rule(problem);
 }
 
-static void gpi__sm90_fp8_choose(const gemmepi_context *context, const gpi__problem *problem, gpi__candidate *candidate) {
-  const gpi__sm90_shape *shapes = gpi__sm90_fp8_shapes;
-  candidate->shape = (int)(gpi__choose_shape(context, problem, shapes, GPI__COUNT(gpi__sm90_fp8_shapes),
-    candidate->applied, &candidate->microseconds) - shapes);
-}
-
-static double gpi__sm90_fp8_estimate(const gemmepi_context *context, const gpi__problem *problem,
-  const gpi__candidate *candidate) {
-  return gpi__estimate_shape(context, problem, candidate, &gpi__sm90_fp8_shapes[candidate->shape]);
-}
-
-static void gpi__sm90_fp8_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-  *tile_m = gpi__sm90_fp8_shapes[candidate->shape].tile_m;
-  *tile_n = gpi__sm90_fp8_shapes[candidate->shape].tile_n;
-}
-
-static gemmepi_status gpi__sm90_fp8_build(gemmepi_context *context, const gpi__problem *problem,
-  const gpi__candidate *candidate, void *built) {
-  return gpi__build_as_shape(context, problem, &gpi__sm90_fp8_shapes[candidate->shape], candidate->applied, (gpi__sm90 *)built);
-}
-
 static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
   int varies = gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B);
   gpi__sm90_explain(problem, built, text);
@@ -24568,11 +24544,9 @@ static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
         1,
         gpi__fp8_rule,
         gpi__tma_varies,
-        gpi__sm90_fp8_choose,
-        GPI__COUNT(gpi__sm90_fp8_shapes),
-        gpi__sm90_fp8_estimate,
-        gpi__sm90_fp8_tile,
-        GPI__HAS_SM90 ? gpi__sm90_fp8_build : NULL,
+        GPI__SHAPES(gpi__sm90_fp8_shapes),
+        gpi__sm90_estimate,
+        GPI__HAS_SM90 ? gpi__sm90_build : NULL,
         gpi__sm90_describe,
         gpi__sm90_fp8_explain,
         GPI__HAS_SM90 ? gpi__sm90_run : NULL};
@@ -24774,29 +24748,6 @@ static int gpi__sm80_divides(const gemmepi_context *context, const gpi__problem 
     tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
-static gpi__sm80_cut gpi__choose_sm80(const gemmepi_context *context, const gpi__problem *problem, double *microseconds) {
-  static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
-  gpi__problem bare = gpi__bare_problem(problem);
-  gpi__sm80_cut best = {NULL, 1};
-  size_t i, j;
-  for (i = 0; i < GPI__COUNT(gpi__sm80_shapes); i++)
-    for (j = 0; j < GPI__COUNT(parts); j++) {
-      const gpi__problem *own = parts[j] > 1 ? &bare : problem;
-      gpi__sm80_cut cut;
-      double time;
-      cut.shape = &gpi__sm80_shapes[i];
-      cut.parts = parts[j];
-      if ((i && !gpi__sm80_shape_accepts(own, cut.shape, context->arch)) || !gpi__sm80_divides(context, own, &cut))
-        continue;
-      time = gpi__sm80_microseconds(context, problem, own, &cut);
-      if (!best.shape || time < *microseconds) {
-        best = cut;
-        *microseconds = time;
-      }
-    }
-  return best;
-}
-
 /* >>building */
 
 /* Of each part but the last: whole stages. */
@@ -24996,12 +24947,6 @@ static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__pro
   return gpi__is_of_weights(problem) ? "a and b differ in dtype" : gpi__half_group_rule(problem);
 }
 
-static void gpi__sm80_choose(const gemmepi_context *context, const gpi__problem *problem, gpi__candidate *candidate) {
-  gpi__sm80_cut cut = gpi__choose_sm80(context, problem, &candidate->microseconds);
-  candidate->shape = (int)(cut.shape - gpi__sm80_shapes);
-  candidate->parts = cut.parts;
-}
-
 static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate) {
   gpi__problem own = candidate->parts > 1 ? gpi__bare_problem(problem) : *problem;
   gpi__sm80_cut cut;
@@ -25012,20 +24957,13 @@ static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__prob
        : GPI__NEVER;
 }
 
-static void gpi__sm80_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-  *tile_m = gpi__sm80_shapes[candidate->shape].tile_m;
-  *tile_n = gpi__sm80_shapes[candidate->shape].tile_n;
-}
-
 static const gpi__engine gpi__sm80_engine = {"sm80",
         GPI__HAS_SM80,
         0.92,
         gpi__sm80_rule,
         NULL,
-        gpi__sm80_choose,
-        GPI__COUNT(gpi__sm80_shapes),
+        GPI__SHAPES(gpi__sm80_shapes),
         gpi__sm80_estimate,
-        gpi__sm80_tile,
         GPI__HAS_SM80 ? gpi__sm80_build : NULL,
         gpi__sm80_describe,
         gpi__sm80_explain,
@@ -25155,21 +25093,6 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
      gpi__sums_microseconds(problem);
 }
 
-static void gpi__small_choose(const gemmepi_context *context, const gpi__problem *problem, gpi__candidate *candidate) {
-  gpi__problem own = gpi__small_problem(problem);
-  int i;
-  for (i = 0; i < (int)GPI__COUNT(gpi__small_shapes); i++) {
-    double time;
-    if (i && !gpi__small_shape_accepts(problem, &gpi__small_shapes[i], context->arch))
-      continue;
-    time = gpi__small_microseconds(context, &own, &gpi__small_shapes[i]);
-    if (i && time >= candidate->microseconds)
-      continue;
-    candidate->shape = i;
-    candidate->microseconds = time;
-  }
-}
-
 /* >>building */
 
 /* problem: as gpi__small_problem has it */
@@ -25256,21 +25179,14 @@ static double gpi__small_estimate(const gemmepi_context *context, const gpi__pro
        : GPI__NEVER;
 }
 
-static void gpi__small_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-  *tile_m = gpi__small_shapes[candidate->shape].tile_m;
-  *tile_n = gpi__small_shapes[candidate->shape].tile_n;
-}
-
 /* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
 static const gpi__engine gpi__small_engine = {"small",
         GPI__HAS_SM80,
         1,
         gpi__small_rule,
         gpi__small_varies,
-        gpi__small_choose,
-        GPI__COUNT(gpi__small_shapes),
+        GPI__SHAPES(gpi__small_shapes),
         gpi__small_estimate,
-        gpi__small_tile,
         GPI__HAS_SM80 ? gpi__small_build : NULL,
         gpi__small_describe,
         gpi__small_explain,
@@ -25387,6 +25303,8 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
 #define GPI__WEIGHTS_WGMMA_FIXED 660
 #define GPI__WEIGHTS_WGMMA_ROW   8
 #define GPI__WEIGHTS_WGMMA_MEET  600
+#define GPI__WEIGHTS_WGMMA_FEW \
+  1.5 /* times as long: of up to 32 rows mma.sync was the faster, the estimates aside */
 
 /* Blocks of all tiles, and those of them that run at once. */
 static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weights_shape *shape) {
@@ -25428,27 +25346,9 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
   double cycles = waves * ((shape->wgmma ? GPI__WEIGHTS_WGMMA_WAVE : GPI__WEIGHTS_WAVE) + steps * (work > load ? work : load));
   if (shape->parts > 1)
     cycles += waves * shape->parts * (shape->wgmma ? GPI__WEIGHTS_WGMMA_MEET : GPI__WEIGHTS_MEET);
+  if (shape->wgmma && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
+    cycles *= GPI__WEIGHTS_WGMMA_FEW;
   return cycles / gpi__chip_of(context->arch)->megahertz + gpi__sums_microseconds(problem);
-}
-
-/* Of up to 32 rows mma.sync was the faster on an H200, though its estimates, of an H100, are higher. Tiles of 32 that clusters divide are
- for results so narrow that all of these run at once. */
-static int gpi__weights_shape_pays(const gemmepi_context *context, const gpi__problem *problem, const gpi__weights_shape *shape) {
-  return !shape->wgmma || problem->m > 32 ||
-     (shape->tile_m == 32 && gpi__weights_blocks(problem, shape) <= gpi__resident_blocks(context, shape->parts));
-}
-
-static void gpi__weights_choose(const gemmepi_context *context, const gpi__problem *problem, gpi__candidate *candidate) {
-  int i;
-  for (i = 0; i < (int)GPI__COUNT(gpi__weights_shapes); i++) {
-    const gpi__weights_shape *shape = &gpi__weights_shapes[i];
-    double time = gpi__weights_microseconds(context, problem, shape);
-    if (i && (time >= candidate->microseconds || !gpi__weights_shape_accepts(problem, shape, context->arch) ||
-      !gpi__weights_shape_pays(context, problem, shape)))
-      continue;
-    candidate->shape = i;
-    candidate->microseconds = time;
-  }
 }
 
 /* >>building */
@@ -25587,21 +25487,14 @@ static double gpi__weights_estimate(const gemmepi_context *context, const gpi__p
        : GPI__NEVER;
 }
 
-static void gpi__weights_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-  *tile_m = gpi__weights_shapes[candidate->shape].tile_m;
-  *tile_n = gpi__weights_shapes[candidate->shape].tile_n;
-}
-
 /* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
 static const gpi__engine gpi__weights_engine = {"weights",
         GPI__HAS_SM80,
         1,
         gpi__weights_rule,
         gpi__weights_varies,
-        gpi__weights_choose,
-        GPI__COUNT(gpi__weights_shapes),
+        GPI__SHAPES(gpi__weights_shapes),
         gpi__weights_estimate,
-        gpi__weights_tile,
         GPI__HAS_SM80 ? gpi__weights_build : NULL,
         gpi__weights_describe,
         gpi__weights_explain,
@@ -25630,27 +25523,31 @@ static const char *gpi__engine_refusal(const gemmepi_context *context, const gpi
   return refusal;
 }
 
+/* Says what a candidate of an engine takes, and what it counts as. own: what it would take if memory did not hold it up; copying: what
+ copies of its operands take; problem: as the kernel has it */
+static void gpi__count_engine(const gemmepi_context *context, const gpi__problem *problem, double own,
+  double copying, gpi__candidate *candidate) {
+  candidate->microseconds = copying + gpi__with_memory(context, problem, own);
+  candidate->rank = candidate->microseconds;
+  if (gpi__chip_has(context->arch, GPI__WGMMA))
+    candidate->rank /= gpi__engines[candidate->engine]->margin;
+}
+
 /* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
 static void gpi__enumerate_engines(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__candidate *like, double copying, gpi__candidates *candidates) {
-  int engine, count = (int)GPI__COUNT(gpi__engines);
-  double least = GPI__NEVER;
-  for (engine = 0; engine < count; engine++) {
+  int engine, taken = 0;
+  for (engine = 0; engine < (int)GPI__COUNT(gpi__engines); engine++) {
     const gpi__engine *row = gpi__engines[engine];
     gpi__candidate *added = gpi__add_candidate(candidates, GEMMEPI_ROUTE_FUSED);
-    double own;
     *added = *like;
     added->engine = engine;
     added->parts = 1;
-    added->refusal = gpi__engine_refusal(context, problem, row, least < GPI__NEVER);
+    added->refusal = gpi__engine_refusal(context, problem, row, taken);
     if (added->refusal)
       continue;
-    row->choose(context, problem, added);
-    own = gpi__with_memory(context, problem, added->microseconds);
-    added->microseconds = copying + own;
-    added->rank = copying + (own < row->margin * least || own > least ? own : least);
-    if (own < row->margin * least)
-      least = own;
+    taken = 1;
+    gpi__count_engine(context, problem, gpi__choose_shape(context, problem, row, added), copying, added);
   }
 }
 /* What may go to cuBLASLt with its epilogue: what that has, and where it breaks the contract. */
@@ -27425,27 +27322,35 @@ static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel,
 }
 /* What cuBLASLt would take for a product and for an epilogue of its own, by a small model. */
 
+/* Returns what the engine would take for runs whose alpha is 1 and which have no C; by: the shape */
+static double gpi__microseconds_by(const gemmepi_context *context, const gpi__problem *problem,
+  const gpi__engine *engine, gpi__candidate *by) {
+  memset(by, 0, sizeof *by);
+  by->applied = 1;
+  return gpi__choose_shape(context, problem, engine, by);
+}
+
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.8 us,
  mostly 0.9 to 1.2 of it, large or small. Where tiles are fewer than multiprocessors it divides a long k among all of these
  (4.3 us). Its TF32 takes 2.5 us more than ours, and 0.3 of the time for each operand that does not lie along k; its strict F32 0.75 of
  ours and 3 us. All measured on an H200. */
 static double gpi__aligned_microseconds(const gemmepi_context *context, const gpi__problem *bare) {
   gpi__problem side_by_side = *bare;
-  const gpi__sm90_shape *shape;
-  double microseconds = 0, divided;
+  gpi__candidate by;
+  double microseconds, divided;
   int transposes = 0, operand;
   for (operand = GPI__A; gpi__is_tf32(bare) && operand <= GPI__B; operand++) {
     transposes += !gpi__is_side_by_side(bare, operand);
     side_by_side.views[operand].transposed = operand == GPI__B;
   }
   if (gpi__tma_rule(context, &side_by_side)) {
-    gpi__choose_sm80(context, bare, &microseconds);
+    microseconds = gpi__microseconds_by(context, bare, &gpi__sm80_engine, &by);
     return gpi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
   }
-  shape = gpi__choose_sm90(context, &side_by_side, 1, &microseconds);
+  microseconds = gpi__microseconds_by(context, &side_by_side, &gpi__sm90_engine, &by);
   if (gpi__is_tf32(bare))
     return microseconds * (1 + 0.3 * transposes) + 2.5;
-  divided = microseconds * gpi__sm90_share(context, &side_by_side, shape) + 4.3;
+  divided = microseconds * gpi__sm90_share(context, &side_by_side, &gpi__sm90_shapes[by.shape]) + 4.3;
   return divided < microseconds + 0.8 ? divided : microseconds + 0.8;
 }
 
@@ -27460,7 +27365,8 @@ static int gpi__lt_accepts_fp8(const gpi__problem *problem) {
 /* The bare product of fp8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
 static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
   gpi__problem bare = *problem;
-  double microseconds, copies = 0;
+  gpi__candidate by;
+  double copies = 0;
   int operand, takes = gpi__lt_accepts_fp8(problem);
   for (operand = GPI__A; operand <= GPI__B; operand++) {
     gpi__view *view = &bare.views[operand];
@@ -27475,8 +27381,8 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
   }
   bare.epilogue = GEMMEPI_NONE;
   bare.formula = NULL;
-  gpi__choose_shape(context, &bare, gpi__sm90_fp8_shapes, GPI__COUNT(gpi__sm90_fp8_shapes), 1, &microseconds);
-  return microseconds + (takes ? 0.8 : copies * (double)problem->batch);
+  return gpi__microseconds_by(context, &bare, takes ? &gpi__sm90_fp8_engine : &gpi__sm90_engine, &by) +
+     (takes ? 0.8 : copies * (double)problem->batch);
 }
 
 /* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
@@ -27524,7 +27430,8 @@ static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__
  gradient, measured on an H200 with cuBLASLt 13.1. */
 static double gpi__lt_epilogue_microseconds(const gpi__problem *problem) {
   double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
-  double each = gpi__has(problem, GEMMEPI_BACKWARD) ? 6 : problem->epilogue ? 0.6 : 0;
+  int costs = gpi__activation_costs(problem->epilogue) || gpi__has(problem, GEMMEPI_BIAS | GEMMEPI_AUX);
+  double each = gpi__has(problem, GEMMEPI_BACKWARD) ? 6 : costs ? 0.6 : 0;
   return (gpi__has(problem, GEMMEPI_BGRAD) ? 7 : 0) + elements * 1e-6 * each;
 }
 /* The routes of products, a row each. To add one: a file with the functions of a row, and its row here. */
@@ -27628,7 +27535,7 @@ static double gpi__split_microseconds(const gpi__wanted *wanted) {
 
 /* It goes after LT, whose row is above its own. */
 static void gpi__enumerate_split(const gpi__wanted *wanted, gpi__candidates *candidates) {
-  double before = gpi__least_of_route(candidates, GEMMEPI_ROUTE_LT)->rank;
+  double before = gpi__least_of_routes(candidates, 1u << GEMMEPI_ROUTE_LT)->rank;
   gpi__candidate *split = gpi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
   split->otherwise = "it takes a pass more";
   if (wanted->bare_microseconds > 0)
@@ -29368,7 +29275,7 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
 static const char *gpi__why_not(const gpi__matmul_plan *plan, gemmepi_route route) {
-  const gpi__candidate *best = gpi__least_of_route(&plan->candidates, route);
+  const gpi__candidate *best = gpi__least_of_routes(&plan->candidates, 1u << route);
   if (plan->reasons[route][0])
     return plan->reasons[route];
   return best->refusal ? best->refusal : best->otherwise;
@@ -29387,9 +29294,10 @@ static void gpi__explain_candidate(gpi__text *text, const gpi__problem *problem,
     return;
   }
   if (candidate->engine != GPI__ANY_ENGINE) {
-    int tile_m, tile_n;
-    gpi__engines[candidate->engine]->tile(candidate, &tile_m, &tile_n);
-    gpi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m, problem->exchanged ? tile_m : tile_n);
+    const gpi__engine *engine = gpi__engines[candidate->engine];
+    short tile[2];
+    memcpy(tile, (const char *)engine->table + engine->shape_size * (size_t)candidate->shape, sizeof tile);
+    gpi__append(text, ", tile %d x %d", tile[problem->exchanged != 0], tile[!problem->exchanged]);
   }
   if (candidate->microseconds > 0 && candidate->rank > candidate->microseconds)
     gpi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
@@ -29449,7 +29357,7 @@ static void gpi__explain_choice(gpi__text *text, const gpi__matmul_plan *plan) {
 static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *plan) {
   const gpi__problem *problem = gpi__asked(plan);
   const gpi__candidate *without = &plan->candidates.without_flag;
-  const gpi__candidate *taken = gpi__least_of_route(&plan->candidates, plan->route->id);
+  const gpi__candidate *taken = gpi__least_of_routes(&plan->candidates, 1u << plan->route->id);
   if (!gpi__is_invariant(problem))
     return;
   gpi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",
@@ -29618,9 +29526,8 @@ static const gpi__engine *gpi__engine_of_groups(const gpi__problem *problem) {
 
 /* And its shapes. */
 static const gpi__sm90_shape *gpi__shapes_of_groups(const gpi__problem *problem, size_t *count) {
-  int is_fp8 = gpi__is_fp8_product(problem);
-  *count = is_fp8 ? GPI__COUNT(gpi__sm90_fp8_shapes) : GPI__COUNT(gpi__sm90_shapes);
-  return is_fp8 ? gpi__sm90_fp8_shapes : gpi__sm90_shapes;
+  *count = (size_t)gpi__engine_of_groups(problem)->shapes;
+  return gpi__shapes_for(problem);
 }
 
 static int gpi__groups_have_shape(const gpi__problem *inner, int applied) {
@@ -29775,7 +29682,7 @@ static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi
   like = plan->inner; /* a group has a part of k */
   if (like.grouping.is_of_k)
     like.k = gpi__divide_up(like.k, like.grouping.groups);
-  plan->engine->choose(context, &like, &candidate);
+  gpi__choose_shape(context, &like, plan->engine, &candidate);
   return candidate;
 }
 
@@ -33112,13 +33019,16 @@ static void gpi__add_ways_of_engine(const gemmepi_context *context, const gpi__p
   gpi__candidate one = *enumerated;
   gpi__problem packed;
   double copying;
+  size_t i;
   gpi__pack_views(problem, enumerated->copies, &packed);
   copying = gpi__pack_microseconds(&packed, enumerated->copies);
   for (one.shape = 0; one.shape < engine->shapes; one.shape++)
-    for (one.parts = 1; one.parts <= GPI__MOST_PARTS; one.parts++) {
-      double own = engine->estimate(context, &packed, &one);
-      one.microseconds = gpi__with_memory(context, &packed, own) + copying;
-      if (own < GPI__NEVER && (one.parts <= 4 || one.parts % 4 == 0 || one.parts == 6))
+    for (i = 0; i < GPI__COUNT(gpi__parts); i++) {
+      double own;
+      one.parts = gpi__parts[i];
+      own = engine->estimate(context, &packed, &one);
+      gpi__count_engine(context, &packed, own, copying, &one);
+      if (own < GPI__NEVER)
         gpi__add_way(ways, &one);
     }
 }
@@ -33130,11 +33040,6 @@ static void gpi__add_algorithms_of_lt(const gpi__candidate *enumerated, int has_
   else
     for (one.nth = 1; one.nth <= GPI__LT_ALGORITHMS; one.nth++)
       gpi__add_way(ways, &one);
-}
-
-static int gpi__compare_ways(const void *a, const void *b) {
-  double x = ((const gpi__candidate *)a)->microseconds, y = ((const gpi__candidate *)b)->microseconds;
-  return (x > y) - (x < y);
 }
 
 /* Leaves those that may be the fastest. cuBLASLt's all stay: of what they take little is known. */
@@ -33184,7 +33089,7 @@ static void gpi__enumerate_ways(const gemmepi_context *context, const gpi__probl
   }
   if (!ways->count)
     return;
-  qsort(ways->list, (size_t)ways->count, sizeof *ways->list, gpi__compare_ways);
+  qsort(ways->list, (size_t)ways->count, sizeof *ways->list, gpi__compare_candidates);
   gpi__prune_ways(ways);
   gpi__bring_plain_forward(ways);
 }

@@ -28,13 +28,16 @@ static void gpi__add_ways_of_engine(const gemmepi_context *context, const gpi__p
     gpi__candidate one = *enumerated;
     gpi__problem packed;
     double copying;
+    size_t i;
     gpi__pack_views(problem, enumerated->copies, &packed);
     copying = gpi__pack_microseconds(&packed, enumerated->copies);
     for (one.shape = 0; one.shape < engine->shapes; one.shape++)
-        for (one.parts = 1; one.parts <= GPI__MOST_PARTS; one.parts++) {
-            double own = engine->estimate(context, &packed, &one);
-            one.microseconds = gpi__with_memory(context, &packed, own) + copying;
-            if (own < GPI__NEVER && (one.parts <= 4 || one.parts % 4 == 0 || one.parts == 6))
+        for (i = 0; i < GPI__COUNT(gpi__parts); i++) {
+            double own;
+            one.parts = gpi__parts[i];
+            own = engine->estimate(context, &packed, &one);
+            gpi__count_engine(context, &packed, own, copying, &one);
+            if (own < GPI__NEVER)
                 gpi__add_way(ways, &one);
         }
 }
@@ -46,11 +49,6 @@ static void gpi__add_algorithms_of_lt(const gpi__candidate *enumerated, int has_
     else
         for (one.nth = 1; one.nth <= GPI__LT_ALGORITHMS; one.nth++)
             gpi__add_way(ways, &one);
-}
-
-static int gpi__compare_ways(const void *a, const void *b) {
-    double x = ((const gpi__candidate *)a)->microseconds, y = ((const gpi__candidate *)b)->microseconds;
-    return (x > y) - (x < y);
 }
 
 /* Leaves those that may be the fastest. cuBLASLt's all stay: of what they take little is known. */
@@ -101,7 +99,7 @@ static void gpi__enumerate_ways(const gemmepi_context *context, const gpi__probl
     }
     if (!ways->count)
         return;
-    qsort(ways->list, (size_t)ways->count, sizeof *ways->list, gpi__compare_ways);
+    qsort(ways->list, (size_t)ways->count, sizeof *ways->list, gpi__compare_candidates);
     gpi__prune_ways(ways);
     gpi__bring_plain_forward(ways);
 }

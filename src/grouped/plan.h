@@ -91,9 +91,8 @@ static const gpi__engine *gpi__engine_of_groups(const gpi__problem *problem) {
 
 /* And its shapes. */
 static const gpi__sm90_shape *gpi__shapes_of_groups(const gpi__problem *problem, size_t *count) {
-    int is_fp8 = gpi__is_fp8_product(problem);
-    *count = is_fp8 ? GPI__COUNT(gpi__sm90_fp8_shapes) : GPI__COUNT(gpi__sm90_shapes);
-    return is_fp8 ? gpi__sm90_fp8_shapes : gpi__sm90_shapes;
+    *count = (size_t)gpi__engine_of_groups(problem)->shapes;
+    return gpi__shapes_for(problem);
 }
 
 static int gpi__groups_have_shape(const gpi__problem *inner, int applied) {
@@ -251,7 +250,7 @@ static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi
     like = plan->inner; /* a group has a part of k */
     if (like.grouping.is_of_k)
         like.k = gpi__divide_up(like.k, like.grouping.groups);
-    plan->engine->choose(context, &like, &candidate);
+    gpi__choose_shape(context, &like, plan->engine, &candidate);
     return candidate;
 }
 

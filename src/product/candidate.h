@@ -29,7 +29,7 @@ typedef struct gpi__candidate {
     int nth;       /* of LT and SPLIT, while tuning: which of cuBLASLt's algorithms, from 1 on */
     gpi__lt_algorithm algorithm; /* of LT and SPLIT where nth is 0: cuBLASLt's, or one by a rule of ours */
     double microseconds;         /* an estimate; 0: not known */
-    double rank;                 /* what is compared: mostly the estimate */
+    double rank;                 /* what is compared: the estimate, or more where that is too low */
     const char *refusal;         /* why it cannot run the problem, or NULL */
     const char *otherwise;       /* what explain says of it where it could run the problem and another does */
 } gpi__candidate;
@@ -61,26 +61,29 @@ static gpi__candidate *gpi__add_candidate(gpi__candidates *candidates, gemmepi_r
     return added;
 }
 
-/* Of those that are not refused, the first of the least rank; NULL where there is none. */
-static const gpi__candidate *gpi__least(const gpi__candidates *candidates) {
+/* Compares two candidates, also for qsort: less than 0 where the first goes before the second. */
+static int gpi__compare_candidates(const void *first, const void *second) {
+    const gpi__candidate *a = (const gpi__candidate *)first, *b = (const gpi__candidate *)second;
+    if (a->refusal || b->refusal)
+        return (a->refusal != NULL) - (b->refusal != NULL);
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Returns the best of those of the routes, a bit each: where all are refused the first of them, NULL where there is none. */
+static const gpi__candidate *gpi__least_of_routes(const gpi__candidates *candidates, unsigned routes) {
     const gpi__candidate *least = NULL;
     int i;
     for (i = 0; i < candidates->count; i++)
-        if (!candidates->list[i].refusal && (!least || candidates->list[i].rank < least->rank))
+        if (routes >> candidates->list[i].route & 1 &&
+            (!least || gpi__compare_candidates(&candidates->list[i], least) < 0))
             least = &candidates->list[i];
     return least;
 }
 
-/* The route's candidate of the least rank; where all are refused the first of them, NULL where there is none. */
-static const gpi__candidate *gpi__least_of_route(const gpi__candidates *candidates, gemmepi_route route) {
-    const gpi__candidate *least = NULL;
-    int i;
-    for (i = 0; i < candidates->count; i++) {
-        const gpi__candidate *one = &candidates->list[i];
-        if (one->route == route && (!least || (!one->refusal && (least->refusal || one->rank < least->rank))))
-            least = one;
-    }
-    return least;
+/* Returns the best that is not refused, or NULL. */
+static const gpi__candidate *gpi__least(const gpi__candidates *candidates) {
+    const gpi__candidate *least = gpi__least_of_routes(candidates, ~0u);
+    return least && !least->refusal ? least : NULL;
 }
 
 /* Nothing of the route is tried any more. */

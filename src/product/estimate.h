@@ -4,27 +4,35 @@
 
 #include "routes/fused.h"
 
+/* Returns what the engine would take for runs whose alpha is 1 and which have no C; by: the shape */
+static double gpi__microseconds_by(const gemmepi_context *context, const gpi__problem *problem,
+                                   const gpi__engine *engine, gpi__candidate *by) {
+    memset(by, 0, sizeof *by);
+    by->applied = 1;
+    return gpi__choose_shape(context, problem, engine, by);
+}
+
 /* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.8 us,
    mostly 0.9 to 1.2 of it, large or small. Where tiles are fewer than multiprocessors it divides a long k among all of these
    (4.3 us). Its TF32 takes 2.5 us more than ours, and 0.3 of the time for each operand that does not lie along k; its strict F32 0.75 of
    ours and 3 us. All measured on an H200. */
 static double gpi__aligned_microseconds(const gemmepi_context *context, const gpi__problem *bare) {
     gpi__problem side_by_side = *bare;
-    const gpi__sm90_shape *shape;
-    double microseconds = 0, divided;
+    gpi__candidate by;
+    double microseconds, divided;
     int transposes = 0, operand;
     for (operand = GPI__A; gpi__is_tf32(bare) && operand <= GPI__B; operand++) {
         transposes += !gpi__is_side_by_side(bare, operand);
         side_by_side.views[operand].transposed = operand == GPI__B;
     }
     if (gpi__tma_rule(context, &side_by_side)) {
-        gpi__choose_sm80(context, bare, &microseconds);
+        microseconds = gpi__microseconds_by(context, bare, &gpi__sm80_engine, &by);
         return gpi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
     }
-    shape = gpi__choose_sm90(context, &side_by_side, 1, &microseconds);
+    microseconds = gpi__microseconds_by(context, &side_by_side, &gpi__sm90_engine, &by);
     if (gpi__is_tf32(bare))
         return microseconds * (1 + 0.3 * transposes) + 2.5;
-    divided = microseconds * gpi__sm90_share(context, &side_by_side, shape) + 4.3;
+    divided = microseconds * gpi__sm90_share(context, &side_by_side, &gpi__sm90_shapes[by.shape]) + 4.3;
     return divided < microseconds + 0.8 ? divided : microseconds + 0.8;
 }
 
@@ -39,7 +47,8 @@ static int gpi__lt_accepts_fp8(const gpi__problem *problem) {
 /* The bare product of fp8 by cuBLASLt: as ours, or where it does not take the operands of copies in F16. */
 static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
     gpi__problem bare = *problem;
-    double microseconds, copies = 0;
+    gpi__candidate by;
+    double copies = 0;
     int operand, takes = gpi__lt_accepts_fp8(problem);
     for (operand = GPI__A; operand <= GPI__B; operand++) {
         gpi__view *view = &bare.views[operand];
@@ -54,9 +63,8 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
     }
     bare.epilogue = GEMMEPI_NONE;
     bare.formula = NULL;
-    gpi__choose_shape(context, &bare, gpi__sm90_fp8_shapes, GPI__COUNT(gpi__sm90_fp8_shapes), 1,
-                      &microseconds);
-    return microseconds + (takes ? 0.8 : copies * (double)problem->batch);
+    return gpi__microseconds_by(context, &bare, takes ? &gpi__sm90_fp8_engine : &gpi__sm90_engine, &by) +
+           (takes ? 0.8 : copies * (double)problem->batch);
 }
 
 /* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
@@ -104,7 +112,8 @@ static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__
    gradient, measured on an H200 with cuBLASLt 13.1. */
 static double gpi__lt_epilogue_microseconds(const gpi__problem *problem) {
     double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
-    double each = gpi__has(problem, GEMMEPI_BACKWARD) ? 6 : problem->epilogue ? 0.6 : 0;
+    int costs = gpi__activation_costs(problem->epilogue) || gpi__has(problem, GEMMEPI_BIAS | GEMMEPI_AUX);
+    double each = gpi__has(problem, GEMMEPI_BACKWARD) ? 6 : costs ? 0.6 : 0;
     return (gpi__has(problem, GEMMEPI_BGRAD) ? 7 : 0) + elements * 1e-6 * each;
 }
 

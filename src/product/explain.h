@@ -159,7 +159,7 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
 static const char *gpi__why_not(const gpi__matmul_plan *plan, gemmepi_route route) {
-    const gpi__candidate *best = gpi__least_of_route(&plan->candidates, route);
+    const gpi__candidate *best = gpi__least_of_routes(&plan->candidates, 1u << route);
     if (plan->reasons[route][0])
         return plan->reasons[route];
     return best->refusal ? best->refusal : best->otherwise;
@@ -180,10 +180,11 @@ static void gpi__explain_candidate(gpi__text *text, const gpi__problem *problem,
         return;
     }
     if (candidate->engine != GPI__ANY_ENGINE) {
-        int tile_m, tile_n;
-        gpi__engines[candidate->engine]->tile(candidate, &tile_m, &tile_n);
-        gpi__append(text, ", tile %d x %d", problem->exchanged ? tile_n : tile_m,
-                    problem->exchanged ? tile_m : tile_n);
+        const gpi__engine *engine = gpi__engines[candidate->engine];
+        short tile[2];
+        memcpy(tile, (const char *)engine->table + engine->shape_size * (size_t)candidate->shape,
+               sizeof tile);
+        gpi__append(text, ", tile %d x %d", tile[problem->exchanged != 0], tile[!problem->exchanged]);
     }
     if (candidate->microseconds > 0 && candidate->rank > candidate->microseconds)
         gpi__append(text, ": %.1f us, counted as %.1f\n", candidate->microseconds, candidate->rank);
@@ -244,7 +245,7 @@ static void gpi__explain_choice(gpi__text *text, const gpi__matmul_plan *plan) {
 static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *plan) {
     const gpi__problem *problem = gpi__asked(plan);
     const gpi__candidate *without = &plan->candidates.without_flag;
-    const gpi__candidate *taken = gpi__least_of_route(&plan->candidates, plan->route->id);
+    const gpi__candidate *taken = gpi__least_of_routes(&plan->candidates, 1u << plan->route->id);
     if (!gpi__is_invariant(problem))
         return;
     gpi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",

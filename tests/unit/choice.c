@@ -44,13 +44,6 @@ static double time_of(const candidates_row *r) {
     return r->burst > 0 ? sqrt(r->graph * r->burst) : r->graph;
 }
 
-/* As routes and engines are compared: one behind another is to gain more than its margin. */
-static double rank_of(const gpi__candidate *way) {
-    if (way->route == GEMMEPI_ROUTE_FUSED)
-        return way->microseconds / gpi__engines[way->engine]->margin;
-    return way->rank;
-}
-
 /* Of the rows from first to before end, which are one product's: what the way of the least estimate took, of those that were measured,
    over what the best did. 0: none was. */
 static double loss_of(const gemmepi_context *h100, int first, int end) {
@@ -67,8 +60,8 @@ static double loss_of(const gemmepi_context *h100, int first, int end) {
     gpi__enumerate_ways(h100, &problem, &ways);
     for (way = 0; way < ways.count; way++)
         for (i = first; i < end; i++)
-            if (is_of(&rows[i], &ways.list[way]) && rank_of(&ways.list[way]) < least) {
-                least = rank_of(&ways.list[way]);
+            if (is_of(&rows[i], &ways.list[way]) && ways.list[way].rank < least) {
+                least = ways.list[way].rank;
                 chosen = time_of(&rows[i]);
             }
     return chosen / best;

@@ -211,7 +211,7 @@ static void keep_libraries_open(void) {
 
 /* In microseconds, of the route's best candidate; 0 where it is not known. */
 static double estimate_of(const gpi__candidates *candidates, gemmepi_route route) {
-    return gpi__least_of_route(candidates, route)->microseconds;
+    return gpi__least_of_routes(candidates, 1u << route)->microseconds;
 }
 
 #endif

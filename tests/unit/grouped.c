@@ -346,7 +346,7 @@ static int tile_n_of_k(const grouped_run *r, int64_t k) {
     memset(&candidate, 0, sizeof candidate);
     candidate.applied = candidate.parts = 1;
     like.k = k;
-    plan->engine->choose(r->context, &like, &candidate);
+    gpi__choose_shape(r->context, &like, plan->engine, &candidate);
     return gpi__sm90_shapes[candidate.shape].tile_n;
 }
 

@@ -30,21 +30,20 @@ typedef struct gpi__built_details {
 typedef struct gpi__engine {
     const char *name;
     int is_there;
-    /* Of the least estimate of the engines before it: its own must be less than that, so good are the models. */
-    double margin;
+    double margin; /* on Hopper it counts as its time over this: so good are the models */
     /* Why it does not take a problem that gpi__engines_rule lets pass, or NULL. */
     const char *(*rule)(const gemmepi_context *context, const gpi__problem *problem);
     /* With BATCH_INVARIANT: why it would not give all m the same bits, or NULL; without it, it does. What it says must not depend on m,
        nor may the rule where it says nothing. */
     const char *(*varies)(const gpi__problem *problem);
-    /* The shape of the least estimate. The rule has been asked; candidate->applied is given. */
-    void (*choose)(const gemmepi_context *context, const gpi__problem *problem, gpi__candidate *candidate);
-    /* How many shapes there are, and the microseconds that the candidate's takes in its parts: NEVER where that does not take the
-       problem. The rule has been asked. */
+    /* The table of shapes, each of which begins with the rows and columns of its tile. */
+    const void *table;
+    size_t shape_size;
     int shapes;
+    /* Returns the microseconds that the candidate's shape takes in its parts where memory does not hold it up; NEVER where that does not
+       accept the problem. The rule has been asked. */
     double (*estimate)(const gemmepi_context *context, const gpi__problem *problem,
                        const gpi__candidate *candidate);
-    void (*tile)(const gpi__candidate *candidate, int *tile_m, int *tile_n);
     /* Builds the candidate as it is. */
     gemmepi_status (*build)(gemmepi_context *context, const gpi__problem *problem,
                             const gpi__candidate *candidate, void *built);
@@ -55,5 +54,31 @@ typedef struct gpi__engine {
     gemmepi_status (*run)(const gemmepi_context *context, const gpi__problem *problem, const void *built,
                           const gpi__arguments *arguments, char *workspace, gemmepi_stream stream);
 } gpi__engine;
+
+/* Three fields of the row. */
+#define GPI__SHAPES(table) table, sizeof *table, GPI__COUNT(table)
+
+/* Into how many parts k is divided. */
+static const int gpi__parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+
+/* Chooses shape and parts of the least estimate, which it returns. candidate->applied is given. */
+static double gpi__choose_shape(const gemmepi_context *context, const gpi__problem *problem,
+                                const gpi__engine *engine, gpi__candidate *candidate) {
+    gpi__candidate one = *candidate;
+    double least = GPI__NEVER;
+    size_t i;
+    for (one.shape = 0; one.shape < engine->shapes; one.shape++)
+        for (i = 0; i < GPI__COUNT(gpi__parts); i++) {
+            double own;
+            one.parts = gpi__parts[i];
+            own = engine->estimate(context, problem, &one);
+            if (own >= least)
+                continue;
+            least = own;
+            candidate->shape = one.shape;
+            candidate->parts = one.parts;
+        }
+    return least;
+}
 
 #endif

@@ -31,27 +31,31 @@ static const char *gpi__engine_refusal(const gemmepi_context *context, const gpi
     return refusal;
 }
 
+/* Says what a candidate of an engine takes, and what it counts as. own: what it would take if memory did not hold it up; copying: what
+   copies of its operands take; problem: as the kernel has it */
+static void gpi__count_engine(const gemmepi_context *context, const gpi__problem *problem, double own,
+                              double copying, gpi__candidate *candidate) {
+    candidate->microseconds = copying + gpi__with_memory(context, problem, own);
+    candidate->rank = candidate->microseconds;
+    if (gpi__chip_has(context->arch, GPI__WGMMA))
+        candidate->rank /= gpi__engines[candidate->engine]->margin;
+}
+
 /* Adds a candidate for each engine, refused or not. like: how it is applied and what is copied, which takes copying. */
 static void gpi__enumerate_engines(const gemmepi_context *context, const gpi__problem *problem,
                                    const gpi__candidate *like, double copying, gpi__candidates *candidates) {
-    int engine, count = (int)GPI__COUNT(gpi__engines);
-    double least = GPI__NEVER;
-    for (engine = 0; engine < count; engine++) {
+    int engine, taken = 0;
+    for (engine = 0; engine < (int)GPI__COUNT(gpi__engines); engine++) {
         const gpi__engine *row = gpi__engines[engine];
         gpi__candidate *added = gpi__add_candidate(candidates, GEMMEPI_ROUTE_FUSED);
-        double own;
         *added = *like;
         added->engine = engine;
         added->parts = 1;
-        added->refusal = gpi__engine_refusal(context, problem, row, least < GPI__NEVER);
+        added->refusal = gpi__engine_refusal(context, problem, row, taken);
         if (added->refusal)
             continue;
-        row->choose(context, problem, added);
-        own = gpi__with_memory(context, problem, added->microseconds);
-        added->microseconds = copying + own;
-        added->rank = copying + (own < row->margin * least || own > least ? own : least);
-        if (own < row->margin * least)
-            least = own;
+        taken = 1;
+        gpi__count_engine(context, problem, gpi__choose_shape(context, problem, row, added), copying, added);
     }
 }
 

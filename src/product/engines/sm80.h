@@ -205,31 +205,6 @@ static int gpi__sm80_divides(const gemmepi_context *context, const gpi__problem 
                                tiles > 0 && tiles * cut->parts <= at_a_time);
 }
 
-static gpi__sm80_cut gpi__choose_sm80(const gemmepi_context *context, const gpi__problem *problem,
-                                      double *microseconds) {
-    static const int parts[] = {1, 2, 3, 4, 6, 8, 12, 16};
-    gpi__problem bare = gpi__bare_problem(problem);
-    gpi__sm80_cut best = {NULL, 1};
-    size_t i, j;
-    for (i = 0; i < GPI__COUNT(gpi__sm80_shapes); i++)
-        for (j = 0; j < GPI__COUNT(parts); j++) {
-            const gpi__problem *own = parts[j] > 1 ? &bare : problem;
-            gpi__sm80_cut cut;
-            double time;
-            cut.shape = &gpi__sm80_shapes[i];
-            cut.parts = parts[j];
-            if ((i && !gpi__sm80_shape_accepts(own, cut.shape, context->arch)) ||
-                !gpi__sm80_divides(context, own, &cut))
-                continue;
-            time = gpi__sm80_microseconds(context, problem, own, &cut);
-            if (!best.shape || time < *microseconds) {
-                best = cut;
-                *microseconds = time;
-            }
-        }
-    return best;
-}
-
 /* >>building */
 
 /* Of each part but the last: whole stages. */
@@ -437,13 +412,6 @@ static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__pro
     return gpi__is_of_weights(problem) ? "a and b differ in dtype" : gpi__half_group_rule(problem);
 }
 
-static void gpi__sm80_choose(const gemmepi_context *context, const gpi__problem *problem,
-                             gpi__candidate *candidate) {
-    gpi__sm80_cut cut = gpi__choose_sm80(context, problem, &candidate->microseconds);
-    candidate->shape = (int)(cut.shape - gpi__sm80_shapes);
-    candidate->parts = cut.parts;
-}
-
 static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__problem *problem,
                                  const gpi__candidate *candidate) {
     gpi__problem own = candidate->parts > 1 ? gpi__bare_problem(problem) : *problem;
@@ -455,20 +423,13 @@ static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__prob
                : GPI__NEVER;
 }
 
-static void gpi__sm80_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-    *tile_m = gpi__sm80_shapes[candidate->shape].tile_m;
-    *tile_n = gpi__sm80_shapes[candidate->shape].tile_n;
-}
-
 static const gpi__engine gpi__sm80_engine = {"sm80",
                                              GPI__HAS_SM80,
                                              0.92,
                                              gpi__sm80_rule,
                                              NULL,
-                                             gpi__sm80_choose,
-                                             GPI__COUNT(gpi__sm80_shapes),
+                                             GPI__SHAPES(gpi__sm80_shapes),
                                              gpi__sm80_estimate,
-                                             gpi__sm80_tile,
                                              GPI__HAS_SM80 ? gpi__sm80_build : NULL,
                                              gpi__sm80_describe,
                                              gpi__sm80_explain,

@@ -205,12 +205,13 @@ static gemmepi_status gpi__finish_sums(gemmepi_context *context, const gpi__prob
     return gpi__build_sum_of_lines(context, problem, 1, problem->batch, &sm90->sums);
 }
 
-/* As a shape that takes it. */
-static gemmepi_status gpi__build_as_shape(gemmepi_context *context, const gpi__problem *problem,
-                                          const gpi__sm90_shape *shape, int applied, gpi__sm90 *sm90) {
+static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__problem *problem,
+                                      const gpi__candidate *candidate, void *built) {
+    const gpi__sm90_shape *shape = &gpi__shapes_for(problem)[candidate->shape];
+    gpi__sm90 *sm90 = (gpi__sm90 *)built;
     gemmepi_status status;
     memset(sm90, 0, sizeof *sm90);
-    gpi__cut_up(problem, shape, applied, sm90);
+    gpi__cut_up(problem, shape, candidate->applied, sm90);
     gpi__fill_epilogue(problem, &sm90->params.epilogue, sm90->params.extras, sm90->params.places);
     sm90->params.epilogue.row_tiles =
         (unsigned)gpi__divide_up(problem->m, sm90->shape.ping_pong ? shape->tile_m : shape->tile_m / 2);
@@ -223,12 +224,6 @@ static gemmepi_status gpi__build_as_shape(gemmepi_context *context, const gpi__p
     if (!status && gpi__has(problem, GPI__ANY_BGRAD))
         status = gpi__finish_sums(context, problem, sm90);
     return status;
-}
-
-static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__problem *problem,
-                                      const gpi__candidate *candidate, void *built) {
-    return gpi__build_as_shape(context, problem, &gpi__sm90_shapes[candidate->shape], candidate->applied,
-                               (gpi__sm90 *)built);
 }
 
 static void gpi__sm90_describe(const void *built, gpi__built_details *details) {
@@ -311,39 +306,13 @@ static void gpi__sm90_explain(const gpi__problem *problem, const void *built, gp
 
 /* >>the engine */
 
-static void gpi__sm90_choose(const gemmepi_context *context, const gpi__problem *problem,
-                             gpi__candidate *candidate) {
-    candidate->shape =
-        (int)(gpi__choose_sm90(context, problem, candidate->applied, &candidate->microseconds) -
-              gpi__sm90_shapes);
-}
-
-static double gpi__estimate_shape(const gemmepi_context *context, const gpi__problem *problem,
-                                  const gpi__candidate *candidate, const gpi__sm90_shape *shape) {
-    int takes = candidate->parts == 1 && gpi__shape_accepts(problem, shape, candidate->applied) &&
-                gpi__cluster_blocks(shape) <= context->multiprocessors;
-    return takes ? gpi__sm90_microseconds(context, problem, shape, candidate->applied) : GPI__NEVER;
-}
-
-static double gpi__sm90_estimate(const gemmepi_context *context, const gpi__problem *problem,
-                                 const gpi__candidate *candidate) {
-    return gpi__estimate_shape(context, problem, candidate, &gpi__sm90_shapes[candidate->shape]);
-}
-
-static void gpi__sm90_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-    *tile_m = gpi__sm90_shapes[candidate->shape].tile_m;
-    *tile_n = gpi__sm90_shapes[candidate->shape].tile_n;
-}
-
 static const gpi__engine gpi__sm90_engine = {"sm90",
                                              GPI__HAS_SM90,
                                              1,
                                              gpi__tma_rule,
                                              gpi__tma_varies,
-                                             gpi__sm90_choose,
-                                             GPI__COUNT(gpi__sm90_shapes),
+                                             GPI__SHAPES(gpi__sm90_shapes),
                                              gpi__sm90_estimate,
-                                             gpi__sm90_tile,
                                              GPI__HAS_SM90 ? gpi__sm90_build : NULL,
                                              gpi__sm90_describe,
                                              gpi__sm90_explain,

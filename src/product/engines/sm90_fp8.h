@@ -9,19 +9,6 @@
 
 typedef gpi__sm90 gpi__sm90_fp8;
 
-static const gpi__sm90_shape
-    gpi__sm90_fp8_shapes
-        [] =
-            {
-                {128, 128, 0, 2, 1, 1}, /* first the one for everything that the rules admit */
-                {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1},
-                {128, 128, 0, 1, 1, 1}, {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4},
-                {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
-                {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
-                {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1},
-                {128, 64, 1, 1, 1, 1},
-};
-
 /* What keeps a problem from this kernel wherever its operands lie, or NULL. */
 static const char *gpi__fp8_layout_rule(const gemmepi_context *context, const gpi__problem *problem) {
     if (!gpi__chip_has(context->arch, GPI__WGMMA))
@@ -53,30 +40,6 @@ static const char *gpi__fp8_engines_rule(const gemmepi_context *context, const g
     return rule ? rule : gpi__extents_rule(problem);
 }
 
-static void gpi__sm90_fp8_choose(const gemmepi_context *context, const gpi__problem *problem,
-                                 gpi__candidate *candidate) {
-    const gpi__sm90_shape *shapes = gpi__sm90_fp8_shapes;
-    candidate->shape = (int)(gpi__choose_shape(context, problem, shapes, GPI__COUNT(gpi__sm90_fp8_shapes),
-                                               candidate->applied, &candidate->microseconds) -
-                             shapes);
-}
-
-static double gpi__sm90_fp8_estimate(const gemmepi_context *context, const gpi__problem *problem,
-                                     const gpi__candidate *candidate) {
-    return gpi__estimate_shape(context, problem, candidate, &gpi__sm90_fp8_shapes[candidate->shape]);
-}
-
-static void gpi__sm90_fp8_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-    *tile_m = gpi__sm90_fp8_shapes[candidate->shape].tile_m;
-    *tile_n = gpi__sm90_fp8_shapes[candidate->shape].tile_n;
-}
-
-static gemmepi_status gpi__sm90_fp8_build(gemmepi_context *context, const gpi__problem *problem,
-                                          const gpi__candidate *candidate, void *built) {
-    return gpi__build_as_shape(context, problem, &gpi__sm90_fp8_shapes[candidate->shape], candidate->applied,
-                               (gpi__sm90 *)built);
-}
-
 static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
     int varies = gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B);
     gpi__sm90_explain(problem, built, text);
@@ -90,11 +53,9 @@ static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
                                                  1,
                                                  gpi__fp8_rule,
                                                  gpi__tma_varies,
-                                                 gpi__sm90_fp8_choose,
-                                                 GPI__COUNT(gpi__sm90_fp8_shapes),
-                                                 gpi__sm90_fp8_estimate,
-                                                 gpi__sm90_fp8_tile,
-                                                 GPI__HAS_SM90 ? gpi__sm90_fp8_build : NULL,
+                                                 GPI__SHAPES(gpi__sm90_fp8_shapes),
+                                                 gpi__sm90_estimate,
+                                                 GPI__HAS_SM90 ? gpi__sm90_build : NULL,
                                                  gpi__sm90_describe,
                                                  gpi__sm90_fp8_explain,
                                                  GPI__HAS_SM90 ? gpi__sm90_run : NULL};

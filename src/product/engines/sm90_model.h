@@ -277,34 +277,25 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
            (gpi__sm90_summed(problem, shape, applied) ? 0 : gpi__sums_microseconds(problem));
 }
 
-/* Of so many shapes, whose first one takes everything. */
-static const gpi__sm90_shape *gpi__choose_shape(const gemmepi_context *context, const gpi__problem *problem,
-                                                const gpi__sm90_shape *shapes, size_t count, int applied,
-                                                double *microseconds) {
-    const gpi__sm90_shape *best = NULL;
-    size_t i, any = 0; /* the first for everything that the rules admit */
+/* Whether a shape of the table takes the problem. The first one takes everything, or with scales that are found the first that has
+   whole vectors. */
+static int gpi__takes_shape(const gemmepi_context *context, const gpi__problem *problem,
+                            const gpi__sm90_shape *shapes, const gpi__candidate *candidate) {
+    const gpi__sm90_shape *shape = &shapes[candidate->shape];
+    int any = 0;
     while (problem->found_scale && !gpi__has_whole_vectors(problem, &shapes[any]))
         any++;
-    for (i = 0; i < count; i++) {
-        const gpi__sm90_shape *shape = &shapes[i];
-        double time;
-        if ((i != any || problem->grouping.is_of_k) &&
-            (!gpi__shape_accepts(problem, shape, applied) ||
-             gpi__cluster_blocks(shape) > context->multiprocessors))
-            continue;
-        time = gpi__sm90_microseconds(context, problem, shape, applied);
-        if (!best || time < *microseconds) {
-            best = shape;
-            *microseconds = time;
-        }
-    }
-    return best;
+    return candidate->parts == 1 && ((candidate->shape == any && !problem->grouping.is_of_k) ||
+                                     (gpi__shape_accepts(problem, shape, candidate->applied) &&
+                                      gpi__cluster_blocks(shape) <= context->multiprocessors));
 }
 
-static const gpi__sm90_shape *gpi__choose_sm90(const gemmepi_context *context, const gpi__problem *problem,
-                                               int applied, double *microseconds) {
-    return gpi__choose_shape(context, problem, gpi__sm90_shapes, GPI__COUNT(gpi__sm90_shapes), applied,
-                             microseconds);
+static double gpi__sm90_estimate(const gemmepi_context *context, const gpi__problem *problem,
+                                 const gpi__candidate *candidate) {
+    const gpi__sm90_shape *shapes = gpi__shapes_for(problem);
+    return gpi__takes_shape(context, problem, shapes, candidate)
+               ? gpi__sm90_microseconds(context, problem, &shapes[candidate->shape], candidate->applied)
+               : GPI__NEVER;
 }
 
 /* Rows of clusters' tiles in which columns are taken one after another: what is under way at a time is about square. No band is much

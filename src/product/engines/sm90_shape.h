@@ -30,6 +30,24 @@ static const gpi__sm90_shape gpi__sm90_shapes[] = {
     {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},
 };
 
+/* Those of fp8. */
+static const gpi__sm90_shape
+    gpi__sm90_fp8_shapes
+        [] =
+            {
+                {128, 128, 0, 2, 1, 1}, /* likewise */
+                {128, 128, 0, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 256, 0, 1, 2, 1},
+                {128, 128, 0, 1, 1, 1}, {128, 128, 0, 1, 1, 2}, {128, 128, 0, 1, 1, 4},
+                {128, 128, 0, 1, 1, 8}, {128, 64, 0, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
+                {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8}, /* from here on with FAST_ACCUMULATION alone */
+                {128, 128, 1, 2, 1, 1}, {128, 128, 1, 1, 2, 1}, {128, 192, 0, 2, 1, 1},
+                {128, 64, 1, 1, 1, 1},
+};
+
+static const gpi__sm90_shape *gpi__shapes_for(const gpi__problem *problem) {
+    return gpi__is_fp8_product(problem) ? gpi__sm90_fp8_shapes : gpi__sm90_shapes;
+}
+
 typedef struct gpi__sm90 {
     gpi__sm90_shape shape;
     int stages, buffers; /* of operands, and of each warp's results */

@@ -128,22 +128,6 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
            gpi__sums_microseconds(problem);
 }
 
-static void gpi__small_choose(const gemmepi_context *context, const gpi__problem *problem,
-                              gpi__candidate *candidate) {
-    gpi__problem own = gpi__small_problem(problem);
-    int i;
-    for (i = 0; i < (int)GPI__COUNT(gpi__small_shapes); i++) {
-        double time;
-        if (i && !gpi__small_shape_accepts(problem, &gpi__small_shapes[i], context->arch))
-            continue;
-        time = gpi__small_microseconds(context, &own, &gpi__small_shapes[i]);
-        if (i && time >= candidate->microseconds)
-            continue;
-        candidate->shape = i;
-        candidate->microseconds = time;
-    }
-}
-
 /* >>building */
 
 /* problem: as gpi__small_problem has it */
@@ -238,21 +222,14 @@ static double gpi__small_estimate(const gemmepi_context *context, const gpi__pro
                : GPI__NEVER;
 }
 
-static void gpi__small_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-    *tile_m = gpi__small_shapes[candidate->shape].tile_m;
-    *tile_n = gpi__small_shapes[candidate->shape].tile_n;
-}
-
 /* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
 static const gpi__engine gpi__small_engine = {"small",
                                               GPI__HAS_SM80,
                                               1,
                                               gpi__small_rule,
                                               gpi__small_varies,
-                                              gpi__small_choose,
-                                              GPI__COUNT(gpi__small_shapes),
+                                              GPI__SHAPES(gpi__small_shapes),
                                               gpi__small_estimate,
-                                              gpi__small_tile,
                                               GPI__HAS_SM80 ? gpi__small_build : NULL,
                                               gpi__small_describe,
                                               gpi__small_explain,

@@ -116,6 +116,8 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
 #define GPI__WEIGHTS_WGMMA_FIXED 660
 #define GPI__WEIGHTS_WGMMA_ROW   8
 #define GPI__WEIGHTS_WGMMA_MEET  600
+#define GPI__WEIGHTS_WGMMA_FEW \
+    1.5 /* times as long: of up to 32 rows mma.sync was the faster, the estimates aside */
 
 /* Blocks of all tiles, and those of them that run at once. */
 static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weights_shape *shape) {
@@ -160,31 +162,9 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
                              steps * (work > load ? work : load));
     if (shape->parts > 1)
         cycles += waves * shape->parts * (shape->wgmma ? GPI__WEIGHTS_WGMMA_MEET : GPI__WEIGHTS_MEET);
+    if (shape->wgmma && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
+        cycles *= GPI__WEIGHTS_WGMMA_FEW;
     return cycles / gpi__chip_of(context->arch)->megahertz + gpi__sums_microseconds(problem);
-}
-
-/* Of up to 32 rows mma.sync was the faster on an H200, though its estimates, of an H100, are higher. Tiles of 32 that clusters divide are
-   for results so narrow that all of these run at once. */
-static int gpi__weights_shape_pays(const gemmepi_context *context, const gpi__problem *problem,
-                                   const gpi__weights_shape *shape) {
-    return !shape->wgmma || problem->m > 32 ||
-           (shape->tile_m == 32 &&
-            gpi__weights_blocks(problem, shape) <= gpi__resident_blocks(context, shape->parts));
-}
-
-static void gpi__weights_choose(const gemmepi_context *context, const gpi__problem *problem,
-                                gpi__candidate *candidate) {
-    int i;
-    for (i = 0; i < (int)GPI__COUNT(gpi__weights_shapes); i++) {
-        const gpi__weights_shape *shape = &gpi__weights_shapes[i];
-        double time = gpi__weights_microseconds(context, problem, shape);
-        if (i &&
-            (time >= candidate->microseconds || !gpi__weights_shape_accepts(problem, shape, context->arch) ||
-             !gpi__weights_shape_pays(context, problem, shape)))
-            continue;
-        candidate->shape = i;
-        candidate->microseconds = time;
-    }
 }
 
 /* >>building */
@@ -336,21 +316,14 @@ static double gpi__weights_estimate(const gemmepi_context *context, const gpi__p
                : GPI__NEVER;
 }
 
-static void gpi__weights_tile(const gpi__candidate *candidate, int *tile_m, int *tile_n) {
-    *tile_m = gpi__weights_shapes[candidate->shape].tile_m;
-    *tile_n = gpi__weights_shapes[candidate->shape].tile_n;
-}
-
 /* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
 static const gpi__engine gpi__weights_engine = {"weights",
                                                 GPI__HAS_SM80,
                                                 1,
                                                 gpi__weights_rule,
                                                 gpi__weights_varies,
-                                                gpi__weights_choose,
-                                                GPI__COUNT(gpi__weights_shapes),
+                                                GPI__SHAPES(gpi__weights_shapes),
                                                 gpi__weights_estimate,
-                                                gpi__weights_tile,
                                                 GPI__HAS_SM80 ? gpi__weights_build : NULL,
                                                 gpi__weights_describe,
                                                 gpi__weights_explain,

@@ -109,7 +109,7 @@ static double gpi__split_microseconds(const gpi__wanted *wanted) {
 
 /* It goes after LT, whose row is above its own. */
 static void gpi__enumerate_split(const gpi__wanted *wanted, gpi__candidates *candidates) {
-    double before = gpi__least_of_route(candidates, GEMMEPI_ROUTE_LT)->rank;
+    double before = gpi__least_of_routes(candidates, 1u << GEMMEPI_ROUTE_LT)->rank;
     gpi__candidate *split = gpi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
     split->otherwise = "it takes a pass more";
     if (wanted->bare_microseconds > 0)
