@@ -51,33 +51,27 @@ __device__ inline void store_dense(const gpi__contiguous_params &p, long long at
         store_vector<Tensor>((Type<Tensor> *)p.data[Tensor] + at, valid, from_values<Tensor>(v));
 }
 
+#define LOAD_DENSE(Tensor, name) \
+    Loaded<Tensor> name;         \
+    load_dense<Tensor>(p, first, name);
+#define TAKE_DENSE(Tensor, name)  take_dense<Tensor>(p, name, r, v);
+#define STORE_DENSE(Tensor, name) store_dense<Tensor>(p, at, valid, v);
+
 // Blocks: count elements divided by THREADS * AT_ONCE vectors.
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemmepi_contiguous(GEMMEPI_PARAMS gpi__contiguous_params p) {
     long long first = (long long)blockIdx.x * (THREADS * AT_ONCE * VECTOR) + threadIdx.x * VECTOR;
     Scalars s = scalars_of(p.operation);
     Magnitude largest = 0;
-    Loaded<IN_A> a;
-    Loaded<IN_B> b;
-    Loaded<IN_W> w;
-    Loaded<IN_DY> dy;
-    load_dense<IN_A>(p, first, a);
-    load_dense<IN_B>(p, first, b);
-    load_dense<IN_W>(p, first, w);
-    load_dense<IN_DY>(p, first, dy);
+    GEMMEPI_EACH_INPUT(LOAD_DENSE)
 #pragma unroll
     for (int r = 0; r < AT_ONCE; r++) {
         long long at = first + (long long)r * THREADS * VECTOR, left = p.count - at;
         Acc v[TENSORS][VECTOR];
-        take_dense<IN_A>(p, a, r, v);
-        take_dense<IN_B>(p, b, r, v);
-        take_dense<IN_W>(p, w, r, v);
-        take_dense<IN_DY>(p, dy, r, v);
+        GEMMEPI_EACH_INPUT(TAKE_DENSE)
         operate_on(v, s, largest);
         int valid = left >= VECTOR ? VECTOR : (int)left;
-#define GEMMEPI_STORE(Tensor) store_dense<Tensor>(p, at, valid, v);
-        GEMMEPI_EACH_OUTPUT(GEMMEPI_STORE)
-#undef GEMMEPI_STORE
+        GEMMEPI_EACH_OUTPUT(STORE_DENSE)
     }
     if (CAST_AMAX)
         store_largest_of_block<THREADS>(p.operation.amax, largest);
@@ -105,10 +99,10 @@ constexpr int TILE_I = GEMMEPI_TILE, TILE_J = THREADS * PER_THREAD / TILE_I;
 constexpr int VECTORS = PER_THREAD / VECTOR; // of a thread
 static_assert(TILE_J >= 1, "the tile is larger than a block's elements");
 
-constexpr bool TRANSPOSES = IS_TRANSPOSED<IN_A> || IS_TRANSPOSED<IN_B> || IS_TRANSPOSED<IN_W> || IS_TRANSPOSED<IN_DY> ||
-                            IS_TRANSPOSED<OUT_Y> || IS_TRANSPOSED<OUT_DA> || IS_TRANSPOSED<OUT_DB> || IS_TRANSPOSED<OUT_DW>;
-constexpr bool EXCHANGES = IS_EXCHANGED<IN_A> || IS_EXCHANGED<IN_B> || IS_EXCHANGED<IN_W> || IS_EXCHANGED<IN_DY> ||
-                           IS_EXCHANGED<OUT_Y> || IS_EXCHANGED<OUT_DA> || IS_EXCHANGED<OUT_DB> || IS_EXCHANGED<OUT_DW>;
+#define OR_TRANSPOSED(Tensor, name) || IS_TRANSPOSED<Tensor>
+#define OR_EXCHANGED(Tensor, name)  || IS_EXCHANGED<Tensor>
+constexpr bool TRANSPOSES = false GEMMEPI_EACH_INPUT(OR_TRANSPOSED) GEMMEPI_EACH_OUTPUT(OR_TRANSPOSED);
+constexpr bool EXCHANGES = false GEMMEPI_EACH_INPUT(OR_EXCHANGED) GEMMEPI_EACH_OUTPUT(OR_EXCHANGED);
 
 // In shared memory: rows along the first axis, an odd number of words long where columns are read or written, so that
 // they meet all banks.
@@ -304,6 +298,13 @@ __device__ inline void store_tile(const gpi__strided_params &p, const Place &pla
     }
 }
 
+#define TILE(Tensor, name)          Tile<Tensor> name;
+#define LOAD_TILE(Tensor, name)     load_tile(p, place, name);
+#define EXCHANGE_TILE(Tensor, name) exchange_input(shared, name);
+#define TAKE_TILE(Tensor, name)     take_tile(name, v, values);
+#define KEEP_TILE(Tensor, name)     keep_tile(name, v, values);
+#define STORE_TILE(Tensor, name)    store_tile(p, place, shared, name);
+
 // Blocks: tiles of the first axis, of the second, and the other axes' indices.
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PARAMS gpi__strided_params p) {
     __shared__ alignas(16) char shared[SHARED_BYTES];
@@ -316,39 +317,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_strided(GEMMEPI_PA
     place.extent_j = p.extent_j - place.j < TILE_J ? (int)(p.extent_j - place.j) : TILE_J;
     Scalars s = scalars_of(p.operation);
     Magnitude largest = 0;
-    Tile<IN_A> a;
-    Tile<IN_B> b;
-    Tile<IN_W> w;
-    Tile<IN_DY> dy;
-    Tile<OUT_Y> y;
-    Tile<OUT_DA> da;
-    Tile<OUT_DB> db;
-    Tile<OUT_DW> dw;
-    load_tile(p, place, a);
-    load_tile(p, place, b);
-    load_tile(p, place, w);
-    load_tile(p, place, dy);
-    exchange_input(shared, a);
-    exchange_input(shared, b);
-    exchange_input(shared, w);
-    exchange_input(shared, dy);
+    GEMMEPI_EACH_INPUT(TILE)
+    GEMMEPI_EACH_OUTPUT(TILE)
+    GEMMEPI_EACH_INPUT(LOAD_TILE)
+    GEMMEPI_EACH_INPUT(EXCHANGE_TILE)
 #pragma unroll
     for (int v = 0; v < VECTORS; v++) {
         Acc values[TENSORS][VECTOR];
-        take_tile(a, v, values);
-        take_tile(b, v, values);
-        take_tile(w, v, values);
-        take_tile(dy, v, values);
+        GEMMEPI_EACH_INPUT(TAKE_TILE)
         operate_on(values, s, largest);
-        keep_tile(y, v, values);
-        keep_tile(da, v, values);
-        keep_tile(db, v, values);
-        keep_tile(dw, v, values);
+        GEMMEPI_EACH_OUTPUT(KEEP_TILE)
     }
-    store_tile(p, place, shared, y);
-    store_tile(p, place, shared, da);
-    store_tile(p, place, shared, db);
-    store_tile(p, place, shared, dw);
+    GEMMEPI_EACH_OUTPUT(STORE_TILE)
     if (CAST_AMAX)
         store_largest_of_block<THREADS>(p.operation.amax, largest);
 }

@@ -47,8 +47,8 @@ typedef decltype(magnitude(Amax())) Magnitude;
 template <int Tensor> constexpr bool USED = (GEMMEPI_USED >> Tensor & 1) != 0;
 constexpr bool CAST_SCALE = (GEMMEPI_CAST & 1) != 0, CAST_AMAX = (GEMMEPI_CAST & 2) != 0;
 
-#define GEMMEPI_EACH_INPUT(DO) DO(IN_A) DO(IN_B) DO(IN_W) DO(IN_DY)
-#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y) DO(OUT_DA) DO(OUT_DB) DO(OUT_DW)
+#define GEMMEPI_EACH_INPUT(DO)  DO(IN_A, a) DO(IN_B, b) DO(IN_W, w) DO(IN_DY, dy)
+#define GEMMEPI_EACH_OUTPUT(DO) DO(OUT_Y, y) DO(OUT_DA, da) DO(OUT_DB, db) DO(OUT_DW, dw)
 
 // The bytes of the largest element decide how many go into one access of 16 bytes.
 template <int Tensor> constexpr int SIZE = USED<Tensor> ? sizeof(Type<Tensor>) : 1;

@@ -45,11 +45,9 @@ template <int Tensor> __device__ inline Line<Tensor> load_line(const gpi__sum_pa
     return line;
 }
 
+#define LINE(Tensor, name) Line<Tensor> name;
 struct Lines {
-    Line<IN_A> a;
-    Line<IN_B> b;
-    Line<IN_W> w;
-    Line<IN_DY> dy;
+    GEMMEPI_EACH_INPUT(LINE)
 };
 
 template <int Tensor> __device__ inline void take_line(const Line<Tensor> &line, Acc (&v)[TENSORS][WIDE]) {
@@ -62,13 +60,12 @@ template <int Tensor> __device__ inline void take_line(const Line<Tensor> &line,
     }
 }
 
+#define TAKE_LINE(Tensor, name) take_line(lines.name, v);
+
 // What is to be added, for each of the elements; 0 for those that do not exist.
 __device__ inline void values_of(const Lines &lines, const Scalars &s, int valid, Acc (&sums)[WIDE]) {
     Acc v[TENSORS][WIDE];
-    take_line(lines.a, v);
-    take_line(lines.b, v);
-    take_line(lines.w, v);
-    take_line(lines.dy, v);
+    GEMMEPI_EACH_INPUT(TAKE_LINE)
 #pragma unroll
     for (int i = 0; i < WIDE; i++) {
         Acc one[TENSORS];
@@ -89,6 +86,10 @@ __device__ inline Index operator+(const Index &x, const Index &y) {
     return {x.at[0] + y.at[0], x.at[1] + y.at[1], x.at[2] + y.at[2], x.at[3] + y.at[3]};
 }
 
+#define ADD_OFFSET(Tensor, name) \
+    if (USED<Tensor>)            \
+        result.at[Tensor] += at * axes.stride[Tensor][d];
+
 // Offsets of one index; with `lines` the innermost axis counts in lines, of which `first` receives the first element.
 __device__ inline Index index_of(const gpi__axes &axes, long long index, bool lines, long long &first) {
     Index result = {};
@@ -104,29 +105,25 @@ __device__ inline Index index_of(const gpi__axes &axes, long long index, bool li
             at *= WIDE;
             first = at;
         }
-#define GEMMEPI_ADD(Tensor)                       \
-    if (USED<Tensor>)                             \
-        result.at[Tensor] += at * axes.stride[Tensor][d];
-        GEMMEPI_EACH_INPUT(GEMMEPI_ADD)
-#undef GEMMEPI_ADD
+        GEMMEPI_EACH_INPUT(ADD_OFFSET)
         index = rest;
     }
     return result;
 }
 
+#define LOAD_LINE(Tensor, name) load_line<Tensor>(p, index.at[Tensor], valid),
 __device__ inline Lines load_lines(const gpi__sum_params &p, const Index &index, int valid) {
-    return {load_line<IN_A>(p, index.at[IN_A], valid), load_line<IN_B>(p, index.at[IN_B], valid),
-            load_line<IN_W>(p, index.at[IN_W], valid), load_line<IN_DY>(p, index.at[IN_DY], valid)};
+    return {GEMMEPI_EACH_INPUT(LOAD_LINE)};
 }
+
+#define ADD_STEPS(Tensor, name) \
+    if (USED<Tensor>)           \
+        result.at[Tensor] = count * p.summed.stride[Tensor][0];
 
 // `count` steps along the only axis that is added up.
 __device__ inline Index steps_of(const gpi__sum_params &p, long long count) {
     Index result = {};
-#define GEMMEPI_STEP(Tensor)  \
-    if (USED<Tensor>)         \
-        result.at[Tensor] = count * p.summed.stride[Tensor][0];
-    GEMMEPI_EACH_INPUT(GEMMEPI_STEP)
-#undef GEMMEPI_STEP
+    GEMMEPI_EACH_INPUT(ADD_STEPS)
     return result;
 }
 
