@@ -491,7 +491,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix a;         /* dtype 0: F32 */
     gemmepi_matrix b;         /* dtype 0: a's */
     gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. All 0 except scale: d's layout and items (of another shape: dense) */
-    gemmepi_matrix d;         /* dtype 0: a's */
+    gemmepi_matrix d;         /* dtype 0: a's; BF16 where a is fp8, unless d has a scale or an amax */
     gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
     gemmepi_vector bias;      /* read only with BIAS */
@@ -9497,6 +9497,13 @@ static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int ope
     gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name, accepted);
 }
 
+/* What desc leaves to a: a's, and BF16 where that is fp8 and D is said to have neither a scale nor an amax. */
+static gemmepi_dtype gpi__dtype_of_d(const gemmepi_matmul_desc *desc) {
+  gemmepi_dtype a = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
+  int stays = desc->d.scale.mode || (desc->flags & (GEMMEPI_FIND_SCALE_D | GEMMEPI_AMAX_D));
+  return desc->d.dtype ? desc->d.dtype : gpi__is_fp8((int)a) && !stays ? GEMMEPI_BF16 : a;
+}
+
 /* The type of a tensor that the caller left open, given d's. */
 static gemmepi_dtype gpi__default_dtype(int operand, gemmepi_dtype d) {
   if (gpi__is_fp8((int)d) && operand != GPI__AUX)
@@ -9617,7 +9624,7 @@ static gemmepi_status gpi__convert_operands(gpi__problem *problem, const gemmepi
     status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
       gpi__dtype(b)->name, gpi__dtype(a)->name);
   if (!status)
-    status = gpi__convert_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
+    status = gpi__convert_compute(problem, desc, a, b, gpi__dtype_of_d(desc));
   if (!status)
     status = gpi__convert_matrix(problem, GPI__A, &desc->a, a, desc->m, desc->k, desc->order);
   if (!status)
@@ -9838,7 +9845,7 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
   return GEMMEPI_OK;
 #else
   int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
-  gemmepi_dtype d = desc->d.dtype ? desc->d.dtype : desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
+  gemmepi_dtype d = gpi__dtype_of_d(desc);
   gemmepi_status status;
   if (!desc->formula)
     return GEMMEPI_OK;
@@ -9936,7 +9943,7 @@ static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_
   if (!status && gpi__lacks_d(problem) && !d.batch_stride) /* as far as D says how others lie: dense */
     d.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
   if (!status)
-    status = gpi__convert_beside(problem, GPI__D, desc, &d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32, result);
+    status = gpi__convert_beside(problem, GPI__D, desc, &d, gpi__dtype_of_d(desc), result);
   if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gpi__lacks_d(problem)) {
     d.scale.mode = gpi__found_mode(desc, &problem->views[GPI__D], d.scale.mode);
     status = gpi__convert_found_scale(problem, &d.scale, desc->amax_history);

@@ -34,7 +34,12 @@ static gemmepi_epilogue composed_activation(gemmepi_epilogue e) {
 /* What a dtype of 0 is beside d in an epilogue, where formulas have other rules. */
 static gemmepi_dtype composed_dtype(const gemmepi_matmul_desc *of, gemmepi_dtype given, int is_aux,
                                     int is_vector) {
-    gemmepi_dtype d = of->d.dtype ? of->d.dtype : of->a.dtype ? of->a.dtype : GEMMEPI_F32;
+    int is_fp8 = of->a.dtype == GEMMEPI_E4M3 || of->a.dtype == GEMMEPI_E5M2;
+    gemmepi_dtype d = of->d.dtype ? of->d.dtype
+                      : is_fp8 && !of->d.scale.mode && !(of->flags & (GEMMEPI_FIND_SCALE_D | GEMMEPI_AMAX_D))
+                          ? GEMMEPI_BF16
+                      : of->a.dtype ? of->a.dtype
+                                    : GEMMEPI_F32;
     if (given)
         return given;
     if ((d == GEMMEPI_E4M3 || d == GEMMEPI_E5M2) && !is_aux)

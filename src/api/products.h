@@ -253,7 +253,7 @@ typedef struct gemmepi_matmul_desc {
     gemmepi_matrix a;         /* dtype 0: F32 */
     gemmepi_matrix b;         /* dtype 0: a's */
     gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. All 0 except scale: d's layout and items (of another shape: dense) */
-    gemmepi_matrix d;         /* dtype 0: a's */
+    gemmepi_matrix d;         /* dtype 0: a's; BF16 where a is fp8, unless d has a scale or an amax */
     gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
     gemmepi_vector bias;      /* read only with BIAS */

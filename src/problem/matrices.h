@@ -38,6 +38,13 @@ static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int ope
                      accepted);
 }
 
+/* What desc leaves to a: a's, and BF16 where that is fp8 and D is said to have neither a scale nor an amax. */
+static gemmepi_dtype gpi__dtype_of_d(const gemmepi_matmul_desc *desc) {
+    gemmepi_dtype a = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
+    int stays = desc->d.scale.mode || (desc->flags & (GEMMEPI_FIND_SCALE_D | GEMMEPI_AMAX_D));
+    return desc->d.dtype ? desc->d.dtype : gpi__is_fp8((int)a) && !stays ? GEMMEPI_BF16 : a;
+}
+
 /* The type of a tensor that the caller left open, given d's. */
 static gemmepi_dtype gpi__default_dtype(int operand, gemmepi_dtype d) {
     if (gpi__is_fp8((int)d) && operand != GPI__AUX)
@@ -169,7 +176,7 @@ static gemmepi_status gpi__convert_operands(gpi__problem *problem, const gemmepi
                            "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
                            gpi__dtype(b)->name, gpi__dtype(a)->name);
     if (!status)
-        status = gpi__convert_compute(problem, desc, a, b, desc->d.dtype ? desc->d.dtype : a);
+        status = gpi__convert_compute(problem, desc, a, b, gpi__dtype_of_d(desc));
     if (!status)
         status = gpi__convert_matrix(problem, GPI__A, &desc->a, a, desc->m, desc->k, desc->order);
     if (!status)

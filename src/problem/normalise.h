@@ -38,7 +38,7 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
     return GEMMEPI_OK;
 #else
     int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
-    gemmepi_dtype d = desc->d.dtype ? desc->d.dtype : desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
+    gemmepi_dtype d = gpi__dtype_of_d(desc);
     gemmepi_status status;
     if (!desc->formula)
         return GEMMEPI_OK;
@@ -140,8 +140,7 @@ static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_
     if (!status && gpi__lacks_d(problem) && !d.batch_stride) /* as far as D says how others lie: dense */
         d.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     if (!status)
-        status = gpi__convert_beside(problem, GPI__D, desc, &d, desc->a.dtype ? desc->a.dtype : GEMMEPI_F32,
-                                     result);
+        status = gpi__convert_beside(problem, GPI__D, desc, &d, gpi__dtype_of_d(desc), result);
     if (!status && desc->flags & GEMMEPI_FIND_SCALE_D && !gpi__lacks_d(problem)) {
         d.scale.mode = gpi__found_mode(desc, &problem->views[GPI__D], d.scale.mode);
         status = gpi__convert_found_scale(problem, &d.scale, desc->amax_history);

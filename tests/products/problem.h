@@ -200,6 +200,8 @@ static problem problem_plain(gemmepi_dtype dtype, int64_t m, int64_t n, int64_t 
     p.desc.k = k;
     p.desc.batch = 1;
     p.desc.a.dtype = dtype;
+    if (dtype == GEMMEPI_E4M3 || dtype == GEMMEPI_E5M2)
+        p.desc.d.dtype = dtype; /* D's own default is BF16 */
     p.desc.epilogue = epilogue;
     p.alpha = 1;
     p.seed = 1;
@@ -293,10 +295,18 @@ static gemmepi_dtype dtype_or(gemmepi_dtype dtype, gemmepi_dtype otherwise) {
     return dtype ? dtype : otherwise;
 }
 
+/* What D is where desc leaves it to a: in 16 bits where a is fp8 and nothing is said of D's scale. */
+static gemmepi_dtype type_of_result(const gemmepi_matmul_desc *desc) {
+    int is_fp8 = desc->a.dtype == GEMMEPI_E4M3 || desc->a.dtype == GEMMEPI_E5M2;
+    if (is_fp8 && !desc->d.scale.mode && !(desc->flags & (GEMMEPI_FIND_SCALE_D | GEMMEPI_AMAX_D)))
+        return GEMMEPI_BF16;
+    return desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
+}
+
 /* The dtype of a matrix or vector, by the rules for those left out. RELU's mask has none. */
 static gemmepi_dtype problem_dtype(const problem *p, int t) {
     const gemmepi_matmul_desc *desc = &p->desc;
-    gemmepi_dtype a = dtype_or(desc->a.dtype, GEMMEPI_F32), d = dtype_or(desc->d.dtype, a);
+    gemmepi_dtype a = dtype_or(desc->a.dtype, GEMMEPI_F32), d = dtype_or(desc->d.dtype, type_of_result(desc));
     gemmepi_dtype added = oracle_is_fp8(d) ? GEMMEPI_BF16 : d;
     gemmepi_dtype vectors = d == GEMMEPI_I8 ? GEMMEPI_F32 : added;
     switch (t) {

@@ -59,7 +59,9 @@ static void types_left_open_follow_from_a_and_d(void) {
          GEMMEPI_F32, GEMMEPI_F32},
         {GEMMEPI_F64, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64, GEMMEPI_F64,
          GEMMEPI_F64, GEMMEPI_F64},
-        {GEMMEPI_E4M3, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_E4M3, GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_E4M3,
+        {GEMMEPI_E4M3, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_E4M3, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16,
+         GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_F32},
+        {GEMMEPI_E5M2, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_E5M2, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16,
          GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_F32},
         {GEMMEPI_I8, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I8, GEMMEPI_I8,
          GEMMEPI_F32, GEMMEPI_F32},
@@ -84,6 +86,27 @@ static void types_left_open_follow_from_a_and_d(void) {
         CHECK(problem.accumulator == (int)cases[i].accumulator, "%d: sums in %d", i,
               (int)problem.accumulator);
     }
+}
+
+/* With fp8 operands D is fp8 where a scale or an amax of it is spoken of. */
+static void an_fp8_d_that_is_left_open_has_something_said_of_its_scale(void) {
+    gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_NONE);
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__problem problem;
+    desc.a.dtype = GEMMEPI_E4M3;
+    desc.d.scale.mode = GEMMEPI_SCALE_TENSOR;
+    problem = problem_of(&desc);
+    CHECK(problem.views[GPI__D].dtype == GEMMEPI_E4M3, "with a scale: %d", (int)problem.views[GPI__D].dtype);
+    desc.d.scale.mode = GEMMEPI_SCALE_NONE;
+    desc.flags = GEMMEPI_AMAX_D;
+    problem = problem_of(&desc);
+    CHECK(problem.views[GPI__D].dtype == GEMMEPI_E4M3, "with an amax: %d", (int)problem.views[GPI__D].dtype);
+    desc.flags = 0;
+    desc.formula = "d = rounded(v)";
+    CHECK(gpi__normalise_in(&allocator, &desc, PROMISED, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(problem.views[GPI__D].dtype == GEMMEPI_BF16 && problem.formula->placed.formula->d == GEMMEPI_BF16,
+          "with a formula: %d", (int)problem.views[GPI__D].dtype);
+    gpi__free_formula(&problem, &allocator);
 }
 
 static void the_parameter_left_open_is_the_activations_own(void) {
@@ -604,6 +627,7 @@ static void sizes_up_to_2_to_the_56_have_bytes_and_beyond_are_refused(void) {
 int main(void) {
     RUN(a_desc_of_sizes_alone_is_one_dense_product_in_f32);
     RUN(types_left_open_follow_from_a_and_d);
+    RUN(an_fp8_d_that_is_left_open_has_something_said_of_its_scale);
     RUN(the_parameter_left_open_is_the_activations_own);
     RUN(a_c_left_zero_lies_as_d_does);
     RUN(a_tensor_reaches_to_its_last_element);
