@@ -2750,7 +2750,7 @@ static int gpi__folder_is_private(const gpi__folder *folder, gpi__text *why) {
     gpi__append(why, "user %lu owns it, and this program runs as user %lu: choose a folder of that user's own",
       (unsigned long)status.st_uid, (unsigned long)geteuid());
   } else if (status.st_mode & 022) {
-    gpi__append(why, "others can write to it (its mode is %03lo): take that from them with 'chmod go-w', after "
+    gpi__append(why, "others can write to it (its mode is %03lo): forbid that with 'chmod go-w', after "
       "removing what they may have put there", (unsigned long)status.st_mode & 0777);
   } else {
     return 1;
@@ -4738,7 +4738,7 @@ static gemmepi_status gpi__check_given_name(const char *field, int index, const 
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has %d characters; at most %d are accepted", where,
       (int)length, GPI__FORMULA_NAME);
   if (gpi__is_reserved(name, length))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: take another", where, name);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: choose another", where, name);
   return GEMMEPI_OK;
 }
 
@@ -4798,7 +4798,7 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
   GPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_width), width,
     desc->exchanged ? "accepted are 0 (m) and, of PER_ROW and FULL, 1 (m / 2) and 2 (2 m)"
     : "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
-  GPI__RULE(o->output != 0 && (o->output != 1 || is_number), output, "accepted are 0 and 1, of a NUMBER 0 alone");
+  GPI__RULE(o->output != 0 && (o->output != 1 || is_number), output, "accepted are 0 and 1, for a NUMBER only 0");
   GPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate, "accepted are 0 and, of outputs, 1");
   GPI__RULE(o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL), ld, "accepted are 0 and, of FULL, the elements between two rows");
   GPI__RULE(o->batch_stride < 0 || (o->batch_stride && is_number), batch_stride, "it must not be negative, and of a NUMBER 0");
@@ -5131,16 +5131,16 @@ static int gpi__refuse_widths(gpi__parser *p, size_t at, const gpi__node *node, 
   int i, count = 0;
   p->is_of_widths = 1;
   if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
-    return gpi__refuse(p, at, "%s takes a half of what is %s columns wide already; halves are not nested",
-      name, gpi__width_in_words(graph, GPI__NARROW));
+    return gpi__refuse(p, at, "%s halves what is only %s columns wide; halves are not nested", name,
+      gpi__width_in_words(graph, GPI__NARROW));
   if (node->op == GPI__OP_BOTH)
-    return gpi__refuse(p, at, "%s takes two halves; what is %s columns wide is none", name,
+    return gpi__refuse(p, at, "%s needs two halves; what is %s columns wide is none", name,
       gpi__width_in_words(graph, GPI__WIDE));
   for (i = 0; i < 3; i++)
     if (node->args[i] >= 0 && graph->nodes[node->args[i]].width)
       width[count++] = gpi__width_in_words(graph, graph->nodes[node->args[i]].width);
-  return gpi__refuse(p, at, "%s takes what is equally wide; one is %s columns wide, another %s (left, right, even and "
-    "odd are halves)", name, width[0], width[1] != width[0] ? width[1] : width[2]);
+  return gpi__refuse(p, at, "%s needs equal widths; one is %s columns wide, another %s (left, right, even and odd are halves)",
+    name, width[0], width[1] != width[0] ? width[1] : width[2]);
 }
 
 /* In I32 formulas. */
@@ -5184,7 +5184,7 @@ static int gpi__width_of(const gpi__graph *graph, gemmepi_operand_kind kind, gem
 
 static int gpi__refuse_third_width(gpi__parser *p, size_t at, const gemmepi_operand *operand) {
   p->is_of_widths = 1;
-  return gpi__refuse(p, at, "%s is %s columns wide, a third width beside %s; a formula has two at most",
+  return gpi__refuse(p, at, "%s is %s columns wide, a third width next to %s; a formula has two at most",
     operand->name, operand->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
     p->graph->n_width == GPI__WIDE ? "n and its halves" : "n and 2 n");
 }
@@ -5249,7 +5249,7 @@ static int gpi__expression(gpi__parser *p, int precedence);
 static int gpi__deeper(gpi__parser *p) {
   if (++p->depth <= GPI__FORMULA_DEPTH)
     return 0;
-  return gpi__refuse(p, p->token, "more than %d expressions lie within one another; name some of them", GPI__FORMULA_DEPTH);
+  return gpi__refuse(p, p->token, "more than %d expressions are nested; name some of them", GPI__FORMULA_DEPTH);
 }
 
 /* A function, where it stands and its arguments: up to four, of which the fourth is refused by the count. */
@@ -5287,8 +5287,8 @@ static int gpi__refuse_count(const gpi__parser *p, const gpi__call *call, int le
   static const char *const is_given[] = {"none is", "one is", "two are", "three are", "more are"};
   const char *given = is_given[call->count > 4 ? 4 : call->count];
   if (least == most)
-    return gpi__refuse(p, call->at, "%s takes %s, %s given", call->name, takes[most], given);
-  return gpi__refuse(p, call->at, "%s takes %s, or %s with its parameter; %s given", call->name,
+    return gpi__refuse(p, call->at, "%s needs %s, %s given", call->name, takes[most], given);
+  return gpi__refuse(p, call->at, "%s needs %s, or %s with its parameter; %s given", call->name,
     takes[least], takes[most], given);
 }
 
@@ -5547,14 +5547,14 @@ static int gpi__check_new_name(gpi__parser *p, const gpi__assignment *target) {
   const char *name = p->text + target->at;
   int i, length = (int)(target->length > 60 ? 60 : target->length);
   if (gpi__is_reserved(name, target->length))
-    return gpi__refuse(p, target->at, "%.*s is a name of the language: take another", length, name);
+    return gpi__refuse(p, target->at, "%.*s is a name of the language: choose another", length, name);
   if (!desc->without_value && gpi__is_name(name, target->length, gpi__value_name(desc)))
     return gpi__refuse(p, target->at, "%.*s is the value and cannot be assigned", length, name);
   for (i = 0; i < p->local_count; i++)
     if ((size_t)p->locals[i].length == target->length && memcmp(p->locals[i].name, name, target->length) == 0)
       return gpi__refuse(p, target->at, "%.*s has a value already; a name is given one once", length, name);
   if ((length > 2 && memcmp(name, "d_", 2) == 0) || (length > 3 && memcmp(name, "dy_", 3) == 0))
-    return gpi__refuse(p, target->at, "%.*s: names that begin with d_ or dy_ are for operands alone", length, name);
+    return gpi__refuse(p, target->at, "%.*s: names that begin with d_ or dy_ are for operands only", length, name);
   return 0;
 }
 
@@ -5597,7 +5597,7 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
         : 0;
   o = &graph->desc->operands[target->output];
   if (o->kind != of->kind) /* both as the caller has them */
-    return gpi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs take %s",
+    return gpi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs accept %s",
       o->name, gpi__kind_names[o->kind], reduction ? of->name : "no reduction",
       reduction ? ", which is for others" : "", gpi__kind_names[o->kind], o->kind == GEMMEPI_FULL         ? "what is no reduction"
       : o->kind == GEMMEPI_PER_ROW    ? "row_sum and so on" : o->kind == GEMMEPI_PER_COLUMN ? "column_sum and so on"
@@ -5611,7 +5611,7 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
       gpi__width_in_words(graph, wanted), gpi__width_in_words(graph, width));
   }
   if (o->accumulate && (!reduction || of->op != GPI__REDUCE_SUM))
-    return gpi__refuse(p, target->at, "%s accumulates, which sums alone do", o->name);
+    return gpi__refuse(p, target->at, "%s accumulates, which only sums do", o->name);
   if (graph->desc->accumulator != GEMMEPI_I32 && o->dtype != GEMMEPI_DTYPE_DEFAULT &&
     (o->dtype == GEMMEPI_I32) != (of->op == GPI__REDUCE_ARGMAX))
     return gpi__refuse(p, target->at, "%s is in %s; row_argmax and column_argmax, and nothing else, are in I32", o->name,
@@ -5632,13 +5632,13 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
   if (p->graph->desc->accumulator == GEMMEPI_I32)
     return gpi__refuse(p, at, "there are no reductions with results in I32");
   if (target->output < 0)
-    return gpi__refuse(p, at, "%.*s is assigned to outputs alone; %.*s is none", (int)length,
-      p->text + at, (int)(target->length > 60 ? 60 : target->length), p->text + target->at);
+    return gpi__refuse(p, at, "%.*s is assigned to outputs only; %.*s is none", (int)length, p->text + at,
+      (int)(target->length > 60 ? 60 : target->length), p->text + target->at);
   p->at += length;
   if (gpi__want(p, "(", "the '(' of a reduction") < 0)
     return -1;
   node = gpi__expression(p, 1);
-  if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which takes one value") < 0)
+  if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which has one value") < 0)
     return -1;
   if (!gpi__take(p, ";") && p->text[p->token])
     return gpi__refuse(p, p->token, "a reduction is the whole right side of its statement");
@@ -6069,8 +6069,8 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
   if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, which is %s columns wide and not read; the formula has %s "
-      "columns alone", o->name, o->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, which is %s columns wide and not read; the formula has "
+      "only %s columns", o->name, o->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
       d->graph.n_width == GPI__WIDE ? "n and n / 2" : "n and 2 n");
   return GEMMEPI_OK;
 }
@@ -6189,7 +6189,7 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
 
 static gemmepi_status gpi__refuse_size(void) {
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "the gradient of desc.formula has more than %d operations, or expressions that lie too deep", GPI__FORMULA_NODES);
+    "the gradient of desc.formula has more than %d operations, or expressions that are nested too deep", GPI__FORMULA_NODES);
 }
 
 /* A sum over columns of half the width: of both halves. */
@@ -6541,7 +6541,7 @@ static gemmepi_status gpi__check_reads(const gpi__derivation *d) {
         : -1;
     if (which >= 0 && p->uses[i] && p->labels[i] < GPI__BY_OPERAND && !d->readable[which])
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "the gradient reads %s, which desc.saved does not name, nor can it be computed anew", gpi__name_in(d, which));
+        "the gradient reads %s, which desc.saved does not name, nor can it be computed again", gpi__name_in(d, which));
   }
   return operations <= GPI__FORMULA_NODES ? GEMMEPI_OK : gpi__refuse_size();
 }
@@ -8401,7 +8401,7 @@ static gemmepi_status gpi__check_activation(const char *field, gemmepi_epilogue 
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
         "GEMMEPI_EPILOGUE_%s here", (gpi__ull)epilogue, number, name, name);
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.activation is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s; give an activation alone, "
+      "desc.activation is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s; give only an activation, "
       "GEMMEPI_NONE, GEMMEPI_RELU and so on (a layer has LINEAR_BIAS and LINEAR_SAVED in desc.flags for the rest)",
       (gpi__ull)epilogue, number, name);
   }
@@ -8649,7 +8649,7 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
   gemmepi_status status;
   if (given->tensor)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
-      "leave it NULL, and say how the operand lies by ld and batch_stride", i, given->name);
+      "leave it NULL, and say how the operand is stored by ld and batch_stride", i, given->name);
   if (operand->kind == GEMMEPI_NUMBER)
     return GEMMEPI_OK;
   place->row_period = formula->exchanged ? given->column_period : given->row_period;
@@ -9355,10 +9355,10 @@ static gemmepi_status gpi__convert_scale(gpi__problem *problem, int operand, con
   if (scale->mode == GEMMEPI_SCALE_NONE)
     return GEMMEPI_OK;
   if (view->bits == 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.aux.scale.mode is %d; RELU's aux is a bit mask and has no scale",
       (int)scale->mode);
   if (!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s", name,
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s has no scale: %s", name,
       (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name, gpi__is_scaled_dtype(view->dtype) ? "the result is in I32"
       : "accepted with E4M3, E5M2 and I8");
   if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
@@ -9395,7 +9395,7 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, is_tensor
       ? "desc.amax_history is %d; a scale of one number is found from the amax of "
       "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
-      : "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR alone", amax_history);
+      : "desc.amax_history is %d; it goes only with FIND_SCALE_D and the scale mode TENSOR", amax_history);
   if (is_tensor && problem->flags & GEMMEPI_AMAX_D)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose "
       "args.amax_history[0] is that amax");
@@ -9589,7 +9589,7 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
         : common != GEMMEPI_F64 && d != GEMMEPI_I32;
   if (!fits)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.compute is %s with %s and %s operands and a result in %s; F64 goes with F64 alone, "
+      "desc.compute is %s with %s and %s operands and a result in %s; F64 goes only with F64, "
       "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
       gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
   if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gpi__is_fp8((int)a) && gpi__is_fp8((int)b)))
@@ -9621,7 +9621,7 @@ static gemmepi_status gpi__convert_operands(gpi__problem *problem, const gemmepi
   if (!status)
     status = gpi__check_factor_dtype("b", b);
   if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
-    status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+    status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.b.dtype is %s and desc.a.dtype %s; F64 goes only with F64",
       gpi__dtype(b)->name, gpi__dtype(a)->name);
   if (!status)
     status = gpi__convert_compute(problem, desc, a, b, gpi__dtype_of_d(desc));
@@ -9730,7 +9730,7 @@ static gemmepi_status gpi__check_accumulation(const gemmepi_matmul_desc *desc) {
   if (between || gpi__activation(desc->epilogue) != GEMMEPI_NONE)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
-      "epilogue take RESIDUAL with args.residual = args.d%s", name,
+      "epilogue use RESIDUAL with args.residual = args.d%s", name,
       desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
   if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
@@ -9768,14 +9768,14 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
   if (!desc->formula)
     return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value, desc->formula_result);
   if (desc->epilogue)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.epilogue is 0x%llx beside desc.formula, which says all that an epilogue does: leave it 0", (gpi__ull)desc->epilogue);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is 0x%llx with desc.formula, which replaces the epilogue: "
+      "leave it 0", (gpi__ull)desc->epilogue);
   if (other)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 beside desc.formula, which has operands instead: leave it 0",
-      other);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.%s is not 0 with desc.formula, which has operands instead: leave it 0", other);
   if (desc->flags & GEMMEPI_ACCUMULATE)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has ACCUMULATE beside desc.formula: it is not clear which comes first. To add D before it, "
+      "desc.flags has ACCUMULATE with desc.formula: it is not clear which comes first. To add D before it, "
       "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
   return GEMMEPI_OK;
 }
@@ -9869,8 +9869,8 @@ static gemmepi_status gpi__check_rounded(const gpi__problem *problem, const char
   if (!formula->rounds || problem->found_scale <= GEMMEPI_SCALE_TENSOR)
     return GEMMEPI_OK;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "%s: rounded is what d stands for, but desc.flags has FIND_SCALE_D, which finds d's scales behind "
-    "the formula: compute it of d afterwards, or take one scale (desc.d.scale.mode TENSOR)",
+    "%s: rounded is the value that d stores, but desc.flags has FIND_SCALE_D, which finds d's scales after "
+    "the formula: compute it from d afterwards, or use one scale (desc.d.scale.mode TENSOR)",
     gpi__name_place(text, formula->places.rounded, place));
 }
 #endif
@@ -10307,7 +10307,7 @@ static int gpi__share_equation(const gpi__layout *p, const gpi__layout *q, int64
 /* What follows a sentence that says that tensors overlap. */
 static const char *gpi__if_undecided(int shares) {
   return shares == GPI__UNDECIDED
-       ? ", or lies so between its lines that telling would take too long: give them ranges of their own"
+       ? ", or is between its lines in a way that would take too long to tell: give them ranges of their own"
        : "";
 }
 
@@ -10919,7 +10919,7 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
       "those are summed that are stored [k, %s]", product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
       product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b", product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
   if (product->flags & GEMMEPI_BATCH_INVARIANT)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not have");
   if (product->flags & GEMMEPI_FIND_SCALE_D && (desc->grouping == GEMMEPI_GROUPS_OF_K ||
     (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)))
     return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
@@ -10928,7 +10928,7 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
       (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
   if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
     return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
-      "grouped products are found behind an epilogue alone");
+      "grouped products are found only after an epilogue");
   return GEMMEPI_OK;
 }
 
@@ -10946,7 +10946,7 @@ static gemmepi_status gpi__check_outputs_of_groups(const gemmepi_matmul_desc *pr
   for (i = 0; i < count && count <= GPI__FORMULA_OPERANDS; i++)
     if (product->operands[i].output)
       return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.operands[%d] is an output; the formula of a grouped product "
-        "writes D alone", i);
+        "writes only D", i);
   return GEMMEPI_OK;
 }
 #endif
@@ -10973,11 +10973,13 @@ static gemmepi_status gpi__check_indices(const gemmepi_grouped_desc *desc) {
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
       (long long)desc->gather_b);
   if (desc->gather_a && desc->product.a.transposed != of_k)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.product.a.transposed is %d with gather_a, which takes rows as a is stored; "
-      "accepted is %d with GROUPS_OF_%s", desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.product.a.transposed is %d with gather_a, which gathers rows as a is stored; accepted is %d with GROUPS_OF_%s",
+      desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
   if (desc->gather_b && desc->product.b.transposed)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.product.b.transposed is %d with gather_b, which takes rows as b is stored; "
-      "accepted is 0", desc->product.b.transposed);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.product.b.transposed is %d with gather_b, which gathers rows as b is stored; accepted is 0",
+      desc->product.b.transposed);
   return GEMMEPI_OK;
 }
 
@@ -11514,7 +11516,7 @@ static gemmepi_status gpi__convert_transposed(gpi__task *task, const gemmepi_ten
   int64_t stride[GPI__MAX_RANK];
   int last = task->rank - 1, d;
   if (task->rank < 2)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has %d axes; it takes two", task->rank);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has %d axes; it needs two", task->rank);
   for (d = 0; d < task->rank; d++)
     if (tensor->rank != task->rank || tensor->shape[d < last - 1 ? d : 2 * last - 1 - d] != task->shape[d])
       return gpi__refuse_shape(task, tensor, GPI__OUT_Y_TRANSPOSED,
@@ -11593,7 +11595,7 @@ static gemmepi_status gpi__check_dtypes(const gpi__task *task) {
     if (!dtype)
       continue;
     if (gpi__is_fp8(dtype))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which only casts accept",
         gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
     if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 && gemmepi_dtype_size((gemmepi_dtype)first) == 2))
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -11657,8 +11659,7 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
       (int)desc->scale_mode, GPI__UNINITIALISED);
   if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-      row->flags & GEMMEPI_CAST_SCALE ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX"
-      : "scales go with CAST alone");
+      row->flags & GEMMEPI_CAST_SCALE ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX" : "only CAST has scales");
   if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
@@ -11679,7 +11680,7 @@ static gemmepi_status gpi__check_transposed(const gpi__task *task, const gemmepi
   if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
-      "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
+      "y's columns, so cast a twice; one cast accepts TENSOR, VECTOR_128 and BLOCK_128");
   if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
       "CAST_Y_SCALE: they are found, or one for all is given");
@@ -11694,7 +11695,7 @@ static gemmepi_status gpi__check_scaled(const gpi__task *task, const gemmepi_ele
   if (gpi__task_has(task, GPI__OUT_Y_TRANSPOSED))
     return gpi__check_transposed(task, desc);
   if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it needs two", task->rank);
   return GEMMEPI_OK;
 }
 
@@ -11777,8 +11778,8 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
       : desc->formula_result ? "formula_result"
         : NULL;
   if (other && (desc->operation || !desc->formula))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, desc->operation
-      ? "desc.%s is given beside desc.operation, which is %d; a formula takes its place: leave one of them 0%s"
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      desc->operation ? "desc.%s is given, and desc.operation is %d; a formula replaces the operation: leave one of them 0%s"
       : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s", other, (int)desc->operation, GPI__UNINITIALISED);
 #ifdef GEMMEPI_NO_FORMULA
   if (desc->formula)
@@ -12147,8 +12148,8 @@ static gemmepi_status gpi__check_beside_elementwise_formula(const gemmepi_elemen
         ? "activation_parameter"
         : NULL;
   if (field)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s is not 0 beside desc.formula, which has y and operands alone: leave it 0%s", field, GPI__UNINITIALISED);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 with desc.formula, which has only y and operands: leave it 0%s",
+      field, GPI__UNINITIALISED);
   if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
       (gpi__ull)desc->alignment);
@@ -12183,7 +12184,7 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
   if (operand && (operand->kind == GEMMEPI_NUMBER) != !tensor && (int)operand->kind >= GEMMEPI_NUMBER &&
     (int)operand->kind <= GEMMEPI_FULL)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s", name,
-      tensor ? "given, but the operand is a NUMBER, which lies on the host: leave it NULL"
+      tensor ? "given, but the operand is a NUMBER, which is on the host: leave it NULL"
       : "NULL; element-wise each operand but a NUMBER has a tensor");
   if (!tensor)
     return GEMMEPI_OK;
@@ -12386,7 +12387,7 @@ static gemmepi_status gpi__step_of_items(const gpi__wide_shape *wide, int i, int
       *step = wide->stride[d];
     else if (wide->stride[d] != next)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.operands[%d].tensor is a reduction's, and its axes before the last two do not lie as in a dense "
+        "desc.operands[%d].tensor is a reduction's, and its axes before the last two are not laid out as in a dense "
         "tensor: the stride of the one is to be the stride times the extent of the next, %lld", i, (long long)next);
     next = wide->extent[d] * wide->stride[d];
   }
@@ -13164,7 +13165,7 @@ static const char *const gpi__python_folders[] = {"/site-packages/nvidia/cu13/li
   }
 
 #if defined(__APPLE__)
-#define GPI__ADVICE_CUDA "There is none for macOS: take GEMMEPI_DEVICE_HOST."
+#define GPI__ADVICE_CUDA "There is none for macOS: use GEMMEPI_DEVICE_HOST."
 #else
 #define GPI__ADVICE_CUDA "It is part of NVIDIA's display driver: install that, 525 or later."
 #endif
@@ -13404,7 +13405,7 @@ static void gpi__note_reason(gpi__search *search, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  gpi__say(search->loader->log, GEMMEPI_LOG_DEBUG, "%s not taken: %s", search->row->name, text);
+  gpi__say(search->loader->log, GEMMEPI_LOG_DEBUG, "%s not used: %s", search->row->name, text);
   if (!search->reason[0])
     memcpy(search->reason, text, sizeof text);
 }
@@ -13445,7 +13446,7 @@ static int gpi__check_version(gpi__search *search, const char *from) {
     gpi__note_reason(search, "%s has version %d.%d, and the oldest that can be used is %d.0", from, major,
       minor, GPI__OLDEST_CUDA_MAJOR);
   else if (newest && major > newest)
-    gpi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from, major, minor, newest);
+    gpi__note_reason(search, "%s has version %d.%d, and this driver accepts CUDA %d at most", from, major, minor, newest);
   else
     return 1;
   return 0;
@@ -13619,7 +13620,7 @@ static gemmepi_status gpi__library_not_found(const gpi__search *search) {
   else
     gpi__append(&text, ", in library_path (not set)");
   if (search->loader->library_path_only) {
-    gpi__append(&text, " alone (library_path_only)");
+    gpi__append(&text, " and nowhere else (library_path_only)");
     return gpi__fail(GEMMEPI_LIBRARY_NOT_FOUND, "%s", data);
   }
   gpi__append(&text, ", the system's library search");
@@ -13834,7 +13835,7 @@ static int gpi__disk_cache_enter(gpi__disk_cache *cache, int make, gpi__folder *
   }
   if (gpi__add(&cache->times_refused, 1) == 1)
     gpi__say(&cache->log, GEMMEPI_LOG_WARNING,
-      "the cache folder %s is not used, so kernels are compiled anew in each process: %s; or set "
+      "the cache folder %s is not used, so kernels are compiled again in each process: %s; or set "
       "gemmepi_config.cache_path to another folder", cache->path, reason);
   return -1;
 }
@@ -14044,7 +14045,7 @@ static void gpi__disk_cache_put(gpi__disk_cache *cache, const char *kind, const 
   } else if (gpi__add(&cache->times_not_stored, 1) == 1) {
     gpi__file_error(&why, code);
     gpi__say(&cache->log, GEMMEPI_LOG_WARNING,
-      "nothing can be stored in the cache folder %s, so kernels are compiled anew in each process: "
+      "nothing can be stored in the cache folder %s, so kernels are compiled again in each process: "
       "%s; make room there, or set gemmepi_config.cache_path to another folder", cache->path, reason);
   }
   gpi__folder_close(&folder);
@@ -15835,7 +15836,7 @@ static gemmepi_status gpi__check_bundle(const unsigned char *data, size_t size) 
     return gpi__fail(GEMMEPI_FILE_ERROR, "it does not begin as a bundle does");
   version = (unsigned)gpi__read_little_endian(data + 20, 4);
   if (version != GEMMEPI_VERSION)
-    return gpi__fail(GEMMEPI_FILE_ERROR, "gemmepi %u.%u.%u made it, and this is %s: make it anew with this version",
+    return gpi__fail(GEMMEPI_FILE_ERROR, "gemmepi %u.%u.%u made it, and this is %s: make it again with this version",
       version / 10000, version / 100 % 100, version % 100, GEMMEPI_VERSION_STRING);
   if (gpi__read_little_endian(data + 16, 4) != GPI__BUNDLE_FORMAT)
     return gpi__fail(GEMMEPI_FILE_ERROR, "its format is %u, and this version reads %d",
@@ -16099,7 +16100,7 @@ static gemmepi_status gpi__load_image(const gpi__nvrtc *nvrtc, const gemmepi_all
     return GEMMEPI_OK;
   gpi__delete(allocator, image->data);
   image->data = NULL;
-  return gpi__nvrtc_failed(nvrtc, result, "taking the machine code");
+  return gpi__nvrtc_failed(nvrtc, result, "reading the machine code");
 }
 
 /* In a prologue: products and sums are rounded one by one, as they are written. Else the compiler joins some of them, in one kernel
@@ -16820,7 +16821,7 @@ static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args
     return GEMMEPI_INVALID_ARGUMENT;
   if (plan->kind == kind)
     return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "plan was made by gemmepi_plan_%s; gemmepi_run_%s runs those of gemmepi_plan_%s",
     gpi__plan_kind_names[plan->kind], gpi__plan_kind_names[kind], gpi__plan_kind_names[kind]);
 }
 
@@ -17097,7 +17098,7 @@ static gemmepi_status gpi__open_device(gemmepi_context *context, int wanted) {
     return gpi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
   }
   if (gpi__make_ones(context))
-    gpi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s", gpi__error_text);
+    gpi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits uses the route split: %s", gpi__error_text);
   gpi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
     context->name, context->arch / 10, context->arch % 10);
   return GEMMEPI_OK;
@@ -18943,7 +18944,7 @@ static gemmepi_status gpi__convert_formula_strides(const gpi__placed_formula *pl
     return GEMMEPI_OK;
   if (axes > GPI__FORMULA_OUTER_AXES + 1)
     return gpi__fail(GEMMEPI_UNSUPPORTED,
-      "of the axes before the last two %d do not merge with others; formulas on a GPU take up to %d "
+      "of the axes before the last two %d do not merge with others; formulas on a GPU accept up to %d "
       "of those: make the tensors dense, or of fewer axes", axes, GPI__FORMULA_OUTER_AXES + 1);
   for (d = 0; d < GPI__FORMULA_OUTER_AXES; d++)
     pass->strides.extents[d] = d < axes ? from->extents[axes - 1 - d] : 1;
@@ -19824,7 +19825,7 @@ static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_a
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, but a formula has none: leave it 0", args->weight);
   if (!name)
     return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but a formula has y and operands alone: leave it NULL", name);
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but a formula has only y and operands: leave it NULL", name);
 }
 
 /* All rules for a run's pointers. pointers: by place, y's at RESULT. reach: likewise. */
@@ -21167,7 +21168,7 @@ static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int 
       continue;
     if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, one_shot ? "%s.data is NULL, and so is args.%s"
-        : "args.%s is NULL; a plan's run does not take a tensor's own data", gpi__tensor_names[t], gpi__tensor_names[t]);
+        : "args.%s is NULL; a plan's run does not use a tensor's own data", gpi__tensor_names[t], gpi__tensor_names[t]);
     if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
       return gpi__fail(GEMMEPI_MISALIGNED, "the data of %s is %p; it must be a multiple of %d bytes (%s)",
         gpi__tensor_names[t], pointers[t], alignment,
@@ -21178,7 +21179,7 @@ static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int 
 
 static gemmepi_status gpi__check_weight(const gpi__task *task, double weight) {
   if (weight != 0 && gpi__task_has(task, GPI__IN_W))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL", weight);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, and w is given; leave one of them out", weight);
   if (weight != 0 && task->operation != GEMMEPI_OP_LERP && task->operation != GEMMEPI_OP_LERP_BACKWARD)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0",
       weight, gpi__operation(task->operation)->name);
@@ -22032,9 +22033,9 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
   if (!o->used)
     return NULL;
   if (o->output && o->reduction)
-    return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D lies";
+    return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D is stored";
   if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
-    return "an output beside D that is not FULL, or has a scale or amax, is left to the pass";
+    return "an output besides D that is not FULL, or has a scale or amax, is left to the pass";
   if (!gpi__repeats_inside(problem, i))
     return "a table that repeats after so many columns, or in so many, is read by the pass";
   return NULL;
@@ -22956,7 +22957,7 @@ static const char *gpi__not_composed(const gpi__problem *problem, const gpi__pro
   if (!gpi__may_be_operand(problem, GPI__BIAS, said->bias) || !gpi__may_be_operand(problem, GPI__AUX, said->aux) ||
     !gpi__may_be_operand(problem, GPI__RESIDUAL, said->residual) ||
     !gpi__may_be_operand(problem, GPI__BIAS_GRAD, said->bias_grad))
-    return "an operand has a type, a scale or an amax that epilogues do not take";
+    return "an operand has a type, a scale or an amax that epilogues do not have";
   if (gpi__aux_is_mask(said->epilogue))
     return "RELU's aux is a mask of bits";
   if (gpi__has(composed, GEMMEPI_BGRAD) && !gpi__has(composed, GEMMEPI_BACKWARD) &&
@@ -22968,7 +22969,7 @@ static const char *gpi__not_composed(const gpi__problem *problem, const gpi__pro
   if (gpi__is_shorter_inside(problem, composed))
     return "its activation is short, that of the epilogue exact";
   if (gpi__may_store_over_residual(composed))
-    return "what is saved may lie where the residual does, which an epilogue reads later";
+    return "what is saved may be where the residual is, which an epilogue reads later";
   return NULL;
 }
 
@@ -23651,11 +23652,11 @@ static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gp
   if (!problem->found_scale)
     return NULL;
   if (gpi__halves_out(problem) > 1 || gpi__has(problem, GEMMEPI_BGRAD))
-    return "beside a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
+    return "with a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
   if (gpi__halves_in(problem) > 1 && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL))
-    return "beside a gate's aux or residual registers are too few for a vector whose scale is found";
+    return "with a gate's aux or residual registers are too few for a vector whose scale is found";
   if (gpi__halves_in(problem) > 1 && gpi__has(problem, GEMMEPI_BIAS) && gpi__activation(problem->epilogue) == GEMMEPI_TANH)
-    return "beside alpha, C and a bias a gate of TANH leaves too few registers for a vector whose scale is found";
+    return "with alpha, C and a bias a gate of TANH leaves too few registers for a vector whose scale is found";
   return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
@@ -23663,7 +23664,7 @@ static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gp
 static const char *gpi__loads_rule(const gpi__problem *problem) {
   const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
   if (!gpi__tma_accepts(problem, a, a->bits) || !gpi__tma_accepts(problem, b, b->bits))
-    return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
+    return "TMA reads a and b at multiples of 16 bytes only: their pointers, lines and items";
   return gpi__extents_rule(problem);
 }
 
@@ -23675,9 +23676,9 @@ static const char *gpi__tma_rule(const gemmepi_context *context, const gpi__prob
   if (a->dtype != b->dtype || (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gpi__is_tf32(problem)))
     return "a and b are not both BF16, both F16 or both F32 with TF32";
   if (gpi__is_tf32(problem) && (a->transposed || !b->transposed))
-    return "wgmma takes TF32 only where the elements along k lie side by side";
+    return "wgmma reads TF32 only where the elements along k are contiguous";
   if (gpi__halves_in(problem) > 1 && !b->transposed && gpi__half_columns(problem) % 8)
-    return "TMA takes the second half of b at a multiple of 16 bytes only";
+    return "TMA reads the second half of b at a multiple of 16 bytes only";
   if (gpi__sm90_found_rule(context, problem))
     return gpi__sm90_found_rule(context, problem);
   return gpi__loads_rule(problem);
@@ -23686,7 +23687,7 @@ static const char *gpi__tma_rule(const gemmepi_context *context, const gpi__prob
 /* Why TMA would take A at some m alone, or NULL. What does not lie at multiples of 16 bytes is copied (routes/fused.h). */
 static const char *gpi__tma_varies(const gpi__problem *problem) {
   return problem->views[GPI__A].transposed
-       ? "BATCH_INVARIANT: TMA takes lines as long as m where they are whole units of 16 bytes, so at some m alone"
+       ? "BATCH_INVARIANT: TMA reads lines as long as m where they are whole units of 16 bytes, so only at some m"
        : NULL;
 }
 
@@ -24473,11 +24474,11 @@ static const char *gpi__fp8_layout_rule(const gemmepi_context *context, const gp
   if (!gpi__is_fp8_product(problem))
     return "a and b are not both E4M3 or E5M2";
   if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
-    return "wgmma takes fp8 only where the elements along k lie side by side";
+    return "wgmma reads fp8 only where the elements along k are contiguous";
   if (problem->found_scale && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD))
-    return "beside sums of fp8, and aux or a residual, registers are too few for a vector whose scale is found";
+    return "with sums of fp8, and aux or a residual, registers are too few for a vector whose scale is found";
   if (problem->found_scale && gpi__halves_in(problem) > 1 && !gpi__promotes(problem))
-    return "with FAST_ACCUMULATION, beside a gate, registers are too few for a vector whose scale is found";
+    return "with FAST_ACCUMULATION and a gate registers are too few for a vector whose scale is found";
   return gpi__sm90_found_rule(context, problem);
 }
 
@@ -25224,11 +25225,11 @@ static const char *gpi__weights_rule(const gemmepi_context *context, const gpi__
   if (!gpi__is_of_weights(problem))
     return "it is for b in I8 and a in BF16 or F16";
   if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
-    return "its operands lie along k: a is stored [m, k], b [n, k]";
+    return "its operands are contiguous along k: a is stored [m, k], b [n, k]";
   if (gpi__copy_unit(problem, GPI__A) < 16 || gpi__copy_unit(problem, GPI__B) < 16)
     return "it copies a and b at multiples of 16 bytes only: their pointers, lines and items";
   if (gpi__chip_of(context->arch)->most_shared < GPI__WEIGHTS_MOST_SHARED)
-    return "a block of its kernel takes up to 128 KiB of shared memory";
+    return "a block of its kernel needs up to 128 KiB of shared memory";
   if (problem->found_scale)
     return "it finds no scales of d";
   if (gpi__leaves_states(problem))
@@ -25484,7 +25485,7 @@ static const char *gpi__engine_refusal(const gemmepi_context *context, const gpi
   if (!refusal && gpi__is_invariant(problem) && row->varies)
     refusal = row->varies(problem);
   if (!refusal && gpi__is_invariant(problem) && taken)
-    refusal = "BATCH_INVARIANT: one kernel takes all m";
+    refusal = "BATCH_INVARIANT: one kernel runs all m";
   return refusal;
 }
 
@@ -25612,7 +25613,7 @@ static const char *gpi__lt_type_rule(const gpi__problem *problem) {
   if (!is_fp8 && d != GEMMEPI_F32 && d != problem->common && !gpi__is_scaled_dtype(d))
     return "it was seen to write past a 16-bit d of F32 operands";
   if (gpi__is_scaled_dtype(d) && !is_fp8)
-    return "it stores fp8 and I8 of such operands alone";
+    return "it stores fp8 and I8 only of fp8 operands";
   if (views[GPI__C].dtype != d && !d_is_fp8)
     return "c and d differ in dtype";
   if (views[GPI__BIAS].dtype && views[GPI__BIAS].dtype != d && !is_fp8)
@@ -25624,9 +25625,9 @@ static const char *gpi__lt_type_rule(const gpi__problem *problem) {
   if (gpi__has(problem, GEMMEPI_BACKWARD) && gpi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
     return "its GELU derivative is off by up to 1.6e-5, and wrong where aux is D";
   if (views[GPI__AMAX_D].dtype && !d_is_fp8)
-    return "it writes amax of fp8 results alone";
+    return "it writes only amax of fp8 results";
   if (views[GPI__AMAX_AUX].dtype && !gpi__is_fp8(aux->dtype))
-    return "it writes amax of an fp8 aux alone";
+    return "it writes only amax of an fp8 aux";
   return NULL;
 }
 
@@ -25650,7 +25651,7 @@ static const char *gpi__lt_rule(const gemmepi_context *context, const gpi__probl
   const char *rule;
   (void)context;
   if (problem->flags & GEMMEPI_DEVICE_SCALARS)
-    return "alpha and beta lie on the device as doubles";
+    return "alpha and beta are on the device as doubles";
   if (problem->k == 0)
     return "k is 0";
   if (!gpi__lt_epilogue(problem->epilogue) || gpi__extras(problem))
@@ -26342,7 +26343,7 @@ static gemmepi_status gpi__lt_ask(const gpi__lt_question *question, const gpi__c
   memset(product, 0, sizeof *product);
   memset(&answers, 0, sizeof answers);
   if (question->problem->batch > INT_MAX)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1", (long long)question->problem->batch);
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt accepts up to 2^31 - 1", (long long)question->problem->batch);
   answers.defect = gpi__lt_known(question, GPI__LT_ASKED_PRODUCT);
   if (!answers.defect)
     result = gpi__lt_get_answers(question, candidate, product, &answers);
@@ -26482,7 +26483,7 @@ static void gpi__lt_explain_product(gpi__text *text, const gpi__lt_product *prod
   if (product->left_out)
     gpi__append(text, "  left out other algorithms of this version, which are known to be wrong here: %s\n", product->left_out);
   if (product->not_with_c)
-    gpi__append(text, "  runs with beta other than 0 take another plan: %s\n", product->not_with_c);
+    gpi__append(text, "  runs with beta other than 0 use another plan: %s\n", product->not_with_c);
 }
 /* The route lt: cuBLASLt runs product and epilogue in one kernel. */
 
@@ -26587,7 +26588,7 @@ static const char *gpi__bare_rule(const gpi__problem *problem) {
   if (views[GPI__A].dtype != views[GPI__B].dtype && !gpi__is_fp8_product(problem))
     return "a and b differ in dtype";
   if (varies && (varies < 2 || !gpi__is_fp8_product(problem)))
-    return "it takes scales along k of both fp8 operands, or of none";
+    return "it multiplies with scales along k of both fp8 operands, or of none";
   if (varies && problem->batch > 1)
     return "a batch has scales that are more than one number";
   if (problem->common == GEMMEPI_I8 &&
@@ -26634,7 +26635,7 @@ static gemmepi_status gpi__build_converted(gemmepi_context *context, const gpi__
     (problem->views[GPI__A].dtype == problem->common && problem->views[GPI__B].dtype == problem->common))
     return GEMMEPI_UNSUPPORTED;
   if (gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "scales that change along k cannot be taken out of a converted product");
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "scales that change along k are no factors of a converted product");
   for (operand = GPI__A; operand <= GPI__B && !status; operand++)
     if (problem->views[operand].dtype != problem->common)
       status = gpi__build_convert(context, problem, operand, problem->common, &converted.views[operand],
@@ -27150,7 +27151,7 @@ static const char *gpi__fused_rule(const gemmepi_context *context, const gpi__pr
   if (!rule && !GPI__HAS_SM80 && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
     rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
   if (!rule && problem->found_scale && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
-    rule = "of its kernels that for Hopper alone finds scales of d, and does not take this problem";
+    rule = "only its kernel for Hopper finds scales of d, and that does not run this problem";
   return rule;
 }
 
@@ -27483,7 +27484,7 @@ static void gpi__enumerate_lt(const gpi__wanted *wanted, gpi__candidates *candid
 static const char *gpi__split_rule(const gemmepi_context *context, const gpi__problem *problem) {
   (void)context;
   return problem->k && gpi__is_of_weights(problem) && gpi__scale_varies_along_k(problem, GPI__B)
-       ? "scales that change along k cannot be taken out of a converted product"
+       ? "scales that change along k are no factors of a converted product"
        : NULL;
 }
 
@@ -27502,7 +27503,7 @@ static double gpi__split_microseconds(const gpi__wanted *wanted) {
 static void gpi__enumerate_split(const gpi__wanted *wanted, gpi__candidates *candidates) {
   double before = gpi__least_of_routes(candidates, 1u << GEMMEPI_ROUTE_LT)->rank;
   gpi__candidate *split = gpi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
-  split->otherwise = "it takes a pass more";
+  split->otherwise = "it needs a pass more";
   if (wanted->bare_microseconds > 0)
     split->microseconds = gpi__split_microseconds(wanted);
   split->rank = split->microseconds;
@@ -27630,7 +27631,7 @@ static const char *gpi__route_varies(const gpi__wanted *wanted, gemmepi_route ro
   of_one_row.m = 1;
   return gpi__fused_rule(wanted->context, &of_one_row)
        ? NULL
-       : "BATCH_INVARIANT: the route fused takes all m of such a product";
+       : "BATCH_INVARIANT: the route fused runs such a product at any m";
 }
 
 /* The routes that config.routes leaves to a problem. What makes v for a formula is a part of the route SPLIT, as cuBLASLt's product is,
@@ -27652,7 +27653,7 @@ static const char *gpi__route_rule(const gpi__wanted *wanted, const gpi__route *
   if (varies)
     return varies;
   if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))
-    return "cuBLASLt takes no formulas";
+    return "cuBLASLt runs no formulas";
   if (row->id == GEMMEPI_ROUTE_PLAIN && gpi__leaves_states(wanted->problem))
     return "its kernel leaves no states of rows for a formula's reductions";
   if (row->id == GEMMEPI_ROUTE_PLAIN && gpi__half_group_rule(wanted->problem))
@@ -28165,7 +28166,7 @@ static const char *gpi__why_not_inside(const gemmepi_context *context, const gpi
   if (gpi__is_better_inside(context, &inside, v, gpi__formula_pass_microseconds(context, &problem->formula->placed, &source)))
     return NULL;
   return gpi__half_group(&inside)
-       ? "halves of groups are inside the kernel for Hopper alone; v and a pass over it take less by "
+       ? "halves of groups are inside only the kernel for Hopper; v and a pass over it take less by "
         "estimate, or none is known"
        : "v and a pass over it take less by estimate, or none is known";
 }
@@ -28256,7 +28257,7 @@ static const gpi__answer *gpi__answer_for(gemmepi_context *context, const gpi__p
     return NULL; /* another version has other algorithms */
   if (!answer || gpi__is_a_way(context, problem, candidates, &answer->candidate))
     return answer;
-  gpi__say(&context->log, GEMMEPI_LOG_WARNING, "an answer is not taken, which is no way to run its problem: %s", answer->words);
+  gpi__say(&context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer that cannot run its problem: %s", answer->words);
   return NULL;
 }
 
@@ -28269,7 +28270,7 @@ static gemmepi_status gpi__build_answer(gpi__matmul_plan *plan, const gpi__answe
   own.applied = gpi__candidate_like(&plan->candidates, &own)->applied;
   status = gpi__build_by(plan, own.route, &own);
   if (status) {
-    gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "an answer is not taken: %s", gpi__error_text);
+    gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer: %s", gpi__error_text);
     return status;
   }
   plan->tuned_microseconds = own.microseconds;
@@ -28293,7 +28294,7 @@ static void gpi__warn_of_plain(const gpi__matmul_plan *plan) {
   if (plan->route->id != GEMMEPI_ROUTE_PLAIN || context->only_measures)
     return;
   gpi__say(&context->log, GEMMEPI_LOG_WARNING,
-    "a product of m %lld, n %lld, k %lld takes the slow route plain for want of a library; gemmepi_plan_explain says which",
+    "a product of m %lld, n %lld, k %lld uses the slow route plain, as a library is missing; gemmepi_plan_explain says which",
     (long long)gpi__callers_m(&plan->problem), (long long)gpi__callers_n(&plan->problem), (long long)plan->problem.k);
 }
 
@@ -28486,7 +28487,7 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
     plan->route = gpi__route_of(GEMMEPI_ROUTE_EMPTY);
     gpi__say(&context->log, GEMMEPI_LOG_INFO, "a product of m %lld, n %lld, batch %lld is empty: runs write %s",
       (long long)gpi__callers_m(problem), (long long)gpi__callers_n(problem), (long long)problem->batch,
-      !only_sums         ? "nothing" : problem->formula ? "reductions alone" : "bias_grad alone");
+      !only_sums         ? "nothing" : problem->formula ? "only reductions" : "only bias_grad");
     if (only_sums && !context->is_host)
       status = gpi__build_for_gpu(plan);
   } else if (context->is_host) {
@@ -28845,7 +28846,7 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
   if (next)
     gpi__release_plan(&next->base);
   else if (!plan->applied)
-    gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "a product of m %lld, n %lld, k %lld takes another route %s: %s",
+    gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "a product of m %lld, n %lld, k %lld uses another route %s: %s",
       (long long)gpi__callers_m(&plan->problem), (long long)gpi__callers_n(&plan->problem), (long long)plan->problem.k, runs,
       ((const gpi__matmul_plan *)gpi__load_pointer(place))->reasons[plan->route->id]);
   return status;
@@ -29310,7 +29311,7 @@ static void gpi__explain_choice(gpi__text *text, const gpi__matmul_plan *plan) {
   if (around && around->inside.formula && !around->formula.is_composed) {
     if (!around->formula.is_inside)
       gpi__append(text, "  not inside a kernel: %s\n", around->formula.not_inside);
-    gpi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
+    gpi__append(text, "  not lt: cuBLASLt runs no formulas\n  not host: the context runs on a GPU\n");
     gpi__explain_candidates(text, current);
     return;
   }
@@ -29325,12 +29326,12 @@ static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *pla
   const gpi__candidate *taken = gpi__least_of_routes(&plan->candidates, 1u << plan->route->id);
   if (!gpi__is_invariant(problem))
     return;
-  gpi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",
+  gpi__append(text, "  BATCH_INVARIANT: a %s has the same bits at any %c and for any addresses\n",
     problem->exchanged ? "column" : "row", problem->exchanged ? 'n' : 'm');
   if (!taken || without->route == GEMMEPI_ROUTE_EMPTY || plan->around)
     return;
   if (without->microseconds <= 0 || taken->microseconds <= 0) {
-    gpi__append(text, "  without it %s would be tried first; what that takes is not known\n", gpi__route_names[without->route]);
+    gpi__append(text, "  without it %s would be tried first; its time is not known\n", gpi__route_names[without->route]);
     return;
   }
   gpi__append(text, "  it takes %.1f us by estimate; without it:\n", taken->microseconds);
@@ -29525,9 +29526,9 @@ static const char *gpi__grouped_rule(const gemmepi_context *context, const gpi__
   if (rule)
     return rule;
   if (!problem->grouping.is_of_k && problem->views[GPI__A].transposed)
-    return "its kernel takes groups of rows that lie along k";
+    return "its kernel runs groups of rows that are contiguous along k";
   if (problem->grouping.is_of_k && (!problem->views[GPI__A].transposed || problem->views[GPI__B].transposed))
-    return "its kernel takes groups of k where a is stored [k, m] and b [k, n]";
+    return "its kernel runs groups of k where a is stored [k, m] and b [k, n]";
   for (operand = GPI__A; operand <= GPI__B; operand++)
     if (gpi__is_gathered(problem, operand) && problem->views[operand].length * problem->views[operand].bits % 128)
       return "gathered rows are copied in units of 16 bytes";
@@ -29706,7 +29707,7 @@ static gemmepi_status gpi__build_plain_groups(gemmepi_context *context, gpi__gro
 
 /* NVRTC before CUDA 12.3 does not compile what makes tensor maps of groups of k. */
 static gemmepi_status gpi__build_plain_instead(gemmepi_context *context, gpi__grouped_plan *plan) {
-  gpi__say(&context->log, GEMMEPI_LOG_WARNING, "groups of k take the route plain: %s", gpi__error_text);
+  gpi__say(&context->log, GEMMEPI_LOG_WARNING, "groups of k use the route plain: %s", gpi__error_text);
   memset(&plan->maps, 0, sizeof plan->maps);
   memset(plan->gathers, 0, sizeof plan->gathers);
   memset(&plan->built, 0, sizeof plan->built);
@@ -30545,7 +30546,7 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
     return status;
   if (gpi__has_two(keeps))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
-      "preact or computed anew");
+      "preact or computed again");
   if (!(desc->flags & GEMMEPI_FIND_SCALE_D) && (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s; it goes with FIND_SCALE_D%s",
       desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
@@ -30575,9 +30576,8 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
   return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
 #else
   if (desc->activation || desc->has_parameter || desc->activation_parameter != 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s is not 0 beside desc.formula, which takes the activation's place: leave it 0", desc->activation      ? "activation"
-      : desc->has_parameter ? "has_parameter" : "activation_parameter");
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 with desc.formula, which replaces the activation: leave it 0",
+      desc->activation      ? "activation" : desc->has_parameter ? "has_parameter" : "activation_parameter");
   if (desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
       GPI__LAYER_OPERANDS);
@@ -30790,14 +30790,14 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
   gemmepi_status status;
   if (matrix->transposed && matrix->transposed != of->transposed)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
+      "desc.%s.transposed is %d; a gradient is stored as its operand is, so leave it 0%s",
       gpi__layer_name(task, tensor), matrix->transposed, matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
   if (is_da && of->transposed && layer->flags & GEMMEPI_BATCH_INVARIANT)
     return gpi__fail(GEMMEPI_UNSUPPORTED,
       "desc.flags has BATCH_INVARIANT and LINEAR_%s, and desc.%s is stored transposed, as its gradient is, whose "
       "rows then depend on m; leave one of the flags out", task->exchanged ? "DB" : "DA", gpi__layer_name(task, GPI__L_A));
   if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient has no scale",
       gpi__layer_name(task, tensor), (int)matrix->scale.mode);
   if (!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s",
@@ -31019,12 +31019,12 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
     is_gradient = strncmp(operand->name, "d_", 2) == 0;
     if (operand->output && !is_gradient)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.operands[%d].output (of %s) is %d; a layer's formula assigns %s alone, and other "
+        "desc.operands[%d].output (of %s) is %d; a layer's formula assigns only %s, and other "
         "outputs are gradients, which are called d_NAME", i, operand->name, operand->output, result);
     if (!operand->output && is_gradient)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
         "desc.operands[%d].output (of %s) is 0; names that begin with d_ are those of gradients, "
-        "which are outputs: set it to 1, or take another name", i, operand->name);
+        "which are outputs: set it to 1, or choose another name", i, operand->name);
     if (is_gradient && gpi__gradient_of(layer, i) < 0)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is called %s, but there is no input operand %s", i,
         operand->name, operand->name + 2);
@@ -31038,7 +31038,7 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
 /* Why an input has no gradient, or NULL. */
 static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
   if (of->kind == GEMMEPI_NUMBER)
-    return "is a NUMBER, which lies on the host: make it a SCALAR";
+    return "is a NUMBER, which is on the host: make it a SCALAR";
   if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
     return "has whole numbers, which have no gradient";
   if (of->row_period || of->column_period)
@@ -31064,11 +31064,11 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
       i, name, (int)gradient->dtype,
       gpi__dtype_is_known(gradient->dtype) ? gpi__dtype(gradient->dtype)->name : "no gemmepi_dtype");
   if (gradient->scale.mode || gradient->amax)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %d; a gradient takes none: leave it 0", i,
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %d; a gradient has none: leave it 0", i,
       gradient->amax ? "amax" : "scale.mode", name, gradient->amax ? gradient->amax : (int)gradient->scale.mode);
   if (gradient->accumulate && gradient->kind == GEMMEPI_FULL)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and sums alone accumulate",
+      "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and only sums accumulate",
       i, name, gradient->accumulate);
   if (layer->batch > 1 && of->batch_stride && !gradient->batch_stride)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -31328,9 +31328,8 @@ static gemmepi_status gpi__check_scales_beside(const gpi__layer_task *task) {
   for (i = 0; i < sizeof both; i++) {
     int64_t stride = task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
     if (stride)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.%s.scale.batch_stride is %lld beside desc.formula, with which it has one scale for the whole batch: leave it 0",
-        gpi__layer_names[both[i]], (long long)stride);
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
+        "for the whole batch: leave it 0", gpi__layer_names[both[i]], (long long)stride);
   }
   return GEMMEPI_OK;
 }
@@ -32738,7 +32737,7 @@ static int gpi__multiplies(const gpi__step *step) {
 }
 
 static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, const gpi__step *step) {
-  gpi__append(text, "%s: %s", step->what, gpi__multiplies(step) ? "" : "no product is made, the formula alone is run: ");
+  gpi__append(text, "%s: %s", step->what, gpi__multiplies(step) ? "" : "no product is made, only the formula is run: ");
   if (step->kind == GPI__STEP_PRODUCT)
     gpi__explain_matmul(text, step->product);
   else if (step->kind == GPI__STEP_COPY)
@@ -34031,7 +34030,7 @@ static int gpi__answers_are_whole(const char *text, size_t size, size_t *count) 
 }
 
 static const char gpi__no_memory[] = "there is no memory for it";
-static const char gpi__other_version[] = "it is of another version of such files";
+static const char gpi__other_version[] = "it has another version of this format";
 static const char gpi__other_maker[] = "it is of another GPU, driver or version of gemmepi";
 
 /* Why the text, which it cuts into lines, is not taken; NULL: all of its answers are the list's. */
@@ -34325,7 +34324,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_write(gemmepi_context *context, void *
   if (status)
     return status;
   if (buffer && capacity < *size)
-    status = gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "capacity is %llu, and the bundle takes %llu bytes",
+    status = gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "capacity is %llu, and the bundle needs %llu bytes",
       (gpi__ull)capacity, (gpi__ull)*size);
   else if (buffer)
     gpi__write_bundle(list.entries, list.count, (unsigned char *)buffer, *size);

@@ -136,7 +136,7 @@ static int gpi__answers_are_whole(const char *text, size_t size, size_t *count) 
 }
 
 static const char gpi__no_memory[] = "there is no memory for it";
-static const char gpi__other_version[] = "it is of another version of such files";
+static const char gpi__other_version[] = "it has another version of this format";
 static const char gpi__other_maker[] = "it is of another GPU, driver or version of gemmepi";
 
 /* Why the text, which it cuts into lines, is not taken; NULL: all of its answers are the list's. */

@@ -223,7 +223,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_write(gemmepi_context *context, void *
     if (status)
         return status;
     if (buffer && capacity < *size)
-        status = gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "capacity is %llu, and the bundle takes %llu bytes",
+        status = gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "capacity is %llu, and the bundle needs %llu bytes",
                            (gpi__ull)capacity, (gpi__ull)*size);
     else if (buffer)
         gpi__write_bundle(list.entries, list.count, (unsigned char *)buffer, *size);

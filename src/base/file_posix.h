@@ -102,11 +102,10 @@ static int gpi__folder_is_private(const gpi__folder *folder, gpi__text *why) {
                     "user %lu owns it, and this program runs as user %lu: choose a folder of that user's own",
                     (unsigned long)status.st_uid, (unsigned long)geteuid());
     } else if (status.st_mode & 022) {
-        gpi__append(
-            why,
-            "others can write to it (its mode is %03lo): take that from them with 'chmod go-w', after "
-            "removing what they may have put there",
-            (unsigned long)status.st_mode & 0777);
+        gpi__append(why,
+                    "others can write to it (its mode is %03lo): forbid that with 'chmod go-w', after "
+                    "removing what they may have put there",
+                    (unsigned long)status.st_mode & 0777);
     } else {
         return 1;
     }

@@ -174,7 +174,7 @@ static const char *const gpi__python_folders[] = {"/site-packages/nvidia/cu13/li
     }
 
 #if defined(__APPLE__)
-#define GPI__ADVICE_CUDA "There is none for macOS: take GEMMEPI_DEVICE_HOST."
+#define GPI__ADVICE_CUDA "There is none for macOS: use GEMMEPI_DEVICE_HOST."
 #else
 #define GPI__ADVICE_CUDA "It is part of NVIDIA's display driver: install that, 525 or later."
 #endif

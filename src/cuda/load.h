@@ -44,7 +44,7 @@ static void gpi__note_reason(gpi__search *search, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    gpi__say(search->loader->log, GEMMEPI_LOG_DEBUG, "%s not taken: %s", search->row->name, text);
+    gpi__say(search->loader->log, GEMMEPI_LOG_DEBUG, "%s not used: %s", search->row->name, text);
     if (!search->reason[0])
         memcpy(search->reason, text, sizeof text);
 }
@@ -85,7 +85,7 @@ static int gpi__check_version(gpi__search *search, const char *from) {
         gpi__note_reason(search, "%s has version %d.%d, and the oldest that can be used is %d.0", from, major,
                          minor, GPI__OLDEST_CUDA_MAJOR);
     else if (newest && major > newest)
-        gpi__note_reason(search, "%s has version %d.%d, and this driver takes CUDA %d at most", from, major,
+        gpi__note_reason(search, "%s has version %d.%d, and this driver accepts CUDA %d at most", from, major,
                          minor, newest);
     else
         return 1;
@@ -263,7 +263,7 @@ static gemmepi_status gpi__library_not_found(const gpi__search *search) {
     else
         gpi__append(&text, ", in library_path (not set)");
     if (search->loader->library_path_only) {
-        gpi__append(&text, " alone (library_path_only)");
+        gpi__append(&text, " and nowhere else (library_path_only)");
         return gpi__fail(GEMMEPI_LIBRARY_NOT_FOUND, "%s", data);
     }
     gpi__append(&text, ", the system's library search");

@@ -77,7 +77,7 @@ static gemmepi_status gpi__check_bundle(const unsigned char *data, size_t size) 
     version = (unsigned)gpi__read_little_endian(data + 20, 4);
     if (version != GEMMEPI_VERSION)
         return gpi__fail(GEMMEPI_FILE_ERROR,
-                         "gemmepi %u.%u.%u made it, and this is %s: make it anew with this version",
+                         "gemmepi %u.%u.%u made it, and this is %s: make it again with this version",
                          version / 10000, version / 100 % 100, version % 100, GEMMEPI_VERSION_STRING);
     if (gpi__read_little_endian(data + 16, 4) != GPI__BUNDLE_FORMAT)
         return gpi__fail(GEMMEPI_FILE_ERROR, "its format is %u, and this version reads %d",

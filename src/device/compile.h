@@ -123,7 +123,7 @@ static gemmepi_status gpi__load_image(const gpi__nvrtc *nvrtc, const gemmepi_all
         return GEMMEPI_OK;
     gpi__delete(allocator, image->data);
     image->data = NULL;
-    return gpi__nvrtc_failed(nvrtc, result, "taking the machine code");
+    return gpi__nvrtc_failed(nvrtc, result, "reading the machine code");
 }
 
 /* In a prologue: products and sums are rounded one by one, as they are written. Else the compiler joins some of them, in one kernel

@@ -140,7 +140,7 @@ static gemmepi_status gpi__open_device(gemmepi_context *context, int wanted) {
         return gpi__cuda_failed(driver, result, "cuDevicePrimaryCtxRetain");
     }
     if (gpi__make_ones(context))
-        gpi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits takes the route split: %s",
+        gpi__say(&context->log, GEMMEPI_LOG_WARNING, "D = A B + D in 16 bits uses the route split: %s",
                  gpi__error_text);
     gpi__say(&context->log, GEMMEPI_LOG_INFO, "device %d: %s, compute capability %d.%d", context->ordinal,
              context->name, context->arch / 10, context->arch % 10);

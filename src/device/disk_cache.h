@@ -139,7 +139,7 @@ static int gpi__disk_cache_enter(gpi__disk_cache *cache, int make, gpi__folder *
     }
     if (gpi__add(&cache->times_refused, 1) == 1)
         gpi__say(&cache->log, GEMMEPI_LOG_WARNING,
-                 "the cache folder %s is not used, so kernels are compiled anew in each process: %s; or set "
+                 "the cache folder %s is not used, so kernels are compiled again in each process: %s; or set "
                  "gemmepi_config.cache_path to another folder",
                  cache->path, reason);
     return -1;
@@ -353,7 +353,7 @@ static void gpi__disk_cache_put(gpi__disk_cache *cache, const char *kind, const 
         gpi__file_error(&why, code);
         gpi__say(
             &cache->log, GEMMEPI_LOG_WARNING,
-            "nothing can be stored in the cache folder %s, so kernels are compiled anew in each process: "
+            "nothing can be stored in the cache folder %s, so kernels are compiled again in each process: "
             "%s; make room there, or set gemmepi_config.cache_path to another folder",
             cache->path, reason);
     }

@@ -45,7 +45,7 @@ static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args
     if (plan->kind == kind)
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "plan was made by gemmepi_plan_%s; gemmepi_run_%s takes those of gemmepi_plan_%s",
+                     "plan was made by gemmepi_plan_%s; gemmepi_run_%s runs those of gemmepi_plan_%s",
                      gpi__plan_kind_names[plan->kind], gpi__plan_kind_names[kind],
                      gpi__plan_kind_names[kind]);
 }

@@ -138,7 +138,7 @@ static gemmepi_status gpi__check_args_beside_formula(const gemmepi_elementwise_a
     if (!name)
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "args.%s is given, but a formula has y and operands alone: leave it NULL", name);
+                     "args.%s is given, but a formula has only y and operands: leave it NULL", name);
 }
 
 /* All rules for a run's pointers. pointers: by place, y's at RESULT. reach: likewise. */

@@ -151,7 +151,7 @@ static gemmepi_status gpi__convert_formula_strides(const gpi__placed_formula *pl
     if (axes > GPI__FORMULA_OUTER_AXES + 1)
         return gpi__fail(
             GEMMEPI_UNSUPPORTED,
-            "of the axes before the last two %d do not merge with others; formulas on a GPU take up to %d "
+            "of the axes before the last two %d do not merge with others; formulas on a GPU accept up to %d "
             "of those: make the tensors dense, or of fewer axes",
             axes, GPI__FORMULA_OUTER_AXES + 1);
     for (d = 0; d < GPI__FORMULA_OUTER_AXES; d++)

@@ -92,7 +92,7 @@ static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int 
         if (!pointers[t] && plan->reach[t].low != plan->reach[t].high)
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                              one_shot ? "%s.data is NULL, and so is args.%s"
-                                      : "args.%s is NULL; a plan's run does not take a tensor's own data",
+                                      : "args.%s is NULL; a plan's run does not use a tensor's own data",
                              gpi__tensor_names[t], gpi__tensor_names[t]);
         if ((uintptr_t)pointers[t] % (uintptr_t)alignment)
             return gpi__fail(GEMMEPI_MISALIGNED,
@@ -105,7 +105,7 @@ static gemmepi_status gpi__check_tensors(const gpi__elementwise_plan *plan, int 
 
 static gemmepi_status gpi__check_weight(const gpi__task *task, double weight) {
     if (weight != 0 && gpi__task_has(task, GPI__IN_W))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g beside w; leave it 0, or w NULL",
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g, and w is given; leave one of them out",
                          weight);
     if (weight != 0 && task->operation != GEMMEPI_OP_LERP && task->operation != GEMMEPI_OP_LERP_BACKWARD)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weight is %g; the operation %s has none: leave it 0",

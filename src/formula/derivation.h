@@ -59,8 +59,8 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
                          o->name);
     if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.wrt names %s, which is %s columns wide and not read; the formula has %s "
-                         "columns alone",
+                         "desc.wrt names %s, which is %s columns wide and not read; the formula has "
+                         "only %s columns",
                          o->name, o->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
                          d->graph.n_width == GPI__WIDE ? "n and n / 2" : "n and 2 n");
     return GEMMEPI_OK;

@@ -68,7 +68,7 @@ static gemmepi_status gpi__check_reads(const gpi__derivation *d) {
         if (which >= 0 && p->uses[i] && p->labels[i] < GPI__BY_OPERAND && !d->readable[which])
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
-                "the gradient reads %s, which desc.saved does not name, nor can it be computed anew",
+                "the gradient reads %s, which desc.saved does not name, nor can it be computed again",
                 gpi__name_in(d, which));
     }
     return operations <= GPI__FORMULA_NODES ? GEMMEPI_OK : gpi__refuse_size();

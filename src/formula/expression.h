@@ -9,7 +9,7 @@ static int gpi__expression(gpi__parser *p, int precedence);
 static int gpi__deeper(gpi__parser *p) {
     if (++p->depth <= GPI__FORMULA_DEPTH)
         return 0;
-    return gpi__refuse(p, p->token, "more than %d expressions lie within one another; name some of them",
+    return gpi__refuse(p, p->token, "more than %d expressions are nested; name some of them",
                        GPI__FORMULA_DEPTH);
 }
 
@@ -48,8 +48,8 @@ static int gpi__refuse_count(const gpi__parser *p, const gpi__call *call, int le
     static const char *const is_given[] = {"none is", "one is", "two are", "three are", "more are"};
     const char *given = is_given[call->count > 4 ? 4 : call->count];
     if (least == most)
-        return gpi__refuse(p, call->at, "%s takes %s, %s given", call->name, takes[most], given);
-    return gpi__refuse(p, call->at, "%s takes %s, or %s with its parameter; %s given", call->name,
+        return gpi__refuse(p, call->at, "%s needs %s, %s given", call->name, takes[most], given);
+    return gpi__refuse(p, call->at, "%s needs %s, or %s with its parameter; %s given", call->name,
                        takes[least], takes[most], given);
 }
 

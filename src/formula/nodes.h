@@ -26,19 +26,18 @@ static int gpi__refuse_widths(gpi__parser *p, size_t at, const gpi__node *node, 
     int i, count = 0;
     p->is_of_widths = 1;
     if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
-        return gpi__refuse(p, at, "%s takes a half of what is %s columns wide already; halves are not nested",
-                           name, gpi__width_in_words(graph, GPI__NARROW));
+        return gpi__refuse(p, at, "%s halves what is only %s columns wide; halves are not nested", name,
+                           gpi__width_in_words(graph, GPI__NARROW));
     if (node->op == GPI__OP_BOTH)
-        return gpi__refuse(p, at, "%s takes two halves; what is %s columns wide is none", name,
+        return gpi__refuse(p, at, "%s needs two halves; what is %s columns wide is none", name,
                            gpi__width_in_words(graph, GPI__WIDE));
     for (i = 0; i < 3; i++)
         if (node->args[i] >= 0 && graph->nodes[node->args[i]].width)
             width[count++] = gpi__width_in_words(graph, graph->nodes[node->args[i]].width);
-    return gpi__refuse(
-        p, at,
-        "%s takes what is equally wide; one is %s columns wide, another %s (left, right, even and "
-        "odd are halves)",
-        name, width[0], width[1] != width[0] ? width[1] : width[2]);
+    return gpi__refuse(p, at,
+                       "%s needs equal widths; one is %s columns wide, another %s (left, right, even and "
+                       "odd are halves)",
+                       name, width[0], width[1] != width[0] ? width[1] : width[2]);
 }
 
 /* In I32 formulas. */
@@ -85,7 +84,7 @@ static int gpi__width_of(const gpi__graph *graph, gemmepi_operand_kind kind, gem
 
 static int gpi__refuse_third_width(gpi__parser *p, size_t at, const gemmepi_operand *operand) {
     p->is_of_widths = 1;
-    return gpi__refuse(p, at, "%s is %s columns wide, a third width beside %s; a formula has two at most",
+    return gpi__refuse(p, at, "%s is %s columns wide, a third width next to %s; a formula has two at most",
                        operand->name, operand->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
                        p->graph->n_width == GPI__WIDE ? "n and its halves" : "n and 2 n");
 }

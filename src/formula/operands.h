@@ -119,7 +119,7 @@ static gemmepi_status gpi__check_given_name(const char *field, int index, const 
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has %d characters; at most %d are accepted", where,
                          (int)length, GPI__FORMULA_NAME);
     if (gpi__is_reserved(name, length))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: take another", where,
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: choose another", where,
                          name);
     return GEMMEPI_OK;
 }
@@ -186,7 +186,7 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
               desc->exchanged ? "accepted are 0 (m) and, of PER_ROW and FULL, 1 (m / 2) and 2 (2 m)"
                               : "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
     GPI__RULE(o->output != 0 && (o->output != 1 || is_number), output,
-              "accepted are 0 and 1, of a NUMBER 0 alone");
+              "accepted are 0 and 1, for a NUMBER only 0");
     GPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate,
               "accepted are 0 and, of outputs, 1");
     GPI__RULE(o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL), ld,

@@ -15,7 +15,7 @@ static int gpi__check_new_name(gpi__parser *p, const gpi__assignment *target) {
     const char *name = p->text + target->at;
     int i, length = (int)(target->length > 60 ? 60 : target->length);
     if (gpi__is_reserved(name, target->length))
-        return gpi__refuse(p, target->at, "%.*s is a name of the language: take another", length, name);
+        return gpi__refuse(p, target->at, "%.*s is a name of the language: choose another", length, name);
     if (!desc->without_value && gpi__is_name(name, target->length, gpi__value_name(desc)))
         return gpi__refuse(p, target->at, "%.*s is the value and cannot be assigned", length, name);
     for (i = 0; i < p->local_count; i++)
@@ -24,7 +24,7 @@ static int gpi__check_new_name(gpi__parser *p, const gpi__assignment *target) {
             return gpi__refuse(p, target->at, "%.*s has a value already; a name is given one once", length,
                                name);
     if ((length > 2 && memcmp(name, "d_", 2) == 0) || (length > 3 && memcmp(name, "dy_", 3) == 0))
-        return gpi__refuse(p, target->at, "%.*s: names that begin with d_ or dy_ are for operands alone",
+        return gpi__refuse(p, target->at, "%.*s: names that begin with d_ or dy_ are for operands only",
                            length, name);
     return 0;
 }
@@ -71,7 +71,7 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
                          : 0;
     o = &graph->desc->operands[target->output];
     if (o->kind != of->kind) /* both as the caller has them */
-        return gpi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs take %s",
+        return gpi__refuse(p, target->at, "%s is %s, and what it is assigned is %s%s; %s outputs accept %s",
                            o->name, gpi__kind_names[o->kind], reduction ? of->name : "no reduction",
                            reduction ? ", which is for others" : "", gpi__kind_names[o->kind],
                            o->kind == GEMMEPI_FULL         ? "what is no reduction"
@@ -87,7 +87,7 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
                            gpi__width_in_words(graph, wanted), gpi__width_in_words(graph, width));
     }
     if (o->accumulate && (!reduction || of->op != GPI__REDUCE_SUM))
-        return gpi__refuse(p, target->at, "%s accumulates, which sums alone do", o->name);
+        return gpi__refuse(p, target->at, "%s accumulates, which only sums do", o->name);
     if (graph->desc->accumulator != GEMMEPI_I32 && o->dtype != GEMMEPI_DTYPE_DEFAULT &&
         (o->dtype == GEMMEPI_I32) != (of->op == GPI__REDUCE_ARGMAX))
         return gpi__refuse(p, target->at,
@@ -109,14 +109,13 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
     if (p->graph->desc->accumulator == GEMMEPI_I32)
         return gpi__refuse(p, at, "there are no reductions with results in I32");
     if (target->output < 0)
-        return gpi__refuse(p, at, "%.*s is assigned to outputs alone; %.*s is none", (int)length,
-                           p->text + at, (int)(target->length > 60 ? 60 : target->length),
-                           p->text + target->at);
+        return gpi__refuse(p, at, "%.*s is assigned to outputs only; %.*s is none", (int)length, p->text + at,
+                           (int)(target->length > 60 ? 60 : target->length), p->text + target->at);
     p->at += length;
     if (gpi__want(p, "(", "the '(' of a reduction") < 0)
         return -1;
     node = gpi__expression(p, 1);
-    if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which takes one value") < 0)
+    if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which has one value") < 0)
         return -1;
     if (!gpi__take(p, ";") && p->text[p->token])
         return gpi__refuse(p, p->token, "a reduction is the whole right side of its statement");

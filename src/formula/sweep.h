@@ -7,7 +7,7 @@
 static gemmepi_status gpi__refuse_size(void) {
     return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "the gradient of desc.formula has more than %d operations, or expressions that lie too deep",
+        "the gradient of desc.formula has more than %d operations, or expressions that are nested too deep",
         GPI__FORMULA_NODES);
 }
 

@@ -126,10 +126,10 @@ static const char *gpi__grouped_rule(const gemmepi_context *context, const gpi__
     if (rule)
         return rule;
     if (!problem->grouping.is_of_k && problem->views[GPI__A].transposed)
-        return "its kernel takes groups of rows that lie along k";
+        return "its kernel runs groups of rows that are contiguous along k";
     if (problem->grouping.is_of_k &&
         (!problem->views[GPI__A].transposed || problem->views[GPI__B].transposed))
-        return "its kernel takes groups of k where a is stored [k, m] and b [k, n]";
+        return "its kernel runs groups of k where a is stored [k, m] and b [k, n]";
     for (operand = GPI__A; operand <= GPI__B; operand++)
         if (gpi__is_gathered(problem, operand) &&
             problem->views[operand].length * problem->views[operand].bits % 128)
@@ -312,7 +312,7 @@ static gemmepi_status gpi__build_plain_groups(gemmepi_context *context, gpi__gro
 
 /* NVRTC before CUDA 12.3 does not compile what makes tensor maps of groups of k. */
 static gemmepi_status gpi__build_plain_instead(gemmepi_context *context, gpi__grouped_plan *plan) {
-    gpi__say(&context->log, GEMMEPI_LOG_WARNING, "groups of k take the route plain: %s", gpi__error_text);
+    gpi__say(&context->log, GEMMEPI_LOG_WARNING, "groups of k use the route plain: %s", gpi__error_text);
     memset(&plan->maps, 0, sizeof plan->maps);
     memset(plan->gathers, 0, sizeof plan->gathers);
     memset(&plan->built, 0, sizeof plan->built);

@@ -71,7 +71,7 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
     if (gpi__has_two(keeps))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
-                         "preact or computed anew");
+                         "preact or computed again");
     if (!(desc->flags & GEMMEPI_FIND_SCALE_D) &&
         (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s; it goes with FIND_SCALE_D%s",
@@ -109,12 +109,11 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
                                           "(GEMMEPI_NO_FORMULA)");
 #else
     if (desc->activation || desc->has_parameter || desc->activation_parameter != 0)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s is not 0 beside desc.formula, which takes the activation's place: leave it 0",
-            desc->activation      ? "activation"
-            : desc->has_parameter ? "has_parameter"
-                                  : "activation_parameter");
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s is not 0 with desc.formula, which replaces the activation: leave it 0",
+                         desc->activation      ? "activation"
+                         : desc->has_parameter ? "has_parameter"
+                                               : "activation_parameter");
     if (desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,

@@ -93,7 +93,7 @@ static int gpi__multiplies(const gpi__step *step) {
 
 static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, const gpi__step *step) {
     gpi__append(text, "%s: %s", step->what,
-                gpi__multiplies(step) ? "" : "no product is made, the formula alone is run: ");
+                gpi__multiplies(step) ? "" : "no product is made, only the formula is run: ");
     if (step->kind == GPI__STEP_PRODUCT)
         gpi__explain_matmul(text, step->product);
     else if (step->kind == GPI__STEP_COPY)

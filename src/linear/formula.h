@@ -53,14 +53,14 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
         if (operand->output && !is_gradient)
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
-                "desc.operands[%d].output (of %s) is %d; a layer's formula assigns %s alone, and other "
+                "desc.operands[%d].output (of %s) is %d; a layer's formula assigns only %s, and other "
                 "outputs are gradients, which are called d_NAME",
                 i, operand->name, operand->output, result);
         if (!operand->output && is_gradient)
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
                 "desc.operands[%d].output (of %s) is 0; names that begin with d_ are those of gradients, "
-                "which are outputs: set it to 1, or take another name",
+                "which are outputs: set it to 1, or choose another name",
                 i, operand->name);
         if (is_gradient && gpi__gradient_of(layer, i) < 0)
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -78,7 +78,7 @@ static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *laye
 /* Why an input has no gradient, or NULL. */
 static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
     if (of->kind == GEMMEPI_NUMBER)
-        return "is a NUMBER, which lies on the host: make it a SCALAR";
+        return "is a NUMBER, which is on the host: make it a SCALAR";
     if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
         return "has whole numbers, which have no gradient";
     if (of->row_period || of->column_period)
@@ -107,14 +107,14 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
             gpi__dtype_is_known(gradient->dtype) ? gpi__dtype(gradient->dtype)->name : "no gemmepi_dtype");
     if (gradient->scale.mode || gradient->amax)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.operands[%d].%s (of %s) is %d; a gradient takes none: leave it 0", i,
+                         "desc.operands[%d].%s (of %s) is %d; a gradient has none: leave it 0", i,
                          gradient->amax ? "amax" : "scale.mode", name,
                          gradient->amax ? gradient->amax : (int)gradient->scale.mode);
     if (gradient->accumulate && gradient->kind == GEMMEPI_FULL)
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.operands[%d].accumulate (of %s) is %d; of a FULL operand the gradient is no sum, and "
-            "sums alone accumulate",
+            "only sums accumulate",
             i, name, gradient->accumulate);
     if (layer->batch > 1 && of->batch_stride && !gradient->batch_stride)
         return gpi__fail(

@@ -17,11 +17,10 @@ static gemmepi_status gpi__check_scales_beside(const gpi__layer_task *task) {
     for (i = 0; i < sizeof both; i++) {
         int64_t stride = task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
         if (stride)
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.%s.scale.batch_stride is %lld beside desc.formula, with which it has one scale "
-                "for the whole batch: leave it 0",
-                gpi__layer_names[both[i]], (long long)stride);
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
+                             "for the whole batch: leave it 0",
+                             gpi__layer_names[both[i]], (long long)stride);
     }
     return GEMMEPI_OK;
 }

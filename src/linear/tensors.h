@@ -150,11 +150,10 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     gpi__problem problem;
     gemmepi_status status;
     if (matrix->transposed && matrix->transposed != of->transposed)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s.transposed is %d; a gradient lies as its operand is stored, so leave it 0%s",
-            gpi__layer_name(task, tensor), matrix->transposed,
-            matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.%s.transposed is %d; a gradient is stored as its operand is, so leave it 0%s",
+                         gpi__layer_name(task, tensor), matrix->transposed,
+                         matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
     if (is_da && of->transposed && layer->flags & GEMMEPI_BATCH_INVARIANT)
         return gpi__fail(
             GEMMEPI_UNSUPPORTED,
@@ -162,7 +161,7 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
             "rows then depend on m; leave one of the flags out",
             task->exchanged ? "DB" : "DA", gpi__layer_name(task, GPI__L_A));
     if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient takes no scale",
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient has no scale",
                          gpi__layer_name(task, tensor), (int)matrix->scale.mode);
     if (!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1))
         return gpi__fail(

@@ -70,7 +70,7 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
                          row->flags & GEMMEPI_CAST_SCALE
                              ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX"
-                             : "scales go with CAST alone");
+                             : "only CAST has scales");
     if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
@@ -95,7 +95,7 @@ static gemmepi_status gpi__check_transposed(const gpi__task *task, const gemmepi
     if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
-                         "y's columns, so cast a twice; one cast takes TENSOR, VECTOR_128 and BLOCK_128");
+                         "y's columns, so cast a twice; one cast accepts TENSOR, VECTOR_128 and BLOCK_128");
     if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
@@ -113,7 +113,7 @@ static gemmepi_status gpi__check_scaled(const gpi__task *task, const gemmepi_ele
         return gpi__check_transposed(task, desc);
     if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it takes two", task->rank);
+                         "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it needs two", task->rank);
     return GEMMEPI_OK;
 }
 
@@ -201,10 +201,9 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
     if (other && (desc->operation || !desc->formula))
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            desc->operation
-                ? "desc.%s is given beside desc.operation, which is %d; a formula takes its place: "
-                  "leave one of them 0%s"
-                : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s",
+            desc->operation ? "desc.%s is given, and desc.operation is %d; a formula replaces the operation: "
+                              "leave one of them 0%s"
+                            : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s",
             other, (int)desc->operation, GPI__UNINITIALISED);
 #ifdef GEMMEPI_NO_FORMULA
     if (desc->formula)

@@ -44,7 +44,7 @@ static gemmepi_status gpi__check_beside_elementwise_formula(const gemmepi_elemen
                             : NULL;
     if (field)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s is not 0 beside desc.formula, which has y and operands alone: leave it 0%s",
+                         "desc.%s is not 0 with desc.formula, which has only y and operands: leave it 0%s",
                          field, GPI__UNINITIALISED);
     if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -82,7 +82,7 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
     if (operand && (operand->kind == GEMMEPI_NUMBER) != !tensor && (int)operand->kind >= GEMMEPI_NUMBER &&
         (int)operand->kind <= GEMMEPI_FULL)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s", name,
-                         tensor ? "given, but the operand is a NUMBER, which lies on the host: leave it NULL"
+                         tensor ? "given, but the operand is a NUMBER, which is on the host: leave it NULL"
                                 : "NULL; element-wise each operand but a NUMBER has a tensor");
     if (!tensor)
         return GEMMEPI_OK;
@@ -298,7 +298,7 @@ static gemmepi_status gpi__step_of_items(const gpi__wide_shape *wide, int i, int
         else if (wide->stride[d] != next)
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
-                "desc.operands[%d].tensor is a reduction's, and its axes before the last two do not lie as in a dense "
+                "desc.operands[%d].tensor is a reduction's, and its axes before the last two are not laid out as in a dense "
                 "tensor: the stride of the one is to be the stride times the extent of the next, %lld",
                 i, (long long)next);
         next = wide->extent[d] * wide->stride[d];

@@ -112,7 +112,7 @@ static gemmepi_status gpi__check_activation(const char *field, gemmepi_epilogue 
                              (gpi__ull)epilogue, number, name, name);
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.activation is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s; give an activation alone, "
+            "desc.activation is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s; give only an activation, "
             "GEMMEPI_NONE, GEMMEPI_RELU and so on (a layer has LINEAR_BIAS and LINEAR_SAVED in "
             "desc.flags for the rest)",
             (gpi__ull)epilogue, number, name);

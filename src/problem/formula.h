@@ -128,7 +128,7 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
     if (given->tensor)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
-                         "leave it NULL, and say how the operand lies by ld and batch_stride",
+                         "leave it NULL, and say how the operand is stored by ld and batch_stride",
                          i, given->name);
     if (operand->kind == GEMMEPI_NUMBER)
         return GEMMEPI_OK;

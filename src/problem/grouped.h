@@ -85,7 +85,7 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
                          product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
     if (product->flags & GEMMEPI_BATCH_INVARIANT)
         return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.product.flags has BATCH_INVARIANT, which grouped products do not take");
+                         "desc.product.flags has BATCH_INVARIANT, which grouped products do not have");
     if (product->flags & GEMMEPI_FIND_SCALE_D &&
         (desc->grouping == GEMMEPI_GROUPS_OF_K ||
          (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)))
@@ -97,7 +97,7 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
     if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
         return gpi__fail(GEMMEPI_UNSUPPORTED,
                          "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
-                         "grouped products are found behind an epilogue alone");
+                         "grouped products are found only after an epilogue");
     return GEMMEPI_OK;
 }
 
@@ -117,7 +117,7 @@ static gemmepi_status gpi__check_outputs_of_groups(const gemmepi_matmul_desc *pr
         if (product->operands[i].output)
             return gpi__fail(GEMMEPI_UNSUPPORTED,
                              "desc.product.operands[%d] is an output; the formula of a grouped product "
-                             "writes D alone",
+                             "writes only D",
                              i);
     return GEMMEPI_OK;
 }
@@ -150,12 +150,12 @@ static gemmepi_status gpi__check_indices(const gemmepi_grouped_desc *desc) {
                          (long long)desc->gather_b);
     if (desc->gather_a && desc->product.a.transposed != of_k)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.product.a.transposed is %d with gather_a, which takes rows as a is stored; "
+                         "desc.product.a.transposed is %d with gather_a, which gathers rows as a is stored; "
                          "accepted is %d with GROUPS_OF_%s",
                          desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
     if (desc->gather_b && desc->product.b.transposed)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.product.b.transposed is %d with gather_b, which takes rows as b is stored; "
+                         "desc.product.b.transposed is %d with gather_b, which gathers rows as b is stored; "
                          "accepted is 0",
                          desc->product.b.transposed);
     return GEMMEPI_OK;

@@ -137,7 +137,7 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
     if (!fits)
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.compute is %s with %s and %s operands and a result in %s; F64 goes with F64 alone, "
+            "desc.compute is %s with %s and %s operands and a result in %s; F64 goes only with F64, "
             "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
             gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
     if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gpi__is_fp8((int)a) && gpi__is_fp8((int)b)))
@@ -173,7 +173,7 @@ static gemmepi_status gpi__convert_operands(gpi__problem *problem, const gemmepi
         status = gpi__check_factor_dtype("b", b);
     if (!status && (a == GEMMEPI_F64) != (b == GEMMEPI_F64))
         status = gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                           "desc.b.dtype is %s and desc.a.dtype %s; F64 goes with F64 alone",
+                           "desc.b.dtype is %s and desc.a.dtype %s; F64 goes only with F64",
                            gpi__dtype(b)->name, gpi__dtype(a)->name);
     if (!status)
         status = gpi__convert_compute(problem, desc, a, b, gpi__dtype_of_d(desc));

@@ -64,8 +64,8 @@ static gemmepi_status gpi__check_rounded(const gpi__problem *problem, const char
         return GEMMEPI_OK;
     return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "%s: rounded is what d stands for, but desc.flags has FIND_SCALE_D, which finds d's scales behind "
-        "the formula: compute it of d afterwards, or take one scale (desc.d.scale.mode TENSOR)",
+        "%s: rounded is the value that d stores, but desc.flags has FIND_SCALE_D, which finds d's scales after "
+        "the formula: compute it from d afterwards, or use one scale (desc.d.scale.mode TENSOR)",
         gpi__name_place(text, formula->places.rounded, place));
 }
 #endif

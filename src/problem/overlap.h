@@ -266,7 +266,7 @@ static int gpi__share_equation(const gpi__layout *p, const gpi__layout *q, int64
 /* What follows a sentence that says that tensors overlap. */
 static const char *gpi__if_undecided(int shares) {
     return shares == GPI__UNDECIDED
-               ? ", or lies so between its lines that telling would take too long: give them ranges of their own"
+               ? ", or is between its lines in a way that would take too long to tell: give them ranges of their own"
                : "";
 }
 

@@ -46,7 +46,7 @@ static gemmepi_status gpi__check_accumulation(const gemmepi_matmul_desc *desc) {
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
-            "epilogue take RESIDUAL with args.residual = args.d%s",
+            "epilogue use RESIDUAL with args.residual = args.d%s",
             name,
             desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
     if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
@@ -91,17 +91,16 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
                                           desc->formula_result);
     if (desc->epilogue)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.epilogue is 0x%llx beside desc.formula, which says all that an epilogue does: "
+                         "desc.epilogue is 0x%llx with desc.formula, which replaces the epilogue: "
                          "leave it 0",
                          (gpi__ull)desc->epilogue);
     if (other)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s is not 0 beside desc.formula, which has operands instead: leave it 0",
-                         other);
+                         "desc.%s is not 0 with desc.formula, which has operands instead: leave it 0", other);
     if (desc->flags & GEMMEPI_ACCUMULATE)
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has ACCUMULATE beside desc.formula: it is not clear which comes first. To add D before it, "
+            "desc.flags has ACCUMULATE with desc.formula: it is not clear which comes first. To add D before it, "
             "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
     return GEMMEPI_OK;
 }

@@ -42,10 +42,10 @@ static gemmepi_status gpi__convert_scale(gpi__problem *problem, int operand, con
         return GEMMEPI_OK;
     if (view->bits == 1)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.aux.scale.mode is %d; RELU's aux is a bit mask and takes no scale",
+                         "desc.aux.scale.mode is %d; RELU's aux is a bit mask and has no scale",
                          (int)scale->mode);
     if (!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s takes no scale: %s", name,
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s has no scale: %s", name,
                          (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name,
                          gpi__is_scaled_dtype(view->dtype) ? "the result is in I32"
                                                            : "accepted with E4M3, E5M2 and I8");
@@ -93,8 +93,8 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
                          is_tensor
                              ? "desc.amax_history is %d; a scale of one number is found from the amax of "
                                "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
-                             : "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode "
-                               "TENSOR alone",
+                             : "desc.amax_history is %d; it goes only with FIND_SCALE_D and the scale "
+                               "mode TENSOR",
                          amax_history);
     if (is_tensor && problem->flags & GEMMEPI_AMAX_D)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,

@@ -125,7 +125,7 @@ static gemmepi_status gpi__convert_transposed(gpi__task *task, const gemmepi_ten
     int64_t stride[GPI__MAX_RANK];
     int last = task->rank - 1, d;
     if (task->rank < 2)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has %d axes; it takes two",
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has %d axes; it needs two",
                          task->rank);
     for (d = 0; d < task->rank; d++)
         if (tensor->rank != task->rank ||
@@ -209,7 +209,7 @@ static gemmepi_status gpi__check_dtypes(const gpi__task *task) {
         if (!dtype)
             continue;
         if (gpi__is_fp8(dtype))
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which goes with casts alone",
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which only casts accept",
                              gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
         if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
                                 gemmepi_dtype_size((gemmepi_dtype)first) == 2))

@@ -118,7 +118,7 @@ static const char *gpi__why_not_inside(const gemmepi_context *context, const gpi
                               gpi__formula_pass_microseconds(context, &problem->formula->placed, &source)))
         return NULL;
     return gpi__half_group(&inside)
-               ? "halves of groups are inside the kernel for Hopper alone; v and a pass over it take less by "
+               ? "halves of groups are inside only the kernel for Hopper; v and a pass over it take less by "
                  "estimate, or none is known"
                : "v and a pass over it take less by estimate, or none is known";
 }

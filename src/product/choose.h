@@ -25,7 +25,7 @@ static const char *gpi__route_varies(const gpi__wanted *wanted, gemmepi_route ro
     of_one_row.m = 1;
     return gpi__fused_rule(wanted->context, &of_one_row)
                ? NULL
-               : "BATCH_INVARIANT: the route fused takes all m of such a product";
+               : "BATCH_INVARIANT: the route fused runs such a product at any m";
 }
 
 /* The routes that config.routes leaves to a problem. What makes v for a formula is a part of the route SPLIT, as cuBLASLt's product is,
@@ -47,7 +47,7 @@ static const char *gpi__route_rule(const gpi__wanted *wanted, const gpi__route *
     if (varies)
         return varies;
     if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))
-        return "cuBLASLt takes no formulas";
+        return "cuBLASLt runs no formulas";
     if (row->id == GEMMEPI_ROUTE_PLAIN && gpi__leaves_states(wanted->problem))
         return "its kernel leaves no states of rows for a formula's reductions";
     if (row->id == GEMMEPI_ROUTE_PLAIN && gpi__half_group_rule(wanted->problem))

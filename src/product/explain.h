@@ -233,7 +233,7 @@ static void gpi__explain_choice(gpi__text *text, const gpi__matmul_plan *plan) {
     if (around && around->inside.formula && !around->formula.is_composed) {
         if (!around->formula.is_inside)
             gpi__append(text, "  not inside a kernel: %s\n", around->formula.not_inside);
-        gpi__append(text, "  not lt: cuBLASLt takes no formulas\n  not host: the context runs on a GPU\n");
+        gpi__append(text, "  not lt: cuBLASLt runs no formulas\n  not host: the context runs on a GPU\n");
         gpi__explain_candidates(text, current);
         return;
     }
@@ -248,12 +248,12 @@ static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *pla
     const gpi__candidate *taken = gpi__least_of_routes(&plan->candidates, 1u << plan->route->id);
     if (!gpi__is_invariant(problem))
         return;
-    gpi__append(text, "  BATCH_INVARIANT: a %s has the same bits whatever %c is and wherever tensors lie\n",
+    gpi__append(text, "  BATCH_INVARIANT: a %s has the same bits at any %c and for any addresses\n",
                 problem->exchanged ? "column" : "row", problem->exchanged ? 'n' : 'm');
     if (!taken || without->route == GEMMEPI_ROUTE_EMPTY || plan->around)
         return;
     if (without->microseconds <= 0 || taken->microseconds <= 0) {
-        gpi__append(text, "  without it %s would be tried first; what that takes is not known\n",
+        gpi__append(text, "  without it %s would be tried first; its time is not known\n",
                     gpi__route_names[without->route]);
         return;
     }

@@ -54,8 +54,8 @@ static const gpi__answer *gpi__answer_for(gemmepi_context *context, const gpi__p
         return NULL; /* another version has other algorithms */
     if (!answer || gpi__is_a_way(context, problem, candidates, &answer->candidate))
         return answer;
-    gpi__say(&context->log, GEMMEPI_LOG_WARNING,
-             "an answer is not taken, which is no way to run its problem: %s", answer->words);
+    gpi__say(&context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer that cannot run its problem: %s",
+             answer->words);
     return NULL;
 }
 
@@ -68,7 +68,7 @@ static gemmepi_status gpi__build_answer(gpi__matmul_plan *plan, const gpi__answe
     own.applied = gpi__candidate_like(&plan->candidates, &own)->applied;
     status = gpi__build_by(plan, own.route, &own);
     if (status) {
-        gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "an answer is not taken: %s",
+        gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer: %s",
                  gpi__error_text);
         return status;
     }
@@ -93,7 +93,7 @@ static void gpi__warn_of_plain(const gpi__matmul_plan *plan) {
     if (plan->route->id != GEMMEPI_ROUTE_PLAIN || context->only_measures)
         return;
     gpi__say(&context->log, GEMMEPI_LOG_WARNING,
-             "a product of m %lld, n %lld, k %lld takes the slow route plain for want of a library; "
+             "a product of m %lld, n %lld, k %lld uses the slow route plain, as a library is missing; "
              "gemmepi_plan_explain says which",
              (long long)gpi__callers_m(&plan->problem), (long long)gpi__callers_n(&plan->problem),
              (long long)plan->problem.k);
@@ -294,8 +294,8 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
                  (long long)gpi__callers_m(problem), (long long)gpi__callers_n(problem),
                  (long long)problem->batch,
                  !only_sums         ? "nothing"
-                 : problem->formula ? "reductions alone"
-                                    : "bias_grad alone");
+                 : problem->formula ? "only reductions"
+                                    : "only bias_grad");
         if (only_sums && !context->is_host)
             status = gpi__build_for_gpu(plan);
     } else if (context->is_host) {

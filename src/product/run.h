@@ -84,7 +84,7 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
         gpi__release_plan(&next->base);
     else if (!plan->applied)
         gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
-                 "a product of m %lld, n %lld, k %lld takes another route %s: %s",
+                 "a product of m %lld, n %lld, k %lld uses another route %s: %s",
                  (long long)gpi__callers_m(&plan->problem), (long long)gpi__callers_n(&plan->problem),
                  (long long)plan->problem.k, runs,
                  ((const gpi__matmul_plan *)gpi__load_pointer(place))->reasons[plan->route->id]);

@@ -102,15 +102,15 @@ static void the_base_is_taken(void) {
 static void a_formula_takes_the_operations_place(void) {
     start();
     desc.operation = GEMMEPI_OP_LERP;
-    REFUSED("desc.formula is given beside desc.operation", "5", "");
+    REFUSED("desc.formula is given, and desc.operation", "5", "");
     desc.operation = GEMMEPI_OP_LERP, desc.formula = NULL;
-    REFUSED("desc.operands is given beside desc.operation", "", "");
+    REFUSED("desc.operands is given, and desc.operation", "", "");
     desc.formula = NULL;
     REFUSED("desc.operands is given", "desc.formula is NULL", "");
     desc.formula = NULL, desc.operands = NULL, desc.operand_count = 0;
     REFUSED("desc.operation is 0", "0 with a formula", "");
     desc.activation = GEMMEPI_RELU;
-    REFUSED("desc.activation is not 0 beside desc.formula", "", "");
+    REFUSED("desc.activation is not 0 with desc.formula", "", "");
     desc.axis = 1;
     REFUSED("desc.axis", "leave it 0", "");
     desc.flags = GEMMEPI_ACCUMULATE;

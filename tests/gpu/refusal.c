@@ -50,7 +50,7 @@ static void *resolve(void *user, const char *library, const char *symbol, void *
 
 static void count_warnings(void *user, gemmepi_log_level level, const char *message) {
     (void)user;
-    warnings += level == GEMMEPI_LOG_WARNING && strstr(message, "takes another route") &&
+    warnings += level == GEMMEPI_LOG_WARNING && strstr(message, "uses another route") &&
                 strstr(message, "cublasLtMatmul refused");
 }
 

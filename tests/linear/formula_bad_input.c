@@ -106,10 +106,10 @@ static void fields_that_go_with_a_formula_alone_are_refused_without_one(void) {
 }
 
 static void an_activation_is_refused_beside_a_formula(void) {
-    BOTH(desc.activation = GEMMEPI_SILU, "desc.activation is not 0 beside desc.formula", "leave it 0");
-    BOTH(desc.activation = GEMMEPI_GATED, "desc.activation is not 0 beside desc.formula");
-    BOTH(desc.has_parameter = 1, "desc.has_parameter is not 0 beside desc.formula");
-    BOTH(desc.activation_parameter = 0.5, "desc.activation_parameter is not 0 beside desc.formula");
+    BOTH(desc.activation = GEMMEPI_SILU, "desc.activation is not 0 with desc.formula", "leave it 0");
+    BOTH(desc.activation = GEMMEPI_GATED, "desc.activation is not 0 with desc.formula");
+    BOTH(desc.has_parameter = 1, "desc.has_parameter is not 0 with desc.formula");
+    BOTH(desc.activation_parameter = 0.5, "desc.activation_parameter is not 0 with desc.formula");
 }
 
 static void operands_are_counted_and_named(void) {
@@ -158,14 +158,14 @@ static void mistakes_in_the_text_are_told_by_the_callers_places(void) {
          "desc.formula has d_beta, an operand that backward makes by itself: leave it out of the text");
     BOTH(desc.formula = "d = v * d_beta",
          "desc.formula has d_beta, an operand that backward makes by itself: leave it out of the text");
-    BOTH(desc.formula = "d = up + left(v)", "equally wide");
+    BOTH(desc.formula = "d = up + left(v)", "equal widths");
     BOTH(operands[UP].ld = 3, "desc.operands[2].ld is 3", "calls it up");
     BOTH(operands[UP].dtype = GEMMEPI_F64, "desc.operands[2].dtype (of up) is F64");
 }
 
 static void outputs_are_gradients_alone(void) {
     BOTH((operands[UP].output = 1, operands[UP].name = "extra"),
-         "desc.operands[2].output (of extra) is 1; a layer's formula assigns d alone");
+         "desc.operands[2].output (of extra) is 1; a layer's formula assigns only d");
     BOTH(operands[D_UP].output = 0, "desc.operands[3].output (of d_up) is 0", "set it to 1");
     BOTH(operands[D_UP].name = "d_down",
          "desc.operands[3] is called d_down, but there is no input operand down");
@@ -184,10 +184,10 @@ static void gradients_have_rules(void) {
              "desc.operands[3].width (of d_up) is 1; it is that of up, 0");
     BACKWARD(operands[D_UP].dtype = GEMMEPI_E4M3, "desc.operands[3].dtype (of d_up) is", "F32, F16 and BF16");
     BACKWARD(operands[D_BETA].dtype = GEMMEPI_F64, "desc.operands[1].dtype (of d_beta) is");
-    BACKWARD(operands[D_UP].amax = 1, "desc.operands[3].amax (of d_up) is 1; a gradient takes none");
+    BACKWARD(operands[D_UP].amax = 1, "desc.operands[3].amax (of d_up) is 1; a gradient has none");
     BACKWARD(operands[D_UP].scale.mode = GEMMEPI_SCALE_TENSOR, "desc.operands[3].scale.mode (of d_up) is 1");
     BACKWARD(operands[D_UP].accumulate = 1, "desc.operands[3].accumulate (of d_up) is 1",
-             "sums alone accumulate");
+             "only sums accumulate");
     BACKWARD(operands[D_UP].batch_stride = 0,
              "desc.operands[3].batch_stride (of d_up) is 0, but up has one for each item");
     BACKWARD(operands[GAIN].batch_stride = operands[D_GAIN].batch_stride = 0,
@@ -233,10 +233,10 @@ static void a_formula_need_not_read_the_product(void) {
 static void what_lies_otherwise_is_refused(void) {
     BOTH((desc.preact.dtype = GEMMEPI_E4M3, desc.preact.scale.mode = GEMMEPI_SCALE_TENSOR,
           desc.preact.scale.batch_stride = 1),
-         "desc.preact.scale.batch_stride is 1 beside desc.formula");
+         "desc.preact.scale.batch_stride is 1 with desc.formula");
     BACKWARD((desc.dy.dtype = GEMMEPI_E4M3, desc.dy.scale.mode = GEMMEPI_SCALE_TENSOR,
               desc.dy.scale.batch_stride = 1),
-             "desc.dy.scale.batch_stride is 1 beside desc.formula");
+             "desc.dy.scale.batch_stride is 1 with desc.formula");
     BACKWARD(
         (desc.formula = "d = rounded(v) * v", desc.y.dtype = GEMMEPI_BF16, desc.preact.dtype = GEMMEPI_F32),
         "desc.formula, column 5: desc.g_dtype is F32, and the gradient has rounded",

@@ -107,7 +107,7 @@ static void texts_are_refused_where_they_go_wrong(void) {
     REFUSED("d is a matrix", "", "");
     desc.formula = "d = left(v) + v";
     desc.operands = NULL, desc.operand_count = 0;
-    REFUSED("equally wide", "n / 2", "");
+    REFUSED("equal widths", "n / 2", "");
     desc.formula = "d = v; full = v";
     REFUSED("full is an input", "desc.operands[0].output", "");
     desc.formula = "sum = column_sum(v)";
@@ -149,7 +149,7 @@ static void operands_are_refused(void) {
     operands[NUMBER].output = 1;
     REFUSED("desc.operands[5].output", "NUMBER", "");
     operands[COPY].accumulate = 1;
-    REFUSED("copy accumulates", "sums alone", "");
+    REFUSED("copy accumulates", "only sums", "");
     operands[GAIN].accumulate = 1;
     REFUSED("desc.operands[2].accumulate", "outputs", "");
     operands[RSTD].ld = 9;

@@ -170,7 +170,7 @@ def the_upstream_of_an_output_that_is_not_used_is_zero():
 def what_is_refused_is_told_in_words():
     raises(gemmepi.Error, "desc.formula, column 5: vq is not known here", formula, "d = vq", A, B)
     raises(gemmepi.Error, "row_max, which t is assigned, has no derivative", formula, "t = row_max(v)", A, B, outputs="t")
-    raises(gemmepi.Error, "column 13: row_sum is assigned to outputs alone; ss is none", formula, "d = v; ss = row_sum(v)", A, B)
+    raises(gemmepi.Error, "column 13: row_sum is assigned to outputs only; ss is none", formula, "d = v; ss = row_sum(v)", A, B)
     raises(ValueError, "x has 1 rows and 7 columns, and the product 3 and 4", formula, "d = v + x", A, B, x=draw(7))
     raises(ValueError, "a has the shape [3, 5] and b [3, 5]", formula, "d = v", A, A)
     raises(ValueError, "b has the leading axes [3]; accepted are [2], or none", formula, "d = v", draw(2, 3, 5), draw(3, 5, 4))

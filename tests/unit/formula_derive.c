@@ -424,9 +424,9 @@ static void what_is_saved_is_read_and_the_rest_computed_anew(void) {
 
 static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
     DERIVES("d = v * r", "v", "v",
-            "the gradient reads r, which desc.saved does not name, nor can it be computed anew");
+            "the gradient reads r, which desc.saved does not name, nor can it be computed again");
     DERIVES("d = silu(v)", "v", "",
-            "the gradient reads v, which desc.saved does not name, nor can it be computed anew");
+            "the gradient reads v, which desc.saved does not name, nor can it be computed again");
     DERIVES(
         "rs = row_logsumexp(v)", "v", "v",
         "desc.formula, column 1: the gradient of row_logsumexp reads its result rs, which desc.saved does not name");
@@ -549,7 +549,7 @@ static void operands_and_names_that_no_formula_has_are_refused(void) {
     CHECK(gemmepi_derive(&desc, NULL, 0) == 0 &&
               strcmp(gemmepi_last_error(),
                      "desc.wrt names wide, which is 2 n columns wide and not read; the formula "
-                     "has n and n / 2 columns alone") == 0,
+                     "has only n and n / 2 columns") == 0,
           "%s", gemmepi_last_error());
     desc.value = "d", desc.wrt = "d";
     CHECK(gemmepi_derive(&desc, NULL, 0) == 0 &&

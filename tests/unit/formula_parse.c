@@ -272,15 +272,15 @@ static void mistakes_of_syntax_are_refused_with_their_place(void) {
 
 static void wrong_counts_and_names_are_refused_with_their_place(void) {
     static const refusal refusals[] = {
-        {"x = 1; d = exp(x, r)", 12, "exp takes one value, two are given"},
-        {"d =  v + silu(r, 2)", 10, "silu takes one value, two are given"},
-        {"d = exp()", 5, "exp takes one value, none is given"},
-        {"d = min(v)", 5, "min takes two values, one is given"},
-        {"d = clamp(v, 1)", 5, "clamp takes three values, two are given"},
-        {"d = fma(v, 1, 2, 3, 4)", 5, "fma takes three values, more are given"},
-        {"d = elu(v, 1, 2)", 5, "elu takes one value, or two values with its parameter; three are given"},
-        {"d = left()", 5, "left takes one value, none is given"},
-        {"d = even(v, 4)", 5, "even takes one value, two are given"},
+        {"x = 1; d = exp(x, r)", 12, "exp needs one value, two are given"},
+        {"d =  v + silu(r, 2)", 10, "silu needs one value, two are given"},
+        {"d = exp()", 5, "exp needs one value, none is given"},
+        {"d = min(v)", 5, "min needs two values, one is given"},
+        {"d = clamp(v, 1)", 5, "clamp needs three values, two are given"},
+        {"d = fma(v, 1, 2, 3, 4)", 5, "fma needs three values, more are given"},
+        {"d = elu(v, 1, 2)", 5, "elu needs one value, or two values with its parameter; three are given"},
+        {"d = left()", 5, "left needs one value, none is given"},
+        {"d = even(v, 4)", 5, "even needs one value, two are given"},
         {"d = left(v, 3)", 13, "a group's width is an even number"},
         {"d = left(v, r)", 13, "a group's width is an even number"},
         {"d = left(v, 0)", 13, "a group's width is an even number"},
@@ -298,8 +298,8 @@ static void wrong_counts_and_names_are_refused_with_their_place(void) {
         {"d_silu = 3; d = v", 1, "d_silu is a name of the language"},
         {"row_sum = 3; d = v", 1, "row_sum is a name of the language"},
         {"column = 3; d = v", 1, "column is a name of the language"},
-        {"d_x = 3; d = v", 1, "names that begin with d_ or dy_ are for operands alone"},
-        {"dy_x = 3; d = v", 1, "names that begin with d_ or dy_ are for operands alone"},
+        {"d_x = 3; d = v", 1, "names that begin with d_ or dy_ are for operands only"},
+        {"dy_x = 3; d = v", 1, "names that begin with d_ or dy_ are for operands only"},
         {"x = v", 1, "x is assigned, but nothing reads it; "},
         {"", 1, "has assigned no output: neither an operand nor d"},
         {"d = v; x = rs", 12, "rs is an output and has no value yet"},
@@ -396,10 +396,10 @@ static void outputs_and_reductions_are_refused_where_they_do_not_fit(void) {
         {"o = all_sum(v)", 1, "o is FULL"},
         {"al = row_max(v)", 1, "al is SCALAR"},
         {"d = row_sum(v)", 1, "d is a matrix and cannot be a reduction"},
-        {"x = row_sum(v); d = x", 5, "row_sum is assigned to outputs alone; x is none"},
+        {"x = row_sum(v); d = x", 5, "row_sum is assigned to outputs only; x is none"},
         {"rs = row_sum(v) * 2", 17, "a reduction is the whole right side"},
         {"rs = 2 * row_sum(v)", 10, "row_sum is the whole right side"},
-        {"rs = row_sum(v, r)", 15, "the ')' of the reduction, which takes one value"},
+        {"rs = row_sum(v, r)", 15, "the ')' of the reduction, which has one value"},
         {"rs = row_sum", 13, "the '(' of a reduction"},
         {"rs = row_sum(v); d = rs", 22, "rs is a reduction, which no later statement can read"},
         {"o = v; d = left(r); rs = row_sum(o + h)", 36, "one is n columns wide, another n / 2"},
@@ -414,15 +414,15 @@ static void widths_that_do_not_fit_are_refused(void) {
         {"d = v + left(v)", 7, "one is n columns wide, another n / 2"},
         {"d = v * h", 7, "one is n columns wide, another n / 2"},
         {"d = left(left(v))", 5, "halves are not nested"},
-        {"d = left(h)", 5, "left takes a half of what is n / 2 columns wide already"},
-        {"d = pair(left(v), r)", 5, "pair takes two halves; what is n columns wide is none"},
-        {"d = pair(pair(v, r), u)", 5, "pair takes two halves; what is 2 n columns wide is none"},
+        {"d = left(h)", 5, "left halves what is only n / 2 columns wide"},
+        {"d = pair(left(v), r)", 5, "pair needs two halves; what is n columns wide is none"},
+        {"d = pair(pair(v, r), u)", 5, "pair needs two halves; what is 2 n columns wide is none"},
         {"d = left(v) + even(v)", 15, "halves of two kinds are in one formula: left and right before"},
         {"d = left(v) + left(v, 4)", 15, "halves of two kinds"},
         {"d = left(v, 8) + right(v, 4)", 18,
          "halves of two kinds are in one formula: left and right of groups"},
-        {"d = left(v) * column", 13, "takes what is equally wide"},
-        {"d = left(v) * uniform(seed, 0)", 13, "takes what is equally wide"},
+        {"d = left(v) * column", 13, "needs equal widths"},
+        {"d = left(v) * uniform(seed, 0)", 13, "needs equal widths"},
         {"d = left(v); o = w", 18, "w is 2 n columns wide, a third width"},
         {"d = pair(v, r); oh = h", 22, "h is n / 2 columns wide, a third width"},
         {"d = v; oh = v", 8, "oh is n / 2 columns wide, but what it is assigned is n"},
@@ -471,7 +471,7 @@ static void limits_are_as_they_are_told(void) {
     CHECK(f != NULL, "%s", gemmepi_last_error());
     freed(f);
     repeated(text, "d = ", "(", 64, "v");
-    r.words = "more than 64 expressions lie within one another", r.column = 69;
+    r.words = "more than 64 expressions are nested", r.column = 69;
     check_refusal(&r, GEMMEPI_F32);
     repeated(text, "d = ", "-", 64, "v");
     r.column = 68;
@@ -565,7 +565,7 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("dtype (of r) is BF16 (4); accepted here: I32, I64", one_operand.dtype = GEMMEPI_BF16,
             one_desc.accumulator = one_desc.d = GEMMEPI_I32);
     REFUSED("output (of r) is 2", one_operand.output = 2);
-    REFUSED("output (of r) is 1; accepted are 0 and 1, of a NUMBER 0 alone", one_operand.output = 1,
+    REFUSED("output (of r) is 1; accepted are 0 and 1, for a NUMBER only 0", one_operand.output = 1,
             one_operand.kind = GEMMEPI_NUMBER);
     REFUSED("accumulate (of r) is 1; accepted are 0 and, of outputs, 1", one_operand.accumulate = 1);
     REFUSED("ld (of r) is -1; accepted are 0 and, of FULL", one_operand.ld = -1);
@@ -579,9 +579,9 @@ static void descs_that_do_not_hold_are_refused(void) {
             one_operand.dtype = GEMMEPI_E4M3);
     REFUSED("amax (of r) is 1", one_operand.amax = 1, one_operand.dtype = GEMMEPI_E4M3);
     REFUSED("and r, an output, has not been assigned", one_operand.output = 1, one_desc.text = "d = v");
-    REFUSED("r accumulates, which sums alone do", one_operand.output = one_operand.accumulate = 1,
+    REFUSED("r accumulates, which only sums do", one_operand.output = one_operand.accumulate = 1,
             one_operand.kind = GEMMEPI_PER_ROW, one_desc.text = "d = v; r = row_max(v)");
-    REFUSED("r accumulates, which sums alone do", one_operand.output = one_operand.accumulate = 1,
+    REFUSED("r accumulates, which only sums do", one_operand.output = one_operand.accumulate = 1,
             one_desc.text = "d = v; r = v");
     REFUSED("r is in F32; row_argmax and column_argmax, and nothing else, are in I32", one_operand.output = 1,
             one_operand.kind = GEMMEPI_PER_ROW, one_operand.dtype = GEMMEPI_F32,

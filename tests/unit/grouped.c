@@ -585,7 +585,7 @@ static void what_the_kernel_for_hopper_does_not_take_is_told(void) {
     check_reason(&r, "config.routes leaves it out");
     r = begin_run(0);
     r.desc.product.a.transposed = 1;
-    check_reason(&r, "groups of rows that lie along k");
+    check_reason(&r, "groups of rows that are contiguous along k");
     r = begin_run(1);
     r.desc.product.b.transposed = 1;
     check_reason(&r, "b [k, n]");

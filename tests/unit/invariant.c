@@ -305,7 +305,7 @@ static void kernels_are_told(void) {
             CHECK(is_defined("GEMMEPI_INVARIANT 1") && gpu.as_written == before + 1, "%d: compiled otherwise",
                   (int)i);
             CHECK(explain_has(p.plan, ", batch-invariant") &&
-                      explain_has(p.plan, "BATCH_INVARIANT: a row has the same bits whatever m is") &&
+                      explain_has(p.plan, "BATCH_INVARIANT: a row has the same bits at any m") &&
                       explain_has(p.plan, "not lt: BATCH_INVARIANT: cuBLASLt's algorithm"),
                   "%d: not explained", (int)i);
             CHECK(cases[i].dtype == GEMMEPI_F64 ? explain_has(p.plan, "without it split would be tried first")
@@ -430,7 +430,7 @@ static void routes_that_are_left_out_are_missed_in_words(void) {
         const char *missing, *other;
     } cases[] = {
         {GEMMEPI_BF16, GEMMEPI_ROUTE_PLAIN, "fused: config.routes leaves it out",
-         "plain: BATCH_INVARIANT: the route fused takes all m of such a product"},
+         "plain: BATCH_INVARIANT: the route fused runs such a product at any m"},
         {GEMMEPI_BF16, GEMMEPI_ROUTE_LT, "fused: config.routes leaves it out", "lt: BATCH_INVARIANT: "},
         {GEMMEPI_F64, GEMMEPI_ROUTE_SPLIT, "plain: config.routes leaves it out", "split: BATCH_INVARIANT: "}};
     size_t i;

@@ -25,7 +25,7 @@ static void a_product_that_cublaslt_refuses_when_run_takes_the_next_route_for_go
         CHECK(route_of(plan) == GEMMEPI_ROUTE_SPLIT, "%d: route %d", refusals[i], (int)route_of(plan));
         CHECK(explain_has(plan, "route split") && explain_has(plan, "not lt: cublasLtMatmul refused"),
               "%d: explain does not tell why", refusals[i]);
-        CHECK(lines_of("2 ") == 1 && strstr(logged, "takes another route") &&
+        CHECK(lines_of("2 ") == 1 && strstr(logged, "uses another route") &&
                   strstr(logged, "cublasLtMatmul refused"),
               "%d: the log has: %s", refusals[i], logged);
         heuristics = gpu.heuristics;
@@ -225,7 +225,7 @@ static void the_warning_gives_the_callers_m_and_n(void) {
     context = open_fake(&config);
     gpu.refusals = 1;
     CHECK(gemmepi_matmul(context, &desc, &args, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    CHECK(strstr(logged, "m 64, n 32, k 1024 takes another route"), "the log has: %s", logged);
+    CHECK(strstr(logged, "m 64, n 32, k 1024 uses another route"), "the log has: %s", logged);
     gemmepi_destroy(context);
     nothing_is_left();
 }

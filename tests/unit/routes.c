@@ -350,7 +350,7 @@ static void a_context_without_its_ones_works(void) {
         config.log = keep_log;
         break_function(functions[i], GPI__CUDA_ERROR_OUT_OF_MEMORY);
         context = open_fake(&config);
-        CHECK(strstr(logged, "takes the route split"), "%s: the log has: %s", functions[i], logged);
+        CHECK(strstr(logged, "uses the route split"), "%s: the log has: %s", functions[i], logged);
         gpu.fails = NULL;
         args.c = args.d;
         args.beta = &one;
@@ -373,8 +373,8 @@ static void what_fused_does_not_take_says_why(void) {
         "gemmepi_pack: a to workspace, lines of whole 16 bytes",
         "gemmepi_pack: b to workspace",
         "not fused: config.routes leaves it out",
-        "fused by gemmepi_sm90: TMA takes the second half of b",
-        "fused by gemmepi_sm90: TMA takes a and b at multiples"};
+        "fused by gemmepi_sm90: TMA reads the second half of b",
+        "fused by gemmepi_sm90: TMA reads a and b at multiples"};
     int i;
     for (i = 0; i < (int)GPI__COUNT(rules); i++) {
         gemmepi_config config = config_with_all_routes();
@@ -782,9 +782,8 @@ static void scales_are_found_inside_or_by_one_launch_more(void) {
          "_to_e4m3_silu_gated_found_scales: product"},
         {90, 3, 4096, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 1, "_to_e4m3_silu_found_scales: product"},
         {90, 3, 4096, GEMMEPI_SILU | GEMMEPI_GATED | GEMMEPI_BACKWARD, GEMMEPI_ROUTE_SPLIT, 2,
-         "not fused: of its kernels that for Hopper alone finds scales"},
-        {80, 3, 4096, GEMMEPI_SILU, GEMMEPI_ROUTE_SPLIT, 2,
-         "fused: of its kernels that for Hopper alone finds scales"},
+         "not fused: only its kernel for Hopper finds scales"},
+        {80, 3, 4096, GEMMEPI_SILU, GEMMEPI_ROUTE_SPLIT, 2, "fused: only its kernel for Hopper finds scales"},
         {90, 2, 4096, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 2, "gemmepi_find_scales_e4m3: d and its scales"},
         {90, 2, 128, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 1, "_to_e4m3_silu_found_scales: product"},
         {90, 2, 56, GEMMEPI_SILU, GEMMEPI_ROUTE_FUSED, 1, "_to_e4m3_silu_found_scales: product"},

@@ -27,7 +27,7 @@ static const char *gpi__engine_refusal(const gemmepi_context *context, const gpi
     if (!refusal && gpi__is_invariant(problem) && row->varies)
         refusal = row->varies(problem);
     if (!refusal && gpi__is_invariant(problem) && taken)
-        refusal = "BATCH_INVARIANT: one kernel takes all m";
+        refusal = "BATCH_INVARIANT: one kernel runs all m";
     return refusal;
 }
 

@@ -16,11 +16,11 @@ static const char *gpi__fp8_layout_rule(const gemmepi_context *context, const gp
     if (!gpi__is_fp8_product(problem))
         return "a and b are not both E4M3 or E5M2";
     if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
-        return "wgmma takes fp8 only where the elements along k lie side by side";
+        return "wgmma reads fp8 only where the elements along k are contiguous";
     if (problem->found_scale && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_BACKWARD))
-        return "beside sums of fp8, and aux or a residual, registers are too few for a vector whose scale is found";
+        return "with sums of fp8, and aux or a residual, registers are too few for a vector whose scale is found";
     if (problem->found_scale && gpi__halves_in(problem) > 1 && !gpi__promotes(problem))
-        return "with FAST_ACCUMULATION, beside a gate, registers are too few for a vector whose scale is found";
+        return "with FAST_ACCUMULATION and a gate registers are too few for a vector whose scale is found";
     return gpi__sm90_found_rule(context, problem);
 }
 

@@ -149,12 +149,12 @@ static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gp
     if (!problem->found_scale)
         return NULL;
     if (gpi__halves_out(problem) > 1 || gpi__has(problem, GEMMEPI_BGRAD))
-        return "beside a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
+        return "with a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
     if (gpi__halves_in(problem) > 1 && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL))
-        return "beside a gate's aux or residual registers are too few for a vector whose scale is found";
+        return "with a gate's aux or residual registers are too few for a vector whose scale is found";
     if (gpi__halves_in(problem) > 1 && gpi__has(problem, GEMMEPI_BIAS) &&
         gpi__activation(problem->epilogue) == GEMMEPI_TANH)
-        return "beside alpha, C and a bias a gate of TANH leaves too few registers for a vector whose scale is found";
+        return "with alpha, C and a bias a gate of TANH leaves too few registers for a vector whose scale is found";
     return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
@@ -162,7 +162,7 @@ static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gp
 static const char *gpi__loads_rule(const gpi__problem *problem) {
     const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
     if (!gpi__tma_accepts(problem, a, a->bits) || !gpi__tma_accepts(problem, b, b->bits))
-        return "TMA takes a and b at multiples of 16 bytes only: their pointers, lines and items";
+        return "TMA reads a and b at multiples of 16 bytes only: their pointers, lines and items";
     return gpi__extents_rule(problem);
 }
 
@@ -175,9 +175,9 @@ static const char *gpi__tma_rule(const gemmepi_context *context, const gpi__prob
         (a->dtype != GEMMEPI_BF16 && a->dtype != GEMMEPI_F16 && !gpi__is_tf32(problem)))
         return "a and b are not both BF16, both F16 or both F32 with TF32";
     if (gpi__is_tf32(problem) && (a->transposed || !b->transposed))
-        return "wgmma takes TF32 only where the elements along k lie side by side";
+        return "wgmma reads TF32 only where the elements along k are contiguous";
     if (gpi__halves_in(problem) > 1 && !b->transposed && gpi__half_columns(problem) % 8)
-        return "TMA takes the second half of b at a multiple of 16 bytes only";
+        return "TMA reads the second half of b at a multiple of 16 bytes only";
     if (gpi__sm90_found_rule(context, problem))
         return gpi__sm90_found_rule(context, problem);
     return gpi__loads_rule(problem);
@@ -186,7 +186,7 @@ static const char *gpi__tma_rule(const gemmepi_context *context, const gpi__prob
 /* Why TMA would take A at some m alone, or NULL. What does not lie at multiples of 16 bytes is copied (routes/fused.h). */
 static const char *gpi__tma_varies(const gpi__problem *problem) {
     return problem->views[GPI__A].transposed
-               ? "BATCH_INVARIANT: TMA takes lines as long as m where they are whole units of 16 bytes, so at some m alone"
+               ? "BATCH_INVARIANT: TMA reads lines as long as m where they are whole units of 16 bytes, so only at some m"
                : NULL;
 }
 

@@ -71,11 +71,11 @@ static const char *gpi__weights_rule(const gemmepi_context *context, const gpi__
     if (!gpi__is_of_weights(problem))
         return "it is for b in I8 and a in BF16 or F16";
     if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
-        return "its operands lie along k: a is stored [m, k], b [n, k]";
+        return "its operands are contiguous along k: a is stored [m, k], b [n, k]";
     if (gpi__copy_unit(problem, GPI__A) < 16 || gpi__copy_unit(problem, GPI__B) < 16)
         return "it copies a and b at multiples of 16 bytes only: their pointers, lines and items";
     if (gpi__chip_of(context->arch)->most_shared < GPI__WEIGHTS_MOST_SHARED)
-        return "a block of its kernel takes up to 128 KiB of shared memory";
+        return "a block of its kernel needs up to 128 KiB of shared memory";
     if (problem->found_scale)
         return "it finds no scales of d";
     if (gpi__leaves_states(problem))

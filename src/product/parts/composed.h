@@ -81,7 +81,7 @@ static const char *gpi__not_composed(const gpi__problem *problem, const gpi__pro
         !gpi__may_be_operand(problem, GPI__AUX, said->aux) ||
         !gpi__may_be_operand(problem, GPI__RESIDUAL, said->residual) ||
         !gpi__may_be_operand(problem, GPI__BIAS_GRAD, said->bias_grad))
-        return "an operand has a type, a scale or an amax that epilogues do not take";
+        return "an operand has a type, a scale or an amax that epilogues do not have";
     if (gpi__aux_is_mask(said->epilogue))
         return "RELU's aux is a mask of bits";
     if (gpi__has(composed, GEMMEPI_BGRAD) && !gpi__has(composed, GEMMEPI_BACKWARD) &&
@@ -93,7 +93,7 @@ static const char *gpi__not_composed(const gpi__problem *problem, const gpi__pro
     if (gpi__is_shorter_inside(problem, composed))
         return "its activation is short, that of the epilogue exact";
     if (gpi__may_store_over_residual(composed))
-        return "what is saved may lie where the residual does, which an epilogue reads later";
+        return "what is saved may be where the residual is, which an epilogue reads later";
     return NULL;
 }
 

@@ -127,9 +127,9 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
     if (!o->used)
         return NULL;
     if (o->output && o->reduction)
-        return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D lies";
+        return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D is stored";
     if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
-        return "an output beside D that is not FULL, or has a scale or amax, is left to the pass";
+        return "an output besides D that is not FULL, or has a scale or amax, is left to the pass";
     if (!gpi__repeats_inside(problem, i))
         return "a table that repeats after so many columns, or in so many, is read by the pass";
     return NULL;

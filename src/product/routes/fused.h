@@ -164,7 +164,7 @@ static const char *gpi__fused_rule(const gemmepi_context *context, const gpi__pr
     if (!rule && !GPI__HAS_SM80 && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
         rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
     if (!rule && problem->found_scale && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
-        rule = "of its kernels that for Hopper alone finds scales of d, and does not take this problem";
+        rule = "only its kernel for Hopper finds scales of d, and that does not run this problem";
     return rule;
 }
 

@@ -269,7 +269,7 @@ static gemmepi_status gpi__lt_ask(const gpi__lt_question *question, const gpi__c
     memset(product, 0, sizeof *product);
     memset(&answers, 0, sizeof answers);
     if (question->problem->batch > INT_MAX)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt takes up to 2^31 - 1",
+        return gpi__fail(GEMMEPI_UNSUPPORTED, "batch is %lld; cuBLASLt accepts up to 2^31 - 1",
                          (long long)question->problem->batch);
     answers.defect = gpi__lt_known(question, GPI__LT_ASKED_PRODUCT);
     if (!answers.defect)
@@ -421,7 +421,7 @@ static void gpi__lt_explain_product(gpi__text *text, const gpi__lt_product *prod
                     "  left out other algorithms of this version, which are known to be wrong here: %s\n",
                     product->left_out);
     if (product->not_with_c)
-        gpi__append(text, "  runs with beta other than 0 take another plan: %s\n", product->not_with_c);
+        gpi__append(text, "  runs with beta other than 0 use another plan: %s\n", product->not_with_c);
 }
 
 #endif

@@ -100,7 +100,7 @@ static const char *gpi__lt_type_rule(const gpi__problem *problem) {
     if (!is_fp8 && d != GEMMEPI_F32 && d != problem->common && !gpi__is_scaled_dtype(d))
         return "it was seen to write past a 16-bit d of F32 operands";
     if (gpi__is_scaled_dtype(d) && !is_fp8)
-        return "it stores fp8 and I8 of such operands alone";
+        return "it stores fp8 and I8 only of fp8 operands";
     if (views[GPI__C].dtype != d && !d_is_fp8)
         return "c and d differ in dtype";
     if (views[GPI__BIAS].dtype && views[GPI__BIAS].dtype != d && !is_fp8)
@@ -112,9 +112,9 @@ static const char *gpi__lt_type_rule(const gpi__problem *problem) {
     if (gpi__has(problem, GEMMEPI_BACKWARD) && gpi__activation(problem->epilogue) == GEMMEPI_GELU_TANH)
         return "its GELU derivative is off by up to 1.6e-5, and wrong where aux is D";
     if (views[GPI__AMAX_D].dtype && !d_is_fp8)
-        return "it writes amax of fp8 results alone";
+        return "it writes only amax of fp8 results";
     if (views[GPI__AMAX_AUX].dtype && !gpi__is_fp8(aux->dtype))
-        return "it writes amax of an fp8 aux alone";
+        return "it writes only amax of an fp8 aux";
     return NULL;
 }
 
@@ -138,7 +138,7 @@ static const char *gpi__lt_rule(const gemmepi_context *context, const gpi__probl
     const char *rule;
     (void)context;
     if (problem->flags & GEMMEPI_DEVICE_SCALARS)
-        return "alpha and beta lie on the device as doubles";
+        return "alpha and beta are on the device as doubles";
     if (problem->k == 0)
         return "k is 0";
     if (!gpi__lt_epilogue(problem->epilogue) || gpi__extras(problem))

@@ -91,7 +91,7 @@ static void gpi__enumerate_lt(const gpi__wanted *wanted, gpi__candidates *candid
 static const char *gpi__split_rule(const gemmepi_context *context, const gpi__problem *problem) {
     (void)context;
     return problem->k && gpi__is_of_weights(problem) && gpi__scale_varies_along_k(problem, GPI__B)
-               ? "scales that change along k cannot be taken out of a converted product"
+               ? "scales that change along k are no factors of a converted product"
                : NULL;
 }
 
@@ -111,7 +111,7 @@ static double gpi__split_microseconds(const gpi__wanted *wanted) {
 static void gpi__enumerate_split(const gpi__wanted *wanted, gpi__candidates *candidates) {
     double before = gpi__least_of_routes(candidates, 1u << GEMMEPI_ROUTE_LT)->rank;
     gpi__candidate *split = gpi__add_candidate(candidates, GEMMEPI_ROUTE_SPLIT);
-    split->otherwise = "it takes a pass more";
+    split->otherwise = "it needs a pass more";
     if (wanted->bare_microseconds > 0)
         split->microseconds = gpi__split_microseconds(wanted);
     split->rank = split->microseconds;

@@ -60,7 +60,7 @@ static const char *gpi__bare_rule(const gpi__problem *problem) {
     if (views[GPI__A].dtype != views[GPI__B].dtype && !gpi__is_fp8_product(problem))
         return "a and b differ in dtype";
     if (varies && (varies < 2 || !gpi__is_fp8_product(problem)))
-        return "it takes scales along k of both fp8 operands, or of none";
+        return "it multiplies with scales along k of both fp8 operands, or of none";
     if (varies && problem->batch > 1)
         return "a batch has scales that are more than one number";
     if (problem->common == GEMMEPI_I8 &&
@@ -110,7 +110,7 @@ static gemmepi_status gpi__build_converted(gemmepi_context *context, const gpi__
         return GEMMEPI_UNSUPPORTED;
     if (gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B))
         return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "scales that change along k cannot be taken out of a converted product");
+                         "scales that change along k are no factors of a converted product");
     for (operand = GPI__A; operand <= GPI__B && !status; operand++)
         if (problem->views[operand].dtype != problem->common)
             status = gpi__build_convert(context, problem, operand, problem->common, &converted.views[operand],
