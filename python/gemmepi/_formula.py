@@ -1,15 +1,20 @@
 """gemmepi.formula: a product with a formula, and its gradients by gemmepi_derive."""
-import ctypes
 from typing import List, Optional
 
 import torch
 from torch import Tensor
 
 from . import api
-from ._problem import WITHOUT_D, Operand, Problem, flat, structs
-from ._tensors import DTYPES, TORCH_DTYPES, Plan, alignment_of, code_of_dtype, compute_of, is_plain, kept, matrix, placeholder, refuse_second_derivative, run
+from ._call import OverTensors, Product
+from ._layout import Given, Made, Repeated, anything, flat, is_factor, is_line, is_rows
+from ._problem import Operand, Problem
+from ._tensors import DTYPES, TORCH_DTYPES, code_of_dtype, compute_of, is_plain, kept, placeholder, refuse_second_derivative
 
 OF_A, OF_B = 1, 2  # which factors' gradients are wanted
+
+
+def layout(tensor):
+    return None if tensor is None else (tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
 
 
 def problem_of(text, a, b, tensors, names, outputs, dtypes, wanted):
@@ -18,170 +23,164 @@ def problem_of(text, a, b, tensors, names, outputs, dtypes, wanted):
     return kept(key, Problem, text, a, b, tensors, names, outputs, dtypes, wanted)
 
 
-class Values:
-    """The operands of a run: tensors, each flat, and numbers, with what args.operands has of them."""
+# >>forward
 
-    def __init__(self, tensors, numbers):
-        """Pairs of Operand and value."""
-        self.operands = [operand for operand, _ in tensors + numbers]
-        self.tensors = [tensor for _, tensor in tensors]
-        self.doubles = (ctypes.c_double * max(len(numbers), 1))(*[number for _, number in numbers])
-        addresses = [tensor.data_ptr() for tensor in self.tensors]
-        addresses += [ctypes.addressof(self.doubles) + 8 * i for i in range(len(numbers))]
-        self.pointers = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
+class Forward:
+    """A problem's product, of tensors with some strides."""
 
-    def layouts(self):
-        return tuple((tensor.shape, tensor.stride(), tensor.dtype) for tensor in self.tensors)
+    def __init__(self, text, a, b, tensors, names, outputs, dtypes, wanted, flags):
+        self.problem = problem = problem_of(text, a, b, tensors, names, outputs, dtypes, wanted)
+        self.factors = Given(a, problem.lead, "a", is_factor), Given(b, problem.lead, "b", is_factor)
+        self.inputs = [Given(tensor, problem.lead, operand.name, is_rows if operand.kind == api.FULL else is_line)
+                       for operand, tensor in zip(problem.inputs, tensors)]
+        operands, self.d_at = list(zip(problem.inputs, self.inputs)), None
+        d = None
+        for i, (operand, (shape, dtype)) in enumerate(zip(problem.outputs, problem.made)):
+            made = Made(flat(shape, (0,) * len(shape), problem.lead, operand.name)[0], dtype)
+            if operand.name == "d":
+                d, self.d_at = made, i
+            else:
+                operands.append((operand, made))
+        formula = problem.text
+        if problem.kept_shape is not None:
+            formula, shape = problem.text_that_keeps_v(), flat(problem.kept_shape, (0,) * len(problem.kept_shape), problem.lead, "v")[0]
+            operands.append((Operand(problem.saved_name(), api.FULL, dtype=problem.kept_dtype, output=1), Made(shape, TORCH_DTYPES[problem.kept_dtype])))
+        operands += [(operand, None) for operand in problem.inputs[len(tensors):]]
+        self.product = Product(a.device, *self.factors, d, problem.d_dtype, flags, compute_of(a), formula.encode(), operands)
 
-    def addresses(self):
-        return [tensor.data_ptr() for tensor in self.tensors]
-
-
-# >>the library's calls
-
-def in_rows(operand, tensor):
-    """As products take it: dense, but that a matrix may have a leading dimension."""
-    if operand.kind != api.FULL:
-        return tensor.contiguous()
-    found, transposed, _ = matrix(tensor)
-    return tensor.contiguous() if transposed else found
-
-
-def of_product(operand, tensor):
-    ld = matrix(tensor)[2] if operand.kind == api.FULL else 0
-    return operand.struct(ld=ld, batch_stride=tensor.stride(0) if tensor.dim() == 3 else 0)
-
-
-def multiply(a, b, d, d_dtype, flags, formula=None, values=None):
-    """D = a b of flat tensors, or what becomes of it by a formula, which may have no D. D is dense."""
-    a, transposed_a, lda = matrix(a)
-    b, transposed_b, ldb = matrix(b)
-    values = values or Values([], [])
-    addresses = [a.data_ptr(), b.data_ptr(), 0 if d is None else d.data_ptr()]
-    alignment, compute = alignment_of(addresses + values.addresses()), compute_of(a)
-
-    def plan():
-        batch = max([tensor.shape[0] for tensor in (a, b) if tensor.dim() == 3], default=1)
-        operands = [of_product(*pair) for pair in zip(values.operands, values.tensors)]
-        operands += [operand.struct() for operand in values.operands[len(values.tensors):]]
-        desc = api.matmul_desc(m=a.shape[-2], n=b.shape[-1], k=a.shape[-1], batch=batch, compute=compute, flags=flags, alignment=alignment,
-                               formula=formula, operands=structs(operands) if operands else None, operand_count=len(operands))
-        for factor, tensor, transposed, ld in ((desc.a, a, transposed_a, lda), (desc.b, b, transposed_b, ldb)):
-            factor.dtype, factor.transposed, factor.ld = DTYPES[tensor.dtype], transposed, ld
-            factor.batch_stride = tensor.stride(0) if tensor.dim() == 3 else 0
-        desc.d.dtype, desc.d.batch_stride = d_dtype, desc.m * d.shape[-1] if batch > 1 and d is not None else 0
-        return Plan(api.plan_matmul, a.device, desc)
-
-    key = ("product", a.shape, a.stride(), a.dtype, a.device, b.shape, b.stride(), b.dtype, d_dtype, flags, formula, alignment, compute,
-           values.layouts(), tuple((operand.name, operand.kind, operand.width, operand.output) for operand in values.operands))
-    args = api.matmul_args(a=addresses[0], b=addresses[1], d=addresses[2], operands=values.pointers if values.operands else None)
-    run(api.run_matmul, kept(key, plan), args, a.device)
-
-
-def over_tensors(formula, values, device):
-    """A formula without v, all of whose outputs are operands."""
-    alignment = alignment_of(values.addresses())
-
-    def plan():
-        operands = [operand.struct() for operand in values.operands]
-        for operand, tensor in zip(operands, values.tensors):
-            axes = ctypes.c_int64 * tensor.dim()
-            operand.tensor = ctypes.pointer(api.tensor(dtype=DTYPES[tensor.dtype], rank=tensor.dim(), shape=axes(*tensor.shape),
-                                                       stride=axes(*tensor.stride())))
-        desc = api.elementwise_desc(formula=formula, operands=structs(operands), operand_count=len(operands), formula_result=WITHOUT_D,
-                                    alignment=alignment)
-        return Plan(api.plan_elementwise, device, desc)
-
-    key = ("elementwise", formula, device, alignment, values.layouts(),
-           tuple((operand.name, operand.kind, operand.width, operand.output) for operand in values.operands))
-    run(api.run_elementwise, kept(key, plan), api.elementwise_args(operands=values.pointers), device)
-
-
-# >>forward and backward
-
-def zeros(tensor, shape, dtype):
-    """On the tensor's device, without memory for each."""
-    return tensor.new_zeros((), dtype=dtype).expand(shape)
+    def run(self, a, b, tensors, numbers):
+        made, v = self.problem.results(a)
+        a, b = self.factors[0](a), self.factors[1](b)
+        read = [given(tensor) for given, tensor in zip(self.inputs, tensors)]
+        addresses = [tensor.data_ptr() for tensor in read] + [tensor.data_ptr() for i, tensor in enumerate(made) if i != self.d_at]
+        if v is not None:
+            addresses.append(v.data_ptr())
+        self.product.run(a.data_ptr(), b.data_ptr(), None if self.d_at is None else made[self.d_at].data_ptr(), addresses, numbers)
+        return made, v
 
 
 def forward(a, b, tensors, text, names, numbers, outputs, dtypes, wanted, factors, flags):
     """The outputs, and v where the gradient reads it, else None."""
-    problem = problem_of(text, a, b, tensors, names, outputs, dtypes, wanted)
-    made, v = problem.results(a)
-    written = [(operand, flat(tensor, problem.lead, operand.name)) for operand, tensor in zip(problem.outputs, made)]
-    d = [tensor for operand, tensor in written if operand.name == "d"]
-    operands = [(operand, in_rows(operand, flat(tensor, problem.lead, operand.name))) for operand, tensor in zip(problem.inputs, tensors)]
-    operands += [pair for pair in written if pair[0].name != "d"]
-    if v is not None:
-        operands.append((Operand(problem.saved_name(), api.FULL, dtype=problem.kept_dtype(), output=1), flat(v, problem.lead, "v")))
-    values = Values(operands, list(zip(problem.inputs[len(tensors):], numbers)))
-    formula = (problem.text if v is None else problem.text_that_keeps_v()).encode()
-    multiply(flat(a, problem.lead, "a"), flat(b, problem.lead, "b"), d[0] if d else None, problem.d_dtype, flags, formula, values)
-    return made, v
+    key = ("forward", text, layout(a), layout(b), tuple([layout(tensor) for tensor in tensors]), names, outputs, tuple(dtypes), wanted, flags,
+           compute_of(a))
+    return kept(key, Forward, text, a, b, tensors, names, outputs, dtypes, wanted, flags).run(a, b, tensors, numbers)
 
 
-def result_of(problem, operand, given):
-    """Where the elementwise gradient of an input is written, and whether items are added up behind it. given: the input, flat."""
-    has_rows, has_columns = operand.kind in (api.FULL, api.PER_ROW), operand.kind in (api.FULL, api.PER_COLUMN)
-    rows, columns = problem.m if has_rows else 1, operand.columns(problem.n) if has_columns else 1
-    has_items = problem.batch > 1 and (has_rows or given.dim() == 3)
-    added = has_items and given.dim() < 3
-    dtype = torch.float32 if added and given.dtype in (torch.float16, torch.bfloat16) else given.dtype
-    return given.new_empty(((problem.batch,) if has_items else ()) + (rows, columns), dtype=dtype), added
+# >>backward
 
+class Backward:
+    """The gradient's formula over tensors with some strides, which gives d_v and those of the operands, and two products with d_v.
 
-def derived(problem, upstreams, tensors, saved, numbers):
-    """What the gradient's formula gives, by name: d_v, and d_NAME of inputs."""
-    inputs = dict(zip([operand.name for operand in problem.inputs], [flat(tensor, problem.lead, "") for tensor in tensors]))
-    shape = ((problem.batch,) if problem.batch > 1 else ()) + (problem.m, problem.n)
-    known, found, sums = {"v": flat(saved[0], problem.lead, "v") if problem.keeps_v() else None, **inputs}, {}, []
-    known.update((name, flat(tensor, problem.lead, name)) for name, tensor in zip(problem.saved_outputs(), saved[1:]))
-    for operand, upstream in zip(problem.outputs, upstreams):
-        given = zeros(saved[0], problem.shape(operand), TORCH_DTYPES[operand.dtype]) if upstream is None else upstream
-        known["dy" if operand.name == "d" else "dy_" + operand.name] = flat(given, problem.lead, operand.name)
-    pairs, values = [], []
-    by_name = dict(zip([operand.name for operand in problem.inputs[len(tensors):]], numbers))
-    for operand in problem.gradient_operands:
-        if operand.kind == api.NUMBER:
-            values.append((operand, by_name[operand.name]))
-        elif operand.output:
-            like = zeros(saved[0], shape, TORCH_DTYPES[problem.kept_dtype()]) if operand.name == "d_v" else inputs[operand.name[2:]]
-            found[operand.name], is_sum = result_of(problem, operand, like)
-            sums += [operand.name] if is_sum else []
-            pairs.append((operand, found[operand.name]))
+    upstreams are None where nothing depends on an output. saved: v, and outputs that the gradient reads. Tensors that nothing reads are
+    placeholders."""
+
+    def __init__(self, problem, upstreams, a, b, tensors, saved, factors, flags):
+        self.problem, self.factors = problem, factors
+        self.dtype = TORCH_DTYPES[problem.kept_dtype]
+        self.shape = ((problem.batch,) if problem.batch > 1 else ()) + (problem.m, problem.n)
+        inputs = dict(zip([operand.name for operand in problem.inputs], tensors))
+        known = {"v": (saved[0], "saved", 0)}
+        known.update((name, (tensor, "input", i)) for i, (name, tensor) in enumerate(inputs.items()))
+        known.update((name, (tensor, "saved", 1 + i)) for i, (name, tensor) in enumerate(zip(problem.saved_outputs(), saved[1:])))
+        known.update(("dy" if operand.name == "d" else "dy_" + operand.name, (tensor, "upstream", i))
+                     for i, (operand, tensor) in enumerate(zip(problem.outputs, upstreams)))
+        self.reads, self.makes, self.sums, operands, numbers = [], [], [], [], []
+        for operand in problem.gradient_operands:
+            if operand.kind == api.NUMBER:
+                numbers.append(operand)
+            elif operand.output:
+                made, is_sum = self.made(operand, inputs.get(operand.name[2:]))
+                self.makes.append((operand.name, made))
+                self.sums += [operand.name] if is_sum else []
+                operands.append((operand, made))
+            else:
+                operands.append((operand, self.read(operand, *known[operand.name])))
+        if all(operand.kind != api.FULL for operand, _ in operands):  # one that is not read has its part in the shape
+            operands.append((Operand("shape_", api.FULL), self.read(None, None, "", 0)))
+        self.numbers_at = [[operand.name for operand in problem.inputs[len(tensors):]].index(operand.name) for operand in numbers]
+        # what is read comes first, then what is made, then numbers
+        operands.sort(key=lambda pair: pair[0].output)
+        self.over_tensors = OverTensors(a.device, problem.gradient, operands + [(operand, None) for operand in numbers])
+        self.make_products(a, b, flags)
+
+    def read(self, operand, tensor, source, i):
+        """Notes where a call has an operand, and returns its layout."""
+        if tensor is None:
+            shape, dtype = self.shape, self.dtype
+            if operand is not None:  # an upstream that is zero
+                made_shape, dtype = self.problem.made[i]
+                shape = flat(made_shape, (0,) * len(made_shape), self.problem.lead, operand.name)[0]
+            found = Repeated(shape, dtype)
+            self.reads.append(("zero", dtype, None))
         else:
-            pairs.append((operand, known[operand.name]))
-    if all(operand.kind != api.FULL for operand, _ in pairs):  # one that is not read has its part in the shape
-        pairs.append((Operand("shape_", api.FULL), zeros(saved[0], shape, TORCH_DTYPES[problem.kept_dtype()])))
-    over_tensors(problem.gradient, Values(pairs, values), saved[0].device)
-    found.update((name, found[name].sum(0)) for name in sums)
+            found = Given(tensor, self.problem.lead, operand.name, anything)
+            self.reads.append((source, i, found))
+        return found
+
+    def made(self, operand, given):
+        """An output of the gradient's formula, and whether it is added up over the items of a batch that share the input. given: the input,
+        None for v."""
+        if given is None:
+            return Made(self.shape, self.dtype), False
+        shape, dtype, problem = flat(given.shape, (0,) * given.dim(), self.problem.lead, operand.name)[0], given.dtype, self.problem
+        has_items = problem.batch > 1 and operand.kind in (api.FULL, api.PER_ROW)
+        if not has_items or len(shape) == 3:
+            return Made(shape, dtype), False
+        return Made((problem.batch, *shape), torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype), True
+
+    def make_products(self, a, b, flags):
+        """da = d_v b^T for each item, db = a^T d_v for each item, or over all rows where the items share b."""
+        problem, dv = self.problem, Made(self.shape, self.dtype)
+        if self.factors & OF_A:
+            self.b = Given(b, problem.lead, "b", is_factor)
+            self.da = Made((*self.shape[:-1], problem.k), a.dtype)
+            self.adds_a = len(self.shape) == 3 and len(flat(a.shape, a.stride(), problem.lead, "a")[0]) == 2
+            self.product_a = Product(a.device, dv, transposed(self.b), self.da, DTYPES[a.dtype], flags, compute_of(a))
+        if self.factors & OF_B:
+            self.a = Given(a, problem.lead, "a", is_factor)
+            is_shared = len(self.shape) == 3 and len(flat(b.shape, b.stride(), problem.lead, "b")[0]) == 2
+            if is_shared:
+                self.a = Given(a, problem.lead, "a", lambda shape, stride: is_rows(shape, stride) and (len(shape) == 2 or stride[0] == shape[1] * stride[1]))
+                dv, left = Made((problem.batch * problem.m, problem.n), self.dtype), Made((problem.batch * problem.m, problem.k), a.dtype)
+                left.stride = (self.a.stride[-2], self.a.stride[-1])
+            else:
+                left = self.a
+            self.db = Made(((problem.batch,) if len(self.shape) == 3 and not is_shared else ()) + (problem.k, problem.n), b.dtype)
+            self.product_b = Product(a.device, transposed(left), dv, self.db, DTYPES[b.dtype], flags, compute_of(a))
+
+    def run(self, upstreams, a, b, tensors, saved, numbers):
+        """The gradients of a, b and the tensors; None that are not wanted."""
+        found = {name: a.new_empty(made.shape, dtype=made.dtype) for name, made in self.makes}
+        sources, read = {"upstream": upstreams, "input": tensors, "saved": saved}, []
+        for source, i, given in self.reads:
+            read.append(a.new_zeros((), dtype=i) if source == "zero" else given(sources[source][i]))
+        self.over_tensors.run([tensor.data_ptr() for tensor in [*read, *found.values()]], [numbers[i] for i in self.numbers_at])
+        da = db = None
+        if self.factors & OF_A:
+            da, right = a.new_empty(self.da.shape, dtype=self.da.dtype), self.b(b)
+            self.product_a.run(found["d_v"].data_ptr(), right.data_ptr(), da.data_ptr())
+            da = (da.sum(0) if self.adds_a else da).view(a.shape)
+        if self.factors & OF_B:
+            db, left = b.new_empty(self.db.shape, dtype=self.db.dtype), self.a(a)
+            self.product_b.run(left.data_ptr(), found["d_v"].data_ptr(), db.data_ptr())
+            db = db.view(b.shape)
+        for name in self.sums:
+            found[name] = found[name].sum(0)
+        names = [operand.name for operand in self.problem.inputs[:len(tensors)]]
+        return [da, db, *[found["d_" + name].to(tensor.dtype).view(tensor.shape) if "d_" + name in found else None
+                          for name, tensor in zip(names, tensors)]]
+
+
+def transposed(layout):
+    found = Made((*layout.shape[:-2], layout.shape[-1], layout.shape[-2]), layout.dtype)
+    found.stride = (*layout.stride[:-2], layout.stride[-1], layout.stride[-2])
     return found
 
 
-def of_factors(problem, dv, a, b, factors, flags):
-    """The gradients of a and b; None that are not wanted."""
-    flat_a, flat_b, da, db = flat(a, problem.lead, "a"), flat(b, problem.lead, "b"), None, None
-    if factors & OF_A:
-        da = dv.new_empty((*dv.shape[:-1], problem.k), dtype=a.dtype)
-        multiply(dv, flat_b.transpose(-1, -2), da, DTYPES[a.dtype], flags)
-        da = (da.sum(0) if flat_a.dim() < da.dim() else da).reshape(a.shape)
-    if factors & OF_B:
-        if flat_b.dim() < dv.dim():  # shared by items: one product over all rows
-            flat_a, dv = flat_a.reshape(-1, problem.k), dv.reshape(-1, problem.n)
-        db = dv.new_empty((*dv.shape[:-2], problem.k, problem.n), dtype=b.dtype)
-        multiply(flat_a.transpose(-1, -2), dv, db, DTYPES[b.dtype], flags)
-        db = db.reshape(b.shape)
-    return da, db
-
-
 def backward(upstreams, a, b, tensors, saved, text, names, numbers, outputs, dtypes, wanted, factors, flags):
-    """The gradients of a, b and each tensor; None that are not wanted. saved: v, and outputs that the gradient reads."""
     problem = problem_of(text, a, b, tensors, names, outputs, dtypes, wanted)
-    found = derived(problem, upstreams, tensors, saved, numbers)
-    da, db = of_factors(problem, found["d_v"], a, b, factors, flags) if factors else (None, None)
-    of_tensors = [found["d_" + name].to(tensor.dtype).reshape(tensor.shape) if "d_" + name in found else None
-                  for name, tensor in zip(names.split(","), tensors)]
-    return [da, db, *of_tensors]
+    key = ("backward", problem, tuple([layout(tensor) for tensor in (*upstreams, a, b, *tensors, *saved)]), factors, flags, compute_of(a))
+    return kept(key, Backward, problem, upstreams, a, b, tensors, saved, factors, flags).run(upstreams, a, b, tensors, saved, numbers)
 
 
 # >>under PyTorch's dispatcher, whose operators have no optional results
@@ -229,7 +228,7 @@ def keep(ctx, problem_of, inputs, made, v):
     saved = [tensor for operand, tensor in zip(problem.outputs, made) if operand.name in problem.saved_outputs()]
     ctx.save_for_backward(a if factors & OF_B else placeholder(a), b if factors & OF_A else placeholder(b),
                           *[tensor if name in problem.reads else placeholder(tensor) for name, tensor in zip(names.split(","), tensors)],
-                          v if problem.keeps_v() else placeholder(a), *saved)
+                          placeholder(a) if v is None or problem.kept_shape is None else v, *saved)
 
 
 def gradients(call, ctx, upstreams):

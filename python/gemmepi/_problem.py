@@ -7,12 +7,13 @@ import re
 import torch
 
 from . import api
+from ._call import WITHOUT_D, structs
+from ._layout import flat
 from ._tensors import TORCH_DTYPES, code_of_dtype, require_device
 
 REDUCTION = r"\b%s\s*=\s*(row|column|all)_(sum|max|logsumexp|argmax)\s*\("
 KINDS = {"row": api.PER_ROW, "column": api.PER_COLUMN, "all": api.SCALAR}
 WIDTHS = (api.WIDTH_N, api.WIDTH_HALF, api.WIDTH_DOUBLE)
-WITHOUT_D = b"result_"  # the name of a D that no formula has
 
 
 class Operand:
@@ -26,27 +27,9 @@ class Operand:
         return n // 2 if self.width == api.WIDTH_HALF else 2 * n if self.width == api.WIDTH_DOUBLE else n
 
 
-def structs(operands):
-    return (api.operand * max(len(operands), 1))(*operands)
-
-
-def flat(tensor, lead, name):
-    """[rows, columns] or, where items of a batch differ, [batch, rows, columns]"""
-    if tensor.dim() < 2:
-        tensor = tensor.reshape((1,) * (2 - tensor.dim()) + tuple(tensor.shape))
-    if all(extent == 1 for extent in tensor.shape[:-2]):
-        return tensor.reshape(tensor.shape[-2:])
-    if tensor.shape[:-2] != lead:
-        try:
-            tensor = tensor.expand(*lead, *tensor.shape[-2:])
-        except RuntimeError:
-            raise ValueError("%s has the shape %s, whose leading axes do not go with %s" % (name, list(tensor.shape), list(lead))) from None
-    return tensor.reshape(-1, *tensor.shape[-2:])
-
-
-def kind_of(tensor, m, n, name):
-    """Kind and width of a tensor that flat() has made."""
-    rows, columns = tensor.shape[-2:]
+def kind_of(tensor, lead, m, n, name):
+    """Kind and width of an operand."""
+    rows, columns = flat(tensor.shape, (0,) * tensor.dim(), lead, name)[0][-2:]
     width = api.WIDTH_N if columns in (n, 1) else api.WIDTH_HALF if 2 * columns == n else api.WIDTH_DOUBLE if columns == 2 * n else None
     if width is None or rows not in (m, 1):
         raise ValueError("%s has %s rows and %s columns, and the product %s and %s: accepted are numbers, [], [n], [m, 1] and [m, n], also with n / 2 "
@@ -79,11 +62,14 @@ class Problem:
         self.text, self.a_dtype, self.b_dtype, self.wanted = text, code_of_dtype(a.dtype, "a"), code_of_dtype(b.dtype, "b"), wanted
         self.code, self.dtypes = without_comments(text), dict(zip(outputs, dtypes))
         self.d_dtype = self.dtypes.get("d") or (api.BF16 if self.a_dtype in (api.E4M3, api.E5M2) else self.a_dtype)
-        self.inputs = [Operand(name, *kind_of(flat(tensor, self.lead, name), self.m, self.n, name), code_of_dtype(tensor.dtype, name))
+        self.inputs = [Operand(name, *kind_of(tensor, self.lead, self.m, self.n, name), code_of_dtype(tensor.dtype, name))
                        for name, tensor in zip(names, tensors)]
         self.inputs += [Operand(name, api.NUMBER) for name in names[len(tensors):]]
         self.outputs = self.find_outputs(outputs)
         self.find_gradient()
+        self.made = [(self.shape(operand), TORCH_DTYPES[operand.dtype]) for operand in self.outputs]
+        self.kept_dtype = self.a_dtype if self.a_dtype in (api.F32, api.F64, api.F16, api.BF16) else api.BF16  # of v and its gradient
+        self.kept_shape = (*self.lead, self.m, self.n) if self.gradient is not None and "v" in self.reads else None  # where that reads v
 
     def output(self, name):
         found = re.search(REDUCTION % re.escape(name), self.code)
@@ -160,15 +146,7 @@ class Problem:
         """Names of outputs that the gradient reads."""
         return [operand.name for operand in self.outputs if self.gradient is not None and operand.name in self.reads]
 
-    def keeps_v(self):
-        return self.gradient is not None and "v" in self.reads
-
     def results(self, a):
         """The outputs and, where the gradient reads it, v; without values yet."""
-        made = [a.new_empty(self.shape(operand), dtype=TORCH_DTYPES[operand.dtype]) for operand in self.outputs]
-        kept = a.new_empty(*self.lead, self.m, self.n, dtype=TORCH_DTYPES[self.kept_dtype()]) if self.keeps_v() else None
-        return made, kept
-
-    def kept_dtype(self):
-        """Of v and of its gradient between the passes."""
-        return self.a_dtype if self.a_dtype in (api.F32, api.F64, api.F16, api.BF16) else api.BF16
+        kept = None if self.kept_shape is None else a.new_empty(self.kept_shape, dtype=TORCH_DTYPES[self.kept_dtype])
+        return [a.new_empty(shape, dtype=dtype) for shape, dtype in self.made], kept

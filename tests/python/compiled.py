@@ -68,8 +68,8 @@ def the_operators_hold_what_pytorch_checks_of_custom_ones():
 def by_the_dispatcher_gradients_are_those_of_differences():
     x, weight, bias = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((3, 5), (4, 5), (4,)))
     assert torch.autograd.gradcheck(lambda *all: torch.ops.gemmepi.linear(*all, api.TANH, None, api.LINEAR_SAVED)[0], (x, weight, bias))
-    assert torch.autograd.gradcheck(lambda a, b, bias: torch.ops.gemmepi.formula(a, b.t(), [bias], "d = tanh(v + s * bias)", "bias,s", [0.5], "d", [0], "v,bias",
-                                                                                 3, 0)[0], (x, weight, bias))
+    rest = ("d = tanh(v + s * bias)", "bias,s", [0.5], "d", [0], "v,bias", 3, 0)
+    assert torch.autograd.gradcheck(lambda a, b, bias: torch.ops.gemmepi.formula(a, b.t(), [bias], *rest)[0], (x, weight, bias))
 
 
 @fact

@@ -4,7 +4,6 @@ import ctypes
 import os
 import subprocess
 import sys
-import tempfile
 
 sys.modules["torch"] = None  # an import of it fails, whether it is installed or not
 
@@ -56,11 +55,9 @@ def what_is_refused_is_raised_with_the_sentence_and_the_status():
 def a_log_function_is_called():
     said = []
     log = api.log_function(lambda user, level, message: said.append(message))
-    with tempfile.NamedTemporaryFile() as file, gemmepi.Context(gemmepi.HOST, log=log) as host:
-        file.write(b"no answers")
-        file.flush()
-        api.answers_load(host, file.name.encode())
-    assert len(said) == 1 and file.name.encode() in said[0]
+    with gemmepi.Context(log=log):
+        pass
+    assert any(message.startswith((b"device ", b"no GPU can be used")) for message in said), said
 
 
 @fact

@@ -1,0 +1,86 @@
+"""Calls of the library for tensors of some layouts, each with its plans, which differ by what pointers are multiples of."""
+import ctypes
+
+from . import api
+from ._layout import is_rows, leading_dimension
+from ._tensors import DTYPES, Plan, alignment_of, run
+
+WITHOUT_D = b"result_"  # the name of a D that no formula has
+
+
+def structs(operands):
+    return (api.operand * max(len(operands), 1))(*operands)
+
+
+def pointers_of(addresses, numbers):
+    """The array for args.operands: addresses, and then those of the numbers, which it keeps."""
+    values = (ctypes.c_double * max(len(numbers), 1))(*numbers)
+    base = ctypes.addressof(values)
+    array = (ctypes.c_void_p * max(len(addresses) + len(numbers), 1))(*addresses, *[base + 8 * i for i in range(len(numbers))])
+    array.numbers = values
+    return array
+
+
+class Product:
+    """D = a b, or what becomes of it by a formula. a, b and d are layouts, d None where the formula has none; operands are pairs of Operand and
+    layout, and behind them numbers, whose layout is None."""
+
+    def __init__(self, device, a, b, d, d_code, flags, compute, formula=None, operands=()):
+        self.device, self.a, self.b, self.d, self.d_code, self.flags, self.compute = device, a, b, d, d_code, flags, compute
+        self.formula, self.operands, self.plans = formula, operands, {}
+
+    def desc(self, alignment):
+        batch = max([layout.shape[0] for layout in (self.a, self.b) if len(layout.shape) == 3], default=1)
+        operands = [self.operand(*pair) for pair in self.operands]
+        desc = api.matmul_desc(m=self.a.shape[-2], n=self.b.shape[-1], k=self.a.shape[-1], batch=batch, compute=self.compute, flags=self.flags,
+                               alignment=alignment, formula=self.formula, operands=structs(operands) if operands else None,
+                               operand_count=len(operands))
+        for factor, layout in ((desc.a, self.a), (desc.b, self.b)):
+            shape, stride = layout.shape, layout.stride
+            factor.transposed = 0 if is_rows(shape, stride) else 1
+            if factor.transposed:
+                shape, stride = (shape[-1], shape[-2]), (stride[-1], stride[-2])
+            factor.dtype, factor.ld = DTYPES[layout.dtype], leading_dimension(shape, stride)
+            factor.batch_stride = layout.stride[0] if len(layout.shape) == 3 else 0
+        desc.d.dtype, desc.d.batch_stride = self.d_code, self.d.stride[0] if batch > 1 and self.d else 0
+        return desc
+
+    @staticmethod
+    def operand(operand, layout):
+        if layout is None:
+            return operand.struct()
+        return operand.struct(ld=leading_dimension(layout.shape, layout.stride) if operand.kind == api.FULL else 0,
+                              batch_stride=layout.stride[0] if len(layout.shape) == 3 else 0)
+
+    def run(self, a, b, d, operands=(), numbers=()):
+        """a, b, d and operands: addresses."""
+        alignment = alignment_of((a, b, d, *operands))
+        plan = self.plans.get(alignment)
+        if plan is None:
+            plan = self.plans[alignment] = Plan(api.plan_matmul, self.device, self.desc(alignment))
+        array = pointers_of(operands, numbers) if self.operands else None
+        run(api.run_matmul, plan, api.matmul_args(a=a, b=b, d=d, operands=array), self.device)
+
+
+class OverTensors:
+    """A formula without v, all of whose outputs are operands. operands as above."""
+
+    def __init__(self, device, formula, operands):
+        self.device, self.formula, self.operands, self.plans = device, formula, operands, {}
+
+    def desc(self, alignment):
+        operands = [operand.struct() for operand, _ in self.operands]
+        for operand, (_, layout) in zip(operands, self.operands):
+            if layout is not None:
+                axes = ctypes.c_int64 * len(layout.shape)
+                operand.tensor = ctypes.pointer(api.tensor(dtype=DTYPES[layout.dtype], rank=len(layout.shape), shape=axes(*layout.shape),
+                                                           stride=axes(*layout.stride)))
+        return api.elementwise_desc(formula=self.formula, operands=structs(operands), operand_count=len(operands), formula_result=WITHOUT_D,
+                                    alignment=alignment)
+
+    def run(self, operands, numbers):
+        alignment = alignment_of(operands)
+        plan = self.plans.get(alignment)
+        if plan is None:
+            plan = self.plans[alignment] = Plan(api.plan_elementwise, self.device, self.desc(alignment))
+        run(api.run_elementwise, plan, api.elementwise_args(operands=pointers_of(operands, numbers)), self.device)
