@@ -20412,14 +20412,24 @@ static gemmepi_status gpi__divide_sum(gpi__sum_step *step, int wide, int64_t blo
   return GEMMEPI_OK;
 }
 
+/* Elements of one access, the same for all inputs. */
+static int gpi__vector_of_sum(const gpi__nest *nest) {
+  return gpi__vector_of(gpi__largest_size(nest, GPI__INPUTS));
+}
+
 /* step->nest and output are set. blocks_wanted 0: no partial sums. */
-static gemmepi_status gpi__describe_sum(const gpi__task *task, int operation, int64_t blocks_wanted,
-  gpi__sum_step *step, int64_t *parts, gpi__text *defines) {
+static gemmepi_status gpi__shape_sum(const gpi__task *task, int64_t blocks_wanted, gpi__sum_step *step, int64_t *parts) {
+  int vector = gpi__vector_of_sum(&step->nest);
+  step->is_kept = !step->nest.summed[0];
+  gpi__convert_axes(&step->nest, 0, &step->params.kept);
+  gpi__convert_axes(&step->nest, 1, &step->params.summed);
+  return gpi__divide_sum(step, gpi__sums_vectors(task, &step->nest, vector) ? vector : 1, blocks_wanted, parts);
+}
+
+/* Once it has its shape. operation: the task's, or that of partial sums. ends: in the output. */
+static void gpi__append_sum(gpi__text *defines, const gpi__task *task, int operation, const gpi__sum_step *step, int ends) {
   const gpi__nest *nest = &step->nest;
-  int largest = gpi__largest_size(nest, GPI__INPUTS), vector = gpi__vector_of(largest);
-  int vectors = gpi__sums_vectors(task, nest, vector), repeats = 0, of = 0, t;
-  gemmepi_status status;
-  step->is_kept = !nest->summed[0];
+  int repeats = 0, of = 0, t;
   for (t = GPI__OUT_Y - 1; t >= 0; t--) {
     if (!gpi__nest_has(nest, t))
       continue;
@@ -20427,28 +20437,23 @@ static gemmepi_status gpi__describe_sum(const gpi__task *task, int operation, in
     if (nest->stride[t][0] == 0)
       repeats |= 1 << t;
   }
-  gpi__convert_axes(nest, 0, &step->params.kept);
-  gpi__convert_axes(nest, 1, &step->params.summed);
-  status = gpi__divide_sum(step, vectors ? vector : 1, blocks_wanted, parts);
-  gpi__append_operation(defines, task, operation, nest, largest == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0, of);
+  gpi__append_operation(defines, task, operation, nest,
+    gpi__largest_size(nest, GPI__INPUTS) == 8 ? GEMMEPI_F64 : GEMMEPI_F32, 0, of);
   gpi__append(defines, "#define GEMMEPI_OUTPUT %d\n", step->output);
   gpi__append(defines, "#define GEMMEPI_OUT_TYPE %s\n", gpi__dtype((gemmepi_dtype)nest->dtype[step->output])->name);
-  gpi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n", *parts == 1 && (task->flags & GEMMEPI_ACCUMULATE) != 0);
-  gpi__append(defines, "#define GEMMEPI_VECTORS %d\n", vectors);
+  gpi__append(defines, "#define GEMMEPI_ACCUMULATE %d\n", ends && (task->flags & GEMMEPI_ACCUMULATE) != 0);
+  gpi__append(defines, "#define GEMMEPI_VECTORS %d\n", gpi__sums_vectors(task, nest, gpi__vector_of_sum(nest)));
   gpi__append(defines, "#define GEMMEPI_REPEATS 0x%x\n", (unsigned)repeats);
   gpi__append(defines, "#define GEMMEPI_AT_ONCE %d\n", GPI__SUM_AT_ONCE);
   gpi__append(defines, "#define GEMMEPI_KEPT %d\n", step->is_kept);
   gpi__append(defines, "#define GEMMEPI_ONE_AXIS %d\n", step->params.summed.rank <= 1);
-  return status;
 }
 
 static gemmepi_status gpi__build_sum_step(gemmepi_context *context, const gpi__task *task, int operation,
-  int64_t blocks_wanted, gpi__sum_step *step, int64_t *parts) {
+  gpi__sum_step *step, int ends) {
   char prologue[1024];
   gpi__text defines = gpi__text_in(prologue, sizeof prologue);
-  gemmepi_status status = gpi__describe_sum(task, operation, blocks_wanted, step, parts, &defines);
-  if (status)
-    return status;
+  gpi__append_sum(&defines, task, operation, step, ends);
   gpi__name_operation(task, operation, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along",
     gpi__first_dtype(&step->nest), step->nest.dtype[step->output], &step->launch);
   return gpi__get_kernel(context, "sum.cu", prologue, step->is_kept ? "gemmepi_sum_kept" : "gemmepi_sum_along", &step->launch);
@@ -20483,28 +20488,18 @@ static void gpi__nest_of_partials(const gpi__sum_step *first, int64_t parts, gpi
 static gemmepi_status gpi__build_axis_sum(gemmepi_context *context, const gpi__task *task, int output, gpi__axis_sum *sum) {
   int64_t wanted = (int64_t)GPI__SUM_WAVES * context->multiprocessors, parts = 1, unused;
   gemmepi_status status;
-  /* that the partial sums are F64 is known once there are some: a first look tells */
-  char unread[1024];
-  gpi__text defines = gpi__text_in(unread, sizeof unread);
-  gpi__sum_step look;
-  memset(&look, 0, sizeof look);
-  gpi__convert_nest(task, GPI__BIT(output), &look.nest);
-  look.output = output;
-  sum->first.nest = look.nest;
+  gpi__convert_nest(task, GPI__BIT(output), &sum->first.nest);
   sum->first.output = output;
-  status = gpi__describe_sum(task, task->operation, wanted, &look, &parts, &defines);
-  if (status)
-    return status;
-  if (parts > 1) {
-    gpi__nest_of_partials(&look, parts, &sum->second);
+  status = gpi__shape_sum(task, wanted, &sum->first, &parts);
+  if (!status && parts > 1) {
+    gpi__nest_of_partials(&sum->first, parts, &sum->second);
     sum->first.nest.dtype[output] = GEMMEPI_F64;
-    sum->partial_bytes = gpi__bytes_for(gpi__times(parts, look.params.kept_count), sizeof(double));
-    status = gpi__build_sum_step(context, task, GEMMEPI_OP_BIAS_GRAD, 0, &sum->second, &unused);
+    sum->partial_bytes = gpi__bytes_for(gpi__times(parts, sum->first.params.kept_count), sizeof(double));
+    status = gpi__shape_sum(task, 0, &sum->second, &unused);
+    if (!status)
+      status = gpi__build_sum_step(context, task, GEMMEPI_OP_BIAS_GRAD, &sum->second, 1);
   }
-  if (!status)
-    status =
-      gpi__build_sum_step(context, task, task->operation, parts > 1 ? wanted : 0, &sum->first, &parts);
-  return status;
+  return status ? status : gpi__build_sum_step(context, task, task->operation, &sum->first, parts == 1);
 }
 
 /* partials: workspace of partial_bytes */
@@ -21321,26 +21316,16 @@ static gemmepi_status gpi__prepare_elementwise(const gpi__elementwise_plan *plan
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* Element-wise calls that plan by themselves, and short ones. */
 
-/* The pointer that args has, or else the tensor's own. */
-static const void *gpi__data_of(const gemmepi_tensor *tensor, const void *given) {
-  return given || !tensor ? given : tensor->data;
-}
-
-static void *gpi__output_of(const gemmepi_tensor *tensor, void *given) {
-  return given || !tensor ? given : tensor->data;
-}
-
-/* The tensors' own data where args are NULL. */
-static void gpi__fill_args(const gemmepi_elementwise_desc *desc, gemmepi_elementwise_args *args) {
-  args->a = gpi__data_of(desc->a, args->a);
-  args->b = gpi__data_of(desc->b, args->b);
-  args->w = gpi__data_of(desc->w, args->w);
-  args->dy = gpi__data_of(desc->dy, args->dy);
-  args->y = gpi__output_of(desc->y, args->y);
-  args->da = gpi__output_of(desc->da, args->da);
-  args->db = gpi__output_of(desc->db, args->db);
-  args->dw = gpi__output_of(desc->dw, args->dw);
-  args->y_transposed = gpi__output_of(desc->y_transposed, args->y_transposed);
+/* As args have them, or else the tensors themselves. */
+static void gpi__list_data(const gemmepi_elementwise_desc *desc, const gemmepi_elementwise_args *args,
+  void *pointers[GPI__TENSORS]) {
+  const gemmepi_tensor *tensors[GPI__TENSORS];
+  int t;
+  gpi__list_tensors(desc, tensors);
+  gpi__list_pointers_of(args, pointers);
+  for (t = 0; t < GPI__TENSORS; t++)
+    if (!pointers[t] && tensors[t])
+      pointers[t] = tensors[t]->data;
 }
 
 /* The alignment class of the data, as gpi__alignment_of for products. */
@@ -21385,7 +21370,7 @@ static gemmepi_status gpi__get_formula_plan(gemmepi_context *context, const gemm
 
 /* The plan that is kept for a desc, or a new one, with a reference for the caller, and a run's pointers. */
 static gemmepi_status gpi__get_elementwise_plan(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-  gemmepi_elementwise_args *args, void **pointers, gemmepi_plan **kept) {
+  const gemmepi_elementwise_args *args, void **pointers, gemmepi_plan **kept) {
   gpi__elementwise_plan *plan;
   gpi__task task;
   gemmepi_status status;
@@ -21393,8 +21378,7 @@ static gemmepi_status gpi__get_elementwise_plan(gemmepi_context *context, const 
   if (desc->formula)
     return gpi__get_formula_plan(context, desc, args, pointers, kept);
 #endif
-  gpi__fill_args(desc, args);
-  gpi__list_pointers_of(args, pointers);
+  gpi__list_data(desc, args, pointers);
   status = gpi__convert_task(desc, gpi__alignment_of_data(pointers), &task);
   if (status)
     return status;

@@ -618,8 +618,9 @@ static void add_sum(gemmepi_operation operation, gemmepi_dtype dtype, gemmepi_dt
     memset(&step, 0, sizeof step);
     step.output = operation == GEMMEPI_OP_BIAS_GRAD ? GPI__OUT_Y : GPI__OUT_DW;
     gpi__convert_nest(&made.task, GPI__BIT(step.output), &step.nest);
-    if (gpi__describe_sum(&made.task, (int)operation, 0, &step, &parts, &defines) != GEMMEPI_OK)
+    if (gpi__shape_sum(&made.task, 0, &step, &parts) != GEMMEPI_OK)
         exit(1);
+    gpi__append_sum(&defines, &made.task, (int)operation, &step, 1);
     add(&sum, name, prologue);
 }
 

@@ -4,26 +4,16 @@
 
 #include "run.h"
 
-/* The pointer that args has, or else the tensor's own. */
-static const void *gpi__data_of(const gemmepi_tensor *tensor, const void *given) {
-    return given || !tensor ? given : tensor->data;
-}
-
-static void *gpi__output_of(const gemmepi_tensor *tensor, void *given) {
-    return given || !tensor ? given : tensor->data;
-}
-
-/* The tensors' own data where args are NULL. */
-static void gpi__fill_args(const gemmepi_elementwise_desc *desc, gemmepi_elementwise_args *args) {
-    args->a = gpi__data_of(desc->a, args->a);
-    args->b = gpi__data_of(desc->b, args->b);
-    args->w = gpi__data_of(desc->w, args->w);
-    args->dy = gpi__data_of(desc->dy, args->dy);
-    args->y = gpi__output_of(desc->y, args->y);
-    args->da = gpi__output_of(desc->da, args->da);
-    args->db = gpi__output_of(desc->db, args->db);
-    args->dw = gpi__output_of(desc->dw, args->dw);
-    args->y_transposed = gpi__output_of(desc->y_transposed, args->y_transposed);
+/* As args have them, or else the tensors themselves. */
+static void gpi__list_data(const gemmepi_elementwise_desc *desc, const gemmepi_elementwise_args *args,
+                           void *pointers[GPI__TENSORS]) {
+    const gemmepi_tensor *tensors[GPI__TENSORS];
+    int t;
+    gpi__list_tensors(desc, tensors);
+    gpi__list_pointers_of(args, pointers);
+    for (t = 0; t < GPI__TENSORS; t++)
+        if (!pointers[t] && tensors[t])
+            pointers[t] = tensors[t]->data;
 }
 
 /* The alignment class of the data, as gpi__alignment_of for products. */
@@ -71,7 +61,7 @@ static gemmepi_status gpi__get_formula_plan(gemmepi_context *context, const gemm
 /* The plan that is kept for a desc, or a new one, with a reference for the caller, and a run's pointers. */
 static gemmepi_status gpi__get_elementwise_plan(gemmepi_context *context,
                                                 const gemmepi_elementwise_desc *desc,
-                                                gemmepi_elementwise_args *args, void **pointers,
+                                                const gemmepi_elementwise_args *args, void **pointers,
                                                 gemmepi_plan **kept) {
     gpi__elementwise_plan *plan;
     gpi__task task;
@@ -80,8 +70,7 @@ static gemmepi_status gpi__get_elementwise_plan(gemmepi_context *context,
     if (desc->formula)
         return gpi__get_formula_plan(context, desc, args, pointers, kept);
 #endif
-    gpi__fill_args(desc, args);
-    gpi__list_pointers_of(args, pointers);
+    gpi__list_data(desc, args, pointers);
     status = gpi__convert_task(desc, gpi__alignment_of_data(pointers), &task);
     if (status)
         return status;
