@@ -31415,6 +31415,8 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
 #ifndef GEMMEPI_NO_FORMULA
   if (!status && layer.formula)
     status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
+#else
+  (void)context;
 #endif
   task->operand_count = layer.formula ? layer.operand_count : 0;
   task->formula = problem->formula;
