@@ -1062,7 +1062,7 @@ static void rounded_has_the_scale_of_earlier_runs(void) {
             run_small(&s) == GEMMEPI_INVALID_ARGUMENT &&
                 strstr(
                     gemmepi_last_error(),
-                    "desc.formula, column 18: rounded is what d stands for, but desc.flags has FIND_SCALE_D"),
+                    "desc.formula, column 18: rounded is the value that d stores, but desc.flags has FIND_SCALE_D"),
             "%s", gemmepi_last_error());
     }
 }
