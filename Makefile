@@ -79,34 +79,58 @@ build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
 	@echo 'CC   $@'
 	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) -shared -fPIC $< -o $@
 
-# Unit tests include parts of src. The others are users of gemmepi.h, whose implementation is compiled once; those of INSIDE look into
-# it and have one of their own.
-INSIDE := build/tests/gpu/casts build/tests/gpu/formula_inside build/tests/gpu/formula_pass build/tests/gpu/fp8_shapes build/tests/gpu/fused build/tests/gpu/grouped_shapes build/tests/gpu/invariant build/tests/gpu/lt_known build/tests/gpu/operands build/tests/gpu/refusal build/tests/gpu/weights
+# What changes inside functions of src/ is compiled once, and programs are linked again. USERS have the interface and link gemmepi.o,
+# which is gemmepi.h. INSIDE looks into the implementation: it has declarations of all of it, which linked.awk makes of src/, and links
+# linked.o. ALONE includes parts of src/ themselves: few of them, or with macros that change them.
+LINKED := build/tests/linked
+COPIED := $(PARTS) src/gemmepi.in.h
+DECLARED := $(COPIED:src/%=$(LINKED)/declared/%)
+CHANGED := $(addprefix build/tests/unit/,bundle contexts without_fused without_sm80 without_sm90)
+ALONE := $(CHANGED) $(addprefix build/tests/unit/,chip compile convert disk_cache hash libraries map overlap sources text) build/tests/kernels
+INSIDE := $(filter-out $(ALONE),$(UNIT_TESTS)) $(addprefix build/tests/gpu/,casts formula_inside formula_pass fp8_shapes fused grouped_shapes \
+          invariant lt_known operands refusal weights)
 USERS := $(filter-out $(INSIDE),$(WHOLE_TESTS)) build/tests/table
-$(UNIT_TESTS) build/tests/kernels: INCLUDES := -Isrc -Itests
-# Each compiles gemmepi for itself. On the fake GPU nothing else takes time.
-$(INSIDE): CFLAGS += -O1
-ON_FAKE_GPU := $(patsubst %.c,build/%,$(shell grep -lE '"(fake_[a-z]+|left_out|explained)\.h"' tests/unit/*.c))
-$(ON_FAKE_GPU): CFLAGS += -O0
-$(INSIDE): INCLUDES := -I. -Itests -DGEMMEPI_IMPLEMENTATION=
-build/tests/gpu/formula_pass: INCLUDES := -Isrc -Itests
-$(USERS): INCLUDES := -I. -Itests
-$(USERS): IMPLEMENTATION := build/tests/gemmepi.o
+
+$(ALONE:%=%.o): INCLUDES := -Isrc -Itests
+$(INSIDE:%=%.o): INCLUDES := -I$(LINKED)/declared -Isrc -I. -Itests
+$(filter build/tests/gpu/%,$(INSIDE:%=%.o)): INCLUDES += -DGEMMEPI_IMPLEMENTATION=
+$(USERS:%=%.o): INCLUDES := -I$(LINKED)/declared -I. -Itests
+# On the fake GPU nothing takes time but the library.
+$(filter build/tests/unit/%,$(INSIDE:%=%.o)) $(CHANGED:%=%.o): CFLAGS += -O0
+$(filter build/tests/gpu/%,$(INSIDE:%=%.o)) build/tests/linked.o: CFLAGS += -O1
+$(INSIDE): build/tests/linked.o
 $(USERS): build/tests/gemmepi.o
-build/tests/unit/bench_random build/tests/unit/choice: INCLUDES := -I. -Itests
+
+$(LINKED)/made: $(COPIED) tests/linked.awk
+	@mkdir -p $(sort $(dir $(DECLARED) $(DECLARED:$(LINKED)/declared/%=$(LINKED)/defined/%)))
+	@awk -v out=$(LINKED) -f tests/linked.awk $(COPIED)
+	@[ -f $(LINKED)/declared/gemmepi.h ] || echo '#include "gemmepi.in.h"' >$(LINKED)/declared/gemmepi.h
+	@echo '#include "../../../kernels_src.h"' >$(LINKED)/kernels_src.h
+	@touch $@
+
+# A recipe without commands: make looks again whether the copy is another.
+$(DECLARED): $(LINKED)/made ;
+
+build/tests/linked.o: $(LINKED)/made kernels_src.h Makefile
+	@echo 'CC   $@'
+	@echo '#include "gemmepi.in.h"' | $(CC) -std=c99 $(WARNINGS) $(CFLAGS) -I$(LINKED)/defined -DGEMMEPI_IMPLEMENTATION= -x c -c - -o $@
 
 build/tests/gemmepi.o: gemmepi.h Makefile
 	@mkdir -p $(@D)
 	@echo 'CC   $@'
 	@echo '#include "gemmepi.h"' | $(CC) -std=c99 $(WARNINGS) $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= -x c -c - -o $@
 
-build/tests/%: tests/%.c Makefile
+PROGRAMS := $(ALONE) $(INSIDE) $(USERS)
+$(PROGRAMS:%=%.o): build/tests/%.o: tests/%.c Makefile | $(LINKED)/made
 	@mkdir -p $(@D)
-	@rm -f $@
 	@echo 'CC   $@'
-	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $@.d $< $(IMPLEMENTATION) -o $@ $(LIBS)
+	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
--include $(wildcard build/tests/*.d build/tests/*/*.d)
+$(PROGRAMS): %: %.o
+	@rm -f $@
+	@$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+
+-include $(PROGRAMS:%=%.d)
 
 emulate: $(WHOLE_TESTS) build/parallel build/fake_nccl/libnccl.so.2
 	@CXX='$(CXX)' sh tests/emulator/run.sh $(EMULATE)

@@ -272,7 +272,7 @@ static void every_division_of_k_is_exact_or_known_to_be_wrong(void) {
 /* Versions that break a capture are not asked in one: whether there is one is asked of the driver, by way of the legacy stream. */
 static void a_capture_of_a_blocking_stream_is_seen_and_goes_on(void) {
     const gpi__driver *driver = &told.context->driver;
-    gpi__problem problem;
+    gpi__problem problem = {0};
     gpi__lt_question question = gpi__lt_question_of(told.context, &problem, GPI__LT_WHOLE);
     gpi__cu_stream stream;
     gpi__cu_graph graph = NULL;
