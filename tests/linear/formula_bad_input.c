@@ -245,10 +245,11 @@ static void what_lies_otherwise_is_refused(void) {
               desc.y.dtype = GEMMEPI_E4M3, operands[D_UP].dtype = operands[D_GAIN].dtype = GEMMEPI_BF16),
              "desc.formula, line 2, column 9: desc.g_dtype is BF16, and the gradient has rounded",
              "E4M3, which G cannot be");
-    FORWARD((desc.formula = "x = v;\nd = x * rounded(x)", desc.a.dtype = GEMMEPI_BF16,
-             desc.y.dtype = GEMMEPI_E4M3, desc.y.scale.mode = GEMMEPI_SCALE_OUTER,
-             desc.y.scale.batch_stride = 8, desc.flags |= GEMMEPI_FIND_SCALE_D),
-            "desc.formula, line 2, column 9: rounded is the value that d stores, but desc.flags has FIND_SCALE_D");
+    FORWARD(
+        (desc.formula = "x = v;\nd = x * rounded(x)", desc.a.dtype = GEMMEPI_BF16,
+         desc.y.dtype = GEMMEPI_E4M3, desc.y.scale.mode = GEMMEPI_SCALE_OUTER, desc.y.scale.batch_stride = 8,
+         desc.flags |= GEMMEPI_FIND_SCALE_D),
+        "desc.formula, line 2, column 9: rounded is the value that d stores, but desc.flags has FIND_SCALE_D");
     TAKEN(1, (desc.formula = "d = rounded(v) * v", desc.y.dtype = GEMMEPI_BF16,
               desc.preact.dtype = GEMMEPI_F32, desc.g_dtype = GEMMEPI_BF16));
     FORWARD(desc.y.ld = 3, "desc.y.ld is 3");
