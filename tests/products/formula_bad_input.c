@@ -312,13 +312,13 @@ static void pointers_are_refused(void) {
 static void overlaps_are_refused(void) {
     start();
     pointers[COPY] = memory[0];
-    REFUSED("args.operands[6] (of copy)", "overlaps", "args.a");
+    REFUSED("args.operands[6] (of copy)", "overlaps args.a", "; a FULL output may be exactly");
     pointers[SUM] = memory[2];
-    REFUSED("args.d", "overlaps args.operands[7] (of sum)", "");
+    REFUSED("args.d", "overlaps args.operands[7] (of sum)", "; a FULL output may be exactly");
     pointers[COPY] = memory[2];
-    REFUSED("args.d", "overlaps args.operands[6] (of copy)", "");
+    REFUSED("args.d", "overlaps args.operands[6] (of copy)", "; a FULL output may be exactly");
     pointers[UP] = memory[2] + 1;
-    REFUSED("args.d", "overlaps args.operands[1] (of up)", "may be exactly");
+    REFUSED("args.d", "overlaps args.operands[1] (of up)", "; a FULL output may be exactly");
     pointers[GAIN] = pointers[TOTAL];
     REFUSED("(of total)", "overlaps", "(of gain)");
     operands[UP].batch_stride = 0, pointers[UP] = memory[2];

@@ -100,6 +100,9 @@ static void borders_of(uintptr_t begin, uintptr_t bytes, uintptr_t size, uintptr
 
 static void check_pair(const gpi__problem *problem, int output, int other) {
     const gpi__view *view = &problem->views[other];
+    int may_be_d =
+        other == GPI__C || other == GPI__RESIDUAL ||
+        (other == GPI__AUX && !view->written && view->dtype != GEMMEPI_DTYPE_DEFAULT && view->bits != 1);
     border borders[4];
     int i;
     borders_of((uintptr_t)far_address(output), (uintptr_t)problem->views[output].bytes,
@@ -114,6 +117,11 @@ static void check_pair(const gpi__problem *problem, int output, int other) {
         CHECK((status == GEMMEPI_INVALID_ARGUMENT) == borders[i].shares &&
                   (!status || (strstr(gemmepi_last_error(), " overlaps ") &&
                                strstr(gemmepi_last_error(), gpi__argument_name(problem, other)))),
+              "%s at border %d of %s: %s", gpi__argument_name(problem, other), i,
+              gpi__argument_name(problem, output), gemmepi_last_error());
+        CHECK(!status || ((strstr(gemmepi_last_error(), "; it may be exactly d (") != NULL) ==
+                              (output == GPI__D && may_be_d) &&
+                          !strstr(gemmepi_last_error(), "FULL")),
               "%s at border %d of %s: %s", gpi__argument_name(problem, other), i,
               gpi__argument_name(problem, output), gemmepi_last_error());
     }

@@ -404,6 +404,97 @@ static void products_are_planned_as_recorded(void) {
     }
 }
 
+/* >>sizes at which choices change: found by halving, so that a bound that is off by one shows */
+
+enum { EDGE_DOUBLINGS = 21, MOST_EDGES = 64 };
+
+/* A family of problems of which one size grows: what is chosen for it, as a hash, which says nothing of how many blocks there are. */
+typedef uint64_t (*chooser)(gemmepi_context *context, int family, int64_t size);
+
+static uint64_t kinds; /* of what was launched: kernels, and a block's threads and memory */
+
+static void see_kind(const fake_launch *launch) {
+    kinds = gpi__hash_word(gpi__hash_word(kinds, launch->block_x), launch->shared);
+    kinds = gpi__hash_word(kinds, gpi__hash(launch->entry, strlen(launch->entry)));
+}
+
+static uint64_t kind_of_plan(const gemmepi_plan *plan) {
+    gemmepi_plan_details details;
+    CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    kinds = gpi__hash(details.kernel, strlen(details.kernel));
+    kinds = gpi__hash_word(kinds, (uint64_t)details.route << 32 | (uint64_t)(unsigned)details.launches);
+    kinds = gpi__hash_word(kinds, (uint64_t)details.tile_m << 32 | (uint64_t)(unsigned)details.tile_n);
+    return gpi__hash_word(kinds, details.workspace_size != 0);
+}
+
+/* The sizes in units, from the second of its kind on, of which the unit before has another choice: between neighbours of 1, 2, 4 and
+   so on. */
+static void record_edges(const char *name, int arch, chooser choose, int family, int64_t unit) {
+    gemmepi_context *context = open_recorded(arch);
+    int doubling, count = 0;
+    uint64_t before;
+    gpu.watch = see_kind, gpu.clears = NULL;
+    gpi__append(&line, "edges of %s on %d, in units of %d:", name, arch, (int)unit);
+    before = choose(context, family, unit);
+    for (doubling = 0; doubling < EDGE_DOUBLINGS && count < MOST_EDGES; doubling++) {
+        int64_t low = (int64_t)1 << doubling, high = 2 * low;
+        uint64_t after = choose(context, family, high * unit);
+        while (before != after && high - low > 1) {
+            int64_t middle = low + (high - low) / 2;
+            if (choose(context, family, middle * unit) == before)
+                low = middle;
+            else
+                high = middle;
+        }
+        if (before != after)
+            gpi__append(&line, " %lld", (long long)high), count++;
+        before = after;
+    }
+    close_recorded(context);
+    compare_line();
+}
+
+static const struct {
+    int type, epilogue, axis; /* axis: m, n, k, batch */
+} product_families[] = {{0, 0, 0},  {0, 0, 1},  {0, 0, 2},  {0, 1, 0}, {0, 2, 1},  {0, 3, 0},  {0, 4, 2},
+                        {0, 5, 0},  {0, 7, 0},  {0, 7, 2},  {0, 8, 1}, {0, 9, 0},  {0, 11, 2}, {0, 12, 0},
+                        {0, 13, 3}, {1, 0, 0},  {1, 13, 2}, {3, 0, 0}, {3, 1, 2},  {4, 0, 1},  {4, 7, 0},
+                        {5, 0, 0},  {5, 13, 2}, {5, 1, 1},  {6, 0, 0}, {6, 13, 1}, {6, 0, 2},  {7, 0, 0},
+                        {7, 0, 2},  {8, 0, 0},  {9, 1, 2},  {9, 0, 0}};
+
+static uint64_t chosen_for_product(gemmepi_context *context, int family, int64_t size) {
+    const drawn_type *type = &types[product_families[family].type];
+    gemmepi_matmul_desc desc;
+    gemmepi_plan *plan = NULL;
+    uint64_t hash;
+    int axis = product_families[family].axis;
+    memset(&desc, 0, sizeof desc);
+    desc.m = axis == 0 ? size : axis == 3 ? 48 : 512, desc.n = axis == 1 ? size : 1024;
+    desc.k = axis == 2 ? size : 1024, desc.batch = axis == 3 ? size : 1;
+    desc.a.dtype = type->a, desc.b.dtype = type->b, desc.d.dtype = type->d, desc.compute = type->compute;
+    desc.b.transposed = type->a == GEMMEPI_E4M3 || type->a == GEMMEPI_I8;
+    desc.epilogue = epilogues[product_families[family].epilogue];
+    if (type->b == GEMMEPI_I8 && type->a == GEMMEPI_BF16)
+        desc.b.scale.mode = GEMMEPI_SCALE_OUTER, desc.m = axis == 0 ? size : 24;
+    if (gemmepi_plan_matmul(context, &desc, &plan) != GEMMEPI_OK)
+        return 0;
+    hash = kind_of_plan(plan);
+    gemmepi_plan_destroy(plan);
+    return hash;
+}
+
+static void sizes_at_which_products_change_are_as_recorded(void) {
+    static const char axes[] = "mnkb";
+    int i;
+    for (i = 0; i < (int)GPI__COUNT(product_families); i++) {
+        char name[80];
+        int axis = product_families[i].axis;
+        snprintf(name, sizeof name, "%c of %s with 0x%llx", axes[axis], types[product_families[i].type].name,
+                 (gpi__ull)epilogues[product_families[i].epilogue]);
+        record_edges(name, i % 4 == 3 ? 80 : 90, chosen_for_product, i, axis == 1 || axis == 2 ? 16 : 1);
+    }
+}
+
 /* >>rare products, some in a line */
 
 static int at_a_border(void) {
@@ -779,6 +870,7 @@ static uint64_t one_rare_formula(int number, const char *prefix) {
     gemmepi_plan *plan = NULL;
     uint64_t hash = 0;
     int i;
+    desc.alignment = number % 3 ? 0 : (size_t)1 << number % 5;
     open_routes = rare_routes();
     context = open_recorded(archs[number % (int)GPI__COUNT(archs)]);
     open_routes = 0;
@@ -1218,6 +1310,49 @@ static void elementwise_operations_are_planned_as_recorded(void) {
     }
 }
 
+static uint64_t chosen_for_operation(gemmepi_context *context, int family, int64_t size) {
+    static element_call c;
+    gemmepi_plan *plan = NULL;
+    int along_columns = family >= ELEMENT_CALLS, t;
+    int64_t rows = along_columns ? 64 : size, columns = along_columns ? size : 1024;
+    uint64_t hash;
+    element_calls[family % ELEMENT_CALLS].make(&c);
+    for (t = 0; t < ELEMENT_TENSORS; t++) {
+        int64_t *shape = c.shape[t];
+        if (!c.t[t].data)
+            continue;
+        c.t[t].data = place(t);
+        if (c.t[t].rank == 1) {
+            shape[0] = columns;
+            continue;
+        }
+        shape[0] = shape[0] == 1 ? 1 : t == TURNED ? columns : rows;
+        shape[1] = shape[1] == 1 ? 1 : t == TURNED ? rows : columns;
+        c.t[t].stride = NULL;
+    }
+    c.desc.alignment = 16;
+    point_call(&c);
+    if (gemmepi_plan_elementwise(context, &c.desc, &plan) != GEMMEPI_OK)
+        return 0;
+    hash = kind_of_plan(plan);
+    if (gemmepi_run_elementwise(plan, &c.args, NULL) == GEMMEPI_OK)
+        hash = kinds;
+    gemmepi_plan_destroy(plan);
+    return hash;
+}
+
+/* Rows of 1024 columns, and columns of 64 rows. */
+static void sizes_at_which_operations_change_are_as_recorded(void) {
+    int i;
+    for (i = 0; i < 2 * ELEMENT_CALLS; i++) {
+        const char *call = element_calls[i % ELEMENT_CALLS].name;
+        char name[80];
+        snprintf(name, sizeof name, "%s of %s", i < ELEMENT_CALLS ? "rows" : "columns", call);
+        if (strcmp(call, "split") != 0)
+            record_edges(name, 90, chosen_for_operation, i, i < ELEMENT_CALLS ? 1 : 16);
+    }
+}
+
 /* Rows, columns and strides of a kind for each tensor: dense, of longer lines, turned, backwards, or (of inputs) the same for all. */
 static void lay_out_rarely(element_call *c, int64_t rows, int64_t columns) {
     int t, is_lean_call = below(2);
@@ -1333,6 +1468,7 @@ int main(int argc, char **argv) {
     if (!written)
         read_record();
     RUN(products_are_planned_as_recorded);
+    RUN(sizes_at_which_products_change_are_as_recorded);
     RUN(rare_products_are_planned_as_recorded);
     RUN(rare_groups_are_planned_as_recorded);
     read_corpus();
@@ -1342,6 +1478,7 @@ int main(int argc, char **argv) {
     RUN(grouped_products_are_planned_as_recorded);
     RUN(layers_are_planned_as_recorded);
     RUN(elementwise_operations_are_planned_as_recorded);
+    RUN(sizes_at_which_operations_change_are_as_recorded);
     RUN(rare_operations_are_planned_as_recorded);
     RUN(the_record_has_no_other_lines);
     if (written)

@@ -619,6 +619,37 @@ static void bad_input_is_refused(void) {
     nothing_is_left();
 }
 
+/* Each option at both its borders, and one past them: the refusal names it alone. */
+static void options_are_accepted_to_their_borders_and_named_past_them(void) {
+    static const struct {
+        gemmepi_tune_options options;
+        const char *word; /* NULL: accepted */
+    } cases[] = {
+        {{0, 0, 0, 0, GEMMEPI_TUNE_GRAPH}, NULL},
+        {{1e9, (size_t)-1, 1, 4096, GEMMEPI_TUNE_STREAM}, NULL},
+        {{0, 0, 0, 0, GEMMEPI_TUNE_BURST}, NULL},
+        {{-1, 0, 0, 0, GEMMEPI_TUNE_GRAPH}, "options.milliseconds is -1;"},
+        {{1e9 + 1, 0, 0, 0, GEMMEPI_TUNE_GRAPH}, "options.milliseconds is 1e+09;"},
+        {{NAN, 0, 0, 0, GEMMEPI_TUNE_GRAPH}, "options.milliseconds is "},
+        {{0, 0, -1, 0, GEMMEPI_TUNE_GRAPH}, "options.again is -1"},
+        {{0, 0, 2, 0, GEMMEPI_TUNE_GRAPH}, "options.again is 2"},
+        {{0, 0, 2, 1, GEMMEPI_TUNE_GRAPH}, "options.again is 2"},
+        {{0, 0, 0, -1, GEMMEPI_TUNE_GRAPH}, "options.threads is -1"},
+        {{0, 0, 0, 0, (gemmepi_tune_mode)(GEMMEPI_TUNE_STREAM + 1)}, "options.mode is "},
+    };
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gemmepi_status status = gemmepi_tune(context, NULL, 0, &cases[i].options, NULL, NULL);
+        CHECK(cases[i].word ? status == GEMMEPI_INVALID_ARGUMENT && sentence_has(cases[i].word)
+                            : status == GEMMEPI_OK,
+              "%d: %s", (int)i, gemmepi_last_error());
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* Whatever the driver refuses while it is tuned, nothing is left behind. */
 static void a_driver_that_fails_is_told(void) {
     static const char *const functions[] = {"cuStreamCreate",       "cuMemAlloc_v2",
@@ -666,6 +697,7 @@ int main(void) {
     RUN(crafted_answers_are_not_taken);
     RUN(numbers_agree_where_they_are_about_the_same);
     RUN(bad_input_is_refused);
+    RUN(options_are_accepted_to_their_borders_and_named_past_them);
     RUN(a_driver_that_fails_is_told);
     empty_folder();
     return test_finish();
