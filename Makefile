@@ -23,7 +23,7 @@ WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elemen
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-programs coverage mutants record emulate gen check-gen parts format check kernels table fuzz \
+.PHONY: help demo quick host test test-all test-programs coverage mutants record emulate gen check-gen parts format check kernels table fuzz \
         fuzz-descs fuzz-formulas fuzz-files bench shared install uninstall clean
 
 help:
@@ -67,10 +67,23 @@ $(EXAMPLES): build/%: examples/%.c gemmepi.h
 # A program that does not compile is a failed test, which tests/run.sh counts; the others run all the same.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 AT_ONCE = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(JOBS))
-test test-all:
+# run_tests(PROGRAMS, WHAT TO MAKE)
+define run_tests
 	@JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh --say $@
-	@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) test-programs || true
-	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(UNIT_TESTS) $(WHOLE_TESTS) build/tests/kernels
+	@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) $(2) || true
+	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(1)
+endef
+test test-all:
+	$(call run_tests,$(UNIT_TESTS) $(WHOLE_TESTS) build/tests/kernels,test-programs)
+
+# Not quick: they take seconds each to compile, or to run.
+SLOW := $(addprefix build/tests/unit/,bench_random bundle formula_nvrtc host_memory invariant library_calls without_fused without_sm80 without_sm90)
+QUICK := $(filter-out $(SLOW),$(UNIT_TESTS))
+HOST := $(UNIT_TESTS) $(filter-out build/tests/gpu/%,$(WHOLE_TESTS))
+quick:
+	$(call run_tests,$(QUICK),$(QUICK))
+host:
+	$(call run_tests,$(HOST),$(HOST))
 
 test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) $(EXAMPLES) build/fake_nccl/libnccl.so.2 build/tests/table build/tests/kernels
 

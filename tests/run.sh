@@ -2,7 +2,8 @@
 # Runs tests JOBS at a time (as many as there are processors) and adds up what they print. Called by `make test` and `make test-all`
 # from the repository's root with the test programs, which make has built if they compile:
 #
-#   run.sh --say test|test-all        says what it will do and about how long that takes
+#   run.sh --say MODE                 says what it will do and about how long that takes
+#   run.sh quick|host PROGRAMS...     the programs on the host and the fake GPU, of the grids and fuzzers a smaller share
 #   run.sh test PROGRAMS...           for some minutes: of the grids and the fuzzers a share, of compilers CC and CXX alone
 #   run.sh test-all PROGRAMS...       everything; with PART=I/N each N-th alone, from the I-th on; with REST=1 what `test` does in full
 #                                     is left out
@@ -75,22 +76,33 @@ if [ -n "$PART" ]; then
 fi
 
 # how many of the cases run, in how many pieces a grid goes, and what all takes of one processor
-if [ "$mode" = test-all ]; then
-    share=1 pieces=32 problems=300 fused= inside= weights= random= seconds=900
+fused= inside= weights= random= problems=40 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs))
+case $mode in
+test-all)
+    share=1 pieces=32 problems=300 seconds=900
     has_gpu && seconds=14000
-else
-    share=4 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs)) problems=40 fused= inside= weights= random= seconds=400
+    ;;
+test)
+    share=4 seconds=400
     has_gpu && share=48 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=3000
-fi
+    ;;
+*)
+    share=16 seconds=100
+    [ "$mode" = quick ] && seconds=30
+    GEMMEPI_TEST_DEVICE=host
+    export GEMMEPI_TEST_DEVICE
+    ;;
+esac
 
 if [ -n "$say" ]; then
     minutes=$((seconds / parts / (jobs < 1 ? 1 : jobs) / 60 + 1))
     what="1 in $share of the grids' kernels and all else that is short"
+    case $mode in quick | host) what="programs of tests, 1 in $share of the grids' cases" ;; esac
     [ "$mode" = test-all ] && what="all tests${PART:+, part $PART}${REST:+, but what make test runs in full}"
     on='the host; there is no GPU'
     has_gpu && on='the host and a GPU, whose kernels are compiled if they are not in the cache'
     echo "make $mode: $what, on $on. $jobs at a time: about $minutes min.$(
-        [ "$mode" = test-all ] || echo ' The rest: make test-all.')"
+        case $mode in test) echo ' The rest: make test-all.' ;; quick) echo ' More: make host, make test.' ;; esac)"
     exit 0
 fi
 
@@ -111,12 +123,7 @@ scripts() {
     done
 }
 
-# list PROGRAMS...: a line for each test, a name and a command
-list() {
-    # these take the longest, a compiler at a time: first, beside all others
-    scripts compile $((pieces < 16 ? 4 : 16)) "sh tests/compile/run.sh ${REST:+rest} $mode"
-    echo "windows sh tests/compile/windows.sh ${REST:+rest} $mode"
-    [ -n "$REST" ] || scripts docs 8 'sh tests/docs/run.sh'
+programs() {
     for program in "$@"; do
         name=${program#build/tests/} piece=0 options=
         [ -x "$program" ] || continue
@@ -146,6 +153,21 @@ list() {
             piece=$((piece + 1))
         done
     done
+}
+
+# list PROGRAMS...: a line for each test, a name and a command
+list() {
+    case $mode in
+    quick | host)
+        programs "$@"
+        return
+        ;;
+    esac
+    # these take the longest, a compiler at a time: first, beside all others
+    scripts compile $((pieces < 16 ? 4 : 16)) "sh tests/compile/run.sh ${REST:+rest} $mode"
+    echo "windows sh tests/compile/windows.sh ${REST:+rest} $mode"
+    [ -n "$REST" ] || scripts docs 8 'sh tests/docs/run.sh'
+    programs "$@"
     if command -v python3 >/dev/null 2>&1; then
         for name in pytorch pytorch_elementwise pytorch_linear; do
             echo "gpu/$name python3 tests/gpu/$name.py --count ${PYTORCH_COUNT:-$problems}"
@@ -177,7 +199,7 @@ for program in "$@"; do
         failed=$((failed + 1))
     fi
 done
-if ! command -v python3 >/dev/null 2>&1; then
+if [ "${mode#test}" != "$mode" ] && ! command -v python3 >/dev/null 2>&1; then
     echo 'skip gpu/pytorch, gpu/pytorch_elementwise, gpu/pytorch_linear and products/formula_drawn: there is no python3' >"$results/python.output"
     skipped=$((skipped + 4))
 fi
