@@ -113,8 +113,8 @@ class Problem:
         return (columns,) if operand.kind == api.PER_COLUMN else ()
 
     def find_gradient(self):
-        """The gradient's text and operands, and whether it reads v."""
-        self.gradient, self.gradient_operands = None, []
+        """The gradient's text and operands, and the names that it reads."""
+        self.gradient, self.gradient_operands, self.reads = None, [], set()
         if not self.wanted:
             return
         others = [operand for operand in self.outputs if operand.name != "d"]

@@ -25,7 +25,7 @@ def run(module, skipped=()):
             print("ok   %s" % name)
         except Exception:
             failed += 1
-            print("  " + traceback.format_exc().strip().replace("\n", "\n  "))
+            print("  " + "\n  ".join(traceback.format_exc().strip().split("\n")[-12:]))
             print("FAIL %s" % name)
     for line in skipped:
         print("skip " + line)
