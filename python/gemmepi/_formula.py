@@ -8,7 +8,7 @@ from . import api
 from ._call import OverTensors, Product
 from ._layout import Given, Made, Repeated, anything, flat, is_factor, is_line, is_rows
 from ._problem import Operand, Problem
-from ._tensors import DTYPES, TORCH_DTYPES, code_of_dtype, compute_of, is_plain, kept, placeholder, refuse_second_derivative
+from ._tensors import DTYPES, TORCH_DTYPES, autocast, code_of_dtype, compute_of, is_plain, kept, placeholder, refuse_second_derivative
 
 OF_A, OF_B = 1, 2  # which factors' gradients are wanted
 
@@ -296,6 +296,7 @@ def formula(text, a, b, /, *, outputs="d", dtypes=None, flags=0, **operands):
     dtypes     of outputs: {"d": torch.float32}. Else a's, bfloat16 for fp8, and of reductions float32 (float64 of float64), int32 of argmax
     flags      of gemmepi_matmul_desc: gemmepi.api.BATCH_INVARIANT and so on
     """
+    a, b = autocast(a, b)
     outputs = [name.strip() for name in outputs.split(",")] if isinstance(outputs, str) else list(outputs)
     named = [(name, value) for name, value in operands.items() if isinstance(value, Tensor)]
     numbers = [(name, number_of(name, value)) for name, value in operands.items() if not isinstance(value, Tensor)]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from . import api
-from ._tensors import DTYPES, Plan, alignment_of, compute_of, is_plain, kept, matrix, placeholder, refuse_second_derivative, require_device, run
+from ._tensors import DTYPES, Plan, alignment_of, autocast, compute_of, is_plain, kept, matrix, placeholder, refuse_second_derivative, require_device, run
 
 ACTIVATIONS = {name: getattr(api, name.upper()) for name in (
     "none", "relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh", "leaky_relu", "elu", "squared_relu", "quick_gelu", "softplus", "hardswish",
@@ -205,6 +205,7 @@ def linear(x, weight, bias=None, activation="none", *, gated=False, gate_first=F
     """
     if activation not in ACTIVATIONS:
         raise ValueError("activation is %r; accepted are %s" % (activation, ", ".join(ACTIVATIONS)))
+    x, weight, bias = autocast(x, weight, bias)
     code = ACTIVATIONS[activation] | (api.GATED if gated else 0) | (api.GATE_FIRST if gate_first else 0)
     needs = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad or bias is not None and bias.requires_grad)
     if needs and code != api.NONE:

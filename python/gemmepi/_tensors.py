@@ -13,10 +13,12 @@ from .context import HOST, Context
 DTYPES = {torch.float32: api.F32, torch.float64: api.F64, torch.float16: api.F16, torch.bfloat16: api.BF16, torch.float8_e4m3fn: api.E4M3,
           torch.float8_e5m2: api.E5M2, torch.int8: api.I8, torch.int32: api.I32, torch.int64: api.I64}
 TORCH_DTYPES = {code: dtype for dtype, code in DTYPES.items()}
+CAST = (torch.float32, torch.float16, torch.bfloat16)
 KEPT = 1024  # problems whose plans are kept, some kilobytes each
 
 _contexts, _kept, _lock = {}, {}, threading.Lock()
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _names_precision = hasattr(torch.backends.cuda.matmul, "fp32_precision")  # from 2.9 on
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 
@@ -36,6 +38,15 @@ def is_plain(tensors):
     """Whether they are tensors with memory and nothing watches what is done with them, so that the library can be called at once."""
     return not torch.compiler.is_compiling() and not _modes() and not _transforms() and all(
         type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter for tensor in tensors if tensor is not None)
+
+
+def autocast(*tensors):
+    """The tensors as autocast has those of a product, where it is on: in its type, unless they are float64 or no floating-point ones."""
+    device = tensors[0].device.type
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device)
+    return tuple([tensor.to(dtype) if tensor is not None and tensor.dtype in CAST else tensor for tensor in tensors])
 
 
 def code_of_dtype(dtype, name):
@@ -115,6 +126,10 @@ def kept(key, make, *arguments):
     return found
 
 
+def _stream(device):
+    return _raw_stream(device.index) if _raw_stream else torch.cuda.current_stream(device).cuda_stream
+
+
 def run(function, plan, args, device):
     """Runs in the order of PyTorch's current stream. Workspace is PyTorch's, so that a CUDA graph keeps it."""
     if device.type != "cuda":
@@ -122,7 +137,7 @@ def run(function, plan, args, device):
     if plan.workspace_size:
         workspace = torch.empty(plan.workspace_size, dtype=torch.uint8, device=device)
         args.workspace, args.workspace_size = workspace.data_ptr(), plan.workspace_size
-    function(plan, args, torch.cuda.current_stream(device).cuda_stream)
+    function(plan, args, _stream(device))
 
 
 def matrix(tensor):

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 import gemmepi
-from facts import fact, run
+from facts import fact, raises, run
 from gemmepi import api
 
 torch.manual_seed(13)
@@ -88,6 +88,26 @@ def a_module_that_is_saved_and_loaded_computes_the_same():
     file.seek(0)
     other.load_state_dict(torch.load(file))
     assert torch.equal(block(x), other(x))
+
+
+@fact
+def autocast_casts_what_products_read():
+    block, x = Block(), torch.randn(5, 6)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = block(x)
+        compiled = torch.compile(block, fullgraph=True, backend="aot_eager")(x)
+        assert gemmepi.linear(x.double(), block.up.weight.double()).dtype == torch.float64
+    assert y.dtype == torch.bfloat16 and torch.equal(y, compiled)
+    assert (y - reference(block, x)).abs().max() < 0.05
+    y.sum().backward()
+    assert all(parameter.grad.dtype == torch.float32 for parameter in block.parameters())
+
+
+@fact
+def transforms_of_torch_func_are_refused():
+    x, weight = torch.randn(3, 5), torch.randn(4, 5)
+    for function in (lambda w: gemmepi.linear(x, w).sum(), lambda w: gemmepi.formula("d = silu(v)", x, w.t()).sum()):
+        raises(RuntimeError, "functorch transforms", torch.func.grad(function), weight)
 
 
 @fact
