@@ -3,7 +3,7 @@
 
        lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)       loss = the mean of lse - hit
 
-   As formulas of the product these store no logits. The gradient makes a block of rows anew and turns them into
+   As formulas of the product these store no logits. The gradient computes a block of rows again and turns them into
 
        d = (exp(v - lse) - (column == label)) / tokens
 
@@ -121,7 +121,7 @@ static void close_head(head *h) {
     free(h->x_here), free(h->w_here), free(h->labels_here);
 }
 
-/* The mean of lse - hit, of the rows' numbers alone. */
+/* The mean of lse - hit, from the rows' numbers only. */
 static double mean_loss(const head *h) {
     const size_t bytes = (size_t)h->tokens * sizeof(float);
     float *lse = allocate((size_t)h->tokens, sizeof *lse), *hit = allocate((size_t)h->tokens, sizeof *hit);
@@ -134,7 +134,7 @@ static double mean_loss(const head *h) {
     return sum / (double)h->tokens;
 }
 
-/* Bytes of workspace that the largest product takes; NULL: not looked at. */
+/* Bytes of workspace that the largest product needs; NULL: not wanted. */
 static size_t *most_workspace;
 
 static void run(const gemmepi_matmul_desc *desc, const gemmepi_matmul_args *args) {
@@ -178,9 +178,9 @@ static void loss_alone(head *h) {
     run(&desc, &args);
 }
 
-/* dlogits of the rows from `first` on, made anew from x, w and what the loss has left of each row */
+/* dlogits of the rows from `first` on, computed again from x, w and the loss's numbers of each row */
 static void gradient_block(head *h, int64_t first, int64_t rows) {
-    double scale = 1 / (double)h->tokens; /* a NUMBER lies on the host */
+    double scale = 1 / (double)h->tokens; /* a NUMBER is on the host */
     const gemmepi_operand operands[] = {operand("label", GEMMEPI_PER_ROW, GEMMEPI_I64, 0),
                                         operand("lse", GEMMEPI_PER_ROW, GEMMEPI_F32, 0),
                                         operand("scale", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
@@ -317,7 +317,7 @@ static double by_loops(const head *h, double *dx, double *dw) {
     return loss;
 }
 
-/* The largest error beside the largest value. */
+/* The largest error over the largest value. */
 static double error_of(const double *right, const bf16 *narrow, const float *wide, size_t count) {
     double worst = 0, largest = 0;
     for (size_t i = 0; i < count; i++) {
@@ -352,7 +352,7 @@ static void check_way(const char *name, void (*way)(head *)) {
 
 /* ---- against the way through memory ---- */
 
-/* A way's median time of some runs, behind one that plans and compiles, and the workspace that it takes. */
+/* A way's median time of some runs, behind one that plans and compiles, and its workspace. */
 typedef struct cost {
     double time, megabytes;
 } cost;
@@ -416,7 +416,7 @@ static void race(int64_t tokens, int64_t words, int64_t width, int64_t block) {
     close_head(&h);
 }
 
-/* The device, if it takes these formulas, else the host. */
+/* The device, if it runs these formulas, else the host. */
 static void open_context(int device) {
     const gemmepi_config config = {.device = device}, host = {.device = GEMMEPI_DEVICE_HOST};
     const gemmepi_operand lse = operand("lse", GEMMEPI_PER_ROW, GEMMEPI_F32, 1);

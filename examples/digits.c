@@ -99,7 +99,7 @@ static void shuffle(digits *set, uint64_t *random) {
 
 /* ---- the network ---- */
 
-/* What lies on the device, in one allocation. The sizes happen to keep all members aligned to 256 bytes. */
+/* What is on the device, in one allocation. The sizes happen to keep all members aligned to 256 bytes. */
 typedef struct tensors {
     float w1[PIXELS * HIDDEN], b1[HIDDEN], w2[HIDDEN * CLASSES];
     float x[BATCH][PIXELS], pre[BATCH][HIDDEN], hidden[BATCH][HIDDEN], dhidden[BATCH][HIDDEN];

@@ -1,5 +1,5 @@
 /* Learns to read handwritten digits twice, in F32 and in fp8: weights and activations in E4M3, gradients in E5M2, sums and the weights
-   that learn in F32. Each fp8 result has its scale from the largest magnitudes of the runs before (delayed scaling): the histories lie on
+   that learn in F32. Each fp8 result has its scale from the largest magnitudes of the runs before (delayed scaling): the histories are on
    the device, and while it learns the host reads nothing back but the loss of an epoch.
 
        fp8 [path to digits.csv] */
@@ -31,7 +31,7 @@ static void *to_device(const void *data, size_t bytes) {
 }
 
 /* Of fp8 its scale, where products find that the largest magnitudes of earlier runs, and where a product reads it along its rows, too,
-   what lies transposed. All on the device. */
+   the transposed layout. All on the device. */
 typedef struct matrix {
     void *data;
     gemmepi_dtype dtype;
@@ -66,7 +66,7 @@ static void cast(matrix x, matrix y, int rows, int columns) {
     check(gemmepi_elementwise(context, &desc, &args, NULL));
 }
 
-/* d of types and scales as the matrices have them; desc and args have the rest. No d: the formula assigns others alone. */
+/* d of types and scales as the matrices have them; desc and args have the rest. No d: the formula assigns only others. */
 static void multiply(gemmepi_matmul_desc desc, matrix a, matrix b, const matrix *d,
                      gemmepi_matmul_args args) {
     desc.a.dtype = a.dtype, desc.b.dtype = b.dtype, desc.d.dtype = d ? d->dtype : GEMMEPI_F32;
@@ -83,7 +83,7 @@ static void multiply(gemmepi_matmul_desc desc, matrix a, matrix b, const matrix 
 }
 
 typedef struct network {
-    matrix w1, w2, narrow1, narrow2;   /* weights that learn, and what products take of them */
+    matrix w1, w2, narrow1, narrow2;   /* weights that learn, and what products read of them */
     matrix hidden, d_hidden, d_logits; /* of a batch */
     void *mask, *lse, *loss;
 } network;

@@ -43,7 +43,7 @@ static void fill(float *values, size_t bytes, float most) {
     }
 }
 
-/* Tensors as the interface takes them. They keep a pointer to their shape; without strides they are dense. */
+/* Tensors as the interface reads them. They keep a pointer to their shape; without strides they are dense. */
 static const int64_t inner[] = {TOKENS, INNER}, both[] = {TOKENS, 2 * INNER}, both_bias[] = {2 * INNER};
 
 static gemmepi_tensor tensor(void *data, int rank, const int64_t *shape) {
@@ -71,7 +71,7 @@ static double loss(void) {
     return sum;
 }
 
-/* How far a gradient is from the slope of the loss when one number, which lies here and there, goes up and down. */
+/* How far a gradient is from the slope of the loss when one number, at both places, goes up and down. */
 static double error(const float *number_here, float *number_there, float gradient) {
     float values[3] = {*number_here + 0.01f, *number_here - 0.01f, *number_here};
     double losses[3];
@@ -114,7 +114,7 @@ static void cast_rows(const gemmepi_tensor *a, const gemmepi_tensor *y, float *s
     check(gemmepi_elementwise(context, &desc, &args, NULL));
 }
 
-/* y and down in E4M3, with new scales that make the most of each row, and their product beside the one in F32. */
+/* y and down in E4M3, with new scales that make the most of each row, and their product next to the one in F32. */
 static int eight_bits(void) {
     static const int64_t transposed[] = {WIDTH, INNER}, strides[] = {1, WIDTH};
     gemmepi_tensor y = tensor(there->y, 2, inner), y8 = tensor(there->y8, 2, inner);

@@ -1,5 +1,5 @@
 /* Learns to read handwritten digits with a mixture of experts: a router gives each digit to two of eight small networks, and adds what they say,
-   each times its share. Which expert has how many digits changes with every batch; the grouped products take that from the device, so
+   each times its share. Which expert has how many digits changes with every batch; the grouped products read that on the device, so
    that each is planned once. Rows of digits are gathered by their experts, results scattered back, and gradients go the same way.
 
        moe [--host] [--seed N] [--epochs N] [PATH] */
@@ -93,13 +93,13 @@ static void shuffle(digits *set, uint64_t *random) {
 
 /* ---- the network ---- */
 
-/* A batch's routes, as grouped products take them. A digit has TOP slots, t TOP + j; a place is one among those of its expert. */
+/* A batch's routes, as grouped products read them. A digit has TOP slots, t TOP + j; a place is one among those of its expert. */
 typedef struct routes {
     int32_t ends[EXPERTS], digit_of[PLACES], slot_of[PLACES]; /* the last two by place */
     float shares[BATCH][TOP];
 } routes;
 
-/* What lies on the device, in one allocation. The sizes keep all members aligned to 16 bytes. */
+/* What is on the device, in one allocation. The sizes keep all members aligned to 16 bytes. */
 typedef struct tensors {
     float router[INPUTS][EXPERTS], w1[EXPERTS][INPUTS][INNER], w2[EXPERTS][INNER][CLASSES];
     float x[BATCH][INPUTS], scores[BATCH][EXPERTS], dscores[BATCH][EXPERTS];

@@ -9,7 +9,7 @@
        d = v + residual; ss = row_sum(d * d)        in place: h is where the residual was
        d = v * rsqrt(ss / depth + eps)              depth: k of the second product, which is h's width
 
-   So the normed h is never written. This holds y against plain loops at a small size, then takes the time of both ways. On the GPU if
+   So the normed h is never written. This compares y with plain loops at a small size, then times both ways. On the GPU if
    there is one, else on the host.
 
        norm_layer [--small] [--host] */
@@ -94,7 +94,7 @@ typedef struct layers {
     tensor x, w1, residual; /* [tokens, inner], [inner, width], [tokens, width] */
     tensor w2, gained;      /* [width, out], and that with row i times gain[i] */
     tensor gain, y;         /* [width], [tokens, out] */
-    void *h, *normed;       /* [tokens, width] on the device; normed on the way through memory alone */
+    void *h, *normed;       /* [tokens, width] on the device; normed only on the way through memory */
     float *ss;              /* [tokens] on the device */
 } layers;
 
@@ -141,7 +141,7 @@ static void close_layers(layers *l) {
     check(gemmepi_free(context, l->ss));
 }
 
-/* The residual where h will be: each of the ways begins with it, and time is taken without. */
+/* The residual where h will be: each of the ways begins with it, which is not timed. */
 static void put_residual(layers *l) {
     check(gemmepi_upload(context, l->h, l->residual.here, l->residual.count * sizeof(bf16), NULL));
 }
@@ -160,7 +160,7 @@ static gemmepi_matmul_desc product(int64_t m, int64_t n, int64_t k) {
     return desc;
 }
 
-/* Bytes of workspace that the largest product takes; NULL: not looked at. */
+/* Bytes of workspace that the largest product needs; NULL: not wanted. */
 static size_t *most_workspace;
 
 static void run(const gemmepi_matmul_desc *desc, const gemmepi_matmul_args *args) {
@@ -189,7 +189,7 @@ static void first_product(layers *l) {
 }
 
 static void second_product(layers *l) {
-    double number = eps; /* lies on the host, and is read by each run */
+    double number = eps; /* on the host, read by each run */
     const gemmepi_operand operands[] = {operand("ss", GEMMEPI_PER_ROW, GEMMEPI_F32, 0),
                                         operand("eps", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
     void *const pointers[] = {l->ss, gemmepi_number(&number)};
@@ -267,7 +267,7 @@ static double dot(const tensor *a, const tensor *b, int64_t row, int64_t column,
     return sum;
 }
 
-/* The largest error of y, which is downloaded, beside its largest value; all else in double. */
+/* The largest error of y, which is downloaded, over its largest value; all else in double. */
 static double error_of_y(layers *l) {
     double worst = 0, largest = 0, *h = allocate((size_t)l->width, sizeof *h);
     check(gemmepi_download(context, l->y.here, l->y.there, l->y.count * sizeof(bf16), NULL));
@@ -345,7 +345,7 @@ static void race(int64_t tokens, int64_t inner, int64_t width, int64_t out) {
     close_layers(&l);
 }
 
-/* The device, if it takes these formulas, else the host. */
+/* The device, if it runs these formulas, else the host. */
 static void open_context(int device) {
     const gemmepi_config config = {.device = device}, host = {.device = GEMMEPI_DEVICE_HOST};
     const gemmepi_operand ss = operand("ss", GEMMEPI_PER_ROW, GEMMEPI_F32, 1);

@@ -5,15 +5,15 @@
        parallel            learns handwritten digits with 1 to G GPUs, after its gradients were held against slopes of the loss
        parallel --bench    steps of random data at the sizes of Llama-3-8B: how much faster G GPUs are, and what overlap gives
 
-   Options: --gpus G (all there are), --overlap or --no-overlap (sums beside products or not; neither: by OVERLAP_FROM, see there),
-   --last N (4: one in so many rows is a block of its own, beside whose products the others' sums run),
-   --ctas N (8: multiprocessors that are left to sums while they run beside products; 0: products take all, and sums what NCCL likes),
+   Options: --gpus G (all there are), --overlap or --no-overlap (sums at the same time as products or not; neither: by OVERLAP_FROM),
+   --last N (4: one in so many rows is a block of its own, during whose products the others' sums run),
+   --ctas N (8: multiprocessors for sums that run with products; 0: products use all, and sums what NCCL likes),
    --nccl PATH, --host (contexts of the host instead of GPUs, and plain sums), --seed N, --epochs N, --data PATH, --svg PATH;
    with --bench --tokens N, --width N, --hidden N, --steps N (10, of each of five rounds).
    Ranks as processes, on one host or many: --rank R --ranks N --id FILE [--device I]; FILE is new for each run, and all see it.
    A rank that makes no progress for --timeout S seconds (60) ends the program. --fail R and --stall R let rank R fail or stop in its
    third pass forward, to see that.
-   --host with --nccl sums by a library that takes the host's memory, such as tests/fake_nccl.c; NVIDIA's takes that of GPUs alone. */
+   --host with --nccl sums by a library that accepts the host's memory, such as tests/fake_nccl.c; NVIDIA's accepts only that of GPUs. */
 #define _POSIX_C_SOURCE 200809L
 #define GEMMEPI_IMPLEMENTATION
 #include "gemmepi.h"
@@ -21,7 +21,7 @@
 #include "parallel_report.h"
 #include <math.h>
 
-/* Overlap divides the rows, takes more launches, and leaves multiprocessors to sums. It is the default where a sum has so many bytes.
+/* Overlap divides the rows, needs more launches, and leaves multiprocessors to sums. It is the default where a sum has so many bytes.
    On two H100 or H200 64 MiB, of Llama-3-8B's sizes, gain a few percent; on two H200 16 MiB lose 4 to 13; with the 8 KiB of the digits a
    step takes twice as long. */
 enum { OVERLAP_FROM = 32 << 20 };
@@ -114,7 +114,7 @@ static void show_progress(const rank *me, const char *what, int done, int count,
 
 /* ---- one rank's share of the network ---- */
 
-/* Gradients G.. lie behind what they are of by the same distance. */
+/* Gradients G.. are stored the same distance after what they are of. */
 enum { W1, B1, W2, B2, GW1, GB1, GW2, GB2, X, PRE, ACT, Y, DY, DPRE, DX, TENSORS };
 enum { FORWARD1, FORWARD2, BACKWARD2, BACKWARD1, UPDATE2, UPDATE1, PRODUCTS };
 /* Of all rows at once; of the first block; of the last, and of all rows behind it, while a sum runs. */
@@ -146,7 +146,7 @@ static int64_t count_of(const network *net, int tensor) {
     return net->line[tensor] * net->lines[tensor];
 }
 
-/* Of two blocks the last is small: beside its sums of y there is nothing. Those of the first run beside the last's products. */
+/* The last of two blocks is small, because nothing runs during its sums of y. The first block's sums run during the last's products. */
 static int64_t rows_of(const network *net, int block) {
     const int64_t rows = net->job->rows, last = rows / net->job->options->last;
     return net->blocks == 1 ? rows : block ? last : rows - last;
@@ -269,7 +269,7 @@ static void forward(network *net) {
     join(net);
 }
 
-/* Sums of dx run beside the next block's products, and beside those of W2's and W1's gradients. */
+/* Sums of dx run during the next block's products, and during those of W2's and W1's gradients. */
 static void backward(network *net) {
     for (int block = 0; block < net->blocks; block++) {
         run(net, BACKWARD2, block);
@@ -377,7 +377,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median of some rounds, which take turns, so that a clock that changes is the same for all. Without overlap products and sums each
+/* The median of some rounds, in turns, so that a clock that changes is the same for all. Without overlap products and sums each
    have all of the GPU. */
 static void measure(network *net) {
     enum { ROUNDS = 5 };
@@ -808,7 +808,7 @@ static void make_job(task *job, const options *o) {
         job->w2[i / CLASSES][i % CLASSES] = (float)((2 * uniform(&random) - 1) * sqrt(3.0 / HIDDEN));
 }
 
-/* Unless an option says whether sums run beside products, their size does. */
+/* Unless an option says whether sums run at the same time as products, their size does. */
 static void decide_overlap(const task *job, options *o) {
     const double bytes = (double)(job->rows * job->width) * (double)gemmepi_dtype_size(job->dtype);
     const int is_said = o->overlaps >= 0;
@@ -816,7 +816,7 @@ static void decide_overlap(const task *job, options *o) {
         o->overlaps = bytes >= OVERLAP_FROM;
     if (o->rank > 0 || (o->rank < 0 && o->gpus == 1))
         return;
-    printf("sums run %s products", o->overlaps ? "beside" : "behind");
+    printf("sums run %s products", o->overlaps ? "at the same time as" : "after");
     if (is_said)
         printf(", as --%soverlap says\n", o->overlaps ? "" : "no-");
     else
@@ -840,7 +840,7 @@ static options read_options(int argc, char **argv) {
     o.data = "data/digits.csv", o.svg = "parallel.svg";
     const struct {
         const char *name;
-        int *flag, value; /* that it takes */
+        int *flag, value; /* that it sets */
         int *number, least;
         const char **text;
     } known[] = {{"--host", &o.is_host, 1, NULL, 0, NULL},
@@ -872,7 +872,7 @@ static options read_options(int argc, char **argv) {
         while (k < count && strcmp(argv[i], known[k].name))
             k++;
         if (k == count)
-            die(argv[i], "is not known; the options stand at the head of examples/parallel.c");
+            die(argv[i], "is not known; the options are at the head of examples/parallel.c");
         if (known[k].flag)
             *known[k].flag = known[k].value;
         else if (i + 1 == argc)
@@ -908,7 +908,7 @@ static void check_options(options *o, int gpus) {
     char why[200];
     if (is_process && (o->rank < 0 || o->ranks < 1 || !o->id || o->rank >= o->ranks || o->gpus))
         die("ranks as processes",
-            "they take --rank R, below that of --ranks N, and --id FILE, and no --gpus");
+            "they need --rank R, below that of --ranks N, and --id FILE, and no --gpus");
     if (is_process && o->is_host && !o->nccl)
         die("ranks as processes", "they need GPUs and NCCL; on the host ranks are threads (--gpus G)");
     if (is_process && o->device < 0)

@@ -7,8 +7,8 @@
 
 /* Seconds of one step with so many ranks; 0: not measured. */
 typedef struct timing {
-    double plain, overlapped; /* sums behind products, and beside them */
-    double sums;              /* all-reduces of a step, with nothing beside them */
+    double plain, overlapped; /* sums after products, and at the same time */
+    double sums;              /* all-reduces of a step, with nothing else running */
     int overlaps;             /* whether the program's steps do */
 } timing;
 
@@ -43,7 +43,7 @@ static void show_table(const timing *of, int most, const char *unit) {
     }
     printf(
         "A step is forward, backward and update. Without overlap products and sums each have all of the GPU; "
-        "all-reduce is its sums alone.\n");
+        "all-reduce is only its sums.\n");
     for (int i = 2; i <= most; i++) {
         const double step = step_of(&of[i]), other = of[i].overlaps ? of[i].plain : of[i].overlapped;
         if (step > 0 && other < 0.98 * step)
@@ -91,7 +91,7 @@ static double write_group(FILE *file, const timing *of, int ranks, const char *u
 static void write_legend(FILE *file) {
     static const char *const entries[4][2] = {{"step", "a step with overlap"},
                                               {"plain", "without overlap"},
-                                              {"sums", "its all-reduces alone"},
+                                              {"sums", "only its all-reduces"},
                                               {"", "one's time, divided"}};
     static const int places[4] = {0, 155, 290, 445};
     for (int i = 0; i < 4; i++) {

@@ -41,7 +41,7 @@ typedef struct unique_id {
     char bytes[128];
 } unique_id; /* ncclUniqueId, which goes by value */
 
-/* ncclConfig_t of 2.17, which later ones take as well. */
+/* ncclConfig_t of 2.17, which later ones accept as well. */
 typedef struct nccl_config {
     size_t size;
     unsigned magic, version;
@@ -153,7 +153,7 @@ static int try_wheels(nccl_functions *to, char *reason, size_t size) {
 /* given: a file, or a folder that has it; NULL: the system's, else that of PyPI's wheels. */
 static int load_nccl(nccl_functions *to, const char *given, char *reason, size_t size) {
     char path[1024];
-    /* NVLink multicast stays off, unless the user's environment has it on: NCCL takes multicast memory where the driver says that
+    /* NVLink multicast stays off, unless the user's environment has it on: NCCL uses multicast memory where the driver says that
        there is some, and fails where a virtual machine or container then does not hand it out. */
     setenv("NCCL_NVLS_ENABLE", "0", 0);
     if (!given)
@@ -168,7 +168,7 @@ static int load_nccl(nccl_functions *to, const char *given, char *reason, size_t
 
 typedef struct team team;
 
-/* Sums that run beside products, and those that have the GPU to themselves, are of a communicator each. */
+/* Sums that run at the same time as products, and those that have the GPU to themselves, are of a communicator each. */
 enum { ALONE, BESIDE_PRODUCTS, COMMUNICATORS };
 
 typedef struct rank {
@@ -192,7 +192,7 @@ struct team {
     const cuda_functions *driver; /* NULL: contexts of the host */
     const nccl_functions *nccl;   /* NULL: sums in plain loops between threads */
     int count, here;              /* of all processes, and of this one */
-    int ctas;        /* multiprocessors that a sum beside products takes at most; 0: as many as NCCL likes */
+    int ctas;        /* multiprocessors that a sum during products uses at most; 0: as many as NCCL likes */
     double patience; /* seconds without progress, after which a rank has failed */
     const char *id_path; /* file by which processes share NCCL's ids; NULL: one process */
     unique_id ids[COMMUNICATORS];
@@ -336,7 +336,7 @@ static void add_up_here(rank *me, float *buffer, int64_t count) {
     meet(me);
 }
 
-/* buffer (F32 or BF16) becomes the sum of all ranks' buffers: beside products on the second stream, else on theirs. */
+/* buffer (F32 or BF16) becomes the sum of all ranks' buffers: on the second stream during products, else on theirs. */
 static void add_up(rank *me, void *buffer, int64_t count, gemmepi_dtype dtype, int is_beside) {
     const nccl_functions *nccl = me->all->nccl;
     turn_to(me, "adding up over the ranks");
@@ -373,7 +373,7 @@ static void share_ids(rank *me) {
         check_nccl(me, all->nccl->ncclGetUniqueId(&all->ids[i]), "ncclGetUniqueId");
     if (all->id_path && me->number == 0) {
         if (access(all->id_path, F_OK) == 0)
-            stop(me, "%s is there already: --id takes a new name for each run", all->id_path);
+            stop(me, "%s is there already: --id needs a new name for each run", all->id_path);
         snprintf(aside, sizeof aside, "%s.new", all->id_path);
         file = fopen(aside, "wb");
         const int is_whole = file && fwrite(all->ids, sizeof all->ids, 1, file) == 1;

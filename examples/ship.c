@@ -1,10 +1,10 @@
 /* Ships kernels with a program, so that its users need neither NVRTC nor cuBLASLt and wait for no compiler.
 
        ship make FILE    by who ships it: compiles what the program needs, and writes a bundle to FILE
-       ship run FILE     by the user: runs with the kernels of FILE alone, as where the driver is all that is installed
+       ship run FILE     by the user: runs with only the kernels of FILE, as where only the driver is installed
 
-   Without a GPU `make` says that there is nothing to compile for, and `run` takes the host, which needs no kernels. A bundle is code
-   that runs on the GPU: a program loads those alone that its maker made. */
+   Without a GPU `make` says that there is nothing to compile for, and `run` uses the host, which needs no kernels. A bundle is code
+   that runs on the GPU: a program loads only bundles of its maker. */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #define GEMMEPI_IMPLEMENTATION
 #include "gemmepi.h"

@@ -1,5 +1,5 @@
 /* A network of sines learns a picture: from where a pixel is to its colour. Its activation is no activation of the library, but
-   a formula, d = sin(30 * z), and every step of its training is products with formulas alone:
+   a formula, d = sin(30 * z), and every step of its training is products with formulas:
 
        forward      z = v + bias; d = sin(30 * z)                     v: inputs times weights
        at the end   e = v + bias - target; d = 2 * e; and the loss
@@ -7,7 +7,7 @@
        update       Adam, whole, where the gradient of weights is made
 
    It first holds the gradient against slopes of the loss. Then it learns, and draws the picture, what it has learnt, and four times as
-   many pixels than it was shown, side by side in a PNG. On the GPU if there is one, else on the host, which takes --small.
+   many pixels than it was shown, next to each other in a PNG. On the GPU if there is one, else on the host, with --small.
    (Sitzmann et al., Implicit Neural Representations with Periodic Activation Functions, 2020.)
 
        siren [--small] [--host] [--epochs N] [--seed N] [--png PATH] [PICTURE.ppm] */
@@ -182,7 +182,7 @@ enum { MOST_LAYERS = 4, MOST_BLOCKS = 32 };
    makes the gradient of weights makes that of the bias, too. */
 typedef struct layer {
     int in, out;
-    float *w, *mean, *square; /* Adam's means of gradients and their squares lie as w does */
+    float *w, *mean, *square; /* Adam's means of gradients and their squares, stored as w is */
     float *x;                 /* [batch, ld_of(in)]; the first layer's are coordinates */
     float *z, *dz;            /* [batch, out]: before the sine, and the gradient there */
     product forward, backward, update;
@@ -275,7 +275,7 @@ static void make_backward(const network *net, layer *l, const layer *next, const
     operand(p, "z", GEMMEPI_FULL, l->z);
 }
 
-/* g = inputs, transposed, times dz; no gradient is stored: Adam takes it as it is made, and writes what it reads. */
+/* g = inputs, transposed, times dz; no gradient is stored: Adam uses it as it is computed, and writes what it reads. */
 static void make_update(network *net, layer *l) {
     product *p = &l->update;
     start(p, l->in + 1, l->out, net->batch, adam);
@@ -290,7 +290,7 @@ static void make_update(network *net, layer *l) {
     result(p, "square_now", GEMMEPI_FULL, l->square);
 }
 
-/* The gradient of the sine by z, which is what lies there of it. */
+/* The gradient of the sine by z, which is what is saved. */
 static void derive(char *text, size_t size) {
     const gemmepi_derive_desc desc = {.formula = SINE, .value = "z", .wrt = "z"};
     const size_t length = gemmepi_derive(&desc, text, size);
@@ -437,7 +437,7 @@ static void check_layer(network *net, const layer *l) {
 
 /* ---- learning ---- */
 
-/* Where pixel i of a picture lies, from -1 to 1 each way, then the one. */
+/* Where pixel i of a picture is, from -1 to 1 each way, then the one. */
 static void locate(int i, int width, int height, float to[4]) {
     to[0] = (float)(2 * (i % width + 0.5) / width - 1);
     to[1] = (float)(2 * (i / width + 0.5) / height - 1);
@@ -477,7 +477,7 @@ static void show_progress(double decibels, int done, int epochs) {
     fflush(stdout);
 }
 
-/* Each epoch takes all pixels once; of the last batch some again, where they are no multiple of it. */
+/* Each epoch uses all pixels once; of the last batch some again, where they are no multiple of it. */
 static void learn(network *net, int epochs, double rate) {
     const int batches = (net->pixels + net->batch - 1) / net->batch, steps = epochs * batches;
     for (int step = 1; step <= steps; step++) {
@@ -607,7 +607,7 @@ typedef struct options {
 static const char usage[] =
     "siren [--small] [--host] [--epochs N] [--seed N] [--png PATH] [PICTURE.ppm]\n"
     "  learns a picture (data/cat.ppm), and writes it, what it learnt and four times the pixels to siren.png\n"
-    "  --small     64 x 64 pixels and fewer sines: what the host takes in any case\n"
+    "  --small     64 x 64 pixels and fewer sines: always so on the host\n"
     "  --host      not on the GPU\n"
     "  --epochs N  how often it sees each pixel (100)\n";
 
@@ -642,7 +642,7 @@ static options read_options(int argc, char **argv) {
     return o;
 }
 
-/* The device, if it takes formulas, else the host. Returns whether it is that. */
+/* The device, if it runs formulas, else the host. Returns whether it is that. */
 static int open_context(int device) {
     const gemmepi_config config = {.device = device}, host = {.device = GEMMEPI_DEVICE_HOST};
     const gemmepi_matmul_desc probe = {.m = 64, .n = 64, .k = 64, .formula = "d = sin(30 * v)"};

@@ -1,4 +1,4 @@
-// How a C++11 library vendors gemmepi: this file alone includes it, with every function static, so that a
+// How a C++11 library vendors gemmepi: only this file includes it, with every function static, so that a
 // program may link other libraries that vendor it too, in any version. Handles are owned, errors are thrown.
 #define GEMMEPI_STATIC
 #define GEMMEPI_IMPLEMENTATION

@@ -58,10 +58,10 @@ tells() {
     shift
     said=$(host --gpus 2 --epochs 1 "$@") && echo "$said" | grep -q -E -e "$words"
 }
-attempt 'sums run behind products where they are small' tells '^sums run behind products: a sum has 8192 bytes, and overlap is for 33554432 and more'
-attempt 'and beside them where they are large' says '^sums run beside products: a sum has 33554432 bytes' \
+attempt 'sums run after products where they are small' tells '^sums run after products: a sum has 8192 bytes, and overlap is for 33554432 and more'
+attempt 'and at the same time where they are large' says '^sums run at the same time as products: a sum has 33554432 bytes' \
     host --gpus 2 --bench --tokens 65536 --width 128 --hidden 2 --fail 0
-attempt 'an option has the last word' tells '^sums run beside products, as --overlap says' --overlap
+attempt 'an option has the last word' tells '^sums run at the same time as products, as --overlap says' --overlap
 attempt 'times are those of both, whichever is taken' tells '^ +2( +[0-9.]+){5} +[0-9.]+ %$' --no-overlap
 
 # Without overlap sums have the multiprocessors that NCCL likes, beside products those of --ctas.
@@ -124,7 +124,7 @@ else
     skip 'more GPUs than there are: there is no GPU'
 fi
 attempt 'a bench that the host is too slow for' says 'would take the host hours' host --bench
-attempt 'half of what a process needs' says 'they take --rank R' host --rank 0
+attempt 'half of what a process needs' says 'they need --rank R' host --rank 0
 attempt 'processes without a library' says 'they need GPUs and NCCL' host --rank 0 --ranks 2 --id "$folder/id"
 attempt 'an option that is not there' says '--gpu: is not known' host --gpu 2
 attempt 'a number that is none' says 'a number from 1 to 1000000 is needed' host --gpus many
