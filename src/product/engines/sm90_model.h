@@ -248,7 +248,7 @@ static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_
 
 /* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
    TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
-   less to begin and end. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of it shows. Blocks that
+   less to begin and end. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of it less 350 shows. Blocks that
    divide k take 1200 to add their sums up, and 800 for each doubling of their number. Fitted to all shapes' times of random products on an H100, in
    graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
@@ -268,7 +268,7 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     storing = GPI__STORING_CYCLES + (gpi__stores_whole(problem) ? 0 : GPI__COPYING_CYCLES);
     finish = area / 128 * (storing + gpi__epilogue_cycles(problem)) / shape->parts;
     if (shape->ping_pong && !gpi__found_beside(problem, applied))
-        cycles += waves * (sums + finish / 2);
+        cycles += waves * (sums + finish / 2 - 350);
     else
         cycles += waves * (sums + finish + (shape->parts > 1 ? 1200 + 800 * log2((double)shape->parts) : 0));
     if (gpi__gains_side_by_side(problem, shape))
