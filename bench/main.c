@@ -48,7 +48,7 @@ static const option options[] = {
      &wanted.size, 1, 1 << 15, NULL},
     {"--only", "TEXT", "the rows whose 'name dtype' has TEXT in it", NULL, 0, 0, &wanted.only},
     {"--csv", "FILE",
-     "writes every round to FILE; copy_us of a call is an empty launch's, of dB the product's alone;"
+     "writes every round to FILE; copy_us of a call is an empty launch's, of dB only the product's;"
      "\n                 of products products_us is the bare one's",
      NULL, 0, 0, &wanted.csv},
     {"--svg", "FILE",
@@ -74,7 +74,7 @@ static const option options[] = {
     {"--seed", "S", "of --random, 1 unless given", &wanted.seed, 0, 1 << 30, NULL},
     {"--rows", "A..B", "of the N from A to before B", NULL, 0, 0, &wanted.rows},
     {"--candidates", "FILE",
-     "of --random: in place of races writes to FILE what every route, kernel and shape of ours takes in a CUDA graph",
+     "of --random: in place of races writes to FILE the time of every route, kernel and shape of ours in a CUDA graph",
      NULL, 0, 0, &wanted.candidates},
     {"--modes", "LIST", "graph,spaced,burst,stream or some of them", NULL, 0, 0, &wanted.modes},
     {"--seconds", "X", "for the races of one problem, about 4 unless given", NULL, 0, 0, &wanted.seconds},
@@ -130,7 +130,7 @@ static int take_option(char **argv) {
     }
     if (argv[1] && is_number(o, argv[1]))
         return 2;
-    fprintf(stderr, "%s takes %s", o->name, o->value);
+    fprintf(stderr, "%s needs %s", o->name, o->value);
     if (o->number)
         fprintf(stderr, ", %d to %d", o->least, o->most);
     fprintf(stderr, "\n");
@@ -276,7 +276,7 @@ static int take_rows(random_wishes *w) {
     if (sscanf(wanted.rows, "%d..%d%n", &w->from, &w->to, &length) == 2 && !wanted.rows[length] &&
         w->from >= 0 && w->from < w->to && w->to <= w->count)
         return 1;
-    fprintf(stderr, "--rows takes A..B, from 0 to %d, A below B\n", w->count);
+    fprintf(stderr, "--rows needs A..B, from 0 to %d, A below B\n", w->count);
     return 0;
 }
 
@@ -291,7 +291,7 @@ static int take_modes(random_wishes *w) {
             if (strlen(race_mode_names[mode]) == length && strncmp(race_mode_names[mode], at, length) == 0)
                 break;
         if (mode == RACE_MODES) {
-            fprintf(stderr, "--modes takes graph, spaced, burst and stream, with commas between\n");
+            fprintf(stderr, "--modes needs graph, spaced, burst and stream, with commas between\n");
             return 0;
         }
         w->modes[mode] = 1;
@@ -306,7 +306,7 @@ static int take_seconds(random_wishes *w) {
     w->scale = seconds / 4;
     if (seconds > 0.01 && seconds < 1000 && (!end || !*end))
         return 1;
-    fprintf(stderr, "--seconds takes a number\n");
+    fprintf(stderr, "--seconds needs a number\n");
     return 0;
 }
 
@@ -340,7 +340,7 @@ static int take_wishes(random_wishes *w) {
     w->csv = wanted.csv, w->svg = wanted.svg;
     w->candidates = wanted.candidates, w->tuned = wanted.tuned;
     if (w->candidates && w->tuned) {
-        fprintf(stderr, "--candidates times every way, and --tuned goes with races alone\n");
+        fprintf(stderr, "--candidates times every way, and --tuned goes only with races\n");
         return 0;
     }
     if (w->candidates && w->svg) {
