@@ -1,4 +1,5 @@
 """gemmepi.formula: a product with a formula, and its gradients by gemmepi_derive."""
+import math
 from typing import List, Optional
 
 import torch
@@ -84,14 +85,13 @@ class Backward:
         known.update((name, (tensor, "saved", 1 + i)) for i, (name, tensor) in enumerate(zip(problem.saved_outputs(), saved[1:])))
         known.update(("dy" if operand.name == "d" else "dy_" + operand.name, (tensor, "upstream", i))
                      for i, (operand, tensor) in enumerate(zip(problem.outputs, upstreams)))
-        self.reads, self.makes, self.sums, operands, numbers = [], [], [], [], []
+        self.reads, self.makes, operands, numbers = [], [], [], []
         for operand in problem.gradient_operands:
             if operand.kind == api.NUMBER:
                 numbers.append(operand)
             elif operand.output:
-                made, is_sum = self.made(operand, inputs.get(operand.name[2:]))
+                made = self.made(operand, inputs.get(operand.name[2:]))
                 self.makes.append((operand.name, made))
-                self.sums += [operand.name] if is_sum else []
                 operands.append((operand, made))
             else:
                 operands.append((operand, self.read(operand, *known[operand.name])))
@@ -118,15 +118,15 @@ class Backward:
         return found
 
     def made(self, operand, given):
-        """An output of the gradient's formula, and whether it is added up over the items of a batch that share the input. given: the input,
-        None for v."""
+        """An output of the gradient's formula; of an input that items share one for each item, in float32 or wider, unless the formula adds them
+        up. given: the input, None for v."""
         if given is None:
-            return Made(self.shape, self.dtype), False
-        shape, dtype, problem = flat(given.shape, (0,) * given.dim(), self.problem.lead, operand.name)[0], given.dtype, self.problem
-        has_items = problem.batch > 1 and operand.kind in (api.FULL, api.PER_ROW)
-        if not has_items or len(shape) == 3:
-            return Made(shape, dtype), False
-        return Made((problem.batch, *shape), torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype), True
+            return Made(self.shape, self.dtype)
+        problem, shape = self.problem, flat(given.shape, (0,) * given.dim(), self.problem.lead, operand.name)[0]
+        if problem.batch > 1 and operand.kind in (api.FULL, api.PER_ROW) and len(shape) == 2:
+            shape = (problem.batch, *shape)
+        is_sum = math.prod(shape) != given.numel()
+        return Made(shape, torch.float32 if is_sum and given.dtype in (torch.float16, torch.bfloat16) else given.dtype)
 
     def make_products(self, a, b, flags):
         """da = d_v b^T for each item, db = a^T d_v for each item, or over all rows where the items share b."""
@@ -164,11 +164,14 @@ class Backward:
             db, left = b.new_empty(self.db.shape, dtype=self.db.dtype), self.a(a)
             self.product_b.run(left.data_ptr(), found["d_v"].data_ptr(), db.data_ptr())
             db = db.view(b.shape)
-        for name in self.sums:
-            found[name] = found[name].sum(0)
         names = [operand.name for operand in self.problem.inputs[:len(tensors)]]
-        return [da, db, *[found["d_" + name].to(tensor.dtype).view(tensor.shape) if "d_" + name in found else None
-                          for name, tensor in zip(names, tensors)]]
+        return [da, db, *[self.added_up(found["d_" + name], tensor) if "d_" + name in found else None for name, tensor in zip(names, tensors)]]
+
+    def added_up(self, gradient, tensor):
+        """Over the items that share the tensor."""
+        if gradient.numel() != tensor.numel():
+            gradient = gradient.view(*self.problem.lead, *gradient.shape[-2:]).sum_to_size(tensor.shape).to(tensor.dtype)
+        return gradient.view(tensor.shape)
 
 
 def transposed(layout):

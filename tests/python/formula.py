@@ -83,6 +83,15 @@ def gradients_in_batches_are_those_of_differences():
 
 
 @fact
+def operands_of_some_leading_axes_are_broadcast_and_their_gradients_added_up():
+    a, b = draw(2, 3, 2, 3), draw(3, 4)
+    for shape in ((1, 3, 1, 4), (2, 1, 2, 1), (3, 2, 4), (3, 1, 1), (2, 1, 1, 1), (1, 3, 2, 4)):
+        z = draw(*shape)
+        close(formula("d = tanh(v * z) + z", a, b, z=z), torch.tanh(a @ b * z) + z)
+        assert gradcheck(lambda a, b, z: formula("d = tanh(v * z) + z", a, b, z=z), (a, b, z)), shape
+
+
+@fact
 def dropout_has_the_same_mask_in_both_directions():
     seed = torch.tensor(42)
     for a in A, draw(2, 3, 5):
@@ -180,6 +189,8 @@ def what_is_refused_is_told_in_words():
     raises(TypeError, "x is torch.bool", formula, "d = v + x", A, B, x=torch.ones(4, dtype=torch.bool))
     raises(TypeError, "x is 'text'", formula, "d = v + x", A, B, x="text")
     raises(ValueError, "x is on meta", formula, "d = v + x", A, B, x=draw(4).to("meta"))
+    for name in "v", "d", "row", "silu", "d_x", "dy":
+        raises(gemmepi.Error, "operands", formula, "d = v + %s" % name, A, B, **{name: draw(4)})
     raises(ValueError, "no items", formula, "d = v", draw(0, 3, 5), B)
     y = formula("d = tanh(v)", A, B)
     raises(RuntimeError, "gemmepi.formula has no second derivative", torch.autograd.grad, y.sum(), A, create_graph=True)
