@@ -16791,6 +16791,7 @@ static const char *const gpi__route_names[] = {"empty",   "lt",  "split",  "host
 struct gemmepi_plan {
   gemmepi_plan_kind kind;
   gemmepi_context *context;
+  int is_beside; /* its runs take the block next to that of products: see gpi__key_beside */
   long references;
   long last_used; /* by the context's plan_clock, under its lock */
   long generation; /* the context's when it began to be made */
@@ -16831,6 +16832,15 @@ static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args
 static void gpi__release_plan(gemmepi_plan *plan) {
   if (gpi__add(&plan->references, -1) == 0)
     plan->destroy(plan);
+}
+
+/* What building leaves: a plan for the caller, or why there is none. */
+static gemmepi_status gpi__finish_plan(gemmepi_plan *plan, gemmepi_status status, gemmepi_plan **result) {
+  if (status)
+    gpi__release_plan(plan);
+  else
+    *result = plan;
+  return status;
 }
 
 static void gpi__consider_oldest(void *user, gpi__map_entry *entry) {
@@ -17281,6 +17291,197 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
 }
 #endif
 GPI__OPTIMIZE_LITTLE_END
+
+#ifndef GEMMEPI_NO_FORMULA
+/* What a one-shot call with a formula is made of, as bytes: the plan that it took the last time is found by them, and no text is parsed.
+ The plan is kept by its problem, too, for calls whose texts differ and mean the same. */
+
+#ifndef GEMMEPI_NO_FORMULA
+enum { GPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
+
+typedef struct gpi__text_key {
+  size_t size; /* 0: there is none */
+  unsigned char bytes[GPI__TEXT_KEY_SIZE];
+} gpi__text_key;
+
+/* The fields that descs of products and layers with a formula have, one after another. */
+typedef struct gpi__written_formula {
+  const char *text;
+  const gemmepi_operand *operands;
+  int operand_count;
+  const char *value, *result;
+} gpi__written_formula;
+
+/* 0: there is no room. */
+static int gpi__add_to_key(gpi__text_key *key, const void *bytes, size_t size) {
+  if (size > sizeof key->bytes - key->size)
+    return 0;
+  memcpy(key->bytes + key->size, bytes, size);
+  key->size += size;
+  return 1;
+}
+
+/* NULL is another text than "". */
+static int gpi__add_text_to_key(gpi__text_key *key, const char *text) {
+  char is_there = text != NULL;
+  return gpi__add_to_key(key, &is_there, 1) && (!text || gpi__add_to_key(key, text, strlen(text) + 1));
+}
+
+static int gpi__add_operand_to_key(gpi__text_key *key, const gemmepi_operand *operand) {
+  gemmepi_operand bare = *operand;
+  bare.name = NULL;
+  return operand->name && !operand->tensor && gpi__add_to_key(key, &bare, sizeof bare) &&
+     gpi__add_text_to_key(key, operand->name);
+}
+
+/* tag: which call, as no other key begins with. A desc of `size` bytes with its formula at `written`: what is ahead of that, and behind it,
+ has no pointer; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
+static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment, const void *desc, size_t written, size_t size) {
+  const char *bytes = (const char *)desc;
+  gpi__written_formula formula;
+  size_t end = written + sizeof formula;
+  int fits, i;
+  memcpy(&formula, bytes + written, sizeof formula);
+  fits = formula.operand_count == 0 ||
+     (formula.operands && formula.operand_count > 0 && formula.operand_count <= GPI__FORMULA_OPERANDS);
+  key->size = 0;
+  fits = fits && gpi__add_to_key(key, &tag, sizeof tag) &&
+     gpi__add_to_key(key, &alignment, sizeof alignment) && gpi__add_to_key(key, bytes, written) &&
+     gpi__add_to_key(key, bytes + end, size - end) && gpi__add_text_to_key(key, formula.text) &&
+     gpi__add_text_to_key(key, formula.value) && gpi__add_text_to_key(key, formula.result);
+  for (i = 0; fits && i < formula.operand_count; i++)
+    fits = gpi__add_operand_to_key(key, &formula.operands[i]);
+  if (!fits)
+    key->size = 0;
+}
+#endif
+#endif
+/* What plans of every kind have in common: made of a desc, kept for calls that plan by themselves, prepared, run and explained. */
+
+#ifndef GEMMEPI_NO_FORMULA
+#endif
+
+/* What a plan is made of. */
+typedef struct gpi__wish {
+  gemmepi_context *context;
+  gemmepi_plan_kind kind;
+  const void *desc;
+  size_t alignment; /* that pointers have where desc promises none */
+  int is_kept; /* for calls that plan by themselves */
+} gpi__wish;
+
+/* A kind of plans. */
+typedef struct gpi__plan_row {
+  gemmepi_plan_kind kind;
+  size_t written,
+    size; /* of desc: where its formula is, and what tells those with one apart; 0: no text is looked for */
+  gemmepi_status (*make)(const gpi__wish *wish, gemmepi_plan **plan);
+  size_t (*workspace)(const gemmepi_plan *plan); /* of runs, as the plan stands now */
+  gemmepi_status (*run)(const gemmepi_plan *plan, const void *args, int one_shot, gemmepi_stream stream);
+  void (*describe)(const gemmepi_plan *plan, gemmepi_plan_details *details);
+  void (*explain)(gpi__text *text, const gemmepi_plan *plan, const gemmepi_plan_details *details);
+} gpi__plan_row;
+
+/* >>making */
+
+/* Whether a plan is kept that is the same: the caller has a reference then. */
+static int gpi__is_found(const gpi__wish *wish, const void *key, size_t size, gemmepi_plan **plan) {
+  *plan = wish->is_kept ? gpi__find_kept(wish->context, key, size) : NULL;
+  return *plan != NULL;
+}
+
+/* Keeps a plan that was built: status says whether it was. */
+static gemmepi_status gpi__keep_built(const gpi__wish *wish, const void *key, size_t size,
+  gemmepi_status status, gemmepi_plan **plan) {
+  if (!status && wish->is_kept)
+    *plan = gpi__keep(wish->context, key, size, *plan);
+  return status;
+}
+
+/* What a call asks first. name: of the other pointer. */
+static gemmepi_status gpi__check_call(const gemmepi_context *context, const void *other, const char *name) {
+  if (!context || !other)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
+  return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *context, const void *desc, gemmepi_plan **plan) {
+  gpi__wish wish = {context, row->kind, desc, GPI__DEFAULT_ALIGNMENT, 0};
+  gemmepi_status status;
+  if (plan)
+    *plan = NULL; /* also after a failure */
+  status = gpi__check_call(context, plan, "plan");
+  return status ? status : row->make(&wish, plan);
+}
+
+/* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
+static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  const char *text = NULL;
+  gpi__text_key key;
+  gemmepi_status status;
+  if (wish->desc && row->written)
+    memcpy(&text, (const char *)wish->desc + row->written, sizeof text);
+  if (text) {
+    gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, row->written, row->size);
+    if (gpi__is_found(wish, key.bytes, key.size, plan))
+      return GEMMEPI_OK;
+    status = row->make(wish, plan);
+    if (!status && key.size) {
+      gpi__add(&(*plan)->references, 1);
+      gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
+    }
+    return status;
+  }
+#endif
+  return row->make(wish, plan);
+}
+
+/* >>runs */
+
+/* Whose block of workspace it is. What has products among its parts has one next to that of products, because a product, once cuBLASLt
+ refuses it, may reserve that in the middle of a run. */
+static gemmepi_status gpi__prepare(const gpi__plan_row *row, const gemmepi_plan *plan, gemmepi_stream stream) {
+  return gpi__reserve(plan->context, stream, plan->is_beside, row->workspace(plan));
+}
+
+/* A call that plans by itself. workspace: args.workspace. */
+static gemmepi_status gpi__run_once(const gpi__plan_row *row, const gpi__wish *wish, const void *args,
+  const void *workspace, gemmepi_stream stream) {
+  gemmepi_plan *plan = NULL;
+  gemmepi_status status = gpi__plan_of_call(row, wish, &plan);
+  if (status)
+    return status;
+  if (!workspace)
+    status = gpi__prepare(row, plan, stream);
+  if (!status)
+    status = row->run(plan, args, 1, stream);
+  gpi__release_plan(plan);
+  return status;
+}
+
+static gemmepi_status gpi__run_plan(const gpi__plan_row *row, const gemmepi_plan *plan, const void *args, gemmepi_stream stream) {
+  gemmepi_status status = gpi__check_plan(plan, args, row->kind);
+  return status ? status : row->run(plan, args, 0, stream);
+}
+
+/* >>what a plan is */
+
+static void gpi__describe(const gpi__plan_row *row, const gemmepi_plan *plan, gemmepi_plan_details *details) {
+  memset(details, 0, sizeof *details);
+  details->kind = plan->kind;
+  details->workspace_size = row->workspace(plan);
+  details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
+  details->bit_stable = 1;
+  row->describe(plan, details);
+  details->route_name = gpi__route_names[details->route];
+}
+
+static void gpi__explain(const gpi__plan_row *row, gpi__text *text, const gemmepi_plan *plan) {
+  gemmepi_plan_details details;
+  gpi__describe(row, plan, &details);
+  row->explain(text, plan, &details);
+}
 
 #ifndef GEMMEPI_NO_HOST
 /* The whole product in plain C: a tile of the result at a time, everything in double, rounded once. */
@@ -21003,7 +21204,7 @@ static gpi__elementwise_plan *gpi__new_elementwise_plan(gemmepi_context *context
 }
 
 /* The plan becomes the result, or is released. */
-static gemmepi_status gpi__finish_elementwise(gpi__elementwise_plan *plan, int is_empty, gpi__elementwise_plan **result) {
+static gemmepi_status gpi__finish_elementwise(gpi__elementwise_plan *plan, int is_empty, gemmepi_plan **result) {
   gemmepi_status status = GEMMEPI_OK;
   if (is_empty)
     plan->route = GEMMEPI_ROUTE_EMPTY;
@@ -21011,14 +21212,10 @@ static gemmepi_status gpi__finish_elementwise(gpi__elementwise_plan *plan, int i
     plan->route = GEMMEPI_ROUTE_HOST;
   else
     status = gpi__build_on_device(plan);
-  if (status)
-    gpi__release_plan(&plan->base);
-  else
-    *result = plan;
-  return status;
+  return gpi__finish_plan(&plan->base, status, result);
 }
 
-static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi__task *task, gpi__elementwise_plan **result) {
+static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi__task *task, gemmepi_plan **result) {
   gpi__elementwise_plan *plan = gpi__new_elementwise_plan(context);
   int t;
   if (!plan)
@@ -21033,7 +21230,7 @@ static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi
 #ifndef GEMMEPI_NO_FORMULA
 /* formula becomes the plan's, or is freed. */
 static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gpi__formula_task *task,
-  gpi__formula *formula, gpi__elementwise_plan **result) {
+  gpi__formula *formula, gemmepi_plan **result) {
   gpi__elementwise_plan *plan = gpi__new_elementwise_plan(context);
   if (plan)
     plan->formula = gpi__new_elementwise_formula(&context->allocator, task, formula);
@@ -21044,45 +21241,7 @@ static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gp
     gpi__release_plan(&plan->base);
   return GEMMEPI_OUT_OF_MEMORY;
 }
-
-static gemmepi_status gpi__plan_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-  gpi__elementwise_plan **plan) {
-  gpi__formula_task task;
-  gpi__formula *formula;
-  gemmepi_status status =
-    gpi__convert_formula_task(&context->allocator, desc, GPI__DEFAULT_ALIGNMENT, &task, &formula);
-  return status ? status : gpi__build_formula_plan(context, &task, formula, plan);
-}
 #endif
-
-static gemmepi_status gpi__plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-  gpi__elementwise_plan **plan) {
-  gpi__task task;
-  gemmepi_status status = gpi__check_operation(desc);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && desc->formula)
-    return gpi__plan_formula(context, desc, plan);
-#endif
-  if (!status)
-    status = gpi__convert_task(desc, GPI__DEFAULT_ALIGNMENT, &task);
-  return status ? status : gpi__build_elementwise(context, &task, plan);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-  gemmepi_plan **result) {
-  gpi__elementwise_plan *plan = NULL;
-  gemmepi_status status;
-  if (result)
-    *result = NULL; /* also after a failure */
-  if (!context || !result)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
-  status = gpi__plan_elementwise(context, desc, &plan);
-  if (!status)
-    *result = &plan->base;
-  return status;
-}
 GPI__OPTIMIZE_LITTLE_END
 /* The pointers of a run of an element-wise operation: whether they are there, aligned and apart. */
 
@@ -21218,8 +21377,7 @@ static void gpi__list_pointers_of(const gemmepi_elementwise_args *args, void *po
   pointers[GPI__OUT_Y_TRANSPOSED] = args->y_transposed;
 }
 
-/* A run of a plan, once its pointers have been looked at: of tensors, or of a formula's operands, as args or the tensors themselves have
- them. */
+/* A run of a plan, once its pointers have been looked at: of tensors, or of a formula's operands. */
 typedef struct gpi__elementwise_run {
   const gpi__elementwise_plan *plan;
   const gemmepi_elementwise_args *args;
@@ -21267,10 +21425,31 @@ static gemmepi_status gpi__run_elementwise_on_host(const gpi__elementwise_plan *
 }
 #endif
 
-/* one_shot: as gpi__run_matmul's. */
-static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
-  const gemmepi_elementwise_args *args, void *const *pointers, int one_shot, gemmepi_stream stream) {
+/* What a call that plans by itself hands to the run: its args, and the pointers that these or the tensors themselves have. */
+typedef struct gpi__elementwise_call {
+  gemmepi_elementwise_args args;
+  void *pointers[GPI__MOST_POINTERS];
+} gpi__elementwise_call;
+
+static void gpi__list_args(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
+  void *pointers[GPI__MOST_POINTERS]) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula) {
+    gpi__list_formula_pointers(args, plan->formula->formula->operand_count, NULL, pointers);
+    return;
+  }
+#endif
+  (void)plan;
+  gpi__list_pointers_of(args, pointers);
+}
+
+/* one_shot: as gpi__run_matmul's, and given is a gpi__elementwise_call. */
+static gemmepi_status gpi__run_elementwise(const gemmepi_plan *base, const void *given, int one_shot, gemmepi_stream stream) {
+  const gpi__elementwise_plan *plan = (const gpi__elementwise_plan *)base;
+  const gemmepi_elementwise_args *args = (const gemmepi_elementwise_args *)given;
   gemmepi_context *context = plan->base.context;
+  void *listed[GPI__MOST_POINTERS];
+  void *const *pointers = one_shot ? ((const gpi__elementwise_call *)given)->pointers : listed;
   gpi__elementwise_run run = {plan, args, pointers};
   gpi__regions regions;
   gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 0};
@@ -21278,6 +21457,8 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
     return status;
+  if (!one_shot)
+    gpi__list_args(plan, args, listed);
   status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
 #ifndef GEMMEPI_NO_HOST
   if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
@@ -21293,28 +21474,209 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
   gpi__leave(context, &entry);
   return status;
 }
+GPI__OPTIMIZE_LITTLE_BEGIN
+/* What an element-wise plan is, as a struct and in words. */
 
-GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
-  gemmepi_stream stream) {
-  const gpi__elementwise_plan *own = (const gpi__elementwise_plan *)plan;
-  void *pointers[GPI__MOST_POINTERS];
-  gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
-  if (status)
-    return status;
+/* Its kernels, and clearing each amax. */
+static int gpi__formula_launches(const gpi__elementwise_plan *plan) {
+  int launches = 0;
 #ifndef GEMMEPI_NO_FORMULA
-  if (own->formula)
-    gpi__list_formula_pointers(args, own->formula->formula->operand_count, NULL, pointers);
+  const gpi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
+  int i;
+  if (!pass)
+    return 0;
+  launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
+  for (i = 0; i < GPI__FORMULA_PLACES; i++)
+    launches += pass->amax[i] != 0;
+#else
+  (void)plan;
+#endif
+  return launches;
+}
+
+static int gpi__elementwise_launches(const gpi__elementwise_plan *plan) {
+  int launches = gpi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
+        (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
+        (plan->scaled.amax_bytes != 0 || plan->scaled.is_tensor),
+    i;
+  if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
+    launches++; /* clearing it */
+  for (i = 0; i < plan->sum_count; i++)
+    launches += 1 + (plan->sums[i].second.launch.function != NULL);
+  return launches;
+}
+
+static const char *gpi__elementwise_kernel(const gpi__elementwise_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula && plan->formula->pass.launch.function)
+    return plan->formula->pass.launch.name;
+  if (plan->formula && plan->formula->pass.finish.function)
+    return plan->formula->pass.finish.name;
+#endif
+  switch (plan->route) {
+  case GEMMEPI_ROUTE_CONTIGUOUS:
+  case GEMMEPI_ROUTE_STRIDED:
+    return plan->loop.launch.name;
+  case GEMMEPI_ROUTE_SUM:
+    return plan->sums[0].first.launch.name;
+  case GEMMEPI_ROUTE_SCALED:
+    return plan->scaled.cast.name;
+  case GEMMEPI_ROUTE_HOST:
+    return plan->formula ? "gpi__host_formula" : "gpi__host_elementwise";
+  default:
+    return "";
+  }
+}
+
+static gemmepi_dtype gpi__accumulator_of(const gpi__elementwise_plan *plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula)
+    return (gemmepi_dtype)plan->formula->formula->accumulator;
+#endif
+  return (gemmepi_dtype)plan->task.accumulator;
+}
+
+static void gpi__describe_elementwise(const gemmepi_plan *base, gemmepi_plan_details *details) {
+  const gpi__elementwise_plan *plan = (const gpi__elementwise_plan *)base;
+  details->route = plan->route;
+  snprintf(details->kernel, sizeof details->kernel, "%s", gpi__elementwise_kernel(plan));
+  if (plan->route == GEMMEPI_ROUTE_STRIDED && !plan->formula) {
+    details->tile_m = plan->loop.tile_j;
+    details->tile_n = plan->loop.tile_i;
+  } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
+    details->tile_m = plan->scaled.tile_slow;
+    details->tile_n = GPI__SCALED_TILE;
+  }
+  details->launches = gpi__elementwise_launches(plan);
+  details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gpi__accumulator_of(plan);
+  details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
+        : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
+        : GEMMEPI_COMPUTE_F32;
+}
+
+static void gpi__explain_tensor(gpi__text *text, const gpi__task *task, int t) {
+  const gpi__operand *operand = &task->operands[t];
+  gpi__append(text, "  %s: %s, strides ", gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)operand->dtype)->name);
+  gpi__append_shape(text, task->rank, operand->stride);
+  if (operand->pointer != t)
+    gpi__append(text, ", the second operand in %s", gpi__tensor_names[operand->pointer]);
+  gpi__append(text, "%s\n", operand->is_sum ? ", a sum" : "");
+}
+
+static void gpi__explain_loop(gpi__text *text, const gpi__elementwise_plan *plan) {
+  static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
+        "transposed, element by element", "transposed"};
+  const gpi__nest *nest = &plan->loop.nest;
+  int vector = gpi__vector_of(gpi__largest_size(nest, ~0u)), t;
+  if (plan->loop.is_contiguous) {
+    gpi__append(text, "  contiguous: one line of %lld elements, %d at a time\n", (long long)nest->extent[0], vector);
+    return;
+  }
+  gpi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank, plan->loop.tile_j, plan->loop.tile_i);
+  for (t = 0; t < GPI__TENSORS; t++)
+    if (gpi__nest_has(nest, t))
+      gpi__append(text, " %s %s,", gpi__tensor_names[t], modes[gpi__mode_of(&plan->task, &plan->loop, t, vector)]);
+  gpi__append(text, " not contiguous: %s\n", nest->rank > 1 ? "the tensors do not merge into one line"
+    : "a tensor is not dense or not aligned");
+}
+
+/* That nothing is launched. */
+static void gpi__explain_nothing(gpi__text *text, const gpi__elementwise_plan *plan) {
+  if (plan->route == GEMMEPI_ROUTE_EMPTY)
+    gpi__append(text, "  empty: no output has an element\n");
+  if (plan->route == GEMMEPI_ROUTE_HOST)
+    gpi__append(text, "  host: plain C\n");
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+static void gpi__explain_steps(gpi__text *text, const gpi__formula_task *task, int i) {
+  const gpi__steps *steps = &task->strides.operands[i];
+  int64_t strides[GPI__MAX_RANK];
+  int d, axis = 0, first = GPI__MAX_RANK - task->rank;
+  for (d = 0; d < GPI__MAX_RANK; d++)
+    strides[d] = d == GPI__COLUMN_AXIS                       ? steps->column
+        : d == GPI__ROW_AXIS                        ? steps->row
+        : task->strides.axes && task->shape[d] != 1 ? steps->items[axis++]
+        : 0;
+  gpi__append_shape(text, task->rank, &strides[first]);
+}
+
+static void gpi__explain_formula_operand(gpi__text *text, const gpi__formula_task *task, int i) {
+  const gpi__formula *formula = task->placed.formula;
+  const gpi__formula_operand *operand = &formula->operands[i];
+  gpi__append(text, "  %s: %s", formula->names + operand->name, gpi__kind_names[operand->kind]);
+  if (task->has_tensor[i]) {
+    gpi__append(text, ", %s, strides ", gpi__dtype((gemmepi_dtype)operand->dtype)->name);
+    gpi__explain_steps(text, task, i);
+  }
+  gpi__append(text, "%s%s%s\n", operand->output ? ", written" : "", operand->accumulate ? ", added to" : "",
+    operand->used     ? "" : operand->output ? ", without an element" : ", not read");
+}
+
+static void gpi__explain_formula_plan(gpi__text *text, const gpi__elementwise_plan *plan) {
+  const gpi__formula_task *task = &plan->formula->task;
+  const gpi__formula *formula = plan->formula->formula;
+  int i;
+  gpi__append(text, "a formula over ");
+  gpi__append_shape(text, task->rank, &task->shape[GPI__MAX_RANK - task->rank]);
+  gpi__append(text, " in %s\n  formula: ", gpi__dtype((gemmepi_dtype)formula->accumulator)->name);
+  gpi__print_formula(text, formula);
+  gpi__append(text, "\n");
+  for (i = 0; i <= GPI__RESULT; i++)
+    if (i < formula->operand_count || task->has_tensor[i])
+      gpi__explain_formula_operand(text, task, i);
+  gpi__explain_nothing(text, plan);
+  gpi__explain_formula_pass(text, &plan->formula->pass, "");
+  if (plan->formula->pass.launch.function)
+    gpi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
+      plan->formula->pass.bytes, plan->formula->microseconds);
+}
+#endif
+
+static void gpi__explain_operation(gpi__text *text, const gpi__elementwise_plan *plan) {
+  const gpi__task *task = &plan->task;
+  int t, i;
+  gpi__append(text, "%s", gpi__operation(task->operation)->name);
+  if (gpi__operation(task->operation)->has_activation)
+    gpi__append(text, " %s", gpi__activation_name((gemmepi_epilogue)task->activation));
+  gpi__append(text, " over ");
+  gpi__append_shape(text, task->rank, task->shape);
+  gpi__append(text, "\n");
+  for (t = 0; t < GPI__TENSORS; t++)
+    if (gpi__task_has(task, t))
+      gpi__explain_tensor(text, task, t);
+  gpi__explain_nothing(text, plan);
+  for (i = 0; i < plan->sum_count; i++) {
+    const gpi__axis_sum *sum = &plan->sums[i];
+    gpi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
+      gpi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
+      (long long)gpi__nest_count(&sum->first.nest, 1), sum->first.is_kept ? "kept" : "added up",
+      sum->second.launch.function ? "by way of partial sums" : "one launch");
+  }
+  if (plan->loop.launch.function)
+    gpi__explain_loop(text, plan);
+  if (plan->scaled.cast.function && plan->scaled.row_threads)
+    gpi__append(text, "  scaled: a row in the registers of %d threads, one pass\n", plan->scaled.row_threads);
+  else if (plan->scaled.cast.function && plan->scaled.is_tensor)
+    gpi__append(text, "  scaled: tiles of 128 by %d, %u blocks: amax, then the cast, which begins before that ends\n",
+      plan->scaled.tile_slow, plan->scaled.cast.blocks);
+  else if (plan->scaled.cast.function)
+    gpi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
+      plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
+}
+
+static void gpi__explain_elementwise(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
+  const gpi__elementwise_plan *plan = (const gpi__elementwise_plan *)base;
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula)
+    gpi__explain_formula_plan(text, plan);
   else
 #endif
-    gpi__list_pointers_of(args, pointers);
-  return gpi__run_elementwise(own, args, pointers, 0, stream);
+    gpi__explain_operation(text, plan);
+  gpi__append(text, "  %d launches, %llu bytes of workspace\n", details->launches, (gpi__ull)details->workspace_size);
 }
-
-static gemmepi_status gpi__prepare_elementwise(const gpi__elementwise_plan *plan, gemmepi_stream stream) {
-  return gpi__reserve(plan->base.context, stream, 0, plan->workspace_size);
-}
-GPI__OPTIMIZE_LITTLE_BEGIN
-/* Element-wise calls that plan by themselves, and short ones. */
+GPI__OPTIMIZE_LITTLE_END
+/* The calls of element-wise operations: plans, runs, both at once, and short ones. */
 
 /* As args have them, or else the tensors themselves. */
 static void gpi__list_data(const gemmepi_elementwise_desc *desc, const gemmepi_elementwise_args *args,
@@ -21338,84 +21700,93 @@ static size_t gpi__alignment_of_data(void *const *pointers) {
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-/* As gpi__get_elementwise_plan, of a desc with a formula. */
-static gemmepi_status gpi__get_formula_plan(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-  const gemmepi_elementwise_args *args, void **pointers, gemmepi_plan **kept) {
+static gemmepi_status gpi__make_over_tensors(const gpi__wish *wish, gemmepi_plan **plan) {
+  const gemmepi_allocator *allocator = &wish->context->allocator;
   gpi__formula_task task;
   gpi__formula *formula;
-  gpi__elementwise_plan *plan;
   size_t size;
   void *key;
-  gemmepi_status status = gpi__check_beside_elementwise_formula(desc);
+  gemmepi_status status = gpi__convert_formula_task(allocator, (const gemmepi_elementwise_desc *)wish->desc,
+    wish->alignment, &task, &formula);
   if (status)
     return status;
-  gpi__list_formula_pointers(args, desc->operand_count, desc, pointers);
-  status = gpi__convert_formula_task(&context->allocator, desc, gpi__alignment_of_formula(desc, pointers), &task, &formula);
-  if (status)
-    return status;
-  key = gpi__key_of_formula_task(&context->allocator, &task, formula, &size);
-  *kept = key ? gpi__find_kept(context, key, size) : NULL;
-  if (!key || *kept)
-    gpi__delete(&context->allocator, formula);
-  if (!key)
-    status = GEMMEPI_OUT_OF_MEMORY;
-  else if (!*kept)
-    status = gpi__build_formula_plan(context, &task, formula, &plan);
-  if (!status && !*kept)
-    *kept = gpi__keep(context, key, size, &plan->base);
-  gpi__delete(&context->allocator, key);
+  key = gpi__key_of_formula_task(allocator, &task, formula, &size);
+  if (!key || gpi__is_found(wish, key, size, plan)) {
+    gpi__delete(allocator, formula);
+    status = key ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+  } else {
+    status = gpi__keep_built(wish, key, size, gpi__build_formula_plan(wish->context, &task, formula, plan), plan);
+  }
+  gpi__delete(allocator, key);
   return status;
 }
 #endif
 
-/* The plan that is kept for a desc, or a new one, with a reference for the caller, and a run's pointers. */
-static gemmepi_status gpi__get_elementwise_plan(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-  const gemmepi_elementwise_args *args, void **pointers, gemmepi_plan **kept) {
-  gpi__elementwise_plan *plan;
+static gemmepi_status gpi__make_operation(const gpi__wish *wish, gemmepi_plan **plan) {
+  const gemmepi_elementwise_desc *desc = (const gemmepi_elementwise_desc *)wish->desc;
   gpi__task task;
-  gemmepi_status status;
+  gemmepi_status status = gpi__check_operation(desc);
 #ifndef GEMMEPI_NO_FORMULA
-  if (desc->formula)
-    return gpi__get_formula_plan(context, desc, args, pointers, kept);
+  if (!status && desc->formula)
+    return gpi__make_over_tensors(wish, plan);
 #endif
-  gpi__list_data(desc, args, pointers);
-  status = gpi__convert_task(desc, gpi__alignment_of_data(pointers), &task);
-  if (status)
-    return status;
-  *kept = gpi__find_kept(context, &task, sizeof task);
-  if (*kept)
-    return GEMMEPI_OK;
-  status = gpi__build_elementwise(context, &task, &plan);
   if (!status)
-    *kept = gpi__keep(context, &task, sizeof task, &plan->base);
-  return status;
+    status = gpi__convert_task(desc, wish->alignment, &task);
+  if (status || gpi__is_found(wish, &task, sizeof task, plan))
+    return status;
+  return gpi__keep_built(wish, &task, sizeof task, gpi__build_elementwise(wish->context, &task, plan), plan);
+}
+
+static size_t gpi__workspace_of_operation(const gemmepi_plan *plan) {
+  return ((const gpi__elementwise_plan *)plan)->workspace_size;
+}
+
+/* Texts are not looked for: descs have pointers to tensors. */
+static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE,
+        0,
+        0,
+        gpi__make_operation,
+        gpi__workspace_of_operation,
+        gpi__run_elementwise,
+        gpi__describe_elementwise,
+        gpi__explain_elementwise};
+
+GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
+  gemmepi_plan **plan) {
+  return gpi__plan_desc(&gpi__elementwise_plans, context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, const gemmepi_elementwise_args *args,
+  gemmepi_stream stream) {
+  return gpi__run_plan(&gpi__elementwise_plans, plan, args, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   const gemmepi_elementwise_args *given, gemmepi_stream stream) {
-  gemmepi_elementwise_args args;
-  void *pointers[GPI__MOST_POINTERS];
-  gemmepi_plan *kept;
-  gemmepi_status status;
-  if (!context)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
-  status = gpi__check_operation(desc);
-  if (status)
-    return status;
-  memset(&args, 0, sizeof args);
-  if (given)
-    args = *given;
-  status = gpi__get_elementwise_plan(context, desc, &args, pointers, &kept);
-  if (status)
-    return status;
-  if (!args.workspace)
-    status = gpi__prepare_elementwise((const gpi__elementwise_plan *)kept, stream);
+  gpi__wish wish = {context, GEMMEPI_PLAN_ELEMENTWISE, desc, 0, 1};
+  gpi__elementwise_call call;
+  gemmepi_status status = gpi__check_call(context, context, "context");
   if (!status)
-    status = gpi__run_elementwise((const gpi__elementwise_plan *)kept, &args, pointers, 1, stream);
-  gpi__release_plan(kept);
-  return status;
+    status = gpi__check_operation(desc);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && desc->formula)
+    status = gpi__check_beside_elementwise_formula(desc);
+#endif
+  if (status)
+    return status;
+  memset(&call.args, 0, sizeof call.args);
+  if (given)
+    call.args = *given;
+#ifndef GEMMEPI_NO_FORMULA
+  if (desc->formula) {
+    gpi__list_formula_pointers(&call.args, desc->operand_count, desc, call.pointers);
+    wish.alignment = gpi__alignment_of_formula(desc, call.pointers);
+    return gpi__run_once(&gpi__elementwise_plans, &wish, &call, call.args.workspace, stream);
+  }
+#endif
+  gpi__list_data(desc, &call.args, call.pointers);
+  wish.alignment = gpi__alignment_of_data(call.pointers);
+  return gpi__run_once(&gpi__elementwise_plans, &wish, &call, call.args.workspace, stream);
 }
 
 /* >>short calls */
@@ -21489,205 +21860,7 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
   gemmepi_elementwise_desc desc = gpi__desc_of(GEMMEPI_OP_CAST, a, y);
   return gemmepi_elementwise(context, &desc, NULL, stream);
 }
-/* What an element-wise plan is, as a struct and in words. */
-
-/* Its kernels, and clearing each amax. */
-static int gpi__formula_launches(const gpi__elementwise_plan *plan) {
-  int launches = 0;
-#ifndef GEMMEPI_NO_FORMULA
-  const gpi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
-  int i;
-  if (!pass)
-    return 0;
-  launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
-  for (i = 0; i < GPI__FORMULA_PLACES; i++)
-    launches += pass->amax[i] != 0;
-#else
-  (void)plan;
-#endif
-  return launches;
-}
-
-static int gpi__elementwise_launches(const gpi__elementwise_plan *plan) {
-  int launches = gpi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
-        (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
-        (plan->scaled.amax_bytes != 0 || plan->scaled.is_tensor),
-    i;
-  if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
-    launches++; /* clearing it */
-  for (i = 0; i < plan->sum_count; i++)
-    launches += 1 + (plan->sums[i].second.launch.function != NULL);
-  return launches;
-}
-
-static const char *gpi__elementwise_kernel(const gpi__elementwise_plan *plan) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula && plan->formula->pass.launch.function)
-    return plan->formula->pass.launch.name;
-  if (plan->formula && plan->formula->pass.finish.function)
-    return plan->formula->pass.finish.name;
-#endif
-  switch (plan->route) {
-  case GEMMEPI_ROUTE_CONTIGUOUS:
-  case GEMMEPI_ROUTE_STRIDED:
-    return plan->loop.launch.name;
-  case GEMMEPI_ROUTE_SUM:
-    return plan->sums[0].first.launch.name;
-  case GEMMEPI_ROUTE_SCALED:
-    return plan->scaled.cast.name;
-  case GEMMEPI_ROUTE_HOST:
-    return plan->formula ? "gpi__host_formula" : "gpi__host_elementwise";
-  default:
-    return "";
-  }
-}
-
-static gemmepi_dtype gpi__accumulator_of(const gpi__elementwise_plan *plan) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula)
-    return (gemmepi_dtype)plan->formula->formula->accumulator;
-#endif
-  return (gemmepi_dtype)plan->task.accumulator;
-}
-
-static void gpi__elementwise_info(const gpi__elementwise_plan *plan, gemmepi_plan_details *details) {
-  memset(details, 0, sizeof *details);
-  details->kind = GEMMEPI_PLAN_ELEMENTWISE;
-  details->route = plan->route;
-  details->route_name = gpi__route_names[plan->route];
-  snprintf(details->kernel, sizeof details->kernel, "%s", gpi__elementwise_kernel(plan));
-  if (plan->route == GEMMEPI_ROUTE_STRIDED && !plan->formula) {
-    details->tile_m = plan->loop.tile_j;
-    details->tile_n = plan->loop.tile_i;
-  } else if (plan->route == GEMMEPI_ROUTE_SCALED) {
-    details->tile_m = plan->scaled.tile_slow;
-    details->tile_n = GPI__SCALED_TILE;
-  }
-  details->launches = gpi__elementwise_launches(plan);
-  details->workspace_size = plan->workspace_size;
-  details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gpi__accumulator_of(plan);
-  details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
-        : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
-        : GEMMEPI_COMPUTE_F32;
-  details->deterministic = details->bit_stable = 1;
-}
-
-static void gpi__explain_tensor(gpi__text *text, const gpi__task *task, int t) {
-  const gpi__operand *operand = &task->operands[t];
-  gpi__append(text, "  %s: %s, strides ", gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)operand->dtype)->name);
-  gpi__append_shape(text, task->rank, operand->stride);
-  if (operand->pointer != t)
-    gpi__append(text, ", the second operand in %s", gpi__tensor_names[operand->pointer]);
-  gpi__append(text, "%s\n", operand->is_sum ? ", a sum" : "");
-}
-
-static void gpi__explain_loop(gpi__text *text, const gpi__elementwise_plan *plan) {
-  static const char *const modes[] = {"by vectors", "one number for a line", "element by element",
-        "transposed, element by element", "transposed"};
-  const gpi__nest *nest = &plan->loop.nest;
-  int vector = gpi__vector_of(gpi__largest_size(nest, ~0u)), t;
-  if (plan->loop.is_contiguous) {
-    gpi__append(text, "  contiguous: one line of %lld elements, %d at a time\n", (long long)nest->extent[0], vector);
-    return;
-  }
-  gpi__append(text, "  strided: %d axes after merging, tiles of %d x %d;", nest->rank, plan->loop.tile_j, plan->loop.tile_i);
-  for (t = 0; t < GPI__TENSORS; t++)
-    if (gpi__nest_has(nest, t))
-      gpi__append(text, " %s %s,", gpi__tensor_names[t], modes[gpi__mode_of(&plan->task, &plan->loop, t, vector)]);
-  gpi__append(text, " not contiguous: %s\n", nest->rank > 1 ? "the tensors do not merge into one line"
-    : "a tensor is not dense or not aligned");
-}
-
-#ifndef GEMMEPI_NO_FORMULA
-static void gpi__explain_steps(gpi__text *text, const gpi__formula_task *task, int i) {
-  const gpi__steps *steps = &task->strides.operands[i];
-  int64_t strides[GPI__MAX_RANK];
-  int d, axis = 0, first = GPI__MAX_RANK - task->rank;
-  for (d = 0; d < GPI__MAX_RANK; d++)
-    strides[d] = d == GPI__COLUMN_AXIS                       ? steps->column
-        : d == GPI__ROW_AXIS                        ? steps->row
-        : task->strides.axes && task->shape[d] != 1 ? steps->items[axis++]
-        : 0;
-  gpi__append_shape(text, task->rank, &strides[first]);
-}
-
-static void gpi__explain_formula_operand(gpi__text *text, const gpi__formula_task *task, int i) {
-  const gpi__formula *formula = task->placed.formula;
-  const gpi__formula_operand *operand = &formula->operands[i];
-  gpi__append(text, "  %s: %s", formula->names + operand->name, gpi__kind_names[operand->kind]);
-  if (task->has_tensor[i]) {
-    gpi__append(text, ", %s, strides ", gpi__dtype((gemmepi_dtype)operand->dtype)->name);
-    gpi__explain_steps(text, task, i);
-  }
-  gpi__append(text, "%s%s%s\n", operand->output ? ", written" : "", operand->accumulate ? ", added to" : "",
-    operand->used     ? "" : operand->output ? ", without an element" : ", not read");
-}
-
-static void gpi__explain_formula_plan(gpi__text *text, const gpi__elementwise_plan *plan) {
-  const gpi__formula_task *task = &plan->formula->task;
-  const gpi__formula *formula = plan->formula->formula;
-  int i;
-  gpi__append(text, "a formula over ");
-  gpi__append_shape(text, task->rank, &task->shape[GPI__MAX_RANK - task->rank]);
-  gpi__append(text, " in %s\n  formula: ", gpi__dtype((gemmepi_dtype)formula->accumulator)->name);
-  gpi__print_formula(text, formula);
-  gpi__append(text, "\n");
-  for (i = 0; i <= GPI__RESULT; i++)
-    if (i < formula->operand_count || task->has_tensor[i])
-      gpi__explain_formula_operand(text, task, i);
-  if (plan->route == GEMMEPI_ROUTE_EMPTY)
-    gpi__append(text, "  empty: no output has an element\n");
-  if (plan->route == GEMMEPI_ROUTE_HOST)
-    gpi__append(text, "  host: plain C\n");
-  gpi__explain_formula_pass(text, &plan->formula->pass, "");
-  if (plan->formula->pass.launch.function)
-    gpi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
-      plan->formula->pass.bytes, plan->formula->microseconds);
-  gpi__append(text, "  %d launches, %llu bytes of workspace\n", gpi__elementwise_launches(plan), (gpi__ull)plan->workspace_size);
-}
-#endif
-
-static void gpi__explain_elementwise(gpi__text *text, const gpi__elementwise_plan *plan) {
-  const gpi__task *task = &plan->task;
-  int t, i;
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula) {
-    gpi__explain_formula_plan(text, plan);
-    return;
-  }
-#endif
-  gpi__append(text, "%s", gpi__operation(task->operation)->name);
-  if (gpi__operation(task->operation)->has_activation)
-    gpi__append(text, " %s", gpi__activation_name((gemmepi_epilogue)task->activation));
-  gpi__append(text, " over ");
-  gpi__append_shape(text, task->rank, task->shape);
-  gpi__append(text, "\n");
-  for (t = 0; t < GPI__TENSORS; t++)
-    if (gpi__task_has(task, t))
-      gpi__explain_tensor(text, task, t);
-  if (plan->route == GEMMEPI_ROUTE_EMPTY)
-    gpi__append(text, "  empty: no output has an element\n");
-  if (plan->route == GEMMEPI_ROUTE_HOST)
-    gpi__append(text, "  host: plain C\n");
-  for (i = 0; i < plan->sum_count; i++) {
-    const gpi__axis_sum *sum = &plan->sums[i];
-    gpi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
-      gpi__tensor_names[sum->first.output], (long long)sum->first.params.kept_count,
-      (long long)gpi__nest_count(&sum->first.nest, 1), sum->first.is_kept ? "kept" : "added up",
-      sum->second.launch.function ? "by way of partial sums" : "one launch");
-  }
-  if (plan->loop.launch.function)
-    gpi__explain_loop(text, plan);
-  if (plan->scaled.cast.function && plan->scaled.row_threads)
-    gpi__append(text, "  scaled: a row in the registers of %d threads, one pass\n", plan->scaled.row_threads);
-  else if (plan->scaled.cast.function && plan->scaled.is_tensor)
-    gpi__append(text, "  scaled: tiles of 128 by %d, %u blocks: amax, then the cast, which begins before that ends\n",
-      plan->scaled.tile_slow, plan->scaled.cast.blocks);
-  else if (plan->scaled.cast.function)
-    gpi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
-      plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
-  gpi__append(text, "  %d launches, %llu bytes of workspace\n", gpi__elementwise_launches(plan), (gpi__ull)plan->workspace_size);
-}
+GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 
 /* Sums for bias_grad: of partial sums that an epilogue left, or of an operand. */
@@ -28447,6 +28620,7 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
   plan->around = (gpi__around *)gpi__new(&plan->base.context->allocator, sizeof *plan->around);
   if (!plan->around)
     return GEMMEPI_OUT_OF_MEMORY;
+  plan->base.is_beside = 1;
   plan->around->finds = finds;
   plan->around->problem = plan->problem;
   plan->around->inside = finds ? gpi__problem_within(&plan->problem) : plan->problem;
@@ -28461,7 +28635,7 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
   return gpi__build_product(plan, &plan->around->inside);
 }
 
-static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__problem *problem, gpi__matmul_plan **result) {
+static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__problem *problem, gemmepi_plan **result) {
   gpi__matmul_plan *plan = gpi__new_plan(context, problem);
   gemmepi_status status = GEMMEPI_OK;
   if (!plan)
@@ -28479,11 +28653,7 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
   } else {
     status = gpi__build_for_gpu(plan);
   }
-  if (status)
-    gpi__release_plan(&plan->base);
-  else
-    *result = plan;
-  return status;
+  return gpi__finish_plan(&plan->base, status, result);
 }
 
 /* The problem of a desc, which a context plans: to be given to gpi__drop_formula. */
@@ -28494,115 +28664,6 @@ static gemmepi_status gpi__convert_problem(gemmepi_context *context, const gemme
     gpi__share_formula(context, problem);
   return status;
 }
-
-GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_plan **result) {
-  gpi__problem problem;
-  gpi__matmul_plan *plan = NULL;
-  gemmepi_status status;
-  if (result)
-    *result = NULL; /* also after a failure */
-  if (!context || !result)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
-  status = gpi__convert_problem(context, desc, GPI__DEFAULT_ALIGNMENT, &problem);
-  if (status)
-    return status;
-  status = gpi__build_plan(context, &problem, &plan);
-  if (!status)
-    *result = &plan->base;
-  gpi__drop_formula(context, &problem);
-  return status;
-}
-/* What a one-shot call with a formula is made of, as bytes: the plan that it took the last time is found by them, and no text is parsed.
- The plan is kept by its problem, too, for calls whose texts differ and mean the same. */
-
-#ifndef GEMMEPI_NO_FORMULA
-enum { GPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
-
-/* What such keys begin with, as no other does: of products, of layers forward and backward, and of grouped products. */
-enum {
-  GPI__PRODUCT_BY_TEXT = -4,
-  GPI__LAYER_BY_TEXT = -5,
-  GPI__BACKWARD_BY_TEXT = -6,
-  GPI__GROUPED_BY_TEXT = -7
-};
-
-typedef struct gpi__text_key {
-  size_t size; /* 0: there is none */
-  unsigned char bytes[GPI__TEXT_KEY_SIZE];
-} gpi__text_key;
-
-/* The fields that descs with a formula end in. */
-typedef struct gpi__written_formula {
-  const char *text, *value, *result;
-  const gemmepi_operand *operands;
-  int operand_count;
-} gpi__written_formula;
-
-/* 0: there is no room. */
-static int gpi__add_to_key(gpi__text_key *key, const void *bytes, size_t size) {
-  if (size > sizeof key->bytes - key->size)
-    return 0;
-  memcpy(key->bytes + key->size, bytes, size);
-  key->size += size;
-  return 1;
-}
-
-/* NULL is another text than "". */
-static int gpi__add_text_to_key(gpi__text_key *key, const char *text) {
-  char is_there = text != NULL;
-  return gpi__add_to_key(key, &is_there, 1) && (!text || gpi__add_to_key(key, text, strlen(text) + 1));
-}
-
-static int gpi__add_operand_to_key(gpi__text_key *key, const gemmepi_operand *operand) {
-  gemmepi_operand bare = *operand;
-  bare.name = NULL;
-  return operand->name && !operand->tensor && gpi__add_to_key(key, &bare, sizeof bare) &&
-     gpi__add_text_to_key(key, operand->name);
-}
-
-/* desc: its bytes ahead of the formula, which have no pointer; where padding differs nothing is found. tag: which call. Of what is
- wrong in a formula there may be a key, but never a plan. */
-static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment, const void *desc,
-  size_t ahead, const gpi__written_formula *formula) {
-  int has_operands = formula->operand_count == 0 || (formula->operands && formula->operand_count > 0 &&
-    formula->operand_count <= GPI__FORMULA_OPERANDS);
-  int fits = has_operands, i;
-  key->size = 0;
-  fits = fits && gpi__add_to_key(key, &tag, sizeof tag) &&
-     gpi__add_to_key(key, &alignment, sizeof alignment) && gpi__add_to_key(key, desc, ahead) &&
-     gpi__add_text_to_key(key, formula->text) && gpi__add_text_to_key(key, formula->value) &&
-     gpi__add_text_to_key(key, formula->result);
-  for (i = 0; fits && i < formula->operand_count; i++)
-    fits = gpi__add_operand_to_key(key, &formula->operands[i]);
-  if (!fits)
-    key->size = 0;
-}
-
-/* Of a desc of either type. */
-#define GPI__MAKE_TEXT_KEY(key, tag, alignment, desc, type) \
-  do { \
-    gpi__written_formula written; \
-    written.text = (desc)->formula, written.value = (desc)->formula_value, \
-    written.result = (desc)->formula_result; \
-    written.operands = (desc)->operands, written.operand_count = (desc)->operand_count; \
-    gpi__make_text_key(key, tag, alignment, desc, offsetof(type, formula), &written); \
-  } while (0)
-
-/* The plan with a reference for the caller to release, or NULL. */
-static gemmepi_plan *gpi__find_by_text(gemmepi_context *context, const gpi__text_key *key) {
-  return key->size ? gpi__find_kept(context, key->bytes, key->size) : NULL;
-}
-
-/* Keeps a plan that the caller has a reference of, which stays the caller's. */
-static void gpi__keep_by_text(gemmepi_context *context, const gpi__text_key *key, gemmepi_plan *plan) {
-  if (!key->size)
-    return;
-  gpi__add(&plan->references, 1);
-  gpi__release_plan(gpi__keep(context, key->bytes, key->size, plan));
-}
-#endif
 GPI__OPTIMIZE_LITTLE_END
 /* What is launched around a product (around.h), in one run. */
 
@@ -28967,13 +29028,14 @@ static gemmepi_status gpi__run_on_host(const gpi__matmul_plan *plan, gpi__argume
 #endif
 
 /* one_shot: each pointer is asked about at the driver. */
-static gemmepi_status gpi__run_matmul(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
-  int one_shot, gemmepi_stream stream) {
+static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *given, int one_shot, gemmepi_stream stream) {
+  const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base;
+  const gemmepi_matmul_args *args = (const gemmepi_matmul_args *)given;
   gemmepi_context *context = plan->base.context;
   const gpi__problem *problem = gpi__asked(plan);
   gpi__arguments arguments;
   gpi__regions regions;
-  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, plan->around != NULL};
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status || gpi__writes_nothing(problem))
@@ -28991,86 +29053,6 @@ static gemmepi_status gpi__run_matmul(const gpi__matmul_plan *plan, const gemmep
     return status;
   status = gpi__run_on_device(plan, &space, &arguments);
   gpi__leave(context, &entry);
-  return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args, gemmepi_stream stream) {
-  gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_MATMUL);
-  return status ? status : gpi__run_matmul((const gpi__matmul_plan *)plan, args, 0, stream);
-}
-
-static gemmepi_status gpi__prepare_matmul(const gpi__matmul_plan *plan, gemmepi_stream stream) {
-  return gpi__reserve(plan->base.context, stream, plan->around != NULL, gpi__workspace_now(plan));
-}
-
-/* >>one-shot calls: plans kept by problem */
-
-/* A plan for the problem with a reference for the caller to release. */
-static gemmepi_status gpi__get_plan(gemmepi_context *context, const gpi__problem *problem, gpi__matmul_plan **result) {
-  gpi__plan_key key;
-  gemmepi_plan *kept;
-  gpi__matmul_plan *plan;
-  gemmepi_status status;
-  gpi__make_plan_key(problem, &key);
-  kept = gpi__find_kept(context, key.bytes, key.size);
-  if (!kept) {
-    status = gpi__build_plan(context, problem, &plan);
-    if (status)
-      return status;
-    kept = gpi__keep(context, key.bytes, key.size, &plan->base);
-  }
-  *result = (gpi__matmul_plan *)kept;
-  return GEMMEPI_OK;
-}
-
-/* Likewise for a desc. */
-static gemmepi_status gpi__plan_of_desc(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-  size_t alignment, gpi__matmul_plan **result) {
-  gpi__problem problem;
-  gemmepi_status status = gpi__convert_problem(context, desc, alignment, &problem);
-  if (status)
-    return status;
-  status = gpi__get_plan(context, &problem, result);
-  gpi__drop_formula(context, &problem); /* the plan has it */
-  return status;
-}
-
-/* One with a formula is looked for by its text first. */
-static gemmepi_status gpi__plan_of_call(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-  size_t alignment, gpi__matmul_plan **result) {
-#ifndef GEMMEPI_NO_FORMULA
-  gpi__text_key key;
-  gemmepi_status status;
-  if (desc && desc->formula) {
-    GPI__MAKE_TEXT_KEY(&key, GPI__PRODUCT_BY_TEXT, alignment, desc, gemmepi_matmul_desc);
-    *result = (gpi__matmul_plan *)gpi__find_by_text(context, &key);
-    if (*result)
-      return GEMMEPI_OK;
-    status = gpi__plan_of_desc(context, desc, alignment, result);
-    if (!status)
-      gpi__keep_by_text(context, &key, &(*result)->base);
-    return status;
-  }
-#endif
-  return gpi__plan_of_desc(context, desc, alignment, result);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-  const gemmepi_matmul_args *args, gemmepi_stream stream) {
-  gpi__matmul_plan *plan;
-  gemmepi_status status;
-  if (!context || !args)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
-  status = gpi__plan_of_call(context, desc, gpi__alignment_of(desc, args), &plan);
-  if (status)
-    return status;
-  if (!args->workspace)
-    status = gpi__prepare_matmul(plan, stream);
-  if (!status)
-    status = gpi__run_matmul(plan, args, 1, stream);
-  gpi__release_plan(&plan->base);
   return status;
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
@@ -29135,23 +29117,18 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
   details->launches += around->finds;
 }
 
-static void gpi__matmul_info(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
-  const gpi__matmul_plan *current = gpi__current_plan(plan);
+static void gpi__describe_matmul(const gemmepi_plan *base, gemmepi_plan_details *details) {
+  const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base, *current = gpi__current_plan(plan);
   const gpi__problem *problem = gpi__asked(plan);
-  memset(details, 0, sizeof *details);
-  details->kind = GEMMEPI_PLAN_MATMUL;
   details->route = gpi__told_route(plan);
-  details->route_name = gpi__route_names[details->route];
   gpi__describe_launches(plan, details);
   if (problem->exchanged) {
     int tile_m = details->tile_m;
     details->tile_m = details->tile_n;
     details->tile_n = tile_m;
   }
-  details->workspace_size = gpi__workspace_now(plan);
   details->compute = (gemmepi_compute)problem->compute;
-  details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)problem->accumulator;
-  details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
+  details->accumulator = base->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)problem->accumulator;
   details->bit_stable = !current->is_measured; /* another process may measure otherwise */
   details->microseconds = plan->around ? 0 : current->tuned_microseconds;
 }
@@ -29372,23 +29349,62 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
     gpi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks, finds->threads_x);
 }
 
-static void gpi__explain_routes(gpi__text *text, const gpi__matmul_plan *plan) {
-  const gpi__matmul_plan *current = gpi__current_plan(plan);
-  gemmepi_plan_details details;
-  gpi__matmul_info(plan, &details);
-  gpi__append(text, "route %s, workspace %llu bytes\n", details.route_name, (gpi__ull)details.workspace_size);
-  gpi__explain_launches(text, plan, details.kernel);
+static void gpi__explain_matmul(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
+  const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base, *current = gpi__current_plan(plan);
+  gpi__explain_problem(text, gpi__asked(plan));
+  gpi__append(text, "route %s, workspace %llu bytes\n", details->route_name, (gpi__ull)details->workspace_size);
+  gpi__explain_launches(text, plan, details->kernel);
   if (!plan->around && current->tuned_microseconds > 0)
     gpi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n", current->tuned_microseconds,
       current->is_measured ? "" : ", by an answer that was loaded");
   gpi__explain_invariance(text, plan->around ? plan : current);
   gpi__explain_choice(text, plan);
 }
+GPI__OPTIMIZE_LITTLE_END
+/* The calls of products: plans, runs, and both at once. */
 
-static void gpi__explain_matmul(gpi__text *text, const gpi__matmul_plan *plan) {
-  gpi__explain_problem(text, gpi__asked(plan));
-  gpi__explain_routes(text, plan);
+static gemmepi_status gpi__make_matmul(const gpi__wish *wish, gemmepi_plan **plan) {
+  gpi__problem problem;
+  gpi__plan_key key;
+  gemmepi_status status = gpi__convert_problem(wish->context, (const gemmepi_matmul_desc *)wish->desc, wish->alignment, &problem);
+  if (status)
+    return status;
+  gpi__make_plan_key(&problem, &key);
+  if (!gpi__is_found(wish, key.bytes, key.size, plan))
+    status =
+      gpi__keep_built(wish, key.bytes, key.size, gpi__build_plan(wish->context, &problem, plan), plan);
+  gpi__drop_formula(wish->context, &problem); /* the plan has it */
+  return status;
 }
+
+static size_t gpi__workspace_of_product(const gemmepi_plan *plan) {
+  return gpi__workspace_now((const gpi__matmul_plan *)plan);
+}
+
+static const gpi__plan_row gpi__product_plans = {
+  GEMMEPI_PLAN_MATMUL,         offsetof(gemmepi_matmul_desc, formula),
+  sizeof(gemmepi_matmul_desc), gpi__make_matmul,
+  gpi__workspace_of_product,   gpi__run_matmul,
+  gpi__describe_matmul,        gpi__explain_matmul};
+
+GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_plan **plan) {
+  return gpi__plan_desc(&gpi__product_plans, context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args, gemmepi_stream stream) {
+  return gpi__run_plan(&gpi__product_plans, plan, args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+  const gemmepi_matmul_args *args, gemmepi_stream stream) {
+  gpi__wish wish = {context, GEMMEPI_PLAN_MATMUL, desc, 0, 1};
+  gemmepi_status status = gpi__check_call(context, args, "args");
+  if (status)
+    return status;
+  wish.alignment = gpi__alignment_of(desc, args);
+  return gpi__run_once(&gpi__product_plans, &wish, args, args->workspace, stream);
+}
+GPI__OPTIMIZE_LITTLE_BEGIN
 /* Plans of grouped products. On a GPU a run is a kernel that checks the ends and divides groups into parts (groups.cu), a copy of gathered rows
  where the kernel for Hopper takes them, and the product: by that kernel, or by that of the route plain, which takes everything. */
 
@@ -29759,7 +29775,7 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
 }
 
 static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__problem *problem, int applied,
-  gpi__grouped_plan **result) {
+  gemmepi_plan **result) {
   gpi__grouped_plan *plan = (gpi__grouped_plan *)gpi__new(&context->allocator, sizeof *plan);
   gemmepi_status status = GEMMEPI_OK;
   if (!plan)
@@ -29775,17 +29791,13 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
     plan->route = GEMMEPI_ROUTE_HOST;
   else
     status = gpi__build_groups_on_device(plan);
-  if (status)
-    gpi__release_plan(&plan->base);
-  else
-    *result = plan;
-  return status;
+  return gpi__finish_plan(&plan->base, status, result);
 }
 
 /* The plan for runs with alpha or C, if it is not there yet. */
 static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
   gemmepi_context *context = plan->base.context;
-  gpi__grouped_plan *built = NULL;
+  gemmepi_plan *built = NULL;
   gemmepi_status status = GEMMEPI_OK;
   if (!gpi__load_pointer(plan->general_place)) {
     status = gpi__build_grouped(context, &plan->problem, 0, &built);
@@ -29796,7 +29808,7 @@ static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
     }
     gpi__unlock(&context->lock);
     if (built)
-      gpi__release_plan(&built->base);
+      gpi__release_plan(built);
   }
   return status;
 }
@@ -29819,32 +29831,6 @@ static size_t gpi__grouped_workspace(const gpi__grouped_plan *plan) {
     return 0;
   return 256 + gpi__round_up(plan->parts_size, 256) + gpi__round_up(plan->maps_size, 256) +
      gpi__round_up(plan->gathered_sizes[0], 256) + gpi__round_up(plan->gathered_sizes[1], 256);
-}
-
-static gemmepi_status gpi__prepare_grouped(const gpi__grouped_plan *plan, gemmepi_stream stream) {
-  return gpi__reserve(plan->base.context, stream, 0, gpi__grouped_workspace(plan));
-}
-
-GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
-  gemmepi_plan **result) {
-  gpi__problem problem;
-  gpi__grouped_plan *plan = NULL;
-  gemmepi_status status;
-  if (result)
-    *result = NULL; /* also after a failure */
-  if (!context || !result)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
-  status = gpi__convert_grouped(&context->allocator, desc, GPI__DEFAULT_ALIGNMENT, &problem);
-  if (status)
-    return status;
-  gpi__share_formula(context, &problem);
-  status = gpi__build_grouped(context, &problem, gpi__may_be_applied(&problem), &plan);
-  if (!status)
-    *result = &plan->base;
-  gpi__drop_formula(context, &problem);
-  return status;
 }
 GPI__OPTIMIZE_LITTLE_END
 /* Runs of grouped products, and the call that plans by itself. */
@@ -30063,8 +30049,9 @@ static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gp
   return status ? status : gpi__launch_in(plan->base.context, space, needed, gpi__launch_grouped, run);
 }
 
-static gemmepi_status gpi__run_grouped(const gpi__grouped_plan *plan, const gemmepi_grouped_args *args,
-  int one_shot, gemmepi_stream stream) {
+static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *given, int one_shot, gemmepi_stream stream) {
+  const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
+  const gemmepi_grouped_args *args = (const gemmepi_grouped_args *)given;
   gemmepi_context *context = plan->base.context;
   gpi__grouped_run run;
   gpi__regions regions;
@@ -30089,107 +30076,15 @@ static gemmepi_status gpi__run_grouped(const gpi__grouped_plan *plan, const gemm
   gpi__leave(context, &entry);
   return status;
 }
-
-GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
-  gemmepi_stream stream) {
-  gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_GROUPED);
-  if (!status)
-    status = gpi__run_grouped((const gpi__grouped_plan *)plan, args, 0, stream);
-  return gpi__in_groups_words(status);
-}
-
-/* >>one-shot calls */
-
-/* A plan for the problem with a reference for the caller to release. */
-static gemmepi_status gpi__get_grouped(gemmepi_context *context, const gpi__problem *problem, gpi__grouped_plan **result) {
-  gpi__plan_key key;
-  gemmepi_plan *kept;
-  gpi__grouped_plan *plan;
-  gemmepi_status status;
-  gpi__make_plan_key(problem, &key);
-  kept = gpi__find_kept(context, key.bytes, key.size);
-  if (!kept) {
-    status = gpi__build_grouped(context, problem, gpi__may_be_applied(problem), &plan);
-    if (status)
-      return status;
-    kept = gpi__keep(context, key.bytes, key.size, &plan->base);
-  }
-  *result = (gpi__grouped_plan *)kept;
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__grouped_of_desc(gemmepi_context *context, const gemmepi_grouped_desc *desc,
-  size_t alignment, gpi__grouped_plan **result) {
-  gpi__problem problem;
-  gemmepi_status status = gpi__convert_grouped(&context->allocator, desc, alignment, &problem);
-  if (status)
-    return status;
-  gpi__share_formula(context, &problem);
-  status = gpi__get_grouped(context, &problem, result);
-  gpi__drop_formula(context, &problem); /* the plan has it */
-  return status;
-}
-
-#ifndef GEMMEPI_NO_FORMULA
-/* What a grouped desc has beside its product, in a key that has that. */
-static void gpi__add_groups_to_key(gpi__text_key *key, const gemmepi_grouped_desc *desc) {
-  const int64_t own[] = {desc->groups,   desc->grouping,  desc->gather_a,
-        desc->gather_b, desc->scatter_d, desc->weighted};
-  if (key->size && !gpi__add_to_key(key, own, sizeof own))
-    key->size = 0;
-}
-#endif
-
-/* One with a formula is looked for by its text first. */
-static gemmepi_status gpi__grouped_of_call(gemmepi_context *context, const gemmepi_grouped_desc *desc,
-  size_t alignment, gpi__grouped_plan **result) {
-#ifndef GEMMEPI_NO_FORMULA
-  gpi__text_key key;
-  gemmepi_status status;
-  if (desc->product.formula) {
-    GPI__MAKE_TEXT_KEY(&key, GPI__GROUPED_BY_TEXT, alignment, &desc->product, gemmepi_matmul_desc);
-    gpi__add_groups_to_key(&key, desc);
-    *result = (gpi__grouped_plan *)gpi__find_by_text(context, &key);
-    if (*result)
-      return GEMMEPI_OK;
-    status = gpi__grouped_of_desc(context, desc, alignment, result);
-    if (!status)
-      gpi__keep_by_text(context, &key, &(*result)->base);
-    return status;
-  }
-#endif
-  return gpi__grouped_of_desc(context, desc, alignment, result);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
-  const gemmepi_grouped_args *args, gemmepi_stream stream) {
-  gpi__grouped_plan *plan;
-  gemmepi_status status;
-  if (!context || !args || !desc)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", !context ? "context" : args   ? "desc" : "args");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
-  status = gpi__grouped_of_call(context, desc, gpi__alignment_of(&desc->product, &args->product), &plan);
-  if (status)
-    return status;
-  if (!args->product.workspace)
-    status = gpi__prepare_grouped(plan, stream);
-  if (!status)
-    status = gpi__run_grouped(plan, args, 1, stream);
-  gpi__release_plan(&plan->base);
-  return gpi__in_groups_words(status);
-}
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* What a plan of a grouped product is, as a struct and in words. */
 
-static void gpi__grouped_info(const gpi__grouped_plan *plan, gemmepi_plan_details *details) {
+static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details *details) {
+  const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
   const gpi__launch *launch = plan->route == GEMMEPI_ROUTE_FUSED   ? &plan->built.sm90.launch
         : plan->route == GEMMEPI_ROUTE_PLAIN ? &plan->built.plain.launch
         : NULL;
-  memset(details, 0, sizeof *details);
-  details->kind = GEMMEPI_PLAN_GROUPED;
   details->route = plan->route;
-  details->route_name = gpi__route_names[plan->route];
   if (launch) {
     memcpy(details->kernel, launch->name, sizeof details->kernel);
     details->tile_m =
@@ -30199,25 +30094,21 @@ static void gpi__grouped_info(const gpi__grouped_plan *plan, gemmepi_plan_detail
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
         (plan->maps.function != NULL) + (plan->sums.function != NULL);
   }
-  details->workspace_size = gpi__grouped_workspace(plan);
   details->compute = (gemmepi_compute)plan->problem.compute;
   details->accumulator =
     plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
-  details->deterministic = 1;
-  details->bit_stable = 1;
 }
 
-static void gpi__explain_grouped(gpi__text *text, const gpi__grouped_plan *plan) {
+static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
+  const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
   const gpi__grouping *grouping = &plan->problem.grouping;
-  gemmepi_plan_details details;
   int operand;
-  gpi__grouped_info(plan, &details);
   gpi__append(text, "%d groups of %s%s%s%s, a batch of them: ", (int)grouping->groups,
     grouping->is_of_k ? "k" : "rows", grouping->gathered & 1 ? ", rows of a gathered" : "",
     grouping->gathered & 2 ? ", rows of b gathered" : "", grouping->scattered ? ", rows of d scattered" : "");
   gpi__explain_problem(text, &plan->problem);
-  gpi__append(text, "route %s, workspace %llu bytes\n", details.route_name, (gpi__ull)details.workspace_size);
-  if (!details.kernel[0])
+  gpi__append(text, "route %s, workspace %llu bytes\n", details->route_name, (gpi__ull)details->workspace_size);
+  if (!details->kernel[0])
     return;
   gpi__append(text, "  %s: ends and indices checked, groups divided into parts%s\n", plan->groups.name,
     plan->columns > 1 ? " of a tile each" : "");
@@ -30232,13 +30123,65 @@ static void gpi__explain_grouped(gpi__text *text, const gpi__grouped_plan *plan)
   if (plan->route == GEMMEPI_ROUTE_FUSED)
     plan->engine->explain(&plan->inner, &plan->built.sm90, text);
   else
-    gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details.kernel,
+    gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details->kernel,
       plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);
   if (plan->applied)
     gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
   if (plan->not_fused)
     gpi__append(text, "  not fused: %s\n", plan->not_fused);
 }
+GPI__OPTIMIZE_LITTLE_END
+/* The calls of grouped products: plans, runs, and both at once. */
+
+static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **plan) {
+  gpi__problem problem;
+  gpi__plan_key key;
+  gemmepi_status status = gpi__convert_grouped(
+    &wish->context->allocator, (const gemmepi_grouped_desc *)wish->desc, wish->alignment, &problem);
+  if (status)
+    return status;
+  gpi__share_formula(wish->context, &problem);
+  gpi__make_plan_key(&problem, &key);
+  if (!gpi__is_found(wish, key.bytes, key.size, plan))
+    status = gpi__keep_built(wish, key.bytes, key.size,
+      gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), plan), plan);
+  gpi__drop_formula(wish->context, &problem); /* the plan has it */
+  return status;
+}
+
+static size_t gpi__workspace_of_groups(const gemmepi_plan *plan) {
+  return gpi__grouped_workspace((const gpi__grouped_plan *)plan);
+}
+
+static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
+        offsetof(gemmepi_grouped_desc, product.formula),
+        offsetof(gemmepi_grouped_desc, weighted) + sizeof(int),
+        gpi__make_grouped,
+        gpi__workspace_of_groups,
+        gpi__run_grouped,
+        gpi__describe_grouped,
+        gpi__explain_grouped};
+
+GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc, gemmepi_plan **plan) {
+  return gpi__plan_desc(&gpi__grouped_plans, context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
+  gemmepi_stream stream) {
+  return gpi__in_groups_words(gpi__run_plan(&gpi__grouped_plans, plan, args, stream));
+}
+
+GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+  const gemmepi_grouped_args *args, gemmepi_stream stream) {
+  gpi__wish wish = {context, GEMMEPI_PLAN_GROUPED, desc, 0, 1};
+  gemmepi_status status =
+    gpi__check_call(context, args ? (const void *)desc : args, args ? "desc" : "args");
+  if (status)
+    return status;
+  wish.alignment = gpi__alignment_of(&desc->product, &args->product);
+  return gpi__in_groups_words(gpi__run_once(&gpi__grouped_plans, &wish, args, args->product.workspace, stream));
+}
+GPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_LINEAR
 /* A layer as its plan sees it: row-major, defaults filled in, every rule checked; and its tensors in the caller's words.
 
@@ -31512,13 +31455,21 @@ static gemmepi_status gpi__normalise_step(const gpi__linear_plan *layer, gpi__st
   return status;
 }
 
+/* The product of a step. */
+static gemmepi_status gpi__build_step(gpi__linear_plan *layer, const gpi__problem *problem, gpi__step *step) {
+  gemmepi_plan *plan = NULL;
+  gemmepi_status status = gpi__build_plan(layer->base.context, problem, &plan);
+  step->product = (gpi__matmul_plan *)plan;
+  return status;
+}
+
 static gemmepi_status gpi__build_product_step(gpi__linear_plan *layer, gpi__step *step, const gemmepi_matmul_desc *desc) {
   gpi__problem problem;
   gemmepi_status status = gpi__normalise_step(layer, step, desc, &problem);
   if (!status && step->sources[GPI__D] == GPI__G)
     gpi__mark_g(&layer->task, &problem);
   if (!status)
-    status = gpi__build_plan(layer->base.context, &problem, &step->product);
+    status = gpi__build_step(layer, &problem, step);
   return status;
 }
 
@@ -31593,7 +31544,7 @@ static gemmepi_status gpi__add_formula_step(gpi__linear_plan *layer, const gpi__
     gpi__point_to_scales_of_y(step);
   else
     problem.views[GPI__D].alignment = 256;
-  return gpi__build_plan(layer->base.context, &problem, &step->product);
+  return gpi__build_step(layer, &problem, step);
 }
 
 /* The layer's own product with its activation: act(A B + bias). */
@@ -31659,6 +31610,7 @@ static void gpi__fill_three_axes(gpi__three_axes *axes, gemmepi_dtype dtype, con
 static gemmepi_status gpi__build_copy(gpi__linear_plan *layer, gpi__step *step,
   gemmepi_elementwise_desc *desc, int from, int to, int64_t elements) {
   gpi__task task;
+  gemmepi_plan *copy = NULL;
   gemmepi_status status;
   if (elements < 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is copied item by item for its product, and has more than 2^56 elements",
@@ -31666,9 +31618,10 @@ static gemmepi_status gpi__build_copy(gpi__linear_plan *layer, gpi__step *step,
   desc->operation = GEMMEPI_OP_CAST;
   status = gpi__convert_task(desc, (size_t)layer->task.alignment, &task);
   if (!status)
-    status = gpi__build_elementwise(layer->base.context, &task, &step->copy);
+    status = gpi__build_elementwise(layer->base.context, &task, &copy);
   if (status)
     return status;
+  step->copy = (gpi__elementwise_plan *)copy;
   step->workspace_size = step->copy->workspace_size;
   step->sources[GPI__A] = (int8_t)from;
   step->sources[GPI__D] = (int8_t)to;
@@ -32077,55 +32030,20 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
 
 /* formula: the problem that gpi__convert_layer left beside the task. */
 static gemmepi_status gpi__build_layer(gemmepi_context *context, const gpi__layer_task *task,
-  const gpi__problem *formula, gpi__linear_plan **result) {
+  const gpi__problem *formula, gemmepi_plan **result) {
   gpi__linear_plan *layer = (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer);
   gemmepi_status status;
   if (!layer)
     return GEMMEPI_OUT_OF_MEMORY;
   layer->base =
     gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR, gpi__destroy_layer);
+  layer->base.is_beside = 1;
   layer->task = *task;
   gpi__hold_formula(context, formula);
   status =
     gpi__is_backward(task) ? gpi__build_backward(layer, formula) : gpi__build_forward(layer, formula);
-  if (status) {
-    gpi__release_plan(&layer->base);
-    return status;
-  }
-  layer->built_size = gpi__layer_workspace(layer);
-  *result = layer;
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc, int backward,
-  gemmepi_plan **result) {
-  gpi__layer_task task;
-  gpi__problem formula;
-  gpi__linear_plan *layer = NULL;
-  gemmepi_status status;
-  if (result)
-    *result = NULL; /* also after a failure */
-  if (!context || !result)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
-  status = gpi__convert_layer(context, desc, backward, GPI__DEFAULT_ALIGNMENT, &task, &formula);
-  if (status)
-    return status;
-  status = gpi__build_layer(context, &task, &formula, &layer);
-  gpi__drop_formula(context, &formula);
-  if (!status)
-    *result = &layer->base;
-  return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc, gemmepi_plan **plan) {
-  return gpi__plan_layer(context, desc, 0, plan);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  gemmepi_plan **plan) {
-  return gpi__plan_layer(context, desc, 1, plan);
+  layer->built_size = status ? 0 : gpi__layer_workspace(layer);
+  return gpi__finish_plan(&layer->base, status, result);
 }
 GPI__OPTIMIZE_LITTLE_END
 /* The pointers of a layer's run, checked: those of its tensors, and of the operands of its formula. */
@@ -32387,7 +32305,7 @@ static void gpi__point_step(const gpi__step *step, const gpi__problem *problem, 
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
   const gpi__layer_run *run, gemmepi_stream stream) {
   const gpi__problem *problem = gpi__asked(step->product);
-  gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->around != NULL};
+  gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside};
   gpi__arguments arguments;
 #ifndef GEMMEPI_NO_FORMULA
   gpi__step_operands operands;
@@ -32511,12 +32429,13 @@ static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__s
 }
 
 /* one_shot: as gpi__run_matmul's. */
-static gemmepi_status gpi__run_layer(const gpi__linear_plan *layer, const gemmepi_linear_args *args,
-  int one_shot, gemmepi_stream stream) {
+static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given, int one_shot, gemmepi_stream stream) {
+  const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
+  const gemmepi_linear_args *args = (const gemmepi_linear_args *)given;
   gemmepi_context *context = layer->base.context;
   gpi__layer_run run;
   gpi__regions regions;
-  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 1};
+  gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
   gpi__entry entry;
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status)
@@ -32535,107 +32454,6 @@ static gemmepi_status gpi__run_layer(const gpi__linear_plan *layer, const gemmep
   gpi__leave(context, &entry);
   return status;
 }
-
-GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args, gemmepi_stream stream) {
-  gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
-  return status ? status : gpi__run_layer((const gpi__linear_plan *)plan, args, 0, stream);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
-  gemmepi_stream stream) {
-  gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
-  return status ? status : gpi__run_layer((const gpi__linear_plan *)plan, args, 0, stream);
-}
-
-static gemmepi_status gpi__prepare_layer(const gpi__linear_plan *layer, gemmepi_stream stream) {
-  return gpi__reserve(layer->base.context, stream, 1, gpi__layer_workspace(layer));
-}
-
-/* >>calls that plan by themselves */
-
-/* The alignment class of the pointers, as gpi__alignment_of for products. Scales have their own rules. */
-static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args, int backward) {
-  int i, count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
-  uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
-        (uintptr_t)args->preact | GPI__DEFAULT_ALIGNMENT;
-  bits |= backward
-        ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
-        : (uintptr_t)args->y;
-  for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
-    if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
-      bits |= (uintptr_t)args->operands[i];
-  return (size_t)(bits & (~bits + 1));
-}
-
-/* The plan with a reference for the caller to release. */
-static gemmepi_status gpi__layer_of_desc(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  int backward, size_t alignment, gemmepi_plan **kept) {
-  gpi__layer_task task;
-  gpi__problem formula;
-  gpi__linear_plan *layer;
-  gemmepi_status status = gpi__convert_layer(context, desc, backward, alignment, &task, &formula);
-  if (status)
-    return status;
-  *kept = gpi__find_kept(context, &task, sizeof task);
-  if (!*kept) {
-    status = gpi__build_layer(context, &task, &formula, &layer);
-    *kept = status ? NULL : gpi__keep(context, &task, sizeof task, &layer->base);
-  }
-  gpi__drop_formula(context, &formula); /* the plan has it */
-  return status;
-}
-
-/* One with a formula is looked for by its text first. */
-static gemmepi_status gpi__layer_of_call(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  int backward, size_t alignment, gemmepi_plan **kept) {
-#ifndef GEMMEPI_NO_FORMULA
-  gpi__text_key key;
-  gemmepi_status status;
-  if (desc && desc->formula) {
-    GPI__MAKE_TEXT_KEY(&key, backward ? GPI__BACKWARD_BY_TEXT : GPI__LAYER_BY_TEXT, alignment, desc, gemmepi_linear_desc);
-    *kept = gpi__find_by_text(context, &key);
-    if (*kept)
-      return GEMMEPI_OK;
-    status = gpi__layer_of_desc(context, desc, backward, alignment, kept);
-    if (!status)
-      gpi__keep_by_text(context, &key, *kept);
-    return status;
-  }
-#endif
-  return gpi__layer_of_desc(context, desc, backward, alignment, kept);
-}
-
-static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
-  gpi__linear_plan *layer;
-  gemmepi_plan *kept;
-  gemmepi_status status;
-  if (!context || !args)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
-  status =
-    gpi__layer_of_call(context, desc, backward, gpi__alignment_of_layer(desc, args, backward), &kept);
-  if (status)
-    return status;
-  layer = (gpi__linear_plan *)kept;
-  if (!args->workspace)
-    status = gpi__prepare_layer(layer, stream);
-  if (!status)
-    status = gpi__run_layer(layer, args, 1, stream);
-  gpi__release_plan(kept);
-  return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  const gemmepi_linear_args *args, gemmepi_stream stream) {
-  return gpi__call_layer(context, desc, args, 0, stream);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
-  const gemmepi_linear_args *args, gemmepi_stream stream) {
-  return gpi__call_layer(context, desc, args, 1, stream);
-}
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* What a layer's plan is, as a struct and in words. */
 
@@ -32643,7 +32461,7 @@ static int gpi__step_launches(const gpi__step *step) {
   gemmepi_plan_details details;
   switch (step->kind) {
   case GPI__STEP_PRODUCT:
-    gpi__matmul_info(step->product, &details);
+    gpi__describe(&gpi__product_plans, &step->product->base, &details);
     return details.launches;
   case GPI__STEP_COPY:
     return gpi__elementwise_launches(step->copy);
@@ -32670,7 +32488,7 @@ static void gpi__describe_first(const gpi__linear_plan *layer, gemmepi_plan_deta
   if (i >= layer->step_count)
     return;
   if (layer->steps[i].kind == GPI__STEP_PRODUCT) {
-    gpi__matmul_info(layer->steps[i].product, &product);
+    gpi__describe(&gpi__product_plans, &layer->steps[i].product->base, &product);
     memcpy(details->kernel, product.kernel, sizeof details->kernel);
     is_turned = layer->task.exchanged && !layer->steps[i].product->problem.exchanged;
     details->tile_m = is_turned ? product.tile_n : product.tile_m;
@@ -32681,34 +32499,27 @@ static void gpi__describe_first(const gpi__linear_plan *layer, gemmepi_plan_deta
     : layer->steps[i].kind == GPI__STEP_PASS ? layer->steps[i].pass.launch.name : layer->steps[i].sums.first.name);
 }
 
-static void gpi__layer_info(const gpi__linear_plan *layer, gemmepi_plan_details *details) {
-  int i, is_f64;
+static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *details) {
+  const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
+  int is_f64 = layer->task.views[GPI__L_DY].dtype == GEMMEPI_F64, i;
   if (!gpi__is_backward(&layer->task)) {
-    gpi__matmul_info(layer->steps[0].product, details);
-    details->kind = GEMMEPI_PLAN_LINEAR;
-    details->workspace_size = gpi__layer_workspace(layer);
+    gpi__describe_matmul(&layer->steps[0].product->base, details);
     return;
   }
-  memset(details, 0, sizeof *details);
-  details->kind = GEMMEPI_PLAN_LINEAR_BACKWARD;
-  is_f64 = layer->task.views[GPI__L_DY].dtype == GEMMEPI_F64;
-  details->route = gpi__layer_is_empty(layer)     ? GEMMEPI_ROUTE_EMPTY
-        : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
+  details->route = gpi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
+        : base->context->is_host   ? GEMMEPI_ROUTE_HOST
         : GEMMEPI_ROUTE_LINEAR;
-  details->route_name = gpi__route_names[details->route];
   if (details->route != GEMMEPI_ROUTE_EMPTY)
     gpi__describe_first(layer, details);
-  for (i = 0; i < layer->step_count && !layer->base.context->is_host; i++)
-    details->launches += gpi__step_launches(&layer->steps[i]);
-  details->deterministic = details->bit_stable = 1;
-  for (i = 0; i < layer->step_count; i++)
+  for (i = 0; i < layer->step_count; i++) {
+    details->launches += base->context->is_host ? 0 : gpi__step_launches(&layer->steps[i]);
     if (layer->steps[i].product && layer->steps[i].product->is_measured)
       details->bit_stable = 0;
-  details->workspace_size = gpi__layer_workspace(layer);
+  }
   details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
         : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
         : GEMMEPI_COMPUTE_F32;
-  details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
+  details->accumulator = is_f64 || base->context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
 }
 
 /* Whether a step with a formula makes the product, or the formula reads operands alone. */
@@ -32725,9 +32536,9 @@ static int gpi__multiplies(const gpi__step *step) {
 static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, const gpi__step *step) {
   gpi__append(text, "%s: %s", step->what, gpi__multiplies(step) ? "" : "no product is made, only the formula is run: ");
   if (step->kind == GPI__STEP_PRODUCT)
-    gpi__explain_matmul(text, step->product);
+    gpi__explain(&gpi__product_plans, text, &step->product->base);
   else if (step->kind == GPI__STEP_COPY)
-    gpi__explain_elementwise(text, step->copy);
+    gpi__explain(&gpi__elementwise_plans, text, &step->copy->base);
   else if (layer->base.context->is_host)
     gpi__append(text, "plain C, accumulated in F64\n");
   else
@@ -32735,7 +32546,8 @@ static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, co
       step->kind == GPI__STEP_PASS ? "one pass over dY and P, of " : "", gpi__step_launches(step));
 }
 
-static void gpi__explain_layer(gpi__text *text, const gpi__linear_plan *layer) {
+static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
+  const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
   const gpi__layer_task *task = &layer->task;
   int i;
   gpi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, %s", gpi__is_backward(task) ? "backward" : "forward",
@@ -32745,17 +32557,117 @@ static void gpi__explain_layer(gpi__text *text, const gpi__linear_plan *layer) {
   if (!task->formula)
     gpi__append_epilogue(text, task->epilogue);
   gpi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
-    layer->step_count == 1 ? "" : "s", (gpi__ull)gpi__layer_workspace(layer));
+    layer->step_count == 1 ? "" : "s", (gpi__ull)details->workspace_size);
   if (task->exchanged)
     gpi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
   for (i = 0; i < layer->step_count; i++)
     gpi__explain_step(text, layer, &layer->steps[i]);
 }
+GPI__OPTIMIZE_LITTLE_END
+/* The calls of layers: plans, runs, and both at once. */
+
+static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan) {
+  gpi__layer_task task;
+  gpi__problem formula;
+  gemmepi_status status =
+    gpi__convert_layer(wish->context, (const gemmepi_linear_desc *)wish->desc,
+      wish->kind == GEMMEPI_PLAN_LINEAR_BACKWARD, wish->alignment, &task, &formula);
+  if (status)
+    return status;
+  if (!gpi__is_found(wish, &task, sizeof task, plan))
+    status = gpi__keep_built(wish, &task, sizeof task, gpi__build_layer(wish->context, &task, &formula, plan), plan);
+  gpi__drop_formula(wish->context, &formula); /* the plan has it */
+  return status;
+}
+
+static size_t gpi__workspace_of_layer(const gemmepi_plan *plan) {
+  return gpi__layer_workspace((const gpi__linear_plan *)plan);
+}
+
+/* Forward, and backward. */
+static const gpi__plan_row gpi__layer_plans[2] = {
+  {GEMMEPI_PLAN_LINEAR, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
+  gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer},
+  {GEMMEPI_PLAN_LINEAR_BACKWARD, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
+  gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer}};
+
+GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc, gemmepi_plan **plan) {
+  return gpi__plan_desc(&gpi__layer_plans[0], context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  gemmepi_plan **plan) {
+  return gpi__plan_desc(&gpi__layer_plans[1], context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args, gemmepi_stream stream) {
+  return gpi__run_plan(&gpi__layer_plans[0], plan, args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan, const gemmepi_linear_args *args,
+  gemmepi_stream stream) {
+  return gpi__run_plan(&gpi__layer_plans[1], plan, args, stream);
+}
+
+/* The alignment class of the pointers, as gpi__alignment_of for products. Scales have their own rules. */
+static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args, int backward) {
+  int i, count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
+  uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
+        (uintptr_t)args->preact | GPI__DEFAULT_ALIGNMENT;
+  bits |= backward
+        ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
+        : (uintptr_t)args->y;
+  for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
+    if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
+      bits |= (uintptr_t)args->operands[i];
+  return (size_t)(bits & (~bits + 1));
+}
+
+static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
+  gpi__wish wish = {context, gpi__layer_plans[backward].kind, desc, 0, 1};
+  gemmepi_status status = gpi__check_call(context, args, "args");
+  if (status)
+    return status;
+  wish.alignment = gpi__alignment_of_layer(desc, args, backward);
+  return gpi__run_once(&gpi__layer_plans[backward], &wish, args, args->workspace, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  const gemmepi_linear_args *args, gemmepi_stream stream) {
+  return gpi__call_layer(context, desc, args, 0, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+  const gemmepi_linear_args *args, gemmepi_stream stream) {
+  return gpi__call_layer(context, desc, args, 1, stream);
+}
+GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
-/* What plans have in common for their users: one handle, whatever it is that it runs. */
+/* What plans of every kind are for their users: one handle. */
 
 #ifndef GEMMEPI_NO_LINEAR
+#elif !defined(GEMMEPI_NO_ELEMENTWISE)
 #endif
+
+/* Those of a kind that was left out of the program are made by nobody. */
+static const gpi__plan_row *gpi__row_of(const gemmepi_plan *plan) {
+  switch (plan->kind) {
+  case GEMMEPI_PLAN_GROUPED:
+    return &gpi__grouped_plans;
+#ifndef GEMMEPI_NO_ELEMENTWISE
+  case GEMMEPI_PLAN_ELEMENTWISE:
+    return &gpi__elementwise_plans;
+#endif
+#ifndef GEMMEPI_NO_LINEAR
+  case GEMMEPI_PLAN_LINEAR:
+  case GEMMEPI_PLAN_LINEAR_BACKWARD:
+    return &gpi__layer_plans[plan->kind == GEMMEPI_PLAN_LINEAR_BACKWARD];
+#endif
+  default:
+    return &gpi__product_plans;
+  }
+}
 
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
   if (plan && !gpi__is_of_parent(plan->context))
@@ -32767,17 +32679,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmep
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
   if (gpi__came_by_fork(plan->context))
     return GEMMEPI_INVALID_ARGUMENT;
-  if (plan->kind == GEMMEPI_PLAN_GROUPED)
-    return gpi__prepare_grouped((const gpi__grouped_plan *)plan, stream);
-#ifndef GEMMEPI_NO_ELEMENTWISE
-  if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
-    return gpi__prepare_elementwise((const gpi__elementwise_plan *)plan, stream);
-#endif
-#ifndef GEMMEPI_NO_LINEAR
-  if (plan->kind != GEMMEPI_PLAN_MATMUL)
-    return gpi__prepare_layer((const gpi__linear_plan *)plan, stream);
-#endif
-  return gpi__prepare_matmul((const gpi__matmul_plan *)plan, stream);
+  return gpi__prepare(gpi__row_of(plan), plan, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_plan_details *details) {
@@ -32787,18 +32689,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
   if (gpi__came_by_fork(plan->context))
     return GEMMEPI_INVALID_ARGUMENT;
-  if (plan->kind == GEMMEPI_PLAN_MATMUL)
-    gpi__matmul_info((const gpi__matmul_plan *)plan, details);
-  else if (plan->kind == GEMMEPI_PLAN_GROUPED)
-    gpi__grouped_info((const gpi__grouped_plan *)plan, details);
-#ifndef GEMMEPI_NO_ELEMENTWISE
-  else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
-    gpi__elementwise_info((const gpi__elementwise_plan *)plan, details);
-#endif
-#ifndef GEMMEPI_NO_LINEAR
-  else
-    gpi__layer_info((const gpi__linear_plan *)plan, details);
-#endif
+  gpi__describe(gpi__row_of(plan), plan, details);
   return GEMMEPI_OK;
 }
 
@@ -32806,18 +32697,7 @@ GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, si
   gpi__text out = gpi__text_in(text, size);
   if (!plan || gpi__is_of_parent(plan->context))
     return 0;
-  if (plan->kind == GEMMEPI_PLAN_MATMUL)
-    gpi__explain_matmul(&out, (const gpi__matmul_plan *)plan);
-  else if (plan->kind == GEMMEPI_PLAN_GROUPED)
-    gpi__explain_grouped(&out, (const gpi__grouped_plan *)plan);
-#ifndef GEMMEPI_NO_ELEMENTWISE
-  else if (plan->kind == GEMMEPI_PLAN_ELEMENTWISE)
-    gpi__explain_elementwise(&out, (const gpi__elementwise_plan *)plan);
-#endif
-#ifndef GEMMEPI_NO_LINEAR
-  else
-    gpi__explain_layer(&out, (const gpi__linear_plan *)plan);
-#endif
+  gpi__explain(gpi__row_of(plan), &out, plan);
   return out.length;
 }
 /* Kernels compiled before they are needed: problems are planned on several threads, and the plans thrown away. */

@@ -143,6 +143,11 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/create.h"
 GPI__OPTIMIZE_LITTLE_END
 
+#ifndef GEMMEPI_NO_FORMULA
+#include "shell/text_key.h"
+#endif
+#include "shell/shell.h"
+
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
 #include "host/grouped.h"
@@ -184,8 +189,10 @@ GPI__OPTIMIZE_LITTLE_END
 #include "elementwise/pointers.h"
 #include "elementwise/run.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
-#include "elementwise/calls.h"
 #include "elementwise/explain.h"
+GPI__OPTIMIZE_LITTLE_END
+#include "elementwise/calls.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 
 #include "product/parts/bias_grad.h"
@@ -213,17 +220,22 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/formulas.h"
 #include "product/around.h"
 #include "product/plan.h"
-#include "product/text_key.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "product/run_around.h"
 #include "product/run.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/explain.h"
+GPI__OPTIMIZE_LITTLE_END
+#include "product/calls.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
 #include "grouped/plan.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "grouped/run.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "grouped/explain.h"
+GPI__OPTIMIZE_LITTLE_END
+#include "grouped/calls.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
 #ifndef GEMMEPI_NO_LINEAR
 #include "linear/layer.h"
 #include "linear/desc.h"
@@ -242,6 +254,9 @@ GPI__OPTIMIZE_LITTLE_END
 #include "linear/run.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/explain.h"
+GPI__OPTIMIZE_LITTLE_END
+#include "linear/calls.h"
+GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 #include "plans/plans.h"
 #include "ahead/precompile.h"

@@ -13,6 +13,7 @@ static const char *const gpi__route_names[] = {"empty",   "lt",  "split",  "host
 struct gemmepi_plan {
     gemmepi_plan_kind kind;
     gemmepi_context *context;
+    int is_beside; /* its runs take the block next to that of products: see gpi__key_beside */
     long references;
     long last_used;                      /* by the context's plan_clock, under its lock */
     long generation;                     /* the context's when it began to be made */
@@ -56,6 +57,15 @@ static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args
 static void gpi__release_plan(gemmepi_plan *plan) {
     if (gpi__add(&plan->references, -1) == 0)
         plan->destroy(plan);
+}
+
+/* What building leaves: a plan for the caller, or why there is none. */
+static gemmepi_status gpi__finish_plan(gemmepi_plan *plan, gemmepi_status status, gemmepi_plan **result) {
+    if (status)
+        gpi__release_plan(plan);
+    else
+        *result = plan;
+    return status;
 }
 
 static void gpi__consider_oldest(void *user, gpi__map_entry *entry) {

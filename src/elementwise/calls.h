@@ -1,7 +1,9 @@
-/* Element-wise calls that plan by themselves, and short ones. */
+/* The calls of element-wise operations: plans, runs, both at once, and short ones. */
 #ifndef GEMMEPI_ELEMENTWISE_CALLS_H
 #define GEMMEPI_ELEMENTWISE_CALLS_H
 
+#include "../shell/shell.h"
+#include "explain.h"
 #include "run.h"
 
 /* As args have them, or else the tensors themselves. */
@@ -26,88 +28,97 @@ static size_t gpi__alignment_of_data(void *const *pointers) {
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-/* As gpi__get_elementwise_plan, of a desc with a formula. */
-static gemmepi_status gpi__get_formula_plan(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-                                            const gemmepi_elementwise_args *args, void **pointers,
-                                            gemmepi_plan **kept) {
+static gemmepi_status gpi__make_over_tensors(const gpi__wish *wish, gemmepi_plan **plan) {
+    const gemmepi_allocator *allocator = &wish->context->allocator;
     gpi__formula_task task;
     gpi__formula *formula;
-    gpi__elementwise_plan *plan;
     size_t size;
     void *key;
-    gemmepi_status status = gpi__check_beside_elementwise_formula(desc);
+    gemmepi_status status = gpi__convert_formula_task(allocator, (const gemmepi_elementwise_desc *)wish->desc,
+                                                      wish->alignment, &task, &formula);
     if (status)
         return status;
-    gpi__list_formula_pointers(args, desc->operand_count, desc, pointers);
-    status = gpi__convert_formula_task(&context->allocator, desc, gpi__alignment_of_formula(desc, pointers),
-                                       &task, &formula);
-    if (status)
-        return status;
-    key = gpi__key_of_formula_task(&context->allocator, &task, formula, &size);
-    *kept = key ? gpi__find_kept(context, key, size) : NULL;
-    if (!key || *kept)
-        gpi__delete(&context->allocator, formula);
-    if (!key)
-        status = GEMMEPI_OUT_OF_MEMORY;
-    else if (!*kept)
-        status = gpi__build_formula_plan(context, &task, formula, &plan);
-    if (!status && !*kept)
-        *kept = gpi__keep(context, key, size, &plan->base);
-    gpi__delete(&context->allocator, key);
+    key = gpi__key_of_formula_task(allocator, &task, formula, &size);
+    if (!key || gpi__is_found(wish, key, size, plan)) {
+        gpi__delete(allocator, formula);
+        status = key ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY;
+    } else {
+        status = gpi__keep_built(wish, key, size,
+                                 gpi__build_formula_plan(wish->context, &task, formula, plan), plan);
+    }
+    gpi__delete(allocator, key);
     return status;
 }
 #endif
 
-/* The plan that is kept for a desc, or a new one, with a reference for the caller, and a run's pointers. */
-static gemmepi_status gpi__get_elementwise_plan(gemmepi_context *context,
-                                                const gemmepi_elementwise_desc *desc,
-                                                const gemmepi_elementwise_args *args, void **pointers,
-                                                gemmepi_plan **kept) {
-    gpi__elementwise_plan *plan;
+static gemmepi_status gpi__make_operation(const gpi__wish *wish, gemmepi_plan **plan) {
+    const gemmepi_elementwise_desc *desc = (const gemmepi_elementwise_desc *)wish->desc;
     gpi__task task;
-    gemmepi_status status;
+    gemmepi_status status = gpi__check_operation(desc);
 #ifndef GEMMEPI_NO_FORMULA
-    if (desc->formula)
-        return gpi__get_formula_plan(context, desc, args, pointers, kept);
+    if (!status && desc->formula)
+        return gpi__make_over_tensors(wish, plan);
 #endif
-    gpi__list_data(desc, args, pointers);
-    status = gpi__convert_task(desc, gpi__alignment_of_data(pointers), &task);
-    if (status)
-        return status;
-    *kept = gpi__find_kept(context, &task, sizeof task);
-    if (*kept)
-        return GEMMEPI_OK;
-    status = gpi__build_elementwise(context, &task, &plan);
     if (!status)
-        *kept = gpi__keep(context, &task, sizeof task, &plan->base);
-    return status;
+        status = gpi__convert_task(desc, wish->alignment, &task);
+    if (status || gpi__is_found(wish, &task, sizeof task, plan))
+        return status;
+    return gpi__keep_built(wish, &task, sizeof task, gpi__build_elementwise(wish->context, &task, plan),
+                           plan);
+}
+
+static size_t gpi__workspace_of_operation(const gemmepi_plan *plan) {
+    return ((const gpi__elementwise_plan *)plan)->workspace_size;
+}
+
+/* Texts are not looked for: descs have pointers to tensors. */
+static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE,
+                                                     0,
+                                                     0,
+                                                     gpi__make_operation,
+                                                     gpi__workspace_of_operation,
+                                                     gpi__run_elementwise,
+                                                     gpi__describe_elementwise,
+                                                     gpi__explain_elementwise};
+
+GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
+                                                    const gemmepi_elementwise_desc *desc,
+                                                    gemmepi_plan **plan) {
+    return gpi__plan_desc(&gpi__elementwise_plans, context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
+                                                   const gemmepi_elementwise_args *args,
+                                                   gemmepi_stream stream) {
+    return gpi__run_plan(&gpi__elementwise_plans, plan, args, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *given, gemmepi_stream stream) {
-    gemmepi_elementwise_args args;
-    void *pointers[GPI__MOST_POINTERS];
-    gemmepi_plan *kept;
-    gemmepi_status status;
-    if (!context)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
-    status = gpi__check_operation(desc);
-    if (status)
-        return status;
-    memset(&args, 0, sizeof args);
-    if (given)
-        args = *given;
-    status = gpi__get_elementwise_plan(context, desc, &args, pointers, &kept);
-    if (status)
-        return status;
-    if (!args.workspace)
-        status = gpi__prepare_elementwise((const gpi__elementwise_plan *)kept, stream);
+    gpi__wish wish = {context, GEMMEPI_PLAN_ELEMENTWISE, desc, 0, 1};
+    gpi__elementwise_call call;
+    gemmepi_status status = gpi__check_call(context, context, "context");
     if (!status)
-        status = gpi__run_elementwise((const gpi__elementwise_plan *)kept, &args, pointers, 1, stream);
-    gpi__release_plan(kept);
-    return status;
+        status = gpi__check_operation(desc);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && desc->formula)
+        status = gpi__check_beside_elementwise_formula(desc);
+#endif
+    if (status)
+        return status;
+    memset(&call.args, 0, sizeof call.args);
+    if (given)
+        call.args = *given;
+#ifndef GEMMEPI_NO_FORMULA
+    if (desc->formula) {
+        gpi__list_formula_pointers(&call.args, desc->operand_count, desc, call.pointers);
+        wish.alignment = gpi__alignment_of_formula(desc, call.pointers);
+        return gpi__run_once(&gpi__elementwise_plans, &wish, &call, call.args.workspace, stream);
+    }
+#endif
+    gpi__list_data(desc, &call.args, call.pointers);
+    wish.alignment = gpi__alignment_of_data(call.pointers);
+    return gpi__run_once(&gpi__elementwise_plans, &wish, &call, call.args.workspace, stream);
 }
 
 /* >>short calls */

@@ -63,11 +63,9 @@ static gemmepi_dtype gpi__accumulator_of(const gpi__elementwise_plan *plan) {
     return (gemmepi_dtype)plan->task.accumulator;
 }
 
-static void gpi__elementwise_info(const gpi__elementwise_plan *plan, gemmepi_plan_details *details) {
-    memset(details, 0, sizeof *details);
-    details->kind = GEMMEPI_PLAN_ELEMENTWISE;
+static void gpi__describe_elementwise(const gemmepi_plan *base, gemmepi_plan_details *details) {
+    const gpi__elementwise_plan *plan = (const gpi__elementwise_plan *)base;
     details->route = plan->route;
-    details->route_name = gpi__route_names[plan->route];
     snprintf(details->kernel, sizeof details->kernel, "%s", gpi__elementwise_kernel(plan));
     if (plan->route == GEMMEPI_ROUTE_STRIDED && !plan->formula) {
         details->tile_m = plan->loop.tile_j;
@@ -77,12 +75,10 @@ static void gpi__elementwise_info(const gpi__elementwise_plan *plan, gemmepi_pla
         details->tile_n = GPI__SCALED_TILE;
     }
     details->launches = gpi__elementwise_launches(plan);
-    details->workspace_size = plan->workspace_size;
     details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gpi__accumulator_of(plan);
     details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
                        : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
                                                              : GEMMEPI_COMPUTE_F32;
-    details->deterministic = details->bit_stable = 1;
 }
 
 static void gpi__explain_tensor(gpi__text *text, const gpi__task *task, int t) {
@@ -114,6 +110,14 @@ static void gpi__explain_loop(gpi__text *text, const gpi__elementwise_plan *plan
     gpi__append(text, " not contiguous: %s\n",
                 nest->rank > 1 ? "the tensors do not merge into one line"
                                : "a tensor is not dense or not aligned");
+}
+
+/* That nothing is launched. */
+static void gpi__explain_nothing(gpi__text *text, const gpi__elementwise_plan *plan) {
+    if (plan->route == GEMMEPI_ROUTE_EMPTY)
+        gpi__append(text, "  empty: no output has an element\n");
+    if (plan->route == GEMMEPI_ROUTE_HOST)
+        gpi__append(text, "  host: plain C\n");
 }
 
 #ifndef GEMMEPI_NO_FORMULA
@@ -155,28 +159,17 @@ static void gpi__explain_formula_plan(gpi__text *text, const gpi__elementwise_pl
     for (i = 0; i <= GPI__RESULT; i++)
         if (i < formula->operand_count || task->has_tensor[i])
             gpi__explain_formula_operand(text, task, i);
-    if (plan->route == GEMMEPI_ROUTE_EMPTY)
-        gpi__append(text, "  empty: no output has an element\n");
-    if (plan->route == GEMMEPI_ROUTE_HOST)
-        gpi__append(text, "  host: plain C\n");
+    gpi__explain_nothing(text, plan);
     gpi__explain_formula_pass(text, &plan->formula->pass, "");
     if (plan->formula->pass.launch.function)
         gpi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
                     plan->formula->pass.bytes, plan->formula->microseconds);
-    gpi__append(text, "  %d launches, %llu bytes of workspace\n", gpi__elementwise_launches(plan),
-                (gpi__ull)plan->workspace_size);
 }
 #endif
 
-static void gpi__explain_elementwise(gpi__text *text, const gpi__elementwise_plan *plan) {
+static void gpi__explain_operation(gpi__text *text, const gpi__elementwise_plan *plan) {
     const gpi__task *task = &plan->task;
     int t, i;
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula) {
-        gpi__explain_formula_plan(text, plan);
-        return;
-    }
-#endif
     gpi__append(text, "%s", gpi__operation(task->operation)->name);
     if (gpi__operation(task->operation)->has_activation)
         gpi__append(text, " %s", gpi__activation_name((gemmepi_epilogue)task->activation));
@@ -186,10 +179,7 @@ static void gpi__explain_elementwise(gpi__text *text, const gpi__elementwise_pla
     for (t = 0; t < GPI__TENSORS; t++)
         if (gpi__task_has(task, t))
             gpi__explain_tensor(text, task, t);
-    if (plan->route == GEMMEPI_ROUTE_EMPTY)
-        gpi__append(text, "  empty: no output has an element\n");
-    if (plan->route == GEMMEPI_ROUTE_HOST)
-        gpi__append(text, "  host: plain C\n");
+    gpi__explain_nothing(text, plan);
     for (i = 0; i < plan->sum_count; i++) {
         const gpi__axis_sum *sum = &plan->sums[i];
         gpi__append(text, "  sum: %s, %lld times %lld terms, the innermost axis is %s, %s\n",
@@ -210,8 +200,19 @@ static void gpi__explain_elementwise(gpi__text *text, const gpi__elementwise_pla
     else if (plan->scaled.cast.function)
         gpi__append(text, "  scaled: tiles of 128 by %d, %s\n", plan->scaled.tile_slow,
                     plan->scaled.amax.function ? "amax first, then the cast" : "one pass");
-    gpi__append(text, "  %d launches, %llu bytes of workspace\n", gpi__elementwise_launches(plan),
-                (gpi__ull)plan->workspace_size);
+}
+
+static void gpi__explain_elementwise(gpi__text *text, const gemmepi_plan *base,
+                                     const gemmepi_plan_details *details) {
+    const gpi__elementwise_plan *plan = (const gpi__elementwise_plan *)base;
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula)
+        gpi__explain_formula_plan(text, plan);
+    else
+#endif
+        gpi__explain_operation(text, plan);
+    gpi__append(text, "  %d launches, %llu bytes of workspace\n", details->launches,
+                (gpi__ull)details->workspace_size);
 }
 
 #endif

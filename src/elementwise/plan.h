@@ -112,7 +112,7 @@ static gpi__elementwise_plan *gpi__new_elementwise_plan(gemmepi_context *context
 
 /* The plan becomes the result, or is released. */
 static gemmepi_status gpi__finish_elementwise(gpi__elementwise_plan *plan, int is_empty,
-                                              gpi__elementwise_plan **result) {
+                                              gemmepi_plan **result) {
     gemmepi_status status = GEMMEPI_OK;
     if (is_empty)
         plan->route = GEMMEPI_ROUTE_EMPTY;
@@ -120,15 +120,11 @@ static gemmepi_status gpi__finish_elementwise(gpi__elementwise_plan *plan, int i
         plan->route = GEMMEPI_ROUTE_HOST;
     else
         status = gpi__build_on_device(plan);
-    if (status)
-        gpi__release_plan(&plan->base);
-    else
-        *result = plan;
-    return status;
+    return gpi__finish_plan(&plan->base, status, result);
 }
 
 static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi__task *task,
-                                             gpi__elementwise_plan **result) {
+                                             gemmepi_plan **result) {
     gpi__elementwise_plan *plan = gpi__new_elementwise_plan(context);
     int t;
     if (!plan)
@@ -143,7 +139,7 @@ static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi
 #ifndef GEMMEPI_NO_FORMULA
 /* formula becomes the plan's, or is freed. */
 static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gpi__formula_task *task,
-                                              gpi__formula *formula, gpi__elementwise_plan **result) {
+                                              gpi__formula *formula, gemmepi_plan **result) {
     gpi__elementwise_plan *plan = gpi__new_elementwise_plan(context);
     if (plan)
         plan->formula = gpi__new_elementwise_formula(&context->allocator, task, formula);
@@ -154,45 +150,6 @@ static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gp
         gpi__release_plan(&plan->base);
     return GEMMEPI_OUT_OF_MEMORY;
 }
-
-static gemmepi_status gpi__plan_formula(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-                                        gpi__elementwise_plan **plan) {
-    gpi__formula_task task;
-    gpi__formula *formula;
-    gemmepi_status status =
-        gpi__convert_formula_task(&context->allocator, desc, GPI__DEFAULT_ALIGNMENT, &task, &formula);
-    return status ? status : gpi__build_formula_plan(context, &task, formula, plan);
-}
 #endif
-
-static gemmepi_status gpi__plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
-                                            gpi__elementwise_plan **plan) {
-    gpi__task task;
-    gemmepi_status status = gpi__check_operation(desc);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && desc->formula)
-        return gpi__plan_formula(context, desc, plan);
-#endif
-    if (!status)
-        status = gpi__convert_task(desc, GPI__DEFAULT_ALIGNMENT, &task);
-    return status ? status : gpi__build_elementwise(context, &task, plan);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
-                                                    const gemmepi_elementwise_desc *desc,
-                                                    gemmepi_plan **result) {
-    gpi__elementwise_plan *plan = NULL;
-    gemmepi_status status;
-    if (result)
-        *result = NULL; /* also after a failure */
-    if (!context || !result)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
-    status = gpi__plan_elementwise(context, desc, &plan);
-    if (!status)
-        *result = &plan->base;
-    return status;
-}
 
 #endif

@@ -18,8 +18,7 @@ static void gpi__list_pointers_of(const gemmepi_elementwise_args *args, void *po
     pointers[GPI__OUT_Y_TRANSPOSED] = args->y_transposed;
 }
 
-/* A run of a plan, once its pointers have been looked at: of tensors, or of a formula's operands, as args or the tensors themselves have
-   them. */
+/* A run of a plan, once its pointers have been looked at: of tensors, or of a formula's operands. */
 typedef struct gpi__elementwise_run {
     const gpi__elementwise_plan *plan;
     const gemmepi_elementwise_args *args;
@@ -70,11 +69,32 @@ static gemmepi_status gpi__run_elementwise_on_host(const gpi__elementwise_plan *
 }
 #endif
 
-/* one_shot: as gpi__run_matmul's. */
-static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
-                                           const gemmepi_elementwise_args *args, void *const *pointers,
-                                           int one_shot, gemmepi_stream stream) {
+/* What a call that plans by itself hands to the run: its args, and the pointers that these or the tensors themselves have. */
+typedef struct gpi__elementwise_call {
+    gemmepi_elementwise_args args;
+    void *pointers[GPI__MOST_POINTERS];
+} gpi__elementwise_call;
+
+static void gpi__list_args(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
+                           void *pointers[GPI__MOST_POINTERS]) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula) {
+        gpi__list_formula_pointers(args, plan->formula->formula->operand_count, NULL, pointers);
+        return;
+    }
+#endif
+    (void)plan;
+    gpi__list_pointers_of(args, pointers);
+}
+
+/* one_shot: as gpi__run_matmul's, and given is a gpi__elementwise_call. */
+static gemmepi_status gpi__run_elementwise(const gemmepi_plan *base, const void *given, int one_shot,
+                                           gemmepi_stream stream) {
+    const gpi__elementwise_plan *plan = (const gpi__elementwise_plan *)base;
+    const gemmepi_elementwise_args *args = (const gemmepi_elementwise_args *)given;
     gemmepi_context *context = plan->base.context;
+    void *listed[GPI__MOST_POINTERS];
+    void *const *pointers = one_shot ? ((const gpi__elementwise_call *)given)->pointers : listed;
     gpi__elementwise_run run = {plan, args, pointers};
     gpi__regions regions;
     gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 0};
@@ -82,6 +102,8 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status || plan->route == GEMMEPI_ROUTE_EMPTY)
         return status;
+    if (!one_shot)
+        gpi__list_args(plan, args, listed);
     status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
 #ifndef GEMMEPI_NO_HOST
     if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
@@ -96,27 +118,6 @@ static gemmepi_status gpi__run_elementwise(const gpi__elementwise_plan *plan,
     status = gpi__launch_in(context, &space, plan->workspace_size, gpi__launch_elementwise, &run);
     gpi__leave(context, &entry);
     return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
-                                                   const gemmepi_elementwise_args *args,
-                                                   gemmepi_stream stream) {
-    const gpi__elementwise_plan *own = (const gpi__elementwise_plan *)plan;
-    void *pointers[GPI__MOST_POINTERS];
-    gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_ELEMENTWISE);
-    if (status)
-        return status;
-#ifndef GEMMEPI_NO_FORMULA
-    if (own->formula)
-        gpi__list_formula_pointers(args, own->formula->formula->operand_count, NULL, pointers);
-    else
-#endif
-        gpi__list_pointers_of(args, pointers);
-    return gpi__run_elementwise(own, args, pointers, 0, stream);
-}
-
-static gemmepi_status gpi__prepare_elementwise(const gpi__elementwise_plan *plan, gemmepi_stream stream) {
-    return gpi__reserve(plan->base.context, stream, 0, plan->workspace_size);
 }
 
 #endif

@@ -5,14 +5,12 @@
 #include "../product/explain.h"
 #include "run.h"
 
-static void gpi__grouped_info(const gpi__grouped_plan *plan, gemmepi_plan_details *details) {
+static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details *details) {
+    const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
     const gpi__launch *launch = plan->route == GEMMEPI_ROUTE_FUSED   ? &plan->built.sm90.launch
                                 : plan->route == GEMMEPI_ROUTE_PLAIN ? &plan->built.plain.launch
                                                                      : NULL;
-    memset(details, 0, sizeof *details);
-    details->kind = GEMMEPI_PLAN_GROUPED;
     details->route = plan->route;
-    details->route_name = gpi__route_names[plan->route];
     if (launch) {
         memcpy(details->kernel, launch->name, sizeof details->kernel);
         details->tile_m =
@@ -22,27 +20,24 @@ static void gpi__grouped_info(const gpi__grouped_plan *plan, gemmepi_plan_detail
         details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
                             (plan->maps.function != NULL) + (plan->sums.function != NULL);
     }
-    details->workspace_size = gpi__grouped_workspace(plan);
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator =
         plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
-    details->deterministic = 1;
-    details->bit_stable = 1;
 }
 
-static void gpi__explain_grouped(gpi__text *text, const gpi__grouped_plan *plan) {
+static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base,
+                                 const gemmepi_plan_details *details) {
+    const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
     const gpi__grouping *grouping = &plan->problem.grouping;
-    gemmepi_plan_details details;
     int operand;
-    gpi__grouped_info(plan, &details);
     gpi__append(text, "%d groups of %s%s%s%s, a batch of them: ", (int)grouping->groups,
                 grouping->is_of_k ? "k" : "rows", grouping->gathered & 1 ? ", rows of a gathered" : "",
                 grouping->gathered & 2 ? ", rows of b gathered" : "",
                 grouping->scattered ? ", rows of d scattered" : "");
     gpi__explain_problem(text, &plan->problem);
-    gpi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
-                (gpi__ull)details.workspace_size);
-    if (!details.kernel[0])
+    gpi__append(text, "route %s, workspace %llu bytes\n", details->route_name,
+                (gpi__ull)details->workspace_size);
+    if (!details->kernel[0])
         return;
     gpi__append(text, "  %s: ends and indices checked, groups divided into parts%s\n", plan->groups.name,
                 plan->columns > 1 ? " of a tile each" : "");
@@ -57,7 +52,7 @@ static void gpi__explain_grouped(gpi__text *text, const gpi__grouped_plan *plan)
     if (plan->route == GEMMEPI_ROUTE_FUSED)
         plan->engine->explain(&plan->inner, &plan->built.sm90, text);
     else
-        gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details.kernel,
+        gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details->kernel,
                     plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);
     if (plan->applied)
         gpi__append(text, "  runs with alpha or C have a kernel of their own\n");

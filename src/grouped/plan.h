@@ -382,7 +382,7 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
 }
 
 static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__problem *problem, int applied,
-                                         gpi__grouped_plan **result) {
+                                         gemmepi_plan **result) {
     gpi__grouped_plan *plan = (gpi__grouped_plan *)gpi__new(&context->allocator, sizeof *plan);
     gemmepi_status status = GEMMEPI_OK;
     if (!plan)
@@ -398,17 +398,13 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
         plan->route = GEMMEPI_ROUTE_HOST;
     else
         status = gpi__build_groups_on_device(plan);
-    if (status)
-        gpi__release_plan(&plan->base);
-    else
-        *result = plan;
-    return status;
+    return gpi__finish_plan(&plan->base, status, result);
 }
 
 /* The plan for runs with alpha or C, if it is not there yet. */
 static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
     gemmepi_context *context = plan->base.context;
-    gpi__grouped_plan *built = NULL;
+    gemmepi_plan *built = NULL;
     gemmepi_status status = GEMMEPI_OK;
     if (!gpi__load_pointer(plan->general_place)) {
         status = gpi__build_grouped(context, &plan->problem, 0, &built);
@@ -419,7 +415,7 @@ static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
         }
         gpi__unlock(&context->lock);
         if (built)
-            gpi__release_plan(&built->base);
+            gpi__release_plan(built);
     }
     return status;
 }
@@ -442,32 +438,6 @@ static size_t gpi__grouped_workspace(const gpi__grouped_plan *plan) {
         return 0;
     return 256 + gpi__round_up(plan->parts_size, 256) + gpi__round_up(plan->maps_size, 256) +
            gpi__round_up(plan->gathered_sizes[0], 256) + gpi__round_up(plan->gathered_sizes[1], 256);
-}
-
-static gemmepi_status gpi__prepare_grouped(const gpi__grouped_plan *plan, gemmepi_stream stream) {
-    return gpi__reserve(plan->base.context, stream, 0, gpi__grouped_workspace(plan));
-}
-
-GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
-                                                gemmepi_plan **result) {
-    gpi__problem problem;
-    gpi__grouped_plan *plan = NULL;
-    gemmepi_status status;
-    if (result)
-        *result = NULL; /* also after a failure */
-    if (!context || !result)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
-    status = gpi__convert_grouped(&context->allocator, desc, GPI__DEFAULT_ALIGNMENT, &problem);
-    if (status)
-        return status;
-    gpi__share_formula(context, &problem);
-    status = gpi__build_grouped(context, &problem, gpi__may_be_applied(&problem), &plan);
-    if (!status)
-        *result = &plan->base;
-    gpi__drop_formula(context, &problem);
-    return status;
 }
 
 #endif

@@ -227,8 +227,10 @@ static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gp
     return status ? status : gpi__launch_in(plan->base.context, space, needed, gpi__launch_grouped, run);
 }
 
-static gemmepi_status gpi__run_grouped(const gpi__grouped_plan *plan, const gemmepi_grouped_args *args,
-                                       int one_shot, gemmepi_stream stream) {
+static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *given, int one_shot,
+                                       gemmepi_stream stream) {
+    const gpi__grouped_plan *plan = (const gpi__grouped_plan *)base;
+    const gemmepi_grouped_args *args = (const gemmepi_grouped_args *)given;
     gemmepi_context *context = plan->base.context;
     gpi__grouped_run run;
     gpi__regions regions;
@@ -252,100 +254,6 @@ static gemmepi_status gpi__run_grouped(const gpi__grouped_plan *plan, const gemm
     status = gpi__run_grouped_on_device(&run, &space);
     gpi__leave(context, &entry);
     return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
-                                               gemmepi_stream stream) {
-    gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_GROUPED);
-    if (!status)
-        status = gpi__run_grouped((const gpi__grouped_plan *)plan, args, 0, stream);
-    return gpi__in_groups_words(status);
-}
-
-/* >>one-shot calls */
-
-/* A plan for the problem with a reference for the caller to release. */
-static gemmepi_status gpi__get_grouped(gemmepi_context *context, const gpi__problem *problem,
-                                       gpi__grouped_plan **result) {
-    gpi__plan_key key;
-    gemmepi_plan *kept;
-    gpi__grouped_plan *plan;
-    gemmepi_status status;
-    gpi__make_plan_key(problem, &key);
-    kept = gpi__find_kept(context, key.bytes, key.size);
-    if (!kept) {
-        status = gpi__build_grouped(context, problem, gpi__may_be_applied(problem), &plan);
-        if (status)
-            return status;
-        kept = gpi__keep(context, key.bytes, key.size, &plan->base);
-    }
-    *result = (gpi__grouped_plan *)kept;
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__grouped_of_desc(gemmepi_context *context, const gemmepi_grouped_desc *desc,
-                                           size_t alignment, gpi__grouped_plan **result) {
-    gpi__problem problem;
-    gemmepi_status status = gpi__convert_grouped(&context->allocator, desc, alignment, &problem);
-    if (status)
-        return status;
-    gpi__share_formula(context, &problem);
-    status = gpi__get_grouped(context, &problem, result);
-    gpi__drop_formula(context, &problem); /* the plan has it */
-    return status;
-}
-
-#ifndef GEMMEPI_NO_FORMULA
-/* What a grouped desc has beside its product, in a key that has that. */
-static void gpi__add_groups_to_key(gpi__text_key *key, const gemmepi_grouped_desc *desc) {
-    const int64_t own[] = {desc->groups,   desc->grouping,  desc->gather_a,
-                           desc->gather_b, desc->scatter_d, desc->weighted};
-    if (key->size && !gpi__add_to_key(key, own, sizeof own))
-        key->size = 0;
-}
-#endif
-
-/* One with a formula is looked for by its text first. */
-static gemmepi_status gpi__grouped_of_call(gemmepi_context *context, const gemmepi_grouped_desc *desc,
-                                           size_t alignment, gpi__grouped_plan **result) {
-#ifndef GEMMEPI_NO_FORMULA
-    gpi__text_key key;
-    gemmepi_status status;
-    if (desc->product.formula) {
-        GPI__MAKE_TEXT_KEY(&key, GPI__GROUPED_BY_TEXT, alignment, &desc->product, gemmepi_matmul_desc);
-        gpi__add_groups_to_key(&key, desc);
-        *result = (gpi__grouped_plan *)gpi__find_by_text(context, &key);
-        if (*result)
-            return GEMMEPI_OK;
-        status = gpi__grouped_of_desc(context, desc, alignment, result);
-        if (!status)
-            gpi__keep_by_text(context, &key, &(*result)->base);
-        return status;
-    }
-#endif
-    return gpi__grouped_of_desc(context, desc, alignment, result);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
-                                           const gemmepi_grouped_args *args, gemmepi_stream stream) {
-    gpi__grouped_plan *plan;
-    gemmepi_status status;
-    if (!context || !args || !desc)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL",
-                         !context ? "context"
-                         : args   ? "desc"
-                                  : "args");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
-    status = gpi__grouped_of_call(context, desc, gpi__alignment_of(&desc->product, &args->product), &plan);
-    if (status)
-        return status;
-    if (!args->product.workspace)
-        status = gpi__prepare_grouped(plan, stream);
-    if (!status)
-        status = gpi__run_grouped(plan, args, 1, stream);
-    gpi__release_plan(&plan->base);
-    return gpi__in_groups_words(status);
 }
 
 #endif

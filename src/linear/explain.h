@@ -2,15 +2,15 @@
 #ifndef GEMMEPI_LINEAR_EXPLAIN_H
 #define GEMMEPI_LINEAR_EXPLAIN_H
 
-#include "../elementwise/explain.h"
-#include "../product/explain.h"
+#include "../elementwise/calls.h"
+#include "../product/calls.h"
 #include "run.h"
 
 static int gpi__step_launches(const gpi__step *step) {
     gemmepi_plan_details details;
     switch (step->kind) {
     case GPI__STEP_PRODUCT:
-        gpi__matmul_info(step->product, &details);
+        gpi__describe(&gpi__product_plans, &step->product->base, &details);
         return details.launches;
     case GPI__STEP_COPY:
         return gpi__elementwise_launches(step->copy);
@@ -37,7 +37,7 @@ static void gpi__describe_first(const gpi__linear_plan *layer, gemmepi_plan_deta
     if (i >= layer->step_count)
         return;
     if (layer->steps[i].kind == GPI__STEP_PRODUCT) {
-        gpi__matmul_info(layer->steps[i].product, &product);
+        gpi__describe(&gpi__product_plans, &layer->steps[i].product->base, &product);
         memcpy(details->kernel, product.kernel, sizeof details->kernel);
         is_turned = layer->task.exchanged && !layer->steps[i].product->problem.exchanged;
         details->tile_m = is_turned ? product.tile_n : product.tile_m;
@@ -50,34 +50,27 @@ static void gpi__describe_first(const gpi__linear_plan *layer, gemmepi_plan_deta
                                                       : layer->steps[i].sums.first.name);
 }
 
-static void gpi__layer_info(const gpi__linear_plan *layer, gemmepi_plan_details *details) {
-    int i, is_f64;
+static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *details) {
+    const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
+    int is_f64 = layer->task.views[GPI__L_DY].dtype == GEMMEPI_F64, i;
     if (!gpi__is_backward(&layer->task)) {
-        gpi__matmul_info(layer->steps[0].product, details);
-        details->kind = GEMMEPI_PLAN_LINEAR;
-        details->workspace_size = gpi__layer_workspace(layer);
+        gpi__describe_matmul(&layer->steps[0].product->base, details);
         return;
     }
-    memset(details, 0, sizeof *details);
-    details->kind = GEMMEPI_PLAN_LINEAR_BACKWARD;
-    is_f64 = layer->task.views[GPI__L_DY].dtype == GEMMEPI_F64;
-    details->route = gpi__layer_is_empty(layer)     ? GEMMEPI_ROUTE_EMPTY
-                     : layer->base.context->is_host ? GEMMEPI_ROUTE_HOST
-                                                    : GEMMEPI_ROUTE_LINEAR;
-    details->route_name = gpi__route_names[details->route];
+    details->route = gpi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
+                     : base->context->is_host   ? GEMMEPI_ROUTE_HOST
+                                                : GEMMEPI_ROUTE_LINEAR;
     if (details->route != GEMMEPI_ROUTE_EMPTY)
         gpi__describe_first(layer, details);
-    for (i = 0; i < layer->step_count && !layer->base.context->is_host; i++)
-        details->launches += gpi__step_launches(&layer->steps[i]);
-    details->deterministic = details->bit_stable = 1;
-    for (i = 0; i < layer->step_count; i++)
+    for (i = 0; i < layer->step_count; i++) {
+        details->launches += base->context->is_host ? 0 : gpi__step_launches(&layer->steps[i]);
         if (layer->steps[i].product && layer->steps[i].product->is_measured)
             details->bit_stable = 0;
-    details->workspace_size = gpi__layer_workspace(layer);
+    }
     details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
                        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
                                                                      : GEMMEPI_COMPUTE_F32;
-    details->accumulator = is_f64 || layer->base.context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
+    details->accumulator = is_f64 || base->context->is_host ? GEMMEPI_F64 : GEMMEPI_F32;
 }
 
 /* Whether a step with a formula makes the product, or the formula reads operands alone. */
@@ -95,9 +88,9 @@ static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, co
     gpi__append(text, "%s: %s", step->what,
                 gpi__multiplies(step) ? "" : "no product is made, only the formula is run: ");
     if (step->kind == GPI__STEP_PRODUCT)
-        gpi__explain_matmul(text, step->product);
+        gpi__explain(&gpi__product_plans, text, &step->product->base);
     else if (step->kind == GPI__STEP_COPY)
-        gpi__explain_elementwise(text, step->copy);
+        gpi__explain(&gpi__elementwise_plans, text, &step->copy->base);
     else if (layer->base.context->is_host)
         gpi__append(text, "plain C, accumulated in F64\n");
     else
@@ -106,7 +99,9 @@ static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, co
                     gpi__step_launches(step));
 }
 
-static void gpi__explain_layer(gpi__text *text, const gpi__linear_plan *layer) {
+static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base,
+                               const gemmepi_plan_details *details) {
+    const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
     const gpi__layer_task *task = &layer->task;
     int i;
     gpi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, %s",
@@ -117,7 +112,7 @@ static void gpi__explain_layer(gpi__text *text, const gpi__linear_plan *layer) {
     if (!task->formula)
         gpi__append_epilogue(text, task->epilogue);
     gpi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
-                layer->step_count == 1 ? "" : "s", (gpi__ull)gpi__layer_workspace(layer));
+                layer->step_count == 1 ? "" : "s", (gpi__ull)details->workspace_size);
     if (task->exchanged)
         gpi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
     for (i = 0; i < layer->step_count; i++)

@@ -46,6 +46,7 @@ static void gpi__fill_three_axes(gpi__three_axes *axes, gemmepi_dtype dtype, con
 static gemmepi_status gpi__build_copy(gpi__linear_plan *layer, gpi__step *step,
                                       gemmepi_elementwise_desc *desc, int from, int to, int64_t elements) {
     gpi__task task;
+    gemmepi_plan *copy = NULL;
     gemmepi_status status;
     if (elements < 0)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -54,9 +55,10 @@ static gemmepi_status gpi__build_copy(gpi__linear_plan *layer, gpi__step *step,
     desc->operation = GEMMEPI_OP_CAST;
     status = gpi__convert_task(desc, (size_t)layer->task.alignment, &task);
     if (!status)
-        status = gpi__build_elementwise(layer->base.context, &task, &step->copy);
+        status = gpi__build_elementwise(layer->base.context, &task, &copy);
     if (status)
         return status;
+    step->copy = (gpi__elementwise_plan *)copy;
     step->workspace_size = step->copy->workspace_size;
     step->sources[GPI__A] = (int8_t)from;
     step->sources[GPI__D] = (int8_t)to;

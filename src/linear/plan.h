@@ -76,7 +76,7 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
 
 /* formula: the problem that gpi__convert_layer left beside the task. */
 static gemmepi_status gpi__build_layer(gemmepi_context *context, const gpi__layer_task *task,
-                                       const gpi__problem *formula, gpi__linear_plan **result) {
+                                       const gpi__problem *formula, gemmepi_plan **result) {
     gpi__linear_plan *layer = (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer);
     gemmepi_status status;
     if (!layer)
@@ -84,50 +84,13 @@ static gemmepi_status gpi__build_layer(gemmepi_context *context, const gpi__laye
     layer->base =
         gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
                        gpi__destroy_layer);
+    layer->base.is_beside = 1;
     layer->task = *task;
     gpi__hold_formula(context, formula);
     status =
         gpi__is_backward(task) ? gpi__build_backward(layer, formula) : gpi__build_forward(layer, formula);
-    if (status) {
-        gpi__release_plan(&layer->base);
-        return status;
-    }
-    layer->built_size = gpi__layer_workspace(layer);
-    *result = layer;
-    return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__plan_layer(gemmepi_context *context, const gemmepi_linear_desc *desc, int backward,
-                                      gemmepi_plan **result) {
-    gpi__layer_task task;
-    gpi__problem formula;
-    gpi__linear_plan *layer = NULL;
-    gemmepi_status status;
-    if (result)
-        *result = NULL; /* also after a failure */
-    if (!context || !result)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
-    status = gpi__convert_layer(context, desc, backward, GPI__DEFAULT_ALIGNMENT, &task, &formula);
-    if (status)
-        return status;
-    status = gpi__build_layer(context, &task, &formula, &layer);
-    gpi__drop_formula(context, &formula);
-    if (!status)
-        *result = &layer->base;
-    return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                               gemmepi_plan **plan) {
-    return gpi__plan_layer(context, desc, 0, plan);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context,
-                                                        const gemmepi_linear_desc *desc,
-                                                        gemmepi_plan **plan) {
-    return gpi__plan_layer(context, desc, 1, plan);
+    layer->built_size = status ? 0 : gpi__layer_workspace(layer);
+    return gpi__finish_plan(&layer->base, status, result);
 }
 
 #endif

@@ -79,7 +79,7 @@ static void gpi__point_step(const gpi__step *step, const gpi__problem *problem, 
 static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const gpi__step *step,
                                             const gpi__layer_run *run, gemmepi_stream stream) {
     const gpi__problem *problem = gpi__asked(step->product);
-    gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->around != NULL};
+    gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside};
     gpi__arguments arguments;
 #ifndef GEMMEPI_NO_FORMULA
     gpi__step_operands operands;
@@ -204,12 +204,14 @@ static gemmepi_status gpi__run_layer_on_device(gpi__layer_run *run, const gpi__s
 }
 
 /* one_shot: as gpi__run_matmul's. */
-static gemmepi_status gpi__run_layer(const gpi__linear_plan *layer, const gemmepi_linear_args *args,
-                                     int one_shot, gemmepi_stream stream) {
+static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given, int one_shot,
+                                     gemmepi_stream stream) {
+    const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
+    const gemmepi_linear_args *args = (const gemmepi_linear_args *)given;
     gemmepi_context *context = layer->base.context;
     gpi__layer_run run;
     gpi__regions regions;
-    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, 1};
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status)
@@ -227,111 +229,6 @@ static gemmepi_status gpi__run_layer(const gpi__linear_plan *layer, const gemmep
     status = gpi__run_layer_on_device(&run, &space);
     gpi__leave(context, &entry);
     return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
-                                              gemmepi_stream stream) {
-    gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR);
-    return status ? status : gpi__run_layer((const gpi__linear_plan *)plan, args, 0, stream);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
-                                                       const gemmepi_linear_args *args,
-                                                       gemmepi_stream stream) {
-    gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_LINEAR_BACKWARD);
-    return status ? status : gpi__run_layer((const gpi__linear_plan *)plan, args, 0, stream);
-}
-
-static gemmepi_status gpi__prepare_layer(const gpi__linear_plan *layer, gemmepi_stream stream) {
-    return gpi__reserve(layer->base.context, stream, 1, gpi__layer_workspace(layer));
-}
-
-/* >>calls that plan by themselves */
-
-/* The alignment class of the pointers, as gpi__alignment_of for products. Scales have their own rules. */
-static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args,
-                                      int backward) {
-    int i, count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
-    uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
-                     (uintptr_t)args->preact | GPI__DEFAULT_ALIGNMENT;
-    bits |= backward
-                ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
-                : (uintptr_t)args->y;
-    for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
-        if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
-            bits |= (uintptr_t)args->operands[i];
-    return (size_t)(bits & (~bits + 1));
-}
-
-/* The plan with a reference for the caller to release. */
-static gemmepi_status gpi__layer_of_desc(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                         int backward, size_t alignment, gemmepi_plan **kept) {
-    gpi__layer_task task;
-    gpi__problem formula;
-    gpi__linear_plan *layer;
-    gemmepi_status status = gpi__convert_layer(context, desc, backward, alignment, &task, &formula);
-    if (status)
-        return status;
-    *kept = gpi__find_kept(context, &task, sizeof task);
-    if (!*kept) {
-        status = gpi__build_layer(context, &task, &formula, &layer);
-        *kept = status ? NULL : gpi__keep(context, &task, sizeof task, &layer->base);
-    }
-    gpi__drop_formula(context, &formula); /* the plan has it */
-    return status;
-}
-
-/* One with a formula is looked for by its text first. */
-static gemmepi_status gpi__layer_of_call(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                         int backward, size_t alignment, gemmepi_plan **kept) {
-#ifndef GEMMEPI_NO_FORMULA
-    gpi__text_key key;
-    gemmepi_status status;
-    if (desc && desc->formula) {
-        GPI__MAKE_TEXT_KEY(&key, backward ? GPI__BACKWARD_BY_TEXT : GPI__LAYER_BY_TEXT, alignment, desc,
-                           gemmepi_linear_desc);
-        *kept = gpi__find_by_text(context, &key);
-        if (*kept)
-            return GEMMEPI_OK;
-        status = gpi__layer_of_desc(context, desc, backward, alignment, kept);
-        if (!status)
-            gpi__keep_by_text(context, &key, *kept);
-        return status;
-    }
-#endif
-    return gpi__layer_of_desc(context, desc, backward, alignment, kept);
-}
-
-static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                      const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
-    gpi__linear_plan *layer;
-    gemmepi_plan *kept;
-    gemmepi_status status;
-    if (!context || !args)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
-    status =
-        gpi__layer_of_call(context, desc, backward, gpi__alignment_of_layer(desc, args, backward), &kept);
-    if (status)
-        return status;
-    layer = (gpi__linear_plan *)kept;
-    if (!args->workspace)
-        status = gpi__prepare_layer(layer, stream);
-    if (!status)
-        status = gpi__run_layer(layer, args, 1, stream);
-    gpi__release_plan(kept);
-    return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                          const gemmepi_linear_args *args, gemmepi_stream stream) {
-    return gpi__call_layer(context, desc, args, 0, stream);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
-                                                   const gemmepi_linear_args *args, gemmepi_stream stream) {
-    return gpi__call_layer(context, desc, args, 1, stream);
 }
 
 #endif

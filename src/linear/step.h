@@ -92,6 +92,14 @@ static gemmepi_status gpi__normalise_step(const gpi__linear_plan *layer, gpi__st
     return status;
 }
 
+/* The product of a step. */
+static gemmepi_status gpi__build_step(gpi__linear_plan *layer, const gpi__problem *problem, gpi__step *step) {
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status = gpi__build_plan(layer->base.context, problem, &plan);
+    step->product = (gpi__matmul_plan *)plan;
+    return status;
+}
+
 static gemmepi_status gpi__build_product_step(gpi__linear_plan *layer, gpi__step *step,
                                               const gemmepi_matmul_desc *desc) {
     gpi__problem problem;
@@ -99,7 +107,7 @@ static gemmepi_status gpi__build_product_step(gpi__linear_plan *layer, gpi__step
     if (!status && step->sources[GPI__D] == GPI__G)
         gpi__mark_g(&layer->task, &problem);
     if (!status)
-        status = gpi__build_plan(layer->base.context, &problem, &step->product);
+        status = gpi__build_step(layer, &problem, step);
     return status;
 }
 
@@ -177,7 +185,7 @@ static gemmepi_status gpi__add_formula_step(gpi__linear_plan *layer, const gpi__
         gpi__point_to_scales_of_y(step);
     else
         problem.views[GPI__D].alignment = 256;
-    return gpi__build_plan(layer->base.context, &problem, &step->product);
+    return gpi__build_step(layer, &problem, step);
 }
 
 /* The layer's own product with its activation: act(A B + bias). */

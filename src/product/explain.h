@@ -64,23 +64,18 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
     details->launches += around->finds;
 }
 
-static void gpi__matmul_info(const gpi__matmul_plan *plan, gemmepi_plan_details *details) {
-    const gpi__matmul_plan *current = gpi__current_plan(plan);
+static void gpi__describe_matmul(const gemmepi_plan *base, gemmepi_plan_details *details) {
+    const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base, *current = gpi__current_plan(plan);
     const gpi__problem *problem = gpi__asked(plan);
-    memset(details, 0, sizeof *details);
-    details->kind = GEMMEPI_PLAN_MATMUL;
     details->route = gpi__told_route(plan);
-    details->route_name = gpi__route_names[details->route];
     gpi__describe_launches(plan, details);
     if (problem->exchanged) {
         int tile_m = details->tile_m;
         details->tile_m = details->tile_n;
         details->tile_n = tile_m;
     }
-    details->workspace_size = gpi__workspace_now(plan);
     details->compute = (gemmepi_compute)problem->compute;
-    details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)problem->accumulator;
-    details->deterministic = 1; /* our sums have a fixed order, and cuBLASLt is kept from reducing in place */
+    details->accumulator = base->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)problem->accumulator;
     details->bit_stable = !current->is_measured; /* another process may measure otherwise */
     details->microseconds = plan->around ? 0 : current->tuned_microseconds;
 }
@@ -316,24 +311,19 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
                     finds->threads_x);
 }
 
-static void gpi__explain_routes(gpi__text *text, const gpi__matmul_plan *plan) {
-    const gpi__matmul_plan *current = gpi__current_plan(plan);
-    gemmepi_plan_details details;
-    gpi__matmul_info(plan, &details);
-    gpi__append(text, "route %s, workspace %llu bytes\n", details.route_name,
-                (gpi__ull)details.workspace_size);
-    gpi__explain_launches(text, plan, details.kernel);
+static void gpi__explain_matmul(gpi__text *text, const gemmepi_plan *base,
+                                const gemmepi_plan_details *details) {
+    const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base, *current = gpi__current_plan(plan);
+    gpi__explain_problem(text, gpi__asked(plan));
+    gpi__append(text, "route %s, workspace %llu bytes\n", details->route_name,
+                (gpi__ull)details->workspace_size);
+    gpi__explain_launches(text, plan, details->kernel);
     if (!plan->around && current->tuned_microseconds > 0)
         gpi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
                     current->tuned_microseconds,
                     current->is_measured ? "" : ", by an answer that was loaded");
     gpi__explain_invariance(text, plan->around ? plan : current);
     gpi__explain_choice(text, plan);
-}
-
-static void gpi__explain_matmul(gpi__text *text, const gpi__matmul_plan *plan) {
-    gpi__explain_problem(text, gpi__asked(plan));
-    gpi__explain_routes(text, plan);
 }
 
 #endif

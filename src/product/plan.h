@@ -266,6 +266,7 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
     plan->around = (gpi__around *)gpi__new(&plan->base.context->allocator, sizeof *plan->around);
     if (!plan->around)
         return GEMMEPI_OUT_OF_MEMORY;
+    plan->base.is_beside = 1;
     plan->around->finds = finds;
     plan->around->problem = plan->problem;
     plan->around->inside = finds ? gpi__problem_within(&plan->problem) : plan->problem;
@@ -281,7 +282,7 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
 }
 
 static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__problem *problem,
-                                      gpi__matmul_plan **result) {
+                                      gemmepi_plan **result) {
     gpi__matmul_plan *plan = gpi__new_plan(context, problem);
     gemmepi_status status = GEMMEPI_OK;
     if (!plan)
@@ -303,11 +304,7 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
     } else {
         status = gpi__build_for_gpu(plan);
     }
-    if (status)
-        gpi__release_plan(&plan->base);
-    else
-        *result = plan;
-    return status;
+    return gpi__finish_plan(&plan->base, status, result);
 }
 
 /* The problem of a desc, which a context plans: to be given to gpi__drop_formula. */
@@ -316,27 +313,6 @@ static gemmepi_status gpi__convert_problem(gemmepi_context *context, const gemme
     gemmepi_status status = gpi__normalise_in(&context->allocator, desc, NULL, alignment, problem);
     if (!status)
         gpi__share_formula(context, problem);
-    return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-                                               gemmepi_plan **result) {
-    gpi__problem problem;
-    gpi__matmul_plan *plan = NULL;
-    gemmepi_status status;
-    if (result)
-        *result = NULL; /* also after a failure */
-    if (!context || !result)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "plan" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
-    status = gpi__convert_problem(context, desc, GPI__DEFAULT_ALIGNMENT, &problem);
-    if (status)
-        return status;
-    status = gpi__build_plan(context, &problem, &plan);
-    if (!status)
-        *result = &plan->base;
-    gpi__drop_formula(context, &problem);
     return status;
 }
 

@@ -12,7 +12,6 @@
 #include "../host/found_scale.h"
 #endif
 #ifndef GEMMEPI_NO_FORMULA
-#include "text_key.h"
 #ifndef GEMMEPI_NO_HOST
 #include "../host/formula.h"
 #endif
@@ -227,13 +226,15 @@ static gemmepi_status gpi__run_on_host(const gpi__matmul_plan *plan, gpi__argume
 #endif
 
 /* one_shot: each pointer is asked about at the driver. */
-static gemmepi_status gpi__run_matmul(const gpi__matmul_plan *plan, const gemmepi_matmul_args *args,
-                                      int one_shot, gemmepi_stream stream) {
+static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *given, int one_shot,
+                                      gemmepi_stream stream) {
+    const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base;
+    const gemmepi_matmul_args *args = (const gemmepi_matmul_args *)given;
     gemmepi_context *context = plan->base.context;
     const gpi__problem *problem = gpi__asked(plan);
     gpi__arguments arguments;
     gpi__regions regions;
-    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, plan->around != NULL};
+    gpi__space space = {args->workspace, args->workspace_size, &regions, stream, base->is_beside};
     gpi__entry entry;
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status || gpi__writes_nothing(problem))
@@ -251,88 +252,6 @@ static gemmepi_status gpi__run_matmul(const gpi__matmul_plan *plan, const gemmep
         return status;
     status = gpi__run_on_device(plan, &space, &arguments);
     gpi__leave(context, &entry);
-    return status;
-}
-
-GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
-                                              gemmepi_stream stream) {
-    gemmepi_status status = gpi__check_plan(plan, args, GEMMEPI_PLAN_MATMUL);
-    return status ? status : gpi__run_matmul((const gpi__matmul_plan *)plan, args, 0, stream);
-}
-
-static gemmepi_status gpi__prepare_matmul(const gpi__matmul_plan *plan, gemmepi_stream stream) {
-    return gpi__reserve(plan->base.context, stream, plan->around != NULL, gpi__workspace_now(plan));
-}
-
-/* >>one-shot calls: plans kept by problem */
-
-/* A plan for the problem with a reference for the caller to release. */
-static gemmepi_status gpi__get_plan(gemmepi_context *context, const gpi__problem *problem,
-                                    gpi__matmul_plan **result) {
-    gpi__plan_key key;
-    gemmepi_plan *kept;
-    gpi__matmul_plan *plan;
-    gemmepi_status status;
-    gpi__make_plan_key(problem, &key);
-    kept = gpi__find_kept(context, key.bytes, key.size);
-    if (!kept) {
-        status = gpi__build_plan(context, problem, &plan);
-        if (status)
-            return status;
-        kept = gpi__keep(context, key.bytes, key.size, &plan->base);
-    }
-    *result = (gpi__matmul_plan *)kept;
-    return GEMMEPI_OK;
-}
-
-/* Likewise for a desc. */
-static gemmepi_status gpi__plan_of_desc(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-                                        size_t alignment, gpi__matmul_plan **result) {
-    gpi__problem problem;
-    gemmepi_status status = gpi__convert_problem(context, desc, alignment, &problem);
-    if (status)
-        return status;
-    status = gpi__get_plan(context, &problem, result);
-    gpi__drop_formula(context, &problem); /* the plan has it */
-    return status;
-}
-
-/* One with a formula is looked for by its text first. */
-static gemmepi_status gpi__plan_of_call(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-                                        size_t alignment, gpi__matmul_plan **result) {
-#ifndef GEMMEPI_NO_FORMULA
-    gpi__text_key key;
-    gemmepi_status status;
-    if (desc && desc->formula) {
-        GPI__MAKE_TEXT_KEY(&key, GPI__PRODUCT_BY_TEXT, alignment, desc, gemmepi_matmul_desc);
-        *result = (gpi__matmul_plan *)gpi__find_by_text(context, &key);
-        if (*result)
-            return GEMMEPI_OK;
-        status = gpi__plan_of_desc(context, desc, alignment, result);
-        if (!status)
-            gpi__keep_by_text(context, &key, &(*result)->base);
-        return status;
-    }
-#endif
-    return gpi__plan_of_desc(context, desc, alignment, result);
-}
-
-GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
-                                          const gemmepi_matmul_args *args, gemmepi_stream stream) {
-    gpi__matmul_plan *plan;
-    gemmepi_status status;
-    if (!context || !args)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "args" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
-    status = gpi__plan_of_call(context, desc, gpi__alignment_of(desc, args), &plan);
-    if (status)
-        return status;
-    if (!args->workspace)
-        status = gpi__prepare_matmul(plan, stream);
-    if (!status)
-        status = gpi__run_matmul(plan, args, 1, stream);
-    gpi__release_plan(&plan->base);
     return status;
 }
 

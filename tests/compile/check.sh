@@ -12,13 +12,14 @@ rooms_below() {
     problem) echo api base numbers formula kernels problem ;;
     cuda) echo api base cuda ;;
     device) echo api base cuda device ;;
+    shell) echo api base numbers formula kernels problem cuda device shell ;;
     host) echo api base numbers formula kernels problem host ;;
-    elementwise) echo api base numbers formula problem cuda device host kernels elementwise ;;
-    product) echo api base numbers formula problem cuda device host kernels elementwise product ;;
-    grouped) echo api base numbers formula problem cuda device host kernels elementwise product grouped ;;
-    linear) echo api base numbers formula problem cuda device host kernels elementwise product linear ;;
-    plans) echo api base numbers formula problem cuda device host kernels elementwise product grouped linear plans ;;
-    ahead) echo api base numbers formula problem cuda device host kernels elementwise product grouped linear plans ahead ;;
+    elementwise) echo api base numbers formula problem cuda device shell host kernels elementwise ;;
+    product) echo api base numbers formula problem cuda device shell host kernels elementwise product ;;
+    grouped) echo api base numbers formula problem cuda device shell host kernels elementwise product grouped ;;
+    linear) echo api base numbers formula problem cuda device shell host kernels elementwise product linear ;;
+    plans) echo api base numbers formula problem cuda device shell host kernels elementwise product grouped linear plans ;;
+    ahead) echo api base numbers formula problem cuda device shell host kernels elementwise product grouped linear plans ahead ;;
     kernels) echo kernels ;;
     esac
 }

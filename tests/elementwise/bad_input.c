@@ -82,6 +82,13 @@ static void use_cast(gemmepi_dtype y, gemmepi_scale_mode mode, uint64_t flags) {
     use(c);
 }
 
+/* F16 to BF16: as large, and another type. */
+static void use_cast_of_16_bits(void) {
+    call c = call_good(GEMMEPI_OP_CAST, GEMMEPI_F16);
+    c.o.t[E_Y].dtype = GEMMEPI_BF16;
+    use(c);
+}
+
 /* Both layouts. */
 static void use_turned(gemmepi_dtype y, gemmepi_scale_mode mode, uint64_t flags) {
     call c = call_good(GEMMEPI_OP_CAST, GEMMEPI_F32);
@@ -903,6 +910,12 @@ static void outputs_overlap_nothing_but_what_they_are_exactly(void) {
                  STRIDE(Y)[0] = 1; STRIDE(Y)[1] = 8);
     REFUSED_ARGS(ACTIVATION, INVALID_ARGUMENT, "y", "overlaps", args.y = (void *)(uintptr_t)args.a;
                  STRIDE(Y)[1] = -1; g[E_Y].offset = 4 * (N - 1));
+    /* its rows begin behind a, and go back into it */
+    REFUSED_ARGS((use_dense(GEMMEPI_OP_ACTIVATION, GEMMEPI_F32, 8, 8)), INVALID_ARGUMENT, "y", "overlaps",
+                 args.y = (char *)(uintptr_t)args.a + 256;
+                 STRIDE(Y)[0] = 8; STRIDE(Y)[1] = -1; g[E_Y].bytes = 0);
+    REFUSED_ARGS(use_cast_of_16_bits(), INVALID_ARGUMENT, "y", "overlaps",
+                 args.y = (void *)(uintptr_t)args.a);
     REFUSED_ARGS(GATED_BACKWARD, INVALID_ARGUMENT, "da", "overlaps", args.da = args.db);
     REFUSED_ARGS(GATED_BACKWARD, INVALID_ARGUMENT, "da", "overlaps",
                  args.da = args.db = (void *)(uintptr_t)args.a);

@@ -283,21 +283,23 @@ static gemmepi_matmul_args args_of(const product_case *c, char *const at[]) {
 
 /* The plan that is chosen or, on a GPU, that of a candidate. */
 static gemmepi_plan *plan_of(const gpi__problem *problem, const gpi__candidate *candidate) {
-    gpi__matmul_plan *plan = NULL;
+    gpi__matmul_plan *plan;
+    gemmepi_plan *built = NULL;
     gpi__entry entry;
     gemmepi_status status;
     if (!candidate) {
-        status = gpi__build_plan(here->context, problem, &plan);
+        status = gpi__build_plan(here->context, problem, &built);
     } else {
         plan = gpi__new_plan(here->context, problem);
+        built = &plan->base;
         CHECK(!gpi__enter_relaxed(here->context, &entry), "%s", gemmepi_last_error());
         gpi__lock(&here->context->build_lock);
         status = gpi__build_by(plan, candidate->route, candidate);
         gpi__unlock(&here->context->build_lock);
         gpi__leave_relaxed(here->context, &entry);
     }
-    CHECK(!status && gemmepi_plan_prepare(&plan->base, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    return status ? NULL : &plan->base;
+    CHECK(!status && gemmepi_plan_prepare(built, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    return status ? NULL : built;
 }
 
 static int runs;

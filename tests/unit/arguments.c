@@ -176,7 +176,9 @@ static void numbers_on_the_device_may_touch_and_share_no_byte_of_an_output_or_wo
         *scalar = (void *)(d + 40);
         CHECK(check(&problem, &arguments) == GEMMEPI_OK, "between two rows: %s", gemmepi_last_error());
         *scalar = (void *)(d + 32);
-        CHECK(check(&problem, &arguments) == GEMMEPI_INVALID_ARGUMENT, "at the end of a row");
+        CHECK(check(&problem, &arguments) == GEMMEPI_INVALID_ARGUMENT &&
+                  strstr(gemmepi_last_error(), ", on the device)"),
+              "at the end of a row: %s", gemmepi_last_error());
         *scalar = (void *)(d - 12);
         CHECK(check(&problem, &arguments) == GEMMEPI_MISALIGNED, "at a multiple of 4: %s",
               gemmepi_last_error());

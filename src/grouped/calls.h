@@ -1,0 +1,60 @@
+/* The calls of grouped products: plans, runs, and both at once. */
+#ifndef GEMMEPI_GROUPED_CALLS_H
+#define GEMMEPI_GROUPED_CALLS_H
+
+#include "../product/calls.h"
+#include "explain.h"
+
+static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **plan) {
+    gpi__problem problem;
+    gpi__plan_key key;
+    gemmepi_status status = gpi__convert_grouped(
+        &wish->context->allocator, (const gemmepi_grouped_desc *)wish->desc, wish->alignment, &problem);
+    if (status)
+        return status;
+    gpi__share_formula(wish->context, &problem);
+    gpi__make_plan_key(&problem, &key);
+    if (!gpi__is_found(wish, key.bytes, key.size, plan))
+        status = gpi__keep_built(
+            wish, key.bytes, key.size,
+            gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), plan), plan);
+    gpi__drop_formula(wish->context, &problem); /* the plan has it */
+    return status;
+}
+
+static size_t gpi__workspace_of_groups(const gemmepi_plan *plan) {
+    return gpi__grouped_workspace((const gpi__grouped_plan *)plan);
+}
+
+static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
+                                                 offsetof(gemmepi_grouped_desc, product.formula),
+                                                 offsetof(gemmepi_grouped_desc, weighted) + sizeof(int),
+                                                 gpi__make_grouped,
+                                                 gpi__workspace_of_groups,
+                                                 gpi__run_grouped,
+                                                 gpi__describe_grouped,
+                                                 gpi__explain_grouped};
+
+GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                                gemmepi_plan **plan) {
+    return gpi__plan_desc(&gpi__grouped_plans, context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const gemmepi_grouped_args *args,
+                                               gemmepi_stream stream) {
+    return gpi__in_groups_words(gpi__run_plan(&gpi__grouped_plans, plan, args, stream));
+}
+
+GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
+                                           const gemmepi_grouped_args *args, gemmepi_stream stream) {
+    gpi__wish wish = {context, GEMMEPI_PLAN_GROUPED, desc, 0, 1};
+    gemmepi_status status =
+        gpi__check_call(context, args ? (const void *)desc : args, args ? "desc" : "args");
+    if (status)
+        return status;
+    wish.alignment = gpi__alignment_of(&desc->product, &args->product);
+    return gpi__in_groups_words(
+        gpi__run_once(&gpi__grouped_plans, &wish, args, args->product.workspace, stream));
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* The calls of layers: plans, runs, and both at once. */
+#ifndef GEMMEPI_LINEAR_CALLS_H
+#define GEMMEPI_LINEAR_CALLS_H
+
+#include "explain.h"
+
+static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan) {
+    gpi__layer_task task;
+    gpi__problem formula;
+    gemmepi_status status =
+        gpi__convert_layer(wish->context, (const gemmepi_linear_desc *)wish->desc,
+                           wish->kind == GEMMEPI_PLAN_LINEAR_BACKWARD, wish->alignment, &task, &formula);
+    if (status)
+        return status;
+    if (!gpi__is_found(wish, &task, sizeof task, plan))
+        status = gpi__keep_built(wish, &task, sizeof task,
+                                 gpi__build_layer(wish->context, &task, &formula, plan), plan);
+    gpi__drop_formula(wish->context, &formula); /* the plan has it */
+    return status;
+}
+
+static size_t gpi__workspace_of_layer(const gemmepi_plan *plan) {
+    return gpi__layer_workspace((const gpi__linear_plan *)plan);
+}
+
+/* Forward, and backward. */
+static const gpi__plan_row gpi__layer_plans[2] = {
+    {GEMMEPI_PLAN_LINEAR, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
+     gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer},
+    {GEMMEPI_PLAN_LINEAR_BACKWARD, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
+     gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer}};
+
+GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                               gemmepi_plan **plan) {
+    return gpi__plan_desc(&gpi__layer_plans[0], context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_plan_linear_backward(gemmepi_context *context,
+                                                        const gemmepi_linear_desc *desc,
+                                                        gemmepi_plan **plan) {
+    return gpi__plan_desc(&gpi__layer_plans[1], context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_linear(const gemmepi_plan *plan, const gemmepi_linear_args *args,
+                                              gemmepi_stream stream) {
+    return gpi__run_plan(&gpi__layer_plans[0], plan, args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
+                                                       const gemmepi_linear_args *args,
+                                                       gemmepi_stream stream) {
+    return gpi__run_plan(&gpi__layer_plans[1], plan, args, stream);
+}
+
+/* The alignment class of the pointers, as gpi__alignment_of for products. Scales have their own rules. */
+static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args,
+                                      int backward) {
+    int i, count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
+    uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
+                     (uintptr_t)args->preact | GPI__DEFAULT_ALIGNMENT;
+    bits |= backward
+                ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
+                : (uintptr_t)args->y;
+    for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
+        if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
+            bits |= (uintptr_t)args->operands[i];
+    return (size_t)(bits & (~bits + 1));
+}
+
+static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                      const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
+    gpi__wish wish = {context, gpi__layer_plans[backward].kind, desc, 0, 1};
+    gemmepi_status status = gpi__check_call(context, args, "args");
+    if (status)
+        return status;
+    wish.alignment = gpi__alignment_of_layer(desc, args, backward);
+    return gpi__run_once(&gpi__layer_plans[backward], &wish, args, args->workspace, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                          const gemmepi_linear_args *args, gemmepi_stream stream) {
+    return gpi__call_layer(context, desc, args, 0, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_linear_backward(gemmepi_context *context, const gemmepi_linear_desc *desc,
+                                                   const gemmepi_linear_args *args, gemmepi_stream stream) {
+    return gpi__call_layer(context, desc, args, 1, stream);
+}
+
+#endif

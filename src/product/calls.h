@@ -1,0 +1,53 @@
+/* The calls of products: plans, runs, and both at once. */
+#ifndef GEMMEPI_PRODUCT_CALLS_H
+#define GEMMEPI_PRODUCT_CALLS_H
+
+#include "../shell/shell.h"
+#include "explain.h"
+
+static gemmepi_status gpi__make_matmul(const gpi__wish *wish, gemmepi_plan **plan) {
+    gpi__problem problem;
+    gpi__plan_key key;
+    gemmepi_status status = gpi__convert_problem(wish->context, (const gemmepi_matmul_desc *)wish->desc,
+                                                 wish->alignment, &problem);
+    if (status)
+        return status;
+    gpi__make_plan_key(&problem, &key);
+    if (!gpi__is_found(wish, key.bytes, key.size, plan))
+        status =
+            gpi__keep_built(wish, key.bytes, key.size, gpi__build_plan(wish->context, &problem, plan), plan);
+    gpi__drop_formula(wish->context, &problem); /* the plan has it */
+    return status;
+}
+
+static size_t gpi__workspace_of_product(const gemmepi_plan *plan) {
+    return gpi__workspace_now((const gpi__matmul_plan *)plan);
+}
+
+static const gpi__plan_row gpi__product_plans = {
+    GEMMEPI_PLAN_MATMUL,         offsetof(gemmepi_matmul_desc, formula),
+    sizeof(gemmepi_matmul_desc), gpi__make_matmul,
+    gpi__workspace_of_product,   gpi__run_matmul,
+    gpi__describe_matmul,        gpi__explain_matmul};
+
+GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                               gemmepi_plan **plan) {
+    return gpi__plan_desc(&gpi__product_plans, context, desc, plan);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const gemmepi_matmul_args *args,
+                                              gemmepi_stream stream) {
+    return gpi__run_plan(&gpi__product_plans, plan, args, stream);
+}
+
+GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
+                                          const gemmepi_matmul_args *args, gemmepi_stream stream) {
+    gpi__wish wish = {context, GEMMEPI_PLAN_MATMUL, desc, 0, 1};
+    gemmepi_status status = gpi__check_call(context, args, "args");
+    if (status)
+        return status;
+    wish.alignment = gpi__alignment_of(desc, args);
+    return gpi__run_once(&gpi__product_plans, &wish, args, args->workspace, stream);
+}
+
+#endif
