@@ -25,13 +25,12 @@ static int block_count;
 
 static void *to_device(const void *data, size_t bytes) {
     void **device = &blocks[block_count++];
-    check(gemmepi_alloc(context, bytes, device));
-    check(gemmepi_upload(context, *device, data, bytes, NULL));
+    check(gemmepi_alloc_from(context, data, bytes, device));
     return *device;
 }
 
-/* Of fp8 its scale, where products find that the largest magnitudes of earlier runs, and where a product reads it along its rows, too,
-   the transposed layout. All on the device. */
+/* A matrix on the device; in fp8 with its scale, with the amax of earlier runs if products find the scale, and with the transposed
+   layout if a product reads it along its rows. */
 typedef struct matrix {
     void *data;
     gemmepi_dtype dtype;

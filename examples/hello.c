@@ -25,8 +25,7 @@ int main(void) {
         fprintf(stderr, "no GPU is used: %s\n", details.fallback_reason);
 
     void *memory;
-    check(gemmepi_alloc(context, sizeof host, &memory));
-    check(gemmepi_upload(context, memory, &host, sizeof host, NULL));
+    check(gemmepi_alloc_from(context, &host, sizeof host, &memory));
     operands *device = memory; /* an address on the device: to point into, not to read from here */
 
     gemmepi_matmul_desc desc = {.m = 2, .n = 2, .k = 3};

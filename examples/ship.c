@@ -66,8 +66,7 @@ static int make(const char *path) {
 
 static void compute(gemmepi_context *context, operands *host) {
     void *memory;
-    check(gemmepi_alloc(context, sizeof *host, &memory));
-    check(gemmepi_upload(context, memory, host, sizeof *host, NULL));
+    check(gemmepi_alloc_from(context, host, sizeof *host, &memory));
     operands *device = memory;
     gemmepi_matmul_args args = {.a = device->a, .b = device->b, .bias = device->bias, .d = device->d};
     check(gemmepi_matmul(context, &product, &args, NULL));

@@ -208,8 +208,7 @@ static int ld_of(int in) {
 
 static float *place(network *net, const float *values, size_t count) {
     void *memory;
-    check(gemmepi_alloc(context, count * sizeof *values, &memory));
-    check(gemmepi_upload(context, memory, values, count * sizeof *values, NULL));
+    check(gemmepi_alloc_from(context, values, count * sizeof *values, &memory));
     net->blocks[net->block_count++] = memory;
     return memory;
 }
