@@ -1,5 +1,6 @@
 /* Gradients of formulas: against central differences, and as text. */
 #include "formula_cases.h"
+#include "draw.h"
 
 /* >>against differences: L is the sum of all outputs' elements, each times a random upstream */
 
@@ -332,6 +333,59 @@ static void gradients_are_what_differences_say(void) {
             !strstr(known_formulas[i].text, "sqrt")) /* too wide, too large, and of numbers below 0 */
             check_formula(known_formulas[i].text);
     CHECK(gradients > 300, "%d gradients were looked at", gradients);
+}
+
+/* Appends a smooth expression of at most a few units, as wide as v, or half as wide. Halves are left and right ones, or even and odd ones. */
+static void draw_smooth(char *text, int is_half, int depth, int even) {
+    static const char *const wide[] = {"v", "v", "r", "u", "b", "p", "s", "x0", "x0"};
+    static const char *const half[] = {"h", "h", "bh", "p", "s"};
+    static const char *const before[] = {"tanh(", "sin(", "sigmoid(", "-(", "cos(", "(0.5 * "};
+    static const char *const between[] = {" + ", " - ", " * "};
+    static const char *const one_of_two[2][2] = {{"left(", "right("}, {"even(", "odd("}};
+    int kind = depth ? below(8) : below(2), i;
+    if (kind == 0 || (kind == 1 && !is_half)) {
+        strcat(text, is_half ? half[below(5)] : wide[below(9)]);
+    } else if (kind <= 2 && (is_half || depth)) {
+        strcat(text, is_half ? one_of_two[even][below(2)] : even ? "interleave(" : "pair(");
+        for (i = 0; i < 2 - is_half; i++) {
+            strcat(text, i ? ", " : "");
+            draw_smooth(text, !is_half, depth ? depth - 1 : 0, even);
+        }
+        strcat(text, ")");
+    } else if (kind == 3) {
+        strcat(text, before[below(6)]);
+        draw_smooth(text, is_half, depth - 1, even);
+        strcat(text, ")");
+    } else {
+        strcat(text, "(");
+        draw_smooth(text, is_half, depth - 1, even);
+        strcat(text, between[below(3)]);
+        draw_smooth(text, is_half, depth - 1, even);
+        strcat(text, ")");
+    }
+}
+
+/* Values of either width that are read more than once, whole and as halves: what their gradients add up. */
+static void gradients_of_drawn_formulas_of_two_widths_are_what_differences_say(void) {
+    static char text[1 << 14];
+    int i, derived = 0;
+    draw_from_seed(7);
+    for (i = 0; i < 60; i++) {
+        int even = below(2);
+        gemmepi_derive_desc desc;
+        do {
+            strcpy(text, "x0 = tanh(v * r); d = ");
+            draw_smooth(text, below(2), 3, even);
+            strcat(text, i % 2 ? "; al = all_sum(x0 * s + r * p)" : "");
+        } while (strlen(text) > 400 || !strstr(text + 2, "x0"));
+        list_names(text);
+        desc = derive_desc(text);
+        if (gemmepi_derive(&desc, NULL, 0) == 0)
+            continue; /* a gradient's width would not be said */
+        check_formula(text);
+        derived++;
+    }
+    CHECK(derived >= 30, "%d of %d were derived", derived, i);
 }
 
 /* >>as text */
@@ -912,6 +966,7 @@ static void names_of_gradients_are_kept_free(void) {
 
 int main(void) {
     RUN(gradients_are_what_differences_say);
+    RUN(gradients_of_drawn_formulas_of_two_widths_are_what_differences_say);
     RUN(a_formula_without_operands_has_a_gradient);
     RUN(gradients_are_short_and_read_like_the_formula);
     RUN(gradients_that_people_want_are_simplified);
