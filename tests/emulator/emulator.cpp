@@ -9,6 +9,7 @@
 //   EMULATOR_ARCH        compute capability, 90 by default
 //   EMULATOR_PROCESSORS  multiprocessors, 4 by default
 //   EMULATOR_GPUS        1 by default, 16 at most; what one has allocated the others reach, too
+//   EMULATOR_ANY_MEMORY  where it is set, all of the host's memory counts as the device's, which nothing checks then
 //   EMULATOR_SEED        of what chance decides: the order of warps, when copies arrive
 #include "compiler.h"
 #include "products.h"

@@ -64,6 +64,14 @@ if "$PYTHON" -c 'import torch, sys; sys.exit(not hasattr(torch.library, "custom_
     facts formula
     facts compiled
     [ "$GEMMEPI_TEST_DEVICE" = host ] || facts gpu
+    # where `make emulate` or `sh tests/emulator/run.sh --build` has built it
+    if [ -f build/emulator/emulator.so ] && nvrtc=$(sh tests/emulator/run.sh --build); then
+        export EMULATOR_FOLDER="$ROOT/build/emulator" EMULATOR_NVRTC="$nvrtc" EMULATOR_ANY_MEMORY=1 XDG_CACHE_HOME="$ROOT/build/emulator/cache"
+        export LD_LIBRARY_PATH="$EMULATOR_FOLDER:${nvrtc%/*}"
+        facts emulated
+    else
+        skip 'the Python package on an emulated GPU: there is no build/emulator/emulator.so'
+    fi
 else
     skip 'gemmepi.linear and gemmepi.formula: there is no PyTorch of 2.4 or later'
 fi
