@@ -10383,21 +10383,27 @@ static const char *gpi__argument_name(const gpi__problem *problem, int operand) 
 
 static const char *const gpi__scalar_names[] = {"alpha", "beta"};
 
+#ifndef GEMMEPI_NO_FORMULA
+static const char *gpi__name_operand(const gpi__formula *formula, const gpi__region *region, char room[128]) {
+  static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
+  snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
+    formula->names + formula->operands[region->place].name);
+  return room;
+}
+#endif
+
+static int gpi__is_of_formula(const gpi__region *region) {
+  return region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX;
+}
+
 static const char *gpi__name_region(const void *owner, const gpi__region *region, char room[128]) {
   const gpi__problem *problem = (const gpi__problem *)owner;
-  const char *name = region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
-        : region->kind == GPI__OF_LISTS ? gpi__names_of_lists[region->place]
-        : NULL;
 #ifndef GEMMEPI_NO_FORMULA
-  static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
-  if (region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX) {
-    const gpi__formula *formula = problem->formula->placed.formula;
-    snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
-      formula->names + formula->operands[region->place].name);
-    return room;
-  }
+  if (gpi__is_of_formula(region))
+    return gpi__name_operand(problem->formula->placed.formula, region, room);
 #endif
-  snprintf(room, 128, "args.%s", name ? name : gpi__argument_name(problem, region->place));
+  snprintf(room, 128, "args.%s", region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
+    : region->kind == GPI__OF_LISTS ? gpi__names_of_lists[region->place] : gpi__argument_name(problem, region->place));
   return room;
 }
 
@@ -10467,10 +10473,6 @@ static int gpi__may_be_in_place(const gpi__problem *problem, const gpi__region *
   }
 #endif
   return is_d && other->kind == GPI__OF_PRODUCT_ITSELF && gpi__may_be_d(problem, other->place);
-}
-
-static int gpi__is_of_formula(const gpi__region *region) {
-  return region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX;
 }
 
 static gemmepi_status gpi__judge_product(const gpi__regions *regions, const gpi__region *output, const gpi__region *other) {
@@ -14127,6 +14129,13 @@ static int gpi__came_by_fork(const gemmepi_context *context) {
   return 1;
 }
 
+/* What a call asks first. other: a pointer that it needs; name: its. */
+static gemmepi_status gpi__check_call(const gemmepi_context *context, const void *other, const char *name) {
+  if (!context || !other)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
+  return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+}
+
 /* >>entering: the primary context is current while the library works, and the caller's own again afterwards */
 
 typedef struct gpi__entry {
@@ -14176,12 +14185,12 @@ static void gpi__leave_relaxed(const gemmepi_context *context, gpi__entry *entry
 /* >>info */
 
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details) {
+  gemmepi_status status;
   if (details)
     memset(details, 0, sizeof *details);
-  if (!context || !details)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
+  status = gpi__check_call(context, details, "details");
+  if (status)
+    return status;
   details->is_host = context->is_host;
   memcpy(details->fallback_reason, context->fallback_reason, sizeof details->fallback_reason);
   details->device = context->ordinal;
@@ -14500,10 +14509,9 @@ GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes,
   int result;
   if (pointer)
     *pointer = NULL; /* also after a failure */
-  if (!context || !pointer)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
+  status = gpi__check_call(context, pointer, "pointer");
+  if (status)
+    return status;
   if (bytes == 0)
     return GEMMEPI_OK;
   if (context->is_host)
@@ -14526,10 +14534,9 @@ GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer)
   gpi__entry entry;
   gemmepi_status status;
   int result;
-  if (!context)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
+  status = gpi__check_call(context, context, "context");
+  if (status)
+    return status;
   if (!pointer)
     return GEMMEPI_OK;
   if (context->is_host) {
@@ -14549,10 +14556,9 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
   gpi__entry entry;
   gemmepi_status status;
   int result;
-  if (!context)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
+  status = gpi__check_call(context, context, "context");
+  if (status)
+    return status;
   status = gpi__check_stream(context, stream);
   if (status || bytes == 0)
     return status;
@@ -14613,10 +14619,9 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
   gpi__entry entry;
   gemmepi_status status;
   int result;
-  if (!context)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
+  status = gpi__check_call(context, context, "context");
+  if (status)
+    return status;
   if (context->is_host)
     return gpi__check_stream(context, stream);
   status = gpi__enter_relaxed(context, &entry);
@@ -14634,10 +14639,9 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
   int result;
   if (stream)
     *stream = NULL; /* also after a failure */
-  if (!context || !stream)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
+  status = gpi__check_call(context, stream, "stream");
+  if (status)
+    return status;
   if (context->is_host)
     return gpi__host_stream(context, stream);
   status = gpi__enter_relaxed(context, &entry);
@@ -14652,10 +14656,9 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
   gpi__entry entry;
   gemmepi_status status;
   int result;
-  if (!context)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
+  status = gpi__check_call(context, context, "context");
+  if (status)
+    return status;
   if (!stream)
     return GEMMEPI_OK;
   if (context->is_host) {
@@ -17398,13 +17401,6 @@ static gemmepi_status gpi__keep_built(const gpi__wish *wish, const void *key, si
   return status;
 }
 
-/* What a call asks first. name: of the other pointer. */
-static gemmepi_status gpi__check_call(const gemmepi_context *context, const void *other, const char *name) {
-  if (!context || !other)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
-  return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
-}
-
 static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *context, const void *desc, gemmepi_plan **plan) {
   gpi__wish wish = {context, row->kind, desc, GPI__DEFAULT_ALIGNMENT, 0};
   gemmepi_status status;
@@ -19650,6 +19646,16 @@ static gemmepi_status gpi__run_formula_pass(const gemmepi_context *context, cons
 
 /* >>in words */
 
+/* Its launches, and clearing each amax, behind those that are counted. The first kernel that is named is the plan's. */
+static void gpi__describe_formula_pass(const gpi__formula_pass *pass, gemmepi_plan_details *details) {
+  int u;
+  if (!details->kernel[0])
+    memcpy(details->kernel, (pass->launch.function ? &pass->launch : &pass->finish)->name, sizeof details->kernel);
+  details->launches += (pass->launch.function != NULL) + (pass->finish.function != NULL);
+  for (u = 0; u < pass->used_count; u++)
+    details->launches += pass->amax[pass->used[u]] != 0;
+}
+
 /* before: what it does before the formula */
 static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *pass, const char *before) {
   if (pass->launch.function)
@@ -19912,13 +19918,9 @@ static int gpi__next_place(const gpi__formula *formula, int i) {
 }
 
 static const char *gpi__name_of_formula(const void *owner, const gpi__region *region, char room[128]) {
-  static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
-  const gpi__formula *formula = ((const gpi__formula_task *)owner)->placed.formula;
-  if (region->place == GPI__RESULT)
-    return "args.y";
-  snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
-    formula->names + formula->operands[region->place].name);
-  return room;
+  return region->place == GPI__RESULT
+       ? "args.y"
+       : gpi__name_operand(((const gpi__formula_task *)owner)->placed.formula, region, room);
 }
 
 static int gpi__may_be_other(const gpi__formula_task *task, const gpi__region *region) {
@@ -21477,26 +21479,9 @@ static gemmepi_status gpi__run_elementwise(const gemmepi_plan *base, const void 
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* What an element-wise plan is, as a struct and in words. */
 
-/* Its kernels, and clearing each amax. */
-static int gpi__formula_launches(const gpi__elementwise_plan *plan) {
-  int launches = 0;
-#ifndef GEMMEPI_NO_FORMULA
-  const gpi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
-  int i;
-  if (!pass)
-    return 0;
-  launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
-  for (i = 0; i < GPI__FORMULA_PLACES; i++)
-    launches += pass->amax[i] != 0;
-#else
-  (void)plan;
-#endif
-  return launches;
-}
-
 static int gpi__elementwise_launches(const gpi__elementwise_plan *plan) {
-  int launches = gpi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
-        (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
+  int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
+        (plan->scaled.amax.function != NULL) +
         (plan->scaled.amax_bytes != 0 || plan->scaled.is_tensor),
     i;
   if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
@@ -21507,12 +21492,6 @@ static int gpi__elementwise_launches(const gpi__elementwise_plan *plan) {
 }
 
 static const char *gpi__elementwise_kernel(const gpi__elementwise_plan *plan) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula && plan->formula->pass.launch.function)
-    return plan->formula->pass.launch.name;
-  if (plan->formula && plan->formula->pass.finish.function)
-    return plan->formula->pass.finish.name;
-#endif
   switch (plan->route) {
   case GEMMEPI_ROUTE_CONTIGUOUS:
   case GEMMEPI_ROUTE_STRIDED:
@@ -21548,6 +21527,10 @@ static void gpi__describe_elementwise(const gemmepi_plan *base, gemmepi_plan_det
     details->tile_n = GPI__SCALED_TILE;
   }
   details->launches = gpi__elementwise_launches(plan);
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->formula)
+    gpi__describe_formula_pass(&plan->formula->pass, details);
+#endif
   details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gpi__accumulator_of(plan);
   details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
         : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
@@ -29104,15 +29087,7 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
   if (!around)
     return;
 #ifndef GEMMEPI_NO_FORMULA
-  {
-    const gpi__formula_pass *pass = &around->formula.pass;
-    int u;
-    if (around->lacks_product)
-      memcpy(details->kernel, pass->launch.function ? pass->launch.name : pass->finish.name, sizeof details->kernel);
-    details->launches += (pass->launch.function != NULL) + (pass->finish.function != NULL);
-    for (u = 0; u < pass->used_count; u++)
-      details->launches += pass->amax[pass->used[u]] != 0;
-  }
+  gpi__describe_formula_pass(&around->formula.pass, details);
 #endif
   details->launches += around->finds;
 }
@@ -32792,10 +32767,9 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
   gpi__precompilation all;
   gpi__thread others[GPI__MOST_THREADS];
   int started = 0, i;
-  if (!context || (!problems && count))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
+  gemmepi_status status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
+  if (status)
+    return status;
   if (threads < 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "threads is %d; accepted are 0, for as many as there are cores, and more", threads);
@@ -33743,11 +33717,9 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
   gemmepi_status first = GEMMEPI_OK, status;
   size_t i, failed = 0;
   memset(&usual, 0, sizeof usual);
-  if (!context || (!problems && count))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
-  if (gpi__came_by_fork(context))
-    return GEMMEPI_INVALID_ARGUMENT;
-  status = gpi__check_tune_options(wished);
+  status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
+  if (!status)
+    status = gpi__check_tune_options(wished);
   if (status)
     return status;
   for (i = 0; i < count; i++) {
@@ -33830,17 +33802,11 @@ static gemmepi_status gpi__write_answers(gemmepi_context *context, gpi__text *te
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_answers_arguments(const gemmepi_context *context, const char *path) {
-  if (!context || !path)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "path" : "context");
-  return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
-}
-
 GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path) {
   char reason[256];
   gpi__text why = gpi__text_in(reason, sizeof reason), text;
   gpi__file_piece piece;
-  gemmepi_status status = gpi__check_answers_arguments(context, path);
+  gemmepi_status status = gpi__check_call(context, path, "path");
   int code;
   if (status)
     return status;
@@ -33947,7 +33913,7 @@ GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const 
   gpi__answer *answers = NULL;
   const char *fault;
   size_t size = 0, count = 0;
-  gemmepi_status status = gpi__check_answers_arguments(context, path);
+  gemmepi_status status = gpi__check_call(context, path, "path");
   int code;
   if (status)
     return status;
@@ -34152,17 +34118,11 @@ static gemmepi_status gpi__load_bundle(gemmepi_context *context, const unsigned 
 
 /* >>the functions */
 
-static gemmepi_status gpi__check_bundle_arguments(const gemmepi_context *context, const void *given, const char *name) {
-  if (!context || !given)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
-  return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
-}
-
 GEMMEPI_API gemmepi_status gemmepi_bundle_save(gemmepi_context *context, const char *path) {
   gpi__code_list list;
   size_t size = 0;
   unsigned char *data;
-  gemmepi_status status = gpi__check_bundle_arguments(context, path, "path");
+  gemmepi_status status = gpi__check_call(context, path, "path");
   if (!status)
     status = gpi__plan_bundle(context, &list, &size);
   if (status)
@@ -34184,7 +34144,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_write(gemmepi_context *context, void *
   gemmepi_status status;
   if (size)
     *size = 0;
-  status = gpi__check_bundle_arguments(context, size, "size");
+  status = gpi__check_call(context, size, "size");
   if (!status)
     status = gpi__plan_bundle(context, &list, size);
   if (status)
@@ -34204,7 +34164,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const c
   unsigned char *data = NULL;
   size_t size = 0;
   int code;
-  gemmepi_status status = gpi__check_bundle_arguments(context, path, "path");
+  gemmepi_status status = gpi__check_call(context, path, "path");
   if (status)
     return status;
   code = gpi__file_read_path(path, &context->allocator, GPI__BUNDLE_MOST, &data, &size);
@@ -34219,7 +34179,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const c
 }
 
 GEMMEPI_API gemmepi_status gemmepi_bundle_read(gemmepi_context *context, const void *data, size_t size) {
-  gemmepi_status status = gpi__check_bundle_arguments(context, data, "data");
+  gemmepi_status status = gpi__check_call(context, data, "data");
   if (status)
     return status;
   return gpi__load_bundle(context, (const unsigned char *)data, size, NULL, "the bundle in memory");

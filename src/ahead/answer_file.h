@@ -70,17 +70,11 @@ static gemmepi_status gpi__write_answers(gemmepi_context *context, gpi__text *te
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__check_answers_arguments(const gemmepi_context *context, const char *path) {
-    if (!context || !path)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "path" : "context");
-    return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
-}
-
 GEMMEPI_API gemmepi_status gemmepi_answers_save(gemmepi_context *context, const char *path) {
     char reason[256];
     gpi__text why = gpi__text_in(reason, sizeof reason), text;
     gpi__file_piece piece;
-    gemmepi_status status = gpi__check_answers_arguments(context, path);
+    gemmepi_status status = gpi__check_call(context, path, "path");
     int code;
     if (status)
         return status;
@@ -188,7 +182,7 @@ GEMMEPI_API gemmepi_status gemmepi_answers_load(gemmepi_context *context, const 
     gpi__answer *answers = NULL;
     const char *fault;
     size_t size = 0, count = 0;
-    gemmepi_status status = gpi__check_answers_arguments(context, path);
+    gemmepi_status status = gpi__check_call(context, path, "path");
     int code;
     if (status)
         return status;

@@ -183,18 +183,11 @@ static gemmepi_status gpi__load_bundle(gemmepi_context *context, const unsigned 
 
 /* >>the functions */
 
-static gemmepi_status gpi__check_bundle_arguments(const gemmepi_context *context, const void *given,
-                                                  const char *name) {
-    if (!context || !given)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
-    return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
-}
-
 GEMMEPI_API gemmepi_status gemmepi_bundle_save(gemmepi_context *context, const char *path) {
     gpi__code_list list;
     size_t size = 0;
     unsigned char *data;
-    gemmepi_status status = gpi__check_bundle_arguments(context, path, "path");
+    gemmepi_status status = gpi__check_call(context, path, "path");
     if (!status)
         status = gpi__plan_bundle(context, &list, &size);
     if (status)
@@ -217,7 +210,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_write(gemmepi_context *context, void *
     gemmepi_status status;
     if (size)
         *size = 0;
-    status = gpi__check_bundle_arguments(context, size, "size");
+    status = gpi__check_call(context, size, "size");
     if (!status)
         status = gpi__plan_bundle(context, &list, size);
     if (status)
@@ -237,7 +230,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const c
     unsigned char *data = NULL;
     size_t size = 0;
     int code;
-    gemmepi_status status = gpi__check_bundle_arguments(context, path, "path");
+    gemmepi_status status = gpi__check_call(context, path, "path");
     if (status)
         return status;
     code = gpi__file_read_path(path, &context->allocator, GPI__BUNDLE_MOST, &data, &size);
@@ -252,7 +245,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_load(gemmepi_context *context, const c
 }
 
 GEMMEPI_API gemmepi_status gemmepi_bundle_read(gemmepi_context *context, const void *data, size_t size) {
-    gemmepi_status status = gpi__check_bundle_arguments(context, data, "data");
+    gemmepi_status status = gpi__check_call(context, data, "data");
     if (status)
         return status;
     return gpi__load_bundle(context, (const unsigned char *)data, size, NULL, "the bundle in memory");

@@ -98,10 +98,9 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     gpi__precompilation all;
     gpi__thread others[GPI__MOST_THREADS];
     int started = 0, i;
-    if (!context || (!problems && count))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
+    gemmepi_status status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
+    if (status)
+        return status;
     if (threads < 0)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "threads is %d; accepted are 0, for as many as there are cores, and more", threads);

@@ -428,11 +428,9 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
     gemmepi_status first = GEMMEPI_OK, status;
     size_t i, failed = 0;
     memset(&usual, 0, sizeof usual);
-    if (!context || (!problems && count))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "problems" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
-    status = gpi__check_tune_options(wished);
+    status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
+    if (!status)
+        status = gpi__check_tune_options(wished);
     if (status)
         return status;
     for (i = 0; i < count; i++) {

@@ -84,6 +84,13 @@ static int gpi__came_by_fork(const gemmepi_context *context) {
     return 1;
 }
 
+/* What a call asks first. other: a pointer that it needs; name: its. */
+static gemmepi_status gpi__check_call(const gemmepi_context *context, const void *other, const char *name) {
+    if (!context || !other)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
+    return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+}
+
 /* >>entering: the primary context is current while the library works, and the caller's own again afterwards */
 
 typedef struct gpi__entry {
@@ -133,12 +140,12 @@ static void gpi__leave_relaxed(const gemmepi_context *context, gpi__entry *entry
 /* >>info */
 
 GEMMEPI_API gemmepi_status gemmepi_context_info(gemmepi_context *context, gemmepi_context_details *details) {
+    gemmepi_status status;
     if (details)
         memset(details, 0, sizeof *details);
-    if (!context || !details)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "details" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
+    status = gpi__check_call(context, details, "details");
+    if (status)
+        return status;
     details->is_host = context->is_host;
     memcpy(details->fallback_reason, context->fallback_reason, sizeof details->fallback_reason);
     details->device = context->ordinal;

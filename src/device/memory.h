@@ -60,10 +60,9 @@ GEMMEPI_API gemmepi_status gemmepi_alloc(gemmepi_context *context, size_t bytes,
     int result;
     if (pointer)
         *pointer = NULL; /* also after a failure */
-    if (!context || !pointer)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "pointer" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
+    status = gpi__check_call(context, pointer, "pointer");
+    if (status)
+        return status;
     if (bytes == 0)
         return GEMMEPI_OK;
     if (context->is_host)
@@ -86,10 +85,9 @@ GEMMEPI_API gemmepi_status gemmepi_free(gemmepi_context *context, void *pointer)
     gpi__entry entry;
     gemmepi_status status;
     int result;
-    if (!context)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
+    status = gpi__check_call(context, context, "context");
+    if (status)
+        return status;
     if (!pointer)
         return GEMMEPI_OK;
     if (context->is_host) {
@@ -110,10 +108,9 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
     gpi__entry entry;
     gemmepi_status status;
     int result;
-    if (!context)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
+    status = gpi__check_call(context, context, "context");
+    if (status)
+        return status;
     status = gpi__check_stream(context, stream);
     if (status || bytes == 0)
         return status;
@@ -176,10 +173,9 @@ GEMMEPI_API gemmepi_status gemmepi_synchronize(gemmepi_context *context, gemmepi
     gpi__entry entry;
     gemmepi_status status;
     int result;
-    if (!context)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
+    status = gpi__check_call(context, context, "context");
+    if (status)
+        return status;
     if (context->is_host)
         return gpi__check_stream(context, stream);
     status = gpi__enter_relaxed(context, &entry);
@@ -197,10 +193,9 @@ GEMMEPI_API gemmepi_status gemmepi_stream_create(gemmepi_context *context, gemme
     int result;
     if (stream)
         *stream = NULL; /* also after a failure */
-    if (!context || !stream)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? "stream" : "context");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
+    status = gpi__check_call(context, stream, "stream");
+    if (status)
+        return status;
     if (context->is_host)
         return gpi__host_stream(context, stream);
     status = gpi__enter_relaxed(context, &entry);
@@ -215,10 +210,9 @@ GEMMEPI_API gemmepi_status gemmepi_stream_destroy(gemmepi_context *context, gemm
     gpi__entry entry;
     gemmepi_status status;
     int result;
-    if (!context)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "context is NULL");
-    if (gpi__came_by_fork(context))
-        return GEMMEPI_INVALID_ARGUMENT;
+    status = gpi__check_call(context, context, "context");
+    if (status)
+        return status;
     if (!stream)
         return GEMMEPI_OK;
     if (context->is_host) {

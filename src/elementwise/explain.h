@@ -4,26 +4,9 @@
 
 #include "plan.h"
 
-/* Its kernels, and clearing each amax. */
-static int gpi__formula_launches(const gpi__elementwise_plan *plan) {
-    int launches = 0;
-#ifndef GEMMEPI_NO_FORMULA
-    const gpi__formula_pass *pass = plan->formula ? &plan->formula->pass : NULL;
-    int i;
-    if (!pass)
-        return 0;
-    launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
-    for (i = 0; i < GPI__FORMULA_PLACES; i++)
-        launches += pass->amax[i] != 0;
-#else
-    (void)plan;
-#endif
-    return launches;
-}
-
 static int gpi__elementwise_launches(const gpi__elementwise_plan *plan) {
-    int launches = gpi__formula_launches(plan) + (plan->loop.launch.function != NULL) +
-                   (plan->scaled.cast.function != NULL) + (plan->scaled.amax.function != NULL) +
+    int launches = (plan->loop.launch.function != NULL) + (plan->scaled.cast.function != NULL) +
+                   (plan->scaled.amax.function != NULL) +
                    (plan->scaled.amax_bytes != 0 || plan->scaled.is_tensor),
         i;
     if (plan->loop.launch.function && (plan->task.flags & GEMMEPI_CAST_AMAX))
@@ -34,12 +17,6 @@ static int gpi__elementwise_launches(const gpi__elementwise_plan *plan) {
 }
 
 static const char *gpi__elementwise_kernel(const gpi__elementwise_plan *plan) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula && plan->formula->pass.launch.function)
-        return plan->formula->pass.launch.name;
-    if (plan->formula && plan->formula->pass.finish.function)
-        return plan->formula->pass.finish.name;
-#endif
     switch (plan->route) {
     case GEMMEPI_ROUTE_CONTIGUOUS:
     case GEMMEPI_ROUTE_STRIDED:
@@ -75,6 +52,10 @@ static void gpi__describe_elementwise(const gemmepi_plan *base, gemmepi_plan_det
         details->tile_n = GPI__SCALED_TILE;
     }
     details->launches = gpi__elementwise_launches(plan);
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->formula)
+        gpi__describe_formula_pass(&plan->formula->pass, details);
+#endif
     details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gpi__accumulator_of(plan);
     details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
                        : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32

@@ -95,6 +95,17 @@ static gemmepi_status gpi__run_formula_pass(const gemmepi_context *context, cons
 
 /* >>in words */
 
+/* Its launches, and clearing each amax, behind those that are counted. The first kernel that is named is the plan's. */
+static void gpi__describe_formula_pass(const gpi__formula_pass *pass, gemmepi_plan_details *details) {
+    int u;
+    if (!details->kernel[0])
+        memcpy(details->kernel, (pass->launch.function ? &pass->launch : &pass->finish)->name,
+               sizeof details->kernel);
+    details->launches += (pass->launch.function != NULL) + (pass->finish.function != NULL);
+    for (u = 0; u < pass->used_count; u++)
+        details->launches += pass->amax[pass->used[u]] != 0;
+}
+
 /* before: what it does before the formula */
 static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *pass, const char *before) {
     if (pass->launch.function)

@@ -12,13 +12,9 @@ static int gpi__next_place(const gpi__formula *formula, int i) {
 }
 
 static const char *gpi__name_of_formula(const void *owner, const gpi__region *region, char room[128]) {
-    static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
-    const gpi__formula *formula = ((const gpi__formula_task *)owner)->placed.formula;
-    if (region->place == GPI__RESULT)
-        return "args.y";
-    snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
-             formula->names + formula->operands[region->place].name);
-    return room;
+    return region->place == GPI__RESULT
+               ? "args.y"
+               : gpi__name_operand(((const gpi__formula_task *)owner)->placed.formula, region, room);
 }
 
 static int gpi__may_be_other(const gpi__formula_task *task, const gpi__region *region) {

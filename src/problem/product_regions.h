@@ -34,21 +34,29 @@ static const char *gpi__argument_name(const gpi__problem *problem, int operand) 
 
 static const char *const gpi__scalar_names[] = {"alpha", "beta"};
 
+#ifndef GEMMEPI_NO_FORMULA
+static const char *gpi__name_operand(const gpi__formula *formula, const gpi__region *region, char room[128]) {
+    static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
+    snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
+             formula->names + formula->operands[region->place].name);
+    return room;
+}
+#endif
+
+static int gpi__is_of_formula(const gpi__region *region) {
+    return region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX;
+}
+
 static const char *gpi__name_region(const void *owner, const gpi__region *region, char room[128]) {
     const gpi__problem *problem = (const gpi__problem *)owner;
-    const char *name = region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
-                       : region->kind == GPI__OF_LISTS ? gpi__names_of_lists[region->place]
-                                                       : NULL;
 #ifndef GEMMEPI_NO_FORMULA
-    static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
-    if (region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX) {
-        const gpi__formula *formula = problem->formula->placed.formula;
-        snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
-                 formula->names + formula->operands[region->place].name);
-        return room;
-    }
+    if (gpi__is_of_formula(region))
+        return gpi__name_operand(problem->formula->placed.formula, region, room);
 #endif
-    snprintf(room, 128, "args.%s", name ? name : gpi__argument_name(problem, region->place));
+    snprintf(room, 128, "args.%s",
+             region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
+             : region->kind == GPI__OF_LISTS ? gpi__names_of_lists[region->place]
+                                             : gpi__argument_name(problem, region->place));
     return room;
 }
 
@@ -123,10 +131,6 @@ static int gpi__may_be_in_place(const gpi__problem *problem, const gpi__region *
     }
 #endif
     return is_d && other->kind == GPI__OF_PRODUCT_ITSELF && gpi__may_be_d(problem, other->place);
-}
-
-static int gpi__is_of_formula(const gpi__region *region) {
-    return region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX;
 }
 
 static gemmepi_status gpi__judge_product(const gpi__regions *regions, const gpi__region *output,

@@ -50,16 +50,7 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
     if (!around)
         return;
 #ifndef GEMMEPI_NO_FORMULA
-    {
-        const gpi__formula_pass *pass = &around->formula.pass;
-        int u;
-        if (around->lacks_product)
-            memcpy(details->kernel, pass->launch.function ? pass->launch.name : pass->finish.name,
-                   sizeof details->kernel);
-        details->launches += (pass->launch.function != NULL) + (pass->finish.function != NULL);
-        for (u = 0; u < pass->used_count; u++)
-            details->launches += pass->amax[pass->used[u]] != 0;
-    }
+    gpi__describe_formula_pass(&around->formula.pass, details);
 #endif
     details->launches += around->finds;
 }

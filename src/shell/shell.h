@@ -47,13 +47,6 @@ static gemmepi_status gpi__keep_built(const gpi__wish *wish, const void *key, si
     return status;
 }
 
-/* What a call asks first. name: of the other pointer. */
-static gemmepi_status gpi__check_call(const gemmepi_context *context, const void *other, const char *name) {
-    if (!context || !other)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", context ? name : "context");
-    return gpi__came_by_fork(context) ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
-}
-
 static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *context, const void *desc,
                                      gemmepi_plan **plan) {
     gpi__wish wish = {context, row->kind, desc, GPI__DEFAULT_ALIGNMENT, 0};
