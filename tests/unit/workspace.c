@@ -529,6 +529,67 @@ static void the_workspace_of_groups_is_enough_for_runs_with_c(void) {
     gpu.other_arch = 0;
 }
 
+/* >>layers */
+
+/* Addresses of a layer's tensors, each far from the others. */
+static gemmepi_linear_args far_layer(void) {
+    gemmepi_linear_args args;
+    char *at = (char *)((uintptr_t)1 << 40);
+    memset(&args, 0, sizeof args);
+    args.a = at, args.b = at + (1ull << 32), args.preact = at + (2ull << 32), args.dy = at + (3ull << 32);
+    args.da = at + (4ull << 32), args.db = at + (5ull << 32), args.dbias = at + (6ull << 32);
+    args.workspace = at + (7ull << 32);
+    return args;
+}
+
+static void a_layer_runs_in_the_callers_workspace_from_its_exact_size_on(void) {
+    static const int64_t sizes[][3] = {{128, 128, 128}, {48, 72, 80}, {1024, 264, 512}, {130, 66, 34}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(sizes); i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_linear_args args = far_layer();
+        gemmepi_plan_details details;
+        gemmepi_linear_desc desc;
+        gemmepi_plan *plan = NULL;
+        long before;
+        memset(&desc, 0, sizeof desc);
+        desc.m = sizes[i][0], desc.n = sizes[i][1], desc.k = sizes[i][2];
+        desc.a.dtype = GEMMEPI_BF16, desc.activation = GEMMEPI_SILU;
+        desc.flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB |
+                     GEMMEPI_LINEAR_DBIAS;
+        gpu.is_untouched = 1;
+        CHECK(gemmepi_plan_linear_backward(context, &desc, &plan) == GEMMEPI_OK &&
+                  gemmepi_plan_info(plan, &details) == GEMMEPI_OK && details.workspace_size > 0,
+              "%s", gemmepi_last_error());
+        before = gpu.device_allocations;
+        args.workspace_size = details.workspace_size - 1;
+        CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+                  sentence_has("args.workspace_size"),
+              "%d: %s", (int)i, gemmepi_last_error());
+        args.workspace_size++, args.workspace = (char *)args.workspace + 128;
+        CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_MISALIGNED, "%d: %s", (int)i,
+              gemmepi_last_error());
+        args.workspace = (char *)args.db - (details.workspace_size / 256) * 256;
+        if (details.workspace_size % 256)
+            CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+                      sentence_has("args.workspace") && sentence_has("args.db"),
+                  "%d: %s", (int)i, gemmepi_last_error());
+        args.workspace = NULL, args.workspace_size = 0;
+        CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+                  sentence_has("gemmepi_plan_prepare"),
+              "%d: %s", (int)i, gemmepi_last_error());
+        CHECK(gpu.products == 0 && calls_of_the_driver() == 0, "%d: something was launched", (int)i);
+        args.workspace = far_layer().workspace, args.workspace_size = details.workspace_size;
+        CHECK(gemmepi_run_linear_backward(plan, &args, NULL) == GEMMEPI_OK, "%d: %s", (int)i,
+              gemmepi_last_error());
+        CHECK(gpu.device_allocations == before, "%d: %ld blocks", (int)i, gpu.device_allocations - before);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(a_run_after_prepare_allocates_nothing_and_has_workspace);
@@ -549,5 +610,6 @@ int main(void) {
     RUN(an_elementwise_workspace_that_the_device_has_no_memory_for_is_an_error);
     RUN(an_elementwise_run_without_workspace_launches_nothing);
     RUN(a_one_shot_elementwise_call_does_not_allocate_while_capturing);
+    RUN(a_layer_runs_in_the_callers_workspace_from_its_exact_size_on);
     return test_finish();
 }
