@@ -109,7 +109,7 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | unit/planning_fuzz | products/formula_drawn* | compile* | windows) return 0 ;;
+    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | unit/planning_fuzz | unit/invariant | products/formula_drawn* | compile* | docs* | windows) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -166,7 +166,7 @@ list() {
     # these take the longest, a compiler at a time: first, beside all others
     scripts compile $((pieces < 16 ? 4 : 16)) "sh tests/compile/run.sh ${REST:+rest} $mode"
     echo "windows sh tests/compile/windows.sh ${REST:+rest} $mode"
-    [ -n "$REST" ] || scripts docs 8 'sh tests/docs/run.sh'
+    scripts docs 8 "sh tests/docs/run.sh $mode"
     programs "$@"
     if command -v python3 >/dev/null 2>&1; then
         for name in pytorch pytorch_elementwise pytorch_linear; do

@@ -1,8 +1,8 @@
 #!/bin/sh
 # What a user's compiler makes of gemmepi.h: copied alone into an empty folder and compiled as every language, with
 # every option and after every header that programs use it with. Called by tests/run.sh in the repository's root; CC
-# and CXX are tried beside whichever of gcc, g++, clang and clang++ there are; with the argument `test` they alone, and neither
-# every option nor every standard at -O2 and -O3; with `rest` all but what that does. With TEST_PART=I/N every N-th group of tests,
+# and CXX are tried beside whichever of gcc, g++, clang and clang++ there are; with the argument `test` they alone, neither with
+# every option nor every standard in full; with `rest` all but what that does. With TEST_PART=I/N every N-th group of tests,
 # from the I-th on.
 . tests/compile/lines.sh
 WARNINGS='-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror'
@@ -472,7 +472,8 @@ sed "s/^\(#define GEMMEPI_VERSION_MINOR\) .*/\1 $((minor - 1))/" gemmepi.h >olde
 hidden='-DGEMMEPI_API=__attribute__((visibility("hidden")))'
 exported='-DGEMMEPI_API=__attribute__((visibility("default")))'
 
-# compile COMPILER STANDARD OPTIONS FILE OUTPUT [MACRO...]; the language follows from the standard
+# compile COMPILER STANDARD OPTIONS FILE OUTPUT [MACRO...]; the language follows from the standard. gcc looks at indentation for as long as
+# it takes to compile the rest: at -O2 alone.
 compile() {
     compiler=$1 standard=$2 options=$3 file=$4 output=$5
     shift 5
@@ -480,7 +481,8 @@ compile() {
     *++*) language=c++ ;;
     *) language=c ;;
     esac
-    "$compiler" -x $language -std="$standard" $options $WARNINGS "$@" -c "$file" -o "$output"
+    case $options in *-O2*) ;; *) options="$options -Wno-misleading-indentation" ;; esac
+    "$compiler" -x $language -std="$standard" $WARNINGS $options "$@" -c "$file" -o "$output"
 }
 
 two_files() { # COMPILER STANDARD OPTIONS [MACRO...]
@@ -603,6 +605,23 @@ tells_tcc_why_not() {
         { cat "$FOLDER/said" && return 1; }
 }
 
+# A newer standard; `test` does not link and run what it has parsed.
+newer_of() { # COMPILER STANDARD
+    if [ -n "$brief" ]; then
+        attempt "$1 -std=$2: the interface alone, -O0 and -O2" interface "$1" "$2"
+        attempt "$1 -std=$2: the implementation is parsed" compile "$1" "$2" -fsyntax-only implementation.c i.o
+    else
+        tests_of "$1" "$2"
+    fi
+}
+
+# Two choices at once.
+choices_of() { # COMPILER STANDARD
+    [ -n "$brief" ] && return
+    attempt "$1 -std=$2: GEMMEPI_API exported, GEMMEPI_NO_HOST" two_files "$1" "$2" -O0 "$exported" -DGEMMEPI_NO_HOST
+    attempt "$1 -std=$2: GEMMEPI_STATIC, GEMMEPI_NO_HOST in two files" two_static_files "$1" "$2" -O0 -DGEMMEPI_NO_HOST
+}
+
 warns_of_a_lost_status() { # COMPILER STANDARD
     if compile "$1" "$2" -O0 lost.c l.o 2>said; then
         echo 'it compiles'
@@ -656,13 +675,11 @@ files_of() { # COMPILER STANDARD
     attempt "$n: included twice" compile "$c" "$s" -fsyntax-only twice.c t.o
     attempt "$n: GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_API hidden" two_files "$c" "$s" -O0 "$hidden"
-    attempt "$n: GEMMEPI_API exported, GEMMEPI_NO_HOST" two_files "$c" "$s" -O0 "$exported" -DGEMMEPI_NO_HOST
 }
 
 static_files_of() { # COMPILER STANDARD
     c=$1 s=$2 n="$1 -std=$2"
     attempt "$n: GEMMEPI_STATIC in two files" two_static_files "$c" "$s" -O0
-    attempt "$n: GEMMEPI_STATIC, GEMMEPI_NO_HOST in two files" two_static_files "$c" "$s" -O0 -DGEMMEPI_NO_HOST
     attempt "$n: GEMMEPI_STATIC, default streams of threads in two files" streams_of_two_static_files "$c" "$s"
     attempt "$n: what a failed call would have filled in is NULL" runs_static "$c" "$s" -O1 failed.c
 }
@@ -705,11 +722,12 @@ for compiler in "${CC:-cc}" $others; do
     case $compiler in cc) [ -n "$others" ] && has gcc && continue ;; esac
     found="$found $compiler"
     shared tests_of "$compiler" c99
-    shared tests_of "$compiler" c11
+    mine newer_of "$compiler" c11
     mine optimised "$compiler" c99
     shared exports_of "$compiler" c99
     shared files_of "$compiler" c99
     mine options_of "$compiler" c99
+    mine choices_of "$compiler" c99
     shared static_files_of "$compiler" c99
     shared headers_of "$compiler" c99
 done
@@ -726,12 +744,13 @@ for compiler in "${CXX:-g++}" $others; do
     case $compiler in c++) [ -n "$others" ] && has g++ && continue ;; esac
     found="$found $compiler"
     shared tests_of "$compiler" c++11
-    shared tests_of "$compiler" c++17
+    mine newer_of "$compiler" c++17
     mine attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
     mine optimised "$compiler" c++17
     shared exports_of "$compiler" c++11
     shared files_of "$compiler" c++11
     mine options_of "$compiler" c++11
+    mine choices_of "$compiler" c++11
     shared static_files_of "$compiler" c++11
     shared headers_of "$compiler" c++11
 done
@@ -741,14 +760,19 @@ done
 cd "$ROOT" || exit 1
 C=${CC:-cc}
 
+# In `test` they link the implementation, if they have it as it is: make compiles them with it.
 for example in examples/*.c examples/*.cpp; do
-    [ -f "$example" ] && [ -z "$rest" ] || continue
+    [ -f "$example" ] || continue
     case $example in
     *.cpp) compiler=${CXX:-g++} standard=c++11 ;;
     *) compiler=$C standard=c99 ;;
     esac
+    implementation=-I.
+    if [ -n "$brief" ] && [ -f build/tests/linked.o ] && ! grep -q 'define GEMMEPI_\(STATIC\|NO_\)' "$example"; then
+        implementation='-Ibuild/tests/linked/declared -I. build/tests/linked.o'
+    fi
     if has "$compiler"; then
-        mine attempt "$example compiles without a warning" "$compiler" -std=$standard -O1 $WARNINGS -I. "$example" \
+        mine attempt "$example compiles without a warning" "$compiler" -std=$standard -O1 $WARNINGS "$example" $implementation \
             -o "$FOLDER/example" $LIBS
     else
         skip "$example: there is no $compiler"
