@@ -193,6 +193,42 @@ static void a_context_gives_everything_back(void) {
 /* >>what is loaded, said and asked */
 
 /* 2 x 2619 MHz x 640 bytes are 3.35 TB/s, of which a pass reaches four fifths. */
+/* Blocks between which nothing is free, or a gap: each is known from its first byte to its last, until it is given back, once. */
+static void blocks_of_memory_are_known_by_their_bounds_however_many_there_are(void) {
+    enum { BLOCKS = 300, STEP = 4096 };
+    static char known[BLOCKS];
+    const uintptr_t base = (uintptr_t)1 << 40;
+    gemmepi_config config = fake_config();
+    gemmepi_context *context = open_fake(&config);
+    long before = allocations;
+    int turn, i, at;
+    memset(known, 0, sizeof known);
+    for (turn = 0; turn < 2 * BLOCKS; turn++) {
+        int moved = turn < BLOCKS ? turn * 77 % BLOCKS : turn * 131 % BLOCKS;
+        void *pointer = (void *)(base + (uintptr_t)moved * STEP);
+        if (turn < BLOCKS)
+            CHECK(gpi__note_memory(context, pointer, moved % 3 ? STEP : 8), "block %d", moved);
+        else
+            CHECK(gpi__drop_memory(context, pointer) && !gpi__drop_memory(context, pointer) &&
+                      !gpi__drop_memory(context, (char *)pointer + 1),
+                  "block %d", moved);
+        known[moved] = turn < BLOCKS;
+        for (i = turn % 7; i < BLOCKS; i += 7)
+            for (at = 0; at < STEP; at += at == 0 ? 7 : at == 7 ? 1 : STEP - 9) { /* 0, 7, 8, STEP - 1 */
+                size_t size = i % 3 ? STEP : 8, left = size - (size_t)at;
+                size_t got =
+                    gpi__bytes_left_on_host(context, (void *)(base + (uintptr_t)i * STEP + (uintptr_t)at));
+                CHECK(got == (known[i] && (size_t)at < size ? left : (size_t)-1), "%d of block %d: %llu left",
+                      at, i, (gpi__ull)got);
+            }
+        if (turn == BLOCKS - 1)
+            CHECK(allocations - before == 6, "%ld allocations for 16, 32 and so on to 512",
+                  allocations - before);
+    }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 static void the_rate_of_memory_is_the_drivers_or_that_of_the_chip(void) {
     int unknown;
     for (unknown = 0; unknown < 2; unknown++) {
@@ -449,6 +485,7 @@ int main(void) {
     RUN(a_driver_without_a_function_is_refused_by_the_functions_name);
     RUN(a_failed_create_leaves_nothing_behind);
     RUN(a_context_gives_everything_back);
+    RUN(blocks_of_memory_are_known_by_their_bounds_however_many_there_are);
     RUN(the_rate_of_memory_is_the_drivers_or_that_of_the_chip);
     RUN(products_take_no_more_multiprocessors_than_config_says);
     RUN(libraries_are_loaded_when_first_needed);
