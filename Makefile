@@ -58,9 +58,18 @@ demo: build/digits
 
 EXAMPLES := $(patsubst %,build/%,cross_entropy digits fp8 gates mlp moe norm_layer parallel ship siren)
 build/parallel: examples/ranks.h examples/parallel_report.h
-$(EXAMPLES): build/%: examples/%.c gemmepi.h
+build/digits: examples/digits.c gemmepi.h
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LIBS)
+
+# The others have the interface alone, and link the implementation.
+INTERFACE := build/tests/interface/gemmepi.h
+$(INTERFACE): gemmepi.h
+	@mkdir -p $(@D)
+	@sed '/^#if defined(GEMMEPI_IMPLEMENTATION)/,$$d' $< >$@
+
+$(filter-out build/digits,$(EXAMPLES)): build/%: examples/%.c build/tests/gemmepi.o $(INTERFACE)
+	$(CC) -std=c99 $(CFLAGS) -I$(dir $(INTERFACE)) -I. $< build/tests/gemmepi.o -o $@ $(LIBS)
 
 # >>tests
 

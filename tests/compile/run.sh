@@ -760,7 +760,7 @@ done
 cd "$ROOT" || exit 1
 C=${CC:-cc}
 
-# In `test` they link the implementation, if they have it as it is: make compiles them with it.
+# In `test` they link the implementation, unless they choose what it is; otherwise they compile it, as their readers do.
 for example in examples/*.c examples/*.cpp; do
     [ -f "$example" ] || continue
     case $example in
