@@ -698,6 +698,19 @@ static void the_gradient_of_what_is_not_taken_stays_0_in_halves(void) {
             "t1 = left(v);\n"
             "t2 = t1 > 0;\n"
             "d_v = pair(t2 ? dy * right(l) / t1 : 0, t2 ? dy * left(l) / right(v) : 0)");
+    DERIVES("d = r > 0 ? pair(log(h), h) : 0", "h", NULL,
+            "t1 = r > 0;\n"
+            "d_h = (right(t1) ? right(dy) : 0) + (left(t1) ? left(dy) / h : 0)");
+    DERIVES("d = r > 0 ? interleave(h, log(h)) : 0", "h", NULL,
+            "t1 = r > 0;\n"
+            "d_h = (even(t1) ? even(dy) : 0) + (odd(t1) ? odd(dy) / h : 0)");
+    DERIVES("d = r > 0 ? -pair(log(h), 1) : 0", "h", NULL, "d_h = left(r > 0) ? left(-dy) / h : 0");
+    DERIVES("d = (r > 0 ? pair(log(h), h) : 0) + (u > 0 ? pair(log(h), 1) : 0)", "h", NULL,
+            "t1 = r > 0;\n"
+            "t2 = left(dy) / h;\n"
+            "d_h = (right(t1) ? right(dy) : 0) + ((left(u > 0) ? t2 : 0) + (left(t1) ? t2 : 0))");
+    DERIVES("x = pair(log(h), 1); d = (r > 0 ? x : 0) - (u > 0 ? x * v : 0)", "h", NULL,
+            "d_h = (left(u > 0) ? left(-(dy * v)) / h : 0) + (left(r > 0) ? left(dy) / h : 0)");
     DERIVES("l = log(v); d = left(v) > 0 ? -left(l) : right(l)", "v", NULL,
             "/* derivatives that are 0: comparisons */\n"
             "t1 = left(v);\n"
