@@ -14713,10 +14713,11 @@ static gpi__stream_key gpi__key_of_stream(gemmepi_stream stream) {
   return key;
 }
 
-/* The key of a second block for the stream, for runs of which products are parts. */
-static gpi__stream_key gpi__key_beside(gemmepi_stream stream) {
+/* That of the stream's own block, or of a second one, for runs of which products are parts. */
+static gpi__stream_key gpi__key_of_block(gemmepi_stream stream, int is_beside) {
   gpi__stream_key key = gpi__key_of_stream(stream);
-  key.thread = ~key.thread; /* no thread has that number */
+  if (is_beside)
+    key.thread = ~key.thread; /* no thread has that number */
   return key;
 }
 
@@ -14791,8 +14792,8 @@ static gemmepi_status gpi__reserve_entered(gemmepi_context *context, gemmepi_str
   return status;
 }
 
-/* key: the stream's own, or one made of it for blocks of another use */
-static gemmepi_status gpi__reserve_for(gemmepi_context *context, gemmepi_stream stream, gpi__stream_key key, size_t size) {
+/* is_beside: the second block. */
+static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside, size_t size) {
   gpi__entry entry;
   gemmepi_status status = gpi__check_stream(context, stream);
   if (status || size == 0)
@@ -14800,20 +14801,19 @@ static gemmepi_status gpi__reserve_for(gemmepi_context *context, gemmepi_stream 
   status = gpi__enter_relaxed(context, &entry);
   if (status)
     return status;
-  status = gpi__reserve_entered(context, stream, key, size);
+  status = gpi__reserve_entered(context, stream, gpi__key_of_block(stream, is_beside), size);
   gpi__leave_relaxed(context, &entry);
   return status;
 }
 
-/* For a run: a block that was reserved, whose turn it is until gpi__give_block; or NULL with the sentence, which names the
- function that reserves. */
-static gpi__block *gpi__acquire_block(gemmepi_context *context, gpi__stream_key key, size_t size, const char *prepare) {
+/* For a run: a block that was reserved, whose turn it is until gpi__give_block; or NULL with the sentence. */
+static gpi__block *gpi__acquire_block(gemmepi_context *context, gpi__stream_key key, size_t size) {
   gpi__block *block = gpi__find_block(context, key, size);
   if (block)
     gpi__lock(&block->turn);
   else
-    (void)gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "args.workspace is NULL and %s has reserved no %llu bytes for this stream", prepare,
-      (gpi__ull)size);
+    (void)gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+      "args.workspace is NULL and gemmepi_plan_prepare has reserved no %llu bytes for this stream", (gpi__ull)size);
   return block;
 }
 
@@ -14853,7 +14853,7 @@ typedef struct gpi__space {
   size_t size;
   const gpi__regions *regions; /* what workspace shares no byte with; NULL: that has been looked at */
   gemmepi_stream stream;
-  int is_beside; /* the block is that next to the products': see gpi__key_beside */
+  int is_beside; /* the block is that next to the products': see gpi__key_of_block */
 } gpi__space;
 
 /* Whether the run may use what it was given, to its end. Where nothing is written nothing is used. */
@@ -14890,9 +14890,8 @@ typedef gemmepi_status (*gpi__launcher)(void *run, char *workspace, size_t size,
 
 static gemmepi_status gpi__launch_in_block(gemmepi_context *context, const gpi__space *space, size_t needed,
   gpi__launcher launch, void *run) {
-  gpi__block *block = gpi__acquire_block(
-    context, space->is_beside ? gpi__key_beside(space->stream) : gpi__key_of_stream(space->stream),
-    needed, "gemmepi_plan_prepare");
+  gpi__block *block =
+    gpi__acquire_block(context, gpi__key_of_block(space->stream, space->is_beside), needed);
   gemmepi_status status;
   if (!block)
     return GEMMEPI_BUFFER_TOO_SMALL;
@@ -14914,11 +14913,6 @@ static gemmepi_status gpi__launch_in(gemmepi_context *context, const gpi__space 
       status = gpi__check_workspace(space->regions, space->workspace, needed, " used");
   }
   return status ? status : launch(run, (char *)space->workspace, space->size, space->stream);
-}
-
-/* Reserves what launch_in_block takes. */
-static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside, size_t size) {
-  return gpi__reserve_for(context, stream, is_beside ? gpi__key_beside(stream) : gpi__key_of_stream(stream), size);
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* Our CUDA sources: one file as a text, and the digest that names it with all that it includes. */
@@ -16794,7 +16788,7 @@ static const char *const gpi__route_names[] = {"empty",   "lt",  "split",  "host
 struct gemmepi_plan {
   gemmepi_plan_kind kind;
   gemmepi_context *context;
-  int is_beside; /* its runs take the block next to that of products: see gpi__key_beside */
+  int is_beside; /* its runs take the block next to that of products: see gpi__key_of_block */
   long references;
   long last_used; /* by the context's plan_clock, under its lock */
   long generation; /* the context's when it began to be made */
@@ -18538,8 +18532,15 @@ static void gpi__host_find_scales_of_row(const gpi__problem *problem, const gpi_
   }
 }
 
-static void gpi__host_find_scales(const gpi__problem *problem, const gpi__arguments *arguments, const float *x) {
+/* lists: of a grouped product, of whose D these are the rows that positions have, else NULL. */
+static void gpi__host_find_scales(const gpi__problem *problem, const gpi__arguments *arguments,
+  const gpi__group_lists *lists, const float *x) {
+  const int32_t *rows = lists ? lists->lists[GPI__FAULT_D] : NULL;
   int64_t item, row;
+  for (row = 0; lists && row < lists->lists[GPI__FAULT_ENDS][problem->grouping.groups - 1]; row++)
+    gpi__host_find_scales_of_row(problem, arguments, x, 0, rows ? rows[row] : row);
+  if (lists)
+    return;
   for (item = 0; item < problem->batch; item++)
     for (row = 0; row < problem->views[GPI__D].lines; row++)
       gpi__host_find_scales_of_row(problem, arguments, x, item, row);
@@ -28957,21 +28958,22 @@ static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi
 }
 
 #ifndef GEMMEPI_NO_HOST
+/* lists: of a grouped product, else NULL. */
 static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, const gpi__arguments *arguments,
-  const gemmepi_allocator *allocator) {
+  const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
+  if (lists)
+    return gpi__host_grouped(problem, arguments, lists, allocator);
 #ifndef GEMMEPI_NO_FORMULA
   if (problem->formula)
     return gpi__host_formula_run(problem, arguments, allocator);
 #endif
-  (void)allocator;
   gpi__host_product(problem, arguments, NULL);
   return GEMMEPI_OK;
 }
 
 /* FIND_SCALE_D: D in F32 in memory of the allocator, unless its scale is that of earlier runs. */
-static gemmepi_status gpi__run_found_on_host(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
-  const gemmepi_allocator *allocator = &plan->base.context->allocator;
-  const gpi__problem *problem = &plan->problem;
+static gemmepi_status gpi__run_found_on_host(const gpi__problem *problem, const gpi__arguments *arguments,
+  const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
   gpi__problem within = gpi__problem_within(problem);
   int is_tensor = problem->found_scale == GEMMEPI_SCALE_TENSOR;
   gpi__arguments own = *arguments;
@@ -28982,9 +28984,9 @@ static gemmepi_status gpi__run_found_on_host(const gpi__matmul_plan *plan, const
   else if ((d = (float *)gpi__new(allocator, gpi__bytes_for(problem->views[GPI__D].bytes, sizeof(float)))) == NULL)
     return GEMMEPI_OUT_OF_MEMORY;
   gpi__point_within(problem, d, &own);
-  status = gpi__run_problem_on_host(&within, &own, allocator);
+  status = gpi__run_problem_on_host(&within, &own, lists, allocator);
   if (!status && !is_tensor)
-    gpi__host_find_scales(problem, arguments, d);
+    gpi__host_find_scales(problem, arguments, lists, d);
   if (!is_tensor)
     gpi__delete(allocator, d);
   return status;
@@ -29002,11 +29004,12 @@ static void gpi__fetch_scalars(const gpi__problem *problem, gpi__arguments *argu
   }
 }
 
-static gemmepi_status gpi__run_on_host(const gpi__matmul_plan *plan, gpi__arguments *arguments) {
-  gpi__fetch_scalars(&plan->problem, arguments);
-  if (plan->problem.found_scale && !gpi__is_empty(&plan->problem))
-    return gpi__run_found_on_host(plan, arguments);
-  return gpi__run_problem_on_host(&plan->problem, arguments, &plan->base.context->allocator);
+static gemmepi_status gpi__run_on_host(const gpi__problem *problem, gpi__arguments *arguments,
+  const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
+  gpi__fetch_scalars(problem, arguments);
+  return problem->found_scale && !gpi__is_empty(problem)
+       ? gpi__run_found_on_host(problem, arguments, lists, allocator)
+       : gpi__run_problem_on_host(problem, arguments, lists, allocator);
 }
 #endif
 
@@ -29027,7 +29030,7 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
 #ifndef GEMMEPI_NO_HOST
   if (!status && context->is_host) {
     status = gpi__check_memory(context, &space);
-    return status ? status : gpi__run_on_host(plan, &arguments);
+    return status ? status : gpi__run_on_host(problem, &arguments, NULL, &context->allocator);
   }
 #endif
   if (!status)
@@ -29810,9 +29813,6 @@ static size_t gpi__grouped_workspace(const gpi__grouped_plan *plan) {
 GPI__OPTIMIZE_LITTLE_END
 /* Runs of grouped products, and the call that plans by itself. */
 
-#ifndef GEMMEPI_NO_HOST
-#endif
-
 /* >>launches */
 
 /* Where a run's workspace has what. */
@@ -29969,49 +29969,6 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
 
 /* >>runs */
 
-#ifndef GEMMEPI_NO_HOST
-/* FIND_SCALE_D: D in F32 in memory of the allocator, then the scales of the rows that positions have. */
-static gemmepi_status gpi__find_groups_on_host(const gpi__problem *problem, const gpi__arguments *arguments,
-  const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
-  const int32_t *rows = lists->lists[GPI__FAULT_D];
-  gpi__problem within = gpi__problem_within(problem);
-  gpi__arguments own = *arguments;
-  size_t bytes = gpi__bytes_for(problem->views[GPI__D].bytes, sizeof(float));
-  float *d = (float *)gpi__new(allocator, bytes);
-  gemmepi_status status;
-  int64_t i;
-  if (!d)
-    return GEMMEPI_OUT_OF_MEMORY;
-  gpi__point_within(problem, d, &own);
-  status = gpi__host_grouped(&within, &own, lists, allocator);
-  for (i = 0; !status && i < lists->lists[GPI__FAULT_ENDS][problem->grouping.groups - 1]; i++)
-    gpi__host_find_scales_of_row(problem, arguments, d, 0, rows ? rows[i] : i);
-  gpi__delete(allocator, d);
-  return status;
-}
-
-/* Positions behind the last end are of no group, as some programs want, and those who give sizes or beginnings do not. */
-static void gpi__tell_of_rest(const gpi__grouped_plan *plan, const gpi__group_lists *lists) {
-  int64_t all = gpi__positions(&plan->problem), groups = plan->problem.grouping.groups;
-  const int32_t *ends = lists->lists[GPI__FAULT_ENDS];
-  if (groups && ends[groups - 1] >= 0 && ends[groups - 1] < all)
-    gpi__say(&plan->base.context->log, GEMMEPI_LOG_INFO,
-      "the last of args.ends is %d, and %s from there up to desc.product.%s (%lld) are of no group; ends say where groups end, "
-      "not how large they are or where they begin", (int)ends[groups - 1], plan->problem.grouping.is_of_k ? "steps" : "rows",
-      plan->problem.grouping.is_of_k ? "k" : "m", (long long)all);
-}
-
-static gemmepi_status gpi__run_grouped_on_host(const gpi__grouped_plan *plan, gpi__arguments *arguments,
-  const gpi__group_lists *lists) {
-  const gemmepi_allocator *allocator = &plan->base.context->allocator;
-  gpi__fetch_scalars(&plan->problem, arguments);
-  gpi__tell_of_rest(plan, lists);
-  if (plan->problem.found_scale && !gpi__is_empty(&plan->problem))
-    return gpi__find_groups_on_host(&plan->problem, arguments, lists, allocator);
-  return gpi__host_grouped(&plan->problem, arguments, lists, allocator);
-}
-#endif
-
 /* By the plan, or that for runs with alpha or C. */
 static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gpi__space *space) {
   const gpi__grouped_plan *plan = run->plan;
@@ -30040,7 +29997,8 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
 #ifndef GEMMEPI_NO_HOST
   if (!status && context->is_host) {
     status = gpi__check_memory(context, &space);
-    return status ? status : gpi__run_grouped_on_host(plan, &run.arguments, &run.lists);
+    return status ? status
+        : gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
   }
 #endif
   if (!status)
@@ -32294,7 +32252,7 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
 #endif
 #ifndef GEMMEPI_NO_HOST
   if (layer->base.context->is_host)
-    return gpi__run_on_host(step->product, &arguments);
+    return gpi__run_on_host(problem, &arguments, NULL, &layer->base.context->allocator);
 #endif
   (void)layer;
   return gpi__run_on_device(step->product, &space, &arguments);

@@ -12,7 +12,7 @@ typedef struct gpi__space {
     size_t size;
     const gpi__regions *regions; /* what workspace shares no byte with; NULL: that has been looked at */
     gemmepi_stream stream;
-    int is_beside; /* the block is that next to the products': see gpi__key_beside */
+    int is_beside; /* the block is that next to the products': see gpi__key_of_block */
 } gpi__space;
 
 /* Whether the run may use what it was given, to its end. Where nothing is written nothing is used. */
@@ -51,9 +51,8 @@ typedef gemmepi_status (*gpi__launcher)(void *run, char *workspace, size_t size,
 
 static gemmepi_status gpi__launch_in_block(gemmepi_context *context, const gpi__space *space, size_t needed,
                                            gpi__launcher launch, void *run) {
-    gpi__block *block = gpi__acquire_block(
-        context, space->is_beside ? gpi__key_beside(space->stream) : gpi__key_of_stream(space->stream),
-        needed, "gemmepi_plan_prepare");
+    gpi__block *block =
+        gpi__acquire_block(context, gpi__key_of_block(space->stream, space->is_beside), needed);
     gemmepi_status status;
     if (!block)
         return GEMMEPI_BUFFER_TOO_SMALL;
@@ -75,13 +74,6 @@ static gemmepi_status gpi__launch_in(gemmepi_context *context, const gpi__space 
             status = gpi__check_workspace(space->regions, space->workspace, needed, " used");
     }
     return status ? status : launch(run, (char *)space->workspace, space->size, space->stream);
-}
-
-/* Reserves what launch_in_block takes. */
-static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside,
-                                   size_t size) {
-    return gpi__reserve_for(context, stream, is_beside ? gpi__key_beside(stream) : gpi__key_of_stream(stream),
-                            size);
 }
 
 #endif

@@ -38,10 +38,11 @@ static gpi__stream_key gpi__key_of_stream(gemmepi_stream stream) {
     return key;
 }
 
-/* The key of a second block for the stream, for runs of which products are parts. */
-static gpi__stream_key gpi__key_beside(gemmepi_stream stream) {
+/* That of the stream's own block, or of a second one, for runs of which products are parts. */
+static gpi__stream_key gpi__key_of_block(gemmepi_stream stream, int is_beside) {
     gpi__stream_key key = gpi__key_of_stream(stream);
-    key.thread = ~key.thread; /* no thread has that number */
+    if (is_beside)
+        key.thread = ~key.thread; /* no thread has that number */
     return key;
 }
 
@@ -120,9 +121,9 @@ static gemmepi_status gpi__reserve_entered(gemmepi_context *context, gemmepi_str
     return status;
 }
 
-/* key: the stream's own, or one made of it for blocks of another use */
-static gemmepi_status gpi__reserve_for(gemmepi_context *context, gemmepi_stream stream, gpi__stream_key key,
-                                       size_t size) {
+/* is_beside: the second block. */
+static gemmepi_status gpi__reserve(gemmepi_context *context, gemmepi_stream stream, int is_beside,
+                                   size_t size) {
     gpi__entry entry;
     gemmepi_status status = gpi__check_stream(context, stream);
     if (status || size == 0)
@@ -130,22 +131,21 @@ static gemmepi_status gpi__reserve_for(gemmepi_context *context, gemmepi_stream 
     status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    status = gpi__reserve_entered(context, stream, key, size);
+    status = gpi__reserve_entered(context, stream, gpi__key_of_block(stream, is_beside), size);
     gpi__leave_relaxed(context, &entry);
     return status;
 }
 
-/* For a run: a block that was reserved, whose turn it is until gpi__give_block; or NULL with the sentence, which names the
-   function that reserves. */
-static gpi__block *gpi__acquire_block(gemmepi_context *context, gpi__stream_key key, size_t size,
-                                      const char *prepare) {
+/* For a run: a block that was reserved, whose turn it is until gpi__give_block; or NULL with the sentence. */
+static gpi__block *gpi__acquire_block(gemmepi_context *context, gpi__stream_key key, size_t size) {
     gpi__block *block = gpi__find_block(context, key, size);
     if (block)
         gpi__lock(&block->turn);
     else
-        (void)gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-                        "args.workspace is NULL and %s has reserved no %llu bytes for this stream", prepare,
-                        (gpi__ull)size);
+        (void)gpi__fail(
+            GEMMEPI_BUFFER_TOO_SMALL,
+            "args.workspace is NULL and gemmepi_plan_prepare has reserved no %llu bytes for this stream",
+            (gpi__ull)size);
     return block;
 }
 

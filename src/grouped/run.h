@@ -4,9 +4,6 @@
 
 #include "../product/run.h"
 #include "plan.h"
-#ifndef GEMMEPI_NO_HOST
-#include "../host/grouped.h"
-#endif
 
 /* >>launches */
 
@@ -169,52 +166,6 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
 
 /* >>runs */
 
-#ifndef GEMMEPI_NO_HOST
-/* FIND_SCALE_D: D in F32 in memory of the allocator, then the scales of the rows that positions have. */
-static gemmepi_status gpi__find_groups_on_host(const gpi__problem *problem, const gpi__arguments *arguments,
-                                               const gpi__group_lists *lists,
-                                               const gemmepi_allocator *allocator) {
-    const int32_t *rows = lists->lists[GPI__FAULT_D];
-    gpi__problem within = gpi__problem_within(problem);
-    gpi__arguments own = *arguments;
-    size_t bytes = gpi__bytes_for(problem->views[GPI__D].bytes, sizeof(float));
-    float *d = (float *)gpi__new(allocator, bytes);
-    gemmepi_status status;
-    int64_t i;
-    if (!d)
-        return GEMMEPI_OUT_OF_MEMORY;
-    gpi__point_within(problem, d, &own);
-    status = gpi__host_grouped(&within, &own, lists, allocator);
-    for (i = 0; !status && i < lists->lists[GPI__FAULT_ENDS][problem->grouping.groups - 1]; i++)
-        gpi__host_find_scales_of_row(problem, arguments, d, 0, rows ? rows[i] : i);
-    gpi__delete(allocator, d);
-    return status;
-}
-
-/* Positions behind the last end are of no group, as some programs want, and those who give sizes or beginnings do not. */
-static void gpi__tell_of_rest(const gpi__grouped_plan *plan, const gpi__group_lists *lists) {
-    int64_t all = gpi__positions(&plan->problem), groups = plan->problem.grouping.groups;
-    const int32_t *ends = lists->lists[GPI__FAULT_ENDS];
-    if (groups && ends[groups - 1] >= 0 && ends[groups - 1] < all)
-        gpi__say(
-            &plan->base.context->log, GEMMEPI_LOG_INFO,
-            "the last of args.ends is %d, and %s from there up to desc.product.%s (%lld) are of no group; ends say where groups end, "
-            "not how large they are or where they begin",
-            (int)ends[groups - 1], plan->problem.grouping.is_of_k ? "steps" : "rows",
-            plan->problem.grouping.is_of_k ? "k" : "m", (long long)all);
-}
-
-static gemmepi_status gpi__run_grouped_on_host(const gpi__grouped_plan *plan, gpi__arguments *arguments,
-                                               const gpi__group_lists *lists) {
-    const gemmepi_allocator *allocator = &plan->base.context->allocator;
-    gpi__fetch_scalars(&plan->problem, arguments);
-    gpi__tell_of_rest(plan, lists);
-    if (plan->problem.found_scale && !gpi__is_empty(&plan->problem))
-        return gpi__find_groups_on_host(&plan->problem, arguments, lists, allocator);
-    return gpi__host_grouped(&plan->problem, arguments, lists, allocator);
-}
-#endif
-
 /* By the plan, or that for runs with alpha or C. */
 static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gpi__space *space) {
     const gpi__grouped_plan *plan = run->plan;
@@ -244,7 +195,8 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
 #ifndef GEMMEPI_NO_HOST
     if (!status && context->is_host) {
         status = gpi__check_memory(context, &space);
-        return status ? status : gpi__run_grouped_on_host(plan, &run.arguments, &run.lists);
+        return status ? status
+                      : gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
     }
 #endif
     if (!status)

@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_HOST_FOUND_SCALE_H
 #define GEMMEPI_HOST_FOUND_SCALE_H
 
+#include "../problem/grouped.h"
 #include "product.h"
 
 /* The amax over the largest number of D's type, as kernels/found_scale.cuh has it. */
@@ -51,9 +52,15 @@ static void gpi__host_find_scales_of_row(const gpi__problem *problem, const gpi_
     }
 }
 
+/* lists: of a grouped product, of whose D these are the rows that positions have, else NULL. */
 static void gpi__host_find_scales(const gpi__problem *problem, const gpi__arguments *arguments,
-                                  const float *x) {
+                                  const gpi__group_lists *lists, const float *x) {
+    const int32_t *rows = lists ? lists->lists[GPI__FAULT_D] : NULL;
     int64_t item, row;
+    for (row = 0; lists && row < lists->lists[GPI__FAULT_ENDS][problem->grouping.groups - 1]; row++)
+        gpi__host_find_scales_of_row(problem, arguments, x, 0, rows ? rows[row] : row);
+    if (lists)
+        return;
     for (item = 0; item < problem->batch; item++)
         for (row = 0; row < problem->views[GPI__D].lines; row++)
             gpi__host_find_scales_of_row(problem, arguments, x, item, row);

@@ -93,7 +93,7 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
 #endif
 #ifndef GEMMEPI_NO_HOST
     if (layer->base.context->is_host)
-        return gpi__run_on_host(step->product, &arguments);
+        return gpi__run_on_host(problem, &arguments, NULL, &layer->base.context->allocator);
 #endif
     (void)layer;
     return gpi__run_on_device(step->product, &space, &arguments);

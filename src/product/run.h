@@ -10,6 +10,7 @@
 #include "run_around.h"
 #ifndef GEMMEPI_NO_HOST
 #include "../host/found_scale.h"
+#include "../host/grouped.h"
 #endif
 #ifndef GEMMEPI_NO_FORMULA
 #ifndef GEMMEPI_NO_HOST
@@ -171,21 +172,24 @@ static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi
 }
 
 #ifndef GEMMEPI_NO_HOST
+/* lists: of a grouped product, else NULL. */
 static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, const gpi__arguments *arguments,
+                                               const gpi__group_lists *lists,
                                                const gemmepi_allocator *allocator) {
+    if (lists)
+        return gpi__host_grouped(problem, arguments, lists, allocator);
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
         return gpi__host_formula_run(problem, arguments, allocator);
 #endif
-    (void)allocator;
     gpi__host_product(problem, arguments, NULL);
     return GEMMEPI_OK;
 }
 
 /* FIND_SCALE_D: D in F32 in memory of the allocator, unless its scale is that of earlier runs. */
-static gemmepi_status gpi__run_found_on_host(const gpi__matmul_plan *plan, const gpi__arguments *arguments) {
-    const gemmepi_allocator *allocator = &plan->base.context->allocator;
-    const gpi__problem *problem = &plan->problem;
+static gemmepi_status gpi__run_found_on_host(const gpi__problem *problem, const gpi__arguments *arguments,
+                                             const gpi__group_lists *lists,
+                                             const gemmepi_allocator *allocator) {
     gpi__problem within = gpi__problem_within(problem);
     int is_tensor = problem->found_scale == GEMMEPI_SCALE_TENSOR;
     gpi__arguments own = *arguments;
@@ -197,9 +201,9 @@ static gemmepi_status gpi__run_found_on_host(const gpi__matmul_plan *plan, const
                                     gpi__bytes_for(problem->views[GPI__D].bytes, sizeof(float)))) == NULL)
         return GEMMEPI_OUT_OF_MEMORY;
     gpi__point_within(problem, d, &own);
-    status = gpi__run_problem_on_host(&within, &own, allocator);
+    status = gpi__run_problem_on_host(&within, &own, lists, allocator);
     if (!status && !is_tensor)
-        gpi__host_find_scales(problem, arguments, d);
+        gpi__host_find_scales(problem, arguments, lists, d);
     if (!is_tensor)
         gpi__delete(allocator, d);
     return status;
@@ -217,11 +221,12 @@ static void gpi__fetch_scalars(const gpi__problem *problem, gpi__arguments *argu
     }
 }
 
-static gemmepi_status gpi__run_on_host(const gpi__matmul_plan *plan, gpi__arguments *arguments) {
-    gpi__fetch_scalars(&plan->problem, arguments);
-    if (plan->problem.found_scale && !gpi__is_empty(&plan->problem))
-        return gpi__run_found_on_host(plan, arguments);
-    return gpi__run_problem_on_host(&plan->problem, arguments, &plan->base.context->allocator);
+static gemmepi_status gpi__run_on_host(const gpi__problem *problem, gpi__arguments *arguments,
+                                       const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
+    gpi__fetch_scalars(problem, arguments);
+    return problem->found_scale && !gpi__is_empty(problem)
+               ? gpi__run_found_on_host(problem, arguments, lists, allocator)
+               : gpi__run_problem_on_host(problem, arguments, lists, allocator);
 }
 #endif
 
@@ -243,7 +248,7 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
 #ifndef GEMMEPI_NO_HOST
     if (!status && context->is_host) {
         status = gpi__check_memory(context, &space);
-        return status ? status : gpi__run_on_host(plan, &arguments);
+        return status ? status : gpi__run_on_host(problem, &arguments, NULL, &context->allocator);
     }
 #endif
     if (!status)

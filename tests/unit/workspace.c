@@ -353,8 +353,8 @@ static void a_block_is_of_one_stream_thread_and_use(void) {
     int i, j, count = 0;
     memset(&block, 0, sizeof block);
     for (i = 0; i < 4; i++) {
-        keys[count++] = gpi__key_of_stream((gemmepi_stream)handles[i]);
-        keys[count++] = gpi__key_beside((gemmepi_stream)handles[i]);
+        keys[count++] = gpi__key_of_block((gemmepi_stream)handles[i], 0);
+        keys[count++] = gpi__key_of_block((gemmepi_stream)handles[i], 1);
     }
     keys[count] = keys[2], keys[count++].thread += 1;
     keys[count] = keys[2], keys[count++].numbered_by += 8;
