@@ -13,6 +13,7 @@ from .context import HOST, Context
 DTYPES = {torch.float32: api.F32, torch.float64: api.F64, torch.float16: api.F16, torch.bfloat16: api.BF16, torch.float8_e4m3fn: api.E4M3,
           torch.float8_e5m2: api.E5M2, torch.int8: api.I8, torch.int32: api.I32, torch.int64: api.I64}
 TORCH_DTYPES = {code: dtype for dtype, code in DTYPES.items()}
+PLAIN = (torch.Tensor, torch.nn.Parameter, type(None))
 CAST = (torch.float32, torch.float16, torch.bfloat16)
 KEPT = 1024  # problems whose plans are kept, some kilobytes each
 
@@ -36,13 +37,17 @@ if hasattr(os, "register_at_fork"):
 
 def is_plain(tensors):
     """Whether they are tensors with memory and nothing watches what is done with them, so that the library can be called at once."""
-    return not torch.compiler.is_compiling() and not _modes() and not _transforms() and all(
-        type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter for tensor in tensors if tensor is not None)
+    if torch.compiler.is_compiling() or _modes() or _transforms():
+        return False
+    for tensor in tensors:
+        if type(tensor) not in PLAIN:
+            return False
+    return True
 
 
 def autocast(*tensors):
     """The tensors as autocast has those of a product, where it is on: in its type, unless they are float64 or no floating-point ones."""
-    device = tensors[0].device.type
+    device = "cuda" if tensors[0].is_cuda else "cpu"
     if not torch.is_autocast_enabled(device):
         return tensors
     dtype = torch.get_autocast_dtype(device)
@@ -84,7 +89,7 @@ def context_of(device):
 
 def compute_of(tensor):
     """Products of float32 are exact, unless PyTorch is told that they need not be on the GPU."""
-    if tensor.dtype is not torch.float32 or tensor.device.type != "cuda":
+    if not tensor.is_cuda or tensor.dtype is not torch.float32:
         return api.COMPUTE_DEFAULT
     matmul = torch.backends.cuda.matmul
     return api.COMPUTE_TF32 if (matmul.fp32_precision == "tf32" if _names_precision else matmul.allow_tf32) else api.COMPUTE_DEFAULT
