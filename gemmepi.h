@@ -16615,6 +16615,104 @@ static int gpi__chip_has(int arch, unsigned property) {
   const gpi__chip *chip = gpi__chip_of(arch);
   return (chip->has & property) != 0 && (chip->arch == arch || !(property & GPI__OF_ONE_CHIP));
 }
+/* What models of time count with, in one table. Rows are cycles, unless they say otherwise, of an H100 in graphs and bursts, fitted to
+ bench/candidates_h100.csv; H200 names what was measured there. Behind | is what the choice loses on an H100 without the row, by estimate:
+ percent of the time, in the mean of random products of the class that feels it most, or of those of models. Other chips are taken to need
+ the same cycles, at the rates of chip.h. */
+
+/* clang-format off */
+
+/* Launches, and memory. */
+#define GPI__ANOTHER_LAUNCH  1.3 /* us, also behind an overlapping launch (0.9 to 1.6); on a stream 2 to 3.5 | 14.0 */
+#define GPI__COPY_RATE       3.5e6 /* bytes in a us that copies of operands read and write; the product reads them from L2 | 2.5 */
+#define GPI__SUM_RATE        2e6 /* bytes in a us, of an operand that is read once more for its sums, H200 | 0.4 */
+#define GPI__HALF_SECTORS    2 /* times: what is written and does not fill sectors of 32 bytes | 0.1 */
+#define GPI__BEHIND_MEMORY   0.02 /* of the shorter of two times, of memory and of all else | 0.00 */
+
+/* Epilogues, of a warpgroup for an element in each of its threads. */
+#define GPI__STORING         14 /* | 0.3 */
+#define GPI__COPYING         20 /* more, of what does not lie at multiples of 16 bytes | 0.4 */
+#define GPI__MATRIX          12 /* each matrix, half of one and sum of columns more | 0.6 */
+#define GPI__EXACT           20 /* of F32 where activations are exact, H200 | 0.2 */
+
+/* The kernel for Hopper. */
+#define GPI__SM90_LAUNCH     3200 /* | 1.8 */
+#define GPI__SM90_FEW        1400 /* where rows are so few that B's beginning comes to L2 before the launch | 0.6 */
+#define GPI__SM90_HIDDEN     350 /* of an epilogue that is behind the other warpgroup's sums, and half of the rest | 0.2 */
+#define GPI__SM90_MEET       1200 /* blocks that divide k add up | 1.5 */
+#define GPI__SM90_MEET_AGAIN 800 /* for each doubling of their number | 1.0 */
+#define GPI__SM90_PAIRS      4220 /* bytes of pairs that a multiprocessor multiplies in a cycle | 2.5 */
+#define GPI__SM90_FP8_PAIRS  3500 /* of fp8, at the clock that the power leaves it | 0.1 */
+#define GPI__SM90_BLOCK_RATE 68 /* bytes in a cycle that a block asks for | 0.9 */
+#define GPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts | 1.6 */
+#define GPI__SM90_SECTORS    1.6 /* times: loads of lines that begin within sectors of 32 bytes | 0.1 */
+#define GPI__SM90_LINES      1.3 /* of lines that begin within 128 bytes of L2's | 0.5 */
+#define GPI__SM90_GROUPS     1.25 /* of groups, which read B anew */
+#define GPI__SM90_NARROW     0.92 /* steps of tiles of 64 columns, unless rows are few | 0.04 */
+#define GPI__SM90_FEW_STAGES 1.1 /* of formulas with four stages: 4096^3 with a gate of squares 231 us, in wide tiles 207 */
+#define GPI__SM90_ABREAST    0.995 /* clusters whose blocks lie side by side: up to 0.92 on H200s, and enough to decide | 0.05 */
+
+/* The kernel for Ampere and later. */
+#define GPI__SM80_MARGIN     0.92 /* on Hopper it counts as its time over this | 0.2 */
+#define GPI__SM80_LAUNCH     2400 /* | 4.6 */
+#define GPI__SM80_STEP       600 /* | 5.6 */
+#define GPI__SM80_AT_WORK    2.5 /* blocks for whose copies of 2 bytes a few wait, too | 1.0 */
+#define GPI__SM80_FMA        1.25 /* times: multiply-adds, H200 | 1.0 */
+#define GPI__SM80_FMA_TURNED 1.42 /* where A lies along m, which is read a word at a time | 0.1 */
+#define GPI__SM80_FMA_LOW    1.1 /* in tiles of 32 rows | 0.1 */
+#define GPI__SM80_FMA_HIGH   0.9 /* of 128 | 0.1 */
+#define GPI__SM80_FMA_ALONE  2.1 /* in wide tiles, by four warps on a multiprocessor | 0.1 */
+
+/* That for small products. */
+#define GPI__SMALL_BLOCK     1900 /* | 1.2 */
+#define GPI__SMALL_BLOCK_SUM 95 /* each sum of a lane | 0.8 */
+#define GPI__SMALL_CLUSTER   1900 /* blocks that divide k add up | 0.4 */
+#define GPI__SMALL_STEP      590 /* | 2.1 */
+#define GPI__SMALL_LOAD      26 /* of a lane in a step | 0.3 */
+#define GPI__SMALL_AT_ONCE   3 /* blocks of few warps or sums that run on a multiprocessor as fast as one | 1.8 */
+#define GPI__SMALL_WARP      135 /* of a multiprocessor where others are there, | 0.2 */
+#define GPI__SMALL_WARP_LOAD 3.6 /* and of each load | 0.2 */
+#define GPI__SMALL_READ      0.43 /* of the time of memory, by hand: larger operands took sm90 a quarter longer | 0.3 */
+
+/* That for weights in I8, 11 percent off in the mean; by wgmma, H200, 4 percent. */
+#define GPI__WEIGHTS_WAVE    3100 /* | 0.5 */
+#define GPI__WEIGHTS_STEP    720 /* | 11.3 */
+#define GPI__WEIGHTS_ROW     13 /* of a tile, in a step | 1.9 */
+#define GPI__WEIGHTS_MEET    1150 /* each part that a cluster adds up | 1.4 */
+#define GPI__WEIGHTS_RATE    21.7 /* bytes in a cycle that come to a multiprocessor where all ask | 0.4 */
+#define GPI__WGMMA_WAVE      5600 /* | 41.6 */
+#define GPI__WGMMA_STEP      660 /* | 2.8 */
+#define GPI__WGMMA_ROW       8 /* | 0.9 */
+#define GPI__WGMMA_MEET      600 /* | 0.2 */
+#define GPI__WGMMA_FEW       1.5 /* times, of up to 32 rows, for which mma.sync was the faster | 0.08 */
+
+/* The route plain, of 48 random products a quarter off in the mean. */
+#define GPI__PLAIN_LAUNCH    2900 /* | 4.8 */
+#define GPI__PLAIN_BLOCK     700 /* | 0.4 */
+#define GPI__PLAIN_ODD       2200 /* of tiles of odd lines, which wait for each other's | 0.4 */
+#define GPI__PLAIN_C         1400 /* it waits for what D holds | 0.2 */
+
+/* cuBLASLt 13.1, in us, and ps for an element of D; H200. */
+#define GPI__LT_MARGIN       0.99 /* counts as so much of its time: there is nothing to compile | 0.07 */
+#define GPI__LT_MORE         0.8 /* than the kernel for Hopper takes | 1.4 */
+#define GPI__LT_DIVIDES      4.3 /* to divide a long k among all multiprocessors | 5.8 */
+#define GPI__LT_TF32         2.5 /* | 0.7 */
+#define GPI__LT_TURNED       0.3 /* of the time, of TF32 for each operand that does not lie along k | 0.6 */
+#define GPI__LT_FMA          0.75 /* of ours, strict F32, | 1.0 */
+#define GPI__LT_FMA_MORE     3 /* and so much more | 4.2 */
+#define GPI__LT_ODD          3 /* operands that begin or end anywhere | 1.5 */
+#define GPI__LT_ODD_K        6.5 /* at most, for k, of which a long one is divided | 2.4 */
+#define GPI__LT_ODD_RATE     0.62 /* of memory's | 2.0 */
+#define GPI__LT_ODD_PAIRS    6.5 /* times what it takes to multiply | 9.5 */
+#define GPI__LT_BACKWARD     6 /* ps | 0.2 */
+#define GPI__LT_ACTIVATION   0.6 /* ps; RELU has none | 0.3 */
+#define GPI__LT_BGRAD        7 /* | 0.00 */
+#define GPI__LT_SUM          3.5 /* sums of an operand; H100, as the next two | 0.3 */
+#define GPI__LT_SUM_F32      0.07 /* each step of k, where D is in F32, | 1.7 */
+#define GPI__LT_SUM_ODD      0.4 /* or lines begin anywhere | 2.4 */
+#define GPI__LT_READS        1.05 /* times, where products wait for A and B: 158 us against 154 for heads of attention (192 of 64 x 1024 x 1024) | 0.5 */
+
+/* clang-format on */
 
 typedef struct gpi__launch {
   gpi__cu_function function; /* NULL: nothing to launch */
@@ -16764,13 +16862,6 @@ static gemmepi_status gpi__launch_kernel(const gemmepi_context *context, const g
 }
 
 /* >>what launches take, for estimates */
-
-/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in random products. On a stream the host
- takes longer for it, 2 to 3.5. */
-#define GPI__ANOTHER_LAUNCH 1.3
-
-/* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
-#define GPI__SUM_LAUNCH 1.35
 
 /* Bytes that memory gives in a microsecond. */
 static double gpi__memory_rate(const gemmepi_context *context) {
@@ -19550,7 +19641,7 @@ static double gpi__formula_pass_microseconds(const gemmepi_context *context, con
   int i, run = gpi__formula_run_length(placed->formula);
   for (i = 0; i < placed->formula->operand_count; i++)
     if (gpi__is_reduced(&placed->formula->operands[i]))
-      launches = GPI__ANOTHER_LAUNCH + GPI__SUM_LAUNCH;
+      launches = 2 * GPI__ANOTHER_LAUNCH;
   if (!gpi__formula_is_aligned(placed, source, run))
     bytes *= 1.8; /* as the pass of compositions */
   return launches + bytes / gpi__memory_rate(context);
@@ -22005,17 +22096,19 @@ static size_t gpi__line_bytes(const gpi__problem *problem, unsigned row_tiles) {
     gpi__dtype((gemmepi_dtype)problem->accumulator)->size);
 }
 
-/* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/backward.h says. */
+/* Returns what it takes to read an operand once more for its sums. */
 static double gpi__operand_sum_microseconds(const gpi__problem *problem) {
   int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
   const gpi__view *view = &problem->views[operand];
   if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
     return 0;
-  return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
+  return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 /
+     GPI__SUM_RATE;
 }
 
 static double gpi__sums_microseconds(const gpi__problem *problem) {
-  return gpi__has(problem, GPI__ANY_BGRAD) ? GPI__SUM_LAUNCH + gpi__operand_sum_microseconds(problem) : 0;
+  return gpi__has(problem, GPI__ANY_BGRAD) ? GPI__ANOTHER_LAUNCH + gpi__operand_sum_microseconds(problem)
+        : 0;
 }
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */
@@ -22952,15 +23045,14 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
   return gpi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
-/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes about
- twice as long in random products on an H100. */
+/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes longer. */
 static double gpi__bytes_moved(const gpi__problem *problem, int operand) {
   const gpi__view *view = &problem->views[operand];
   int is_written = operand == GPI__D || (operand == GPI__AUX && gpi__has(problem, GEMMEPI_AUX));
   int64_t beyond = is_written && view->lines > 1 ? view->ld * view->bits / 8 % 32 : 0;
   double items = problem->batch > 1 && view->batch_stride ? (double)problem->batch : 1;
   double bytes = (double)view->lines * (double)view->length * view->bits / 8 * items;
-  return bytes * (beyond ? 2 : 1);
+  return bytes * (beyond ? GPI__HALF_SECTORS : 1);
 }
 
 /* Those of some operands, one after another. */
@@ -22983,7 +23075,8 @@ static double gpi__memory_microseconds(const gemmepi_context *context, const gpi
  the better. */
 static double gpi__with_memory(const gemmepi_context *context, const gpi__problem *problem, double microseconds) {
   double memory = gpi__memory_microseconds(context, problem);
-  return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
+  return microseconds > memory ? microseconds + GPI__BEHIND_MEMORY * memory
+        : memory + GPI__BEHIND_MEMORY * microseconds;
 }
 
 /* Whether it waits for memory, and for A and B more than for all else. */
@@ -24106,12 +24199,6 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
   return (steps >= 2 * shape->parts || shape->parts == 1) && gpi__has_stages(problem, shape, applied);
 }
 
-/* Cycles of a warpgroup for an element of the product in each of its threads: to store it, and more where it lies at no multiple of 16
- bytes; and for each matrix, half of one and sum of columns more. Measured on an H200, and fitted to random products. */
-#define GPI__STORING_CYCLES 14
-#define GPI__COPYING_CYCLES 20
-#define GPI__MATRIX_CYCLES  12
-
 /* Whether D leaves in whole units: by TMA, or of 8 bits in runs of eight, which takes as long (SWIGLU at 8192 x 28672 x 4096, an H100). */
 static int gpi__stores_whole(const gpi__problem *problem) {
   const gpi__view *d = &problem->views[GPI__D];
@@ -24125,8 +24212,7 @@ static double gpi__epilogue_cycles(const gpi__problem *problem) {
     gpi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD) + gpi__has(problem, GEMMEPI_RESIDUAL) +
     gpi__halves_out(problem) * (gpi__has(problem, GEMMEPI_BACKWARD) + gpi__has(problem, GEMMEPI_BGRAD));
   double activation = gpi__activation_of(problem->epilogue)->cycles;
-  double cycles =
-    GPI__MATRIX_CYCLES * more + (gpi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation);
+  double cycles = GPI__MATRIX * more + (gpi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation);
 #ifndef GEMMEPI_NO_FORMULA
   if (problem->formula)
     cycles += gpi__inside_cycles(problem);
@@ -24169,9 +24255,8 @@ static double gpi__sm90_share(const gemmepi_context *context, const gpi__problem
   return share < 1 ? share : 1;
 }
 
-/* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
- Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
- 2048, and wider tiles do not care. */
+/* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together. On an H200
+ gradients without a gate lose 1 to 3 percent where k is 768 or 2048, and wider tiles do not care. */
 static int gpi__gains_side_by_side(const gpi__problem *problem, const gpi__sm90_shape *shape) {
   return shape->cluster_n > 1 && shape->tile_n == 128 &&
      (!gpi__has(problem, GEMMEPI_BACKWARD) || gpi__has(problem, GEMMEPI_GATED) || problem->k > 2048);
@@ -24183,19 +24268,12 @@ static double gpi__lines_loaded(int64_t extent, int lines, int is_side_by_side) 
   return there < lines ? (double)there : lines;
 }
 
-/* Lines that do not begin with whole lines of 128 bytes of L2's take TMA longer, more so where they do not begin with whole sectors of
- 32. */
 static double gpi__load_slowness(const gpi__view *view) {
   int64_t bytes = view->lines > 1 ? view->ld * view->bits / 8 : 0;
-  return bytes % 32 ? 1.6 : bytes % 128 ? 1.3 : 1;
+  return bytes % 32 ? GPI__SM90_SECTORS : bytes % 128 ? GPI__SM90_LINES : 1;
 }
 
-#define GPI__SM90_BLOCK_RATE 68 /* bytes a cycle that a block asks for */
-#define GPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
-#define GPI__SM90_NARROW     0.92 /* of steps of tiles of 64 columns, but where rows are few */
-#define GPI__GROUPS_SLOWNESS 1.25 /* of loads, where each group's B is read anew */
-
-/* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
+/* Returns the cycles to load a step of k of a block's tile: with a tile on every multiprocessor
  128 x 128 is loaded more slowly than it is multiplied, 128 x 256 is not. */
 static double gpi__load_cycles(const gemmepi_context *context, const gpi__problem *problem, const gpi__sm90_shape *shape) {
   const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
@@ -24209,19 +24287,11 @@ static double gpi__load_cycles(const gemmepi_context *context, const gpi__proble
   double blocks = gpi__sm90_share(context, problem, shape) * (double)gpi__resident_blocks(context, cluster);
   double all = blocks * (own + rows + columns) / 2 / GPI__SM90_RATE;
   if (gpi__has_groups_of_rows(problem))
-    all *= GPI__GROUPS_SLOWNESS;
+    all *= GPI__SM90_GROUPS;
   own /= GPI__SM90_BLOCK_RATE;
   return own > all ? own : all;
 }
 
-/* Bytes of pairs of fp8 that a multiprocessor multiplies in a cycle, at the clock that the power leaves it: measured on an H100, at
- 4096^3 and 4096 x 7168 x 2048 between other products. */
-#define GPI__FP8_RATE 3500
-
-/* Cycles to begin and to end a launch; and where rows are so few that B's beginning comes to L2 before it: fitted to decoding by weights of
- 768 x 768, 896 x 896 and 2304 x 768, of 1 to 64 rows, in CUDA graphs on an H100. */
-#define GPI__SM90_LAUNCH   3200
-#define GPI__SM90_FEW      1400
 #define GPI__SM90_FEW_ROWS 64 /* FEW_ROWS in sm90/load.cuh */
 
 static int gpi__fetches_ahead(const gpi__problem *problem) {
@@ -24233,29 +24303,26 @@ static double gpi__launch_cycles(const gpi__problem *problem) {
   return gpi__fetches_ahead(problem) ? GPI__SM90_FEW : GPI__SM90_LAUNCH;
 }
 
-/* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. Measured on an H100 at
- 4096^3: a gate with squares takes 231 us, in tiles of 128 x 256 207, RoPE 201 and 187. */
+/* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. */
 static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
   gpi__sm90 sm90;
   if (!problem->formula || !shape->ping_pong)
     return 1;
   memset(&sm90, 0, sizeof sm90);
   gpi__cut_up(problem, shape, applied, &sm90);
-  return sm90.stages > 4 ? 1 : 1.1;
+  return sm90.stages > 4 ? 1 : GPI__SM90_FEW_STAGES;
 }
 
-/* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
- TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
- less to begin and end. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of it less 350 shows. Blocks that
- divide k take 1200 to add their sums up, and 800 for each doubling of their number. Fitted to all shapes' times of random products on an H100, in
- graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
+/* Returns the microseconds that the product takes with a shape, roughly. Where warpgroups take turns, the epilogue of one is behind the
+ sums of the other, but half of it shows. */
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__sm90_shape *shape, int applied) {
   double megahertz = gpi__chip_of(context->arch)->megahertz;
   double waves = (double)gpi__sm90_waves(context, problem, shape);
   double area = (double)shape->tile_m * shape->tile_n;
   double steps = (double)gpi__divide_up(gpi__sm90_steps(problem), shape->parts);
-  double multiply = area * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__FP8_RATE : 4220);
+  double multiply =
+    area * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__SM90_FP8_PAIRS : GPI__SM90_PAIRS);
   double load = gpi__load_cycles(context, problem, shape);
   double slowness = gpi__stages_slowness(problem, shape, applied);
   double sums, storing, finish, cycles = gpi__launch_cycles(problem);
@@ -24263,14 +24330,16 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     slowness *= GPI__SM90_NARROW;
   multiply *= slowness, load *= slowness;
   sums = steps * (multiply > load ? multiply : load);
-  storing = GPI__STORING_CYCLES + (gpi__stores_whole(problem) ? 0 : GPI__COPYING_CYCLES);
+  storing = GPI__STORING + (gpi__stores_whole(problem) ? 0 : GPI__COPYING);
   finish = area / 128 * (storing + gpi__epilogue_cycles(problem)) / shape->parts;
   if (shape->ping_pong && !gpi__found_beside(problem, applied))
-    cycles += waves * (sums + finish / 2 - 350);
+    cycles += waves * (sums + finish / 2 - GPI__SM90_HIDDEN);
   else
-    cycles += waves * (sums + finish + (shape->parts > 1 ? 1200 + 800 * log2((double)shape->parts) : 0));
+    cycles +=
+      waves *
+      (sums + finish + (shape->parts > 1 ? GPI__SM90_MEET + GPI__SM90_MEET_AGAIN * log2((double)shape->parts) : 0));
   if (gpi__gains_side_by_side(problem, shape))
-    cycles *= 0.995; /* enough to decide */
+    cycles *= GPI__SM90_ABREAST;
   return cycles / megahertz +
      (gpi__sm90_summed(problem, shape, applied) ? 0 : gpi__sums_microseconds(problem));
 }
@@ -24660,8 +24729,7 @@ static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
 /* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
  it takes less time. */
 
-#define GPI__SM80_LINE    128 /* gemm_sm80.cu: bytes of k of a stage */
-#define GPI__EXACT_CYCLES 20 /* of an element of F32 more, where activations are exact, on an H200 */
+#define GPI__SM80_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gpi__sm80_shape {
@@ -24782,14 +24850,13 @@ static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip)
   return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
-/* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
- more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
+/* Returns how many times as long multiply-adds take. */
 static double gpi__fma_slowness(const gpi__problem *problem, const gpi__sm80_shape *shape, int blocks) {
-  double slowness = problem->views[GPI__A].transposed ? 1.42 : 1.25;
-  slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
-  if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
-    slowness *= 2.1;
-  return slowness;
+  double slowness = problem->views[GPI__A].transposed ? GPI__SM80_FMA_TURNED : GPI__SM80_FMA;
+  slowness *= shape->tile_m < 64 ? GPI__SM80_FMA_LOW : shape->tile_m > 64 ? GPI__SM80_FMA_HIGH : 1;
+  return shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4
+       ? slowness * GPI__SM80_FMA_ALONE
+       : slowness;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
@@ -24797,18 +24864,13 @@ static double gpi__copy_rate(int unit) {
   return unit == 16 ? 50 : unit == 8 ? 25 : unit == 4 ? 17 : 10;
 }
 
-/* Copies of 2 bytes are loads of the threads' own, which wait for each other where few blocks run: for as long as so many would. */
-#define GPI__SM80_LEAST_AT_WORK 2.5
-
 /* That a multiprocessor runs at a time. */
 static int gpi__sm80_blocks(const gemmepi_context *context, const gpi__sm80_shape *shape) {
   int blocks = (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(shape));
   return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
-/* Microseconds with a shape, roughly: a launch takes 2400 cycles to begin and end, a step of k 600 beside what it multiplies or copies,
- whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to the
- times of bench/candidates_h100.csv. own: the kernel's problem, bare where k is in parts */
+/* Returns the microseconds with a shape, roughly. All blocks of a multiprocessor share it. own: the kernel's problem, bare where k is in parts */
 static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__problem *problem,
   const gpi__problem *own, const gpi__sm80_cut *cut) {
   const gpi__sm80_shape *shape = cut->shape;
@@ -24821,7 +24883,7 @@ static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__
   int64_t of_stage = gpi__stage_k(problem);
   double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, cut->parts), of_stage);
   double multiply = area * (double)of_stage / gpi__sm80_rate(problem, chip), copy;
-  double finish = GPI__STORING_CYCLES + (cut->parts > 1 ? 0 : gpi__epilogue_cycles(problem)), waves;
+  double finish = GPI__STORING + (cut->parts > 1 ? 0 : gpi__epilogue_cycles(problem)), waves;
   if (cut->parts > 1 && gpi__leaves_states(problem))
     return GPI__NEVER; /* the pass behind it has no row's lanes side by side */
   lines[0] = shape->tile_m / gpi__copy_rate(gpi__copy_unit(problem, GPI__A));
@@ -24834,12 +24896,13 @@ static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__
   if (gpi__copy_unit(problem, GPI__A) > 2 && gpi__copy_unit(problem, GPI__B) > 2)
     copy *= blocks;
   else
-    copy *= blocks > GPI__SM80_LEAST_AT_WORK ? blocks : GPI__SM80_LEAST_AT_WORK;
+    copy *= blocks > GPI__SM80_AT_WORK ? blocks : GPI__SM80_AT_WORK; /* loads of the threads' own */
   waves = (double)gpi__divide_up(each, blocks ? blocks : 1);
   if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gpi__wants_exact(problem))
-    finish += gpi__activation_costs(problem->epilogue) ? GPI__EXACT_CYCLES : 0;
+    finish += gpi__activation_costs(problem->epilogue) ? GPI__EXACT : 0;
   finish *= blocks * area / 128;
-  return (2400 + waves * (steps * (600 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
+  return (GPI__SM80_LAUNCH + waves *
+    (steps * (GPI__SM80_STEP + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
        chip->megahertz +
      (cut->parts > 1 ? gpi__pass_microseconds(context, problem, cut->parts) : gpi__sums_microseconds(problem));
 }
@@ -25066,7 +25129,7 @@ static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__prob
 
 static const gpi__engine gpi__sm80_engine = {"sm80",
         GPI__HAS_SM80,
-        0.92,
+        GPI__SM80_MARGIN,
         gpi__sm80_rule,
         NULL,
         GPI__SHAPES(gpi__sm80_shapes),
@@ -25151,20 +25214,6 @@ static gpi__problem gpi__small_problem(const gpi__problem *problem) {
 
 /* >>how long it takes */
 
-/* Cycles, fitted to some 2000 times of these shapes in CUDA graphs on H100s: of a block, of each sum of a lane in it, and of the blocks of
- a cluster together; of a step of k, and of each load of a lane in it. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
-#define GPI__SMALL_BLOCK     1900
-#define GPI__SMALL_BLOCK_SUM 95
-#define GPI__SMALL_CLUSTER   1900
-#define GPI__SMALL_STEP      590
-#define GPI__SMALL_LOAD      26
-#define GPI__SMALL_WARP      135
-#define GPI__SMALL_WARP_LOAD 3.6
-
-/* Of the time that memory takes to give the operands, which is not all behind the rest (lowered by hand, so that large operands go here
- and not to sm90, which took a quarter longer). */
-#define GPI__SMALL_READ 0.43
-
 /* Loads of a lane in a step. lines: of a lane, along m or n. Runs that begin anywhere are read as the two words that cover them. */
 static double gpi__small_loads(const gpi__problem *problem, int operand, int lines) {
   const gpi__view *view = &problem->views[operand];
@@ -25182,7 +25231,8 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
     problem->batch);
   int halves = gpi__halves_in(problem), sums = shape->rows * shape->columns;
   int lanes = 32 / (shape->tile_m / shape->rows * (shape->tile_n / shape->columns)); /* along k */
-  int depth = 128 / views[GPI__A].bits, at_once = shape->warps == 4 || sums <= 2 ? 3 : 1; /* blocks */
+  int depth = 128 / views[GPI__A].bits,
+    at_once = shape->warps == 4 || sums <= 2 ? GPI__SMALL_AT_ONCE : 1; /* blocks */
   double loads = gpi__small_loads(problem, GPI__A, shape->rows) +
         halves * gpi__small_loads(problem, GPI__B, shape->columns / halves);
   double steps = ceil((double)problem->k / (lanes * shape->warps * shape->parts * depth));
@@ -25396,23 +25446,6 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
 
 /* >>how long it takes */
 
-/* Cycles by mma.sync, fitted to times of these shapes in CUDA graphs on an H100, of which they are 11 percent off in the mean: of a wave of
- blocks with their first stages and their end; of a stage, and of each row in it; and of each part that is added up in a cluster. And bytes
- that come to a multiprocessor in a cycle where all ask. */
-#define GPI__WEIGHTS_WAVE  3100
-#define GPI__WEIGHTS_FIXED 720
-#define GPI__WEIGHTS_ROW   13
-#define GPI__WEIGHTS_MEET  1150
-#define GPI__WEIGHTS_SHARE 21.7
-
-/* Likewise by wgmma, on an H200, 4 percent off: its weights come from memory. */
-#define GPI__WEIGHTS_WGMMA_WAVE  5600
-#define GPI__WEIGHTS_WGMMA_FIXED 660
-#define GPI__WEIGHTS_WGMMA_ROW   8
-#define GPI__WEIGHTS_WGMMA_MEET  600
-#define GPI__WEIGHTS_WGMMA_FEW \
-  1.5 /* times as long: of up to 32 rows mma.sync was the faster, the estimates aside */
-
 /* Blocks of all tiles, and those of them that run at once. */
 static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weights_shape *shape) {
   int64_t tiles = gpi__times(gpi__times(gpi__divide_up(problem->m, shape->tile_m), gpi__divide_up(problem->n, shape->tile_n)),
@@ -25429,8 +25462,8 @@ static int64_t gpi__weights_at_once(const gemmepi_context *context, const gpi__p
 
 /* Cycles of a stage's multiplications. */
 static double gpi__weights_work(const gpi__weights_shape *shape) {
-  return shape->wgmma ? GPI__WEIGHTS_WGMMA_FIXED + GPI__WEIGHTS_WGMMA_ROW * shape->tile_m
-        : GPI__WEIGHTS_FIXED + GPI__WEIGHTS_ROW * shape->tile_m;
+  return shape->wgmma ? GPI__WGMMA_STEP + GPI__WGMMA_ROW * shape->tile_m
+        : GPI__WEIGHTS_STEP + GPI__WEIGHTS_ROW * shape->tile_m;
 }
 
 /* And of its loads, beside those of the other blocks. */
@@ -25440,7 +25473,7 @@ static double gpi__weights_load(const gemmepi_context *context, const gpi__probl
   if (shape->wgmma)
     return (stage - gpi__weights_bytes_of_a(shape)) * at_once * gpi__chip_of(context->arch)->megahertz /
        gpi__memory_rate(context);
-  return stage * at_once / (GPI__WEIGHTS_SHARE * context->multiprocessors);
+  return stage * at_once / (GPI__WEIGHTS_RATE * context->multiprocessors);
 }
 
 /* Microseconds with a shape, roughly. */
@@ -25450,11 +25483,12 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
   double waves = (double)gpi__divide_up(blocks, gpi__resident_blocks(context, shape->parts));
   double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(shape)), shape->parts);
   double work = gpi__weights_work(shape), load = gpi__weights_load(context, problem, shape);
-  double cycles = waves * ((shape->wgmma ? GPI__WEIGHTS_WGMMA_WAVE : GPI__WEIGHTS_WAVE) + steps * (work > load ? work : load));
+  double cycles =
+    waves * ((shape->wgmma ? GPI__WGMMA_WAVE : GPI__WEIGHTS_WAVE) + steps * (work > load ? work : load));
   if (shape->parts > 1)
-    cycles += waves * shape->parts * (shape->wgmma ? GPI__WEIGHTS_WGMMA_MEET : GPI__WEIGHTS_MEET);
+    cycles += waves * shape->parts * (shape->wgmma ? GPI__WGMMA_MEET : GPI__WEIGHTS_MEET);
   if (shape->wgmma && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
-    cycles *= GPI__WEIGHTS_WGMMA_FEW;
+    cycles *= GPI__WGMMA_FEW;
   return cycles / gpi__chip_of(context->arch)->megahertz + gpi__sums_microseconds(problem);
 }
 
@@ -27204,14 +27238,17 @@ static int gpi__may_be_applied(const gpi__problem *problem) {
      (!(problem->flags & GEMMEPI_ACCUMULATE) || gpi__adds_as_residual(problem));
 }
 
-/* A launch more for each, whose beginning is behind another's end, and 3.5 TB/s read and written, measured on an H100; the product reads
- it from L2. */
+/* Returns what a copy takes that moves so many bytes. */
+static double gpi__copy_microseconds(double bytes) {
+  return GPI__ANOTHER_LAUNCH + bytes / GPI__COPY_RATE;
+}
+
 static double gpi__pack_microseconds(const gpi__problem *packed, const int packs[2]) {
   double microseconds = 0;
   int operand;
   for (operand = GPI__A; operand <= GPI__B; operand++)
     if (packs[operand])
-      microseconds += 1.4 + 2 * (double)packed->views[operand].bytes / 3.5e6;
+      microseconds += gpi__copy_microseconds(2 * (double)packed->views[operand].bytes);
   return microseconds;
 }
 
@@ -27437,10 +27474,8 @@ static double gpi__microseconds_by(const gemmepi_context *context, const gpi__pr
   return gpi__choose_shape(context, problem, engine, by);
 }
 
-/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.8 us,
- mostly 0.9 to 1.2 of it, large or small. Where tiles are fewer than multiprocessors it divides a long k among all of these
- (4.3 us). Its TF32 takes 2.5 us more than ours, and 0.3 of the time for each operand that does not lie along k; its strict F32 0.75 of
- ours and 3 us. All measured on an H200. */
+/* Returns what the bare product takes by cuBLASLt where all lines begin at multiples of 16 bytes: as ours, and where tiles are fewer than
+ multiprocessors a long k is divided. */
 static double gpi__aligned_microseconds(const gemmepi_context *context, const gpi__problem *bare) {
   gpi__problem side_by_side = *bare;
   gpi__candidate by;
@@ -27452,13 +27487,14 @@ static double gpi__aligned_microseconds(const gemmepi_context *context, const gp
   }
   if (gpi__tma_rule(context, &side_by_side)) {
     microseconds = gpi__microseconds_by(context, bare, &gpi__sm80_engine, &by);
-    return gpi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
+    return gpi__is_fma(bare) ? GPI__LT_FMA * microseconds + GPI__LT_FMA_MORE : microseconds;
   }
   microseconds = gpi__microseconds_by(context, &side_by_side, &gpi__sm90_engine, &by);
   if (gpi__is_tf32(bare))
-    return microseconds * (1 + 0.3 * transposes) + 2.5;
-  divided = microseconds * gpi__sm90_share(context, &side_by_side, &gpi__sm90_shapes[by.shape]) + 4.3;
-  return divided < microseconds + 0.8 ? divided : microseconds + 0.8;
+    return microseconds * (1 + GPI__LT_TURNED * transposes) + GPI__LT_TF32;
+  divided =
+    microseconds * gpi__sm90_share(context, &side_by_side, &gpi__sm90_shapes[by.shape]) + GPI__LT_DIVIDES;
+  return divided < microseconds + GPI__LT_MORE ? divided : microseconds + GPI__LT_MORE;
 }
 
 /* Whether cuBLASLt multiplies fp8 as it lies: along k, in multiples of 16, not E5M2 twice. */
@@ -27477,7 +27513,7 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
   int operand, takes = gpi__lt_accepts_fp8(problem);
   for (operand = GPI__A; operand <= GPI__B; operand++) {
     gpi__view *view = &bare.views[operand];
-    copies += 1.4 + 3 * (double)view->lines * (double)view->length / 3.5e6;
+    copies += gpi__copy_microseconds(3 * (double)view->lines * (double)view->length);
     if (!takes) {
       view->dtype = GEMMEPI_F16;
       view->bits = 16;
@@ -27489,57 +27525,46 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
   bare.epilogue = GEMMEPI_NONE;
   bare.formula = NULL;
   return gpi__microseconds_by(context, &bare, takes ? &gpi__sm90_fp8_engine : &gpi__sm90_engine, &by) +
-     (takes ? 0.8 : copies * (double)problem->batch);
+     (takes ? GPI__LT_MORE : copies * (double)problem->batch);
 }
 
-/* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
-static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__problem *problem);
-static double gpi__widened_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
-  gpi__problem wide = *problem;
-  gpi__view *b = &wide.views[GPI__B];
-  *b = gpi__converted_view(b, problem->batch, problem->common);
-  return gpi__bare_microseconds(context, &wide) + 1.4 + 1.5 * (double)b->bytes / 3.5e6;
-}
-
-/* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, 1.6
- times what memory takes, and 6.5 times what it takes to multiply (3.4 times where they do at multiples of 4). Strict F32 takes no
- longer. Fitted to times in CUDA graphs on an H100, of which it is some 0.2 off in the mean. */
+/* Returns what the bare product takes by cuBLASLt: more where lines, or as many elements as op(B) has columns, begin anywhere. Strict F32
+ takes no longer. */
 static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
-  gpi__problem bare;
-  double least,
-    pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
+  gpi__problem bare = *problem;
+  const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
   const gpi__chip *chip = gpi__chip_of(context->arch);
-  double rate = gpi__sm80_rate(problem, chip), otherwise;
+  double pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
+  double rate = gpi__sm80_rate(problem, chip), least, otherwise;
   int packs[2] = {GPI__IN_UNITS, GPI__IN_UNITS};
-  int unit = gpi__unit_of(problem, &problem->views[GPI__A], problem->n * problem->views[GPI__A].bits / 8);
-  if (gpi__is_of_weights(problem))
-    return gpi__widened_microseconds(context, problem);
-  if (unit > gpi__unit_of(problem, &problem->views[GPI__B], 0))
-    unit = gpi__unit_of(problem, &problem->views[GPI__B], 0);
+  int unit = gpi__unit_of(problem, a, problem->n * a->bits / 8), unit_b = gpi__unit_of(problem, b, 0);
+  if (gpi__is_of_weights(problem)) { /* which are converted to 16 bits first */
+    bare.views[GPI__B] = gpi__converted_view(b, problem->batch, problem->common);
+    return gpi__bare_microseconds(context, &bare) +
+       gpi__copy_microseconds(1.5 * (double)bare.views[GPI__B].bytes);
+  }
+  if (gpi__is_fp8_product(problem))
+    return gpi__fp8_microseconds(context, problem);
   gpi__pack_views(problem, packs, &bare);
   bare.epilogue = GEMMEPI_NONE;
-  least = gpi__is_fp8_product(problem) ? gpi__fp8_microseconds(context, problem)
-        : gpi__aligned_microseconds(context, &bare);
-  if (gpi__is_fp8_product(problem))
-    return least;
+  least = gpi__aligned_microseconds(context, &bare);
+  unit = unit < unit_b ? unit : unit_b;
   if (unit == 16 || gpi__is_fma(problem))
     return least;
   if (chip->wgmma > 0)
     rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
-  otherwise = 3 + 6.5 * (double)problem->k / ((double)problem->k + 200) +
-        (double)(problem->views[GPI__A].bytes + problem->views[GPI__B].bytes) /
-        (0.62 * gpi__memory_rate(context)) +
-        (unit > 2 ? 3.4 : 6.5) * pairs / (rate * context->multiprocessors * chip->megahertz);
+  otherwise = GPI__LT_ODD + GPI__LT_ODD_K * (double)problem->k / ((double)problem->k + 200) +
+        (double)(a->bytes + b->bytes) / (GPI__LT_ODD_RATE * gpi__memory_rate(context)) +
+        GPI__LT_ODD_PAIRS * pairs / (rate * context->multiprocessors * chip->megahertz);
   return otherwise > least ? otherwise : least;
 }
 
-/* Returns what an epilogue of cuBLASLt's own costs beside the bare product: picoseconds for an element of D, and 7 us where it sums a
- gradient, measured on an H200 with cuBLASLt 13.1. */
+/* Returns what an epilogue of cuBLASLt's own costs beside the bare product. */
 static double gpi__lt_epilogue_microseconds(const gpi__problem *problem) {
   double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
   int costs = gpi__activation_costs(problem->epilogue) || gpi__has(problem, GEMMEPI_BIAS | GEMMEPI_AUX);
-  double each = gpi__has(problem, GEMMEPI_BACKWARD) ? 6 : costs ? 0.6 : 0;
-  return (gpi__has(problem, GEMMEPI_BGRAD) ? 7 : 0) + elements * 1e-6 * each;
+  double each = gpi__has(problem, GEMMEPI_BACKWARD) ? GPI__LT_BACKWARD : costs ? GPI__LT_ACTIVATION : 0;
+  return (gpi__has(problem, GEMMEPI_BGRAD) ? GPI__LT_BGRAD : 0) + elements * 1e-6 * each;
 }
 /* The routes of products, a row each. To add one: a file with the functions of a row, and its row here. */
 
@@ -27583,24 +27608,18 @@ typedef struct gpi__routed_plan {
 
 /* >>candidates of cuBLASLt, and of the kernel for all else */
 
-/* What cuBLASLt's sums of an operand take beside those of an aligned one in D's own type: each step of k, on an H100, 0.07 where D is in
- F32 and 0.4 where lines begin anywhere, and 3.5 at least. */
+/* Returns what cuBLASLt's sums of an operand take. */
 static double gpi__lt_sum_microseconds(const gpi__problem *problem) {
   int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
-  double more = 3.5;
+  double more = GPI__LT_SUM;
   if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
     return 0;
   if (gpi__unit_of(problem, &problem->views[GPI__A], 0) < 16 || gpi__unit_of(problem, &problem->views[GPI__B], 0) < 16)
-    more += 0.4 * (double)problem->k;
+    more += GPI__LT_SUM_ODD * (double)problem->k;
   else if (problem->views[GPI__D].dtype != problem->views[operand].dtype)
-    more += 0.07 * (double)problem->k;
+    more += GPI__LT_SUM_F32 * (double)problem->k;
   return gpi__operand_sum_microseconds(problem) + more;
 }
-
-/* Where products wait for A and B, cuBLASLt takes so much longer than the kernel for Hopper: 158 and 167 us against 154 for heads of
- attention (192 of 64 x 1024 x 1024), 20.5 against 19.0 for a row by weights of 6144 x 4096; in CUDA graphs and on a stream, on an
- H100. */
-#define GPI__LT_READS 1.05
 
 static double gpi__lt_microseconds(const gpi__wanted *wanted) {
   const gemmepi_context *context = wanted->context;
@@ -27612,13 +27631,12 @@ static double gpi__lt_microseconds(const gpi__wanted *wanted) {
   return waits ? GPI__LT_READS * all : all;
 }
 
-/* It goes before FUSED where less than a hundredth is to be gained, for it has nothing to compile. */
 static void gpi__enumerate_lt(const gpi__wanted *wanted, gpi__candidates *candidates) {
   gpi__candidate *lt = gpi__add_candidate(candidates, GEMMEPI_ROUTE_LT);
   lt->otherwise = "its estimate is not less";
   if (wanted->bare_microseconds > 0)
     lt->microseconds = gpi__lt_microseconds(wanted);
-  lt->rank = 0.99 * lt->microseconds;
+  lt->rank = GPI__LT_MARGIN * lt->microseconds;
 }
 
 /* What it would find out by asking cuBLASLt, which takes long to load. */
@@ -27652,24 +27670,24 @@ static void gpi__enumerate_split(const gpi__wanted *wanted, gpi__candidates *can
     split->rank = before;
 }
 
-/* Microseconds of the kernel for all else, roughly: a multiprocessor multiplies for all its tiles at the rate of multiply-adds, with
- the epilogue of each behind it. Of 48 random products in CUDA graphs on an H100 it was off by a quarter in the mean. */
+/* Returns the microseconds of the kernel for all else, roughly: a multiprocessor multiplies for all its tiles at the rate of multiply-adds, with
+ the epilogue of each behind it. */
 static double gpi__plain_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
   const gpi__chip *chip = gpi__chip_of(context->arch);
   const double area = GPI__PLAIN_TILE * GPI__PLAIN_TILE;
-  double begin = 2900;
+  double begin = GPI__PLAIN_LAUNCH;
   double each = (double)gpi__divide_up(problem->m, GPI__PLAIN_TILE) *
         (double)gpi__divide_up(problem->n, GPI__PLAIN_TILE) * (double)problem->batch /
         context->multiprocessors;
   double finish =
-    700 + area / 128 *
-        (GPI__STORING_CYCLES + (gpi__plain_has_pass(problem) ? 0 : gpi__epilogue_cycles(problem)));
+    GPI__PLAIN_BLOCK +
+    area / 128 * (GPI__STORING + (gpi__plain_has_pass(problem) ? 0 : gpi__epilogue_cycles(problem)));
   if (each > 1) /* tiles wait for each other's lines */
-    finish += gpi__epilogue_is_aligned(problem) ? 0 : 2200;
+    finish += gpi__epilogue_is_aligned(problem) ? 0 : GPI__PLAIN_ODD;
   else
     each = 1;
   if (problem->flags & GEMMEPI_ACCUMULATE)
-    begin += 1400; /* it waits for what D holds */
+    begin += GPI__PLAIN_C;
   return (begin + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
      (gpi__plain_has_pass(problem) ? gpi__pass_microseconds(context, problem, 1) : gpi__sums_microseconds(problem));
 }
@@ -28289,7 +28307,7 @@ static int gpi__is_better_inside(const gemmepi_context *context, const gpi__prob
     return 0;
   if (gpi__is_invariant(inside))
     return least->route == GEMMEPI_ROUTE_FUSED;
-  rank = least->rank + (gpi__reduces_inside(inside) ? GPI__SUM_LAUNCH : 0);
+  rank = least->rank + (gpi__reduces_inside(inside) ? GPI__ANOTHER_LAUNCH : 0);
   gpi__enumerate(context, v, gpi__may_be_applied(v), &candidates);
   least = gpi__least(&candidates);
   return !least || rank < least->rank + pass;

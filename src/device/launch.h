@@ -4,6 +4,7 @@
 
 #include "chip.h"
 #include "kernel.h"
+#include "times.h"
 
 typedef struct gpi__launch {
     gpi__cu_function function; /* NULL: nothing to launch */
@@ -154,13 +155,6 @@ static gemmepi_status gpi__launch_kernel(const gemmepi_context *context, const g
 }
 
 /* >>what launches take, for estimates */
-
-/* Microseconds that a launch more takes behind others in a CUDA graph: 0.9 to 1.3 on an H100, in random products. On a stream the host
-   takes longer for it, 2 to 3.5. */
-#define GPI__ANOTHER_LAUNCH 1.3
-
-/* Microseconds of a launch more, though it overlaps: behind a fused product 0.9 to 1.6 in CUDA graphs on an H100. */
-#define GPI__SUM_LAUNCH 1.35
 
 /* Bytes that memory gives in a microsecond. */
 static double gpi__memory_rate(const gemmepi_context *context) {

@@ -280,7 +280,7 @@ static double gpi__formula_pass_microseconds(const gemmepi_context *context,
     int i, run = gpi__formula_run_length(placed->formula);
     for (i = 0; i < placed->formula->operand_count; i++)
         if (gpi__is_reduced(&placed->formula->operands[i]))
-            launches = GPI__ANOTHER_LAUNCH + GPI__SUM_LAUNCH;
+            launches = 2 * GPI__ANOTHER_LAUNCH;
     if (!gpi__formula_is_aligned(placed, source, run))
         bytes *= 1.8; /* as the pass of compositions */
     return launches + bytes / gpi__memory_rate(context);

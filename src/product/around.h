@@ -98,7 +98,7 @@ static int gpi__is_better_inside(const gemmepi_context *context, const gpi__prob
         return 0;
     if (gpi__is_invariant(inside))
         return least->route == GEMMEPI_ROUTE_FUSED;
-    rank = least->rank + (gpi__reduces_inside(inside) ? GPI__SUM_LAUNCH : 0);
+    rank = least->rank + (gpi__reduces_inside(inside) ? GPI__ANOTHER_LAUNCH : 0);
     gpi__enumerate(context, v, gpi__may_be_applied(v), &candidates);
     least = gpi__least(&candidates);
     return !least || rank < least->rank + pass;

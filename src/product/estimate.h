@@ -12,10 +12,8 @@ static double gpi__microseconds_by(const gemmepi_context *context, const gpi__pr
     return gpi__choose_shape(context, problem, engine, by);
 }
 
-/* The bare product by cuBLASLt where all lines begin at multiples of 16 bytes. On Hopper it takes what ours does in 16 bits and 0.8 us,
-   mostly 0.9 to 1.2 of it, large or small. Where tiles are fewer than multiprocessors it divides a long k among all of these
-   (4.3 us). Its TF32 takes 2.5 us more than ours, and 0.3 of the time for each operand that does not lie along k; its strict F32 0.75 of
-   ours and 3 us. All measured on an H200. */
+/* Returns what the bare product takes by cuBLASLt where all lines begin at multiples of 16 bytes: as ours, and where tiles are fewer than
+   multiprocessors a long k is divided. */
 static double gpi__aligned_microseconds(const gemmepi_context *context, const gpi__problem *bare) {
     gpi__problem side_by_side = *bare;
     gpi__candidate by;
@@ -27,13 +25,14 @@ static double gpi__aligned_microseconds(const gemmepi_context *context, const gp
     }
     if (gpi__tma_rule(context, &side_by_side)) {
         microseconds = gpi__microseconds_by(context, bare, &gpi__sm80_engine, &by);
-        return gpi__is_fma(bare) ? 0.75 * microseconds + 3 : microseconds;
+        return gpi__is_fma(bare) ? GPI__LT_FMA * microseconds + GPI__LT_FMA_MORE : microseconds;
     }
     microseconds = gpi__microseconds_by(context, &side_by_side, &gpi__sm90_engine, &by);
     if (gpi__is_tf32(bare))
-        return microseconds * (1 + 0.3 * transposes) + 2.5;
-    divided = microseconds * gpi__sm90_share(context, &side_by_side, &gpi__sm90_shapes[by.shape]) + 4.3;
-    return divided < microseconds + 0.8 ? divided : microseconds + 0.8;
+        return microseconds * (1 + GPI__LT_TURNED * transposes) + GPI__LT_TF32;
+    divided =
+        microseconds * gpi__sm90_share(context, &side_by_side, &gpi__sm90_shapes[by.shape]) + GPI__LT_DIVIDES;
+    return divided < microseconds + GPI__LT_MORE ? divided : microseconds + GPI__LT_MORE;
 }
 
 /* Whether cuBLASLt multiplies fp8 as it lies: along k, in multiples of 16, not E5M2 twice. */
@@ -52,7 +51,7 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
     int operand, takes = gpi__lt_accepts_fp8(problem);
     for (operand = GPI__A; operand <= GPI__B; operand++) {
         gpi__view *view = &bare.views[operand];
-        copies += 1.4 + 3 * (double)view->lines * (double)view->length / 3.5e6;
+        copies += gpi__copy_microseconds(3 * (double)view->lines * (double)view->length);
         if (!takes) {
             view->dtype = GEMMEPI_F16;
             view->bits = 16;
@@ -64,57 +63,46 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
     bare.epilogue = GEMMEPI_NONE;
     bare.formula = NULL;
     return gpi__microseconds_by(context, &bare, takes ? &gpi__sm90_fp8_engine : &gpi__sm90_engine, &by) +
-           (takes ? 0.8 : copies * (double)problem->batch);
+           (takes ? GPI__LT_MORE : copies * (double)problem->batch);
 }
 
-/* Weights in I8 are converted to 16 bits first, which are written and read at 3.5 TB/s as copies of operands are. */
-static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__problem *problem);
-static double gpi__widened_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
-    gpi__problem wide = *problem;
-    gpi__view *b = &wide.views[GPI__B];
-    *b = gpi__converted_view(b, problem->batch, problem->common);
-    return gpi__bare_microseconds(context, &wide) + 1.4 + 1.5 * (double)b->bytes / 3.5e6;
-}
-
-/* Where they, or as many elements as op(B) has columns, begin or end otherwise: a time for k, of which a long one is divided, 1.6
-   times what memory takes, and 6.5 times what it takes to multiply (3.4 times where they do at multiples of 4). Strict F32 takes no
-   longer. Fitted to times in CUDA graphs on an H100, of which it is some 0.2 off in the mean. */
+/* Returns what the bare product takes by cuBLASLt: more where lines, or as many elements as op(B) has columns, begin anywhere. Strict F32
+   takes no longer. */
 static double gpi__bare_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
-    gpi__problem bare;
-    double least,
-        pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
+    gpi__problem bare = *problem;
+    const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
     const gpi__chip *chip = gpi__chip_of(context->arch);
-    double rate = gpi__sm80_rate(problem, chip), otherwise;
+    double pairs = (double)problem->m * (double)problem->n * (double)problem->k * (double)problem->batch;
+    double rate = gpi__sm80_rate(problem, chip), least, otherwise;
     int packs[2] = {GPI__IN_UNITS, GPI__IN_UNITS};
-    int unit = gpi__unit_of(problem, &problem->views[GPI__A], problem->n * problem->views[GPI__A].bits / 8);
-    if (gpi__is_of_weights(problem))
-        return gpi__widened_microseconds(context, problem);
-    if (unit > gpi__unit_of(problem, &problem->views[GPI__B], 0))
-        unit = gpi__unit_of(problem, &problem->views[GPI__B], 0);
+    int unit = gpi__unit_of(problem, a, problem->n * a->bits / 8), unit_b = gpi__unit_of(problem, b, 0);
+    if (gpi__is_of_weights(problem)) { /* which are converted to 16 bits first */
+        bare.views[GPI__B] = gpi__converted_view(b, problem->batch, problem->common);
+        return gpi__bare_microseconds(context, &bare) +
+               gpi__copy_microseconds(1.5 * (double)bare.views[GPI__B].bytes);
+    }
+    if (gpi__is_fp8_product(problem))
+        return gpi__fp8_microseconds(context, problem);
     gpi__pack_views(problem, packs, &bare);
     bare.epilogue = GEMMEPI_NONE;
-    least = gpi__is_fp8_product(problem) ? gpi__fp8_microseconds(context, problem)
-                                         : gpi__aligned_microseconds(context, &bare);
-    if (gpi__is_fp8_product(problem))
-        return least;
+    least = gpi__aligned_microseconds(context, &bare);
+    unit = unit < unit_b ? unit : unit_b;
     if (unit == 16 || gpi__is_fma(problem))
         return least;
     if (chip->wgmma > 0)
         rate = problem->common == GEMMEPI_F32 ? chip->wgmma / 2 : chip->wgmma;
-    otherwise = 3 + 6.5 * (double)problem->k / ((double)problem->k + 200) +
-                (double)(problem->views[GPI__A].bytes + problem->views[GPI__B].bytes) /
-                    (0.62 * gpi__memory_rate(context)) +
-                (unit > 2 ? 3.4 : 6.5) * pairs / (rate * context->multiprocessors * chip->megahertz);
+    otherwise = GPI__LT_ODD + GPI__LT_ODD_K * (double)problem->k / ((double)problem->k + 200) +
+                (double)(a->bytes + b->bytes) / (GPI__LT_ODD_RATE * gpi__memory_rate(context)) +
+                GPI__LT_ODD_PAIRS * pairs / (rate * context->multiprocessors * chip->megahertz);
     return otherwise > least ? otherwise : least;
 }
 
-/* Returns what an epilogue of cuBLASLt's own costs beside the bare product: picoseconds for an element of D, and 7 us where it sums a
-   gradient, measured on an H200 with cuBLASLt 13.1. */
+/* Returns what an epilogue of cuBLASLt's own costs beside the bare product. */
 static double gpi__lt_epilogue_microseconds(const gpi__problem *problem) {
     double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
     int costs = gpi__activation_costs(problem->epilogue) || gpi__has(problem, GEMMEPI_BIAS | GEMMEPI_AUX);
-    double each = gpi__has(problem, GEMMEPI_BACKWARD) ? 6 : costs ? 0.6 : 0;
-    return (gpi__has(problem, GEMMEPI_BGRAD) ? 7 : 0) + elements * 1e-6 * each;
+    double each = gpi__has(problem, GEMMEPI_BACKWARD) ? GPI__LT_BACKWARD : costs ? GPI__LT_ACTIVATION : 0;
+    return (gpi__has(problem, GEMMEPI_BGRAD) ? GPI__LT_BGRAD : 0) + elements * 1e-6 * each;
 }
 
 #endif

@@ -5,8 +5,7 @@
 
 #include "sm90_fp8.h"
 
-#define GPI__SM80_LINE    128 /* gemm_sm80.cu: bytes of k of a stage */
-#define GPI__EXACT_CYCLES 20  /* of an element of F32 more, where activations are exact, on an H200 */
+#define GPI__SM80_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gpi__sm80_shape {
@@ -130,14 +129,13 @@ static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip)
     return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
-/* How much longer multiply-adds take than that, fitted to products on an H200: A along m is read a word at a time, small tiles load
-   more for what they multiply, large ones less, and four warps of wide tiles, alone on a multiprocessor, wait for what they load. */
+/* Returns how many times as long multiply-adds take. */
 static double gpi__fma_slowness(const gpi__problem *problem, const gpi__sm80_shape *shape, int blocks) {
-    double slowness = problem->views[GPI__A].transposed ? 1.42 : 1.25;
-    slowness *= shape->tile_m < 64 ? 1.1 : shape->tile_m > 64 ? 0.9 : 1;
-    if (shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4)
-        slowness *= 2.1;
-    return slowness;
+    double slowness = problem->views[GPI__A].transposed ? GPI__SM80_FMA_TURNED : GPI__SM80_FMA;
+    slowness *= shape->tile_m < 64 ? GPI__SM80_FMA_LOW : shape->tile_m > 64 ? GPI__SM80_FMA_HIGH : 1;
+    return shape->tile_n > 64 && blocks * shape->warps_m * shape->warps_n <= 4
+               ? slowness * GPI__SM80_FMA_ALONE
+               : slowness;
 }
 
 /* Bytes that a multiprocessor copies in a cycle, 16, 8, 4 or 2 at a time. Measured on an H200. */
@@ -145,18 +143,13 @@ static double gpi__copy_rate(int unit) {
     return unit == 16 ? 50 : unit == 8 ? 25 : unit == 4 ? 17 : 10;
 }
 
-/* Copies of 2 bytes are loads of the threads' own, which wait for each other where few blocks run: for as long as so many would. */
-#define GPI__SM80_LEAST_AT_WORK 2.5
-
 /* That a multiprocessor runs at a time. */
 static int gpi__sm80_blocks(const gemmepi_context *context, const gpi__sm80_shape *shape) {
     int blocks = (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(shape));
     return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
-/* Microseconds with a shape, roughly: a launch takes 2400 cycles to begin and end, a step of k 600 beside what it multiplies or copies,
-   whichever is more, for all blocks of a multiprocessor, which share it in their epilogues, too. Fitted to the
-   times of bench/candidates_h100.csv. own: the kernel's problem, bare where k is in parts */
+/* Returns the microseconds with a shape, roughly. All blocks of a multiprocessor share it. own: the kernel's problem, bare where k is in parts */
 static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__problem *problem,
                                      const gpi__problem *own, const gpi__sm80_cut *cut) {
     const gpi__sm80_shape *shape = cut->shape;
@@ -169,7 +162,7 @@ static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__
     int64_t of_stage = gpi__stage_k(problem);
     double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, cut->parts), of_stage);
     double multiply = area * (double)of_stage / gpi__sm80_rate(problem, chip), copy;
-    double finish = GPI__STORING_CYCLES + (cut->parts > 1 ? 0 : gpi__epilogue_cycles(problem)), waves;
+    double finish = GPI__STORING + (cut->parts > 1 ? 0 : gpi__epilogue_cycles(problem)), waves;
     if (cut->parts > 1 && gpi__leaves_states(problem))
         return GPI__NEVER; /* the pass behind it has no row's lanes side by side */
     lines[0] = shape->tile_m / gpi__copy_rate(gpi__copy_unit(problem, GPI__A));
@@ -182,12 +175,14 @@ static double gpi__sm80_microseconds(const gemmepi_context *context, const gpi__
     if (gpi__copy_unit(problem, GPI__A) > 2 && gpi__copy_unit(problem, GPI__B) > 2)
         copy *= blocks;
     else
-        copy *= blocks > GPI__SM80_LEAST_AT_WORK ? blocks : GPI__SM80_LEAST_AT_WORK;
+        copy *= blocks > GPI__SM80_AT_WORK ? blocks : GPI__SM80_AT_WORK; /* loads of the threads' own */
     waves = (double)gpi__divide_up(each, blocks ? blocks : 1);
     if (problem->common == GEMMEPI_F32 && cut->parts == 1 && gpi__wants_exact(problem))
-        finish += gpi__activation_costs(problem->epilogue) ? GPI__EXACT_CYCLES : 0;
+        finish += gpi__activation_costs(problem->epilogue) ? GPI__EXACT : 0;
     finish *= blocks * area / 128;
-    return (2400 + waves * (steps * (600 + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
+    return (GPI__SM80_LAUNCH +
+            waves *
+                (steps * (GPI__SM80_STEP + (blocks * multiply > copy ? blocks * multiply : copy)) + finish)) /
                chip->megahertz +
            (cut->parts > 1 ? gpi__pass_microseconds(context, problem, cut->parts)
                            : gpi__sums_microseconds(problem));
@@ -425,7 +420,7 @@ static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__prob
 
 static const gpi__engine gpi__sm80_engine = {"sm80",
                                              GPI__HAS_SM80,
-                                             0.92,
+                                             GPI__SM80_MARGIN,
                                              gpi__sm80_rule,
                                              NULL,
                                              GPI__SHAPES(gpi__sm80_shapes),

@@ -104,12 +104,6 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
     return (steps >= 2 * shape->parts || shape->parts == 1) && gpi__has_stages(problem, shape, applied);
 }
 
-/* Cycles of a warpgroup for an element of the product in each of its threads: to store it, and more where it lies at no multiple of 16
-   bytes; and for each matrix, half of one and sum of columns more. Measured on an H200, and fitted to random products. */
-#define GPI__STORING_CYCLES 14
-#define GPI__COPYING_CYCLES 20
-#define GPI__MATRIX_CYCLES  12
-
 /* Whether D leaves in whole units: by TMA, or of 8 bits in runs of eight, which takes as long (SWIGLU at 8192 x 28672 x 4096, an H100). */
 static int gpi__stores_whole(const gpi__problem *problem) {
     const gpi__view *d = &problem->views[GPI__D];
@@ -123,8 +117,7 @@ static double gpi__epilogue_cycles(const gpi__problem *problem) {
         gpi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD) + gpi__has(problem, GEMMEPI_RESIDUAL) +
         gpi__halves_out(problem) * (gpi__has(problem, GEMMEPI_BACKWARD) + gpi__has(problem, GEMMEPI_BGRAD));
     double activation = gpi__activation_of(problem->epilogue)->cycles;
-    double cycles =
-        GPI__MATRIX_CYCLES * more + (gpi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation);
+    double cycles = GPI__MATRIX * more + (gpi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation);
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
         cycles += gpi__inside_cycles(problem);
@@ -170,9 +163,8 @@ static double gpi__sm90_share(const gemmepi_context *context, const gpi__problem
     return share < 1 ? share : 1;
 }
 
-/* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together.
-   Measured on several H200: up to 8 percent, most where the clock is high. Gradients without a gate lose 1 to 3 where k is 768 or
-   2048, and wider tiles do not care. */
+/* Whether a cluster's blocks gain by lying side by side, where the lines that they write at about the same time lie together. On an H200
+   gradients without a gate lose 1 to 3 percent where k is 768 or 2048, and wider tiles do not care. */
 static int gpi__gains_side_by_side(const gpi__problem *problem, const gpi__sm90_shape *shape) {
     return shape->cluster_n > 1 && shape->tile_n == 128 &&
            (!gpi__has(problem, GEMMEPI_BACKWARD) || gpi__has(problem, GEMMEPI_GATED) || problem->k > 2048);
@@ -184,19 +176,12 @@ static double gpi__lines_loaded(int64_t extent, int lines, int is_side_by_side) 
     return there < lines ? (double)there : lines;
 }
 
-/* Lines that do not begin with whole lines of 128 bytes of L2's take TMA longer, more so where they do not begin with whole sectors of
-   32. */
 static double gpi__load_slowness(const gpi__view *view) {
     int64_t bytes = view->lines > 1 ? view->ld * view->bits / 8 : 0;
-    return bytes % 32 ? 1.6 : bytes % 128 ? 1.3 : 1;
+    return bytes % 32 ? GPI__SM90_SECTORS : bytes % 128 ? GPI__SM90_LINES : 1;
 }
 
-#define GPI__SM90_BLOCK_RATE 68   /* bytes a cycle that a block asks for */
-#define GPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts */
-#define GPI__SM90_NARROW     0.92 /* of steps of tiles of 64 columns, but where rows are few */
-#define GPI__GROUPS_SLOWNESS 1.25 /* of loads, where each group's B is read anew */
-
-/* Cycles to load a step of k of a block's tile. All is fitted to random products on an H100: with a tile on every multiprocessor
+/* Returns the cycles to load a step of k of a block's tile: with a tile on every multiprocessor
    128 x 128 is loaded more slowly than it is multiplied, 128 x 256 is not. */
 static double gpi__load_cycles(const gemmepi_context *context, const gpi__problem *problem,
                                const gpi__sm90_shape *shape) {
@@ -211,19 +196,11 @@ static double gpi__load_cycles(const gemmepi_context *context, const gpi__proble
     double blocks = gpi__sm90_share(context, problem, shape) * (double)gpi__resident_blocks(context, cluster);
     double all = blocks * (own + rows + columns) / 2 / GPI__SM90_RATE;
     if (gpi__has_groups_of_rows(problem))
-        all *= GPI__GROUPS_SLOWNESS;
+        all *= GPI__SM90_GROUPS;
     own /= GPI__SM90_BLOCK_RATE;
     return own > all ? own : all;
 }
 
-/* Bytes of pairs of fp8 that a multiprocessor multiplies in a cycle, at the clock that the power leaves it: measured on an H100, at
-   4096^3 and 4096 x 7168 x 2048 between other products. */
-#define GPI__FP8_RATE 3500
-
-/* Cycles to begin and to end a launch; and where rows are so few that B's beginning comes to L2 before it: fitted to decoding by weights of
-   768 x 768, 896 x 896 and 2304 x 768, of 1 to 64 rows, in CUDA graphs on an H100. */
-#define GPI__SM90_LAUNCH   3200
-#define GPI__SM90_FEW      1400
 #define GPI__SM90_FEW_ROWS 64 /* FEW_ROWS in sm90/load.cuh */
 
 static int gpi__fetches_ahead(const gpi__problem *problem) {
@@ -235,29 +212,26 @@ static double gpi__launch_cycles(const gpi__problem *problem) {
     return gpi__fetches_ahead(problem) ? GPI__SM90_FEW : GPI__SM90_LAUNCH;
 }
 
-/* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. Measured on an H100 at
-   4096^3: a gate with squares takes 231 us, in tiles of 128 x 256 207, RoPE 201 and 187. */
+/* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. */
 static double gpi__stages_slowness(const gpi__problem *problem, const gpi__sm90_shape *shape, int applied) {
     gpi__sm90 sm90;
     if (!problem->formula || !shape->ping_pong)
         return 1;
     memset(&sm90, 0, sizeof sm90);
     gpi__cut_up(problem, shape, applied, &sm90);
-    return sm90.stages > 4 ? 1 : 1.1;
+    return sm90.stages > 4 ? 1 : GPI__SM90_FEW_STAGES;
 }
 
-/* Microseconds that the product takes with a shape, roughly. A multiprocessor multiplies 2048 pairs of 16 bits, or half as many of
-   TF32, a cycle (of a clock that is a little higher than the chip's row says, where it is not kept down); a launch takes 3200 cycles or
-   less to begin and end. Where warpgroups take turns, the epilogue of one is behind the sums of the other, but half of it less 350 shows. Blocks that
-   divide k take 1200 to add their sums up, and 800 for each doubling of their number. Fitted to all shapes' times of random products on an H100, in
-   graphs and in bursts: those of bench/candidates_h100.csv and some 200 before. */
+/* Returns the microseconds that the product takes with a shape, roughly. Where warpgroups take turns, the epilogue of one is behind the
+   sums of the other, but half of it shows. */
 static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__problem *problem,
                                      const gpi__sm90_shape *shape, int applied) {
     double megahertz = gpi__chip_of(context->arch)->megahertz;
     double waves = (double)gpi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
     double steps = (double)gpi__divide_up(gpi__sm90_steps(problem), shape->parts);
-    double multiply = area * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__FP8_RATE : 4220);
+    double multiply =
+        area * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__SM90_FP8_PAIRS : GPI__SM90_PAIRS);
     double load = gpi__load_cycles(context, problem, shape);
     double slowness = gpi__stages_slowness(problem, shape, applied);
     double sums, storing, finish, cycles = gpi__launch_cycles(problem);
@@ -265,14 +239,17 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
         slowness *= GPI__SM90_NARROW;
     multiply *= slowness, load *= slowness;
     sums = steps * (multiply > load ? multiply : load);
-    storing = GPI__STORING_CYCLES + (gpi__stores_whole(problem) ? 0 : GPI__COPYING_CYCLES);
+    storing = GPI__STORING + (gpi__stores_whole(problem) ? 0 : GPI__COPYING);
     finish = area / 128 * (storing + gpi__epilogue_cycles(problem)) / shape->parts;
     if (shape->ping_pong && !gpi__found_beside(problem, applied))
-        cycles += waves * (sums + finish / 2 - 350);
+        cycles += waves * (sums + finish / 2 - GPI__SM90_HIDDEN);
     else
-        cycles += waves * (sums + finish + (shape->parts > 1 ? 1200 + 800 * log2((double)shape->parts) : 0));
+        cycles +=
+            waves *
+            (sums + finish +
+             (shape->parts > 1 ? GPI__SM90_MEET + GPI__SM90_MEET_AGAIN * log2((double)shape->parts) : 0));
     if (gpi__gains_side_by_side(problem, shape))
-        cycles *= 0.995; /* enough to decide */
+        cycles *= GPI__SM90_ABREAST;
     return cycles / megahertz +
            (gpi__sm90_summed(problem, shape, applied) ? 0 : gpi__sums_microseconds(problem));
 }

@@ -78,20 +78,6 @@ static gpi__problem gpi__small_problem(const gpi__problem *problem) {
 
 /* >>how long it takes */
 
-/* Cycles, fitted to some 2000 times of these shapes in CUDA graphs on H100s: of a block, of each sum of a lane in it, and of the blocks of
-   a cluster together; of a step of k, and of each load of a lane in it. Then what a warp takes of its multiprocessor where others are there: in all, and of each load. */
-#define GPI__SMALL_BLOCK     1900
-#define GPI__SMALL_BLOCK_SUM 95
-#define GPI__SMALL_CLUSTER   1900
-#define GPI__SMALL_STEP      590
-#define GPI__SMALL_LOAD      26
-#define GPI__SMALL_WARP      135
-#define GPI__SMALL_WARP_LOAD 3.6
-
-/* Of the time that memory takes to give the operands, which is not all behind the rest (lowered by hand, so that large operands go here
-   and not to sm90, which took a quarter longer). */
-#define GPI__SMALL_READ 0.43
-
 /* Loads of a lane in a step. lines: of a lane, along m or n. Runs that begin anywhere are read as the two words that cover them. */
 static double gpi__small_loads(const gpi__problem *problem, int operand, int lines) {
     const gpi__view *view = &problem->views[operand];
@@ -109,8 +95,9 @@ static double gpi__small_microseconds(const gemmepi_context *context, const gpi_
         gpi__times(gpi__divide_up(problem->m, shape->tile_m), gpi__divide_up(problem->n, shape->tile_n)),
         problem->batch);
     int halves = gpi__halves_in(problem), sums = shape->rows * shape->columns;
-    int lanes = 32 / (shape->tile_m / shape->rows * (shape->tile_n / shape->columns));      /* along k */
-    int depth = 128 / views[GPI__A].bits, at_once = shape->warps == 4 || sums <= 2 ? 3 : 1; /* blocks */
+    int lanes = 32 / (shape->tile_m / shape->rows * (shape->tile_n / shape->columns)); /* along k */
+    int depth = 128 / views[GPI__A].bits,
+        at_once = shape->warps == 4 || sums <= 2 ? GPI__SMALL_AT_ONCE : 1; /* blocks */
     double loads = gpi__small_loads(problem, GPI__A, shape->rows) +
                    halves * gpi__small_loads(problem, GPI__B, shape->columns / halves);
     double steps = ceil((double)problem->k / (lanes * shape->warps * shape->parts * depth));

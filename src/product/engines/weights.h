@@ -102,23 +102,6 @@ static int gpi__weights_shape_accepts(const gpi__problem *problem, const gpi__we
 
 /* >>how long it takes */
 
-/* Cycles by mma.sync, fitted to times of these shapes in CUDA graphs on an H100, of which they are 11 percent off in the mean: of a wave of
-   blocks with their first stages and their end; of a stage, and of each row in it; and of each part that is added up in a cluster. And bytes
-   that come to a multiprocessor in a cycle where all ask. */
-#define GPI__WEIGHTS_WAVE  3100
-#define GPI__WEIGHTS_FIXED 720
-#define GPI__WEIGHTS_ROW   13
-#define GPI__WEIGHTS_MEET  1150
-#define GPI__WEIGHTS_SHARE 21.7
-
-/* Likewise by wgmma, on an H200, 4 percent off: its weights come from memory. */
-#define GPI__WEIGHTS_WGMMA_WAVE  5600
-#define GPI__WEIGHTS_WGMMA_FIXED 660
-#define GPI__WEIGHTS_WGMMA_ROW   8
-#define GPI__WEIGHTS_WGMMA_MEET  600
-#define GPI__WEIGHTS_WGMMA_FEW \
-    1.5 /* times as long: of up to 32 rows mma.sync was the faster, the estimates aside */
-
 /* Blocks of all tiles, and those of them that run at once. */
 static int64_t gpi__weights_blocks(const gpi__problem *problem, const gpi__weights_shape *shape) {
     int64_t tiles = gpi__times(
@@ -136,8 +119,8 @@ static int64_t gpi__weights_at_once(const gemmepi_context *context, const gpi__p
 
 /* Cycles of a stage's multiplications. */
 static double gpi__weights_work(const gpi__weights_shape *shape) {
-    return shape->wgmma ? GPI__WEIGHTS_WGMMA_FIXED + GPI__WEIGHTS_WGMMA_ROW * shape->tile_m
-                        : GPI__WEIGHTS_FIXED + GPI__WEIGHTS_ROW * shape->tile_m;
+    return shape->wgmma ? GPI__WGMMA_STEP + GPI__WGMMA_ROW * shape->tile_m
+                        : GPI__WEIGHTS_STEP + GPI__WEIGHTS_ROW * shape->tile_m;
 }
 
 /* And of its loads, beside those of the other blocks. */
@@ -148,7 +131,7 @@ static double gpi__weights_load(const gemmepi_context *context, const gpi__probl
     if (shape->wgmma)
         return (stage - gpi__weights_bytes_of_a(shape)) * at_once * gpi__chip_of(context->arch)->megahertz /
                gpi__memory_rate(context);
-    return stage * at_once / (GPI__WEIGHTS_SHARE * context->multiprocessors);
+    return stage * at_once / (GPI__WEIGHTS_RATE * context->multiprocessors);
 }
 
 /* Microseconds with a shape, roughly. */
@@ -158,12 +141,12 @@ static double gpi__weights_microseconds(const gemmepi_context *context, const gp
     double waves = (double)gpi__divide_up(blocks, gpi__resident_blocks(context, shape->parts));
     double steps = (double)gpi__divide_up(gpi__divide_up(problem->k, gpi__weights_step(shape)), shape->parts);
     double work = gpi__weights_work(shape), load = gpi__weights_load(context, problem, shape);
-    double cycles = waves * ((shape->wgmma ? GPI__WEIGHTS_WGMMA_WAVE : GPI__WEIGHTS_WAVE) +
-                             steps * (work > load ? work : load));
+    double cycles =
+        waves * ((shape->wgmma ? GPI__WGMMA_WAVE : GPI__WEIGHTS_WAVE) + steps * (work > load ? work : load));
     if (shape->parts > 1)
-        cycles += waves * shape->parts * (shape->wgmma ? GPI__WEIGHTS_WGMMA_MEET : GPI__WEIGHTS_MEET);
+        cycles += waves * shape->parts * (shape->wgmma ? GPI__WGMMA_MEET : GPI__WEIGHTS_MEET);
     if (shape->wgmma && problem->m <= 32 && (shape->tile_m > 32 || waves > 1))
-        cycles *= GPI__WEIGHTS_WGMMA_FEW;
+        cycles *= GPI__WGMMA_FEW;
     return cycles / gpi__chip_of(context->arch)->megahertz + gpi__sums_microseconds(problem);
 }
 

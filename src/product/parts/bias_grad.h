@@ -165,17 +165,19 @@ static size_t gpi__line_bytes(const gpi__problem *problem, unsigned row_tiles) {
         gpi__dtype((gemmepi_dtype)problem->accumulator)->size);
 }
 
-/* To read an operand once more for its sums, at 2 TB/s: so much cuBLASLt's epilogue takes on an H200, where linear/backward.h says. */
+/* Returns what it takes to read an operand once more for its sums. */
 static double gpi__operand_sum_microseconds(const gpi__problem *problem) {
     int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
     const gpi__view *view = &problem->views[operand];
     if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
         return 0;
-    return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 / 2e6;
+    return (double)view->lines * (double)view->length * (double)problem->batch * view->bits / 8 /
+           GPI__SUM_RATE;
 }
 
 static double gpi__sums_microseconds(const gpi__problem *problem) {
-    return gpi__has(problem, GPI__ANY_BGRAD) ? GPI__SUM_LAUNCH + gpi__operand_sum_microseconds(problem) : 0;
+    return gpi__has(problem, GPI__ANY_BGRAD) ? GPI__ANOTHER_LAUNCH + gpi__operand_sum_microseconds(problem)
+                                             : 0;
 }
 
 /* left: the partial sums of an epilogue; between: workspace of sums->partial_bytes */

@@ -475,15 +475,14 @@ static gemmepi_status gpi__build_pass(gemmepi_context *context, const gpi__probl
     return gpi__get_product_kernel(context, problem, "pass.cu", prologue, "gemmepi_pass", &pass->launch);
 }
 
-/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes about
-   twice as long in random products on an H100. */
+/* Bytes that memory moves for an operand, counted by the time: what is written and does not fill sectors of 32 bytes takes longer. */
 static double gpi__bytes_moved(const gpi__problem *problem, int operand) {
     const gpi__view *view = &problem->views[operand];
     int is_written = operand == GPI__D || (operand == GPI__AUX && gpi__has(problem, GEMMEPI_AUX));
     int64_t beyond = is_written && view->lines > 1 ? view->ld * view->bits / 8 % 32 : 0;
     double items = problem->batch > 1 && view->batch_stride ? (double)problem->batch : 1;
     double bytes = (double)view->lines * (double)view->length * view->bits / 8 * items;
-    return bytes * (beyond ? 2 : 1);
+    return bytes * (beyond ? GPI__HALF_SECTORS : 1);
 }
 
 /* Those of some operands, one after another. */
@@ -508,7 +507,8 @@ static double gpi__memory_microseconds(const gemmepi_context *context, const gpi
 static double gpi__with_memory(const gemmepi_context *context, const gpi__problem *problem,
                                double microseconds) {
     double memory = gpi__memory_microseconds(context, problem);
-    return microseconds > memory ? microseconds + 0.02 * memory : memory + 0.02 * microseconds;
+    return microseconds > memory ? microseconds + GPI__BEHIND_MEMORY * memory
+                                 : memory + GPI__BEHIND_MEMORY * microseconds;
 }
 
 /* Whether it waits for memory, and for A and B more than for all else. */

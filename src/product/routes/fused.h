@@ -74,14 +74,17 @@ static int gpi__may_be_applied(const gpi__problem *problem) {
            (!(problem->flags & GEMMEPI_ACCUMULATE) || gpi__adds_as_residual(problem));
 }
 
-/* A launch more for each, whose beginning is behind another's end, and 3.5 TB/s read and written, measured on an H100; the product reads
-   it from L2. */
+/* Returns what a copy takes that moves so many bytes. */
+static double gpi__copy_microseconds(double bytes) {
+    return GPI__ANOTHER_LAUNCH + bytes / GPI__COPY_RATE;
+}
+
 static double gpi__pack_microseconds(const gpi__problem *packed, const int packs[2]) {
     double microseconds = 0;
     int operand;
     for (operand = GPI__A; operand <= GPI__B; operand++)
         if (packs[operand])
-            microseconds += 1.4 + 2 * (double)packed->views[operand].bytes / 3.5e6;
+            microseconds += gpi__copy_microseconds(2 * (double)packed->views[operand].bytes);
     return microseconds;
 }
 

@@ -48,25 +48,19 @@ typedef struct gpi__routed_plan {
 
 /* >>candidates of cuBLASLt, and of the kernel for all else */
 
-/* What cuBLASLt's sums of an operand take beside those of an aligned one in D's own type: each step of k, on an H100, 0.07 where D is in
-   F32 and 0.4 where lines begin anywhere, and 3.5 at least. */
+/* Returns what cuBLASLt's sums of an operand take. */
 static double gpi__lt_sum_microseconds(const gpi__problem *problem) {
     int operand = gpi__has(problem, GEMMEPI_BGRAD_A) ? GPI__A : GPI__B;
-    double more = 3.5;
+    double more = GPI__LT_SUM;
     if (!gpi__has(problem, GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
         return 0;
     if (gpi__unit_of(problem, &problem->views[GPI__A], 0) < 16 ||
         gpi__unit_of(problem, &problem->views[GPI__B], 0) < 16)
-        more += 0.4 * (double)problem->k;
+        more += GPI__LT_SUM_ODD * (double)problem->k;
     else if (problem->views[GPI__D].dtype != problem->views[operand].dtype)
-        more += 0.07 * (double)problem->k;
+        more += GPI__LT_SUM_F32 * (double)problem->k;
     return gpi__operand_sum_microseconds(problem) + more;
 }
-
-/* Where products wait for A and B, cuBLASLt takes so much longer than the kernel for Hopper: 158 and 167 us against 154 for heads of
-   attention (192 of 64 x 1024 x 1024), 20.5 against 19.0 for a row by weights of 6144 x 4096; in CUDA graphs and on a stream, on an
-   H100. */
-#define GPI__LT_READS 1.05
 
 static double gpi__lt_microseconds(const gpi__wanted *wanted) {
     const gemmepi_context *context = wanted->context;
@@ -78,13 +72,12 @@ static double gpi__lt_microseconds(const gpi__wanted *wanted) {
     return waits ? GPI__LT_READS * all : all;
 }
 
-/* It goes before FUSED where less than a hundredth is to be gained, for it has nothing to compile. */
 static void gpi__enumerate_lt(const gpi__wanted *wanted, gpi__candidates *candidates) {
     gpi__candidate *lt = gpi__add_candidate(candidates, GEMMEPI_ROUTE_LT);
     lt->otherwise = "its estimate is not less";
     if (wanted->bare_microseconds > 0)
         lt->microseconds = gpi__lt_microseconds(wanted);
-    lt->rank = 0.99 * lt->microseconds;
+    lt->rank = GPI__LT_MARGIN * lt->microseconds;
 }
 
 /* What it would find out by asking cuBLASLt, which takes long to load. */
@@ -119,24 +112,24 @@ static void gpi__enumerate_split(const gpi__wanted *wanted, gpi__candidates *can
         split->rank = before;
 }
 
-/* Microseconds of the kernel for all else, roughly: a multiprocessor multiplies for all its tiles at the rate of multiply-adds, with
-   the epilogue of each behind it. Of 48 random products in CUDA graphs on an H100 it was off by a quarter in the mean. */
+/* Returns the microseconds of the kernel for all else, roughly: a multiprocessor multiplies for all its tiles at the rate of multiply-adds, with
+   the epilogue of each behind it. */
 static double gpi__plain_microseconds(const gemmepi_context *context, const gpi__problem *problem) {
     const gpi__chip *chip = gpi__chip_of(context->arch);
     const double area = GPI__PLAIN_TILE * GPI__PLAIN_TILE;
-    double begin = 2900;
+    double begin = GPI__PLAIN_LAUNCH;
     double each = (double)gpi__divide_up(problem->m, GPI__PLAIN_TILE) *
                   (double)gpi__divide_up(problem->n, GPI__PLAIN_TILE) * (double)problem->batch /
                   context->multiprocessors;
     double finish =
-        700 + area / 128 *
-                  (GPI__STORING_CYCLES + (gpi__plain_has_pass(problem) ? 0 : gpi__epilogue_cycles(problem)));
+        GPI__PLAIN_BLOCK +
+        area / 128 * (GPI__STORING + (gpi__plain_has_pass(problem) ? 0 : gpi__epilogue_cycles(problem)));
     if (each > 1) /* tiles wait for each other's lines */
-        finish += gpi__epilogue_is_aligned(problem) ? 0 : 2200;
+        finish += gpi__epilogue_is_aligned(problem) ? 0 : GPI__PLAIN_ODD;
     else
         each = 1;
     if (problem->flags & GEMMEPI_ACCUMULATE)
-        begin += 1400; /* it waits for what D holds */
+        begin += GPI__PLAIN_C;
     return (begin + each * ((double)problem->k * area / chip->fma + finish)) / chip->megahertz +
            (gpi__plain_has_pass(problem) ? gpi__pass_microseconds(context, problem, 1)
                                          : gpi__sums_microseconds(problem));
