@@ -10,7 +10,7 @@ functions   what they return, and name and type of each parameter; "unless": the
 types       other names of types         handles   structs that are never looked into
 sizes       the structs whose sizes gemmepi_create_for is given, in this order
 
-What the header has inline, gemmepi_create, is left out: no library exports it.
+What the header has inline, as gemmepi_create, is left out: no library exports it.
 """
 import json
 import pathlib
