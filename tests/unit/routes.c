@@ -896,6 +896,48 @@ static void kernels_whose_bits_depend_on_m_are_left_out_and_say_why(void) {
         }
 }
 
+/* Each shape but the first, at as many multiprocessors as its clusters have blocks, and at one less. */
+static void a_slice_of_a_gpu_has_the_shapes_whose_clusters_fit(void) {
+    static const gemmepi_dtype dtypes[] = {GEMMEPI_BF16, GEMMEPI_E4M3};
+    static const gpi__engine *const engines[] = {&gpi__sm90_engine, &gpi__sm90_fp8_engine};
+    int i, looked_at = 0;
+    for (i = 0; i < 2; i++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context;
+        gemmepi_matmul_desc desc;
+        gpi__candidate candidate;
+        gpi__problem problem;
+        gpu.other_arch = 90;
+        context = open_fake(&config);
+        memset(&desc, 0, sizeof desc);
+        memset(&candidate, 0, sizeof candidate);
+        desc.m = desc.n = desc.k = 4096, desc.b.transposed = 1;
+        desc.a.dtype = dtypes[i], desc.d.dtype = GEMMEPI_BF16;
+        CHECK(gpi__normalise(&desc, 16, &problem) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        candidate.parts = 1, candidate.applied = 1;
+        for (candidate.shape = 1; candidate.shape < engines[i]->shapes; candidate.shape++) {
+            const gpi__sm90_shape *shape = &gpi__shapes_for(&problem)[candidate.shape];
+            int blocks = shape->cluster_m * shape->cluster_n * shape->parts;
+            double fits, is_larger;
+            context->multiprocessors = 132;
+            if (engines[i]->estimate(context, &problem, &candidate) >= GPI__NEVER)
+                continue; /* it is for other scales */
+            context->multiprocessors = blocks;
+            fits = engines[i]->estimate(context, &problem, &candidate);
+            context->multiprocessors = blocks - 1;
+            is_larger = blocks > 1 ? engines[i]->estimate(context, &problem, &candidate) : GPI__NEVER;
+            CHECK(fits < GPI__NEVER && is_larger >= GPI__NEVER,
+                  "%s, shape %d of %d blocks: %g us, %g with one less", i ? "e4m3" : "bf16", candidate.shape,
+                  blocks, fits, is_larger);
+            looked_at += blocks > 1;
+        }
+        gemmepi_destroy(context);
+        nothing_is_left();
+        gpu.other_arch = 0;
+    }
+    CHECK(looked_at > 8, "%d shapes have clusters", looked_at);
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(routes_that_are_none_of_products_are_refused);
@@ -929,5 +971,6 @@ int main(void) {
     RUN(scales_are_found_in_smaller_tiles_beside_aux_or_a_residual);
     RUN(fp8_says_where_its_sums_go);
     RUN(kernels_whose_bits_depend_on_m_are_left_out_and_say_why);
+    RUN(a_slice_of_a_gpu_has_the_shapes_whose_clusters_fit);
     return test_finish();
 }
