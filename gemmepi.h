@@ -571,7 +571,7 @@ typedef enum gemmepi_grouping {
      `groups` items; A and B are one matrix each.
 
    Items are batch_stride apart, with 0 one after another. product.batch is 0 or 1, product.order row-major, and
-   BATCH_INVARIANT is refused. BGRAD_A and BGRAD_B need GROUPS_OF_K with a stored [k, m] and b [k, n]: bias_grad has `groups` items. BGRAD is
+   BATCH_INVARIANT is refused. BGRAD_A needs GROUPS_OF_K with a stored [k, m], BGRAD_B with b stored [k, n]: bias_grad has `groups` items. BGRAD is
    refused, and so are scales along k (VECTOR_128, BLOCK_128) with GROUPS_OF_K.
 
    A formula needs GROUPS_OF_ROWS, neither scattered nor weighted: D is its one output, and it reads neither row,
@@ -928,9 +928,13 @@ typedef struct gemmepi_operand {
     const gemmepi_tensor *tensor;
 } gemmepi_operand;
 
-/* What args.operands has of a NUMBER. A compiler refuses the address of a float here. */
+/* What args.operands has of a NUMBER. The address of a float is an error in C++ and a warning in C. */
 static inline void *gemmepi_number(const double *number) {
-    return (void *)number;
+#ifdef __cplusplus
+    return const_cast<double *>(number);
+#else
+    return (void *)(uintptr_t)number;
+#endif
 }
 
 /* What gemmepi_derive derives. */
@@ -4888,10 +4892,23 @@ static const struct {
   {"random", "uniform(seed, i)"},
   {"sign", "x > 0 ? 1 : x < 0 ? -1 : 0"},
   {"ceil", "-floor(-x)"},
+  {"trunc", "x < 0 ? -floor(-x) : floor(x)"},
+  {"log10", "0.43429448190325182 * log(x)"},
+  {"cbrt", "pow(x, 1 / 3) of x >= 0"},
+  {"erfc", "1 - erf(x)"},
+  {"isinf", "abs(x) > 3.4e38"},
+  {"logsigmoid", "-softplus(-x)"},
+  {"glu", "left(x) * sigmoid(right(x))"},
+  {"swiglu", "silu(left(x)) * right(x)"},
+  {"geglu", "gelu_tanh(left(x)) * right(x)"},
+  {"dropout", "uniform(seed, i) < p ? 0 : x / (1 - p)"},
   {"tan", "sin(x) / cos(x)"},
   {"sinh", "0.5 * (exp(x) - exp(-x))"},
   {"cosh", "0.5 * (exp(x) + exp(-x))"},
   {"softmax", "exp(x - lse), where lse is row_logsumexp(x)"},
+  {"row_mean", "row_sum, and a quotient where it is read"},
+  {"rowsum", "row_sum"},
+  {"colsum", "column_sum"},
   {"mean", "row_sum or column_sum, and a quotient where it is read"},
   {"sum", "row_sum, column_sum or all_sum"},
   {"amax", "row_max, column_max or all_max"},
@@ -14123,9 +14140,9 @@ static int gpi__is_of_parent(const gemmepi_context *context) {
 static int gpi__came_by_fork(const gemmepi_context *context) {
   if (!gpi__is_of_parent(context))
     return 0;
-  (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "the context was made before fork(), and this process is the child: a child makes its own (or it, or the "
-    "plan, has been destroyed)");
+  (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, context->forks < 0 ? "the context has been destroyed"
+    : "the context was made before fork(), and this process is the child: a child makes its own "
+    "(or it, or the plan, has been destroyed)");
   return 1;
 }
 
@@ -14320,15 +14337,17 @@ static int gpi__drop_memory(gemmepi_context *context, const void *pointer) {
   return has;
 }
 
-/* Bytes from the address to the end of its span; the largest number where it is in none. */
-static size_t gpi__bytes_left_on_host(gemmepi_context *context, const void *pointer) {
-  size_t at, left = (size_t)-1;
+/* The span that has the address; 0: none has. */
+static int gpi__find_span(gemmepi_context *context, const void *pointer, struct gpi__span *span) {
+  size_t at;
+  int has;
   gpi__lock(&context->lock);
   at = gpi__spans_up_to(context, (uintptr_t)pointer);
-  if (at > 0 && (uintptr_t)pointer - context->spans[at - 1].begin < context->spans[at - 1].bytes)
-    left = context->spans[at - 1].bytes - (size_t)((uintptr_t)pointer - context->spans[at - 1].begin);
+  has = at > 0 && (uintptr_t)pointer - context->spans[at - 1].begin < context->spans[at - 1].bytes;
+  if (has)
+    *span = context->spans[at - 1];
   gpi__unlock(&context->lock);
-  return left;
+  return has;
 }
 
 /* >>streams */
@@ -14423,39 +14442,46 @@ static gemmepi_status gpi__check_known(const gemmepi_context *context, const cha
     "copy with gemmepi_upload, or register it with CUDA", name, pointer);
 }
 
-/* Bytes from the pointer to the end of what was allocated there; the largest number where that is not known. On a GPU the primary context
- is current. */
-static size_t gpi__bytes_left(gemmepi_context *context, const void *pointer) {
+/* What was allocated where the pointer is; 0: that is not known. On a GPU the primary context is current. */
+static int gpi__find_memory(gemmepi_context *context, const void *pointer, struct gpi__span *span) {
   gpi__cu_deviceptr address = (gpi__cu_deviceptr)(uintptr_t)pointer, begin = 0;
-  size_t size = 0;
   if (context->is_host)
-    return gpi__bytes_left_on_host(context, pointer);
+    return gpi__find_span(context, pointer, span);
+  span->bytes = 0;
   if (context->driver.pointer_get_attribute(&begin, GPI__CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) ||
-    context->driver.pointer_get_attribute(&size, GPI__CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) || address - begin >= size)
-    return (size_t)-1;
-  return size - (size_t)(address - begin);
+    context->driver.pointer_get_attribute(&span->bytes, GPI__CU_POINTER_ATTRIBUTE_RANGE_SIZE, address))
+    return 0;
+  span->begin = (uintptr_t)begin;
+  return address - begin < span->bytes;
 }
 
-/* Refuses memory that ends before `bytes` bytes: on the host what gemmepi_alloc gave, on a GPU, with config.check_pointers, what CUDA knows.
- of and name: what the caller calls the pointer. */
+/* Refuses memory that begins less than `before` bytes before the pointer or ends before `bytes` bytes from there on: on the host what
+ gemmepi_alloc gave, on a GPU, with config.check_pointers, what CUDA knows. of and name: what the caller calls the pointer. */
 static gemmepi_status gpi__check_room(gemmepi_context *context, const char *of, const char *name,
-  const void *pointer, size_t bytes) {
-  size_t left;
-  if (!context->is_host && !context->check_pointers)
+  const void *pointer, size_t before, size_t bytes) {
+  struct gpi__span span;
+  size_t ahead, left;
+  if ((!context->is_host && !context->check_pointers) || !gpi__find_memory(context, pointer, &span))
     return GEMMEPI_OK;
-  left = gpi__bytes_left(context, pointer);
-  if (bytes <= left)
-    return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
-    "%s%s is %p, and the memory that was allocated there ends after %llu bytes; %llu are needed", of,
-    name, pointer, (gpi__ull)left, (gpi__ull)bytes);
+  ahead = (size_t)((uintptr_t)pointer - span.begin);
+  left = span.bytes - ahead;
+  if (before > ahead)
+    return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+      "%s%s is %p, and the memory that was allocated there begins %llu bytes before; %llu are needed there",
+      of, name, pointer, (gpi__ull)ahead, (gpi__ull)before);
+  if (bytes > left)
+    return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL,
+      "%s%s is %p, and the memory that was allocated there ends after %llu bytes; %llu are needed", of,
+      name, pointer, (gpi__ull)left, (gpi__ull)bytes);
+  return GEMMEPI_OK;
 }
 
-/* Whether a run may use `bytes` bytes from the pointer on, which may be NULL. name: as in args.name. On a GPU the primary context is
- current. */
-static gemmepi_status gpi__check_reachable(gemmepi_context *context, const char *name, const void *pointer, int64_t bytes) {
+/* Whether a run may use what is `before` bytes before the pointer, which may be NULL, and `bytes` bytes from there on. name: as in
+ args.name. On a GPU the primary context is current. */
+static gemmepi_status gpi__check_reachable(gemmepi_context *context, const char *name, const void *pointer,
+  size_t before, size_t bytes) {
   gemmepi_status status = pointer ? gpi__check_known(context, name, pointer) : GEMMEPI_OK;
-  return status || !pointer ? status : gpi__check_room(context, "args.", name, pointer, (size_t)bytes);
+  return status || !pointer ? status : gpi__check_room(context, "args.", name, pointer, before, bytes);
 }
 
 #define GPI__HOST_ALIGNMENT 256
@@ -14565,7 +14591,7 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
   if (!device || !host)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
   if (context->is_host) {
-    status = gpi__check_room(context, "", "device", device, bytes);
+    status = gpi__check_room(context, "", "device", device, 0, bytes);
     if (!status)
       memmove(up ? device : host, up ? host : device, bytes);
     return status;
@@ -14573,7 +14599,7 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
   status = gpi__enter_relaxed(context, &entry);
   if (status)
     return status;
-  status = gpi__check_room(context, "", "device", device, bytes);
+  status = gpi__check_room(context, "", "device", device, 0, bytes);
   if (status) {
     gpi__leave_relaxed(context, &entry);
     return status;
@@ -14856,10 +14882,9 @@ typedef struct gpi__space {
   int is_beside; /* the block is that next to the products': see gpi__key_of_block */
 } gpi__space;
 
-/* Whether the run may use what it was given, to its end. Where nothing is written nothing is used. */
+/* Whether the run may use what it was given, from its beginning to its end. Where nothing is written nothing is used. */
 static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__space *space) {
-  gemmepi_status status =
-    gpi__check_reachable(context, "workspace", space->workspace, (int64_t)space->size);
+  gemmepi_status status = gpi__check_reachable(context, "workspace", space->workspace, 0, space->size);
   char room[128];
   int i, writes = 0;
   for (i = 0; i < space->regions->count; i++)
@@ -14868,8 +14893,12 @@ static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__spa
   for (i = 0; i < space->regions->count && !status && writes; i++) {
     const gpi__region *region = &space->regions->list[i];
     const char *name = space->regions->name(space->regions->owner, region, room);
-    status = gpi__check_reachable(context, strncmp(name, "args.", 5) == 0 ? name + 5 : name, (const void *)region->begin,
-      region->idle ? 0 : (int64_t)(region->end - region->begin));
+    int is_used = !region->idle && region->begin < region->end;
+    uintptr_t pointer = (uintptr_t)region->pointer;
+    status =
+      gpi__check_reachable(context, strncmp(name, "args.", 5) == 0 ? name + 5 : name, region->pointer,
+        is_used && region->begin < pointer ? (size_t)(pointer - region->begin) : 0,
+        is_used && region->end > pointer ? (size_t)(region->end - pointer) : 0);
   }
   return status;
 }
@@ -17269,12 +17298,14 @@ static const char *const gpi__struct_names[] = {GEMMEPI_STRUCT_LIST(GPI__NAME_OF
 /* Whether the caller was compiled with this header, or with one whose structs are the same. */
 static gemmepi_status gpi__check_interface(int version, const size_t *sizes, size_t count) {
   size_t i;
-  if (version / 100 != GEMMEPI_VERSION / 100 || (count && (!sizes || count != GPI__COUNT(gpi__struct_sizes))))
+  if (count && !sizes)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "sizes is NULL, but count is %llu; accepted is 0 then", (gpi__ull)count);
+  if (version / 100 != GEMMEPI_VERSION / 100 || (count && count != GPI__COUNT(gpi__struct_sizes)))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "the program was compiled with gemmepi.h of version %d.%d.%d (%llu structs), and the library that it runs "
       "with is of version %s (%d structs): compile both with the same gemmepi.h",
-      version / 10000, version / 100 % 100, version % 100, (gpi__ull)(sizes ? count : 0),
-      GEMMEPI_VERSION_STRING, (int)GPI__COUNT(gpi__struct_sizes));
+      version / 10000, version / 100 % 100, version % 100, (gpi__ull)count, GEMMEPI_VERSION_STRING,
+      (int)GPI__COUNT(gpi__struct_sizes));
   for (i = 0; i < count; i++)
     if (sizes[i] != gpi__struct_sizes[i])
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -29987,6 +30018,19 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
 
 /* >>runs */
 
+#ifndef GEMMEPI_NO_HOST
+/* Positions behind the last end are of no group, as some programs want, and those who give sizes or beginnings do not. */
+static void gpi__tell_of_rest(const gpi__grouped_plan *plan, const gpi__group_lists *lists) {
+  int64_t all = gpi__positions(&plan->problem), groups = plan->problem.grouping.groups;
+  const int32_t *ends = lists->lists[GPI__FAULT_ENDS];
+  if (groups && ends[groups - 1] >= 0 && ends[groups - 1] < all)
+    gpi__say(&plan->base.context->log, GEMMEPI_LOG_INFO,
+      "the last of args.ends is %d, and %s from there up to desc.product.%s (%lld) are of no group; ends say where groups end, "
+      "not how large they are or where they begin", (int)ends[groups - 1], plan->problem.grouping.is_of_k ? "steps" : "rows",
+      plan->problem.grouping.is_of_k ? "k" : "m", (long long)all);
+}
+#endif
+
 /* By the plan, or that for runs with alpha or C. */
 static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gpi__space *space) {
   const gpi__grouped_plan *plan = run->plan;
@@ -30015,6 +30059,8 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
 #ifndef GEMMEPI_NO_HOST
   if (!status && context->is_host) {
     status = gpi__check_memory(context, &space);
+    if (!status)
+      gpi__tell_of_rest(plan, &run.lists);
     return status ? status
         : gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
   }
@@ -32746,6 +32792,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
   gemmepi_status status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
   if (status)
     return status;
+  if (count > (size_t)-1 / sizeof *problems)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "count is %llu; no array is so long", (gpi__ull)count);
   if (threads < 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "threads is %d; accepted are 0, for as many as there are cores, and more", threads);

@@ -101,6 +101,8 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     gemmepi_status status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
     if (status)
         return status;
+    if (count > (size_t)-1 / sizeof *problems)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "count is %llu; no array is so long", (gpi__ull)count);
     if (threads < 0)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "threads is %d; accepted are 0, for as many as there are cores, and more", threads);

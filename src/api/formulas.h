@@ -86,9 +86,13 @@ typedef struct gemmepi_operand {
     const gemmepi_tensor *tensor;
 } gemmepi_operand;
 
-/* What args.operands has of a NUMBER. A compiler refuses the address of a float here. */
+/* What args.operands has of a NUMBER. The address of a float is an error in C++ and a warning in C. */
 static inline void *gemmepi_number(const double *number) {
-    return (void *)number;
+#ifdef __cplusplus
+    return const_cast<double *>(number);
+#else
+    return (void *)(uintptr_t)number;
+#endif
 }
 
 /* What gemmepi_derive derives. */

@@ -22,7 +22,7 @@ typedef enum gemmepi_grouping {
      `groups` items; A and B are one matrix each.
 
    Items are batch_stride apart, with 0 one after another. product.batch is 0 or 1, product.order row-major, and
-   BATCH_INVARIANT is refused. BGRAD_A and BGRAD_B need GROUPS_OF_K with a stored [k, m] and b [k, n]: bias_grad has `groups` items. BGRAD is
+   BATCH_INVARIANT is refused. BGRAD_A needs GROUPS_OF_K with a stored [k, m], BGRAD_B with b stored [k, n]: bias_grad has `groups` items. BGRAD is
    refused, and so are scales along k (VECTOR_128, BLOCK_128) with GROUPS_OF_K.
 
    A formula needs GROUPS_OF_ROWS, neither scattered nor weighted: D is its one output, and it reads neither row,

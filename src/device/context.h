@@ -79,8 +79,10 @@ static int gpi__came_by_fork(const gemmepi_context *context) {
         return 0;
     (void)gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
-        "the context was made before fork(), and this process is the child: a child makes its own (or it, or the "
-        "plan, has been destroyed)");
+        context->forks < 0
+            ? "the context has been destroyed"
+            : "the context was made before fork(), and this process is the child: a child makes its own "
+              "(or it, or the plan, has been destroyed)");
     return 1;
 }
 

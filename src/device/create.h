@@ -225,14 +225,16 @@ static const char *const gpi__struct_names[] = {GEMMEPI_STRUCT_LIST(GPI__NAME_OF
 /* Whether the caller was compiled with this header, or with one whose structs are the same. */
 static gemmepi_status gpi__check_interface(int version, const size_t *sizes, size_t count) {
     size_t i;
-    if (version / 100 != GEMMEPI_VERSION / 100 ||
-        (count && (!sizes || count != GPI__COUNT(gpi__struct_sizes))))
+    if (count && !sizes)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "sizes is NULL, but count is %llu; accepted is 0 then",
+                         (gpi__ull)count);
+    if (version / 100 != GEMMEPI_VERSION / 100 || (count && count != GPI__COUNT(gpi__struct_sizes)))
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "the program was compiled with gemmepi.h of version %d.%d.%d (%llu structs), and the library that it runs "
             "with is of version %s (%d structs): compile both with the same gemmepi.h",
-            version / 10000, version / 100 % 100, version % 100, (gpi__ull)(sizes ? count : 0),
-            GEMMEPI_VERSION_STRING, (int)GPI__COUNT(gpi__struct_sizes));
+            version / 10000, version / 100 % 100, version % 100, (gpi__ull)count, GEMMEPI_VERSION_STRING,
+            (int)GPI__COUNT(gpi__struct_sizes));
     for (i = 0; i < count; i++)
         if (sizes[i] != gpi__struct_sizes[i])
             return gpi__fail(

@@ -74,15 +74,17 @@ static int gpi__drop_memory(gemmepi_context *context, const void *pointer) {
     return has;
 }
 
-/* Bytes from the address to the end of its span; the largest number where it is in none. */
-static size_t gpi__bytes_left_on_host(gemmepi_context *context, const void *pointer) {
-    size_t at, left = (size_t)-1;
+/* The span that has the address; 0: none has. */
+static int gpi__find_span(gemmepi_context *context, const void *pointer, struct gpi__span *span) {
+    size_t at;
+    int has;
     gpi__lock(&context->lock);
     at = gpi__spans_up_to(context, (uintptr_t)pointer);
-    if (at > 0 && (uintptr_t)pointer - context->spans[at - 1].begin < context->spans[at - 1].bytes)
-        left = context->spans[at - 1].bytes - (size_t)((uintptr_t)pointer - context->spans[at - 1].begin);
+    has = at > 0 && (uintptr_t)pointer - context->spans[at - 1].begin < context->spans[at - 1].bytes;
+    if (has)
+        *span = context->spans[at - 1];
     gpi__unlock(&context->lock);
-    return left;
+    return has;
 }
 
 /* >>streams */

@@ -117,7 +117,7 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
     if (!device || !host)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", device ? "host" : "device");
     if (context->is_host) {
-        status = gpi__check_room(context, "", "device", device, bytes);
+        status = gpi__check_room(context, "", "device", device, 0, bytes);
         if (!status)
             memmove(up ? device : host, up ? host : device, bytes);
         return status;
@@ -125,7 +125,7 @@ static gemmepi_status gpi__copy(gemmepi_context *context, void *device, void *ho
     status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
-    status = gpi__check_room(context, "", "device", device, bytes);
+    status = gpi__check_room(context, "", "device", device, 0, bytes);
     if (status) {
         gpi__leave_relaxed(context, &entry);
         return status;

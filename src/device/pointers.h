@@ -23,42 +23,48 @@ static gemmepi_status gpi__check_known(const gemmepi_context *context, const cha
                      name, pointer);
 }
 
-/* Bytes from the pointer to the end of what was allocated there; the largest number where that is not known. On a GPU the primary context
-   is current. */
-static size_t gpi__bytes_left(gemmepi_context *context, const void *pointer) {
+/* What was allocated where the pointer is; 0: that is not known. On a GPU the primary context is current. */
+static int gpi__find_memory(gemmepi_context *context, const void *pointer, struct gpi__span *span) {
     gpi__cu_deviceptr address = (gpi__cu_deviceptr)(uintptr_t)pointer, begin = 0;
-    size_t size = 0;
     if (context->is_host)
-        return gpi__bytes_left_on_host(context, pointer);
+        return gpi__find_span(context, pointer, span);
+    span->bytes = 0;
     if (context->driver.pointer_get_attribute(&begin, GPI__CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) ||
-        context->driver.pointer_get_attribute(&size, GPI__CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) ||
-        address - begin >= size)
-        return (size_t)-1;
-    return size - (size_t)(address - begin);
+        context->driver.pointer_get_attribute(&span->bytes, GPI__CU_POINTER_ATTRIBUTE_RANGE_SIZE, address))
+        return 0;
+    span->begin = (uintptr_t)begin;
+    return address - begin < span->bytes;
 }
 
-/* Refuses memory that ends before `bytes` bytes: on the host what gemmepi_alloc gave, on a GPU, with config.check_pointers, what CUDA knows.
-   of and name: what the caller calls the pointer. */
+/* Refuses memory that begins less than `before` bytes before the pointer or ends before `bytes` bytes from there on: on the host what
+   gemmepi_alloc gave, on a GPU, with config.check_pointers, what CUDA knows. of and name: what the caller calls the pointer. */
 static gemmepi_status gpi__check_room(gemmepi_context *context, const char *of, const char *name,
-                                      const void *pointer, size_t bytes) {
-    size_t left;
-    if (!context->is_host && !context->check_pointers)
+                                      const void *pointer, size_t before, size_t bytes) {
+    struct gpi__span span;
+    size_t ahead, left;
+    if ((!context->is_host && !context->check_pointers) || !gpi__find_memory(context, pointer, &span))
         return GEMMEPI_OK;
-    left = gpi__bytes_left(context, pointer);
-    if (bytes <= left)
-        return GEMMEPI_OK;
-    return gpi__fail(
-        GEMMEPI_BUFFER_TOO_SMALL,
-        "%s%s is %p, and the memory that was allocated there ends after %llu bytes; %llu are needed", of,
-        name, pointer, (gpi__ull)left, (gpi__ull)bytes);
+    ahead = (size_t)((uintptr_t)pointer - span.begin);
+    left = span.bytes - ahead;
+    if (before > ahead)
+        return gpi__fail(
+            GEMMEPI_BUFFER_TOO_SMALL,
+            "%s%s is %p, and the memory that was allocated there begins %llu bytes before; %llu are needed there",
+            of, name, pointer, (gpi__ull)ahead, (gpi__ull)before);
+    if (bytes > left)
+        return gpi__fail(
+            GEMMEPI_BUFFER_TOO_SMALL,
+            "%s%s is %p, and the memory that was allocated there ends after %llu bytes; %llu are needed", of,
+            name, pointer, (gpi__ull)left, (gpi__ull)bytes);
+    return GEMMEPI_OK;
 }
 
-/* Whether a run may use `bytes` bytes from the pointer on, which may be NULL. name: as in args.name. On a GPU the primary context is
-   current. */
+/* Whether a run may use what is `before` bytes before the pointer, which may be NULL, and `bytes` bytes from there on. name: as in
+   args.name. On a GPU the primary context is current. */
 static gemmepi_status gpi__check_reachable(gemmepi_context *context, const char *name, const void *pointer,
-                                           int64_t bytes) {
+                                           size_t before, size_t bytes) {
     gemmepi_status status = pointer ? gpi__check_known(context, name, pointer) : GEMMEPI_OK;
-    return status || !pointer ? status : gpi__check_room(context, "args.", name, pointer, (size_t)bytes);
+    return status || !pointer ? status : gpi__check_room(context, "args.", name, pointer, before, bytes);
 }
 
 #endif

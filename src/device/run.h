@@ -15,10 +15,9 @@ typedef struct gpi__space {
     int is_beside; /* the block is that next to the products': see gpi__key_of_block */
 } gpi__space;
 
-/* Whether the run may use what it was given, to its end. Where nothing is written nothing is used. */
+/* Whether the run may use what it was given, from its beginning to its end. Where nothing is written nothing is used. */
 static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__space *space) {
-    gemmepi_status status =
-        gpi__check_reachable(context, "workspace", space->workspace, (int64_t)space->size);
+    gemmepi_status status = gpi__check_reachable(context, "workspace", space->workspace, 0, space->size);
     char room[128];
     int i, writes = 0;
     for (i = 0; i < space->regions->count; i++)
@@ -27,9 +26,12 @@ static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__spa
     for (i = 0; i < space->regions->count && !status && writes; i++) {
         const gpi__region *region = &space->regions->list[i];
         const char *name = space->regions->name(space->regions->owner, region, room);
-        status = gpi__check_reachable(context, strncmp(name, "args.", 5) == 0 ? name + 5 : name,
-                                      (const void *)region->begin,
-                                      region->idle ? 0 : (int64_t)(region->end - region->begin));
+        int is_used = !region->idle && region->begin < region->end;
+        uintptr_t pointer = (uintptr_t)region->pointer;
+        status =
+            gpi__check_reachable(context, strncmp(name, "args.", 5) == 0 ? name + 5 : name, region->pointer,
+                                 is_used && region->begin < pointer ? (size_t)(pointer - region->begin) : 0,
+                                 is_used && region->end > pointer ? (size_t)(region->end - pointer) : 0);
     }
     return status;
 }

@@ -166,6 +166,21 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
 
 /* >>runs */
 
+#ifndef GEMMEPI_NO_HOST
+/* Positions behind the last end are of no group, as some programs want, and those who give sizes or beginnings do not. */
+static void gpi__tell_of_rest(const gpi__grouped_plan *plan, const gpi__group_lists *lists) {
+    int64_t all = gpi__positions(&plan->problem), groups = plan->problem.grouping.groups;
+    const int32_t *ends = lists->lists[GPI__FAULT_ENDS];
+    if (groups && ends[groups - 1] >= 0 && ends[groups - 1] < all)
+        gpi__say(
+            &plan->base.context->log, GEMMEPI_LOG_INFO,
+            "the last of args.ends is %d, and %s from there up to desc.product.%s (%lld) are of no group; ends say where groups end, "
+            "not how large they are or where they begin",
+            (int)ends[groups - 1], plan->problem.grouping.is_of_k ? "steps" : "rows",
+            plan->problem.grouping.is_of_k ? "k" : "m", (long long)all);
+}
+#endif
+
 /* By the plan, or that for runs with alpha or C. */
 static gemmepi_status gpi__run_grouped_on_device(gpi__grouped_run *run, const gpi__space *space) {
     const gpi__grouped_plan *plan = run->plan;
@@ -195,6 +210,8 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
 #ifndef GEMMEPI_NO_HOST
     if (!status && context->is_host) {
         status = gpi__check_memory(context, &space);
+        if (!status)
+            gpi__tell_of_rest(plan, &run.lists);
         return status ? status
                       : gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
     }

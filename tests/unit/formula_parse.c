@@ -321,6 +321,8 @@ static void names_of_other_languages_are_refused_with_those_of_this_one(void) {
         {"d = sum(v)", 5, "did you mean row_sum, column_sum or all_sum?"},
         {"d = mean(v)", 5, "did you mean row_sum or column_sum, and a quotient where it is read?"},
         {"d = where(v > 0, v, 0)", 5, "did you mean c ? x : y?"},
+        {"d = log10(v)", 5, "did you mean 0.43429448190325182 * log(x)?"},
+        {"d = swiglu(v)", 5, "did you mean silu(left(x)) * right(x)?"},
         {"d = sigmiod(v)", 5, "did you mean sigmoid?"},
         {"d = EXP(v)", 5, "did you mean exp?"},
         {"d = unheard_of(v)", 5, "unheard_of is not the name of a function"},

@@ -262,6 +262,33 @@ static void tensors_beyond_the_end_of_memory_are_refused(void) {
     close_host();
 }
 
+static void tensors_before_the_beginning_of_memory_are_refused(void) {
+    const int64_t shape[2] = {4, 4}, reversed[2] = {-4, 1};
+    gemmepi_elementwise_desc desc;
+    gemmepi_tensor from, to;
+    float values[16];
+    void *memory = NULL;
+    memset(values, 0, sizeof values);
+    memset(&desc, 0, sizeof desc);
+    memset(&from, 0, sizeof from);
+    open_host();
+    CHECK(gemmepi_alloc(host, 64, &memory) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    from.data = values, from.rank = 2, from.shape = shape;
+    to = from;
+    to.data = memory, to.stride = reversed; /* the last row's beginning is meant */
+    desc.operation = GEMMEPI_OP_ACTIVATION, desc.activation = GEMMEPI_RELU;
+    desc.a = &from, desc.y = &to;
+    CHECK(gemmepi_elementwise(host, &desc, NULL, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+              strstr(gemmepi_last_error(), "begins 0 bytes before; 48 are needed there"),
+          "%s", gemmepi_last_error());
+    to.data = (float *)memory + 12;
+    CHECK(gemmepi_elementwise(host, &desc, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    to.data = (float *)memory + 13;
+    CHECK(is_too_small(gemmepi_elementwise(host, &desc, NULL, NULL), "y", 12), "%s", gemmepi_last_error());
+    CHECK(gemmepi_free(host, memory) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    close_host();
+}
+
 static void memory_and_its_values_come_in_one_call(void) {
     float values[3] = {1, -2, 3}, back[3] = {0};
     void *memory = NULL;
@@ -569,6 +596,7 @@ int main(void) {
     RUN(memory_that_was_not_given_is_not_freed);
     RUN(copies_beyond_the_end_of_memory_are_refused);
     RUN(tensors_beyond_the_end_of_memory_are_refused);
+    RUN(tensors_before_the_beginning_of_memory_are_refused);
     RUN(memory_and_its_values_come_in_one_call);
     RUN(positions_of_no_group_are_told);
     RUN(a_context_that_has_ended_is_refused_where_its_memory_is_still_there);
