@@ -83,8 +83,8 @@ test-all)
     has_gpu && seconds=14000
     ;;
 test)
-    share=4 seconds=400
-    has_gpu && share=48 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=3000
+    share=4 seconds=500
+    has_gpu && share=96 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=3000
     ;;
 *)
     share=16 seconds=100
@@ -142,7 +142,6 @@ programs() {
         of=1 every=$share
         [ "$name" = products/grouped ] && every=1 # a share is for the emulator
         case $name in
-        linear/grid) of=$pieces every=$((share > 4 ? 2 * share : share)) ;; # its kernels take the longest to compile
         */grid) of=$pieces ;;
         */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
         unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;

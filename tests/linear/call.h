@@ -492,7 +492,8 @@ static void report_status(test_device *device, const layer *l, int backward, gem
 static uint64_t layer_key(const layer *l) {
     int numbers[L_COUNT + 3], t;
     for (t = 0; t < L_COUNT; t++)
-        numbers[t] = t < L_SCALE_A ? (int)layer_dtype(l, t) : 0;
+        numbers[t] =
+            t < L_SCALE_A ? (int)layer_dtype(l, t) : (int)layer_matrix(l, layer_scaled(t)).scale.mode;
     numbers[L_COUNT] = (int)l->desc.activation;
     numbers[L_COUNT + 1] = (int)l->desc.flags;
     numbers[L_COUNT + 2] = (int)l->desc.compute;
