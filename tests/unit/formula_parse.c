@@ -713,8 +713,16 @@ static void extents_must_be_what_halves_and_random_numbers_want(void) {
         {"d = left(v, 64)", 3, 96, 1, 5, "halves are of groups of 64, and the formula is 96 columns wide"},
         {"x = left(1, 6); d = x * right(v, 6)", 3, 8, 1, 25, "halves are of groups of 6, and"},
         {"d = pair(v, v)", 3, 7, 1, 0, ""},
-        {"d = 2 * pair(v, v)", 3, INT64_MAX, 1, 9, "and the formula is 2 n columns wide"},
-        {"d = uniform(seed, 0)", 3, 4294967295, 1, 0, ""},
+        {"d = 2 * pair(v, v)", 3, INT64_MAX / 2, 1, 0, ""},
+        {"d = 2 * pair(v, v)", 3, INT64_MAX / 2 + 1, 1, 9, "and the formula is 2 n columns wide"},
+        {"d = 2 * pair(v, v, 6)", 3, 9, 1, 0, ""},
+        {"d = 2 * pair(v, v, 6)", 3, 10, 1, 9,
+         "halves are of groups of 6, and the formula is 20 columns wide"},
+        {"d = uniform(seed, 0)", 4294967295, 4294967295, 4294967295, 0, ""},
+        {"d = uniform(seed, 0)", 4294967296, 7, 1, 5, "uniform is for extents below 2^32"},
+        {"d = uniform(seed, 0)", 3, 4294967296, 1, 5, "uniform is for extents below 2^32"},
+        {"d = uniform(seed, 0) * pair(v, v)", 3, 2147483647, 1, 0, ""},
+        {"d = uniform(seed, 0) * pair(v, v)", 3, 2147483648, 1, 5, "uniform is for extents below 2^32"},
         {"d = v * uniform(seed, 0)", 3, 7, 4294967296, 9, "uniform is for extents below 2^32"},
     };
     char place[32];
