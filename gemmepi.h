@@ -1592,6 +1592,15 @@ static gemmepi_status gpi__fail(gemmepi_status status, const char *format, ...) 
   return status;
 }
 
+/* Returns from a function that checks, with the sentence, where the condition holds. */
+#define GPI__REFUSE_IF(condition, status, ...) \
+  do { \
+    if (condition) \
+      return gpi__fail(status, __VA_ARGS__); \
+  } while (0)
+#define GPI__INVALID_IF(condition, ...)     GPI__REFUSE_IF(condition, GEMMEPI_INVALID_ARGUMENT, __VA_ARGS__)
+#define GPI__UNSUPPORTED_IF(condition, ...) GPI__REFUSE_IF(condition, GEMMEPI_UNSUPPORTED, __VA_ARGS__)
+
 GEMMEPI_API const char *gemmepi_last_error(void) {
   return gpi__error_text;
 }
@@ -4735,14 +4744,12 @@ static gemmepi_status gpi__check_given_name(const char *field, int index, const 
   char where[64];
   size_t length = name ? gpi__name_length(name) : 0;
   snprintf(where, sizeof where, index < 0 ? "desc.%s" : "desc.%s[%d].name", field, index);
-  if (!name || length == 0 || name[length])
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s%.80s%s; a name is of letters, digits and _, and begins with no digit",
-      where, name ? "\"" : "", name ? name : "NULL", name ? "\"" : "");
-  if (length > GPI__FORMULA_NAME)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has %d characters; at most %d are accepted", where,
-      (int)length, GPI__FORMULA_NAME);
-  if (gpi__is_reserved(name, length))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: choose another", where, name);
+  GPI__INVALID_IF(!name || length == 0 || name[length],
+    "%s is %s%.80s%s; a name is of letters, digits and _, and begins with no digit", where,
+    name ? "\"" : "", name ? name : "NULL", name ? "\"" : "");
+  GPI__INVALID_IF(length > GPI__FORMULA_NAME, "%s has %d characters; at most %d are accepted", where,
+    (int)length, GPI__FORMULA_NAME);
+  GPI__INVALID_IF(gpi__is_reserved(name, length), "%s is %s, a name of the language: choose another", where, name);
   return GEMMEPI_OK;
 }
 
@@ -4817,12 +4824,11 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
     if (rules[r].is_broken)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
         rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
-  if (o->accumulate && o->scale.mode)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and "
-      "written has no one scale", i, o->name, (int)o->scale.mode);
-  if (o->scale.batch_stride)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
-      "one scale for the whole batch: leave it 0", i, o->name, (long long)o->scale.batch_stride);
+  GPI__INVALID_IF(o->accumulate && o->scale.mode,
+    "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and written has no one scale",
+    i, o->name, (int)o->scale.mode);
+  GPI__INVALID_IF(o->scale.batch_stride, "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
+    "one scale for the whole batch: leave it 0", i, o->name, (long long)o->scale.batch_stride);
   if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
     return GEMMEPI_OK;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -4835,13 +4841,11 @@ static gemmepi_status gpi__check_formula_desc(const gpi__formula_desc *desc) {
   gemmepi_status status = GEMMEPI_OK;
   const char *who, *value_field = desc->value_field ? desc->value_field : "formula_value";
   int i;
-  if (!desc->text)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula is NULL");
-  if (desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
-      desc->operand_count, GPI__FORMULA_OPERANDS);
-  if (desc->operand_count && !desc->operands)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  GPI__INVALID_IF(!desc->text, "desc.formula is NULL");
+  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
+    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count, GPI__FORMULA_OPERANDS);
+  GPI__INVALID_IF(desc->operand_count && !desc->operands,
+    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
   if (!desc->without_value)
     status = gpi__check_given_name(value_field, -1, gpi__value_name(desc));
   if (!status && !desc->without_result)
@@ -8281,9 +8285,8 @@ static gemmepi_status gpi__refuse_flag(int field, const gpi__flag_row *row) {
   for (i = 0; i < GPI__COUNT(gpi__fields); i++)
     if (row->fields >> i & 1 && strcmp(gpi__fields[i].desc, gpi__fields[here].desc) == 0)
       there = i;
-  if (strcmp(gpi__fields[there].desc, gpi__fields[here].desc) == 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in desc.%s",
-      gpi__fields[here].name, row->name, gpi__fields[there].name);
+  GPI__INVALID_IF(strcmp(gpi__fields[there].desc, gpi__fields[here].desc) == 0,
+    "desc.%s has %s, which belongs in desc.%s", gpi__fields[here].name, row->name, gpi__fields[there].name);
   for (i = 0; is_layers && i < GPI__COUNT(gpi__layers_flags); i++)
     if (row->flag == gpi__layers_flags[i].flag)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, a flag of products: a layer has %s, in desc.flags",
@@ -8299,15 +8302,14 @@ static gemmepi_status gpi__check_flags_of(int field, uint64_t flags, uint64_t ot
   const char *name = gpi__fields[gpi__field_index(field)].name;
   if (!wrong)
     return GEMMEPI_OK;
-  if (field == GPI__OF_GATE && wrong == GEMMEPI_GATED)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.activation has GATED, which belongs in gemmepi_matmul_desc.epilogue; an element-wise "
-      "gate is the operation GEMMEPI_OP_GATED");
+  GPI__INVALID_IF(field == GPI__OF_GATE && wrong == GEMMEPI_GATED,
+    "desc.activation has GATED, which belongs in gemmepi_matmul_desc.epilogue; an element-wise "
+    "gate is the operation GEMMEPI_OP_GATED");
   if (row && !(wrong & 0xff))
     return gpi__refuse_flag(field, row);
-  if (strcmp(name, "flags") == 0 && wrong & GEMMEPI_ACTIVATION_MASK && gpi__activation_name(flags))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has the activation %s, which belongs in desc.%s",
-      gpi__activation_name(flags), field == GPI__OF_PRODUCT ? "epilogue" : "activation");
+  GPI__INVALID_IF(strcmp(name, "flags") == 0 && wrong & GEMMEPI_ACTIVATION_MASK && gpi__activation_name(flags),
+    "desc.flags has the activation %s, which belongs in desc.%s", gpi__activation_name(flags),
+    field == GPI__OF_PRODUCT ? "epilogue" : "activation");
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s",
     name, (gpi__ull)flags, (gpi__ull)wrong, GPI__UNINITIALISED);
 }
@@ -8414,9 +8416,8 @@ static gemmepi_status gpi__check_activation(const char *field, gemmepi_epilogue 
     unsigned number = (unsigned)gpi__cublaslt_numbers[i].number;
     if ((epilogue & GPI__CUBLASLT_BITS) != number)
       continue;
-    if (is_epilogue)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
-        "GEMMEPI_EPILOGUE_%s here", (gpi__ull)epilogue, number, name, name);
+    GPI__INVALID_IF(is_epilogue, "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
+      "GEMMEPI_EPILOGUE_%s here", (gpi__ull)epilogue, number, name, name);
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.activation is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s; give only an activation, "
       "GEMMEPI_NONE, GEMMEPI_RELU and so on (a layer has LINEAR_BIAS and LINEAR_SAVED in desc.flags for the rest)",
@@ -8481,9 +8482,8 @@ static int64_t gpi__offset(int64_t count, int64_t stride, int64_t rest) {
 }
 
 static gemmepi_status gpi__check_size(const char *name, int64_t size) {
-  if (size < 0 || size > GPI__MAX_ELEMENTS)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
-      (long long)size, size < -GPI__MAX_ELEMENTS || size > 0 ? GPI__UNINITIALISED : "");
+  GPI__INVALID_IF(size < 0 || size > GPI__MAX_ELEMENTS, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
+    (long long)size, size < -GPI__MAX_ELEMENTS || size > 0 ? GPI__UNINITIALISED : "");
   return GEMMEPI_OK;
 }
 
@@ -8492,25 +8492,21 @@ static gemmepi_status gpi__check_view(gpi__view *view, const char *name, int64_t
   int64_t given_ld = view->ld, item, end;
   int mask = view->bits == 1;
   const char *unit = mask ? "bits" : "elements";
-  if (view->ld < 0 || view->batch_stride < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
-      view->ld < 0 ? "ld" : "batch_stride", (long long)(view->ld < 0 ? view->ld : view->batch_stride));
+  GPI__INVALID_IF(view->ld < 0 || view->batch_stride < 0, "desc.%s.%s is %lld; it may not be negative",
+    name, view->ld < 0 ? "ld" : "batch_stride", (long long)(view->ld < 0 ? view->ld : view->batch_stride));
   if (view->ld == 0)
     view->ld = view->length ? view->length : 1;
   if (mask && given_ld == 0)
     view->ld = (view->ld + 127) / 128 * 128;
-  if (mask && (view->ld % 128 || view->batch_stride % 128))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128",
-      name, view->ld % 128 ? "ld" : "batch_stride", (long long)(view->ld % 128 ? view->ld : view->batch_stride));
-  if (view->ld < view->length)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
-      (long long)view->ld, (long long)view->length, unit);
+  GPI__INVALID_IF(mask && (view->ld % 128 || view->batch_stride % 128),
+    "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
+    view->ld % 128 ? "ld" : "batch_stride", (long long)(view->ld % 128 ? view->ld : view->batch_stride));
+  GPI__INVALID_IF(view->ld < view->length, "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
+    (long long)view->ld, (long long)view->length, unit);
   item = view->lines && view->length ? gpi__offset(view->lines - 1, view->ld, view->length) : 0;
   end = item > 0 ? gpi__offset(batch - 1, view->batch_stride, item) : item;
-  if (end < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
-      unit, (long long)view->lines, (long long)view->ld, (long long)batch, (long long)view->batch_stride);
+  GPI__INVALID_IF(end < 0, "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
+    unit, (long long)view->lines, (long long)view->ld, (long long)batch, (long long)view->batch_stride);
   view->bytes = (end * view->bits + 7) / 8;
   /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
   if (view->lines <= 1 || view->length == 0)
@@ -8664,9 +8660,8 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
   gpi__view *view = &kept->views[i];
   char name[32];
   gemmepi_status status;
-  if (given->tensor)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
-      "leave it NULL, and say how the operand is stored by ld and batch_stride", i, given->name);
+  GPI__INVALID_IF(given->tensor, "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
+    "leave it NULL, and say how the operand is stored by ld and batch_stride", i, given->name);
   if (operand->kind == GEMMEPI_NUMBER)
     return GEMMEPI_OK;
   place->row_period = formula->exchanged ? given->column_period : given->row_period;
@@ -9362,26 +9357,20 @@ static gemmepi_status gpi__convert_scale(gpi__problem *problem, int operand, con
   const char *name = gpi__operand_names[operand];
   int is_factor = operand == GPI__A || operand == GPI__B;
   int64_t steps = gpi__blocks_of_128(k);
-  if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
-      name, (int)scale->mode, GPI__UNINITIALISED);
-  if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld, but its mode is NONE",
-      name, (long long)scale->batch_stride);
+  GPI__INVALID_IF((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128,
+    "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
+    name, (int)scale->mode, GPI__UNINITIALISED);
+  GPI__INVALID_IF(scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride,
+    "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name, (long long)scale->batch_stride);
   if (scale->mode == GEMMEPI_SCALE_NONE)
     return GEMMEPI_OK;
-  if (view->bits == 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.aux.scale.mode is %d; RELU's aux is a bit mask and has no scale",
-      (int)scale->mode);
-  if (!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s has no scale: %s", name,
-      (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name, gpi__is_scaled_dtype(view->dtype) ? "the result is in I32"
-      : "accepted with E4M3, E5M2 and I8");
-  if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b%s", name, (int)scale->mode,
-      operand == GPI__D ? ", and OUTER and VECTOR_128 for scales of d that FIND_SCALE_D in desc.flags finds" : "");
+  GPI__INVALID_IF(view->bits == 1, "desc.aux.scale.mode is %d; RELU's aux is a bit mask and has no scale", (int)scale->mode);
+  GPI__INVALID_IF(!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32,
+    "desc.%s.scale.mode is %d; %s has no scale: %s", name, (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name,
+    gpi__is_scaled_dtype(view->dtype) ? "the result is in I32" : "accepted with E4M3, E5M2 and I8");
+  GPI__INVALID_IF(!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR,
+    "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b%s", name, (int)scale->mode,
+    operand == GPI__D ? ", and OUTER and VECTOR_128 for scales of d that FIND_SCALE_D in desc.flags finds" : "");
   view->scale = (int32_t)scale->mode;
   view = &problem->views[GPI__SCALE_OF(operand)];
   view->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128  ? steps
@@ -9402,24 +9391,20 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
        *history = &problem->views[GPI__AMAX_HISTORY];
   int is_tensor = scale->mode == GEMMEPI_SCALE_TENSOR;
   gemmepi_status status;
-  if (scale->mode != GEMMEPI_SCALE_VECTOR_128 && scale->mode != GEMMEPI_SCALE_OUTER && !is_tensor)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for "
-      "TENSOR (1), OUTER (2) and VECTOR_128 (3)", (int)scale->mode);
-  if (!gpi__is_fp8(d->dtype))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
-      gpi__dtype((gemmepi_dtype)d->dtype)->name);
-  if (is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, is_tensor
-      ? "desc.amax_history is %d; a scale of one number is found from the amax of "
-      "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
-      : "desc.amax_history is %d; it goes only with FIND_SCALE_D and the scale mode TENSOR", amax_history);
-  if (is_tensor && problem->flags & GEMMEPI_AMAX_D)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose "
-      "args.amax_history[0] is that amax");
-  if (is_tensor && scale->batch_stride)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.d.scale.batch_stride is %lld; with FIND_SCALE_D one scale is that of the whole batch: leave it 0",
-      (long long)scale->batch_stride);
+  GPI__INVALID_IF(scale->mode != GEMMEPI_SCALE_VECTOR_128 && scale->mode != GEMMEPI_SCALE_OUTER && !is_tensor,
+    "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for TENSOR (1), OUTER (2) and VECTOR_128 (3)",
+    (int)scale->mode);
+  GPI__INVALID_IF(!gpi__is_fp8(d->dtype), "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
+    gpi__dtype((gemmepi_dtype)d->dtype)->name);
+  GPI__INVALID_IF(is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0,
+    is_tensor ? "desc.amax_history is %d; a scale of one number is found from the amax of "
+    "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
+    : "desc.amax_history is %d; it goes only with FIND_SCALE_D and the scale mode TENSOR", amax_history);
+  GPI__INVALID_IF(is_tensor && problem->flags & GEMMEPI_AMAX_D,
+    "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose args.amax_history[0] is that amax");
+  GPI__INVALID_IF(is_tensor && scale->batch_stride,
+    "desc.d.scale.batch_stride is %lld; with FIND_SCALE_D one scale is that of the whole batch: leave it 0",
+    (long long)scale->batch_stride);
   problem->found_scale = (int32_t)scale->mode;
   problem->amax_history = amax_history;
   found->written = 1;
@@ -9452,16 +9437,14 @@ static gemmepi_scale_mode gpi__found_mode(const gemmepi_matmul_desc *desc, const
 
 /* What goes with FIND_SCALE_D alone. */
 static gemmepi_status gpi__check_finding(const gemmepi_matmul_desc *desc) {
-  if (desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
-      "one scale; give c with its own scale and args.beta");
+  GPI__INVALID_IF(desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE,
+    "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
+    "one scale; give c with its own scale and args.beta");
   if (desc->flags & GEMMEPI_FIND_SCALE_D)
     return GEMMEPI_OK;
-  if (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
-  if (desc->amax_history)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
-      desc->amax_history, GPI__UNINITIALISED);
+  GPI__INVALID_IF(desc->flags & GEMMEPI_POWER_OF_TWO_SCALE, "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
+  GPI__INVALID_IF(desc->amax_history, "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
+    desc->amax_history, GPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
@@ -9472,11 +9455,9 @@ static gemmepi_status gpi__convert_amax(gpi__problem *problem, uint64_t flag, in
   int dtype = problem->accumulator;
   if (!(problem->flags & flag))
     return GEMMEPI_OK;
-  if (of == GPI__AUX && !view->written)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
-  if (view->bits == 1 || dtype == GEMMEPI_I32)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
-      view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
+  GPI__INVALID_IF(of == GPI__AUX && !view->written, "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+  GPI__INVALID_IF(view->bits == 1 || dtype == GEMMEPI_I32, "desc.flags has %s; %s has no amax", name,
+    view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
   amax->written = 1;
   amax->lines = amax->length = amax->ld = 1;
   return gpi__convert_scale_numbers(problem, operand, dtype, dtype == GEMMEPI_F64 ? 8 : 4);
@@ -9506,10 +9487,9 @@ static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int ope
   if (types >> dtype & 1)
     return GEMMEPI_OK;
   gpi__append_types(&text, types);
-  if (operand == GPI__D)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
-      gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
-      gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted);
+  GPI__INVALID_IF(operand == GPI__D, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+    gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
+    gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s", name,
     gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name, accepted);
 }
@@ -9536,10 +9516,9 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
   int is_factor = operand == GPI__A || operand == GPI__B;
   int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
   gemmepi_status status = GEMMEPI_OK;
-  if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name, matrix->transposed,
-      is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
-      matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
+  GPI__INVALID_IF(matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor),
+    "desc.%s.transposed is %d; accepted %s%s", name, matrix->transposed,
+    is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed", matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
   view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
   view->transposed = matrix->transposed;
   view->lines = lines_are_rows ? rows : columns;
@@ -9548,9 +9527,8 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
   view->batch_stride = matrix->batch_stride;
   if (operand == GPI__AUX && gpi__aux_is_mask(problem->epilogue)) {
     view->bits = 1;
-    if (matrix->dtype != GEMMEPI_DTYPE_DEFAULT)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0",
-        (int)matrix->dtype);
+    GPI__INVALID_IF(matrix->dtype != GEMMEPI_DTYPE_DEFAULT,
+      "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0", (int)matrix->dtype);
   } else {
     if (!is_factor)
       status = gpi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
@@ -9589,13 +9567,11 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
   gemmepi_compute compute = desc->compute;
   int common = gpi__common_dtype((int)a, (int)b);
   int fits;
-  if (d == GEMMEPI_I32 && common != GEMMEPI_I8)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
-      gpi__dtype(a)->name, gpi__dtype(b)->name);
-  if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s", (int)compute, GPI__UNINITIALISED);
+  GPI__INVALID_IF(d == GEMMEPI_I32 && common != GEMMEPI_I8,
+    "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
+    gpi__dtype(a)->name, gpi__dtype(b)->name);
+  GPI__INVALID_IF((unsigned)compute > GEMMEPI_COMPUTE_I32,
+    "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s", (int)compute, GPI__UNINITIALISED);
   if (compute == GEMMEPI_COMPUTE_DEFAULT)
     compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
         : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
@@ -9604,15 +9580,12 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
      : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
      : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
         : common != GEMMEPI_F64 && d != GEMMEPI_I32;
-  if (!fits)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.compute is %s with %s and %s operands and a result in %s; F64 goes only with F64, "
-      "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
-      gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
-  if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gpi__is_fp8((int)a) && gpi__is_fp8((int)b)))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
-      gpi__dtype(a)->name, gpi__dtype(b)->name);
+  GPI__INVALID_IF(!fits, "desc.compute is %s with %s and %s operands and a result in %s; F64 goes only with F64, "
+    "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
+    gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
+  GPI__INVALID_IF((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gpi__is_fp8((int)a) && gpi__is_fp8((int)b)),
+    "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
+    gpi__dtype(a)->name, gpi__dtype(b)->name);
   problem->compute = (int32_t)compute;
   problem->common = common;
   problem->accumulator = common == GEMMEPI_F64                      ? GEMMEPI_F64
@@ -9624,10 +9597,8 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
 static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
   if (!gpi__dtype_is_known(dtype))
     return gpi__refuse_dtype(name, dtype);
-  if (dtype == GEMMEPI_I32)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I32, which is for results of I8 operands", name);
-  if (dtype == GEMMEPI_I64)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I64, which is for operands of formulas", name);
+  GPI__INVALID_IF(dtype == GEMMEPI_I32, "desc.%s.dtype is I32, which is for results of I8 operands", name);
+  GPI__INVALID_IF(dtype == GEMMEPI_I64, "desc.%s.dtype is I64, which is for operands of formulas", name);
   return GEMMEPI_OK;
 }
 
@@ -9656,12 +9627,11 @@ static gemmepi_status gpi__check_integer_epilogue(const gpi__problem *problem) {
   if (problem->accumulator != GEMMEPI_I32)
     return GEMMEPI_OK;
   gpi__append_epilogue(&text, problem->epilogue);
-  if (!gpi__activation_has(problem->epilogue, GPI__OF_INTEGERS))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
-      "others need a floating-point or I8 result", name);
-  if (gpi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there", name);
+  GPI__INVALID_IF(!gpi__activation_has(problem->epilogue, GPI__OF_INTEGERS),
+    "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: others need a floating-point or I8 result",
+    name);
+  GPI__INVALID_IF(gpi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD),
+    "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there", name);
   return GEMMEPI_OK;
 }
 
@@ -9714,19 +9684,16 @@ static gemmepi_status gpi__check_outputs(gpi__problem *problem) {
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
 static gemmepi_status gpi__check_parameter(gemmepi_epilogue epilogue, int has_parameter, double parameter) {
-  if (has_parameter != 0 && has_parameter != 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
-      has_parameter, GPI__UNINITIALISED);
+  GPI__INVALID_IF(has_parameter != 0 && has_parameter != 1,
+    "desc.has_parameter is %d; accepted are 0 and 1%s", has_parameter, GPI__UNINITIALISED);
   if (!has_parameter && parameter == 0)
     return GEMMEPI_OK;
-  if (gpi__default_parameter(epilogue) == 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is given (%g), but the activation %s has none: leave "
-      "it and desc.has_parameter 0 (in a short call NAN)", parameter, gpi__activation_name(epilogue));
-  if (!has_parameter)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
-      parameter == parameter ? "set that to 1" : "leave it 0 for the default (NAN is for the short calls)");
-  if (parameter - parameter != 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite", parameter);
+  GPI__INVALID_IF(gpi__default_parameter(epilogue) == 0,
+    "desc.activation_parameter is given (%g), but the activation %s has none: leave "
+    "it and desc.has_parameter 0 (in a short call NAN)", parameter, gpi__activation_name(epilogue));
+  GPI__INVALID_IF(!has_parameter, "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
+    parameter == parameter ? "set that to 1" : "leave it 0 for the default (NAN is for the short calls)");
+  GPI__INVALID_IF(parameter - parameter != 0, "desc.activation_parameter is %g; it must be finite", parameter);
   return GEMMEPI_OK;
 }
 
@@ -9744,16 +9711,15 @@ static gemmepi_status gpi__check_accumulation(const gemmepi_matmul_desc *desc) {
   const char *name = between ? gpi__flag(between)->name : gpi__activation_name(desc->epilogue);
   if (!(desc->flags & GEMMEPI_ACCUMULATE))
     return GEMMEPI_OK;
-  if (between || gpi__activation(desc->epilogue) != GEMMEPI_NONE)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
-      "epilogue use RESIDUAL with args.residual = args.d%s", name,
-      desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
-  if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
-  if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
-      "written has no one scale: give c with its own scale and args.beta", (int)desc->d.scale.mode);
+  GPI__INVALID_IF(between || gpi__activation(desc->epilogue) != GEMMEPI_NONE,
+    "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
+    "epilogue use RESIDUAL with args.residual = args.d%s",
+    name, desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
+  GPI__INVALID_IF(c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride,
+    "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
+  GPI__INVALID_IF(desc->d.scale.mode != GEMMEPI_SCALE_NONE,
+    "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+    "written has no one scale: give c with its own scale and args.beta", (int)desc->d.scale.mode);
   return GEMMEPI_OK;
 }
 
@@ -9770,8 +9736,7 @@ static gemmepi_status gpi__check_without_formula(const gemmepi_operand *operands
         : value         ? "formula_value"
         : result        ? "formula_result"
         : NULL;
-  if (other)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other, GPI__UNINITIALISED);
+  GPI__INVALID_IF(other, "desc.%s is given, but desc.formula is NULL%s", other, GPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
@@ -9784,16 +9749,12 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
         : NULL;
   if (!desc->formula)
     return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value, desc->formula_result);
-  if (desc->epilogue)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.epilogue is 0x%llx with desc.formula, which replaces the epilogue: "
-      "leave it 0", (gpi__ull)desc->epilogue);
-  if (other)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s is not 0 with desc.formula, which has operands instead: leave it 0", other);
-  if (desc->flags & GEMMEPI_ACCUMULATE)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has ACCUMULATE with desc.formula: it is not clear which comes first. To add D before it, "
-      "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
+  GPI__INVALID_IF(desc->epilogue, "desc.epilogue is 0x%llx with desc.formula, which replaces the epilogue: leave it 0",
+    (gpi__ull)desc->epilogue);
+  GPI__INVALID_IF(other, "desc.%s is not 0 with desc.formula, which has operands instead: leave it 0", other);
+  GPI__INVALID_IF(desc->flags & GEMMEPI_ACCUMULATE,
+    "desc.flags has ACCUMULATE with desc.formula: it is not clear which comes first. To add D before it, "
+    "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
   return GEMMEPI_OK;
 }
 
@@ -9811,16 +9772,14 @@ static gemmepi_status gpi__check_scalars_of_desc(const gemmepi_matmul_desc *desc
     status = gpi__check_size("batch", desc->batch);
   if (status)
     return status;
-  if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and GEMMEPI_COLUMN_MAJOR (1)%s",
-      (int)desc->order, GPI__UNINITIALISED);
+  GPI__INVALID_IF((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR,
+    "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and GEMMEPI_COLUMN_MAJOR (1)%s",
+    (int)desc->order, GPI__UNINITIALISED);
   status = gpi__check_flags_of(GPI__OF_PRODUCT, desc->flags, 0);
   if (status)
     return status;
-  if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
-      (gpi__ull)desc->alignment, GPI__UNINITIALISED);
+  GPI__INVALID_IF(desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)),
+    "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s", (gpi__ull)desc->alignment, GPI__UNINITIALISED);
   status = gpi__check_beside_formula(desc);
   if (!status)
     status = gpi__check_epilogue(desc->epilogue);
@@ -9857,8 +9816,7 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
   const gemmepi_allocator *allocator, const struct gpi__graph *graph, int64_t *result) {
 #ifdef GEMMEPI_NO_FORMULA
   (void)problem, (void)allocator, (void)graph, (void)result;
-  if (desc->formula)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
+  GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
   return GEMMEPI_OK;
 #else
   int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
@@ -9985,8 +9943,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
   gemmepi_status status;
   int64_t along, result;
   memset(problem, 0, sizeof *problem);
-  if (!desc)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  GPI__INVALID_IF(!desc, "desc is NULL");
   status = gpi__check_scalars_of_desc(desc);
   if (status)
     return status;
@@ -10001,9 +9958,8 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
   problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
   along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m;
   result = gpi__result_columns(desc->epilogue, along);
-  if (result < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; with GATED it counts both halves and must be even",
-      desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
+  GPI__INVALID_IF(result < 0, "desc.%s is %lld; with GATED it counts both halves and must be even",
+    desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
   status = gpi__convert_tensors(problem, desc, allocator, graph, along, result);
   if (status)
     gpi__free_formula(problem, allocator);
@@ -10049,8 +10005,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
   gemmepi_allocator allocator;
   gpi__problem problem;
   gemmepi_status status;
-  if (!needs)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
+  GPI__INVALID_IF(!needs, "needs is NULL");
   memset(needs, 0, sizeof *needs);
   allocator = gpi__default_allocator();
   status = gpi__normalise_in(&allocator, desc, NULL, GPI__DEFAULT_ALIGNMENT, &problem);
@@ -10463,14 +10418,11 @@ static int gpi__views_share(const gpi__view *p, const gpi__view *q, int64_t batc
 static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int other) {
   const gpi__view *d = &problem->views[GPI__D], *view = &problem->views[other];
   const char *name = gpi__argument_name(problem, other);
-  if (view->dtype != d->dtype)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same",
-      name, name, gpi__dtype((gemmepi_dtype)view->dtype)->name, gpi__dtype((gemmepi_dtype)d->dtype)->name);
-  if (view->lines == d->lines && view->length == d->length && view->ld != d->ld)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same", name, name,
-      (long long)view->ld, (long long)d->ld);
+  GPI__INVALID_IF(view->dtype != d->dtype, "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same",
+    name, name, gpi__dtype((gemmepi_dtype)view->dtype)->name, gpi__dtype((gemmepi_dtype)d->dtype)->name);
+  GPI__INVALID_IF(view->lines == d->lines && view->length == d->length && view->ld != d->ld,
+    "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same",
+    name, name, (long long)view->ld, (long long)d->ld);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
     "args.%s is args.d, but its %s differs: %lld x %lld and batch_stride %lld, d's %lld x %lld and %lld",
     name, view->lines == d->lines && view->length == d->length ? "batch_stride" : "shape",
@@ -10556,33 +10508,26 @@ static gemmepi_status gpi__refuse_pointer(const gpi__problem *problem, int opera
   char name[256];
   gpi__text text = gpi__text_in(name, sizeof name);
   const char *argument = gpi__argument_name(problem, operand);
-  if (operand == GPI__FOUND_SCALE_D)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.found_scale_d is %s", pointer ? "given, but desc.flags has no FIND_SCALE_D"
-      : "NULL, but desc.flags has FIND_SCALE_D, whose scales go there");
-  if (operand == GPI__AMAX_HISTORY)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.amax_history is %s; %s", pointer ? "given" : "NULL",
-      pointer ? "it goes with FIND_SCALE_D and the scale mode TENSOR"
-      : "FIND_SCALE_D with the scale mode TENSOR reads and writes it");
-  if (operand == GPI__SCALE_D && pointer && problem->found_scale)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.scale_d is given, but desc.flags has FIND_SCALE_D: d's scales are found, and go to args.found_scale_d");
-  if (operand == GPI__AMAX_D || operand == GPI__AMAX_AUX)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s", argument,
-      pointer ? "given" : "NULL", pointer ? "no" : "the flag", operand == GPI__AMAX_D ? "D" : "AUX");
-  if (operand >= GPI__SCALE_A && operand < GPI__AMAX_D && (problem->used >> (operand - GPI__SCALE_A) & 1))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s", argument,
-      pointer ? "given" : "NULL", argument + strlen("scale_"), pointer ? "NONE" : "not NONE");
-  if (operand == GPI__D && pointer)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.d is given, but desc.formula does not assign it: leave it NULL");
-  if (pointer && problem->formula)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "args.%s is given, but desc.formula has operands instead: leave it NULL", argument);
-  if (operand <= GPI__D)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
+  GPI__INVALID_IF(operand == GPI__FOUND_SCALE_D, "args.found_scale_d is %s", pointer ? "given, but desc.flags has no FIND_SCALE_D"
+    : "NULL, but desc.flags has FIND_SCALE_D, whose scales go there");
+  GPI__INVALID_IF(operand == GPI__AMAX_HISTORY, "args.amax_history is %s; %s", pointer ? "given" : "NULL",
+    pointer ? "it goes with FIND_SCALE_D and the scale mode TENSOR"
+    : "FIND_SCALE_D with the scale mode TENSOR reads and writes it");
+  GPI__INVALID_IF(operand == GPI__SCALE_D && pointer && problem->found_scale,
+    "args.scale_d is given, but desc.flags has FIND_SCALE_D: d's scales are found, and go to args.found_scale_d");
+  GPI__INVALID_IF(operand == GPI__AMAX_D || operand == GPI__AMAX_AUX,
+    "args.%s is %s, but desc.flags has %s AMAX_%s", argument, pointer ? "given" : "NULL",
+    pointer ? "no" : "the flag", operand == GPI__AMAX_D ? "D" : "AUX");
+  GPI__INVALID_IF(operand >= GPI__SCALE_A && operand < GPI__AMAX_D && (problem->used >> (operand - GPI__SCALE_A) & 1),
+    "args.%s is %s, but desc.%s.scale.mode is %s", argument, pointer ? "given" : "NULL",
+    argument + strlen("scale_"), pointer ? "NONE" : "not NONE");
+  GPI__INVALID_IF(operand == GPI__D && pointer, "args.d is given, but desc.formula does not assign it: leave it NULL");
+  GPI__INVALID_IF(pointer && problem->formula,
+    "args.%s is given, but desc.formula has operands instead: leave it NULL", argument);
+  GPI__INVALID_IF(operand <= GPI__D, "args.%s is NULL; the product needs it", argument);
   gpi__append_epilogue(&text, gpi__callers_epilogue(problem->epilogue, problem->exchanged));
-  if (pointer)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
-      argument, pointer, name, gpi__operand_wanted_by[operand]);
+  GPI__INVALID_IF(pointer, "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
+    argument, pointer, name, gpi__operand_wanted_by[operand]);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument, name);
 }
 
@@ -10595,12 +10540,10 @@ static int gpi__may_lack(const gpi__problem *problem, const gpi__arguments *argu
 
 /* c and beta come together; with ACCUMULATE neither. */
 static gemmepi_status gpi__check_c(const gpi__problem *problem, const gemmepi_matmul_args *args) {
-  if (problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
-      "beta NULL", args->c ? "c" : "beta");
-  if (args->c && !args->beta)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.c is given but args.beta is NULL, so c would not be added; point beta to "
-      "a factor (0 is one), or leave c NULL");
+  GPI__INVALID_IF(problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta),
+    "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and beta NULL", args->c ? "c" : "beta");
+  GPI__INVALID_IF(args->c && !args->beta, "args.c is given but args.beta is NULL, so c would not be added; point beta to "
+    "a factor (0 is one), or leave c NULL");
   return GEMMEPI_OK;
 }
 
@@ -10616,12 +10559,11 @@ static gemmepi_status gpi__check_presence(const gpi__problem *problem, const gpi
     int used = problem->used >> operand & 1;
     if (used == (pointer != NULL) || (used && gpi__may_lack(problem, arguments, operand)))
       continue;
-    if (used && operand == GPI__C && problem->flags & GEMMEPI_ACCUMULATE)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.d is NULL, but desc.flags has ACCUMULATE, which adds to it");
-    if (used && operand == GPI__C)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "args.c is NULL, but args.beta is %s: give c (args.d for D = A B + beta D), or leave beta NULL",
-        arguments->device_beta ? "given on the device" : "not 0");
+    GPI__INVALID_IF(used && operand == GPI__C && problem->flags & GEMMEPI_ACCUMULATE,
+      "args.d is NULL, but desc.flags has ACCUMULATE, which adds to it");
+    GPI__INVALID_IF(used && operand == GPI__C,
+      "args.c is NULL, but args.beta is %s: give c (args.d for D = A B + beta D), or leave beta NULL",
+      arguments->device_beta ? "given on the device" : "not 0");
     return gpi__refuse_pointer(problem, operand, pointer);
   }
   return GEMMEPI_OK;
@@ -10637,8 +10579,8 @@ static const char *gpi__alignment_rule(const gpi__problem *problem, int operand)
 static gemmepi_status gpi__refuse_place(const gpi__problem *problem, int operand, const void *pointer) {
   const gpi__view *view = &problem->views[operand];
   const char *name = gpi__argument_name(problem, operand);
-  if ((uintptr_t)pointer > (uintptr_t)-1 - (uintptr_t)view->bytes)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %p; no %lld bytes begin there", name, pointer, (long long)view->bytes);
+  GPI__INVALID_IF((uintptr_t)pointer > (uintptr_t)-1 - (uintptr_t)view->bytes,
+    "args.%s is %p; no %lld bytes begin there", name, pointer, (long long)view->bytes);
   return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)", name,
     pointer, (int)view->alignment, gpi__alignment_rule(problem, operand));
 }
@@ -10743,12 +10685,10 @@ static gemmepi_status gpi__refuse_region(const gpi__problem *problem, const gpi_
   const gpi__view *view = (const gpi__view *)region->lies;
   char room[128];
   const char *name = gpi__name_region(problem, region, room);
-  if (is_wanted != (region->pointer != NULL))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
-      whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
-  if (region->end < region->begin)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
-      region->pointer, (long long)view->bytes);
+  GPI__INVALID_IF(is_wanted != (region->pointer != NULL), "%s is %s, but %s", name,
+    is_wanted ? "NULL" : "given", whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
+  GPI__INVALID_IF(region->end < region->begin, "%s is %p; no %lld bytes begin there", name, region->pointer,
+    (long long)view->bytes);
   return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name, region->pointer, alignment,
     alignment > view->alignment ? "desc.alignment, 16 where it is 0" : "the size of an element");
 }
@@ -10810,9 +10750,8 @@ static gemmepi_status gpi__list_formula_arguments(const gpi__problem *problem,
   arguments->operands = args->operands;
   arguments->operand_scales = args->operand_scales;
   arguments->operand_amax = args->operand_amax;
-  if (formula->operand_count && !args->operands)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
-      (int)formula->operand_count);
+  GPI__INVALID_IF(formula->operand_count && !args->operands,
+    "args.operands is NULL; desc.operand_count is %d, so it has as many pointers", (int)formula->operand_count);
   for (i = 0; i < formula->operand_count && !status; i++)
     if (formula->operands[i].used)
       status = gpi__list_formula_operand(problem, arguments, i, regions);
@@ -10910,44 +10849,40 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
   const gemmepi_matmul_desc *product = &desc->product;
   int rows_are_vectors = product->d.scale.mode == GEMMEPI_SCALE_OUTER &&
         gpi__result_columns(product->epilogue, product->n) <= 128;
-  if (desc->groups < 1 || desc->groups > GPI__MOST_GROUPS)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s", desc->groups,
-      GPI__MOST_GROUPS, desc->groups ? GPI__UNINITIALISED : "");
-  if ((unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
-      (int)desc->grouping, GPI__UNINITIALISED);
-  if (product->batch != 0 && product->batch != 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many",
-      (long long)product->batch);
-  if (product->order != GEMMEPI_ROW_MAJOR)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
-      "column by column is a row-major one that is transposed", (int)product->order);
-  if (product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->scatter_d || desc->weighted))
-    return gpi__fail(GEMMEPI_UNSUPPORTED,
-      "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS whose rows of D are "
-      "neither scattered nor weighted", desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K"
-      : desc->scatter_d                     ? "scatter_d" : "weighted");
-  if (product->epilogue & GEMMEPI_BGRAD ||
-    (desc->grouping == GEMMEPI_GROUPS_OF_ROWS && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
-      "BGRAD_A and BGRAD_B, for each group its own");
-  if ((product->epilogue & GEMMEPI_BGRAD_A && !product->a.transposed) ||
-    (product->epilogue & GEMMEPI_BGRAD_B && product->b.transposed))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups "
-      "those are summed that are stored [k, %s]", product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
-      product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b", product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
-  if (product->flags & GEMMEPI_BATCH_INVARIANT)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has BATCH_INVARIANT, which grouped products do not have");
-  if (product->flags & GEMMEPI_FIND_SCALE_D && (desc->grouping == GEMMEPI_GROUPS_OF_K ||
-    (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
-      "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
-      "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
-      (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
-  if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
-      "grouped products are found only after an epilogue");
+  GPI__INVALID_IF(desc->groups < 1 || desc->groups > GPI__MOST_GROUPS,
+    "desc.groups is %d; accepted are 1 to %d%s", desc->groups, GPI__MOST_GROUPS, desc->groups ? GPI__UNINITIALISED : "");
+  GPI__INVALID_IF((unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K,
+    "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
+    (int)desc->grouping, GPI__UNINITIALISED);
+  GPI__INVALID_IF(product->batch != 0 && product->batch != 1,
+    "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many", (long long)product->batch);
+  GPI__UNSUPPORTED_IF(product->order != GEMMEPI_ROW_MAJOR,
+    "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
+    "column by column is a row-major one that is transposed", (int)product->order);
+  GPI__UNSUPPORTED_IF(product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->scatter_d || desc->weighted),
+    "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS whose rows of D are "
+    "neither scattered nor weighted", desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K"
+    : desc->scatter_d                     ? "scatter_d" : "weighted");
+  GPI__UNSUPPORTED_IF(product->epilogue & GEMMEPI_BGRAD || (desc->grouping == GEMMEPI_GROUPS_OF_ROWS &&
+    product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)),
+    "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
+    "BGRAD_A and BGRAD_B, for each group its own");
+  GPI__UNSUPPORTED_IF((product->epilogue & GEMMEPI_BGRAD_A && !product->a.transposed) ||
+    (product->epilogue & GEMMEPI_BGRAD_B && product->b.transposed),
+    "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups those are summed that are stored [k, %s]",
+    product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B", product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b",
+    product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
+  GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_BATCH_INVARIANT,
+    "desc.product.flags has BATCH_INVARIANT, which grouped products do not have");
+  GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_FIND_SCALE_D && (desc->grouping == GEMMEPI_GROUPS_OF_K ||
+    (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)),
+    "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
+    "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
+    "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
+    (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+  GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_FIND_SCALE_D && product->formula,
+    "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
+    "grouped products are found only after an epilogue");
   return GEMMEPI_OK;
 }
 
@@ -10983,22 +10918,19 @@ static gemmepi_status gpi__check_indices(const gemmepi_grouped_desc *desc) {
         : gpi__check_positions("product.m", desc->product.m);
   if (status)
     return status;
-  if (desc->weighted != 0 && desc->weighted != 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is %d; accepted are 0 and 1%s", desc->weighted, GPI__UNINITIALISED);
-  if (of_k && (desc->scatter_d || desc->weighted))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 with GROUPS_OF_K; rows of D are scattered and weighted with "
-      "GROUPS_OF_ROWS", desc->scatter_d ? "scatter_d" : "weighted");
-  if (!of_k && desc->gather_b)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
-      (long long)desc->gather_b);
-  if (desc->gather_a && desc->product.a.transposed != of_k)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.product.a.transposed is %d with gather_a, which gathers rows as a is stored; accepted is %d with GROUPS_OF_%s",
-      desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
-  if (desc->gather_b && desc->product.b.transposed)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.product.b.transposed is %d with gather_b, which gathers rows as b is stored; accepted is 0",
-      desc->product.b.transposed);
+  GPI__INVALID_IF(desc->weighted != 0 && desc->weighted != 1, "desc.weighted is %d; accepted are 0 and 1%s",
+    desc->weighted, GPI__UNINITIALISED);
+  GPI__INVALID_IF(of_k && (desc->scatter_d || desc->weighted),
+    "desc.%s is not 0 with GROUPS_OF_K; rows of D are scattered and weighted with GROUPS_OF_ROWS",
+    desc->scatter_d ? "scatter_d" : "weighted");
+  GPI__INVALID_IF(!of_k && desc->gather_b, "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
+    (long long)desc->gather_b);
+  GPI__INVALID_IF(desc->gather_a && desc->product.a.transposed != of_k,
+    "desc.product.a.transposed is %d with gather_a, which gathers rows as a is stored; accepted is %d with GROUPS_OF_%s",
+    desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
+  GPI__INVALID_IF(desc->gather_b && desc->product.b.transposed,
+    "desc.product.b.transposed is %d with gather_b, which gathers rows as b is stored; accepted is 0",
+    desc->product.b.transposed);
   return GEMMEPI_OK;
 }
 
@@ -11053,9 +10985,9 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
     const gpi__desc_matrix *row = &matrices[i];
     const char *name = gpi__operand_names[row->operand];
     int is_own = own >> row->operand & 1, is_output = row->operand == GPI__D || row->operand == GPI__AUX;
-    if (!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
-        "GROUPS_OF_%s: leave it 0", name, of_k ? "K" : "ROWS");
+    GPI__INVALID_IF(!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride),
+      "desc.product.%s has a batch_stride, but it is one matrix for all groups with GROUPS_OF_%s: leave it 0",
+      name, of_k ? "K" : "ROWS");
     if (product->formula && (row->operand == GPI__AUX || row->operand == GPI__RESIDUAL))
       continue; /* it has operands instead */
     if (row->operand == GPI__C && !row->matrix->dtype && !row->matrix->ld)
@@ -11126,8 +11058,7 @@ static void gpi__spread_scales(gpi__problem *problem) {
 
 static gemmepi_status gpi__make_weights(gpi__problem *problem, int64_t rows) {
   gpi__view *view = &problem->views[GPI__ROW_FACTOR];
-  if (problem->accumulator == GEMMEPI_I32)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is 1 with a result in I32; weights are F32");
+  GPI__INVALID_IF(problem->accumulator == GEMMEPI_I32, "desc.weighted is 1 with a result in I32; weights are F32");
   view->dtype = GEMMEPI_F32;
   view->bits = 32;
   view->alignment = 4;
@@ -11208,9 +11139,9 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
   for (i = 0; i < f->operand_count; i++) {
     const gemmepi_operand *operand = &desc->product.operands[i];
     int has_rows = f->operands[i].kind == GEMMEPI_FULL || f->operands[i].kind == GEMMEPI_PER_ROW;
-    if (has_rows && (operand->batch_stride || operand->row_period))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
-        "groups: leave it 0", i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
+    GPI__INVALID_IF(has_rows && (operand->batch_stride || operand->row_period),
+      "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all groups: leave it 0",
+      i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
   }
   return GEMMEPI_OK;
 }
@@ -11259,8 +11190,7 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
 
 static gemmepi_status gpi__convert_grouped(const gemmepi_allocator *allocator, const gemmepi_grouped_desc *desc, size_t alignment,
   gpi__problem *problem) {
-  if (!desc)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  GPI__INVALID_IF(!desc, "desc is NULL");
   return gpi__in_groups_words(gpi__convert_grouped_desc(allocator, desc, alignment, problem));
 }
 
@@ -11283,11 +11213,9 @@ static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const g
     int is_wanted = i == GPI__FAULT_ENDS || (i == GPI__FAULT_A && (grouping->gathered & 1)) ||
         (i == GPI__FAULT_B && (grouping->gathered & 2)) ||
         (i == GPI__FAULT_D && grouping->scattered);
-    if (!list && is_wanted && length)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
-        name, i ? " with " : "", fields[i]);
-    if (list && !is_wanted)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0", name, fields[i]);
+    GPI__INVALID_IF(!list && is_wanted && length, "args.%s is NULL; a grouped product%s%s needs it", name,
+      i ? " with " : "", fields[i]);
+    GPI__INVALID_IF(list && !is_wanted, "args.%s is given, but desc.%s is 0", name, fields[i]);
     if ((uintptr_t)list % 4)
       return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name, (const void *)list);
     if (list)
@@ -11301,9 +11229,8 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
   gpi__arguments *arguments, gpi__group_lists *lists, gpi__regions *regions) {
   int weighted = gpi__has_operand(problem, GPI__ROW_FACTOR);
   gemmepi_status status;
-  if (weighted != (args->weights != NULL) && (args->weights || gpi__rows_of_d(problem)))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weights is %s, but desc.weighted is %d",
-      args->weights ? "given" : "NULL", weighted);
+  GPI__INVALID_IF(weighted != (args->weights != NULL) && (args->weights || gpi__rows_of_d(problem)),
+    "args.weights is %s, but desc.weighted is %d", args->weights ? "given" : "NULL", weighted);
   status = gpi__list_arguments(problem, &args->product, args->weights, arguments, regions);
   if (status)
     return status;
@@ -11462,12 +11389,11 @@ static gemmepi_status gpi__check_range(const gemmepi_tensor *tensor, const char 
         d, (long long)tensor->shape[d], (long long)stride[d]);
   if (!tensor->bytes)
     return GEMMEPI_OK;
-  if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
-    (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer (%s.offset is %llu)",
-      name, (gpi__ull)tensor->bytes, (long long)tensor->offset - before * size,
-      (long long)tensor->offset + (after + 1) * size, name, (gpi__ull)tensor->offset);
+  GPI__INVALID_IF(tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
+    (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size,
+    "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer (%s.offset is %llu)",
+    name, (gpi__ull)tensor->bytes, (long long)tensor->offset - before * size,
+    (long long)tensor->offset + (after + 1) * size, name, (gpi__ull)tensor->offset);
   return GEMMEPI_OK;
 }
 
@@ -11479,16 +11405,14 @@ static int gpi__type_of_tensor(const gemmepi_tensor *tensor) {
 static gemmepi_status gpi__check_layout(const gemmepi_tensor *tensor, const char *name) {
   int64_t stride[GPI__MAX_RANK], count = 1;
   int dtype = gpi__type_of_tensor(tensor), d;
-  if (tensor->rank < 0 || tensor->rank > GPI__MAX_RANK)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name, tensor->rank,
-      tensor->rank > 64 || tensor->rank < -64 ? GPI__UNINITIALISED : "");
-  if (tensor->rank && !tensor->shape)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name, tensor->rank);
-  if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
-      (gpi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
-  if (tensor->offset > (size_t)GPI__MAX_ELEMENTS)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name, (gpi__ull)tensor->offset);
+  GPI__INVALID_IF(tensor->rank < 0 || tensor->rank > GPI__MAX_RANK, "%s.rank is %d; accepted are 0 to 8%s",
+    name, tensor->rank, tensor->rank > 64 || tensor->rank < -64 ? GPI__UNINITIALISED : "");
+  GPI__INVALID_IF(tensor->rank && !tensor->shape, "%s.shape is NULL, but its rank is %d", name, tensor->rank);
+  GPI__INVALID_IF(tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype),
+    "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
+    (gpi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
+  GPI__INVALID_IF(tensor->offset > (size_t)GPI__MAX_ELEMENTS, "%s.offset is %llu; accepted are 0 to 2^56",
+    name, (gpi__ull)tensor->offset);
   for (d = 0; d < tensor->rank; d++)
     if (tensor->shape[d] < 0)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative", name,
@@ -11534,8 +11458,7 @@ static gemmepi_status gpi__convert_transposed(gpi__task *task, const gemmepi_ten
   gpi__operand *operand = &task->operands[GPI__OUT_Y_TRANSPOSED];
   int64_t stride[GPI__MAX_RANK];
   int last = task->rank - 1, d;
-  if (task->rank < 2)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has %d axes; it needs two", task->rank);
+  GPI__INVALID_IF(task->rank < 2, "y_transposed is given, but y has %d axes; it needs two", task->rank);
   for (d = 0; d < task->rank; d++)
     if (tensor->rank != task->rank || tensor->shape[d < last - 1 ? d : 2 * last - 1 - d] != task->shape[d])
       return gpi__refuse_shape(task, tensor, GPI__OUT_Y_TRANSPOSED,
@@ -11613,13 +11536,12 @@ static gemmepi_status gpi__check_dtypes(const gpi__task *task) {
     int dtype = task->operands[t].dtype;
     if (!dtype)
       continue;
-    if (gpi__is_fp8(dtype))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which only casts accept",
-        gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
-    if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 && gemmepi_dtype_size((gemmepi_dtype)first) == 2))
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors may be F32",
-        gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name, of, gpi__dtype((gemmepi_dtype)first)->name);
+    GPI__INVALID_IF(gpi__is_fp8(dtype), "%s has the dtype %s, which only casts accept",
+      gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
+    GPI__INVALID_IF(dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
+      gemmepi_dtype_size((gemmepi_dtype)first) == 2),
+      "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors may be F32",
+      gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name, of, gpi__dtype((gemmepi_dtype)first)->name);
   }
   return GEMMEPI_OK;
 }
@@ -11638,16 +11560,13 @@ static gemmepi_status gpi__check_presence_of_tensors(const gpi__operation_row *r
   if (row->operation == GEMMEPI_OP_LERP_BACKWARD && !(given & GPI__BIT_DW))
     surplus |= given & (GPI__BIT_A | GPI__BIT_B);
   for (t = 0; t < GPI__TENSORS; t++) {
-    if (missing >> t & 1)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; the operation %s needs it", gpi__tensor_names[t], row->name);
-    if (surplus >> t & 1)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is given, but the operation %s has no use for it%s", gpi__tensor_names[t],
-        row->name, !(row->may >> t & 1)                          ? "" : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
-        : " without dw");
+    GPI__INVALID_IF(missing >> t & 1, "%s is NULL; the operation %s needs it", gpi__tensor_names[t], row->name);
+    GPI__INVALID_IF(surplus >> t & 1, "%s is given, but the operation %s has no use for it%s", gpi__tensor_names[t], row->name,
+      !(row->may >> t & 1)                          ? "" : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
+      : " without dw");
   }
-  if (!outputs)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
-      row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
+  GPI__INVALID_IF(!outputs, "the operation %s has no output: da, db%s are NULL", row->name,
+    row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
   return GEMMEPI_OK;
 }
 
@@ -11664,57 +11583,48 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
     status = gpi__check_flags_of(GPI__OF_ELEMENTWISE, desc->flags, 0);
   if (status)
     return status;
-  if (desc->flags & ~row->flags)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; the operation %s has no use for it",
-      gpi__flag(desc->flags & ~row->flags)->name, row->name);
-  if (!has_halves && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
-      row->has_halves ? "with b nothing is split: leave it 0" : "the operation has none: leave it 0");
-  if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-      (gpi__ull)desc->alignment);
-  if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, which is no gemmepi_scale_mode%s",
-      (int)desc->scale_mode, GPI__UNINITIALISED);
-  if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-      row->flags & GEMMEPI_CAST_SCALE ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX" : "only CAST has scales");
-  if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
-  if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
+  GPI__INVALID_IF(desc->flags & ~row->flags, "desc.flags has %s; the operation %s has no use for it",
+    gpi__flag(desc->flags & ~row->flags)->name, row->name);
+  GPI__INVALID_IF(!has_halves && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis, "desc.axis is %d; %s", desc->axis,
+    row->has_halves ? "with b nothing is split: leave it 0" : "the operation has none: leave it 0");
+  GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
+    "desc.alignment is %llu; accepted are 0 and the powers of two up to 256", (gpi__ull)desc->alignment);
+  GPI__INVALID_IF((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128,
+    "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode, GPI__UNINITIALISED);
+  GPI__INVALID_IF(desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
+    "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
+    row->flags & GEMMEPI_CAST_SCALE ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX" : "only CAST has scales");
+  GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE),
+    "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+  GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER,
+    "desc.flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
   return gpi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
 }
 
 /* What y_transposed goes with. */
 static gemmepi_status gpi__check_transposed(const gpi__task *task, const gemmepi_elementwise_desc *desc) {
   int y = task->operands[GPI__OUT_Y].dtype, turned = task->operands[GPI__OUT_Y_TRANSPOSED].dtype;
-  if (!gpi__is_fp8(y))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
-      gpi__dtype((gemmepi_dtype)y)->name);
-  if (turned != y)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed has the dtype %s, y has %s; they must be the same",
-      gpi__dtype((gemmepi_dtype)turned)->name, gpi__dtype((gemmepi_dtype)y)->name);
-  if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
-      "y's columns, so cast a twice; one cast accepts TENSOR, VECTOR_128 and BLOCK_128");
-  if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
-      "CAST_Y_SCALE: they are found, or one for all is given");
+  GPI__INVALID_IF(!gpi__is_fp8(y), "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
+    gpi__dtype((gemmepi_dtype)y)->name);
+  GPI__INVALID_IF(turned != y, "y_transposed has the dtype %s, y has %s; they must be the same",
+    gpi__dtype((gemmepi_dtype)turned)->name, gpi__dtype((gemmepi_dtype)y)->name);
+  GPI__INVALID_IF(desc->scale_mode == GEMMEPI_SCALE_OUTER,
+    "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
+    "y's columns, so cast a twice; one cast accepts TENSOR, VECTOR_128 and BLOCK_128");
+  GPI__INVALID_IF(desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE),
+    "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
+    "CAST_Y_SCALE: they are found, or one for all is given");
   return GEMMEPI_OK;
 }
 
 static gemmepi_status gpi__check_scaled(const gpi__task *task, const gemmepi_elementwise_desc *desc) {
   int y = task->operands[GPI__OUT_Y].dtype;
-  if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gpi__is_fp8(y))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
-      gpi__dtype((gemmepi_dtype)y)->name);
+  GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gpi__is_fp8(y),
+    "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2", gpi__dtype((gemmepi_dtype)y)->name);
   if (gpi__task_has(task, GPI__OUT_Y_TRANSPOSED))
     return gpi__check_transposed(task, desc);
-  if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it needs two", task->rank);
+  GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2,
+    "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it needs two", task->rank);
   return GEMMEPI_OK;
 }
 
@@ -11756,10 +11666,9 @@ static gemmepi_status gpi__check_written(gpi__task *task, int which) {
       gpi__layouts_share(&layout, &layout, operand->offset - task->operands[operand->pointer].offset);
   if (!repeats)
     repeats = gpi__layout_repeats(&layout);
-  if (repeats)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is written, but its strides put several of its elements into the same place%s",
-      gpi__tensor_names[operand->pointer], repeats == GPI__UNDECIDED
-      ? ", or so close that telling would take too long: write a dense tensor" : "");
+  GPI__INVALID_IF(repeats, "%s is written, but its strides put several of its elements into the same place%s",
+    gpi__tensor_names[operand->pointer],
+    repeats == GPI__UNDECIDED ? ", or so close that telling would take too long: write a dense tensor" : "");
   return GEMMEPI_OK;
 }
 
@@ -11769,8 +11678,7 @@ static gemmepi_status gpi__convert_bias_grad(gpi__task *task, const gemmepi_elem
   int64_t stride[GPI__MAX_RANK];
   int axis = 0, d;
   gemmepi_status status;
-  if (desc->a->rank == 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to keep; its rank must be 1 to 8");
+  GPI__INVALID_IF(desc->a->rank == 0, "a has no axis to keep; its rank must be 1 to 8");
   status = gpi__check_axis("axis", desc->axis, desc->a->rank, &axis);
   if (status)
     return status;
@@ -11789,28 +11697,24 @@ static gemmepi_status gpi__convert_bias_grad(gpi__task *task, const gemmepi_elem
 /* What tells garbage from a desc, before a pointer of it is followed. */
 static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc) {
   const char *other;
-  if (!desc)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+  GPI__INVALID_IF(!desc, "desc is NULL");
   other = desc->formula          ? "formula"
       : desc->operands       ? "operands"
       : desc->operand_count  ? "operand_count"
       : desc->formula_result ? "formula_result"
         : NULL;
-  if (other && (desc->operation || !desc->formula))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      desc->operation ? "desc.%s is given, and desc.operation is %d; a formula replaces the operation: leave one of them 0%s"
-      : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s", other, (int)desc->operation, GPI__UNINITIALISED);
+  GPI__INVALID_IF(other && (desc->operation || !desc->formula), desc->operation
+    ? "desc.%s is given, and desc.operation is %d; a formula replaces the operation: leave one of them 0%s"
+    : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s", other, (int)desc->operation, GPI__UNINITIALISED);
 #ifdef GEMMEPI_NO_FORMULA
-  if (desc->formula)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
+  GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
 #else
   if (desc->formula)
     return GEMMEPI_OK;
 #endif
-  if ((int)desc->operation < 1 || (size_t)desc->operation > GPI__COUNT(gpi__operations))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
-      (int)desc->operation, (int)GPI__COUNT(gpi__operations), desc->operation ? GPI__UNINITIALISED : "");
+  GPI__INVALID_IF((int)desc->operation < 1 || (size_t)desc->operation > GPI__COUNT(gpi__operations),
+    "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
+    (int)desc->operation, (int)GPI__COUNT(gpi__operations), desc->operation ? GPI__UNINITIALISED : "");
   if (desc->has_parameter != 0 && desc->has_parameter != 1)
     return gpi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
   return gpi__check_flags_of(GPI__OF_ELEMENTWISE, desc->flags, 0);
@@ -11857,8 +11761,7 @@ static gemmepi_status gpi__convert_halved_axis(const gpi__task *task, const gemm
   gemmepi_status status;
   if (desc->a->rank != task->rank)
     return gpi__refuse_shape(task, desc->a, GPI__IN_A, "a, which is split, has as many axes");
-  if (task->rank == 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
+  GPI__INVALID_IF(task->rank == 0, "a has no axis to split; its rank must be 1 to 8");
   status = gpi__check_axis("split_dim (axis)", desc->axis, task->rank, axis);
   if (!status && desc->a->shape[*axis] % 2)
     status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "axis %d of a, which is split, has the extent %lld; it must be even", *axis,
@@ -12166,17 +12069,14 @@ static gemmepi_status gpi__check_beside_elementwise_formula(const gemmepi_elemen
         : desc->activation_parameter < 0 || desc->activation_parameter > 0
         ? "activation_parameter"
         : NULL;
-  if (field)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 with desc.formula, which has only y and operands: leave it 0%s",
-      field, GPI__UNINITIALISED);
-  if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-      (gpi__ull)desc->alignment);
-  if (desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
-      desc->operand_count, (int)GPI__FORMULA_OPERANDS);
-  if (desc->operand_count && !desc->operands)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  GPI__INVALID_IF(field, "desc.%s is not 0 with desc.formula, which has only y and operands: leave it 0%s",
+    field, GPI__UNINITIALISED);
+  GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
+    "desc.alignment is %llu; accepted are 0 and the powers of two up to 256", (gpi__ull)desc->alignment);
+  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
+    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count, (int)GPI__FORMULA_OPERANDS);
+  GPI__INVALID_IF(desc->operand_count && !desc->operands,
+    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
   return GEMMEPI_OK;
 }
 
@@ -12200,23 +12100,21 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
   const gemmepi_operand *operand = i == GPI__RESULT ? NULL : &desc->operands[i];
   char name[32];
   gpi__name_formula_tensor(i, name);
-  if (operand && (operand->kind == GEMMEPI_NUMBER) != !tensor && (int)operand->kind >= GEMMEPI_NUMBER &&
-    (int)operand->kind <= GEMMEPI_FULL)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s", name,
-      tensor ? "given, but the operand is a NUMBER, which is on the host: leave it NULL"
-      : "NULL; element-wise each operand but a NUMBER has a tensor");
+  GPI__INVALID_IF(operand && (operand->kind == GEMMEPI_NUMBER) != !tensor &&
+    (int)operand->kind >= GEMMEPI_NUMBER && (int)operand->kind <= GEMMEPI_FULL, "%s is %s", name,
+    tensor ? "given, but the operand is a NUMBER, which is on the host: leave it NULL"
+    : "NULL; element-wise each operand but a NUMBER has a tensor");
   if (!tensor)
     return GEMMEPI_OK;
-  if (!gpi__dtype_is_known((gemmepi_dtype)gpi__type_of_tensor(tensor)))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.dtype is %d, which is no gemmepi_dtype%s", name,
-      (int)tensor->dtype, GPI__UNINITIALISED);
-  if (operand && operand->dtype && (int)operand->dtype != gpi__type_of_tensor(tensor))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0",
-      i, gpi__dtype_is_known(operand->dtype) ? gpi__dtype(operand->dtype)->name : "no gemmepi_dtype",
-      (int)operand->dtype, gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
-  if (operand && (operand->ld || operand->batch_stride))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i,
-      operand->ld ? "ld" : "batch_stride", (long long)(operand->ld ? operand->ld : operand->batch_stride));
+  GPI__INVALID_IF(!gpi__dtype_is_known((gemmepi_dtype)gpi__type_of_tensor(tensor)),
+    "%s.dtype is %d, which is no gemmepi_dtype%s", name, (int)tensor->dtype, GPI__UNINITIALISED);
+  GPI__INVALID_IF(operand && operand->dtype && (int)operand->dtype != gpi__type_of_tensor(tensor),
+    "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0", i,
+    gpi__dtype_is_known(operand->dtype) ? gpi__dtype(operand->dtype)->name : "no gemmepi_dtype",
+    (int)operand->dtype, gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
+  GPI__INVALID_IF(operand && (operand->ld || operand->batch_stride),
+    "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i, operand->ld ? "ld" : "batch_stride",
+    (long long)(operand->ld ? operand->ld : operand->batch_stride));
   return gpi__check_layout(tensor, name);
 }
 
@@ -12230,11 +12128,9 @@ static gemmepi_status gpi__formula_types(const gemmepi_elementwise_desc *desc, g
       from->accumulator = GEMMEPI_F64;
   }
   from->d = y ? (gemmepi_dtype)y : from->accumulator;
-  if (y == GEMMEPI_I64)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y.dtype is I64; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64");
-  if (y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "y has the dtype %s, but a tensor among the operands has F64, with which all have F64", gpi__dtype((gemmepi_dtype)y)->name);
+  GPI__INVALID_IF(y == GEMMEPI_I64, "y.dtype is I64; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64");
+  GPI__INVALID_IF(y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64,
+    "y has the dtype %s, but a tensor among the operands has F64, with which all have F64", gpi__dtype((gemmepi_dtype)y)->name);
   return GEMMEPI_OK;
 }
 
@@ -12345,8 +12241,7 @@ static gemmepi_status gpi__check_formula_shape(const gpi__formula_task *task, co
   for (d = 0; d < GPI__MAX_RANK; d++)
     if (task->shape[d] && count >= 0)
       count = gpi__offset(count, task->shape[d], 0);
-  if (count < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation has more than 2^55 elements");
+  GPI__INVALID_IF(count < 0, "the operation has more than 2^55 elements");
   for (count = 1, d = 0; d < GPI__ROW_AXIS; d++)
     count *= task->shape[d];
   return gpi__check_formula_extents(formula, text, task->shape[GPI__ROW_AXIS], task->shape[GPI__COLUMN_AXIS], count);
@@ -30468,27 +30363,23 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
   gemmepi_status status = gpi__check_flags_of(GPI__OF_LAYER, desc->flags, 0);
   if (status)
     return status;
-  if (gpi__has_two(keeps))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
-      "preact or computed again");
-  if (!(desc->flags & GEMMEPI_FIND_SCALE_D) && (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s; it goes with FIND_SCALE_D%s",
-      desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
-      desc->amax_history ? GPI__UNINITIALISED : "");
-  if (affine && keeps)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
-      keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
+  GPI__INVALID_IF(gpi__has_two(keeps), "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
+    "preact or computed again");
+  GPI__INVALID_IF(!(desc->flags & GEMMEPI_FIND_SCALE_D) && (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history),
+    "desc.%s; it goes with FIND_SCALE_D%s", desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
+    desc->amax_history ? GPI__UNINITIALISED : "");
+  GPI__INVALID_IF(affine && keeps, "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
+    keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
   if (!backward)
     return GEMMEPI_OK;
-  if (!(desc->flags & GPI__LINEAR_OUTPUTS) && !gpi__asks_for_gradients(desc))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
-      "LINEAR_DBIAS%s", desc->formula ? ", or an operand d_NAME" : "");
+  GPI__INVALID_IF(!(desc->flags & GPI__LINEAR_OUTPUTS) && !gpi__asks_for_gradients(desc),
+    "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and LINEAR_DBIAS%s",
+    desc->formula ? ", or an operand d_NAME" : "");
   for (i = 0; i < GPI__COUNT(pairs); i++)
     if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s", pairs[i].name, pairs[i].name);
-  if (!affine && !keeps && !desc->formula)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
-      "activation needs P");
+  GPI__INVALID_IF(!affine && !keeps && !desc->formula,
+    "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this activation needs P");
   return GEMMEPI_OK;
 }
 
@@ -30499,14 +30390,13 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
 #ifdef GEMMEPI_NO_FORMULA
   return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
 #else
-  if (desc->activation || desc->has_parameter || desc->activation_parameter != 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is not 0 with desc.formula, which replaces the activation: leave it 0",
-      desc->activation      ? "activation" : desc->has_parameter ? "has_parameter" : "activation_parameter");
-  if (desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
-      GPI__LAYER_OPERANDS);
-  if (desc->operand_count && !desc->operands)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  GPI__INVALID_IF(desc->activation || desc->has_parameter || desc->activation_parameter != 0,
+    "desc.%s is not 0 with desc.formula, which replaces the activation: leave it 0", desc->activation      ? "activation"
+    : desc->has_parameter ? "has_parameter" : "activation_parameter");
+  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
+    "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count, GPI__LAYER_OPERANDS);
+  GPI__INVALID_IF(desc->operand_count && !desc->operands,
+    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
   return GEMMEPI_OK;
 #endif
 }
@@ -30638,13 +30528,13 @@ static gemmepi_status gpi__choose_g_dtype(const gemmepi_linear_desc *layer, gpi_
   task->g_dtype = layer->g_dtype                     ? (int32_t)layer->g_dtype
         : gpi__is_fp8(a) && gpi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
         : (int32_t)common;
-  if (a == GEMMEPI_I8 || b == GEMMEPI_I8)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and E5M2",
-      (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
-  if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s", (int)layer->g_dtype,
-      gpi__dtype_is_known(layer->g_dtype) ? gpi__dtype(layer->g_dtype)->name : "no gemmepi_dtype",
-      a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16", gpi__dtype_is_known(layer->g_dtype) ? "" : GPI__UNINITIALISED);
+  GPI__UNSUPPORTED_IF(a == GEMMEPI_I8 || b == GEMMEPI_I8,
+    "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and E5M2",
+    (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
+  GPI__INVALID_IF((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1),
+    "desc.g_dtype is %d (%s); accepted %s here%s", (int)layer->g_dtype,
+    gpi__dtype_is_known(layer->g_dtype) ? gpi__dtype(layer->g_dtype)->name : "no gemmepi_dtype",
+    a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16", gpi__dtype_is_known(layer->g_dtype) ? "" : GPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
@@ -30712,23 +30602,19 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
   gemmepi_matmul_desc desc;
   gpi__problem problem;
   gemmepi_status status;
-  if (matrix->transposed && matrix->transposed != of->transposed)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.%s.transposed is %d; a gradient is stored as its operand is, so leave it 0%s",
-      gpi__layer_name(task, tensor), matrix->transposed, matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
-  if (is_da && of->transposed && layer->flags & GEMMEPI_BATCH_INVARIANT)
-    return gpi__fail(GEMMEPI_UNSUPPORTED,
-      "desc.flags has BATCH_INVARIANT and LINEAR_%s, and desc.%s is stored transposed, as its gradient is, whose "
-      "rows then depend on m; leave one of the flags out", task->exchanged ? "DB" : "DA", gpi__layer_name(task, GPI__L_A));
-  if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient has no scale",
-      gpi__layer_name(task, tensor), (int)matrix->scale.mode);
-  if (!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s",
-      gpi__layer_name(task, tensor), (int)matrix->dtype,
-      gpi__dtype_is_known(matrix->dtype) ? gpi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
-      gpi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
-      gpi__dtype_is_known(matrix->dtype) ? "" : GPI__UNINITIALISED);
+  GPI__INVALID_IF(matrix->transposed && matrix->transposed != of->transposed,
+    "desc.%s.transposed is %d; a gradient is stored as its operand is, so leave it 0%s",
+    gpi__layer_name(task, tensor), matrix->transposed, matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
+  GPI__UNSUPPORTED_IF(is_da && of->transposed && layer->flags & GEMMEPI_BATCH_INVARIANT,
+    "desc.flags has BATCH_INVARIANT and LINEAR_%s, and desc.%s is stored transposed, as its gradient is, whose "
+    "rows then depend on m; leave one of the flags out", task->exchanged ? "DB" : "DA", gpi__layer_name(task, GPI__L_A));
+  GPI__INVALID_IF(matrix->scale.mode != GEMMEPI_SCALE_NONE,
+    "desc.%s.scale.mode is %d; a gradient has no scale", gpi__layer_name(task, tensor), (int)matrix->scale.mode);
+  GPI__INVALID_IF(!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1),
+    "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s", gpi__layer_name(task, tensor), (int)matrix->dtype,
+    gpi__dtype_is_known(matrix->dtype) ? gpi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
+    gpi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
+    gpi__dtype_is_known(matrix->dtype) ? "" : GPI__UNINITIALISED);
   memset(&desc, 0, sizeof desc);
   desc.m = of->transposed ? columns : rows;
   desc.n = of->transposed ? rows : columns;
@@ -30754,31 +30640,30 @@ static gemmepi_status gpi__check_batch_form(const gemmepi_linear_desc *layer, co
   int has_bias = (layer->flags & GEMMEPI_LINEAR_BIAS) != 0;
   if (layer->batch == 1)
     return GEMMEPI_OK;
-  if (shared && has_bias && layer->bias.batch_stride)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-      "then bias is too", (long long)layer->bias.batch_stride, b);
-  if (shared && layer->b.scale.batch_stride)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is "
-      "0): then its scale is too", b, (long long)layer->b.scale.batch_stride, b);
+  GPI__INVALID_IF(shared && has_bias && layer->bias.batch_stride,
+    "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): then bias is too",
+    (long long)layer->bias.batch_stride, b);
+  GPI__INVALID_IF(shared && layer->b.scale.batch_stride,
+    "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is 0): then its scale is too",
+    b, (long long)layer->b.scale.batch_stride, b);
   if (!backward)
     return GEMMEPI_OK;
-  if (task->shares_a && layer->a.scale.batch_stride)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
-      "is 0): then the scale is shared too", exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
-  if (layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
-      "(shared by the batch, its gradient a sum over it), or neither is",
-      db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
-  if (layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.dbias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-      "then dbias is the sum over it, with stride 0", (long long)layer->dbias.batch_stride, b);
-  if (layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias && (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
-      "0, or neither is", (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
-  if (task->shares_a && shared)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
-      "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1", da);
+  GPI__INVALID_IF(task->shares_a && layer->a.scale.batch_stride,
+    "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride is 0): then the scale is shared too",
+    exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
+  GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0),
+    "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
+    "(shared by the batch, its gradient a sum over it), or neither is",
+    db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
+  GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride,
+    "desc.dbias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
+    "then dbias is the sum over it, with stride 0", (long long)layer->dbias.batch_stride, b);
+  GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias &&
+    (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0),
+    "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are 0, or neither is",
+    (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
+  GPI__UNSUPPORTED_IF(task->shares_a && shared, "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
+    "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1", da);
   return GEMMEPI_OK;
 }
 

@@ -21,6 +21,15 @@ static gemmepi_status gpi__fail(gemmepi_status status, const char *format, ...) 
     return status;
 }
 
+/* Returns from a function that checks, with the sentence, where the condition holds. */
+#define GPI__REFUSE_IF(condition, status, ...)     \
+    do {                                           \
+        if (condition)                             \
+            return gpi__fail(status, __VA_ARGS__); \
+    } while (0)
+#define GPI__INVALID_IF(condition, ...)     GPI__REFUSE_IF(condition, GEMMEPI_INVALID_ARGUMENT, __VA_ARGS__)
+#define GPI__UNSUPPORTED_IF(condition, ...) GPI__REFUSE_IF(condition, GEMMEPI_UNSUPPORTED, __VA_ARGS__)
+
 GEMMEPI_API const char *gemmepi_last_error(void) {
     return gpi__error_text;
 }

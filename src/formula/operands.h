@@ -111,16 +111,13 @@ static gemmepi_status gpi__check_given_name(const char *field, int index, const 
     char where[64];
     size_t length = name ? gpi__name_length(name) : 0;
     snprintf(where, sizeof where, index < 0 ? "desc.%s" : "desc.%s[%d].name", field, index);
-    if (!name || length == 0 || name[length])
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "%s is %s%.80s%s; a name is of letters, digits and _, and begins with no digit",
-                         where, name ? "\"" : "", name ? name : "NULL", name ? "\"" : "");
-    if (length > GPI__FORMULA_NAME)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has %d characters; at most %d are accepted", where,
-                         (int)length, GPI__FORMULA_NAME);
-    if (gpi__is_reserved(name, length))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, a name of the language: choose another", where,
-                         name);
+    GPI__INVALID_IF(!name || length == 0 || name[length],
+                    "%s is %s%.80s%s; a name is of letters, digits and _, and begins with no digit", where,
+                    name ? "\"" : "", name ? name : "NULL", name ? "\"" : "");
+    GPI__INVALID_IF(length > GPI__FORMULA_NAME, "%s has %d characters; at most %d are accepted", where,
+                    (int)length, GPI__FORMULA_NAME);
+    GPI__INVALID_IF(gpi__is_reserved(name, length), "%s is %s, a name of the language: choose another", where,
+                    name);
     return GEMMEPI_OK;
 }
 
@@ -204,16 +201,14 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
         if (rules[r].is_broken)
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
                              rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
-    if (o->accumulate && o->scale.mode)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and "
-                         "written has no one scale",
-                         i, o->name, (int)o->scale.mode);
-    if (o->scale.batch_stride)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
-                         "one scale for the whole batch: leave it 0",
-                         i, o->name, (long long)o->scale.batch_stride);
+    GPI__INVALID_IF(o->accumulate && o->scale.mode,
+                    "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and "
+                    "written has no one scale",
+                    i, o->name, (int)o->scale.mode);
+    GPI__INVALID_IF(o->scale.batch_stride,
+                    "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
+                    "one scale for the whole batch: leave it 0",
+                    i, o->name, (long long)o->scale.batch_stride);
     if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -227,14 +222,12 @@ static gemmepi_status gpi__check_formula_desc(const gpi__formula_desc *desc) {
     gemmepi_status status = GEMMEPI_OK;
     const char *who, *value_field = desc->value_field ? desc->value_field : "formula_value";
     int i;
-    if (!desc->text)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula is NULL");
-    if (desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
-                         desc->operand_count, GPI__FORMULA_OPERANDS);
-    if (desc->operand_count && !desc->operands)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d",
-                         desc->operand_count);
+    GPI__INVALID_IF(!desc->text, "desc.formula is NULL");
+    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
+                    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count,
+                    GPI__FORMULA_OPERANDS);
+    GPI__INVALID_IF(desc->operand_count && !desc->operands,
+                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
     if (!desc->without_value)
         status = gpi__check_given_name(value_field, -1, gpi__value_name(desc));
     if (!status && !desc->without_result)

@@ -68,34 +68,30 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
     gemmepi_status status = gpi__check_flags_of(GPI__OF_LAYER, desc->flags, 0);
     if (status)
         return status;
-    if (gpi__has_two(keeps))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
-                         "preact or computed again");
-    if (!(desc->flags & GEMMEPI_FIND_SCALE_D) &&
-        (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s; it goes with FIND_SCALE_D%s",
-                         desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
-                         desc->amax_history ? GPI__UNINITIALISED : "");
-    if (affine && keeps)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
-                         keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
+    GPI__INVALID_IF(gpi__has_two(keeps),
+                    "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE; P is either read from "
+                    "preact or computed again");
+    GPI__INVALID_IF(!(desc->flags & GEMMEPI_FIND_SCALE_D) &&
+                        (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE || desc->amax_history),
+                    "desc.%s; it goes with FIND_SCALE_D%s",
+                    desc->amax_history ? "amax_history is not 0" : "flags has POWER_OF_TWO_SCALE",
+                    desc->amax_history ? GPI__UNINITIALISED : "");
+    GPI__INVALID_IF(affine && keeps,
+                    "desc.flags has LINEAR_%s, but the activation is NONE: its gradient needs no P",
+                    keeps == GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
     if (!backward)
         return GEMMEPI_OK;
-    if (!(desc->flags & GPI__LINEAR_OUTPUTS) && !gpi__asks_for_gradients(desc))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
-                         "LINEAR_DBIAS%s",
-                         desc->formula ? ", or an operand d_NAME" : "");
+    GPI__INVALID_IF(!(desc->flags & GPI__LINEAR_OUTPUTS) && !gpi__asks_for_gradients(desc),
+                    "desc.flags asks for no output; at least one of LINEAR_DA, LINEAR_DB and "
+                    "LINEAR_DBIAS%s",
+                    desc->formula ? ", or an operand d_NAME" : "");
     for (i = 0; i < GPI__COUNT(pairs); i++)
         if (desc->flags & pairs[i].accumulate && !(desc->flags & pairs[i].output))
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has ACCUMULATE_%s without LINEAR_%s",
                              pairs[i].name, pairs[i].name);
-    if (!affine && !keeps && !desc->formula)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
-                         "activation needs P");
+    GPI__INVALID_IF(!affine && !keeps && !desc->formula,
+                    "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE; the gradient of this "
+                    "activation needs P");
     return GEMMEPI_OK;
 }
 
@@ -108,19 +104,16 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
     return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build "
                                           "(GEMMEPI_NO_FORMULA)");
 #else
-    if (desc->activation || desc->has_parameter || desc->activation_parameter != 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s is not 0 with desc.formula, which replaces the activation: leave it 0",
-                         desc->activation      ? "activation"
-                         : desc->has_parameter ? "has_parameter"
-                                               : "activation_parameter");
-    if (desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
-                         GPI__LAYER_OPERANDS);
-    if (desc->operand_count && !desc->operands)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d",
-                         desc->operand_count);
+    GPI__INVALID_IF(desc->activation || desc->has_parameter || desc->activation_parameter != 0,
+                    "desc.%s is not 0 with desc.formula, which replaces the activation: leave it 0",
+                    desc->activation      ? "activation"
+                    : desc->has_parameter ? "has_parameter"
+                                          : "activation_parameter");
+    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
+                    "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
+                    GPI__LAYER_OPERANDS);
+    GPI__INVALID_IF(desc->operand_count && !desc->operands,
+                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
     return GEMMEPI_OK;
 #endif
 }

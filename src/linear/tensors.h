@@ -71,17 +71,16 @@ static gemmepi_status gpi__choose_g_dtype(const gemmepi_linear_desc *layer, gpi_
     task->g_dtype = layer->g_dtype                     ? (int32_t)layer->g_dtype
                     : gpi__is_fp8(a) && gpi__is_fp8(b) ? (int32_t)GEMMEPI_BF16
                                                        : (int32_t)common;
-    if (a == GEMMEPI_I8 || b == GEMMEPI_I8)
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
-                         "E5M2",
-                         (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
-    if ((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT, "desc.g_dtype is %d (%s); accepted %s here%s", (int)layer->g_dtype,
-            gpi__dtype_is_known(layer->g_dtype) ? gpi__dtype(layer->g_dtype)->name : "no gemmepi_dtype",
-            a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
-            gpi__dtype_is_known(layer->g_dtype) ? "" : GPI__UNINITIALISED);
+    GPI__UNSUPPORTED_IF(a == GEMMEPI_I8 || b == GEMMEPI_I8,
+                        "desc.%s.dtype is I8; gradients go to operands of F64, F32, F16, BF16, E4M3 and "
+                        "E5M2",
+                        (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
+    GPI__INVALID_IF((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1),
+                    "desc.g_dtype is %d (%s); accepted %s here%s", (int)layer->g_dtype,
+                    gpi__dtype_is_known(layer->g_dtype) ? gpi__dtype(layer->g_dtype)->name
+                                                        : "no gemmepi_dtype",
+                    a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
+                    gpi__dtype_is_known(layer->g_dtype) ? "" : GPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
@@ -149,27 +148,24 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     gemmepi_matmul_desc desc;
     gpi__problem problem;
     gemmepi_status status;
-    if (matrix->transposed && matrix->transposed != of->transposed)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s.transposed is %d; a gradient is stored as its operand is, so leave it 0%s",
-                         gpi__layer_name(task, tensor), matrix->transposed,
-                         matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
-    if (is_da && of->transposed && layer->flags & GEMMEPI_BATCH_INVARIANT)
-        return gpi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "desc.flags has BATCH_INVARIANT and LINEAR_%s, and desc.%s is stored transposed, as its gradient is, whose "
-            "rows then depend on m; leave one of the flags out",
-            task->exchanged ? "DB" : "DA", gpi__layer_name(task, GPI__L_A));
-    if (matrix->scale.mode != GEMMEPI_SCALE_NONE)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; a gradient has no scale",
-                         gpi__layer_name(task, tensor), (int)matrix->scale.mode);
-    if (!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s",
-            gpi__layer_name(task, tensor), (int)matrix->dtype,
-            gpi__dtype_is_known(matrix->dtype) ? gpi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
-            gpi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
-            gpi__dtype_is_known(matrix->dtype) ? "" : GPI__UNINITIALISED);
+    GPI__INVALID_IF(matrix->transposed && matrix->transposed != of->transposed,
+                    "desc.%s.transposed is %d; a gradient is stored as its operand is, so leave it 0%s",
+                    gpi__layer_name(task, tensor), matrix->transposed,
+                    matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
+    GPI__UNSUPPORTED_IF(
+        is_da && of->transposed && layer->flags & GEMMEPI_BATCH_INVARIANT,
+        "desc.flags has BATCH_INVARIANT and LINEAR_%s, and desc.%s is stored transposed, as its gradient is, whose "
+        "rows then depend on m; leave one of the flags out",
+        task->exchanged ? "DB" : "DA", gpi__layer_name(task, GPI__L_A));
+    GPI__INVALID_IF(matrix->scale.mode != GEMMEPI_SCALE_NONE,
+                    "desc.%s.scale.mode is %d; a gradient has no scale", gpi__layer_name(task, tensor),
+                    (int)matrix->scale.mode);
+    GPI__INVALID_IF(!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1),
+                    "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s",
+                    gpi__layer_name(task, tensor), (int)matrix->dtype,
+                    gpi__dtype_is_known(matrix->dtype) ? gpi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
+                    gpi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
+                    gpi__dtype_is_known(matrix->dtype) ? "" : GPI__UNINITIALISED);
     memset(&desc, 0, sizeof desc);
     desc.m = of->transposed ? columns : rows;
     desc.n = of->transposed ? rows : columns;
@@ -197,44 +193,37 @@ static gemmepi_status gpi__check_batch_form(const gemmepi_linear_desc *layer, co
     int has_bias = (layer->flags & GEMMEPI_LINEAR_BIAS) != 0;
     if (layer->batch == 1)
         return GEMMEPI_OK;
-    if (shared && has_bias && layer->bias.batch_stride)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-                         "then bias is too",
-                         (long long)layer->bias.batch_stride, b);
-    if (shared && layer->b.scale.batch_stride)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is "
-                         "0): then its scale is too",
-                         b, (long long)layer->b.scale.batch_stride, b);
+    GPI__INVALID_IF(shared && has_bias && layer->bias.batch_stride,
+                    "desc.bias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
+                    "then bias is too",
+                    (long long)layer->bias.batch_stride, b);
+    GPI__INVALID_IF(shared && layer->b.scale.batch_stride,
+                    "desc.%s.scale.batch_stride is %lld, but %s is shared by the batch (its stride is "
+                    "0): then its scale is too",
+                    b, (long long)layer->b.scale.batch_stride, b);
     if (!backward)
         return GEMMEPI_OK;
-    if (task->shares_a && layer->a.scale.batch_stride)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
-                         "is 0): then the scale is shared too",
-                         exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
-    if (layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
-                         "(shared by the batch, its gradient a sum over it), or neither is",
-                         db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
-    if (layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.dbias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
-                         "then dbias is the sum over it, with stride 0",
-                         (long long)layer->dbias.batch_stride, b);
-    if (layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias &&
-        (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
-                         "0, or neither is",
-                         (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
-    if (task->shares_a && shared)
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
-                         "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
-                         da);
+    GPI__INVALID_IF(task->shares_a && layer->a.scale.batch_stride,
+                    "desc.%s.scale.batch_stride is %lld, but %s is the sum over the batch (its stride "
+                    "is 0): then the scale is shared too",
+                    exchanged ? "b" : "a", (long long)layer->a.scale.batch_stride, da);
+    GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DB && shared != (layer->db.batch_stride == 0),
+                    "desc.%s.batch_stride is %lld and desc.%s.batch_stride %lld; either both are 0 "
+                    "(shared by the batch, its gradient a sum over it), or neither is",
+                    db, (long long)layer->db.batch_stride, b, (long long)layer->b.batch_stride);
+    GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DBIAS && shared && layer->dbias.batch_stride,
+                    "desc.dbias.batch_stride is %lld, but %s is shared by the batch (its stride is 0): "
+                    "then dbias is the sum over it, with stride 0",
+                    (long long)layer->dbias.batch_stride, b);
+    GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_DBIAS && has_bias &&
+                        (layer->dbias.batch_stride == 0) != (layer->bias.batch_stride == 0),
+                    "desc.dbias.batch_stride is %lld and desc.bias.batch_stride %lld; either both are "
+                    "0, or neither is",
+                    (long long)layer->dbias.batch_stride, (long long)layer->bias.batch_stride);
+    GPI__UNSUPPORTED_IF(task->shares_a && shared,
+                        "desc.%s.batch_stride is 0 where a and b are both the same for all items; the "
+                        "gradient is that of the sum of dy over the batch: add dy up, and leave batch 1",
+                        da);
     return GEMMEPI_OK;
 }
 

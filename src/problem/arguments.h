@@ -51,40 +51,30 @@ static gemmepi_status gpi__refuse_pointer(const gpi__problem *problem, int opera
     char name[256];
     gpi__text text = gpi__text_in(name, sizeof name);
     const char *argument = gpi__argument_name(problem, operand);
-    if (operand == GPI__FOUND_SCALE_D)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.found_scale_d is %s",
-                         pointer ? "given, but desc.flags has no FIND_SCALE_D"
-                                 : "NULL, but desc.flags has FIND_SCALE_D, whose scales go there");
-    if (operand == GPI__AMAX_HISTORY)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.amax_history is %s; %s", pointer ? "given" : "NULL",
-                         pointer ? "it goes with FIND_SCALE_D and the scale mode TENSOR"
-                                 : "FIND_SCALE_D with the scale mode TENSOR reads and writes it");
-    if (operand == GPI__SCALE_D && pointer && problem->found_scale)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "args.scale_d is given, but desc.flags has FIND_SCALE_D: d's scales are found, and go "
-            "to args.found_scale_d");
-    if (operand == GPI__AMAX_D || operand == GPI__AMAX_AUX)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.flags has %s AMAX_%s", argument,
-                         pointer ? "given" : "NULL", pointer ? "no" : "the flag",
-                         operand == GPI__AMAX_D ? "D" : "AUX");
-    if (operand >= GPI__SCALE_A && operand < GPI__AMAX_D && (problem->used >> (operand - GPI__SCALE_A) & 1))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %s, but desc.%s.scale.mode is %s", argument,
-                         pointer ? "given" : "NULL", argument + strlen("scale_"),
-                         pointer ? "NONE" : "not NONE");
-    if (operand == GPI__D && pointer)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.d is given, but desc.formula does not assign it: leave it NULL");
-    if (pointer && problem->formula)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%s is given, but desc.formula has operands instead: leave it NULL", argument);
-    if (operand <= GPI__D)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the product needs it", argument);
+    GPI__INVALID_IF(operand == GPI__FOUND_SCALE_D, "args.found_scale_d is %s",
+                    pointer ? "given, but desc.flags has no FIND_SCALE_D"
+                            : "NULL, but desc.flags has FIND_SCALE_D, whose scales go there");
+    GPI__INVALID_IF(operand == GPI__AMAX_HISTORY, "args.amax_history is %s; %s", pointer ? "given" : "NULL",
+                    pointer ? "it goes with FIND_SCALE_D and the scale mode TENSOR"
+                            : "FIND_SCALE_D with the scale mode TENSOR reads and writes it");
+    GPI__INVALID_IF(operand == GPI__SCALE_D && pointer && problem->found_scale,
+                    "args.scale_d is given, but desc.flags has FIND_SCALE_D: d's scales are found, and go "
+                    "to args.found_scale_d");
+    GPI__INVALID_IF(operand == GPI__AMAX_D || operand == GPI__AMAX_AUX,
+                    "args.%s is %s, but desc.flags has %s AMAX_%s", argument, pointer ? "given" : "NULL",
+                    pointer ? "no" : "the flag", operand == GPI__AMAX_D ? "D" : "AUX");
+    GPI__INVALID_IF(operand >= GPI__SCALE_A && operand < GPI__AMAX_D &&
+                        (problem->used >> (operand - GPI__SCALE_A) & 1),
+                    "args.%s is %s, but desc.%s.scale.mode is %s", argument, pointer ? "given" : "NULL",
+                    argument + strlen("scale_"), pointer ? "NONE" : "not NONE");
+    GPI__INVALID_IF(operand == GPI__D && pointer,
+                    "args.d is given, but desc.formula does not assign it: leave it NULL");
+    GPI__INVALID_IF(pointer && problem->formula,
+                    "args.%s is given, but desc.formula has operands instead: leave it NULL", argument);
+    GPI__INVALID_IF(operand <= GPI__D, "args.%s is NULL; the product needs it", argument);
     gpi__append_epilogue(&text, gpi__callers_epilogue(problem->epilogue, problem->exchanged));
-    if (pointer)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
-                         argument, pointer, name, gpi__operand_wanted_by[operand]);
+    GPI__INVALID_IF(pointer, "args.%s is given (%p), but the epilogue %s does not use it; one with %s does",
+                    argument, pointer, name, gpi__operand_wanted_by[operand]);
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; the epilogue %s needs it", argument, name);
 }
 
@@ -97,15 +87,13 @@ static int gpi__may_lack(const gpi__problem *problem, const gpi__arguments *argu
 
 /* c and beta come together; with ACCUMULATE neither. */
 static gemmepi_status gpi__check_c(const gpi__problem *problem, const gemmepi_matmul_args *args) {
-    if (problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
-                         "beta NULL",
-                         args->c ? "c" : "beta");
-    if (args->c && !args->beta)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.c is given but args.beta is NULL, so c would not be added; point beta to "
-                         "a factor (0 is one), or leave c NULL");
+    GPI__INVALID_IF(problem->flags & GEMMEPI_ACCUMULATE && (args->c || args->beta),
+                    "args.%s is given, but desc.flags has ACCUMULATE, which adds to d: leave c and "
+                    "beta NULL",
+                    args->c ? "c" : "beta");
+    GPI__INVALID_IF(args->c && !args->beta,
+                    "args.c is given but args.beta is NULL, so c would not be added; point beta to "
+                    "a factor (0 is one), or leave c NULL");
     return GEMMEPI_OK;
 }
 
@@ -121,15 +109,12 @@ static gemmepi_status gpi__check_presence(const gpi__problem *problem, const gpi
         int used = problem->used >> operand & 1;
         if (used == (pointer != NULL) || (used && gpi__may_lack(problem, arguments, operand)))
             continue;
-        if (used && operand == GPI__C && problem->flags & GEMMEPI_ACCUMULATE)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "args.d is NULL, but desc.flags has ACCUMULATE, which adds to it");
-        if (used && operand == GPI__C)
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "args.c is NULL, but args.beta is %s: give c (args.d for D = A B + beta D), or leave "
-                "beta NULL",
-                arguments->device_beta ? "given on the device" : "not 0");
+        GPI__INVALID_IF(used && operand == GPI__C && problem->flags & GEMMEPI_ACCUMULATE,
+                        "args.d is NULL, but desc.flags has ACCUMULATE, which adds to it");
+        GPI__INVALID_IF(used && operand == GPI__C,
+                        "args.c is NULL, but args.beta is %s: give c (args.d for D = A B + beta D), or leave "
+                        "beta NULL",
+                        arguments->device_beta ? "given on the device" : "not 0");
         return gpi__refuse_pointer(problem, operand, pointer);
     }
     return GEMMEPI_OK;
@@ -145,9 +130,8 @@ static const char *gpi__alignment_rule(const gpi__problem *problem, int operand)
 static gemmepi_status gpi__refuse_place(const gpi__problem *problem, int operand, const void *pointer) {
     const gpi__view *view = &problem->views[operand];
     const char *name = gpi__argument_name(problem, operand);
-    if ((uintptr_t)pointer > (uintptr_t)-1 - (uintptr_t)view->bytes)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is %p; no %lld bytes begin there", name, pointer,
-                         (long long)view->bytes);
+    GPI__INVALID_IF((uintptr_t)pointer > (uintptr_t)-1 - (uintptr_t)view->bytes,
+                    "args.%s is %p; no %lld bytes begin there", name, pointer, (long long)view->bytes);
     return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of %d bytes (%s)", name,
                      pointer, (int)view->alignment, gpi__alignment_rule(problem, operand));
 }

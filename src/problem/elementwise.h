@@ -19,20 +19,16 @@ static gemmepi_status gpi__check_presence_of_tensors(const gpi__operation_row *r
     if (row->operation == GEMMEPI_OP_LERP_BACKWARD && !(given & GPI__BIT_DW))
         surplus |= given & (GPI__BIT_A | GPI__BIT_B);
     for (t = 0; t < GPI__TENSORS; t++) {
-        if (missing >> t & 1)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL; the operation %s needs it",
-                             gpi__tensor_names[t], row->name);
-        if (surplus >> t & 1)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "%s is given, but the operation %s has no use for it%s", gpi__tensor_names[t],
-                             row->name,
-                             !(row->may >> t & 1)                          ? ""
-                             : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
-                                                                           : " without dw");
+        GPI__INVALID_IF(missing >> t & 1, "%s is NULL; the operation %s needs it", gpi__tensor_names[t],
+                        row->name);
+        GPI__INVALID_IF(surplus >> t & 1, "%s is given, but the operation %s has no use for it%s",
+                        gpi__tensor_names[t], row->name,
+                        !(row->may >> t & 1)                          ? ""
+                        : row->operation == GEMMEPI_OP_GATED_BACKWARD ? " without b"
+                                                                      : " without dw");
     }
-    if (!outputs)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation %s has no output: da, db%s are NULL",
-                         row->name, row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
+    GPI__INVALID_IF(!outputs, "the operation %s has no output: da, db%s are NULL", row->name,
+                    row->operation == GEMMEPI_OP_LERP_BACKWARD ? " and dw" : "");
     return GEMMEPI_OK;
 }
 
@@ -52,68 +48,57 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
         status = gpi__check_flags_of(GPI__OF_ELEMENTWISE, desc->flags, 0);
     if (status)
         return status;
-    if (desc->flags & ~row->flags)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; the operation %s has no use for it",
-                         gpi__flag(desc->flags & ~row->flags)->name, row->name);
-    if (!has_halves && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.axis is %d; %s", desc->axis,
-                         row->has_halves ? "with b nothing is split: leave it 0"
-                                         : "the operation has none: leave it 0");
-    if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-                         (gpi__ull)desc->alignment);
-    if ((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, which is no gemmepi_scale_mode%s",
-                         (int)desc->scale_mode, GPI__UNINITIALISED);
-    if (desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
-                         row->flags & GEMMEPI_CAST_SCALE
-                             ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX"
-                             : "only CAST has scales");
-    if ((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
-    if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
+    GPI__INVALID_IF(desc->flags & ~row->flags, "desc.flags has %s; the operation %s has no use for it",
+                    gpi__flag(desc->flags & ~row->flags)->name, row->name);
+    GPI__INVALID_IF(!has_halves && row->operation != GEMMEPI_OP_BIAS_GRAD && desc->axis,
+                    "desc.axis is %d; %s", desc->axis,
+                    row->has_halves ? "with b nothing is split: leave it 0"
+                                    : "the operation has none: leave it 0");
+    GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
+                    "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+                    (gpi__ull)desc->alignment);
+    GPI__INVALID_IF((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128,
+                    "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
+                    GPI__UNINITIALISED);
+    GPI__INVALID_IF(
+        desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
+        "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
+        row->flags & GEMMEPI_CAST_SCALE ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX"
+                                        : "only CAST has scales");
+    GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE),
+                    "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
+    GPI__INVALID_IF(
+        (desc->flags & GEMMEPI_CAST_K_IS_ROWS) && desc->scale_mode < GEMMEPI_SCALE_OUTER,
+        "desc.flags has CAST_K_IS_ROWS, which goes with the modes OUTER, VECTOR_128 and BLOCK_128");
     return gpi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
 }
 
 /* What y_transposed goes with. */
 static gemmepi_status gpi__check_transposed(const gpi__task *task, const gemmepi_elementwise_desc *desc) {
     int y = task->operands[GPI__OUT_Y].dtype, turned = task->operands[GPI__OUT_Y_TRANSPOSED].dtype;
-    if (!gpi__is_fp8(y))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
-                         gpi__dtype((gemmepi_dtype)y)->name);
-    if (turned != y)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "y_transposed has the dtype %s, y has %s; they must be the same",
-                         gpi__dtype((gemmepi_dtype)turned)->name, gpi__dtype((gemmepi_dtype)y)->name);
-    if (desc->scale_mode == GEMMEPI_SCALE_OUTER)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
-                         "y's columns, so cast a twice; one cast accepts TENSOR, VECTOR_128 and BLOCK_128");
-    if (desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
-                         "CAST_Y_SCALE: they are found, or one for all is given");
+    GPI__INVALID_IF(!gpi__is_fp8(y),
+                    "y_transposed is given, but y has the dtype %s; accepted are E4M3 and E5M2",
+                    gpi__dtype((gemmepi_dtype)y)->name);
+    GPI__INVALID_IF(turned != y, "y_transposed has the dtype %s, y has %s; they must be the same",
+                    gpi__dtype((gemmepi_dtype)turned)->name, gpi__dtype((gemmepi_dtype)y)->name);
+    GPI__INVALID_IF(desc->scale_mode == GEMMEPI_SCALE_OUTER,
+                    "y_transposed is given, but desc.scale_mode is OUTER: a scale of its rows is one of "
+                    "y's columns, so cast a twice; one cast accepts TENSOR, VECTOR_128 and BLOCK_128");
+    GPI__INVALID_IF(desc->scale_mode > GEMMEPI_SCALE_OUTER && !(desc->flags & GEMMEPI_CAST_Y_SCALE),
+                    "y_transposed is given with scales of vectors or blocks, but desc.flags has no "
+                    "CAST_Y_SCALE: they are found, or one for all is given");
     return GEMMEPI_OK;
 }
 
 static gemmepi_status gpi__check_scaled(const gpi__task *task, const gemmepi_elementwise_desc *desc) {
     int y = task->operands[GPI__OUT_Y].dtype;
-    if ((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gpi__is_fp8(y))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
-                         gpi__dtype((gemmepi_dtype)y)->name);
+    GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_Y_SCALE) && !gpi__is_fp8(y),
+                    "desc.flags has CAST_Y_SCALE, but y has the dtype %s; accepted are E4M3 and E5M2",
+                    gpi__dtype((gemmepi_dtype)y)->name);
     if (gpi__task_has(task, GPI__OUT_Y_TRANSPOSED))
         return gpi__check_transposed(task, desc);
-    if ((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it needs two", task->rank);
+    GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_K_IS_ROWS) && task->rank < 2,
+                    "desc.flags has CAST_K_IS_ROWS, but y has %d axes; it needs two", task->rank);
     return GEMMEPI_OK;
 }
 
@@ -155,13 +140,11 @@ static gemmepi_status gpi__check_written(gpi__task *task, int which) {
             gpi__layouts_share(&layout, &layout, operand->offset - task->operands[operand->pointer].offset);
     if (!repeats)
         repeats = gpi__layout_repeats(&layout);
-    if (repeats)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "%s is written, but its strides put several of its elements into the same place%s",
-                         gpi__tensor_names[operand->pointer],
-                         repeats == GPI__UNDECIDED
-                             ? ", or so close that telling would take too long: write a dense tensor"
-                             : "");
+    GPI__INVALID_IF(
+        repeats, "%s is written, but its strides put several of its elements into the same place%s",
+        gpi__tensor_names[operand->pointer],
+        repeats == GPI__UNDECIDED ? ", or so close that telling would take too long: write a dense tensor"
+                                  : "");
     return GEMMEPI_OK;
 }
 
@@ -171,8 +154,7 @@ static gemmepi_status gpi__convert_bias_grad(gpi__task *task, const gemmepi_elem
     int64_t stride[GPI__MAX_RANK];
     int axis = 0, d;
     gemmepi_status status;
-    if (desc->a->rank == 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to keep; its rank must be 1 to 8");
+    GPI__INVALID_IF(desc->a->rank == 0, "a has no axis to keep; its rank must be 1 to 8");
     status = gpi__check_axis("axis", desc->axis, desc->a->rank, &axis);
     if (status)
         return status;
@@ -191,35 +173,29 @@ static gemmepi_status gpi__convert_bias_grad(gpi__task *task, const gemmepi_elem
 /* What tells garbage from a desc, before a pointer of it is followed. */
 static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc) {
     const char *other;
-    if (!desc)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    GPI__INVALID_IF(!desc, "desc is NULL");
     other = desc->formula          ? "formula"
             : desc->operands       ? "operands"
             : desc->operand_count  ? "operand_count"
             : desc->formula_result ? "formula_result"
                                    : NULL;
-    if (other && (desc->operation || !desc->formula))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            desc->operation ? "desc.%s is given, and desc.operation is %d; a formula replaces the operation: "
-                              "leave one of them 0%s"
-                            : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s",
-            other, (int)desc->operation, GPI__UNINITIALISED);
+    GPI__INVALID_IF(other && (desc->operation || !desc->formula),
+                    desc->operation
+                        ? "desc.%s is given, and desc.operation is %d; a formula replaces the operation: "
+                          "leave one of them 0%s"
+                        : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s",
+                    other, (int)desc->operation, GPI__UNINITIALISED);
 #ifdef GEMMEPI_NO_FORMULA
-    if (desc->formula)
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.formula is given, but formulas are left out of this build "
-                         "(GEMMEPI_NO_FORMULA)");
+    GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build "
+                                       "(GEMMEPI_NO_FORMULA)");
 #else
     if (desc->formula)
         return GEMMEPI_OK;
 #endif
-    if ((int)desc->operation < 1 || (size_t)desc->operation > GPI__COUNT(gpi__operations))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
-            (int)desc->operation, (int)GPI__COUNT(gpi__operations),
-            desc->operation ? GPI__UNINITIALISED : "");
+    GPI__INVALID_IF((int)desc->operation < 1 || (size_t)desc->operation > GPI__COUNT(gpi__operations),
+                    "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
+                    (int)desc->operation, (int)GPI__COUNT(gpi__operations),
+                    desc->operation ? GPI__UNINITIALISED : "");
     if (desc->has_parameter != 0 && desc->has_parameter != 1)
         return gpi__check_parameter(desc->activation, desc->has_parameter, desc->activation_parameter);
     return gpi__check_flags_of(GPI__OF_ELEMENTWISE, desc->flags, 0);
@@ -268,8 +244,7 @@ static gemmepi_status gpi__convert_halved_axis(const gpi__task *task, const gemm
     gemmepi_status status;
     if (desc->a->rank != task->rank)
         return gpi__refuse_shape(task, desc->a, GPI__IN_A, "a, which is split, has as many axes");
-    if (task->rank == 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "a has no axis to split; its rank must be 1 to 8");
+    GPI__INVALID_IF(task->rank == 0, "a has no axis to split; its rank must be 1 to 8");
     status = gpi__check_axis("split_dim (axis)", desc->axis, task->rank, axis);
     if (!status && desc->a->shape[*axis] % 2)
         status = gpi__fail(GEMMEPI_INVALID_ARGUMENT,

@@ -42,20 +42,16 @@ static gemmepi_status gpi__check_beside_elementwise_formula(const gemmepi_elemen
                         : desc->activation_parameter < 0 || desc->activation_parameter > 0
                             ? "activation_parameter"
                             : NULL;
-    if (field)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s is not 0 with desc.formula, which has only y and operands: leave it 0%s",
-                         field, GPI__UNINITIALISED);
-    if (desc->alignment & (desc->alignment - 1) || desc->alignment > 256)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
-                         (gpi__ull)desc->alignment);
-    if (desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operand_count is %d; accepted are 0 to %d",
-                         desc->operand_count, (int)GPI__FORMULA_OPERANDS);
-    if (desc->operand_count && !desc->operands)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands is NULL, but desc.operand_count is %d",
-                         desc->operand_count);
+    GPI__INVALID_IF(field, "desc.%s is not 0 with desc.formula, which has only y and operands: leave it 0%s",
+                    field, GPI__UNINITIALISED);
+    GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
+                    "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
+                    (gpi__ull)desc->alignment);
+    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
+                    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count,
+                    (int)GPI__FORMULA_OPERANDS);
+    GPI__INVALID_IF(desc->operand_count && !desc->operands,
+                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
     return GEMMEPI_OK;
 }
 
@@ -79,26 +75,25 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
     const gemmepi_operand *operand = i == GPI__RESULT ? NULL : &desc->operands[i];
     char name[32];
     gpi__name_formula_tensor(i, name);
-    if (operand && (operand->kind == GEMMEPI_NUMBER) != !tensor && (int)operand->kind >= GEMMEPI_NUMBER &&
-        (int)operand->kind <= GEMMEPI_FULL)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s", name,
-                         tensor ? "given, but the operand is a NUMBER, which is on the host: leave it NULL"
-                                : "NULL; element-wise each operand but a NUMBER has a tensor");
+    GPI__INVALID_IF(operand && (operand->kind == GEMMEPI_NUMBER) != !tensor &&
+                        (int)operand->kind >= GEMMEPI_NUMBER && (int)operand->kind <= GEMMEPI_FULL,
+                    "%s is %s", name,
+                    tensor ? "given, but the operand is a NUMBER, which is on the host: leave it NULL"
+                           : "NULL; element-wise each operand but a NUMBER has a tensor");
     if (!tensor)
         return GEMMEPI_OK;
-    if (!gpi__dtype_is_known((gemmepi_dtype)gpi__type_of_tensor(tensor)))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.dtype is %d, which is no gemmepi_dtype%s", name,
-                         (int)tensor->dtype, GPI__UNINITIALISED);
-    if (operand && operand->dtype && (int)operand->dtype != gpi__type_of_tensor(tensor))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0",
-            i, gpi__dtype_is_known(operand->dtype) ? gpi__dtype(operand->dtype)->name : "no gemmepi_dtype",
-            (int)operand->dtype, gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
-    if (operand && (operand->ld || operand->batch_stride))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i,
-                         operand->ld ? "ld" : "batch_stride",
-                         (long long)(operand->ld ? operand->ld : operand->batch_stride));
+    GPI__INVALID_IF(!gpi__dtype_is_known((gemmepi_dtype)gpi__type_of_tensor(tensor)),
+                    "%s.dtype is %d, which is no gemmepi_dtype%s", name, (int)tensor->dtype,
+                    GPI__UNINITIALISED);
+    GPI__INVALID_IF(operand && operand->dtype && (int)operand->dtype != gpi__type_of_tensor(tensor),
+                    "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0", i,
+                    gpi__dtype_is_known(operand->dtype) ? gpi__dtype(operand->dtype)->name
+                                                        : "no gemmepi_dtype",
+                    (int)operand->dtype, gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
+    GPI__INVALID_IF(operand && (operand->ld || operand->batch_stride),
+                    "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i,
+                    operand->ld ? "ld" : "batch_stride",
+                    (long long)(operand->ld ? operand->ld : operand->batch_stride));
     return gpi__check_layout(tensor, name);
 }
 
@@ -112,14 +107,11 @@ static gemmepi_status gpi__formula_types(const gemmepi_elementwise_desc *desc, g
             from->accumulator = GEMMEPI_F64;
     }
     from->d = y ? (gemmepi_dtype)y : from->accumulator;
-    if (y == GEMMEPI_I64)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "y.dtype is I64; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64");
-    if (y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "y has the dtype %s, but a tensor among the operands has F64, with which all have F64",
-            gpi__dtype((gemmepi_dtype)y)->name);
+    GPI__INVALID_IF(y == GEMMEPI_I64,
+                    "y.dtype is I64; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64");
+    GPI__INVALID_IF(y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64,
+                    "y has the dtype %s, but a tensor among the operands has F64, with which all have F64",
+                    gpi__dtype((gemmepi_dtype)y)->name);
     return GEMMEPI_OK;
 }
 
@@ -235,8 +227,7 @@ static gemmepi_status gpi__check_formula_shape(const gpi__formula_task *task, co
     for (d = 0; d < GPI__MAX_RANK; d++)
         if (task->shape[d] && count >= 0)
             count = gpi__offset(count, task->shape[d], 0);
-    if (count < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the operation has more than 2^55 elements");
+    GPI__INVALID_IF(count < 0, "the operation has more than 2^55 elements");
     for (count = 1, d = 0; d < GPI__ROW_AXIS; d++)
         count *= task->shape[d];
     return gpi__check_formula_extents(formula, text, task->shape[GPI__ROW_AXIS],

@@ -105,11 +105,10 @@ static gemmepi_status gpi__check_activation(const char *field, gemmepi_epilogue 
         unsigned number = (unsigned)gpi__cublaslt_numbers[i].number;
         if ((epilogue & GPI__CUBLASLT_BITS) != number)
             continue;
-        if (is_epilogue)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
-                             "GEMMEPI_EPILOGUE_%s here",
-                             (gpi__ull)epilogue, number, name, name);
+        GPI__INVALID_IF(is_epilogue,
+                        "desc.epilogue is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s, which is called "
+                        "GEMMEPI_EPILOGUE_%s here",
+                        (gpi__ull)epilogue, number, name, name);
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.activation is 0x%llx, and %u is CUBLASLT_EPILOGUE_%s; give only an activation, "

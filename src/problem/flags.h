@@ -124,9 +124,9 @@ static gemmepi_status gpi__refuse_flag(int field, const gpi__flag_row *row) {
     for (i = 0; i < GPI__COUNT(gpi__fields); i++)
         if (row->fields >> i & 1 && strcmp(gpi__fields[i].desc, gpi__fields[here].desc) == 0)
             there = i;
-    if (strcmp(gpi__fields[there].desc, gpi__fields[here].desc) == 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has %s, which belongs in desc.%s",
-                         gpi__fields[here].name, row->name, gpi__fields[there].name);
+    GPI__INVALID_IF(strcmp(gpi__fields[there].desc, gpi__fields[here].desc) == 0,
+                    "desc.%s has %s, which belongs in desc.%s", gpi__fields[here].name, row->name,
+                    gpi__fields[there].name);
     for (i = 0; is_layers && i < GPI__COUNT(gpi__layers_flags); i++)
         if (row->flag == gpi__layers_flags[i].flag)
             return gpi__fail(
@@ -143,17 +143,16 @@ static gemmepi_status gpi__check_flags_of(int field, uint64_t flags, uint64_t ot
     const char *name = gpi__fields[gpi__field_index(field)].name;
     if (!wrong)
         return GEMMEPI_OK;
-    if (field == GPI__OF_GATE && wrong == GEMMEPI_GATED)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.activation has GATED, which belongs in gemmepi_matmul_desc.epilogue; an element-wise "
-            "gate is the operation GEMMEPI_OP_GATED");
+    GPI__INVALID_IF(
+        field == GPI__OF_GATE && wrong == GEMMEPI_GATED,
+        "desc.activation has GATED, which belongs in gemmepi_matmul_desc.epilogue; an element-wise "
+        "gate is the operation GEMMEPI_OP_GATED");
     if (row && !(wrong & 0xff))
         return gpi__refuse_flag(field, row);
-    if (strcmp(name, "flags") == 0 && wrong & GEMMEPI_ACTIVATION_MASK && gpi__activation_name(flags))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has the activation %s, which belongs in desc.%s",
-                         gpi__activation_name(flags), field == GPI__OF_PRODUCT ? "epilogue" : "activation");
+    GPI__INVALID_IF(strcmp(name, "flags") == 0 && wrong & GEMMEPI_ACTIVATION_MASK &&
+                        gpi__activation_name(flags),
+                    "desc.flags has the activation %s, which belongs in desc.%s", gpi__activation_name(flags),
+                    field == GPI__OF_PRODUCT ? "epilogue" : "activation");
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is 0x%llx; the bits 0x%llx are none of its flags%s",
                      name, (gpi__ull)flags, (gpi__ull)wrong, GPI__UNINITIALISED);
 }

@@ -125,11 +125,10 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
     gpi__view *view = &kept->views[i];
     char name[32];
     gemmepi_status status;
-    if (given->tensor)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
-                         "leave it NULL, and say how the operand is stored by ld and batch_stride",
-                         i, given->name);
+    GPI__INVALID_IF(given->tensor,
+                    "desc.operands[%d].tensor (of %s) is given; it goes with element-wise operations: "
+                    "leave it NULL, and say how the operand is stored by ld and batch_stride",
+                    i, given->name);
     if (operand->kind == GEMMEPI_NUMBER)
         return GEMMEPI_OK;
     place->row_period = formula->exchanged ? given->column_period : given->row_period;

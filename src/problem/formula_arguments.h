@@ -25,12 +25,10 @@ static gemmepi_status gpi__refuse_region(const gpi__problem *problem, const gpi_
     const gpi__view *view = (const gpi__view *)region->lies;
     char room[128];
     const char *name = gpi__name_region(problem, region, room);
-    if (is_wanted != (region->pointer != NULL))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %s, but %s", name, is_wanted ? "NULL" : "given",
-                         whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
-    if (region->end < region->begin)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is %p; no %lld bytes begin there", name,
-                         region->pointer, (long long)view->bytes);
+    GPI__INVALID_IF(is_wanted != (region->pointer != NULL), "%s is %s, but %s", name,
+                    is_wanted ? "NULL" : "given", whys[region->kind - GPI__OF_OPERANDS][!is_wanted]);
+    GPI__INVALID_IF(region->end < region->begin, "%s is %p; no %lld bytes begin there", name, region->pointer,
+                    (long long)view->bytes);
     return gpi__fail(GEMMEPI_MISALIGNED, "%s is %p; it must be a multiple of %d bytes (%s)", name,
                      region->pointer, alignment,
                      alignment > view->alignment ? "desc.alignment, 16 where it is 0"
@@ -97,10 +95,9 @@ static gemmepi_status gpi__list_formula_arguments(const gpi__problem *problem,
     arguments->operands = args->operands;
     arguments->operand_scales = args->operand_scales;
     arguments->operand_amax = args->operand_amax;
-    if (formula->operand_count && !args->operands)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
-                         (int)formula->operand_count);
+    GPI__INVALID_IF(formula->operand_count && !args->operands,
+                    "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
+                    (int)formula->operand_count);
     for (i = 0; i < formula->operand_count && !status; i++)
         if (formula->operands[i].used)
             status = gpi__list_formula_operand(problem, arguments, i, regions);

@@ -45,59 +45,51 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
     const gemmepi_matmul_desc *product = &desc->product;
     int rows_are_vectors = product->d.scale.mode == GEMMEPI_SCALE_OUTER &&
                            gpi__result_columns(product->epilogue, product->n) <= 128;
-    if (desc->groups < 1 || desc->groups > GPI__MOST_GROUPS)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.groups is %d; accepted are 1 to %d%s", desc->groups,
-                         GPI__MOST_GROUPS, desc->groups ? GPI__UNINITIALISED : "");
-    if ((unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
-            (int)desc->grouping, GPI__UNINITIALISED);
-    if (product->batch != 0 && product->batch != 1)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many",
-                         (long long)product->batch);
-    if (product->order != GEMMEPI_ROW_MAJOR)
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
-                         "column by column is a row-major one that is transposed",
-                         (int)product->order);
-    if (product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->scatter_d || desc->weighted))
-        return gpi__fail(
-            GEMMEPI_UNSUPPORTED,
-            "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS whose rows of D are "
-            "neither scattered nor weighted",
-            desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K"
-            : desc->scatter_d                     ? "scatter_d"
-                                                  : "weighted");
-    if (product->epilogue & GEMMEPI_BGRAD ||
-        (desc->grouping == GEMMEPI_GROUPS_OF_ROWS && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)))
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
-                         "BGRAD_A and BGRAD_B, for each group its own");
-    if ((product->epilogue & GEMMEPI_BGRAD_A && !product->a.transposed) ||
-        (product->epilogue & GEMMEPI_BGRAD_B && product->b.transposed))
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups "
-                         "those are summed that are stored [k, %s]",
-                         product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
-                         product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b",
-                         product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
-    if (product->flags & GEMMEPI_BATCH_INVARIANT)
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.product.flags has BATCH_INVARIANT, which grouped products do not have");
-    if (product->flags & GEMMEPI_FIND_SCALE_D &&
-        (desc->grouping == GEMMEPI_GROUPS_OF_K ||
-         (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)))
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
-                         "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
-                         "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
-                         (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
-    if (product->flags & GEMMEPI_FIND_SCALE_D && product->formula)
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
-                         "grouped products are found only after an epilogue");
+    GPI__INVALID_IF(desc->groups < 1 || desc->groups > GPI__MOST_GROUPS,
+                    "desc.groups is %d; accepted are 1 to %d%s", desc->groups, GPI__MOST_GROUPS,
+                    desc->groups ? GPI__UNINITIALISED : "");
+    GPI__INVALID_IF(
+        (unsigned)desc->grouping > GEMMEPI_GROUPS_OF_K,
+        "desc.grouping is %d; accepted are GEMMEPI_GROUPS_OF_ROWS (0) and GEMMEPI_GROUPS_OF_K (1)%s",
+        (int)desc->grouping, GPI__UNINITIALISED);
+    GPI__INVALID_IF(product->batch != 0 && product->batch != 1,
+                    "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many",
+                    (long long)product->batch);
+    GPI__UNSUPPORTED_IF(product->order != GEMMEPI_ROW_MAJOR,
+                        "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
+                        "column by column is a row-major one that is transposed",
+                        (int)product->order);
+    GPI__UNSUPPORTED_IF(
+        product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->scatter_d || desc->weighted),
+        "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS whose rows of D are "
+        "neither scattered nor weighted",
+        desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K"
+        : desc->scatter_d                     ? "scatter_d"
+                                              : "weighted");
+    GPI__UNSUPPORTED_IF(product->epilogue & GEMMEPI_BGRAD ||
+                            (desc->grouping == GEMMEPI_GROUPS_OF_ROWS &&
+                             product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)),
+                        "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
+                        "BGRAD_A and BGRAD_B, for each group its own");
+    GPI__UNSUPPORTED_IF((product->epilogue & GEMMEPI_BGRAD_A && !product->a.transposed) ||
+                            (product->epilogue & GEMMEPI_BGRAD_B && product->b.transposed),
+                        "desc.product.epilogue has BGRAD_%s with a %s that is stored along k; of groups "
+                        "those are summed that are stored [k, %s]",
+                        product->epilogue & GEMMEPI_BGRAD_A ? "A" : "B",
+                        product->epilogue & GEMMEPI_BGRAD_A ? "a" : "b",
+                        product->epilogue & GEMMEPI_BGRAD_A ? "m" : "n");
+    GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_BATCH_INVARIANT,
+                        "desc.product.flags has BATCH_INVARIANT, which grouped products do not have");
+    GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_FIND_SCALE_D &&
+                            (desc->grouping == GEMMEPI_GROUPS_OF_K ||
+                             (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)),
+                        "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
+                        "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
+                        "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
+                        (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+    GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_FIND_SCALE_D && product->formula,
+                        "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
+                        "grouped products are found only after an epilogue");
     return GEMMEPI_OK;
 }
 
@@ -136,28 +128,23 @@ static gemmepi_status gpi__check_indices(const gemmepi_grouped_desc *desc) {
                       : gpi__check_positions("product.m", desc->product.m);
     if (status)
         return status;
-    if (desc->weighted != 0 && desc->weighted != 1)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.weighted is %d; accepted are 0 and 1%s",
-                         desc->weighted, GPI__UNINITIALISED);
-    if (of_k && (desc->scatter_d || desc->weighted))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s is not 0 with GROUPS_OF_K; rows of D are scattered and weighted with "
-                         "GROUPS_OF_ROWS",
-                         desc->scatter_d ? "scatter_d" : "weighted");
-    if (!of_k && desc->gather_b)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
-                         (long long)desc->gather_b);
-    if (desc->gather_a && desc->product.a.transposed != of_k)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.product.a.transposed is %d with gather_a, which gathers rows as a is stored; "
-                         "accepted is %d with GROUPS_OF_%s",
-                         desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
-    if (desc->gather_b && desc->product.b.transposed)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.product.b.transposed is %d with gather_b, which gathers rows as b is stored; "
-                         "accepted is 0",
-                         desc->product.b.transposed);
+    GPI__INVALID_IF(desc->weighted != 0 && desc->weighted != 1, "desc.weighted is %d; accepted are 0 and 1%s",
+                    desc->weighted, GPI__UNINITIALISED);
+    GPI__INVALID_IF(of_k && (desc->scatter_d || desc->weighted),
+                    "desc.%s is not 0 with GROUPS_OF_K; rows of D are scattered and weighted with "
+                    "GROUPS_OF_ROWS",
+                    desc->scatter_d ? "scatter_d" : "weighted");
+    GPI__INVALID_IF(!of_k && desc->gather_b,
+                    "desc.gather_b is %lld with GROUPS_OF_ROWS; b is gathered with GROUPS_OF_K",
+                    (long long)desc->gather_b);
+    GPI__INVALID_IF(desc->gather_a && desc->product.a.transposed != of_k,
+                    "desc.product.a.transposed is %d with gather_a, which gathers rows as a is stored; "
+                    "accepted is %d with GROUPS_OF_%s",
+                    desc->product.a.transposed, of_k, of_k ? "K" : "ROWS");
+    GPI__INVALID_IF(desc->gather_b && desc->product.b.transposed,
+                    "desc.product.b.transposed is %d with gather_b, which gathers rows as b is stored; "
+                    "accepted is 0",
+                    desc->product.b.transposed);
     return GEMMEPI_OK;
 }
 
@@ -214,11 +201,10 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
         const gpi__desc_matrix *row = &matrices[i];
         const char *name = gpi__operand_names[row->operand];
         int is_own = own >> row->operand & 1, is_output = row->operand == GPI__D || row->operand == GPI__AUX;
-        if (!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride))
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
-                             "GROUPS_OF_%s: leave it 0",
-                             name, of_k ? "K" : "ROWS");
+        GPI__INVALID_IF(!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride),
+                        "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
+                        "GROUPS_OF_%s: leave it 0",
+                        name, of_k ? "K" : "ROWS");
         if (product->formula && (row->operand == GPI__AUX || row->operand == GPI__RESIDUAL))
             continue; /* it has operands instead */
         if (row->operand == GPI__C && !row->matrix->dtype && !row->matrix->ld)
@@ -290,9 +276,8 @@ static void gpi__spread_scales(gpi__problem *problem) {
 
 static gemmepi_status gpi__make_weights(gpi__problem *problem, int64_t rows) {
     gpi__view *view = &problem->views[GPI__ROW_FACTOR];
-    if (problem->accumulator == GEMMEPI_I32)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.weighted is 1 with a result in I32; weights are F32");
+    GPI__INVALID_IF(problem->accumulator == GEMMEPI_I32,
+                    "desc.weighted is 1 with a result in I32; weights are F32");
     view->dtype = GEMMEPI_F32;
     view->bits = 32;
     view->alignment = 4;
@@ -377,11 +362,10 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
     for (i = 0; i < f->operand_count; i++) {
         const gemmepi_operand *operand = &desc->product.operands[i];
         int has_rows = f->operands[i].kind == GEMMEPI_FULL || f->operands[i].kind == GEMMEPI_PER_ROW;
-        if (has_rows && (operand->batch_stride || operand->row_period))
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
-                             "groups: leave it 0",
-                             i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
+        GPI__INVALID_IF(has_rows && (operand->batch_stride || operand->row_period),
+                        "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
+                        "groups: leave it 0",
+                        i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
     }
     return GEMMEPI_OK;
 }
@@ -432,8 +416,7 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
 static gemmepi_status gpi__convert_grouped(const gemmepi_allocator *allocator,
                                            const gemmepi_grouped_desc *desc, size_t alignment,
                                            gpi__problem *problem) {
-    if (!desc)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    GPI__INVALID_IF(!desc, "desc is NULL");
     return gpi__in_groups_words(gpi__convert_grouped_desc(allocator, desc, alignment, problem));
 }
 
@@ -457,11 +440,9 @@ static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const g
         int is_wanted = i == GPI__FAULT_ENDS || (i == GPI__FAULT_A && (grouping->gathered & 1)) ||
                         (i == GPI__FAULT_B && (grouping->gathered & 2)) ||
                         (i == GPI__FAULT_D && grouping->scattered);
-        if (!list && is_wanted && length)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is NULL; a grouped product%s%s needs it",
-                             name, i ? " with " : "", fields[i]);
-        if (list && !is_wanted)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.%s is 0", name, fields[i]);
+        GPI__INVALID_IF(!list && is_wanted && length, "args.%s is NULL; a grouped product%s%s needs it", name,
+                        i ? " with " : "", fields[i]);
+        GPI__INVALID_IF(list && !is_wanted, "args.%s is given, but desc.%s is 0", name, fields[i]);
         if ((uintptr_t)list % 4)
             return gpi__fail(GEMMEPI_MISALIGNED, "args.%s is %p; it must be a multiple of 4 bytes", name,
                              (const void *)list);
@@ -478,9 +459,9 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
                                                      gpi__regions *regions) {
     int weighted = gpi__has_operand(problem, GPI__ROW_FACTOR);
     gemmepi_status status;
-    if (weighted != (args->weights != NULL) && (args->weights || gpi__rows_of_d(problem)))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.weights is %s, but desc.weighted is %d",
-                         args->weights ? "given" : "NULL", weighted);
+    GPI__INVALID_IF(weighted != (args->weights != NULL) && (args->weights || gpi__rows_of_d(problem)),
+                    "args.weights is %s, but desc.weighted is %d", args->weights ? "given" : "NULL",
+                    weighted);
     status = gpi__list_arguments(problem, &args->product, args->weights, arguments, regions);
     if (status)
         return status;

@@ -28,11 +28,9 @@ static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int ope
     if (types >> dtype & 1)
         return GEMMEPI_OK;
     gpi__append_types(&text, types);
-    if (operand == GPI__D)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
-                         gpi__dtype(dtype)->name,
-                         gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
-                         gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted);
+    GPI__INVALID_IF(operand == GPI__D, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+                    gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
+                    gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted);
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s", name,
                      gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name,
                      accepted);
@@ -61,11 +59,10 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
     int is_factor = operand == GPI__A || operand == GPI__B;
     int lines_are_rows = (order == GEMMEPI_ROW_MAJOR) != (matrix->transposed != 0);
     gemmepi_status status = GEMMEPI_OK;
-    if (matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.transposed is %d; accepted %s%s", name,
-                         matrix->transposed,
-                         is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
-                         matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
+    GPI__INVALID_IF(matrix->transposed != 0 && (matrix->transposed != 1 || !is_factor),
+                    "desc.%s.transposed is %d; accepted %s%s", name, matrix->transposed,
+                    is_factor ? "are 0 and 1" : "is 0: only a and b may be stored transposed",
+                    matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
     view->dtype = (int32_t)(matrix->dtype ? matrix->dtype : default_dtype);
     view->transposed = matrix->transposed;
     view->lines = lines_are_rows ? rows : columns;
@@ -74,10 +71,9 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
     view->batch_stride = matrix->batch_stride;
     if (operand == GPI__AUX && gpi__aux_is_mask(problem->epilogue)) {
         view->bits = 1;
-        if (matrix->dtype != GEMMEPI_DTYPE_DEFAULT)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0",
-                             (int)matrix->dtype);
+        GPI__INVALID_IF(matrix->dtype != GEMMEPI_DTYPE_DEFAULT,
+                        "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0",
+                        (int)matrix->dtype);
     } else {
         if (!is_factor)
             status = gpi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
@@ -117,15 +113,12 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
     gemmepi_compute compute = desc->compute;
     int common = gpi__common_dtype((int)a, (int)b);
     int fits;
-    if (d == GEMMEPI_I32 && common != GEMMEPI_I8)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
-                         gpi__dtype(a)->name, gpi__dtype(b)->name);
-    if ((unsigned)compute > GEMMEPI_COMPUTE_I32)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s",
-            (int)compute, GPI__UNINITIALISED);
+    GPI__INVALID_IF(d == GEMMEPI_I32 && common != GEMMEPI_I8,
+                    "desc.d.dtype is I32 with %s and %s operands; I32 is for results of two I8 operands",
+                    gpi__dtype(a)->name, gpi__dtype(b)->name);
+    GPI__INVALID_IF((unsigned)compute > GEMMEPI_COMPUTE_I32,
+                    "desc.compute is %d, which is no gemmepi_compute: accepted are 0 (DEFAULT) to 4 (I32)%s",
+                    (int)compute, GPI__UNINITIALISED);
     if (compute == GEMMEPI_COMPUTE_DEFAULT)
         compute = common == GEMMEPI_F64  ? GEMMEPI_COMPUTE_F64
                   : common == GEMMEPI_I8 ? GEMMEPI_COMPUTE_I32
@@ -134,17 +127,15 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
            : compute == GEMMEPI_COMPUTE_TF32 ? common == GEMMEPI_F32
            : compute == GEMMEPI_COMPUTE_I32  ? common == GEMMEPI_I8
                                              : common != GEMMEPI_F64 && d != GEMMEPI_I32;
-    if (!fits)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.compute is %s with %s and %s operands and a result in %s; F64 goes only with F64, "
-            "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
-            gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
-    if ((problem->flags & GEMMEPI_FAST_ACCUMULATION) && !(gpi__is_fp8((int)a) && gpi__is_fp8((int)b)))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
-            gpi__dtype(a)->name, gpi__dtype(b)->name);
+    GPI__INVALID_IF(
+        !fits,
+        "desc.compute is %s with %s and %s operands and a result in %s; F64 goes only with F64, "
+        "TF32 where F32 is the type that holds both, I32 with I8 operands, F32 with all but F64 and I32 results",
+        gpi__compute_names[compute], gpi__dtype(a)->name, gpi__dtype(b)->name, gpi__dtype(d)->name);
+    GPI__INVALID_IF((problem->flags & GEMMEPI_FAST_ACCUMULATION) &&
+                        !(gpi__is_fp8((int)a) && gpi__is_fp8((int)b)),
+                    "desc.flags has FAST_ACCUMULATION with %s and %s operands; it goes with E4M3 and E5M2",
+                    gpi__dtype(a)->name, gpi__dtype(b)->name);
     problem->compute = (int32_t)compute;
     problem->common = common;
     problem->accumulator = common == GEMMEPI_F64                      ? GEMMEPI_F64
@@ -156,12 +147,8 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
 static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
     if (!gpi__dtype_is_known(dtype))
         return gpi__refuse_dtype(name, dtype);
-    if (dtype == GEMMEPI_I32)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s.dtype is I32, which is for results of I8 operands", name);
-    if (dtype == GEMMEPI_I64)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is I64, which is for operands of formulas",
-                         name);
+    GPI__INVALID_IF(dtype == GEMMEPI_I32, "desc.%s.dtype is I32, which is for results of I8 operands", name);
+    GPI__INVALID_IF(dtype == GEMMEPI_I64, "desc.%s.dtype is I64, which is for operands of formulas", name);
     return GEMMEPI_OK;
 }
 
@@ -191,15 +178,13 @@ static gemmepi_status gpi__check_integer_epilogue(const gpi__problem *problem) {
     if (problem->accumulator != GEMMEPI_I32)
         return GEMMEPI_OK;
     gpi__append_epilogue(&text, problem->epilogue);
-    if (!gpi__activation_has(problem->epilogue, GPI__OF_INTEGERS))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
-                         "others need a floating-point or I8 result",
-                         name);
-    if (gpi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there",
-                         name);
+    GPI__INVALID_IF(!gpi__activation_has(problem->epilogue, GPI__OF_INTEGERS),
+                    "desc.epilogue is %s with a result in I32; its activation may be NONE or RELU: "
+                    "others need a floating-point or I8 result",
+                    name);
+    GPI__INVALID_IF(gpi__has(problem, GEMMEPI_BACKWARD | GEMMEPI_BGRAD),
+                    "desc.epilogue is %s with a result in I32; BACKWARD and BGRAD have no meaning there",
+                    name);
     return GEMMEPI_OK;
 }
 

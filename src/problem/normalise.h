@@ -31,10 +31,8 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
                                            int64_t *result) {
 #ifdef GEMMEPI_NO_FORMULA
     (void)problem, (void)allocator, (void)graph, (void)result;
-    if (desc->formula)
-        return gpi__fail(GEMMEPI_UNSUPPORTED,
-                         "desc.formula is given, but formulas are left out of this build "
-                         "(GEMMEPI_NO_FORMULA)");
+    GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build "
+                                       "(GEMMEPI_NO_FORMULA)");
     return GEMMEPI_OK;
 #else
     int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
@@ -166,8 +164,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
     gemmepi_status status;
     int64_t along, result;
     memset(problem, 0, sizeof *problem);
-    if (!desc)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
+    GPI__INVALID_IF(!desc, "desc is NULL");
     status = gpi__check_scalars_of_desc(desc);
     if (status)
         return status;
@@ -182,10 +179,8 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
     problem->alignment = (int32_t)(desc->alignment ? desc->alignment : alignment);
     along = desc->order == GEMMEPI_ROW_MAJOR ? desc->n : desc->m;
     result = gpi__result_columns(desc->epilogue, along);
-    if (result < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s is %lld; with GATED it counts both halves and must be even",
-                         desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
+    GPI__INVALID_IF(result < 0, "desc.%s is %lld; with GATED it counts both halves and must be even",
+                    desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
     status = gpi__convert_tensors(problem, desc, allocator, graph, along, result);
     if (status)
         gpi__free_formula(problem, allocator);
@@ -233,8 +228,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     gemmepi_allocator allocator;
     gpi__problem problem;
     gemmepi_status status;
-    if (!needs)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "needs is NULL");
+    GPI__INVALID_IF(!needs, "needs is NULL");
     memset(needs, 0, sizeof *needs);
     allocator = gpi__default_allocator();
     status = gpi__normalise_in(&allocator, desc, NULL, GPI__DEFAULT_ALIGNMENT, &problem);

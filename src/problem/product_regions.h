@@ -99,16 +99,13 @@ static int gpi__views_share(const gpi__view *p, const gpi__view *q, int64_t batc
 static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int other) {
     const gpi__view *d = &problem->views[GPI__D], *view = &problem->views[other];
     const char *name = gpi__argument_name(problem, other);
-    if (view->dtype != d->dtype)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same",
-                         name, name, gpi__dtype((gemmepi_dtype)view->dtype)->name,
-                         gpi__dtype((gemmepi_dtype)d->dtype)->name);
-    if (view->lines == d->lines && view->length == d->length && view->ld != d->ld)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same", name, name,
-            (long long)view->ld, (long long)d->ld);
+    GPI__INVALID_IF(view->dtype != d->dtype,
+                    "args.%s is args.d, but desc.%s.dtype is %s and d's %s: to be d it must be the same",
+                    name, name, gpi__dtype((gemmepi_dtype)view->dtype)->name,
+                    gpi__dtype((gemmepi_dtype)d->dtype)->name);
+    GPI__INVALID_IF(view->lines == d->lines && view->length == d->length && view->ld != d->ld,
+                    "args.%s is args.d, but desc.%s.ld is %lld and d's %lld: to be d it must be the same",
+                    name, name, (long long)view->ld, (long long)d->ld);
     return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "args.%s is args.d, but its %s differs: %lld x %lld and batch_stride %lld, d's %lld x %lld and "

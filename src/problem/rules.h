@@ -6,24 +6,19 @@
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
 static gemmepi_status gpi__check_parameter(gemmepi_epilogue epilogue, int has_parameter, double parameter) {
-    if (has_parameter != 0 && has_parameter != 1)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.has_parameter is %d; accepted are 0 and 1%s",
-                         has_parameter, GPI__UNINITIALISED);
+    GPI__INVALID_IF(has_parameter != 0 && has_parameter != 1,
+                    "desc.has_parameter is %d; accepted are 0 and 1%s", has_parameter, GPI__UNINITIALISED);
     if (!has_parameter && parameter == 0)
         return GEMMEPI_OK;
-    if (gpi__default_parameter(epilogue) == 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.activation_parameter is given (%g), but the activation %s has none: leave "
-                         "it and desc.has_parameter 0 (in a short call NAN)",
-                         parameter, gpi__activation_name(epilogue));
-    if (!has_parameter)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
-                         parameter == parameter ? "set that to 1"
-                                                : "leave it 0 for the default (NAN is for the short calls)");
-    if (parameter - parameter != 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.activation_parameter is %g; it must be finite",
-                         parameter);
+    GPI__INVALID_IF(gpi__default_parameter(epilogue) == 0,
+                    "desc.activation_parameter is given (%g), but the activation %s has none: leave "
+                    "it and desc.has_parameter 0 (in a short call NAN)",
+                    parameter, gpi__activation_name(epilogue));
+    GPI__INVALID_IF(
+        !has_parameter, "desc.activation_parameter is %g, but desc.has_parameter is 0: %s", parameter,
+        parameter == parameter ? "set that to 1" : "leave it 0 for the default (NAN is for the short calls)");
+    GPI__INVALID_IF(parameter - parameter != 0, "desc.activation_parameter is %g; it must be finite",
+                    parameter);
     return GEMMEPI_OK;
 }
 
@@ -42,21 +37,18 @@ static gemmepi_status gpi__check_accumulation(const gemmepi_matmul_desc *desc) {
     const char *name = between ? gpi__flag(between)->name : gpi__activation_name(desc->epilogue);
     if (!(desc->flags & GEMMEPI_ACCUMULATE))
         return GEMMEPI_OK;
-    if (between || gpi__activation(desc->epilogue) != GEMMEPI_NONE)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
-            "epilogue use RESIDUAL with args.residual = args.d%s",
-            name,
-            desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
-    if (c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
-    if (desc->d.scale.mode != GEMMEPI_SCALE_NONE)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
-                         "written has no one scale: give c with its own scale and args.beta",
-                         (int)desc->d.scale.mode);
+    GPI__INVALID_IF(
+        between || gpi__activation(desc->epilogue) != GEMMEPI_NONE,
+        "desc.flags has ACCUMULATE and desc.epilogue %s: it is not clear which comes first. To add D after the "
+        "epilogue use RESIDUAL with args.residual = args.d%s",
+        name, desc->epilogue & GEMMEPI_GATED ? "" : ", to add it before, args.beta 1 and args.c = args.d");
+    GPI__INVALID_IF(c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode ||
+                        c->scale.batch_stride,
+                    "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
+    GPI__INVALID_IF(desc->d.scale.mode != GEMMEPI_SCALE_NONE,
+                    "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+                    "written has no one scale: give c with its own scale and args.beta",
+                    (int)desc->d.scale.mode);
     return GEMMEPI_OK;
 }
 
@@ -73,9 +65,7 @@ static gemmepi_status gpi__check_without_formula(const gemmepi_operand *operands
                         : value         ? "formula_value"
                         : result        ? "formula_result"
                                         : NULL;
-    if (other)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is given, but desc.formula is NULL%s", other,
-                         GPI__UNINITIALISED);
+    GPI__INVALID_IF(other, "desc.%s is given, but desc.formula is NULL%s", other, GPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
@@ -89,19 +79,16 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
     if (!desc->formula)
         return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value,
                                           desc->formula_result);
-    if (desc->epilogue)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.epilogue is 0x%llx with desc.formula, which replaces the epilogue: "
-                         "leave it 0",
-                         (gpi__ull)desc->epilogue);
-    if (other)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s is not 0 with desc.formula, which has operands instead: leave it 0", other);
-    if (desc->flags & GEMMEPI_ACCUMULATE)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has ACCUMULATE with desc.formula: it is not clear which comes first. To add D before it, "
-            "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
+    GPI__INVALID_IF(desc->epilogue,
+                    "desc.epilogue is 0x%llx with desc.formula, which replaces the epilogue: "
+                    "leave it 0",
+                    (gpi__ull)desc->epilogue);
+    GPI__INVALID_IF(other, "desc.%s is not 0 with desc.formula, which has operands instead: leave it 0",
+                    other);
+    GPI__INVALID_IF(
+        desc->flags & GEMMEPI_ACCUMULATE,
+        "desc.flags has ACCUMULATE with desc.formula: it is not clear which comes first. To add D before it, "
+        "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
     return GEMMEPI_OK;
 }
 
@@ -119,19 +106,16 @@ static gemmepi_status gpi__check_scalars_of_desc(const gemmepi_matmul_desc *desc
         status = gpi__check_size("batch", desc->batch);
     if (status)
         return status;
-    if ((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
-            "GEMMEPI_COLUMN_MAJOR (1)%s",
-            (int)desc->order, GPI__UNINITIALISED);
+    GPI__INVALID_IF((unsigned)desc->order > GEMMEPI_COLUMN_MAJOR,
+                    "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
+                    "GEMMEPI_COLUMN_MAJOR (1)%s",
+                    (int)desc->order, GPI__UNINITIALISED);
     status = gpi__check_flags_of(GPI__OF_PRODUCT, desc->flags, 0);
     if (status)
         return status;
-    if (desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
-                         (gpi__ull)desc->alignment, GPI__UNINITIALISED);
+    GPI__INVALID_IF(desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)),
+                    "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
+                    (gpi__ull)desc->alignment, GPI__UNINITIALISED);
     status = gpi__check_beside_formula(desc);
     if (!status)
         status = gpi__check_epilogue(desc->epilogue);

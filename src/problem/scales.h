@@ -30,33 +30,28 @@ static gemmepi_status gpi__convert_scale(gpi__problem *problem, int operand, con
     const char *name = gpi__operand_names[operand];
     int is_factor = operand == GPI__A || operand == GPI__B;
     int64_t steps = gpi__blocks_of_128(k);
-    if ((unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
-            name, (int)scale->mode, GPI__UNINITIALISED);
-    if (scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld, but its mode is NONE",
-                         name, (long long)scale->batch_stride);
+    GPI__INVALID_IF(
+        (unsigned)scale->mode > GEMMEPI_SCALE_BLOCK_128,
+        "desc.%s.scale.mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
+        name, (int)scale->mode, GPI__UNINITIALISED);
+    GPI__INVALID_IF(scale->mode == GEMMEPI_SCALE_NONE && scale->batch_stride,
+                    "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name,
+                    (long long)scale->batch_stride);
     if (scale->mode == GEMMEPI_SCALE_NONE)
         return GEMMEPI_OK;
-    if (view->bits == 1)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.aux.scale.mode is %d; RELU's aux is a bit mask and has no scale",
-                         (int)scale->mode);
-    if (!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.mode is %d; %s has no scale: %s", name,
-                         (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name,
-                         gpi__is_scaled_dtype(view->dtype) ? "the result is in I32"
-                                                           : "accepted with E4M3, E5M2 and I8");
-    if (!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b%s",
-            name, (int)scale->mode,
-            operand == GPI__D
-                ? ", and OUTER and VECTOR_128 for scales of d that FIND_SCALE_D in desc.flags finds"
-                : "");
+    GPI__INVALID_IF(view->bits == 1, "desc.aux.scale.mode is %d; RELU's aux is a bit mask and has no scale",
+                    (int)scale->mode);
+    GPI__INVALID_IF(!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32,
+                    "desc.%s.scale.mode is %d; %s has no scale: %s", name, (int)scale->mode,
+                    gpi__dtype((gemmepi_dtype)view->dtype)->name,
+                    gpi__is_scaled_dtype(view->dtype) ? "the result is in I32"
+                                                      : "accepted with E4M3, E5M2 and I8");
+    GPI__INVALID_IF(
+        !is_factor && scale->mode != GEMMEPI_SCALE_TENSOR,
+        "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b%s", name,
+        (int)scale->mode,
+        operand == GPI__D ? ", and OUTER and VECTOR_128 for scales of d that FIND_SCALE_D in desc.flags finds"
+                          : "");
     view->scale = (int32_t)scale->mode;
     view = &problem->views[GPI__SCALE_OF(operand)];
     view->lines = scale->mode == GEMMEPI_SCALE_VECTOR_128  ? steps
@@ -79,33 +74,27 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
               *history = &problem->views[GPI__AMAX_HISTORY];
     int is_tensor = scale->mode == GEMMEPI_SCALE_TENSOR;
     gemmepi_status status;
-    if (scale->mode != GEMMEPI_SCALE_VECTOR_128 && scale->mode != GEMMEPI_SCALE_OUTER && !is_tensor)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for "
-                         "TENSOR (1), OUTER (2) and VECTOR_128 (3)",
-                         (int)scale->mode);
-    if (!gpi__is_fp8(d->dtype))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
-                         gpi__dtype((gemmepi_dtype)d->dtype)->name);
-    if (is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         is_tensor
-                             ? "desc.amax_history is %d; a scale of one number is found from the amax of "
-                               "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
-                             : "desc.amax_history is %d; it goes only with FIND_SCALE_D and the scale "
-                               "mode TENSOR",
-                         amax_history);
-    if (is_tensor && problem->flags & GEMMEPI_AMAX_D)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose "
-                         "args.amax_history[0] is that amax");
-    if (is_tensor && scale->batch_stride)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.d.scale.batch_stride is %lld; with FIND_SCALE_D one scale is that of the whole "
-            "batch: leave it 0",
-            (long long)scale->batch_stride);
+    GPI__INVALID_IF(scale->mode != GEMMEPI_SCALE_VECTOR_128 && scale->mode != GEMMEPI_SCALE_OUTER &&
+                        !is_tensor,
+                    "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for "
+                    "TENSOR (1), OUTER (2) and VECTOR_128 (3)",
+                    (int)scale->mode);
+    GPI__INVALID_IF(!gpi__is_fp8(d->dtype),
+                    "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
+                    gpi__dtype((gemmepi_dtype)d->dtype)->name);
+    GPI__INVALID_IF(is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0,
+                    is_tensor ? "desc.amax_history is %d; a scale of one number is found from the amax of "
+                                "earlier runs, of 1 to 1024 (scales of rows or vectors are of this run)"
+                              : "desc.amax_history is %d; it goes only with FIND_SCALE_D and the scale "
+                                "mode TENSOR",
+                    amax_history);
+    GPI__INVALID_IF(is_tensor && problem->flags & GEMMEPI_AMAX_D,
+                    "desc.flags has AMAX_D and FIND_SCALE_D with the scale mode TENSOR, whose "
+                    "args.amax_history[0] is that amax");
+    GPI__INVALID_IF(is_tensor && scale->batch_stride,
+                    "desc.d.scale.batch_stride is %lld; with FIND_SCALE_D one scale is that of the whole "
+                    "batch: leave it 0",
+                    (long long)scale->batch_stride);
     problem->found_scale = (int32_t)scale->mode;
     problem->amax_history = amax_history;
     found->written = 1;
@@ -139,19 +128,16 @@ static gemmepi_scale_mode gpi__found_mode(const gemmepi_matmul_desc *desc, const
 
 /* What goes with FIND_SCALE_D alone. */
 static gemmepi_status gpi__check_finding(const gemmepi_matmul_desc *desc) {
-    if (desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
-                         "one scale; give c with its own scale and args.beta");
+    GPI__INVALID_IF(desc->flags & GEMMEPI_FIND_SCALE_D && desc->flags & GEMMEPI_ACCUMULATE,
+                    "desc.flags has ACCUMULATE and FIND_SCALE_D: a d that is read and written has no "
+                    "one scale; give c with its own scale and args.beta");
     if (desc->flags & GEMMEPI_FIND_SCALE_D)
         return GEMMEPI_OK;
-    if (desc->flags & GEMMEPI_POWER_OF_TWO_SCALE)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
-    if (desc->amax_history)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
-                         desc->amax_history, GPI__UNINITIALISED);
+    GPI__INVALID_IF(desc->flags & GEMMEPI_POWER_OF_TWO_SCALE,
+                    "desc.flags has POWER_OF_TWO_SCALE; it goes with FIND_SCALE_D");
+    GPI__INVALID_IF(desc->amax_history,
+                    "desc.amax_history is %d; it goes with FIND_SCALE_D and the scale mode TENSOR%s",
+                    desc->amax_history, GPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
 
@@ -162,12 +148,10 @@ static gemmepi_status gpi__convert_amax(gpi__problem *problem, uint64_t flag, in
     int dtype = problem->accumulator;
     if (!(problem->flags & flag))
         return GEMMEPI_OK;
-    if (of == GPI__AUX && !view->written)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
-    if (view->bits == 1 || dtype == GEMMEPI_I32)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s; %s has no amax", name,
-                         view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
+    GPI__INVALID_IF(of == GPI__AUX && !view->written,
+                    "desc.flags has AMAX_AUX, but the epilogue stores no aux: it goes with AUX");
+    GPI__INVALID_IF(view->bits == 1 || dtype == GEMMEPI_I32, "desc.flags has %s; %s has no amax", name,
+                    view->bits == 1 ? "RELU's bit mask" : "an I32 tensor");
     amax->written = 1;
     amax->lines = amax->length = amax->ld = 1;
     return gpi__convert_scale_numbers(problem, operand, dtype, dtype == GEMMEPI_F64 ? 8 : 4);

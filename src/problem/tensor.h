@@ -46,13 +46,12 @@ static gemmepi_status gpi__check_range(const gemmepi_tensor *tensor, const char 
                              d, (long long)tensor->shape[d], (long long)stride[d]);
     if (!tensor->bytes)
         return GEMMEPI_OK;
-    if (tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
-        (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer "
-                         "(%s.offset is %llu)",
-                         name, (gpi__ull)tensor->bytes, (long long)tensor->offset - before * size,
-                         (long long)tensor->offset + (after + 1) * size, name, (gpi__ull)tensor->offset);
+    GPI__INVALID_IF(tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
+                        (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size,
+                    "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer "
+                    "(%s.offset is %llu)",
+                    name, (gpi__ull)tensor->bytes, (long long)tensor->offset - before * size,
+                    (long long)tensor->offset + (after + 1) * size, name, (gpi__ull)tensor->offset);
     return GEMMEPI_OK;
 }
 
@@ -64,19 +63,15 @@ static int gpi__type_of_tensor(const gemmepi_tensor *tensor) {
 static gemmepi_status gpi__check_layout(const gemmepi_tensor *tensor, const char *name) {
     int64_t stride[GPI__MAX_RANK], count = 1;
     int dtype = gpi__type_of_tensor(tensor), d;
-    if (tensor->rank < 0 || tensor->rank > GPI__MAX_RANK)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.rank is %d; accepted are 0 to 8%s", name, tensor->rank,
-                         tensor->rank > 64 || tensor->rank < -64 ? GPI__UNINITIALISED : "");
-    if (tensor->rank && !tensor->shape)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape is NULL, but its rank is %d", name,
-                         tensor->rank);
-    if (tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
-                         (gpi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
-    if (tensor->offset > (size_t)GPI__MAX_ELEMENTS)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.offset is %llu; accepted are 0 to 2^56", name,
-                         (gpi__ull)tensor->offset);
+    GPI__INVALID_IF(tensor->rank < 0 || tensor->rank > GPI__MAX_RANK, "%s.rank is %d; accepted are 0 to 8%s",
+                    name, tensor->rank, tensor->rank > 64 || tensor->rank < -64 ? GPI__UNINITIALISED : "");
+    GPI__INVALID_IF(tensor->rank && !tensor->shape, "%s.shape is NULL, but its rank is %d", name,
+                    tensor->rank);
+    GPI__INVALID_IF(tensor->offset % gemmepi_dtype_size((gemmepi_dtype)dtype),
+                    "%s.offset is %llu; it must be a multiple of an element's size, %d bytes", name,
+                    (gpi__ull)tensor->offset, (int)gemmepi_dtype_size((gemmepi_dtype)dtype));
+    GPI__INVALID_IF(tensor->offset > (size_t)GPI__MAX_ELEMENTS, "%s.offset is %llu; accepted are 0 to 2^56",
+                    name, (gpi__ull)tensor->offset);
     for (d = 0; d < tensor->rank; d++)
         if (tensor->shape[d] < 0)
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s.shape[%d] is %lld; it may not be negative", name,
@@ -124,9 +119,7 @@ static gemmepi_status gpi__convert_transposed(gpi__task *task, const gemmepi_ten
     gpi__operand *operand = &task->operands[GPI__OUT_Y_TRANSPOSED];
     int64_t stride[GPI__MAX_RANK];
     int last = task->rank - 1, d;
-    if (task->rank < 2)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "y_transposed is given, but y has %d axes; it needs two",
-                         task->rank);
+    GPI__INVALID_IF(task->rank < 2, "y_transposed is given, but y has %d axes; it needs two", task->rank);
     for (d = 0; d < task->rank; d++)
         if (tensor->rank != task->rank ||
             tensor->shape[d < last - 1 ? d : 2 * last - 1 - d] != task->shape[d])
@@ -208,17 +201,14 @@ static gemmepi_status gpi__check_dtypes(const gpi__task *task) {
         int dtype = task->operands[t].dtype;
         if (!dtype)
             continue;
-        if (gpi__is_fp8(dtype))
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the dtype %s, which only casts accept",
-                             gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
-        if (dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
-                                gemmepi_dtype_size((gemmepi_dtype)first) == 2))
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
-                "may be F32",
-                gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name, of,
-                gpi__dtype((gemmepi_dtype)first)->name);
+        GPI__INVALID_IF(gpi__is_fp8(dtype), "%s has the dtype %s, which only casts accept",
+                        gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name);
+        GPI__INVALID_IF(dtype != first && !(task->operands[t].is_sum && dtype == GEMMEPI_F32 &&
+                                            gemmepi_dtype_size((gemmepi_dtype)first) == 2),
+                        "%s has the dtype %s, %s has %s; they must be the same, only sums of 16-bit tensors "
+                        "may be F32",
+                        gpi__tensor_names[t], gpi__dtype((gemmepi_dtype)dtype)->name, of,
+                        gpi__dtype((gemmepi_dtype)first)->name);
     }
     return GEMMEPI_OK;
 }

@@ -29,9 +29,8 @@ static int64_t gpi__offset(int64_t count, int64_t stride, int64_t rest) {
 }
 
 static gemmepi_status gpi__check_size(const char *name, int64_t size) {
-    if (size < 0 || size > GPI__MAX_ELEMENTS)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
-                         (long long)size, size < -GPI__MAX_ELEMENTS || size > 0 ? GPI__UNINITIALISED : "");
+    GPI__INVALID_IF(size < 0 || size > GPI__MAX_ELEMENTS, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
+                    (long long)size, size < -GPI__MAX_ELEMENTS || size > 0 ? GPI__UNINITIALISED : "");
     return GEMMEPI_OK;
 }
 
@@ -40,31 +39,25 @@ static gemmepi_status gpi__check_view(gpi__view *view, const char *name, int64_t
     int64_t given_ld = view->ld, item, end;
     int mask = view->bits == 1;
     const char *unit = mask ? "bits" : "elements";
-    if (view->ld < 0 || view->batch_stride < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.%s is %lld; it may not be negative", name,
-                         view->ld < 0 ? "ld" : "batch_stride",
-                         (long long)(view->ld < 0 ? view->ld : view->batch_stride));
+    GPI__INVALID_IF(view->ld < 0 || view->batch_stride < 0, "desc.%s.%s is %lld; it may not be negative",
+                    name, view->ld < 0 ? "ld" : "batch_stride",
+                    (long long)(view->ld < 0 ? view->ld : view->batch_stride));
     if (view->ld == 0)
         view->ld = view->length ? view->length : 1;
     if (mask && given_ld == 0)
         view->ld = (view->ld + 127) / 128 * 128;
-    if (mask && (view->ld % 128 || view->batch_stride % 128))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128",
-                         name, view->ld % 128 ? "ld" : "batch_stride",
-                         (long long)(view->ld % 128 ? view->ld : view->batch_stride));
-    if (view->ld < view->length)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
-                         (long long)view->ld, (long long)view->length, unit);
+    GPI__INVALID_IF(mask && (view->ld % 128 || view->batch_stride % 128),
+                    "desc.%s.%s is %lld; for RELU's mask it counts bits and must be a multiple of 128", name,
+                    view->ld % 128 ? "ld" : "batch_stride",
+                    (long long)(view->ld % 128 ? view->ld : view->batch_stride));
+    GPI__INVALID_IF(view->ld < view->length,
+                    "desc.%s.ld is %lld; a line as stored has %lld %s, so at least that", name,
+                    (long long)view->ld, (long long)view->length, unit);
     item = view->lines && view->length ? gpi__offset(view->lines - 1, view->ld, view->length) : 0;
     end = item > 0 ? gpi__offset(batch - 1, view->batch_stride, item) : item;
-    if (end < 0)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
-            unit, (long long)view->lines, (long long)view->ld, (long long)batch,
-            (long long)view->batch_stride);
+    GPI__INVALID_IF(
+        end < 0, "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
+        unit, (long long)view->lines, (long long)view->ld, (long long)batch, (long long)view->batch_stride);
     view->bytes = (end * view->bits + 7) / 8;
     /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
     if (view->lines <= 1 || view->length == 0)
