@@ -42,6 +42,18 @@ def _load():
     return library
 
 
+class _Struct(ctypes.Structure):
+    """A struct that takes no field that it has not, and no number that the field cannot hold, as ctypes does in silence."""
+
+    def __setattr__(self, name, value):
+        names = [field[0] for field in self._fields_]
+        if name not in names:
+            raise AttributeError("%s has no field %s; it has %s" % (type(self).__name__, name, ", ".join(names)))
+        super().__setattr__(name, value)
+        if isinstance(value, int) and isinstance(getattr(self, name), int) and getattr(self, name) != value:
+            raise OverflowError("%s.%s cannot be %d: it holds %d bytes" % (type(self).__name__, name, value, getattr(type(self), name).size))
+
+
 class _Types:
     """ctypes' types of api.json's, structs among them, each made once."""
 
@@ -80,7 +92,7 @@ class _Types:
         return self.made[name]
 
     def struct(self, name, content):
-        made = type(_short(name), (ctypes.Structure,), {"__module__": __name__})
+        made = type(_short(name), (_Struct,), {"__module__": __name__})
         made._fields_ = [(field, self.field(kind)) for field, kind, _, _ in content["fields"]]
         places = [[field, getattr(made, field).offset, getattr(made, field).size] for field, _, _, _ in content["fields"]]
         if ctypes.sizeof(made) != content["size"] or places != [[field, *place] for field, _, *place in content["fields"]]:

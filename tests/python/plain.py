@@ -52,6 +52,19 @@ def what_is_refused_is_raised_with_the_sentence_and_the_status():
 
 
 @fact
+def fields_that_are_not_there_and_numbers_that_do_not_fit_are_refused():
+    desc = api.matmul_desc(m=2)
+    raises(AttributeError, "matmul_desc has no field epilog; it has m, n, k", api.matmul_desc, m=2, epilog=api.RELU)
+    raises(AttributeError, "matmul_desc has no field epilogues", setattr, desc, "epilogues", api.RELU)
+    raises(AttributeError, "matrix has no field transpose; it has dtype, transposed", setattr, desc.a, "transpose", 1)
+    raises(AttributeError, "matmul_args has no field bais", api.matmul_args, bais=8)
+    raises(OverflowError, "matmul_desc.m cannot be 18446744073709551616: it holds 8 bytes", setattr, desc, "m", 2**64)
+    raises(OverflowError, "matrix.transposed cannot be 4294967297", setattr, desc.a, "transposed", 2**32 + 1)
+    desc.m, desc.a.transposed = -1, 1
+    assert desc.m == -1 and desc.a.transposed == 1
+
+
+@fact
 def a_log_function_is_called():
     said = []
     log = api.log_function(lambda user, level, message: said.append(message))
