@@ -46,11 +46,10 @@ class _Struct(ctypes.Structure):
     """A struct that takes no field that it has not, and no number that the field cannot hold, as ctypes does in silence."""
 
     def __setattr__(self, name, value):
-        names = [field[0] for field in self._fields_]
-        if name not in names:
-            raise AttributeError("%s has no field %s; it has %s" % (type(self).__name__, name, ", ".join(names)))
+        if name not in self._names:
+            raise AttributeError("%s has no field %s; it has %s" % (type(self).__name__, name, ", ".join(self._names)))
         super().__setattr__(name, value)
-        if isinstance(value, int) and isinstance(getattr(self, name), int) and getattr(self, name) != value:
+        if type(value) is int and getattr(self, name) != value and isinstance(getattr(self, name), int):
             raise OverflowError("%s.%s cannot be %d: it holds %d bytes" % (type(self).__name__, name, value, getattr(type(self), name).size))
 
 
@@ -94,6 +93,7 @@ class _Types:
     def struct(self, name, content):
         made = type(_short(name), (_Struct,), {"__module__": __name__})
         made._fields_ = [(field, self.field(kind)) for field, kind, _, _ in content["fields"]]
+        made._names = dict.fromkeys(field for field, _ in made._fields_)  # in their order
         places = [[field, getattr(made, field).offset, getattr(made, field).size] for field, _, _, _ in content["fields"]]
         if ctypes.sizeof(made) != content["size"] or places != [[field, *place] for field, _, *place in content["fields"]]:
             raise ImportError("this Python lays %s out otherwise than api.json says: it needs a 64-bit Python" % name)
