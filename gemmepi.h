@@ -28598,6 +28598,22 @@ GPI__OPTIMIZE_LITTLE_END
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
+/* Where a run's workspace has what: what is the launch's that finds scales, v, states of reductions, and the product's own. */
+typedef struct gpi__around_space {
+  char *found, *v, *states, *product;
+} gpi__around_space;
+
+static gpi__around_space gpi__divide_around(const gpi__around *around, char *workspace) {
+  gpi__around_space at;
+  at.found = workspace;
+  at.v = at.states = at.product = gpi__past(workspace, around->found.bytes);
+#ifndef GEMMEPI_NO_FORMULA
+  at.states = gpi__past(at.v, around->formula.product_bytes);
+  at.product = gpi__past(at.states, around->formula.pass.state_bytes);
+#endif
+  return at;
+}
+
 #ifndef GEMMEPI_NO_FORMULA
 /* >>a formula's pointers */
 
@@ -28625,19 +28641,6 @@ static void gpi__point_formula(const gpi__problem *problem, const gpi__arguments
   to->amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
 }
 
-/* Where v and the states of reductions are in workspace, and what is left to the product. */
-typedef struct gpi__formula_parts {
-  char *v, *states, *rest;
-} gpi__formula_parts;
-
-static gpi__formula_parts gpi__divide_for_formula(const gpi__formula_step *step, char *workspace) {
-  gpi__formula_parts parts;
-  parts.v = workspace;
-  parts.states = gpi__past(workspace, step->product_bytes);
-  parts.rest = gpi__past(parts.states, step->pass.state_bytes);
-  return parts;
-}
-
 /* For a kernel with the formula inside: the operands, with states in the place of what is reduced. */
 static void gpi__point_states(const gpi__formula_step *step, char *states, gpi__formula_pointers *pointers) {
   int u;
@@ -28650,18 +28653,18 @@ static void gpi__point_states(const gpi__formula_step *step, char *states, gpi__
 
 /* The arguments of the product, of those of `problem`, which has the formula. pointers: for as long as they are used. */
 static void gpi__point_product(const gpi__problem *problem, const gpi__formula_step *step,
-  const gpi__formula_parts *parts, gpi__formula_pointers *pointers, gpi__arguments *own) {
+  const gpi__around_space *at, gpi__formula_pointers *pointers, gpi__arguments *own) {
   if (step->is_composed) {
     gpi__point_composed(&step->said, own);
   } else if (step->is_inside) {
     if (step->pass.used_count) {
       gpi__point_formula(problem, own, pointers);
-      gpi__point_states(step, parts->states, pointers);
+      gpi__point_states(step, at->states, pointers);
       own->operands = pointers->operands;
     }
     gpi__point_inside(problem, &step->slots, own);
   } else {
-    own->pointers[GPI__D] = parts->v;
+    own->pointers[GPI__D] = at->v;
     own->pointers[GPI__SCALE_D] = own->pointers[GPI__AMAX_D] = NULL;
     own->pointers[GPI__C] = own->pointers[GPI__SCALE_C] = NULL; /* the pass adds it */
     own->beta = 0;
@@ -28672,14 +28675,14 @@ static void gpi__point_product(const gpi__problem *problem, const gpi__formula_s
 
 /* The pass, once v is there; nothing where what makes it does all. */
 static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gpi__problem *problem,
-  const gpi__formula_step *step, const gpi__arguments *arguments, const gpi__formula_parts *parts, gemmepi_stream stream) {
+  const gpi__formula_step *step, const gpi__arguments *arguments, const gpi__around_space *at, gemmepi_stream stream) {
   gpi__formula_pointers pointers;
   gpi__formula_run run;
   if (!step->pass.used_count)
     return GEMMEPI_OK;
   gpi__point_formula(problem, arguments, &pointers);
   memset(&run, 0, sizeof run);
-  run.value = parts->v;
+  run.value = at->v;
   run.alpha = 1;
   run.beta = arguments->beta;
   memcpy(&run.device_beta, &arguments->device_beta, sizeof(void *));
@@ -28689,63 +28692,10 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
   run.operands = pointers.operands;
   run.scales = pointers.scales;
   run.amax = pointers.amax;
-  run.states = parts->states;
+  run.states = at->states;
   return gpi__run_formula_pass(context, &step->pass, &run, stream);
 }
 #endif
-
-/* What a run has on its way from the caller's arguments to the product's. */
-typedef struct gpi__way_in {
-  const gpi__arguments *inside; /* of around->inside: the caller's, or */
-  gpi__arguments within; /* those of what is inside the launch that finds scales */
-  gpi__arguments product; /* of the plan's problem */
-  char *place, *rest; /* of workspace: the launch's that finds scales, and the product's */
-#ifndef GEMMEPI_NO_FORMULA
-  gpi__formula_parts parts;
-  gpi__formula_pointers pointers;
-#endif
-} gpi__way_in;
-
-/* Makes the product's arguments, and launches what is ahead of it. */
-static gemmepi_status gpi__run_ahead(const gemmepi_context *context, const gpi__around *around,
-  const gpi__arguments *arguments, char *workspace, gpi__way_in *way, gemmepi_stream stream) {
-  gemmepi_status status = GEMMEPI_OK;
-  way->inside = arguments;
-  way->place = workspace;
-  way->rest = workspace;
-  if (around->finds) {
-    way->rest = gpi__past(workspace, around->found.bytes);
-    way->within = *arguments;
-    way->inside = &way->within;
-    gpi__point_within(&around->problem, way->place, &way->within);
-    if (around->problem.found_scale == GEMMEPI_SCALE_TENSOR)
-      status = gpi__run_history(context, &around->found, arguments, way->place, stream);
-  }
-  way->product = *way->inside;
-#ifndef GEMMEPI_NO_FORMULA
-  if (around->inside.formula) {
-    way->parts = gpi__divide_for_formula(&around->formula, way->rest);
-    way->rest = way->parts.rest;
-    if (!around->lacks_product)
-      gpi__point_product(&around->inside, &around->formula, &way->parts, &way->pointers, &way->product);
-  }
-#endif
-  return status;
-}
-
-/* Launches what is behind the product. */
-static gemmepi_status gpi__run_behind(const gemmepi_context *context, const gpi__around *around,
-  const gpi__arguments *arguments, const gpi__way_in *way, gemmepi_stream stream) {
-  gemmepi_status status = GEMMEPI_OK;
-#ifndef GEMMEPI_NO_FORMULA
-  if (around->inside.formula)
-    status =
-      gpi__run_behind_v(context, &around->inside, &around->formula, way->inside, &way->parts, stream);
-#endif
-  if (!status && around->finds && around->problem.found_scale != GEMMEPI_SCALE_TENSOR)
-    status = gpi__run_quantise(context, &around->found, arguments, way->place, stream);
-  return status;
-}
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
 
@@ -28759,10 +28709,10 @@ static gemmepi_status gpi__run_behind(const gemmepi_context *context, const gpi_
 /* A run of a plan, once its pointers have been looked at. */
 typedef struct gpi__matmul_run {
   const gpi__matmul_plan *plan;
-  const gpi__arguments *arguments;
+  gpi__arguments *arguments;
 } gpi__matmul_run;
 
-static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space, const gpi__arguments *arguments);
+static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space, gpi__arguments *arguments);
 
 static gemmepi_status gpi__launch_route(void *user, char *workspace, size_t size, gemmepi_stream stream) {
   const gpi__matmul_run *run = (const gpi__matmul_run *)user;
@@ -28770,22 +28720,47 @@ static gemmepi_status gpi__launch_route(void *user, char *workspace, size_t size
   return run->plan->route->run(run->plan, run->arguments, workspace, stream);
 }
 
-/* The product, with what is launched around it. */
+/* The product, with what is launched around it. Its arguments are made of the run's, which are left as they are where something follows. */
 static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t size, gemmepi_stream stream) {
   const gpi__matmul_run *run = (const gpi__matmul_run *)user;
   const gemmepi_context *context = run->plan->base.context;
   const gpi__around *around = run->plan->around;
-  gpi__way_in way;
-  gpi__space space;
-  gemmepi_status status = gpi__run_ahead(context, around, run->arguments, workspace, &way, stream);
-  memset(&space, 0, sizeof space);
-  space.workspace = way.rest;
-  space.size = run->plan->workspace_size;
-  space.stream = stream;
+  gpi__around_space at = gpi__divide_around(around, workspace);
+  gpi__space space = {at.product, run->plan->workspace_size, NULL, stream, 0};
+  int is_tensor = around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
+  gpi__arguments within, *inside = run->arguments, *product;
+  gemmepi_status status = GEMMEPI_OK;
+#ifndef GEMMEPI_NO_FORMULA
+  gpi__formula_pointers pointers;
+  gpi__arguments own;
+#endif
   (void)size;
+  if (around->finds) {
+    within = *run->arguments;
+    inside = &within;
+    gpi__point_within(&around->problem, at.found, inside);
+    if (is_tensor)
+      status = gpi__run_history(context, &around->found, run->arguments, at.found, stream);
+  }
+  product = inside;
+#ifndef GEMMEPI_NO_FORMULA
+  if (around->inside.formula && !around->lacks_product) {
+    if (around->formula.pass.used_count) {
+      own = *inside;
+      product = &own;
+    }
+    gpi__point_product(&around->inside, &around->formula, &at, &pointers, product);
+  }
+#endif
   if (!status && !around->lacks_product)
-    status = gpi__run_by_route(run->plan, &space, &way.product);
-  return status ? status : gpi__run_behind(context, around, run->arguments, &way, stream);
+    status = gpi__run_by_route(run->plan, &space, product);
+#ifndef GEMMEPI_NO_FORMULA
+  if (!status && around->inside.formula)
+    status = gpi__run_behind_v(context, &around->inside, &around->formula, inside, &at, stream);
+#endif
+  if (!status && around->finds && !is_tensor)
+    status = gpi__run_quantise(context, &around->found, run->arguments, at.found, stream);
+  return status;
 }
 
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
@@ -28828,7 +28803,7 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
  the context's workspace. */
 static gemmepi_status gpi__launch_current(const gpi__matmul_plan *plan, size_t counted,
-  const gpi__space *space, const gpi__arguments *arguments) {
+  const gpi__space *space, gpi__arguments *arguments) {
   gpi__matmul_run run;
   gpi__space own = *space;
   gemmepi_status status;
@@ -28873,7 +28848,7 @@ static gemmepi_status gpi__build_for_scalars(const gpi__matmul_plan *plan) {
 }
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
-static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space, const gpi__arguments *arguments) {
+static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space, gpi__arguments *arguments) {
   const gpi__matmul_plan *current = gpi__current_plan(plan);
   const char *why = gpi__needs_other_plan(current, arguments);
   size_t counted = /* what the caller knows of for certain */
@@ -28892,7 +28867,7 @@ static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi_
   return status;
 }
 
-static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi__space *space, const gpi__arguments *arguments) {
+static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi__space *space, gpi__arguments *arguments) {
   gpi__matmul_run run;
   if (!plan->around)
     return gpi__run_by_route(plan, space, arguments);

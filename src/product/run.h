@@ -21,11 +21,11 @@
 /* A run of a plan, once its pointers have been looked at. */
 typedef struct gpi__matmul_run {
     const gpi__matmul_plan *plan;
-    const gpi__arguments *arguments;
+    gpi__arguments *arguments;
 } gpi__matmul_run;
 
 static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space,
-                                        const gpi__arguments *arguments);
+                                        gpi__arguments *arguments);
 
 static gemmepi_status gpi__launch_route(void *user, char *workspace, size_t size, gemmepi_stream stream) {
     const gpi__matmul_run *run = (const gpi__matmul_run *)user;
@@ -33,22 +33,47 @@ static gemmepi_status gpi__launch_route(void *user, char *workspace, size_t size
     return run->plan->route->run(run->plan, run->arguments, workspace, stream);
 }
 
-/* The product, with what is launched around it. */
+/* The product, with what is launched around it. Its arguments are made of the run's, which are left as they are where something follows. */
 static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t size, gemmepi_stream stream) {
     const gpi__matmul_run *run = (const gpi__matmul_run *)user;
     const gemmepi_context *context = run->plan->base.context;
     const gpi__around *around = run->plan->around;
-    gpi__way_in way;
-    gpi__space space;
-    gemmepi_status status = gpi__run_ahead(context, around, run->arguments, workspace, &way, stream);
-    memset(&space, 0, sizeof space);
-    space.workspace = way.rest;
-    space.size = run->plan->workspace_size;
-    space.stream = stream;
+    gpi__around_space at = gpi__divide_around(around, workspace);
+    gpi__space space = {at.product, run->plan->workspace_size, NULL, stream, 0};
+    int is_tensor = around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
+    gpi__arguments within, *inside = run->arguments, *product;
+    gemmepi_status status = GEMMEPI_OK;
+#ifndef GEMMEPI_NO_FORMULA
+    gpi__formula_pointers pointers;
+    gpi__arguments own;
+#endif
     (void)size;
+    if (around->finds) {
+        within = *run->arguments;
+        inside = &within;
+        gpi__point_within(&around->problem, at.found, inside);
+        if (is_tensor)
+            status = gpi__run_history(context, &around->found, run->arguments, at.found, stream);
+    }
+    product = inside;
+#ifndef GEMMEPI_NO_FORMULA
+    if (around->inside.formula && !around->lacks_product) {
+        if (around->formula.pass.used_count) {
+            own = *inside;
+            product = &own;
+        }
+        gpi__point_product(&around->inside, &around->formula, &at, &pointers, product);
+    }
+#endif
     if (!status && !around->lacks_product)
-        status = gpi__run_by_route(run->plan, &space, &way.product);
-    return status ? status : gpi__run_behind(context, around, run->arguments, &way, stream);
+        status = gpi__run_by_route(run->plan, &space, product);
+#ifndef GEMMEPI_NO_FORMULA
+    if (!status && around->inside.formula)
+        status = gpi__run_behind_v(context, &around->inside, &around->formula, inside, &at, stream);
+#endif
+    if (!status && around->finds && !is_tensor)
+        status = gpi__run_quantise(context, &around->found, run->arguments, at.found, stream);
+    return status;
 }
 
 /* What runs of the plan need as it stands now, also those that are not for its own kernel. */
@@ -94,7 +119,7 @@ static gemmepi_status gpi__plan_next(const gpi__matmul_plan *plan, gpi__atomic_p
 /* A plan that stands for another may need more than what was counted for that: where the caller gave or reserved less, it takes
    the context's workspace. */
 static gemmepi_status gpi__launch_current(const gpi__matmul_plan *plan, size_t counted,
-                                          const gpi__space *space, const gpi__arguments *arguments) {
+                                          const gpi__space *space, gpi__arguments *arguments) {
     gpi__matmul_run run;
     gpi__space own = *space;
     gemmepi_status status;
@@ -142,7 +167,7 @@ static gemmepi_status gpi__build_for_scalars(const gpi__matmul_plan *plan) {
 
 /* cuBLASLt may refuse when run what its heuristic accepted. Nothing has run then: the next route takes over for good. */
 static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi__space *space,
-                                        const gpi__arguments *arguments) {
+                                        gpi__arguments *arguments) {
     const gpi__matmul_plan *current = gpi__current_plan(plan);
     const char *why = gpi__needs_other_plan(current, arguments);
     size_t counted = /* what the caller knows of for certain */
@@ -162,7 +187,7 @@ static gemmepi_status gpi__run_by_route(const gpi__matmul_plan *plan, const gpi_
 }
 
 static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi__space *space,
-                                         const gpi__arguments *arguments) {
+                                         gpi__arguments *arguments) {
     gpi__matmul_run run;
     if (!plan->around)
         return gpi__run_by_route(plan, space, arguments);
