@@ -147,11 +147,84 @@ static void plans_of_bundles_are_explained(void) {
     nothing_is_left();
 }
 
+/* >>kernels that are told */
+
+static char entries[16][96]; /* of the last run's launches */
+static int entry_count;
+
+static void note_entry(const fake_launch *launch) {
+    if (entry_count < 16)
+        snprintf(entries[entry_count++], sizeof entries[0], "%s", launch->entry);
+}
+
+static int times_in(const char *text, const char *word) {
+    int count = 0;
+    while ((text = strstr(text, word)) != NULL)
+        count++, text++;
+    return count;
+}
+
+static void check_kernels_are_told(const gemmepi_plan *plan, const gemmepi_matmul_desc *desc) {
+    static char text[16384];
+    gemmepi_matmul_args args = args_for(desc);
+    int i, j;
+    gemmepi_plan_explain(plan, text, sizeof text);
+    if (desc->epilogue & GEMMEPI_BGRAD_A)
+        args.bias_grad = memory[7];
+    entry_count = 0, gpu.watch = note_entry;
+    CHECK(gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK &&
+              gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    gpu.watch = NULL;
+    for (i = 0; i < entry_count; i++) {
+        int launched = 0;
+        for (j = 0; j < entry_count; j++)
+            launched += strcmp(entries[i], entries[j]) == 0;
+        if (strncmp(entries[i], "gemmepi_sum_", 12) == 0)
+            CHECK(strstr(text, "bias_grad: "), "no word of %s:\n%s", entries[i], text);
+        else
+            CHECK(times_in(text, entries[i]) >= launched, "%d times %s:\n%s", launched, entries[i], text);
+    }
+}
+
+static void each_kernel_is_told_as_often_as_a_run_launches_it(void) {
+    static const gemmepi_dtype pairs[][2] = {{GEMMEPI_BF16, GEMMEPI_BF16}, {GEMMEPI_BF16, GEMMEPI_F16},
+                                             {GEMMEPI_F32, GEMMEPI_BF16},  {GEMMEPI_F16, GEMMEPI_F32},
+                                             {GEMMEPI_E4M3, GEMMEPI_BF16}, {GEMMEPI_F64, GEMMEPI_F32}};
+    static const gemmepi_epilogue epilogues[] = {GEMMEPI_NONE, GEMMEPI_SILU | GEMMEPI_BIAS, GEMMEPI_BGRAD_A,
+                                                 GEMMEPI_SILU | GEMMEPI_BACKWARD | GEMMEPI_BGRAD};
+    static const gemmepi_route routes[] = {GEMMEPI_ROUTE_SPLIT, GEMMEPI_ROUTE_PLAIN};
+    size_t p, e, r;
+    int planned = 0, launches = 0;
+    for (p = 0; p < GPI__COUNT(pairs); p++)
+        for (e = 0; e < GPI__COUNT(epilogues); e++)
+            for (r = 0; r < GPI__COUNT(routes); r++) {
+                gemmepi_config config = fake_config();
+                gemmepi_context *context;
+                gemmepi_matmul_desc desc = product(pairs[p][0], epilogues[e]);
+                gemmepi_plan *plan = NULL;
+                config.routes = 1u << routes[r];
+                context = open_fake(&config);
+                gpu.is_untouched = 1;
+                desc.b.dtype = pairs[p][1],
+                desc.d.dtype = pairs[p][0] == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+                if (gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK) {
+                    check_kernels_are_told(plan, &desc);
+                    planned++, launches += entry_count;
+                }
+                gemmepi_plan_destroy(plan);
+                gemmepi_destroy(context);
+                nothing_is_left();
+            }
+    CHECK(planned >= 24 && launches >= planned, "%d plans of %d launches", planned, launches);
+}
+
 int main(void) {
     keep_libraries_open();
     RUN(a_formula_without_a_product_inside_a_found_scale_is_explained);
     RUN(scales_found_behind_cublaslts_product_are_the_route_split);
     RUN(scales_found_around_a_product_that_is_refused_are_of_the_route_that_stands_in);
+    RUN(each_kernel_is_told_as_often_as_a_run_launches_it);
     RUN(plans_of_answers_are_explained);
     RUN(plans_of_bundles_are_explained);
     RUN(plans_of_every_size_and_route_are_explained);

@@ -692,6 +692,8 @@ static void ties_and_bends_have_the_slopes_that_are_told(void) {
 /* A half that is not read has the gradient 0, also where its logarithm would be NaN. */
 static void the_gradient_of_what_is_not_taken_stays_0_in_halves(void) {
     DERIVES("d = left(log(v))", "v", NULL, "d_v = pair(dy / left(v), 0)");
+    DERIVES("d = right(log(v))", "v", NULL, "d_v = pair(0, dy / right(v))");
+    DERIVES("d = odd(log(v))", "v", NULL, "d_v = interleave(0, dy / odd(v))");
     DERIVES("l = log(v); d = left(v) > 0 ? left(l) * right(l) : 1", "v", NULL,
             "/* derivatives that are 0: comparisons */\n"
             "l = log(v);\n"

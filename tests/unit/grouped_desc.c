@@ -336,7 +336,18 @@ static void formula(gemmepi_matmul_desc *p, const char *text, gemmepi_operand_ki
     p->formula = text, p->operands = operands, p->operand_count = 1;
 }
 
+/* x and y, of which y is last. */
+static gemmepi_operand *second_of_two(gemmepi_matmul_desc *p, const char *text, gemmepi_operand_kind kind) {
+    formula(p, text, kind);
+    operands[1] = operands[0], operands[1].name = "y", p->operand_count = 2;
+    return &operands[1];
+}
+
 static void formulas_have_one_matrix_of_rows_for_all_groups(void) {
+    DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_FULL), NULL);
+    DESC(0, second_of_two(p, "d = v + x; y = v", GEMMEPI_FULL)->output = 1, "operands[1] is an output");
+    DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_FULL)->batch_stride = 9000, "operands[1] (y) has a batch_stride");
+    DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_PER_ROW)->row_period = 2, "operands[1]");
     DESC(0, formula(p, "d = v + x", GEMMEPI_FULL), NULL);
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), operands[0].batch_stride = 9000), "has a batch_stride");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), operands[0].row_period = 2), "has a row_period");

@@ -600,6 +600,19 @@ static void needs_are_of_the_caller_s_a_and_b(void) {
                   needs.bias_bytes == 2 * (size_t)needs.bias_length && needs.bias_dtype == GEMMEPI_BF16 &&
                   needs.residual_bytes == 0 && needs.bias_grad_bytes == 0,
               "bias of %d, %d bytes", (int)needs.bias_length, (int)needs.bias_bytes);
+        CHECK(needs.aux_ld == 128 && needs.aux_bytes == (is_column_major ? 47 * 16 + 2 : 15 * 16 + 6),
+              "lines of %d bits, %d bytes", (int)needs.aux_ld, (int)needs.aux_bytes);
+        desc.epilogue = GEMMEPI_SILU | GEMMEPI_AUX | GEMMEPI_RESIDUAL;
+        for (desc.aux.ld = 0; desc.aux.ld <= 56; desc.aux.ld += 56) {
+            int64_t length = is_column_major ? 16 : 48, lines = is_column_major ? 48 : 16,
+                    ld = desc.aux.ld ? desc.aux.ld : length;
+            CHECK(gemmepi_epilogue_info(&desc, &needs) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(!needs.aux_is_mask && needs.aux_ld == ld &&
+                      needs.aux_bytes == 2 * (size_t)((lines - 1) * ld + length) &&
+                      needs.residual_bytes == 2 * 16 * 48 && needs.residual_dtype == GEMMEPI_BF16 &&
+                      needs.reads_residual && !needs.reads_bias && needs.bias_length == 0,
+                  "lines of %d, %d bytes", (int)needs.aux_ld, (int)needs.aux_bytes);
+        }
     }
 }
 
