@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the tests see small changes of meaning in src/: `make mutants`, from the repository's root.
 
-    mutants.py [--line N] [--file REGEX] [--share N] [--jobs N] [--table FILE]
+    mutants.py [--check] [--line N] [--file REGEX] [--share N] [--jobs N] [--table FILE]
 
 tests/mutants.txt lists the changes, a room after the other:
 
@@ -15,7 +15,7 @@ A test is a file of tests/ without its ending, or emulate:ARCH:TEST:ARGUMENT... 
 needs NVRTC and is left out where there is none. What NVRTC compiles is kept in build/mutants/kernels.
 
 Each change is built in a copy of src/ below build/mutants with -O0, and its tests run one after another on the host until one fails,
-crashes or takes too long. A change that no test sees is a survivor. --line runs the change at that line of the table, --file those of
+crashes or takes too long. A change that no test sees is a survivor. --check only looks whether each is where the table says. --line runs the change at that line of the table, --file those of
 files whose name matches, --share one in N. The lines are those that tests/run.sh adds up, behind a line with the score.
 """
 import argparse
@@ -289,6 +289,7 @@ def report(runner, changes):
 
 def main():
     parser = argparse.ArgumentParser(description="whether the tests see small changes of src/")
+    parser.add_argument("--check", action="store_true", help="only look whether the changes are where the table says")
     parser.add_argument("--line", type=int, default=0, help="the change at this line of the table alone")
     parser.add_argument("--file", default="", help="those of files whose name matches this")
     parser.add_argument("--share", type=int, default=1, help="one in so many")
@@ -302,6 +303,8 @@ def main():
     except TableError as error:
         print("FAIL mutants: %s\n0 passed, 1 failed, 0 skipped" % error)
         return 1
+    if options.check:
+        return 0
     changes = chosen(changes, options)
     runner = Runner(max(1, options.jobs), any(test.startswith("emulate:") for change in changes for test in change.tests))
     skipped, broken = runner.measure(changes)

@@ -148,6 +148,7 @@ parts() {
 mkdir -p build
 if has python3; then
     attempt 'gemmepi.h and kernels_src.h are what src makes' python3 src/embed.py --check
+    attempt 'the changes of tests/mutants.txt are in src' python3 tests/mutants.py --check
     attempt 'docs/api.md is what src/api makes' python3 src/api_docs.py --check
     attempt 'docs/api.json is what src/api makes' python3 src/api_json.py --check
 else

@@ -346,7 +346,8 @@ static gemmepi_operand *second_of_two(gemmepi_matmul_desc *p, const char *text, 
 static void formulas_have_one_matrix_of_rows_for_all_groups(void) {
     DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_FULL), NULL);
     DESC(0, second_of_two(p, "d = v + x; y = v", GEMMEPI_FULL)->output = 1, "operands[1] is an output");
-    DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_FULL)->batch_stride = 9000, "operands[1] (y) has a batch_stride");
+    DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_FULL)->batch_stride = 9000,
+         "operands[1] (y) has a batch_stride");
     DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_PER_ROW)->row_period = 2, "operands[1]");
     DESC(0, formula(p, "d = v + x", GEMMEPI_FULL), NULL);
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), operands[0].batch_stride = 9000), "has a batch_stride");
