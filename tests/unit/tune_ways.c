@@ -185,6 +185,64 @@ static void the_time_of_a_way_is_the_median_of_its_rounds(void) {
     }
 }
 
+/* >>a trial's memory */
+
+enum { CACHE = 10000 };
+
+static gpi__cu_result tell_cache(int *value, int attribute, gpi__cu_device device) {
+    (void)attribute, (void)device;
+    *value = CACHE;
+    return 0;
+}
+
+/* So many sets as are not less than three caches, 64 at most, and no more than the memory holds, but for one. */
+static void sets_of_a_trial_fill_three_caches_or_the_memory(void) {
+    static const size_t sizes[] = {256, 468, 469, 470, 14999, 15000, 15001, 29999, 30000, 30001, 100000};
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    size_t i, wanted, most;
+    context->driver.device_get_attribute = tell_cache;
+    for (i = 0; i < GPI__COUNT(sizes); i++)
+        for (most = sizes[i] - 1; most < 70 * sizes[i]; most += most % sizes[i] ? 1 : sizes[i] - 1) {
+            gpi__trial trial;
+            memset(&trial, 0, sizeof trial);
+            trial.context = context, trial.set = sizes[i];
+            for (wanted = 0; wanted < 64 && wanted * sizes[i] < 3 * CACHE;)
+                wanted++;
+            while (wanted > 1 && wanted * sizes[i] > most)
+                wanted--;
+            CHECK(gpi__count_sets(&trial, most) == GEMMEPI_OK && trial.sets == (int)wanted,
+                  "%d bytes, %d at most: %d sets, not %d", (int)sizes[i], (int)most, trial.sets, (int)wanted);
+        }
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
+static void a_trial_has_half_its_sets_where_there_is_no_memory_for_all(void) {
+    size_t room;
+    for (room = 0; room <= 8; room++) {
+        gemmepi_config config = config_with_all_routes();
+        gemmepi_context *context = open_fake(&config);
+        gpi__trial trial;
+        gemmepi_status status;
+        int wanted = 7;
+        memset(&trial, 0, sizeof trial);
+        trial.context = context, trial.set = 4096, trial.sets = 7;
+        gpu.largest_block = room ? 4096 * room : 1;
+        while (wanted > (int)room)
+            wanted /= 2;
+        status = gpi__acquire_trial_memory(&trial);
+        CHECK(trial.sets == wanted && status == (wanted ? GEMMEPI_OK : GEMMEPI_OUT_OF_MEMORY) &&
+                  (trial.memory != NULL) == (wanted != 0),
+              "room for %d: %d sets, not %d; %s", (int)room, trial.sets, wanted, gemmepi_last_error());
+        gpu.largest_block = 0;
+        if (trial.memory)
+            gemmepi_free(context, trial.memory);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 /* >>which ways there are */
 
 static void kernels_for_fp8_and_for_weights_in_i8_are_timed(void) {
@@ -346,6 +404,8 @@ int main(void) {
     RUN(plain_is_timed_where_it_may_be_the_fastest);
     RUN(a_few_bits_of_a_mask_may_differ);
     RUN(each_way_adds_to_the_same_d);
+    RUN(sets_of_a_trial_fill_three_caches_or_the_memory);
+    RUN(a_trial_has_half_its_sets_where_there_is_no_memory_for_all);
     RUN(the_time_of_a_way_is_the_median_of_its_rounds);
     RUN(kernels_for_fp8_and_for_weights_in_i8_are_timed);
     RUN(ways_of_engines_are_32_at_most_and_of_few_numbers_of_parts);
