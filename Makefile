@@ -146,13 +146,13 @@ PROGRAMS := $(ALONE) $(INSIDE) $(USERS)
 $(PROGRAMS:%=%.o): build/tests/%.o: tests/%.c Makefile | $(LINKED)/made
 	@mkdir -p $(@D)
 	@echo 'CC   $@'
-	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) $(INCLUDES) -MMD -MP -MF $@.d -c $< -o $@
 
 $(PROGRAMS): %: %.o
 	@rm -f $@
 	@$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
 
--include $(PROGRAMS:%=%.d)
+-include $(PROGRAMS:%=%.o.d)
 
 emulate: $(WHOLE_TESTS) build/parallel build/fake_nccl/libnccl.so.2
 	@CXX='$(CXX)' sh tests/emulator/run.sh $(EMULATE)
