@@ -109,7 +109,7 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */grid_* | */fuzz | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | unit/planning_fuzz | unit/invariant | products/formula_drawn* | compile* | docs* | windows) return 0 ;;
+    */grid | */grid_* | */fuzz | */formula | */found_scales | linear/bends | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | unit/planning_fuzz | unit/invariant | products/formula_drawn* | compile* | docs* | windows) return 0 ;;
     *) return 1 ;;
     esac
 }
