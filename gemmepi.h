@@ -32644,16 +32644,22 @@ GPI__THREAD_BODY(gpi__precompile_body) {
 
 #define GPI__MOST_THREADS 256
 
+/* What functions over lists of problems are given. */
+static gemmepi_status gpi__check_problems(const gemmepi_context *context, const gemmepi_any_desc *problems, size_t count) {
+  gemmepi_status status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
+  if (!status && count > (size_t)-1 / sizeof *problems)
+    status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "count is %llu; no array is so long", (gpi__ull)count);
+  return status;
+}
+
 GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const gemmepi_any_desc *problems,
   size_t count, int threads, gemmepi_progress_function progress, void *user) {
   gpi__precompilation all;
   gpi__thread others[GPI__MOST_THREADS];
   int started = 0, i;
-  gemmepi_status status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
+  gemmepi_status status = gpi__check_problems(context, problems, count);
   if (status)
     return status;
-  if (count > (size_t)-1 / sizeof *problems)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "count is %llu; no array is so long", (gpi__ull)count);
   if (threads < 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "threads is %d; accepted are 0, for as many as there are cores, and more", threads);
@@ -33601,7 +33607,7 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
   gemmepi_status first = GEMMEPI_OK, status;
   size_t i, failed = 0;
   memset(&usual, 0, sizeof usual);
-  status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
+  status = gpi__check_problems(context, problems, count);
   if (!status)
     status = gpi__check_tune_options(wished);
   if (status)

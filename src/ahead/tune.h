@@ -428,7 +428,7 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
     gemmepi_status first = GEMMEPI_OK, status;
     size_t i, failed = 0;
     memset(&usual, 0, sizeof usual);
-    status = gpi__check_call(context, count ? (const void *)problems : context, "problems");
+    status = gpi__check_problems(context, problems, count);
     if (!status)
         status = gpi__check_tune_options(wished);
     if (status)

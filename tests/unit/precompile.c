@@ -178,6 +178,12 @@ static void a_list_that_is_none_is_refused(void) {
     CHECK(gemmepi_precompile(context, NULL, 1, 0, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
               sentence_has("problems is NULL"),
           "%s", gemmepi_last_error());
+    CHECK(gemmepi_precompile(context, list.problems, (size_t)-1, 1, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("no array is so long") &&
+              gemmepi_tune(context, list.problems, (size_t)-1, NULL, NULL, NULL) ==
+                  GEMMEPI_INVALID_ARGUMENT &&
+              sentence_has("no array is so long"),
+          "%s", gemmepi_last_error());
     CHECK(gemmepi_precompile(context, list.problems, 1, -2, NULL, NULL) == GEMMEPI_INVALID_ARGUMENT &&
               sentence_has("threads is -2"),
           "%s", gemmepi_last_error());
