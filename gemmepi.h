@@ -231,8 +231,8 @@ typedef struct gemmepi_config {
 
     unsigned routes; /* bits 1 << gemmepi_route of the routes that products on a GPU may use; 0: all */
     /* 1: every run refuses pointers that the device cannot reach, and memory that ends before the tensor does, as CUDA knows
-       the allocation; 0: only calls without a plan refuse pointers out of reach. On the host every call refuses memory of gemmepi_alloc
-       that ends too early */
+       the allocation; 0: only calls without a plan refuse pointers out of reach. On the host every call refuses memory that
+       gemmepi_alloc of its context gave and that begins too late or ends too early */
     int check_pointers;
 
     /* The most multiprocessors that a product uses, in the kernel for Hopper or cuBLASLt. The rest are for kernels that run at the
@@ -4970,26 +4970,15 @@ static int gpi__is_nearer(gpi__nearest *nearest, const char *name) {
   return 1;
 }
 
-/* Of what may be assigned: an operand or D. */
-static const char *gpi__nearest_target(const gpi__formula_desc *desc, const char *name, size_t length) {
+/* Of what may be read: an operand, the value or an index; or of what may be assigned: an operand or D. */
+static const char *gpi__nearest_name(const gpi__formula_desc *desc, const char *name, size_t length, int is_assigned) {
   gpi__nearest nearest = gpi__nearest_to(name, length);
   int i;
   for (i = 0; i < desc->operand_count; i++)
     (void)gpi__is_nearer(&nearest, desc->operands[i].name);
-  if (!desc->without_result)
-    (void)gpi__is_nearer(&nearest, gpi__result_name(desc));
-  return nearest.found;
-}
-
-/* Of what may be read. */
-static const char *gpi__nearest_value(const gpi__formula_desc *desc, const char *name, size_t length) {
-  gpi__nearest nearest = gpi__nearest_to(name, length);
-  int i;
-  for (i = 0; i < desc->operand_count; i++)
-    (void)gpi__is_nearer(&nearest, desc->operands[i].name);
-  if (!desc->without_value)
-    (void)gpi__is_nearer(&nearest, gpi__value_name(desc));
-  for (i = 0; i < GPI__INDICES; i++)
+  if (is_assigned ? !desc->without_result : !desc->without_value)
+    (void)gpi__is_nearer(&nearest, is_assigned ? gpi__result_name(desc) : gpi__value_name(desc));
+  for (i = 0; i < GPI__INDICES && !is_assigned; i++)
     (void)gpi__is_nearer(&nearest, gpi__index_names[i]);
   return nearest.found;
 }
@@ -5259,7 +5248,7 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     return gpi__leaf(p, at, GPI__OP_INDEX, i, GPI__OF_WHOLE, i == GPI__INDEX_COLUMN ? GPI__WIDE : GPI__ANY);
   if (gpi__is_reserved(name, length))
     return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length, name);
-  nearest = gpi__nearest_value(desc, name, length);
+  nearest = gpi__nearest_name(desc, name, length, 0);
   return gpi__refuse(p, at, "%.*s is not known here: no operand has that name, and no statement before this one assigns it%s%s%s",
     (int)(length > 60 ? 60 : length), name, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
@@ -5702,7 +5691,7 @@ static int gpi__check_all_read(const gpi__parser *p) {
     const char *nearest;
     if (local->is_read)
       continue;
-    nearest = gpi__nearest_target(p->graph->desc, local->name, (size_t)local->length);
+    nearest = gpi__nearest_name(p->graph->desc, local->name, (size_t)local->length, 1);
     return gpi__refuse(p, (size_t)(local->name - p->text), "%.*s is assigned, but nothing reads it; %s%s%s",
       local->length > 60 ? 60 : local->length, local->name,
       nearest ? "did you mean " : "leave it out, or list it among desc.operands",

@@ -110,8 +110,8 @@ typedef struct gemmepi_config {
 
     unsigned routes; /* bits 1 << gemmepi_route of the routes that products on a GPU may use; 0: all */
     /* 1: every run refuses pointers that the device cannot reach, and memory that ends before the tensor does, as CUDA knows
-       the allocation; 0: only calls without a plan refuse pointers out of reach. On the host every call refuses memory of gemmepi_alloc
-       that ends too early */
+       the allocation; 0: only calls without a plan refuse pointers out of reach. On the host every call refuses memory that
+       gemmepi_alloc of its context gave and that begins too late or ends too early */
     int check_pointers;
 
     /* The most multiprocessors that a product uses, in the kernel for Hopper or cuBLASLt. The rest are for kernels that run at the

@@ -105,26 +105,16 @@ static int gpi__is_nearer(gpi__nearest *nearest, const char *name) {
     return 1;
 }
 
-/* Of what may be assigned: an operand or D. */
-static const char *gpi__nearest_target(const gpi__formula_desc *desc, const char *name, size_t length) {
+/* Of what may be read: an operand, the value or an index; or of what may be assigned: an operand or D. */
+static const char *gpi__nearest_name(const gpi__formula_desc *desc, const char *name, size_t length,
+                                     int is_assigned) {
     gpi__nearest nearest = gpi__nearest_to(name, length);
     int i;
     for (i = 0; i < desc->operand_count; i++)
         (void)gpi__is_nearer(&nearest, desc->operands[i].name);
-    if (!desc->without_result)
-        (void)gpi__is_nearer(&nearest, gpi__result_name(desc));
-    return nearest.found;
-}
-
-/* Of what may be read. */
-static const char *gpi__nearest_value(const gpi__formula_desc *desc, const char *name, size_t length) {
-    gpi__nearest nearest = gpi__nearest_to(name, length);
-    int i;
-    for (i = 0; i < desc->operand_count; i++)
-        (void)gpi__is_nearer(&nearest, desc->operands[i].name);
-    if (!desc->without_value)
-        (void)gpi__is_nearer(&nearest, gpi__value_name(desc));
-    for (i = 0; i < GPI__INDICES; i++)
+    if (is_assigned ? !desc->without_result : !desc->without_value)
+        (void)gpi__is_nearer(&nearest, is_assigned ? gpi__result_name(desc) : gpi__value_name(desc));
+    for (i = 0; i < GPI__INDICES && !is_assigned; i++)
         (void)gpi__is_nearer(&nearest, gpi__index_names[i]);
     return nearest.found;
 }

@@ -142,7 +142,7 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     if (gpi__is_reserved(name, length))
         return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length,
                            name);
-    nearest = gpi__nearest_value(desc, name, length);
+    nearest = gpi__nearest_name(desc, name, length, 0);
     return gpi__refuse(
         p, at,
         "%.*s is not known here: no operand has that name, and no statement before this one assigns it%s%s%s",

@@ -159,7 +159,7 @@ static int gpi__check_all_read(const gpi__parser *p) {
         const char *nearest;
         if (local->is_read)
             continue;
-        nearest = gpi__nearest_target(p->graph->desc, local->name, (size_t)local->length);
+        nearest = gpi__nearest_name(p->graph->desc, local->name, (size_t)local->length, 1);
         return gpi__refuse(p, (size_t)(local->name - p->text),
                            "%.*s is assigned, but nothing reads it; %s%s%s",
                            local->length > 60 ? 60 : local->length, local->name,

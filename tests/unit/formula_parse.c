@@ -343,6 +343,31 @@ static void names_of_other_languages_are_refused_with_those_of_this_one(void) {
     CHECK(!strstr(gemmepi_last_error(), "pow"), "%s", gemmepi_last_error());
 }
 
+/* Of the table, names that are one and texts of x that are whole; others are words. */
+static void what_is_meant_by_names_of_other_languages_is_accepted(void) {
+    size_t i;
+    int names = 0, texts = 0;
+    for (i = 0; i < GPI__COUNT(gpi__other_names); i++) {
+        const char *ours = gpi__other_names[i].ours;
+        char text[128];
+        gpi__formula *f;
+        CHECK(!gpi__is_reserved(gpi__other_names[i].theirs, strlen(gpi__other_names[i].theirs)),
+              "%s is a name of the language", gpi__other_names[i].theirs);
+        if (gpi__name_length(ours) == strlen(ours)) {
+            CHECK(gpi__is_reserved(ours, strlen(ours)), "%s is no name of the language", ours);
+            names++;
+        } else if (strchr(ours, 'x') && !strchr(ours, ',') && !strstr(ours, " of ") &&
+                   !strstr(ours, " or ") && !strstr(ours, "c ?") && !strstr(ours, "seed")) {
+            snprintf(text, sizeof text, "x = v; d = %s", ours);
+            f = parsed(text, GEMMEPI_F32, GEMMEPI_F32);
+            CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
+            freed(f);
+            texts++;
+        }
+    }
+    CHECK(names > 10 && texts > 10, "%d names, %d texts", names, texts);
+}
+
 static void a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for(void) {
     static const refusal refusals[] = {
         {"dd = v", 1, "dd is assigned, but nothing reads it; did you mean d?"},
@@ -794,6 +819,7 @@ int main(void) {
     RUN(mistakes_of_syntax_are_refused_with_their_place);
     RUN(wrong_counts_and_names_are_refused_with_their_place);
     RUN(names_of_other_languages_are_refused_with_those_of_this_one);
+    RUN(what_is_meant_by_names_of_other_languages_is_accepted);
     RUN(a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for);
     RUN(numbers_of_f64_have_its_range);
     RUN(small_numbers_that_f32_holds_are_accepted);
