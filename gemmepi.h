@@ -1053,7 +1053,8 @@ typedef struct gemmepi_context_details {
 /* Every public function with its contract. Unless a function says otherwise:
    - it returns GEMMEPI_OK, or another status with a sentence in gemmepi_last_error(). It has then changed nothing, except that what
      it would have filled in (a handle, a pointer, a struct of details) is NULL or zero;
-   - any number of threads may call it at once, but a handle is destroyed once, when no other call uses it;
+   - any number of threads may call it at once, but a handle is destroyed once, when no other call uses it. A context or a plan that was
+     destroyed is refused as long as its memory is not used again;
    - pointers in structs are borrowed for the time of the call. */
 
 /* GEMMEPI_API decorates every public function (an export attribute, a calling convention). GEMMEPI_STATIC makes
@@ -16796,7 +16797,7 @@ struct gemmepi_plan {
   long references;
   long last_used; /* by the context's plan_clock, under its lock */
   long generation; /* the context's when it began to be made */
-  void (*destroy)(gemmepi_plan *plan); /* of the last reference */
+  void (*destroy)(gemmepi_plan *plan); /* of the last reference; NULL: the plan has been destroyed */
 };
 
 /* By gemmepi_plan_kind. */
@@ -16815,11 +16816,20 @@ static gemmepi_plan gpi__plan_base(gemmepi_context *context, gemmepi_plan_kind k
   return base;
 }
 
+/* 1 with the sentence if the plan, or its context, is none that this process may use. A destroyed plan is known as long as its memory is
+ not used again. */
+static int gpi__has_ended(const gemmepi_plan *plan) {
+  if (plan->destroy)
+    return gpi__came_by_fork(plan->context);
+  (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the plan has been destroyed");
+  return 1;
+}
+
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
 static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args, gemmepi_plan_kind kind) {
   if (!plan || !args)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
-  if (gpi__came_by_fork(plan->context))
+  if (gpi__has_ended(plan))
     return GEMMEPI_INVALID_ARGUMENT;
   if (plan->kind == kind)
     return GEMMEPI_OK;
@@ -16831,8 +16841,11 @@ static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args
 #define GPI__MAX_KEPT 1024
 
 static void gpi__release_plan(gemmepi_plan *plan) {
-  if (gpi__add(&plan->references, -1) == 0)
-    plan->destroy(plan);
+  void (*destroy)(gemmepi_plan *) = plan->destroy;
+  if (gpi__add(&plan->references, -1) != 0)
+    return;
+  plan->destroy = NULL;
+  destroy(plan);
 }
 
 /* What building leaves: a plan for the caller, or why there is none. */
@@ -32516,14 +32529,14 @@ static const gpi__plan_row *gpi__row_of(const gemmepi_plan *plan) {
 }
 
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
-  if (plan && !gpi__is_of_parent(plan->context))
+  if (plan && !gpi__has_ended(plan))
     gpi__release_plan(plan);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
   if (!plan)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-  if (gpi__came_by_fork(plan->context))
+  if (gpi__has_ended(plan))
     return GEMMEPI_INVALID_ARGUMENT;
   return gpi__prepare(gpi__row_of(plan), plan, stream);
 }
@@ -32533,7 +32546,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
     memset(details, 0, sizeof *details);
   if (!plan || !details)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
-  if (gpi__came_by_fork(plan->context))
+  if (gpi__has_ended(plan))
     return GEMMEPI_INVALID_ARGUMENT;
   gpi__describe(gpi__row_of(plan), plan, details);
   return GEMMEPI_OK;
@@ -32541,7 +32554,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
 
 GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size) {
   gpi__text out = gpi__text_in(text, size);
-  if (!plan || gpi__is_of_parent(plan->context))
+  if (!plan || gpi__has_ended(plan))
     return 0;
   gpi__explain(gpi__row_of(plan), &out, plan);
   return out.length;

@@ -1,7 +1,8 @@
 /* Every public function with its contract. Unless a function says otherwise:
    - it returns GEMMEPI_OK, or another status with a sentence in gemmepi_last_error(). It has then changed nothing, except that what
      it would have filled in (a handle, a pointer, a struct of details) is NULL or zero;
-   - any number of threads may call it at once, but a handle is destroyed once, when no other call uses it;
+   - any number of threads may call it at once, but a handle is destroyed once, when no other call uses it. A context or a plan that was
+     destroyed is refused as long as its memory is not used again;
    - pointers in structs are borrowed for the time of the call. */
 #ifndef GEMMEPI_API_FUNCTIONS_H
 #define GEMMEPI_API_FUNCTIONS_H

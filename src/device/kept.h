@@ -17,7 +17,7 @@ struct gemmepi_plan {
     long references;
     long last_used;                      /* by the context's plan_clock, under its lock */
     long generation;                     /* the context's when it began to be made */
-    void (*destroy)(gemmepi_plan *plan); /* of the last reference */
+    void (*destroy)(gemmepi_plan *plan); /* of the last reference; NULL: the plan has been destroyed */
 };
 
 /* By gemmepi_plan_kind. */
@@ -37,11 +37,20 @@ static gemmepi_plan gpi__plan_base(gemmepi_context *context, gemmepi_plan_kind k
     return base;
 }
 
+/* 1 with the sentence if the plan, or its context, is none that this process may use. A destroyed plan is known as long as its memory is
+   not used again. */
+static int gpi__has_ended(const gemmepi_plan *plan) {
+    if (plan->destroy)
+        return gpi__came_by_fork(plan->context);
+    (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the plan has been destroyed");
+    return 1;
+}
+
 /* What every run asks first: whether there are plan and args, and the plan is of this process and of the run's kind. */
 static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args, gemmepi_plan_kind kind) {
     if (!plan || !args)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
-    if (gpi__came_by_fork(plan->context))
+    if (gpi__has_ended(plan))
         return GEMMEPI_INVALID_ARGUMENT;
     if (plan->kind == kind)
         return GEMMEPI_OK;
@@ -55,8 +64,11 @@ static gemmepi_status gpi__check_plan(const gemmepi_plan *plan, const void *args
 #define GPI__MAX_KEPT 1024
 
 static void gpi__release_plan(gemmepi_plan *plan) {
-    if (gpi__add(&plan->references, -1) == 0)
-        plan->destroy(plan);
+    void (*destroy)(gemmepi_plan *) = plan->destroy;
+    if (gpi__add(&plan->references, -1) != 0)
+        return;
+    plan->destroy = NULL;
+    destroy(plan);
 }
 
 /* What building leaves: a plan for the caller, or why there is none. */

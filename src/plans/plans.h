@@ -29,14 +29,14 @@ static const gpi__plan_row *gpi__row_of(const gemmepi_plan *plan) {
 }
 
 GEMMEPI_API void gemmepi_plan_destroy(gemmepi_plan *plan) {
-    if (plan && !gpi__is_of_parent(plan->context))
+    if (plan && !gpi__has_ended(plan))
         gpi__release_plan(plan);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_plan_prepare(const gemmepi_plan *plan, gemmepi_stream stream) {
     if (!plan)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "plan is NULL");
-    if (gpi__came_by_fork(plan->context))
+    if (gpi__has_ended(plan))
         return GEMMEPI_INVALID_ARGUMENT;
     return gpi__prepare(gpi__row_of(plan), plan, stream);
 }
@@ -46,7 +46,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
         memset(details, 0, sizeof *details);
     if (!plan || !details)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s is NULL", plan ? "details" : "plan");
-    if (gpi__came_by_fork(plan->context))
+    if (gpi__has_ended(plan))
         return GEMMEPI_INVALID_ARGUMENT;
     gpi__describe(gpi__row_of(plan), plan, details);
     return GEMMEPI_OK;
@@ -54,7 +54,7 @@ GEMMEPI_API gemmepi_status gemmepi_plan_info(const gemmepi_plan *plan, gemmepi_p
 
 GEMMEPI_API size_t gemmepi_plan_explain(const gemmepi_plan *plan, char *text, size_t size) {
     gpi__text out = gpi__text_in(text, size);
-    if (!plan || gpi__is_of_parent(plan->context))
+    if (!plan || gpi__has_ended(plan))
         return 0;
     gpi__explain(gpi__row_of(plan), &out, plan);
     return out.length;

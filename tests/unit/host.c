@@ -366,26 +366,64 @@ static void heap_free(void *user, void *pointer) {
     (void)user, (void)pointer;
 }
 
-static void a_context_that_has_ended_is_refused_where_its_memory_is_still_there(void) {
-    gemmepi_matmul_desc desc = product(GEMMEPI_F32, 1, 1, 1, GEMMEPI_NONE);
-    gemmepi_matmul_args args;
+static void open_host_with_heap(void) {
     gemmepi_config config;
-    float a = 2, b = 3, d = 0;
-    void *memory = NULL;
     memset(&config, 0, sizeof config);
-    memset(&args, 0, sizeof args);
-    args.a = &a, args.b = &b, args.d = &d;
     config.device = GEMMEPI_DEVICE_HOST;
     config.allocator.alloc = heap_alloc, config.allocator.free = heap_free;
     CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+}
+
+static void free_heap(void) {
+    while (heap.count > 0)
+        free(heap.all[--heap.count]);
+    host = NULL;
+}
+
+static void a_context_that_has_ended_is_refused_where_its_memory_is_still_there(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_F32, 1, 1, 1, GEMMEPI_NONE);
+    gemmepi_matmul_args args;
+    float a = 2, b = 3, d = 0;
+    void *memory = NULL;
+    memset(&args, 0, sizeof args);
+    args.a = &a, args.b = &b, args.d = &d;
+    open_host_with_heap();
     gemmepi_destroy(host);
     gemmepi_destroy(host); /* does nothing */
     CHECK(refused(gemmepi_matmul(host, &desc, &args, NULL), "has been destroyed"), "%s",
           gemmepi_last_error());
     CHECK(refused(gemmepi_alloc(host, 1, &memory), "has been destroyed"), "%s", gemmepi_last_error());
-    while (heap.count > 0)
-        free(heap.all[--heap.count]);
-    host = NULL;
+    free_heap();
+}
+
+static void a_plan_that_was_destroyed_is_refused_where_its_memory_is_still_there(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_F32, 1, 1, 1, GEMMEPI_NONE);
+    gemmepi_matmul_args args;
+    gemmepi_plan_details details;
+    gemmepi_plan *plan = NULL, *left = NULL;
+    float a = 2, b = 3, d = 0;
+    char text[64];
+    memset(&args, 0, sizeof args);
+    args.a = &a, args.b = &b, args.d = &d;
+    open_host_with_heap();
+    CHECK(!gemmepi_plan_matmul(host, &desc, &plan) && !gemmepi_plan_matmul(host, &desc, &left), "%s",
+          gemmepi_last_error());
+    gemmepi_plan_destroy(plan);
+    CHECK(refused(gemmepi_run_matmul(plan, &args, NULL), "the plan has been destroyed") && d == 0, "%s",
+          gemmepi_last_error());
+    CHECK(refused(gemmepi_plan_prepare(plan, NULL), "the plan has been destroyed"), "%s",
+          gemmepi_last_error());
+    CHECK(refused(gemmepi_plan_info(plan, &details), "the plan has been destroyed"), "%s",
+          gemmepi_last_error());
+    CHECK(gemmepi_plan_explain(plan, text, sizeof text) == 0, "%s", text);
+    (void)gemmepi_alloc(NULL, 1, NULL); /* another sentence */
+    gemmepi_plan_destroy(plan);
+    CHECK(strstr(gemmepi_last_error(), "the plan has been destroyed"), "%s", gemmepi_last_error());
+    gemmepi_destroy(host);
+    CHECK(refused(gemmepi_run_matmul(left, &args, NULL), "the context has been destroyed") && d == 0, "%s",
+          gemmepi_last_error());
+    gemmepi_plan_destroy(left); /* does nothing */
+    free_heap();
 }
 
 /* Every function that takes a stream. */
@@ -600,6 +638,7 @@ int main(void) {
     RUN(memory_and_its_values_come_in_one_call);
     RUN(positions_of_no_group_are_told);
     RUN(a_context_that_has_ended_is_refused_where_its_memory_is_still_there);
+    RUN(a_plan_that_was_destroyed_is_refused_where_its_memory_is_still_there);
     RUN(streams_are_those_that_were_created_and_not_destroyed);
     RUN(a_workspace_that_is_no_good_is_refused_though_none_is_needed);
     RUN(c_lies_as_d_does_where_a_gates_gradient_has_its_shape);
