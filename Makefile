@@ -20,6 +20,7 @@ FORMATTED := $(filter-out src/kernels/%,$(wildcard src/*.[ch] src/*/*.h src/*/*/
              $(wildcard tests/*.[ch] tests/*/*.[ch] tests/*/*.cpp bench/*.[ch] examples/*.c examples/ranks.h examples/parallel_report.h examples/*.cpp)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/*.c))
 WHOLE_TESTS := $(patsubst %.c,build/%,$(wildcard tests/products/*.c tests/elementwise/*.c tests/linear/*.c tests/gpu/*.c))
+SHARED := build/libgemmepi.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
 VERSION := $(shell sed -n 's/.*GEMMEPI_VERSION_STRING "\(.*\)"/\1/p' gemmepi.h)
 
 .DELETE_ON_ERROR:
@@ -94,7 +95,7 @@ quick:
 host:
 	$(call run_tests,$(HOST),$(HOST))
 
-test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) $(EXAMPLES) build/fake_nccl/libnccl.so.2 build/tests/table build/tests/kernels
+test-programs: $(UNIT_TESTS) $(WHOLE_TESTS) $(EXAMPLES) build/fake_nccl/libnccl.so.2 build/tests/table build/tests/kernels $(SHARED)
 
 build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
 	@mkdir -p $(@D)
@@ -221,7 +222,6 @@ check:
 
 # >>shared libraries, for programs that do not compile the header
 
-SHARED := build/libgemmepi.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
 MINGW := x86_64-w64-mingw32-gcc
 
 shared: $(SHARED)

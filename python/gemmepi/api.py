@@ -132,7 +132,8 @@ def _fill(module):
         module[_short(name)] = function
 
 
-with open(os.path.join(_FOLDER, "api.json"), encoding="utf-8") as _file:
+_places = [os.path.join(_FOLDER, "api.json"), os.path.join(_FOLDER, "..", "..", "docs", "api.json")]  # as installed, and in a checkout
+with open(next(filter(os.path.exists, _places), _places[0]), encoding="utf-8") as _file:
     _description = json.load(_file)
 _library = _load()
 _library.gemmepi_last_error.restype = ctypes.c_char_p

@@ -51,8 +51,8 @@ except ImportError as missing:
 import pytorch
 from pytorch import (ACCUMULATE, ACTIVATIONS, BF16, CODES, DTYPE_NUMBERS, E4M3, E5M2, ELU, F16, F32, F64, FP8,
                      GATE_FIRST, GELU_ERF, GELU_TANH, HARDSIGMOID, HARDSWISH, INTEGERS, LEAKY_RELU, MISH, NONE, QUICK_GELU, RELU,
-                     SCALE_MODES, SIGMOID, SILU, SOFTPLUS, SQUARED_RELU, TANH, Refused, c_int, c_pointer, c_size, name_of, off_by,
-                     round_up, struct, workspace_for)
+                     SCALE_MODES, SIGMOID, SILU, SOFTPLUS, SQUARED_RELU, TANH, api, explained, name_of, off_by, plan_info, plan_of,
+                     round_up, workspace_for)
 
 # >>the C interface
 
@@ -64,43 +64,6 @@ SCALE, Y_SCALE, AMAX, K_IS_ROWS = (0x100000000 << i for i in range(4))
 OPERATION_FLAGS = {"ACCUMULATE": ACCUMULATE, "SCALE": SCALE, "Y_SCALE": Y_SCALE, "AMAX": AMAX, "K_IS_ROWS": K_IS_ROWS}
 SCALE_NONE, TENSOR, OUTER, VECTOR_128, BLOCK_128 = range(5)
 INPUTS, OUTPUTS, NUMBERS = ["a", "b", "w", "dy"], ["y", "da", "db", "dw"], ["scale", "y_scale", "amax"]
-
-c_int64_pointer = ctypes.POINTER(ctypes.c_int64)
-TensorDesc = struct("gemmepi_tensor", (c_pointer, "data"), (c_int, "dtype rank"), (c_int64_pointer, "shape stride"),
-                    (c_size, "offset bytes"))
-c_tensor = ctypes.POINTER(TensorDesc)
-ElementDesc = struct("gemmepi_elementwise_desc", (c_int, "operation"), (ctypes.c_uint64, "activation"),
-                     (c_int, "has_parameter"), (ctypes.c_double, "activation_parameter"), (c_int, "axis scale_mode"),
-                     (ctypes.c_uint64, "flags"), (c_tensor, "a b w dy y da db dw y_transposed"), (c_size, "alignment"),
-                     (c_pointer, "formula operands"), (c_int, "operand_count"), (c_pointer, "formula_result"))
-ElementArgs = struct("gemmepi_elementwise_args", (c_pointer, "a b w dy y da db dw"), (ctypes.c_double, "weight"),
-                     (c_pointer, "scale y_scale amax y_transposed y_transposed_scale workspace"), (c_size, "workspace_size"),
-                     (c_pointer, "operands operand_scales operand_amax"))
-
-
-class Gemmepi(pytorch.Gemmepi):
-    def __init__(self, folder, device):
-        super().__init__(folder, device)
-        code, number = ctypes.c_uint64, ctypes.c_double
-        desc, args = ctypes.POINTER(ElementDesc), ctypes.POINTER(ElementArgs)
-        for name, arguments in [
-                ("elementwise", [c_pointer, desc, args, c_pointer]),
-                ("activation", [c_pointer, code, number, c_tensor, c_tensor, c_pointer]),
-                ("activation_backward", [c_pointer, code, number, c_tensor, c_tensor, c_tensor, c_pointer]),
-                ("gated", [c_pointer, code, c_int, c_tensor, c_tensor, c_tensor, c_pointer]),
-                ("lerp", [c_pointer, c_tensor, c_tensor, c_tensor, number, c_tensor, c_pointer]),
-                ("bias_grad", [c_pointer, c_tensor, c_int, c_int, c_tensor, c_pointer]),
-                ("cast", [c_pointer, c_tensor, c_tensor, c_pointer]),
-                ("plan_elementwise", [c_pointer, desc, ctypes.POINTER(c_pointer)]),
-                ("run_elementwise", [c_pointer, args, c_pointer])]:
-            function = getattr(self.library, "gemmepi_" + name)
-            function.restype, function.argtypes = c_int, arguments
-
-    def plan(self, desc):
-        plan = c_pointer()
-        self.call("plan_elementwise", self.context, desc, ctypes.byref(plan))
-        return plan
-
 
 # >>rounding
 
@@ -214,7 +177,7 @@ class Strided:
         """as the library sees it; the arrays live as long as this does"""
         rank = len(self.shape)
         self.arrays = [(ctypes.c_int64 * rank)(*numbers) for numbers in (self.shape, self.strides)]
-        said = TensorDesc(data=self.pointer(), dtype=DTYPE_NUMBERS[self.dtype], rank=rank,
+        said = api.tensor(data=self.pointer(), dtype=DTYPE_NUMBERS[self.dtype], rank=rank,
                           offset=(self.first - self.base) * self.size)
         if self.dtype == F32 and rng.random() < 0.3:
             said.dtype = 0
@@ -575,13 +538,13 @@ class Problem:
     def describe(self):
         """desc, and args, which a plan runs with"""
         self.said = {name: tensor.desc(self.rng) for name, tensor in self.tensors.items() if name not in NUMBERS}
-        self.desc = ElementDesc(operation=self.operation,
-                                activation=CODES[self.activation] | GATE_FIRST * self.gate_first,
-                                has_parameter=self.given is not None, activation_parameter=self.given or 0,
-                                scale_mode=self.family.mode, flags=self.flags)
+        self.desc = api.elementwise_desc(operation=self.operation,
+                                         activation=CODES[self.activation] | GATE_FIRST * self.gate_first,
+                                         has_parameter=self.given is not None, activation_parameter=self.given or 0,
+                                         scale_mode=self.family.mode, flags=self.flags)
         if self.family.split or self.operation == BIAS_GRAD:
             self.desc.axis = self.said_axis
-        self.args = ElementArgs(weight=self.weight)
+        self.args = api.elementwise_args(weight=self.weight)
         bits = 16
         for name, tensor in self.tensors.items():
             if name in NUMBERS:
@@ -598,34 +561,33 @@ class Problem:
         return (self.operation in (GATED_BACKWARD, LERP_BACKWARD) or self.operation == GATED and self.given is not None
                 or self.operation == CAST and bool(self.flags or self.family.mode))
 
-    def call_by_struct(self, gemmepi, stream):
+    def call_by_struct(self, context, stream):
         """with the pointers of args, or with those of the tensors; no args at all where they say nothing else"""
         args = self.args
         if not self.pointers_in_args:
-            args = ElementArgs(weight=self.weight)
+            args = api.elementwise_args(weight=self.weight)
             numbers = [name for name in NUMBERS if name in self.tensors]
             for name in numbers:
                 setattr(args, name, self.tensors[name].pointer())
             if not numbers and not self.weight:
                 args = None
-        gemmepi.call("elementwise", gemmepi.context, self.desc, args, stream)
+        api.elementwise(context, self.desc, args, stream)
 
-    def call(self, gemmepi, stream):
+    def call(self, context, stream):
         """the one-shot call"""
         if self.by_struct or self.has_but_a_struct():
-            self.call_by_struct(gemmepi, stream)
+            self.call_by_struct(context, stream)
             return
-        t = lambda name: ctypes.byref(self.said[name]) if name in self.said else None
-        desc, context = self.desc, gemmepi.context
+        t, desc = self.said.get, self.desc
         parameter = math.nan if self.given is None else self.given
-        name, arguments = {
-            ACTIVATION: lambda: ("activation", [desc.activation, parameter, t("a"), t("y")]),
-            ACTIVATION_BACKWARD: lambda: ("activation_backward", [desc.activation, parameter, t("a"), t("dy"), t("da")]),
-            GATED: lambda: ("gated", [desc.activation, desc.axis, t("a"), t("b"), t("y")]),
-            LERP: lambda: ("lerp", [t("a"), t("b"), t("w"), self.weight, t("y")]),
-            BIAS_GRAD: lambda: ("bias_grad", [t("a"), desc.axis, int(self.has(ACCUMULATE)), t("y")]),
-            CAST: lambda: ("cast", [t("a"), t("y")])}[self.operation]()
-        gemmepi.call(name, context, *arguments, stream)
+        call, arguments = {
+            ACTIVATION: lambda: (api.activation, [desc.activation, parameter, t("a"), t("y")]),
+            ACTIVATION_BACKWARD: lambda: (api.activation_backward, [desc.activation, parameter, t("a"), t("dy"), t("da")]),
+            GATED: lambda: (api.gated, [desc.activation, desc.axis, t("a"), t("b"), t("y")]),
+            LERP: lambda: (api.lerp, [t("a"), t("b"), t("w"), self.weight, t("y")]),
+            BIAS_GRAD: lambda: (api.bias_grad, [t("a"), desc.axis, int(self.has(ACCUMULATE)), t("y")]),
+            CAST: lambda: (api.cast, [t("a"), t("y")])}[self.operation]()
+        call(context, *arguments, stream)
 
     def __str__(self):
         words = ["#%d %s" % (self.index, title_of(self.family))]
@@ -1027,47 +989,47 @@ def complaints(p, expected):
 
 # >>running
 
-def run_once(gemmepi, p, plan, stream):
+def run_once(context, p, plan, stream):
     if not p.by_plan:
-        p.call(gemmepi, stream)
+        p.call(context, stream)
         return
     if not p.args.workspace:
-        gemmepi.call("plan_prepare", plan, stream)
-    gemmepi.call("run_elementwise", plan, p.args, stream)
+        api.plan_prepare(plan, stream)
+    api.run_elementwise(plan, p.args, stream)
 
 
-def run_twice(gemmepi, p, plan, stream):
+def run_twice(context, p, plan, stream):
     """what differs"""
-    run_once(gemmepi, p, plan, stream)
+    run_once(context, p, plan, stream)
     first = {name: p.tensors[name].buffer.clone() for name in outputs_of(p)}
     for name in outputs_of(p):
         p.tensors[name].buffer.copy_(p.tensors[name].before)
-    run_once(gemmepi, p, plan, stream)
+    run_once(context, p, plan, stream)
     different = [name for name in outputs_of(p) if not torch.equal(p.tensors[name].buffer, first[name])]
     return ["%s: a second run gave other bits" % ", ".join(different)] if different else []
 
 
-def solve(gemmepi, p, stream):
+def solve(context, p, stream):
     """what is wrong, the route, and what explain says of it"""
     p.describe()
-    plan = gemmepi.plan(p.desc)
+    plan = plan_of(api.plan_elementwise, context, p.desc)
     try:
-        info = gemmepi.plan_info(plan)
+        info = plan_info(plan)
         keeper = workspace_for(p.args, info.workspace_size, p.device) if p.own_workspace and p.by_plan else None
         found = []
         if p.repeats:
-            found = run_twice(gemmepi, p, plan, stream)
+            found = run_twice(context, p, plan, stream)
         else:
-            run_once(gemmepi, p, plan, stream)
+            run_once(context, p, plan, stream)
         with torch.no_grad():
             found += complaints(p, reference(p))
         del keeper
-        return found, info.route_name.decode(), gemmepi.explain(plan)
+        return found, info.route_name.decode(), explained(plan)
     finally:
-        gemmepi.library.gemmepi_plan_destroy(plan)
+        api.plan_destroy(plan)
 
 
-def try_problem(gemmepi, options, index, device, tally, side):
+def try_problem(context, options, index, device, tally, side):
     """False where the device can no longer be used"""
     name, route, explanation = "seed %d #%d" % (options.seed, index), "not known", ""
     try:
@@ -1076,14 +1038,14 @@ def try_problem(gemmepi, options, index, device, tally, side):
         if p.side_stream and side:
             side.wait_stream(torch.cuda.current_stream())  # p was filled there
             with torch.cuda.stream(side):
-                found, route, explanation = solve(gemmepi, p, side.cuda_stream)
+                found, route, explanation = solve(context, p, side.cuda_stream)
             torch.cuda.current_stream().wait_stream(side)
         else:
             stream = torch.cuda.current_stream().cuda_stream if device.type == "cuda" else None
-            found, route, explanation = solve(gemmepi, p, stream)
+            found, route, explanation = solve(context, p, stream)
         tally.routes[route] += 1
         tally.notes[OPERATIONS[p.operation]] += 1
-    except (Refused, RuntimeError) as error:
+    except RuntimeError as error:
         found = [str(error).splitlines()[0]]
     if options.verbose:
         print("%s; route %s" % (name, route), flush=True)
@@ -1117,6 +1079,5 @@ def report(tally):
 
 
 if __name__ == "__main__":
-    pytorch.STRUCTS.extend([TensorDesc, ElementDesc, ElementArgs])
     sys.exit(pytorch.run_random(NAME, __doc__, 500, "the index of one problem, or words that its operation, activation or dtype have",
-                                indices_of, Gemmepi, try_problem, [check_rounding, check_derivatives], worst, report))
+                                indices_of, try_problem, [check_rounding, check_derivatives], worst, report))

@@ -27,7 +27,6 @@ I8 operands must be refused backward. Forms of a batch may be refused as UNSUPPO
 --only TEXT leaves out all problems but those whose family has these words, as "silu gated recompute bfloat16".
 """
 import collections
-import ctypes
 import random
 import re
 import sys
@@ -45,11 +44,11 @@ except ImportError as missing:
 import pytorch
 from pytorch import (ACTIVATIONS, BF16, BLOCK_128, CODES, COMPUTE_DEFAULT, COMPUTE_F32, COMPUTE_F64, COMPUTE_TF32,
                      DTYPE_NUMBERS, E4M3, ELU, EXACT_LIMIT_FP8, F16, F32, F64, FAST_ACCUMULATION, FP8, GATE_FIRST,
-                     GATED, GELU_TANH, GUARD, I8, LEAKY_RELU, LOOSE, LOWEST, Mask, Matrix, NARROW, NONE, OUTER,
+                     GATED, GELU_TANH, GUARD, I8, LEAKY_RELU, LOOSE, LOWEST, Mask, NARROW, NONE, OUTER,
                      REFERENCE, RELAXED, RELU, SCALE_MODES, SCALE_NONE, SHORTER, TENSOR, VECTOR_128, Expected,
-                     Refused, Tensor, Vector, activate, bound_of, c_int, c_pointer, c_size, derivatives, exact_limit,
-                     name_of, off_by, random_size, round_to, round_up, roundoff, share_of_cores, share_of_products, slope,
-                     struct, workspace_for)
+                     Tensor, activate, api, bound_of, derivatives, exact_limit,
+                     explained, name_of, off_by, plan_info, plan_of, random_size, round_to, round_up, roundoff, share_of_cores, share_of_products, slope,
+                     workspace_for)
 
 # >>the C interface
 
@@ -58,34 +57,6 @@ FLAGS = ["BIAS", "SAVED", "RECOMPUTE", "DA", "DB", "DBIAS", "ACCUMULATE_DA", "AC
  ACCUMULATE_DBIAS) = (0x10000000000 << i for i in range(len(FLAGS)))
 GRADIENTS = {"da": (DA, ACCUMULATE_DA), "db": (DB, ACCUMULATE_DB), "dbias": (DBIAS, ACCUMULATE_DBIAS)}
 EXCHANGED = {"a": "b", "b": "a", "da": "db", "db": "da"}  # what column-major calls them
-UNSUPPORTED = "GEMMEPI_UNSUPPORTED"
-
-LinearDesc = struct("gemmepi_linear_desc", (ctypes.c_int64, "m n k batch"), (c_int, "order compute"),
-                    (ctypes.c_uint64, "activation flags"), (c_int, "has_parameter"),
-                    (ctypes.c_double, "activation_parameter"), (Matrix, "a b y preact dy da db"), (Vector, "bias dbias"),
-                    (c_int, "amax_history g_dtype"), (c_size, "alignment"), (c_pointer, "formula operands"), (c_int, "operand_count"),
-                    (c_pointer, "formula_value formula_result"))
-LinearArgs = struct("gemmepi_linear_args", (c_pointer, "a b bias y preact dy da db dbias"),
-                    (c_pointer, "scale_a scale_b scale_y scale_preact scale_dy found_scale_y amax_history workspace"), (c_size, "workspace_size"),
-                    (c_pointer, "operands operand_scales"))
-
-
-class Gemmepi(pytorch.Gemmepi):
-    def __init__(self, folder, device):
-        super().__init__(folder, device)
-        pointers, desc, args = ctypes.POINTER(c_pointer), ctypes.POINTER(LinearDesc), ctypes.POINTER(LinearArgs)
-        for name, arguments in [
-                ("linear", [c_pointer, desc, args, c_pointer]),
-                ("plan_linear", [c_pointer, desc, pointers]),
-                ("run_linear", [c_pointer, args, c_pointer])]:
-            for direction in ("", "_backward"):
-                function = getattr(self.library, "gemmepi_" + name + direction)
-                function.restype, function.argtypes = c_int, arguments
-
-    def plan(self, desc, direction):
-        plan = c_pointer()
-        self.call("plan_linear" + direction, self.context, desc, ctypes.byref(plan))
-        return plan
 
 
 # >>families: what problems share that would be compiled anew
@@ -281,13 +252,13 @@ class Problem(pytorch.Problem):
         tensor = Mask(lines, length, ld, stride, *place) if mask else Tensor(dtype, lines, length, ld, stride, *place)
         self.tensors[name] = tensor.allocate(self.device, self.generator)
         said = transposed and not (is_gradient and rng.random() < 0.5)  # there it may be left 0
-        self.matrices[name] = Matrix(0 if mask else DTYPE_NUMBERS[dtype], int(said), ld_said, stride,
-                                     self.scale(name) if name in self.family.modes else pytorch.Scale())
+        self.matrices[name] = api.matrix(0 if mask else DTYPE_NUMBERS[dtype], int(said), ld_said, stride,
+                                         self.scale(name) if name in self.family.modes else api.scale())
 
     def draw_vector(self, name):
         dtype, rng = self.family.side[name], self.rng
         stride = 0 if name in self.shared else round_up(self.n, self.step) + 8 * rng.randint(0, 1)
-        self.matrices[name] = Vector(DTYPE_NUMBERS[dtype], stride)
+        self.matrices[name] = api.vector(DTYPE_NUMBERS[dtype], stride)
         if self.has(BIAS if name == "bias" else DBIAS):
             tensor = Tensor(dtype, 1, self.n, self.n, stride, self.offset(dtype), self.batch, True)
             self.tensors[name] = tensor.allocate(self.device, self.generator)
@@ -322,10 +293,10 @@ class Problem(pytorch.Problem):
         if self.column_major:
             for one, other in [(DA, DB), (ACCUMULATE_DA, ACCUMULATE_DB)]:
                 flags = flags & ~(one | other) | (other if flags & one else 0) | (one if flags & other else 0)
-        self.desc = LinearDesc(m=m, n=n, k=self.k, batch=rng.choice([0, 1]) if self.batch == 1 else self.batch,
-                               order=int(self.column_major), activation=CODES[family.activation] | family.gate,
-                               flags=flags | self.flags, has_parameter=parameter is not None,
-                               activation_parameter=parameter or 0, g_dtype=DTYPE_NUMBERS[family.g])
+        self.desc = api.linear_desc(m=m, n=n, k=self.k, batch=rng.choice([0, 1]) if self.batch == 1 else self.batch,
+                                    order=int(self.column_major), activation=CODES[family.activation] | family.gate,
+                                    flags=flags | self.flags, has_parameter=parameter is not None,
+                                    activation_parameter=parameter or 0, g_dtype=DTYPE_NUMBERS[family.g])
         self.desc.compute = COMPUTE_TF32 if self.tf32 else rng.choice([COMPUTE_DEFAULT, family.compute])
         if family.a == family.b == I8:
             self.desc.compute = COMPUTE_F32
@@ -348,7 +319,7 @@ class Problem(pytorch.Problem):
             self.desc.g_dtype = 0
 
     def args(self, names):
-        args = LinearArgs()
+        args = api.linear_args()
         for name in names:
             if name in self.tensors:
                 setattr(args, self.theirs(name), self.tensors[name].pointer())
@@ -598,62 +569,68 @@ def complaints(p, outputs, expected):
     return [text for text in found if text]
 
 
-def run_once(gemmepi, p, direction, plan, args, stream):
+# what makes a plan, runs it, and does both
+FORWARD = api.plan_linear, api.run_linear, api.linear
+BACKWARD = api.plan_linear_backward, api.run_linear_backward, api.linear_backward
+
+
+def run_once(context, p, direction, plan, args, stream):
+    _, run_plan, call = direction
     if not p.by_plan:
-        gemmepi.call("linear" + direction, gemmepi.context, p.desc, args, stream)
+        call(context, p.desc, args, stream)
         return
     if not args.workspace:
-        gemmepi.call("plan_prepare", plan, stream)
-    gemmepi.call("run_linear" + direction, plan, args, stream)
+        api.plan_prepare(plan, stream)
+    run_plan(plan, args, stream)
 
 
-def run_twice(gemmepi, p, direction, plan, args, outputs, stream):
+def run_twice(context, p, direction, plan, args, outputs, stream):
     """what differs"""
-    run_once(gemmepi, p, direction, plan, args, stream)
+    run_once(context, p, direction, plan, args, stream)
     first = {name: p.tensors[name].buffer.clone() for name in outputs}
     for name in outputs:
         p.tensors[name].buffer.copy_(p.tensors[name].before)
-    run_once(gemmepi, p, direction, plan, args, stream)
+    run_once(context, p, direction, plan, args, stream)
     different = [name for name in outputs if not bool(p.tensors[name].same_bits(first[name]).all())]
     return ["%s: a second run gave other bits" % ", ".join(different)] if different else []
 
 
-def solve(gemmepi, p, direction, args, outputs, reference, stream):
+def solve(context, p, direction, args, outputs, reference, stream):
     """what is wrong, the route, and what explain says of it"""
-    described = LinearDesc.from_buffer_copy(p.desc)
+    described = api.linear_desc.from_buffer_copy(p.desc)
     if not p.by_plan and not p.desc.alignment:
         described.alignment = min(p.alignment, 16)  # what a one-shot call takes it for
-    plan = gemmepi.plan(described, direction)
+    plan = plan_of(direction[0], context, described)
     try:
-        info = gemmepi.plan_info(plan)
+        info = plan_info(plan)
         keeper = workspace_for(args, info.workspace_size, p.device) if p.own_workspace and p.by_plan else None
         found = []
         if p.repeats and info.deterministic:
-            found = run_twice(gemmepi, p, direction, plan, args, outputs, stream)
+            found = run_twice(context, p, direction, plan, args, outputs, stream)
         else:
-            run_once(gemmepi, p, direction, plan, args, stream)
+            run_once(context, p, direction, plan, args, stream)
         found += complaints(p, outputs, reference(p))
         del keeper
-        return found, info.route_name.decode(), gemmepi.explain(plan)
+        return found, info.route_name.decode(), explained(plan)
     finally:
-        gemmepi.library.gemmepi_plan_destroy(plan)
+        api.plan_destroy(plan)
 
 
-def solve_both(gemmepi, p, stream, tally):
+def solve_both(context, p, stream, tally):
     """what is wrong, and what explain says of that direction"""
     p.promise_alignment()
-    found, route, explanation = solve(gemmepi, p, "", p.forward_args(), p.forward_outputs, forward, stream)
+    found, route, explanation = solve(context, p, FORWARD, p.forward_args(), p.forward_outputs, forward, stream)
     tally.routes["forward " + route] += 1
     if found:
         return ["forward: " + text for text in found], explanation
     p.invert_scale()
     p.save()
     try:
-        found, route, explanation = solve(gemmepi, p, "_backward", p.backward_args(), p.backward_outputs, backward, stream)
-    except Refused as refusal:
-        if UNSUPPORTED not in str(refusal) or p.batch == 1 and I8 not in (p.family.a, p.family.b):
+        found, route, explanation = solve(context, p, BACKWARD, p.backward_args(), p.backward_outputs, backward, stream)
+    except api.Error as refusal:
+        if refusal.status != api.UNSUPPORTED or p.batch == 1 and I8 not in (p.family.a, p.family.b):
             raise
-        tally.notes[re.sub(r"\b[0-9]+\b", "N", str(refusal).split(": ", 2)[2])] += 1
+        tally.notes[re.sub(r"\b[0-9]+\b", "N", str(refusal))] += 1
         return [], ""
     tally.routes["backward " + route] += 1
     if I8 in (p.family.a, p.family.b):
@@ -661,7 +638,7 @@ def solve_both(gemmepi, p, stream, tally):
     return ["backward: " + text for text in found], explanation
 
 
-def try_problem(gemmepi, options, index, device, tally, side):
+def try_problem(context, options, index, device, tally, side):
     """False where the device can no longer be used"""
     name, explanation = "seed %d #%d" % (options.seed, index), ""
     try:
@@ -672,13 +649,13 @@ def try_problem(gemmepi, options, index, device, tally, side):
         if p.side_stream and side:
             side.wait_stream(torch.cuda.current_stream())  # p was filled there
             with torch.cuda.stream(side):
-                found, explanation = solve_both(gemmepi, p, side.cuda_stream, tally)
+                found, explanation = solve_both(context, p, side.cuda_stream, tally)
             torch.cuda.current_stream().wait_stream(side)
         else:
             stream = torch.cuda.current_stream().cuda_stream if device.type == "cuda" else None
-            found, explanation = solve_both(gemmepi, p, stream, tally)
+            found, explanation = solve_both(context, p, stream, tally)
         name = "seed %d %s" % (options.seed, p)  # with its alignment
-    except (Refused, RuntimeError) as error:
+    except RuntimeError as error:
         found = [str(error).splitlines()[0]]
     if found:
         tally.fail("%s: %s" % (name, "; ".join(found)), explanation)
@@ -710,6 +687,5 @@ def report(tally):
 
 
 if __name__ == "__main__":
-    pytorch.STRUCTS.extend([LinearDesc, LinearArgs])
     sys.exit(pytorch.run_random(NAME, __doc__, 300, "the index of one problem, or words of its family, as 'silu gated recompute'",
-                                indices_of, Gemmepi, try_problem, [pytorch.check_rounding], pytorch.worst, report))
+                                indices_of, try_problem, [pytorch.check_rounding], pytorch.worst, report))

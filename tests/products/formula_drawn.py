@@ -20,68 +20,34 @@ import os
 import random
 import re
 import struct
-import subprocess
 import sys
-import tempfile
 
-from formula_oracle import ACTIVATIONS, REDUCTION, Arithmetic, Evaluation, parse, reduce
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from formula_oracle import ACTIVATIONS, REDUCTION, Arithmetic, Evaluation, parse, reduce  # noqa: E402
+from package import api, gemmepi  # noqa: E402
 
 # >>the C interface
-
-c_int, c_i64, c_size, c_pointer, c_text = ctypes.c_int, ctypes.c_int64, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
-
-
-def mirror(name, *fields):
-    return type(name, (ctypes.Structure,), {"_fields_": [(f, t) for t, names in fields for f in names.split()]})
-
-
-Scale = mirror("gemmepi_scale", (c_int, "mode"), (c_i64, "batch_stride"))
-Matrix = mirror("gemmepi_matrix", (c_int, "dtype transposed"), (c_i64, "ld batch_stride"), (Scale, "scale"))
-Vector = mirror("gemmepi_vector", (c_int, "dtype"), (c_i64, "batch_stride"))
-Desc = mirror("gemmepi_matmul_desc", (c_i64, "m n k batch"), (c_int, "order compute"), (ctypes.c_uint64, "epilogue flags"),
-              (c_int, "has_parameter"), (ctypes.c_double, "activation_parameter"), (Matrix, "a b c d aux residual"),
-              (Vector, "bias bias_grad"), (c_int, "amax_history"), (c_size, "alignment"), (c_text, "formula"), (c_pointer, "operands"),
-              (c_int, "operand_count"), (c_text, "formula_value formula_result"))
-Args = mirror("gemmepi_matmul_args", (c_pointer, "a b c d bias aux bias_grad residual"),
-              (c_pointer, "scale_a scale_b scale_c scale_d scale_aux scale_residual amax_d amax_aux found_scale_d amax_history"),
-              (c_pointer, "alpha beta workspace"), (c_size, "workspace_size"), (c_pointer, "operands operand_scales operand_amax"))
-Operand = mirror("gemmepi_operand", (c_text, "name"), (c_int, "kind width dtype output accumulate"),
-                 (c_i64, "ld batch_stride row_period column_period"), (Scale, "scale"), (c_int, "amax"), (c_pointer, "tensor"))
-Derive = mirror("gemmepi_derive_desc", (c_text, "formula"), (c_pointer, "operands"), (c_int, "operand_count"), (c_text, "value wrt saved"))
 
 F32, F64, F16, BF16, E4M3, E5M2, I8, I32, I64 = range(1, 10)
 NUMBER, SCALAR, PER_ROW, PER_COLUMN, FULL = range(1, 6)
 KIND_NAMES = ["", "number", "scalar", "per row", "per column", "full"]
 DTYPE_NAMES = ["", "F32", "F64", "F16", "BF16", "E4M3", "E5M2", "I8", "I32", "I64"]
-HOST_DEVICE, ROW_MAJOR, COLUMN_MAJOR = -1, 0, 1
+ROW_MAJOR, COLUMN_MAJOR = 0, 1
 
 
 class Library:
     """gemmepi, and memory that it takes: of the host, or of the first GPU, through the driver."""
 
-    def __init__(self, folder, on_host):
-        path = os.path.join(folder, "gemmepi.so")
-        with open(os.path.join(folder, "gemmepi.c"), "w", encoding="utf-8") as file:
-            file.write('#define GEMMEPI_IMPLEMENTATION\n#include "gemmepi.h"\n')
-        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-I", ROOT, file.name, "-o", path, "-lm", "-ldl", "-lpthread"], check=True)
-        self.c, self.context = ctypes.CDLL(path), c_pointer()
-        for name in ["upload", "download"]:
-            getattr(self.c, "gemmepi_" + name).argtypes = [c_pointer, c_pointer, c_pointer, c_size, c_pointer]
-        self.c.gemmepi_last_error.restype, self.c.gemmepi_derive.restype = c_text, c_size
-        self.c.gemmepi_matmul.argtypes = [c_pointer, ctypes.POINTER(Desc), ctypes.POINTER(Args), c_pointer]
-        self.c.gemmepi_derive.argtypes = [ctypes.POINTER(Derive), c_pointer, c_size]
+    def __init__(self, on_host):
         self.driver = None if on_host else self.open_driver()
         self.on_host = self.driver is None
-        config = (ctypes.c_int * 128)()  # zeros but for the device, which comes first
-        config[0] = HOST_DEVICE if self.on_host else 1  # GEMMEPI_DEVICE(0)
-        self.check(self.c.gemmepi_create_for(self.c.gemmepi_version(), None, c_size(0), ctypes.byref(config), ctypes.byref(self.context)))
+        self.context = gemmepi.Context(gemmepi.HOST if self.on_host else 0)
 
     @staticmethod
     def open_driver():
         """CUDA's, with the primary context of its first device current, or None"""
-        context, device = c_pointer(), c_int()
+        context, device = ctypes.c_void_p(), ctypes.c_int()
         try:
             driver = ctypes.CDLL("libcuda.so.1")
         except OSError:
@@ -90,19 +56,6 @@ class Library:
                 driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) or driver.cuCtxSetCurrent(context):
             return None
         return driver
-
-    def error(self):
-        return self.c.gemmepi_last_error().decode()
-
-    def check(self, status):
-        if status:
-            raise RuntimeError(self.error())
-
-    def derive(self, desc):
-        text = ctypes.create_string_buffer(1 << 16)
-        if not self.c.gemmepi_derive(ctypes.byref(desc), text, len(text)):
-            raise RuntimeError(self.error())
-        return text.value.decode()
 
 
 class Arena:
@@ -113,11 +66,11 @@ class Arena:
 
     def put(self, data):
         host = ctypes.create_string_buffer(bytes(data), max(len(data), 1))
-        place = c_pointer(ctypes.addressof(host))
+        place = ctypes.c_void_p(ctypes.addressof(host))
         if not self.library.on_host:
-            if self.library.driver.cuMemAlloc_v2(ctypes.byref(place), c_size(len(host))):
+            if self.library.driver.cuMemAlloc_v2(ctypes.byref(place), ctypes.c_size_t(len(host))):
                 raise RuntimeError("out of device memory")
-            self.library.check(self.library.c.gemmepi_upload(self.library.context, place, host, len(host), None))
+            api.upload(self.library.context, place, host, len(host), None)
         self.buffers.append((host, place))
         return len(self.buffers) - 1
 
@@ -127,7 +80,7 @@ class Arena:
     def get(self, number):
         host, place = self.buffers[number]
         if not self.library.on_host:
-            self.library.check(self.library.c.gemmepi_download(self.library.context, host, place, len(host), None))
+            api.download(self.library.context, host, place, len(host), None)
         return host.raw
 
     def free(self):
@@ -389,7 +342,7 @@ class Problem:
         view.dtype, view.ld, view.batch_stride, view.transposed = stored.dtype, stored.ld, stored.stride, transposed
 
     def desc(self):
-        d, desc = self.drawn, Desc()
+        d, desc = self.drawn, api.matmul_desc()
         desc.m, desc.n, desc.k, desc.batch, desc.order = d.m, d.n, d.k, d.batch, d.order
         self.matrix(desc.a, self.a, d.transposed[0])
         self.matrix(desc.b, self.b, d.transposed[1])
@@ -397,29 +350,29 @@ class Problem:
             self.matrix(desc.d, self.d, 0)
         else:
             desc.d.dtype = d.d_dtype
-        self.operands = (Operand * max(len(d.operands), 1))()
+        self.operands = (api.operand * max(len(d.operands), 1))()
         for o, one, stored in zip(d.operands, self.operands, self.tensors):
             fill_operand(one, o)
             if stored:
                 one.ld, one.batch_stride = stored.ld if o["kind"] == FULL else 0, stored.stride
-        desc.formula, desc.operands, desc.operand_count = d.text.encode(), ctypes.addressof(self.operands), len(d.operands)
+        desc.formula, desc.operands, desc.operand_count = d.text.encode(), self.operands, len(d.operands)
         return desc
 
     def run(self):
         """The outputs' memory after it, in place of what was there."""
-        arena, args, desc = Arena(self.library), Args(), self.desc()
+        arena, args, desc = Arena(self.library), api.matmul_args(), self.desc()
         try:
             stored = [self.a, self.b, self.d] + self.tensors
             places = [arena.put(each.data) if each else None for each in stored]
             args.a, args.b, args.d = (None if place is None else arena.place(place) for place in places[:3])
             alpha = ctypes.c_double(self.alpha)
             numbers = [ctypes.c_double(x or 0) for x in self.numbers]
-            pointers = (c_pointer * max(len(self.tensors), 1))()
+            pointers = (ctypes.c_void_p * max(len(self.tensors), 1))()
             for i, place in enumerate(places[3:]):
                 if self.drawn.is_read(self.drawn.operands[i]["name"]):
                     pointers[i] = ctypes.addressof(numbers[i]) if place is None else arena.place(place)
-            args.alpha, args.operands = ctypes.addressof(alpha), ctypes.addressof(pointers)
-            self.library.check(self.library.c.gemmepi_matmul(self.library.context, desc, args, None))
+            args.alpha, args.operands = ctypes.addressof(alpha), pointers
+            api.matmul(self.library.context, desc, args, None)
             for each, place in zip(stored, places):
                 if each:
                     after = arena.get(place)[:len(each.data)]
@@ -620,20 +573,21 @@ class Gradient:
             at[j] = before
         return found[1] + (found[1] - found[0]) / 3, abs(found[1] - found[0])
 
-    def text(self, library):
+    def text(self):
         d = self.drawn
-        operands = (Operand * max(len(d.operands), 1))()
+        operands = (api.operand * max(len(d.operands), 1))()
         for o, one in zip(d.operands, operands):
             fill_operand(one, o)
-        desc = Derive()
-        desc.formula, desc.operands, desc.operand_count = d.text.encode(), ctypes.addressof(operands), len(d.operands)
-        desc.wrt = ", ".join(self.inputs).encode()
-        return library.derive(desc)
+        desc = api.derive_desc(formula=d.text.encode(), operands=operands, operand_count=len(d.operands), wrt=", ".join(self.inputs).encode())
+        text = ctypes.create_string_buffer(1 << 16)
+        if not api.derive(desc, text, len(text)):
+            raise RuntimeError(api.last_error().decode())
+        return text.value.decode()
 
-    def compare(self, library):
+    def compare(self):
         """What is wrong, or None; how many elements were compared, and how many not as differences do not settle"""
         self.loss()
-        text, compared, unsettled, more = self.text(library), 0, 0, {}
+        text, compared, unsettled, more = self.text(), 0, 0, {}
         for name, rows in self.upstream.items():
             o = next((o for o in self.drawn.operands if o["name"] == name), None)
             kind = o["kind"] if o else FULL
@@ -687,10 +641,10 @@ def try_product(library, options, index):
         return "refused: %s" % refusal, drawn
 
 
-def try_gradient(library, options, index, tally):
+def try_gradient(options, index, tally):
     drawn = Drawn(options.seed, index, True)
     try:
-        wrong, compared, unsettled = Gradient(drawn).compare(library)
+        wrong, compared, unsettled = Gradient(drawn).compare()
     except RuntimeError as refusal:
         return "refused: %s" % refusal, drawn
     tally[0], tally[1] = tally[0] + compared, tally[1] + unsettled
@@ -709,13 +663,12 @@ def main():
     for name in ["host", "verbose"]:
         parser.add_argument("--" + name, action="store_true")
     options, tally = parser.parse_args(), [0, 0]
-    with tempfile.TemporaryDirectory() as folder:
-        library = Library(folder, options.host or os.environ.get("GEMMEPI_TEST_DEVICE") == "host")
-        print("on %s:" % ("the host" if library.on_host else "a GPU"))
-        wrong = try_all("formulas", options, options.count, lambda index: try_product(library, options, index))
-        good = [verdict("formulas_drawn_at_random_are_within_the_bounds_of_an_interpreter", not wrong and judged[True] >= 4 * judged[False])]
-        wrong = try_all("gradients", options, options.gradients, lambda index: try_gradient(library, options, index, tally))
-        good.append(verdict("their_gradients_are_slopes_of_the_loss", not wrong and tally[0] >= 10 * tally[1]))
+    library = Library(options.host or os.environ.get("GEMMEPI_TEST_DEVICE") == "host")
+    print("on %s:" % ("the host" if library.on_host else "a GPU"))
+    wrong = try_all("formulas", options, options.count, lambda index: try_product(library, options, index))
+    good = [verdict("formulas_drawn_at_random_are_within_the_bounds_of_an_interpreter", not wrong and judged[True] >= 4 * judged[False])]
+    wrong = try_all("gradients", options, options.gradients, lambda index: try_gradient(options, index, tally))
+    good.append(verdict("their_gradients_are_slopes_of_the_loss", not wrong and tally[0] >= 10 * tally[1]))
     print("%d passed, %d failed, 0 skipped" % (sum(good), len(good) - sum(good)))
     if options.verbose:
         print("numbers with a bound, and without:", judged[True], judged[False])

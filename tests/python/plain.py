@@ -1,6 +1,8 @@
 """The package without PyTorch: the C interface by ctypes."""
 import array
+import ast
 import ctypes
+import glob
 import os
 import subprocess
 import sys
@@ -78,6 +80,18 @@ def constants_structs_and_functions_have_the_names_of_the_header():
     assert api.VERSION == api.version() and api.BF16 == 4 and api.ACCUMULATE == 0x20000000
     assert gemmepi.__version__ == "%d.%d.%d" % (api.VERSION_MAJOR, api.VERSION_MINOR, api.VERSION_PATCH)
     assert api.status_name(api.NO_DEVICE) == b"GEMMEPI_NO_DEVICE" and api.dtype_size(api.E4M3) == 1
+
+
+@fact
+def what_tests_and_the_package_call_is_there():
+    used = {}
+    for path in [*glob.glob("tests/*/*.py"), "tests/package.py", *glob.glob("python/gemmepi/*.py")]:
+        with open(path, encoding="utf-8") as file:
+            nodes = ast.walk(ast.parse(file.read()))
+        used.update((node.attr, "%s:%d" % (path, node.lineno)) for node in nodes
+                    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "api")
+    missing = sorted("%s has api.%s" % (place, name) for name, place in used.items() if not hasattr(api, name))
+    assert len(used) > 80 and not missing, missing or len(used)
 
 
 @fact
