@@ -457,8 +457,8 @@ typedef struct gemmepi_matrix {
        length. For RELU's mask bits, a multiple of 128; 0: the length rounded up to one */
     int64_t ld;
 
-    /* Elements (bits of RELU's mask) between two items of the batch. Inputs: 0 gives all items the same matrix (but a c that
-       is all 0 has d's layout). Outputs: items must not overlap */
+    /* Elements (bits of RELU's mask) between two items of the batch. Inputs: 0 gives all items the same matrix (but a c
+       without ld has d's layout). Outputs: items must not overlap */
     int64_t batch_stride;
     gemmepi_scale scale; /* zero: 1 for every element */
 } gemmepi_matrix;
@@ -490,7 +490,7 @@ typedef struct gemmepi_matmul_desc {
 
     gemmepi_matrix a;         /* dtype 0: F32 */
     gemmepi_matrix b;         /* dtype 0: a's */
-    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. All 0 except scale: d's layout and items (of another shape: dense) */
+    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. ld and batch_stride both 0: d's (of another shape: dense items) */
     gemmepi_matrix d;         /* dtype 0: a's; BF16 where a is fp8, unless d has a scale or an amax */
     gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */
@@ -9882,14 +9882,15 @@ static void gpi__fold_column_major(gpi__problem *problem) {
   problem->epilogue = gpi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
-/* C as desc has it, with what it leaves to D. */
+/* C as desc has it, with what it leaves to D. Its type does not count: naming the default changes nothing. */
 static gemmepi_status gpi__convert_c(gpi__problem *problem, const gemmepi_matmul_desc *desc, int is_as_d) {
   gemmepi_matrix c = desc->c;
   gemmepi_dtype d = (gemmepi_dtype)problem->views[GPI__D].dtype;
-  if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && is_as_d) {
+  int is_open = !c.ld && !c.batch_stride;
+  if (is_open && is_as_d) {
     c.ld = problem->views[GPI__D].ld;
     c.batch_stride = problem->views[GPI__D].batch_stride;
-  } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
+  } else if (is_open) {
     c.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
   }
   return gpi__convert_matrix(problem, GPI__C, &c, desc->flags & GEMMEPI_ACCUMULATE ? d : gpi__default_dtype(GPI__C, d), desc->m,
@@ -10980,7 +10981,7 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
       name, of_k ? "K" : "ROWS");
     if (product->formula && (row->operand == GPI__AUX || row->operand == GPI__RESIDUAL))
       continue; /* it has operands instead */
-    if (row->operand == GPI__C && !row->matrix->dtype && !row->matrix->ld)
+    if (row->operand == GPI__C && !row->matrix->ld)
       continue; /* as D */
     if (!row->matrix->batch_stride && (is_own || is_output))
       row->matrix->batch_stride =
@@ -10997,10 +10998,9 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
   return GEMMEPI_OK;
 }
 
-/* A c that is not described lies as a d that is as wide does. */
+/* A c without ld has the layout of a d that is as wide. */
 static int64_t gpi__given_ld(const gemmepi_matmul_desc *product, const gpi__view *views, int operand) {
-  int c_is_as_d = !product->c.dtype && !product->c.transposed && !product->c.ld &&
-        views[GPI__C].length == views[GPI__D].length;
+  int c_is_as_d = !product->c.ld && views[GPI__C].length == views[GPI__D].length;
   switch (operand) {
   case GPI__A:
     return product->a.ld;

@@ -219,8 +219,8 @@ typedef struct gemmepi_matrix {
        length. For RELU's mask bits, a multiple of 128; 0: the length rounded up to one */
     int64_t ld;
 
-    /* Elements (bits of RELU's mask) between two items of the batch. Inputs: 0 gives all items the same matrix (but a c that
-       is all 0 has d's layout). Outputs: items must not overlap */
+    /* Elements (bits of RELU's mask) between two items of the batch. Inputs: 0 gives all items the same matrix (but a c
+       without ld has d's layout). Outputs: items must not overlap */
     int64_t batch_stride;
     gemmepi_scale scale; /* zero: 1 for every element */
 } gemmepi_matrix;
@@ -252,7 +252,7 @@ typedef struct gemmepi_matmul_desc {
 
     gemmepi_matrix a;         /* dtype 0: F32 */
     gemmepi_matrix b;         /* dtype 0: a's */
-    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. All 0 except scale: d's layout and items (of another shape: dense) */
+    gemmepi_matrix c;         /* dtype 0: d's, BF16 where d is fp8. ld and batch_stride both 0: d's (of another shape: dense items) */
     gemmepi_matrix d;         /* dtype 0: a's; BF16 where a is fp8, unless d has a scale or an amax */
     gemmepi_matrix aux;       /* dtype 0: d's (RELU's mask: leave it 0); read only with AUX or BACKWARD */
     gemmepi_matrix residual;  /* dtype 0: as c's; read only with RESIDUAL. Its ld and batch stride are its own, not d's */

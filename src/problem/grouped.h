@@ -207,7 +207,7 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
                         name, of_k ? "K" : "ROWS");
         if (product->formula && (row->operand == GPI__AUX || row->operand == GPI__RESIDUAL))
             continue; /* it has operands instead */
-        if (row->operand == GPI__C && !row->matrix->dtype && !row->matrix->ld)
+        if (row->operand == GPI__C && !row->matrix->ld)
             continue; /* as D */
         if (!row->matrix->batch_stride && (is_own || is_output))
             row->matrix->batch_stride =
@@ -224,10 +224,9 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
     return GEMMEPI_OK;
 }
 
-/* A c that is not described lies as a d that is as wide does. */
+/* A c without ld has the layout of a d that is as wide. */
 static int64_t gpi__given_ld(const gemmepi_matmul_desc *product, const gpi__view *views, int operand) {
-    int c_is_as_d = !product->c.dtype && !product->c.transposed && !product->c.ld &&
-                    views[GPI__C].length == views[GPI__D].length;
+    int c_is_as_d = !product->c.ld && views[GPI__C].length == views[GPI__D].length;
     switch (operand) {
     case GPI__A:
         return product->a.ld;

@@ -110,14 +110,15 @@ static void gpi__fold_column_major(gpi__problem *problem) {
     problem->epilogue = gpi__callers_epilogue(problem->epilogue, 1); /* the way back is the same */
 }
 
-/* C as desc has it, with what it leaves to D. */
+/* C as desc has it, with what it leaves to D. Its type does not count: naming the default changes nothing. */
 static gemmepi_status gpi__convert_c(gpi__problem *problem, const gemmepi_matmul_desc *desc, int is_as_d) {
     gemmepi_matrix c = desc->c;
     gemmepi_dtype d = (gemmepi_dtype)problem->views[GPI__D].dtype;
-    if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride && is_as_d) {
+    int is_open = !c.ld && !c.batch_stride;
+    if (is_open && is_as_d) {
         c.ld = problem->views[GPI__D].ld;
         c.batch_stride = problem->views[GPI__D].batch_stride;
-    } else if (!c.dtype && !c.transposed && !c.ld && !c.batch_stride) {
+    } else if (is_open) {
         c.batch_stride = desc->m <= 0 || desc->n <= GPI__MAX_ELEMENTS / desc->m ? desc->m * desc->n : 0;
     }
     return gpi__convert_matrix(problem, GPI__C, &c,

@@ -535,14 +535,14 @@ static void tensor_vector(tensor *t, const problem *p, int which, gemmepi_vector
     t->used = 1;
 }
 
-/* c, all zero but for its scale, has d's layout; where its shape is another it is dense. */
+/* c without ld and batch_stride has d's layout; where its shape is another it is dense. */
 static gemmepi_matrix problem_c(const problem *p) {
     gemmepi_matrix c = p->desc.c;
-    int all_zero = c.dtype == 0 && c.transposed == 0 && c.ld == 0 && c.batch_stride == 0;
-    if (all_zero && !problem_fits_d(p, T_C))
+    int is_open = c.ld == 0 && c.batch_stride == 0;
+    if (is_open && !problem_fits_d(p, T_C))
         c.batch_stride = p->desc.m * p->desc.n;
-    else if (all_zero)
-        c = p->desc.d;
+    else if (is_open)
+        c.ld = p->desc.d.ld, c.batch_stride = p->desc.d.batch_stride;
     return c;
 }
 

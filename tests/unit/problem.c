@@ -121,16 +121,22 @@ static void the_parameter_left_open_is_the_activations_own(void) {
     CHECK(problem_of(&leaky).parameter == 0, "a parameter of 0 becomes %g", problem_of(&leaky).parameter);
 }
 
-static void a_c_left_zero_lies_as_d_does(void) {
+static void a_c_without_ld_has_ds_layout_whatever_its_dtype(void) {
     gemmepi_matmul_desc desc = product(5, 6, 7, GEMMEPI_NONE);
+    static const gemmepi_dtype named[] = {GEMMEPI_DTYPE_DEFAULT, GEMMEPI_F32, GEMMEPI_F16};
     gpi__problem problem;
+    size_t i;
     desc.batch = 3;
     desc.d.ld = 10, desc.d.batch_stride = 100;
     desc.a.batch_stride = 35;
-    problem = problem_of(&desc);
-    CHECK(problem.views[GPI__C].ld == 10 && problem.views[GPI__C].batch_stride == 100,
-          "ld %d, batch_stride %d", (int)problem.views[GPI__C].ld, (int)problem.views[GPI__C].batch_stride);
-    desc.c.dtype = GEMMEPI_F16; /* no longer zero: dense, and shared by the batch */
+    for (i = 0; i < GPI__COUNT(named); i++) {
+        desc.c.dtype = named[i];
+        problem = problem_of(&desc);
+        CHECK(problem.views[GPI__C].ld == 10 && problem.views[GPI__C].batch_stride == 100,
+              "ld %d, batch_stride %d", (int)problem.views[GPI__C].ld,
+              (int)problem.views[GPI__C].batch_stride);
+    }
+    desc.c.ld = 6; /* shared by the batch */
     problem = problem_of(&desc);
     CHECK(problem.views[GPI__C].ld == 6 && problem.views[GPI__C].batch_stride == 0, "ld %d, batch_stride %d",
           (int)problem.views[GPI__C].ld, (int)problem.views[GPI__C].batch_stride);
@@ -643,7 +649,7 @@ int main(void) {
     RUN(types_left_open_follow_from_a_and_d);
     RUN(an_fp8_d_that_is_left_open_has_something_said_of_its_scale);
     RUN(the_parameter_left_open_is_the_activations_own);
-    RUN(a_c_left_zero_lies_as_d_does);
+    RUN(a_c_without_ld_has_ds_layout_whatever_its_dtype);
     RUN(a_tensor_reaches_to_its_last_element);
     RUN(operands_are_listed_once_with_the_outputs_first);
     RUN(a_column_major_product_is_the_row_major_one_of_the_same_memory);
