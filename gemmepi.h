@@ -14900,9 +14900,13 @@ static const gpi__source gpi__sources[] = {
 "store_largest(p.amax_d,state.largest_d);\nif(AMAX_AUX)\nstore_largest(p.amax_aux,state.largest_aux);\n}\n"}},
 {"epilogue_column_sums.cuh",
 {
-"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\nDEVICE void store_partials(const gpi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<RUN&&place(i)<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+place(i)]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc sum_of_rows(const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\n"
-"Acc left[RUN];\n#pragma unroll\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\n#pragma unroll\nfor(int count=RUN/2;count>0;count/=2)\n#pragma unroll\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j+count],kept=upper?left[j+count]:left[j];\nleft[j]=kept+__shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS);\n}\nreturn left[0];\n}\n\n\n\ntemplate<bool AtOnce>struct Column_sums{\nAcc of_lane[HALVES_OUT][RUN],of_lanes[HALVES_OUT];\n\nDEVICE Column_sums():of_lanes{}{\nbegin_rows();\n}\nDEVICE void begin_rows(){\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]=Acc(-0.0);\n}\n\n\nDEVICE void add(const Acc(&v)[HALVES][RUN],bool exists){\nif(exists)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nof_lane[i/RUN][i%RUN]+=v[i/RUN][i%RUN];\n}\n\n\nDEVICE void end_rows(){\nif constexpr(AtOnce){\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nof_lanes[half]+=sum_of_rows(of_lane[half]);\nbegin_rows();\n}\n}\n\n\n"
-"__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int half)const{\nreturn AtOnce?of_lanes[half]:sum_of_rows(of_lane[half]);\n}\n\n\nDEVICE void store(const gpi__epilogue_params&p,long long line,int first)const{\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++){\nAcc of_column=sum(half);\nif(first+column()<(int)p.n)\n((Acc*)p.partials)[(line*HALVES_OUT+half)*p.n+first+column()]=of_column;\n}\n}\n};\n"}},
+"#line 1 \"src/kernels/epilogue_column_sums.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\ntemplate<int Threads>\nDEVICE void store_partials(const gpi__epilogue_params&p,long long part,long long column,int valid,\nu32 x,u32 y,u32 width,const Acc(&sums)[HALVES_OUT][RUN]){\n__shared__ Acc shared[HALVES_OUT*RUN][Threads];\nu32 thread=y*width+x;\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sums[i/RUN][i%RUN];\nfor(u32 half=Threads/width/2;half>0;half/=2){\n__syncthreads();\nif(y<half)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\nshared[i][thread]=sum(shared[i][thread],shared[i][thread+half*width]);\n}\nif(y==0)\nfor(int half=0;half<HALVES_OUT;half++)\nfor(int i=0;i<RUN&&place(i)<valid;i++)\n((Acc*)p.partials)[(part*HALVES_OUT+half)*p.n+column+place(i)]=shared[half*RUN+i][thread];\n}\n\n\n\nDEVICE Acc join_in_line(int line,Acc x,Acc y){\n#if GEMMEPI_FORMULA\nif(LARGEST_LINES>>line&1)\n"
+"return larger_or_nan(x,y);\n#endif\nreturn x+y;\n}\n\nDEVICE Acc nothing_in_line(int line){\n#if GEMMEPI_FORMULA\nif(LARGEST_LINES>>line&1)\nreturn below_all<Acc>();\n#endif\nreturn Acc(-0.0);\n}\n\n\n\nDEVICE Acc sum_of_rows(int line,const Acc(&of_run)[RUN]){\nstatic_assert(!SPREAD||RUN==8,\"a sum for each lane\");\nAcc left[RUN];\n#pragma unroll\nfor(int j=0;j<RUN;j++)\nleft[j]=of_run[j];\n#pragma unroll\nfor(int count=RUN/2;count>0;count/=2)\n#pragma unroll\nfor(int j=0;j<count;j++){\nbool upper=threadIdx.x&(u32)count*OF_ROWS;\nAcc sent=upper?left[j]:left[j+count],kept=upper?left[j+count]:left[j];\nleft[j]=join_in_line(line,kept,__shfl_xor_sync(0xffffffffu,sent,count*OF_ROWS));\n}\nreturn left[0];\n}\n\n\ntemplate<bool AtOnce>struct Column_sums{\nstatic constexpr int LINES=ADDS_COLUMNS?COLUMN_LINES:1;\nAcc of_lane[LINES][RUN],of_lanes[LINES];\n\nDEVICE Column_sums():of_lanes{}{\n#pragma unroll\nfor(int line=0;line<LINES;line++)\nif(LARGEST_LINES>>line&1)\n"
+"of_lanes[line]=nothing_in_line(line);\nbegin_rows();\n}\nDEVICE void begin_rows(){\n#pragma unroll\nfor(int i=0;i<LINES*RUN;i++)\nof_lane[i/RUN][i%RUN]=nothing_in_line(i/RUN);\n}\n\n\nDEVICE void add(const Acc(&v)[HALVES][RUN],Epilogue_state&state,bool exists){\n#if GEMMEPI_FORMULA\nconst Acc(*values)[RUN]=state.of_columns.lines();\n#else\nconst Acc(*values)[RUN]=v;\n#endif\nif(exists)\n#pragma unroll\nfor(int i=0;i<LINES*RUN;i++)\nof_lane[i/RUN][i%RUN]=join_in_line(i/RUN,of_lane[i/RUN][i%RUN],values[i/RUN][i%RUN]);\n}\n\n\nDEVICE void end_rows(){\nif constexpr(AtOnce){\n#pragma unroll\nfor(int line=0;line<LINES;line++)\nof_lanes[line]=join_in_line(line,of_lanes[line],sum_of_rows(line,of_lane[line]));\nbegin_rows();\n}\n}\n\n\n__device__ static inline int column(){\nreturn lane_of_row()*2+place(row_of_lane());\n}\nDEVICE Acc sum(int line)const{\nreturn AtOnce?of_lanes[line]:sum_of_rows(line,of_lane[line]);\n}\n"
+"DEVICE void store(const gpi__epilogue_params&p,const Beside*beside,long long rows,int first)const;\n};\n\n\n\n#if GEMMEPI_FORMULA\n\ntemplate<int Place,int Kind,int Members,int Reduction>\nDEVICE void store_column_states(const gpi__epilogue_params&p,const Beside*beside,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nconstexpr int line=first_line(Place);\nint column=first+Column_sums<true>::column();\nState_of<Acc,Reduction> *to=(State_of<Acc,Reduction> *)beside[Place].data+rows*beside[Place].ld;\nif constexpr(Kind==kind::PER_COLUMN){\n#pragma unroll\nfor(int member=0;member<Members;member++)\nif(column<(int)p.n)\nto[column_of_half<Members>(p,column,member)]={sums[line +member]};\n}else{\nAcc all=sums[line];\n#pragma unroll\nfor(int member=1;member<Members;member++)\nall=join_in_line(line,all,sums[line +member]);\nif(column>=(int)p.n)\nall=nothing_in_line(line);\n#pragma unroll\nfor(int lanes=1;lanes<32;lanes*=2)\n"
+"all=join_in_line(line,all,__shfl_xor_sync(0xffffffffu,all,lanes));\nif(threadIdx.x%32==0&&first<(int)p.n)\nto[first/32]={all};\n}\n}\n",
+"#define STORE_COLUMN_STATES(place_, name, kind_, members, type, reduction_, accumulates) \\\nif constexpr(is_of_columns(reduction::reduction_))                                 \\\nstore_column_states<place_,kind::kind_,members,reduction::reduction_>(p,beside,rows,first,sums);\nDEVICE void store_column_sums(const gpi__epilogue_params&p,const Beside*beside,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nif constexpr(ADDS_COLUMNS){\nFORMULA_OUTPUTS(STORE_COLUMN_STATES)\n}\n}\n#else\nDEVICE void store_column_sums(const gpi__epilogue_params&p,const Beside*,long long rows,int first,\nconst Acc(&sums)[Column_sums<true>::LINES]){\nint column=first+Column_sums<true>::column();\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nif(ADDS_COLUMNS&&column<(int)p.n)\n((Acc*)p.partials)[(rows*HALVES_OUT+half)*p.n+column]=sums[half];\n}\n#endif\ntemplate<bool AtOnce>\n"
+"DEVICE void Column_sums<AtOnce>::store(const gpi__epilogue_params&p,const Beside*beside,long long rows,int first)const{\nAcc sums[LINES];\n#pragma unroll\nfor(int line=0;line<LINES;line++)\nsums[line]=sum(line);\nstore_column_sums(p,beside,rows,first,sums);\n}\n"}},
 {"epilogue_formula.cuh",
 {
 "#line 1 \"src/kernels/epilogue_formula.cuh\"\n\n#pragma once\n#include \"epilogue_parameters.cuh\"\n\n\n\nDEVICE int product(int x,int y){\nreturn(int)((u32)x*(u32)y);\n}\nDEVICE int sum(int x,int y){\nreturn(int)((u32)x+(u32)y);\n}\ntemplate<class A>DEVICE A product(A x,A y){\nreturn x*y;\n}\ntemplate<class A>DEVICE A sum(A x,A y){\nreturn x+y;\n}\n\n\nDEVICE void multiply_by_factors(Acc row_factor,const Acc(&column_factors)[RUN],Acc(&v)[RUN]){\nconstexpr bool by_column=COLUMNS_SCALED;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=product(v[i],!by_column                       ?row_factor\n:ROWS_SCALED?product(row_factor,column_factors[i])\n:column_factors[i]);\n}\n\nDEVICE void add_product(Acc factor,const Acc(&c)[RUN],Acc(&v)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nv[i]=sum(v[i],product(factor,c[i]));\n}\n\n\nconstexpr bool SCALES_SUM=\nHAS_BIAS&& !BACKWARD&& !WRITES_AUX&& !AMAX_AUX&&SAME<Acc,F32> &&SUM_SCALE<ACTIVATION> !=0;\n\n\n"
@@ -14931,13 +14935,14 @@ static const gpi__source gpi__sources[] = {
 "there[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\nDEVICE void join_lanes_of_rows(Logsumexp<Acc>(&parts)[RUNS_OF_BOX]){\nMax<Acc>most[RUNS_OF_BOX];\nSum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\n#pragma unroll\n"
 "for(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<Acc>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\njoin_lanes_of_rows(sums);\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\n#pragma unroll\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n"
 "((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\n",
-"DEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,reduction::reduction_>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\n#pragma unroll\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\n#pragma unroll\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\n"
+"DEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\n#pragma unroll\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\n#pragma unroll\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\n"
 "u32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\n#pragma unroll\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\ntemplate<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n"
-"#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<Reduction> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse{\n#pragma unroll\nfor(int member=0;member<Members;member++)\nstore_at((Type*)to.data+at.item*to.stride +at.row*to.ld+column_of_half<Members>(p,at.column,member),\nat.valid,x[member]);\n}\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\n"
-"FORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=drawn.name[member][i];\nDEVICE void compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\nconst Operand_runs&runs,const Drawn_runs&drawn,int i,Acc(&v)[HALVES][RUN],\nOutput_runs&outputs){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\n"
-"FORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\n",
-"for(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p,at.column,member)+place(i/2*2));\n\nin.column[member]=SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1):first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n"
-"#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,at,member,state.held.name,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\nDrawn_runs drawn;\nFormula_in in;\nconstexpr int i=0;\n(void)runs,(void)outputs,(void)in,(void)i;\nFORMULA_INPUTS(INSIDE_LOAD)\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,at,in,drawn);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\ncompute_element(p,state,at,runs,drawn,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
+"#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\nmemcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse{\n#pragma unroll\nfor(int member=0;member<Members;member++)\nstore_at((Type*)to.data+at.item*to.stride +at.row*to.ld+column_of_half<Members>(p,at.column,member),\nat.valid,x[member]);\n}\n}\n\n"
+"#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=runs.name[member][i];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\noutputs.name[member][i]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=drawn.name[member][i];\nDEVICE void compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&at,\n"
+"const Operand_runs&runs,const Drawn_runs&drawn,int i,Acc(&v)[HALVES][RUN],\n",
+"Output_runs&outputs){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)at.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p,at.column,member)+place(i/2*2));\n\nin.column[member]=SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1):first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)at.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\nformula(in,out);\n#if FORMULA_RESULT\n"
+"for(int member=0;member<FORMULA_RESULT;member++)\nv[member][i]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,at,member,state.held.name,runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,at,outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,Acc(&v)[HALVES][RUN]){\nOperand_runs runs;\nOutput_runs outputs;\nDrawn_runs drawn;\nFormula_in in;\nconstexpr int i=0;\n(void)runs,(void)outputs,(void)in,(void)i;\nFORMULA_INPUTS(INSIDE_LOAD)\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,at,in,drawn);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\n"
+"compute_element(p,state,at,runs,drawn,i,v,outputs);\nFORMULA_OUTPUTS(INSIDE_STORE)\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gpi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\nif(FINDS&&valid==0)\nreturn;\n}\n"
@@ -14951,8 +14956,9 @@ static const gpi__source gpi__sources[] = {
 "constexpr bool ROWS_SCALED=GEMMEPI_SCALE_A==SCALE_OUTER&& !SPREAD,COLUMNS_SCALED=GEMMEPI_SCALE_B==SCALE_OUTER&& !SPREAD;\nconstexpr bool STAGES_D=(GEMMEPI_STAGED&1)!=0;\nconstexpr bool LOADS_AUX=(GEMMEPI_LOADED&1)!=0&&BACKWARD&& !AUX_IS_MASK;\nconstexpr bool LOADS_MASK=(GEMMEPI_LOADED&4)!=0&&BACKWARD&&AUX_IS_MASK;\nconstexpr bool LOADS_RESIDUAL=(GEMMEPI_LOADED&2)!=0&&HAS_RESIDUAL;\nconstexpr bool STAGES_AUX=(GEMMEPI_STAGED&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\nconstexpr bool COPIES_D=(GEMMEPI_COPIED&1)!=0,COPIES_AUX=(GEMMEPI_COPIED&2)!=0;\nconstexpr bool KEEPS_MASK=SPREAD&&GEMMEPI_MASK_WORDS&&WRITES_AUX&&AUX_IS_MASK;\nconstexpr bool SCALES_C=(GEMMEPI_SCALES&1)!=0;\nconstexpr bool SCALES_D=(GEMMEPI_SCALES&2)!=0;\nconstexpr bool SCALES_AUX=(GEMMEPI_SCALES&4)!=0&& !AUX_IS_MASK;\nconstexpr bool SCALES_RESIDUAL=(GEMMEPI_SCALES&8)!=0;\nconstexpr bool FINDS=GEMMEPI_FINDS;\nconstexpr bool AMAX_D=(GEMMEPI_AMAX&1)!=0;\nconstexpr bool AMAX_AUX=(GEMMEPI_AMAX&2)!=0&&WRITES_AUX&& !AUX_IS_MASK;\n\n"
 "__device__ constexpr bool has_extra(int number){\n",
 "return(GEMMEPI_EXTRAS>>number&1)!=0;\n}\n\ntypedef decltype(magnitude(Acc()))Magnitude;\n\n\n#if GEMMEPI_FORMULA\ntypedef gpi__formula_place Beside;\n#define BESIDE places\n#else\ntypedef gpi__kernel_matrix Beside;\n#define BESIDE extras\n#endif\n\n#if GEMMEPI_FORMULA\n#include \"formula_kinds.cuh\"\n#include \"formula_reduce.cuh\"\n\n\ntemplate<class Type>DEVICE auto taken(){\nif constexpr(SAME<Type,I32> ||SAME<Type,I64>)\nreturn Type();\nelse\nreturn Acc();\n}\ntemplate<class Type>using Taken=decltype(taken<Type>());\n\n\ntemplate<class Type,int Kind>struct Held{};\ntemplate<class Type>struct Held<Type,kind::SCALAR>{Taken<Type>at;};\ntemplate<class Type>struct Held<Type,kind::PER_ROW>{Taken<Type>at;};\n#define HELD_OPERAND(place_, name, kind_, members, type, periods) Held<type, kind::kind_> name;\n#define HELD_WORDS(place_, name, kind_, members, type, periods) \\\n+(int)sizeof(Taken<type>)/4*(kind::kind_==kind::SCALAR?1:kind::kind_==kind::PER_ROW?4:0)\n"
-"constexpr bool HOLDS=GEMMEPI_HOLDS&&0 FORMULA_INPUTS(HELD_WORDS)<=12;\nstruct Held_operands{\nFORMULA_INPUTS(HELD_OPERAND)\n};\n\n\nconstexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\ntemplate<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<reduction::reduction_> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n#endif\n\n\nstruct Epilogue_state{\n#if GEMMEPI_FORMULA\nKept_outputs kept_parts;\nHeld_operands held;\n#endif\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nconst Beside*beside;\n#endif\n"
-"Acc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
+"constexpr bool HOLDS=GEMMEPI_HOLDS&&0 FORMULA_INPUTS(HELD_WORDS)<=12;\nstruct Held_operands{\nFORMULA_INPUTS(HELD_OPERAND)\n};\n\n\nconstexpr int RUNS_OF_BOX=4;\nstruct Sum_of_lane{\nAcc at;\n__device__ void join(const Sum_of_lane&other){\nat+=other.at;\n}\n};\ntemplate<int Reduction>DEVICE auto part_of(){\nif constexpr(SAME<State_of<Acc,Reduction>,Sum<Acc>>)\nreturn Sum_of_lane();\nelse\nreturn State_of<Acc,Reduction>();\n}\ntemplate<int Reduction>using Part_of=decltype(part_of<Reduction>());\ntemplate<int Reduction>struct Kept_parts{\nPart_of<Reduction>parts[RUNS_OF_BOX];\n};\ntemplate<>struct Kept_parts<reduction::none>{};\n#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<of_rows(reduction::reduction_)> name;\nstruct Kept_outputs{\nFORMULA_OUTPUTS(KEPT_PARTS)\n};\n#endif\n\n\n\n#if GEMMEPI_FORMULA\n#define COLUMN_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) +(is_of_columns(reduction::reduction_) ? members : 0)\n"
+"#define COLUMN_LINES_AHEAD(place_, name, kind_, members, type, reduction_, accumulates) \\\n+(is_of_columns(reduction::reduction_)&&place_<place?members:0)\n#define LARGEST_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) \\\n|(is_largest(reduction::reduction_)?((1u<<members)-1)<<first_line(place_):0)\n__device__ constexpr int first_line(int place){\nreturn 0*place FORMULA_OUTPUTS(COLUMN_LINES_AHEAD);\n}\nconstexpr int COLUMN_LINES=0 FORMULA_OUTPUTS(COLUMN_LINES_OF);\nconstexpr u32 LARGEST_LINES=0 FORMULA_OUTPUTS(LARGEST_LINES_OF);\n#else\nconstexpr int COLUMN_LINES=HAS_BGRAD?HALVES_OUT:0;\nconstexpr u32 LARGEST_LINES=0;\n#endif\nconstexpr bool ADDS_COLUMNS=COLUMN_LINES>0;\n\ntemplate<int Lines>struct Column_values{\nAcc at[Lines][RUN];\n__device__ Acc(*lines())[RUN]{\nreturn at;\n}\n};\ntemplate<>struct Column_values<0>{\n__device__ Acc(*lines())[RUN]{\nreturn nullptr;\n}\n};\n\n\nstruct Epilogue_state{\n#if GEMMEPI_FORMULA\nKept_outputs kept_parts;\n"
+"Held_operands held;\nColumn_values<COLUMN_LINES>of_columns;\n#endif\n#if GEMMEPI_EXTRAS || GEMMEPI_FORMULA\nconst Beside*beside;\n#endif\nAcc alpha,beta;\nAcc scale_c,scale_d,scale_aux,scale_residual;\nAcc column_factors[HALVES_IN][RUN];\nMagnitude largest_d,largest_aux;\nu32 staged_d[HALVES_OUT],staged_aux[HALVES_IN];\nu32 loaded_aux[HALVES_SAVED],loaded_residual[HALVES_OUT];\nu32 loaded_mask;\nu32 kept_mask;\nint mask_place;\n};\n"}},
 {"epilogue_staging.cuh",
 {
 "#line 1 \"src/kernels/epilogue_staging.cuh\"\n\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n\n\n\n\ntemplate<class T>DEVICE void stage_run(u32 to,const Acc(&values)[RUN]){\nstatic_assert(sizeof(T)==2||sizeof(T)==4,\"pairs are of one or two words\");\nWords<T>words=words_of(run_from_acc<T>(values));\nif constexpr(sizeof(T)==4){\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to ^(u32)i<<5),\"r\"(words.at[2*i]),\n\"r\"(words.at[2*i+1])\n: \"memory\");\n}else{\n#if GEMMEPI_STAGES_WORDS\n#pragma unroll\nfor(int i=0;i<4;i++)\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to ^(u32)i<<4),\"r\"(words.at[i]): \"memory\");\n#else\nasm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words.at[0]),\n\"r\"(words.at[1]),\"r\"(words.at[2]),\"r\"(words.at[3])\n: \"memory\");\n#endif\n}\n}\n\n\nDEVICE void store_word_if(bool does,u64 to,u32 bits){\n"
@@ -14963,7 +14969,7 @@ static const gpi__source gpi__sources[] = {
 "memcpy(&read,words,sizeof read);\nreturn read;\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store(const gpi__kernel_matrix&x,u32 staged,long long item,long long row,\nlong long column,int valid,const Acc(&values)[RUN]){\nif constexpr(Staged)\nstage_run<T>(staged,values);\nelse\nstore_at((T*)x.data+offset(x,item,row,column),valid,values);\n}\n\ntemplate<class T,bool Staged>\nDEVICE void store_scaled(const gpi__kernel_matrix&x,u32 staged,Acc scale,long long item,\nlong long row,long long column,int valid,const Acc(&values)[RUN]){\nAcc scaled[RUN];\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nscaled[i]=product(values[i],scale);\nstore<T,Staged>(x,staged,item,row,column,valid,scaled);\n}\n"}},
 {"formula_kinds.cuh",
 {
-"#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n"}},
+"#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n\n__device__ constexpr bool is_largest(int which){\nreturn which==reduction::column_max||which==reduction::all_max;\n}\n__device__ constexpr bool is_of_columns(int which){\nreturn which==reduction::column_sum||which==reduction::all_sum||is_largest(which);\n}\n__device__ constexpr int of_rows(int which){\nreturn is_of_columns(which)?reduction::none:which;\n}\n"}},
 {"found_scale.cuh",
 {
 "#line 1 \"src/kernels/found_scale.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n\n#ifndef GEMMEPI_POWER_OF_TWO\n#define GEMMEPI_POWER_OF_TWO 0\n#endif\n\n\n\n\ntemplate<class T>DEVICE float scale_of_amax(u32 amax){\nconstexpr float largest=SAME<T,E5M2> ?57344.f:448.f,reciprocal=1/largest;\nconstexpr u32 infinity=0x7f800000,of_exponent=0x00800000;\nfloat size=__uint_as_float(amax),quotient=size*reciprocal;\nu32 scale=__float_as_uint(fmaf(fmaf(-quotient,largest,size),reciprocal,quotient));\nscale=scale<of_exponent?of_exponent:scale;\nif(GEMMEPI_POWER_OF_TWO)\nscale=(scale +of_exponent-1)&infinity;\nreturn amax==0||amax>=infinity?1.f:__uint_as_float(scale);\n}\n\n\ntemplate<class T>DEVICE float scale_of_amax(u64 bits){\nconstexpr double largest=SAME<T,E5M2> ?57344. :448.;\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\ndouble amax=__longlong_as_double((long long)bits),scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n"
@@ -15209,15 +15215,15 @@ static const gpi__source gpi__sources[] = {
 ":(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n"
 "#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n\n\n\n\ntemplate<bool Rows>DEVICE u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>DEVICE u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\nDEVICE u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\nDEVICE void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n#pragma unroll\nfor(int k=0;k<4;k++){\nu32 word;\nload_words(line_at(from,k),word);\nto[k]=__uint_as_float(word);\n}\n}\nDEVICE void load_b_values(u32 from,float(&to)[2][4]){\nif constexpr(B_ROWS){\nload_words(from,to[0]);\nload_words((from ^ 16)+LINE,to[1]);\n}else{\n#pragma unroll\nfor(int k=0;k<4;k++)\n"
 "load_words(line_at(from,k),to[0][k],to[1][k]);\n}\n}\n\n\nDEVICE void multiply_add(u32 a,u32 b,int step,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\n#pragma unroll\nfor(int four=step*2;four<step*2+2;four++){\nfloat rows[ROW_BLOCKS*2][4];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nload_a_values(value_at<A_ROWS>(a,i,four),rows[i]);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nfloat columns[2][4];\nload_b_values(value_at<B_ROWS>(b,j%of_half,four)+j/of_half*TILE_COLUMNS*LINE,columns);\n#pragma unroll\nfor(int k=0;k<4;k++)\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4];\nsum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n\n\n\n\n"
-"template<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gpi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gpi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n"
-"#pragma unroll\nfor(int half=0;half<2;half++){\n",
-"int at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif(HAS_BGRAD)\ncolumn_sums[g].add(v,exists);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\n"
-"static_assert(BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\nstore_kept_states(p,state,item,row+i*16,box_column,BOX_GROUPS);\n#endif\nif(STAGED){\nint rows_left=(int)p.m-row-i*16;\n__syncwarp();\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\nstaged+j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,item,row+i*16,box_column+j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row+i*16,box_column+j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(HAS_BGRAD&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\n"
+"template<class T>DEVICE u32 place_in_box(int half,int g){\nint row=row_of_lane(),unit=sizeof(T)==4?lane_of_row()/2:g*4;\nreturn(half*8+row)*LINE +((unit ^ row)<<4)+(sizeof(T)==4?lane_of_row()%2*8:lane_of_row()*4);\n}\n\n\nDEVICE void finish(const gpi__sm80_params&params,long long item,int row,int column,long long line,\nu32 staged,const float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconst gpi__epilogue_params&p=params.epilogue;\nint of_row=row_of_lane();\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,0,0);\n#pragma unroll\nfor(int box=0;box<GROUPS;box+=BOX_GROUPS){\nOf_columns of[BOX_GROUPS];\nColumn_sums<(GEMMEPI_FORMULA||ROW_BLOCKS>2)>column_sums[BOX_GROUPS];\nint box_column=column+box*GROUP,box_left=(int)p.n-box_column;\nint first=box_column+lane_of_row()*2,left=box_left-lane_of_row()*2;\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\nof[g]=load_columns(p,item,first+g*GROUP,left-g*GROUP);\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++){\n#pragma unroll\n"
+"for(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\n",
+"int at=row+i*16+half*8+of_row,exists=at<(int)p.m;\nint valid=exists?left-g*GROUP:0;\nAcc v[HALVES][RUN];\nSaved saved;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*RUN;j++)\nv[j/RUN][j%RUN]=\nsums[i][j/RUN*WARP_COLUMNS/8+(box+g)*4+j%RUN/2][half*2+j%2];\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\nstate.staged_d[j]=staged+j*STAGED_BYTES+place_in_box<GEMMEPI_D_TYPE>(half,g);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\nstate.staged_aux[j]=staged+(STAGED_D+j)*STAGED_BYTES+place_in_box<GEMMEPI_AUX_TYPE>(half,g);\nstate.mask_place=half+2*g;\nload_saved(p,state,item,at,first+g*GROUP,valid,saved);\nepilogue(p,state,of[g],saved,item,at,first+g*GROUP,valid,v);\nstore_result(p,state,item,at,first+g*GROUP,valid,v);\nif constexpr(ADDS_COLUMNS)\ncolumn_sums[g].add(v,state,exists);\n}\nif(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\nif(KEEPS_MASK)\nstore_kept_masks(p,state,item,row+i*16,box_column,BOX_GROUPS);\n#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\n"
+"static_assert(BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\nstore_kept_states(p,state,item,row+i*16,box_column,BOX_GROUPS);\n#endif\nif(STAGED){\nint rows_left=(int)p.m-row-i*16;\n__syncwarp();\n#pragma unroll\nfor(int j=0;j<STAGED_D;j++)\ncopy_box<GEMMEPI_D_TYPE,BOX_COLUMNS,COPIES_D>(\nstaged+j*STAGED_BYTES,\n(GEMMEPI_D_TYPE*)p.d.data+offset(p.d,item,row+i*16,box_column+j*p.n),p.d.ld,rows_left,\nbox_left);\n#pragma unroll\nfor(int j=0;j<STAGED_MATRICES-STAGED_D;j++)\ncopy_box<GEMMEPI_AUX_TYPE,BOX_COLUMNS,COPIES_AUX>(\nstaged+(STAGED_D+j)*STAGED_BYTES,\n(GEMMEPI_AUX_TYPE*)p.aux.data+offset(p.aux,item,row+i*16,box_column+j*p.n),p.aux.ld,\nrows_left,box_left);\n__syncwarp();\n}\n}\nif(ADDS_COLUMNS&&row<(int)p.m)\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++)\ncolumn_sums[g].store(p,params.BESIDE,line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n\n\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\n"
 "gemmepi_mma(GEMMEPI_PARAMS gpi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gpi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=IN_PARTS?slice/params.parts:slice;\nint first_k=IN_PARTS?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\n"
 "u32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=IN_PARTS&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\n"
-"float of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\n",
-"a.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n"
-"}\n"}},
+"float of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\n",
+"bool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\n"
+"shared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
 "#line 1 \"src/kernels/gemm_small.cu\"\n#line 9\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_WARPS 8\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,PARTS=GEMMEPI_PARTS;\nconstexpr int PART=WARPS*LANES_K*DEPTH,STEP=PARTS*PART;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
@@ -15264,7 +15270,7 @@ static const gpi__source gpi__sources[] = {
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
 {
-"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 31\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gpi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gpi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(HAS_BGRAD&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\nif(HAS_SCALES&&threadIdx.x>=WARPGROUP -32)\nbring_scales(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\ncluster_barrier();\n"
+"#line 1 \"src/kernels/gemm_sm90.cu\"\n#line 31\n#include \"sm90/options.cuh\"\n#include \"sm90/consume.cuh\"\n#include \"sm90/load.cuh\"\n#include \"sm90/totals.cuh\"\n\n\nDEVICE void prefetch_maps(const gpi__sm90_params&p){\nprefetch_map(p.a);\nprefetch_map(p.b);\nif(TAILS&&A_ROWS)\nprefetch_map(p.a_tail);\nif(TAILS&&B_ROWS)\nprefetch_map(p.b_tail);\nif(LOADS_AUX)\nprefetch_map(p.aux);\n}\n\n\nDEVICE void help(const gpi__sm90_params&p,const Shared&shared,u32 rank,u32 step){\nif(threadIdx.x<32&&is_elected())\nproduce(p,shared,{rank,first_tile(),step});\nif(SUMMED&&threadIdx.x>=32)\nadd_operand(p,shared,{rank,first_tile(),step});\nif(ADDS_COLUMNS&&threadIdx.x>=32&&threadIdx.x<32+CONSUMERS*32)\nadd_column_sums(p,shared,{rank,first_tile(),step});\nif(HAS_SCALES&&threadIdx.x>=WARPGROUP -32)\nbring_scales(p,shared,{rank,first_tile(),step});\n__syncwarp();\n\n\nif(PARTS>1&&SUMMED)\ncluster_barrier();\nelse if(PARTS>1)\ncluster_meets();\nif(PARTS>1&& !SENDS_ASYNC)\ncluster_barrier();\n"
 "if(SUMMED&&PARTS>1&&rank==0&&threadIdx.x>=32)\nstore_totals(p,shared,tile_of(p,first_tile(),rank),(int)threadIdx.x/32-1);\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)__cluster_dims__(CLUSTER,1,1)\ngemmepi_fused(GEMMEPI_PARAMS gpi__sm90_params p){\n\nextern __shared__ __align__(1024)u8 memory[];\nconst Shared shared={shared_address(memory)};\nu32 rank=CLUSTER>1?cluster_rank():0,step=gridDim.x/CLUSTER;\nif(shared.first%1024)\n__trap();\n\n\nif(threadIdx.x==0){\nprefetch_maps(p);\nset_up_barriers(shared);\n}\n__syncthreads();\nif(CLUSTER>1)\ncluster_meets();\n\n\nif(GROUPED||threadIdx.x>=32)\nafter_launches_before();\n\n\nif(threadIdx.x<WARPGROUP){\nkeep_registers<PRODUCER_REGISTERS>();\nhelp(p,shared,rank,step);\n}else{\ntake_registers<CONSUMER_REGISTERS>();\nconsume(p,shared,{rank,first_tile(),step});\n}\n\n\nif(CLUSTER>1&&(PARTS==1||SUMMED))\ncluster_meets();\n}\n"}},
 {"gemm_weights_sm90.cu",
 {
@@ -15282,16 +15288,16 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/maps_sm90.cu\"\n\n\n#include \"types.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 128\n#endif\n\nconstexpr int THREADS=GEMMEPI_THREADS;\nconstexpr int WORDS=16;\n\n\nDEVICE void end_lines_at(gpi__tensor_map*map,int end){\nasm volatile(\"tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %1;\" ::\"l\"(map),\"r\"(end>0?end:1): \"memory\");\n}\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_maps(GEMMEPI_PARAMS gpi__maps_params p){\nafter_launches_before();\nint group=(int)(blockIdx.x*THREADS+threadIdx.x);\nif(group>= *p.count)\nreturn;\nunsigned long long*to=(unsigned long long*)p.maps+group*2*WORDS;\n#pragma unroll\nfor(int i=0;i<WORDS;i++){\nto[i]=p.a.words[i];\nto[WORDS+i]=p.b.words[i];\n}\nend_lines_at((gpi__tensor_map*)to,p.parts[group].end);\nend_lines_at((gpi__tensor_map*)(to+WORDS),p.parts[group].end);\nasm volatile(\"fence.proxy.tensormap::generic.release.gpu;\" ::: \"memory\");\n}\n"}},
 {"sm90/barriers.cuh",
 {
-"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 25\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\nconstexpr u32 TELLING_WARPS=HAS_SCALES?4:1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1+(HAS_SCALES?32:0));\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)*TELLING_WARPS+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(HAS_BGRAD?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\n"
+"#line 1 \"src/kernels/sm90/barriers.cuh\"\n#line 25\n#pragma once\n#include \"sm90/ptx.cuh\"\n#include \"sm90/shared.cuh\"\n\n\nconstexpr u32 TELLERS=CLUSTER_N+CLUSTER_M-1;\n\nconstexpr u32 TELLING_WARPS=HAS_SCALES?4:1;\n\n\nDEVICE void set_up_barriers(const Shared&shared){\nfor(int i=0;i<STAGES;i++){\nbarrier_init(shared.full(i),1+(HAS_SCALES?32:0));\nbarrier_init(shared.empty(i),((PING_PONG?1:CONSUMERS)*TELLING_WARPS+SUMMERS)*TELLERS);\n}\nfor(int i=0;i<(INPUTS?2*WARPS:0);i++)\nbarrier_init(shared.first+Shared::INPUT_FULL+i*8,1);\nif(PARTS>1)\nbarrier_init(shared.received(),1);\nfor(int i=0;i<(ADDS_COLUMNS?CONSUMERS:0);i++){\nbarrier_init(shared.slot_full(i),4);\nbarrier_init(shared.slot_empty(i),1);\n}\nbarriers_are_set();\n}\n\n\n\nDEVICE void turn_wait(u32 warpgroup){\nasm volatile(\"bar.sync %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\nDEVICE void turn_give(u32 warpgroup){\n"
 "asm volatile(\"bar.arrive %0, %1;\" ::\"r\"(1+warpgroup),\"n\"(CONSUMERS*WARPGROUP): \"memory\");\n}\n"}},
 {"sm90/box.cuh",
 {
 "#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\nstruct Held_of_strip{\n#if GEMMEPI_FORMULA\nHeld_operands at[2];\n#endif\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\nconst Held_of_strip&held;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\n"
 "template<int N>DEVICE void drop_first_box(float(&sums)[N]){\nconstexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\n#pragma unroll\nfor(int i=0;i+of_box<N;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR_COLUMNS/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gpi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\n#if GEMMEPI_SCATTERED\nat=valid>0?(int)row_of_d(params.groups,at):0;\n#endif\nreturn{half,g,at,column,valid};\n}\n\n\nDEVICE void load_saved_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\n"
 "const Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gpi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\n"
-"v[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\n#if GEMMEPI_FORMULA\nstate.held=box.held.at[at.half];\n#endif\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif(HAS_BGRAD)\ncolumn_sums[g].add(results,at.row<(int)params.epilogue.m);\n"
-"if(FINDS)\n",
-"memcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(HAS_BGRAD)\ncolumn_sums[g].end_rows();\n}\n}\n\n\n\n\nDEVICE void ask_for_box(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group){\nask_for_inputs(params,finisher.buffers,tile,row,group);\n#if GEMMEPI_FORMULA\nprefetch_operands(params.epilogue,params.BESIDE,{tile.item,row,tile.n*TILE_COLUMNS+group*GROUP,0},BOX_COLUMNS);\n#endif\n}\nDEVICE void finish_box(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_box(params,finisher,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n"
+"v[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\n#if GEMMEPI_FORMULA\nstate.held=box.held.at[at.half];\n#endif\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif constexpr(ADDS_COLUMNS)\n"
+"column_sums[g].add(results,finisher.state,at.row<(int)params.epilogue.m);\nif(FINDS)\n",
+"memcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\n}\n\n\n\n\nDEVICE void ask_for_box(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group){\nask_for_inputs(params,finisher.buffers,tile,row,group);\n#if GEMMEPI_FORMULA\nprefetch_operands(params.epilogue,params.BESIDE,{tile.item,row,tile.n*TILE_COLUMNS+group*GROUP,0},BOX_COLUMNS);\n#endif\n}\nDEVICE void finish_box(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_box(params,finisher,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n"
 "#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstatic_assert(BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\n#pragma unroll\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gpi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\n"
 "int at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<end_of_rows(params,tile);\n#if GEMMEPI_SCATTERED\nat=exists?(int)row_of_d(params.groups,at):0;\n#endif\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\n"
 "store_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
@@ -15306,16 +15312,16 @@ static const gpi__source gpi__sources[] = {
 "store_output(p.d,from+half*BOX_BYTES,place_of_box<HALVES_OUT>(p.epilogue,column,half),row,item);\n#pragma unroll\nfor(int half=0;half<moved_aux;half++)\nstore_output(p.aux,from+(half+OUTPUT_D)*BOX_BYTES,place_of_box<HALVES_IN>(p.epilogue,column,half),row,item);\ncommit_stores();\n}\n#pragma unroll\nfor(int half=0;half<(COPIES_D?OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_D_TYPE,HALVES_OUT>(p.epilogue,p.epilogue.d,from+half*BOX_BYTES,column,row,\nhalf,item);\n#pragma unroll\nfor(int half=0;half<(COPIES_AUX?OUTPUTS-OUTPUT_D:0);half++)\ncopy_matrix<GEMMEPI_AUX_TYPE,HALVES_IN>(p.epilogue,p.epilogue.aux,from+(half+OUTPUT_D)*BOX_BYTES,\ncolumn,row,half,item);\nbuffers.turn=buffers.turn+1==OUTPUT_BUFFERS?0:buffers.turn+1;\n}\n"}},
 {"sm90/column_sums.cuh",
 {
-"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\n#pragma unroll\nfor(int half=0;half<HALVES_OUT;half++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,half)),\"f\"(sums[g].sum(half))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\nDEVICE Acc*line_of_sums(const gpi__sm90_params&params,const Tile&tile,u32 warpgroup,int half){\n"
-"const gpi__epilogue_params&p=params.epilogue;\nu32 line=PING_PONG?(u32)tile.m:(u32)tile.m*CONSUMERS+warpgroup;\nreturn(Acc*)p.partials+(((long long)tile.item*p.row_tiles+line)*HALVES_OUT+half)*p.n;\n}\nDEVICE Acc sum_of_warps(Acc first,Acc second,Acc third,Acc fourth){\nreturn(first+second)+(third+fourth);\n}\n\n\nDEVICE void add_slot(const gpi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\nbool exists){\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS*HALVES_OUT;i++){\nint half=i/UNIT_GROUPS,of_unit=i%UNIT_GROUPS;\nint column=tile.n*TILE_COLUMNS+(unit*UNIT_GROUPS+of_unit)*GROUP +Column_sums<false>::column();\nAcc sums[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(sums[warp])\n: \"r\"(shared.slot(warpgroup,warp*32+threadIdx.x%32,of_unit,half))\n: \"memory\");\nif(exists&&column<(int)p.epilogue.n)\nline_of_sums(p,tile,warpgroup,half)[column]=sum_of_warps(sums[0],sums[1],sums[2],sums[3]);\n}\n}\n\n\n"
-"DEVICE void add_column_sums(const gpi__sm90_params&p,const Shared&shared,const Work&work){\nu32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\n#pragma unroll 1\nfor(u32 t=work.first+(PING_PONG?warpgroup*work.step:0);t<p.tiles;t+=TURNS*work.step){\nTile tile=tile_of(p,t,work.rank);\nbool exists=tile.m*TILE_M+(PING_PONG?0:(int)warpgroup*STRIPS*64)<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n"}},
+"#line 1 \"src/kernels/sm90/column_sums.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\ntypedef Column_sums<(GEMMEPI_FORMULA||GEMMEPI_EXACT|| !PING_PONG||(GATED?UPSTREAM&&GEMMEPI_APPLIED: !GEMMEPI_APPLIED))>Box_sums[BOX_GROUPS];\n\n\nDEVICE void leave_column_sums(const Shared&shared,u32 warpgroup,u32 thread,int first_group,const Box_sums&sums){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\nint unit=(first_group +g)/UNIT_GROUPS,i=(first_group +g)%UNIT_GROUPS;\nif(i==0)\nbarrier_wait(shared.slot_empty(warpgroup),unit%2 ^ 1);\n#pragma unroll\nfor(int line=0;line<COLUMN_LINES;line++)\nasm volatile(\"st.shared.f32 [%0], %1;\" ::\"r\"(shared.slot(warpgroup,thread,i,line)),\"f\"(sums[g].sum(line))\n: \"memory\");\nif(i+1==UNIT_GROUPS){\n__syncwarp();\nif(thread%32==0)\nbarrier_arrive_here(shared.slot_full(warpgroup));\n}\n}\n}\n\n\n\nDEVICE void add_slot(const gpi__sm90_params&p,const Shared&shared,u32 warpgroup,const Tile&tile,int unit,\n"
+"bool exists){\nu32 nth=PING_PONG?(u32)tile.m:(u32)tile.m*CONSUMERS+warpgroup;\nlong long rows=(long long)tile.item*p.epilogue.row_tiles+nth;\n#pragma unroll\nfor(int i=0;i<UNIT_GROUPS;i++){\nAcc sums[Column_sums<true>::LINES];\n#pragma unroll\nfor(int line=0;line<COLUMN_LINES;line++){\nAcc of_warps[4];\n#pragma unroll\nfor(int warp=0;warp<4;warp++)\nasm volatile(\"ld.shared.f32 %0, [%1];\"\n: \"=f\"(of_warps[warp])\n: \"r\"(shared.slot(warpgroup,warp*32+threadIdx.x%32,i,line))\n: \"memory\");\nsums[line]=join_in_line(line,join_in_line(line,of_warps[0],of_warps[1]),join_in_line(line,of_warps[2],of_warps[3]));\n}\nif(exists)\nstore_column_sums(p.epilogue,p.BESIDE,rows,tile.n*TILE_COLUMNS+(unit*UNIT_GROUPS+i)*GROUP,sums);\n}\n}\n\n\nDEVICE void add_column_sums(const gpi__sm90_params&p,const Shared&shared,const Work&work){\nu32 warpgroup=__shfl_sync(0xffffffffu,threadIdx.x/32-1,0);\n#pragma unroll 1\nfor(u32 t=work.first+(PING_PONG?warpgroup*work.step:0);t<p.tiles;t+=TURNS*work.step){\n"
+"Tile tile=tile_of(p,t,work.rank);\nbool exists=tile.m*TILE_M+(PING_PONG?0:(int)warpgroup*STRIPS*64)<(int)p.epilogue.m;\n#pragma unroll 1\nfor(int unit=0;unit<GROUPS/UNIT_GROUPS;unit++){\nbarrier_wait(shared.slot_full(warpgroup),unit%2);\nadd_slot(p,shared,warpgroup,tile,unit,exists);\n__syncwarp();\nif(threadIdx.x%32==0)\nbarrier_arrive_here(shared.slot_empty(warpgroup));\n}\n}\n}\n"}},
 {"sm90/columns.cuh",
 {
 "#line 1 \"src/kernels/sm90/columns.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\ntemplate<int Groups>\nDEVICE void load_groups(const gpi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\nfor(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS+lane_of_row()*2+(first_group +i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group +i));\n}\n}\n"}},
 {"sm90/consume.cuh",
 {
 "#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\nstruct Rows{\nconst Tile&tile;\nint first;\nconst Masks&masks;\nOf_columns(&columns)[BOX_GROUPS];\nconst Held_of_strip(&held)[STRIPS];\n};\n\n\nDEVICE Held_of_strip hold_strip(const gpi__sm90_params&p,const Tile&tile,int row){\nHeld_of_strip held;\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<(HOLDS?2:0);half++,row+=8)\nheld.at[half]=hold_operands(p.BESIDE,tile.item,row+row_of_lane(),row+row_of_lane()<end_of_rows(p,tile));\n#endif\nreturn held;\n}\n\n\nDEVICE void finish_boxes(const gpi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows&rows,float(&sums)[STRIPS][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD)\nload_groups(p,tile,i,rows.columns);\n"
-"memcpy(now,rows.columns,sizeof now);\nif(AHEAD&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nSums_of_box box=sums_of_box(sums[strip],ROLLS?0:i);\nNext_box next={strip +1<STRIPS||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<STRIPS?strip +1:0)*64,\nstrip +1<STRIPS?i:i+BOX_GROUPS};\nFound_vectors never;\nfinish_box(p,finisher,{tile,rows.first+strip*64,strip,i,now,rows.masks,box,next,rows.held[strip]},column_sums,\nnever);\nif(ROLLS)\ndrop_first_box(sums[strip]);\n}\nif(HAS_BGRAD)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\nDEVICE void finish_strips(const gpi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\nconstexpr int boxes=GROUPS/BOX_GROUPS;\n#pragma unroll 1\nfor(int i=0;i<STRIPS*boxes;i++){\nint strip=i/boxes,group=i%boxes*BOX_GROUPS;\nOf_columns now[BOX_GROUPS];\nHeld_of_strip held=rows.held[0];\nBox_sums none;\n"
+"memcpy(now,rows.columns,sizeof now);\nif(AHEAD&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nSums_of_box box=sums_of_box(sums[strip],ROLLS?0:i);\nNext_box next={strip +1<STRIPS||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<STRIPS?strip +1:0)*64,\nstrip +1<STRIPS?i:i+BOX_GROUPS};\nFound_vectors never;\nfinish_box(p,finisher,{tile,rows.first+strip*64,strip,i,now,rows.masks,box,next,rows.held[strip]},column_sums,\nnever);\nif(ROLLS)\ndrop_first_box(sums[strip]);\n}\nif(ADDS_COLUMNS)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\nDEVICE void finish_strips(const gpi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\nconstexpr int boxes=GROUPS/BOX_GROUPS;\n#pragma unroll 1\nfor(int i=0;i<STRIPS*boxes;i++){\nint strip=i/boxes,group=i%boxes*BOX_GROUPS;\nOf_columns now[BOX_GROUPS];\nHeld_of_strip held=rows.held[0];\nBox_sums none;\n"
 "Found_vectors never;\nif(STRIPS>1&&strip>0)\nheld=rows.held[STRIPS-1];\nif(!AHEAD)\nload_groups(p,rows.tile,group,rows.columns);\nmemcpy(now,rows.columns,sizeof now);\nNext_box next={i+1<STRIPS*boxes,rows.first+(i+1)/boxes*64,(i+1)%boxes*BOX_GROUPS};\nif(AHEAD&&boxes>1&&next.exists)\nload_groups(p,rows.tile,next.group,rows.columns);\nfinish_box(p,finisher,\n{rows.tile,rows.first+strip*64,strip,group,now,rows.masks,sums_of_box(sums[0],0),next,held},none,never);\ndrop_first_box(reinterpret_cast<float(&)[STRIPS*TILE_N/2]>(sums));\n}\n}\n\n\nDEVICE void finish_vectors(const gpi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nint row=rows.first+strip*64;\nFound_vectors found;\n#pragma unroll\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums none;\nbool is_end=i+BOX_GROUPS==GROUPS;\nload_groups(p,rows.tile,i,now);\n"
 "Next_box next={strip +1<STRIPS|| !is_end,is_end?row+64:row,is_end?0:i+BOX_GROUPS};\nfinish_box(p,finisher,{rows.tile,row,strip,i,now,rows.masks,sums_of_box(sums[strip],i),next,rows.held[strip]},none,\nfound);\nif((i+BOX_GROUPS)%VECTOR_GROUPS==0)\nstore_vectors(p,finisher,rows.tile,row,i+BOX_GROUPS-VECTOR_GROUPS,found);\n}\n}\n}\n\n\n\nDEVICE void consume(const gpi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 all=count_tiles(p),tiles=PARTS>1?1:(all-work.first+work.step -1)/work.step;\nif(GROUPED&&work.first>=all)\nreturn;\nint blocks=GROUPED_K?0:blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,HAS_SCALES?thread%32:thread,work.rank)};\nEpilogue_state state;\nMagnitude largest_d=0,largest_aux=0;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\n"
 "if(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\n",
@@ -15326,10 +15332,10 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gpi__sm90_params&p,const Tile&tile){\nu32 a=TAILS&& !GROUPED_ROWS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
 "DEVICE void load_lines(const gpi__tensor_map&map,const gpi__tensor_map&tail,int left,u32 to,u32 barrier,\nint x,int y,int item,u16 mask){\nif(!TAILS||left>=Lines)\nload_box<Multicast>(map,to,barrier,x,y,item,mask);\nelse if(left>0)\nload_box<Multicast>(tail,to,barrier,x,y,item,mask);\n}\n\n\ntemplate<int Operand>DEVICE const gpi__tensor_map&map_of(const gpi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nreturn((const gpi__tensor_map*)p.groups.maps)[tile.item*2+Operand];\n#else\nreturn Operand?p.b:p.a;\n#endif\n}\nDEVICE void take_maps(const gpi__sm90_params&p,const Tile&tile){\n#if GEMMEPI_GROUPED == 2\nacquire_map(map_of<0>(p,tile));\nacquire_map(map_of<1>(p,tile));\n#endif\n}\n\n\nDEVICE void load_a(const gpi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int m,int item){\nconst gpi__tensor_map&map=map_of<0>(p,tile);\nif(A_ROWS){\nload_lines<A_LINES,(CLUSTER_N>1)>(map,p.a_tail,step.rows_left,step.a,step.full,step.k,m,item,with.of_a);\n}else{\n"
 "#pragma unroll\nfor(int i=0;i<A_LINES;i+=64)\nif(!TAILS||i<step.rows_left)\nload_box<(CLUSTER_N>1)>(map,step.a+i*LINE,step.full,m+i,step.k,item,with.of_a);\n}\n}\n\n\nDEVICE void load_own_b(const gpi__sm90_params&p,const Step&step,const Tile&tile,int item){\nconstexpr int box=B_ROWS?B_BOX:64;\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=box){\nint left=step.columns_left-i%SPAN;\nif(B_ROWS)\nload_lines<box,false>(p.b,p.b_tail,left,step.b+i*LINE,step.full,step.k,column_of(p,tile,i),item,0);\nelse if(!TAILS||left>0)\nload_box<false>(p.b,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,0);\n}\n}\n\nDEVICE void load_b(const gpi__sm90_params&p,const Step&step,const Sharers&with,const Tile&tile,int item){\nconst gpi__tensor_map&map=map_of<1>(p,tile);\nif(MAY_LIE_BESIDE&&tile.m){\nload_own_b(p,step,tile,item);\nreturn;\n}\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX){\nint line=(int)with.row*B_LINES+i;\n"
-"load_lines<B_BOX,(CLUSTER_M>1)>(map,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(map,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\n\n\n\nconstexpr bool FETCHES= !GROUPED&& !BACKWARD&& !HAS_BGRAD&& !FINDS;\nconstexpr int FEW_ROWS=64;\nDEVICE void fetch_b(const gpi__sm90_params&p,u32 row,const Tile&tile,u32 rank){\nint item=p.b_items?(int)tile.item:0,begin=begin_of_k(p,rank),end=end_of_k(p,rank);\nend=end<begin+STAGES?end:begin+STAGES;\n#pragma unroll 1\nfor(int k=begin*TILE_K;k<end*TILE_K;k+=TILE_K)\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX)\nfetch_box(p.b,k,column_of(p,tile,(int)row*B_LINES+i),item);\n}else{\n#pragma unroll 1\nfor(int i=(int)row*64;i<TILE_N;i+=CLUSTER_M*64)\n"
-"fetch_box(p.b,column_of(p,tile,i),k,item);\n}\n}\n\n\nconstexpr bool FETCHES_FIRST=FETCHES&&NEEDS_REGISTERS;\nDEVICE void fetch_first(const gpi__sm90_params&p,const Work&work){\n",
-"u32 first=work.first;\nasm volatile(\"\" : \"+r\"(first));\nif(p.epilogue.m<=FEW_ROWS&&first<count_tiles(p))\nfetch_b(p,PARTS>1?0:work.rank%CLUSTER_M,tile_of(p,first,work.rank),work.rank);\n}\n\n\n\nDEVICE void produce(const gpi__sm90_params&p,const Shared&shared,const Work&work){\nif(FETCHES_FIRST)\nfetch_first(p,work);\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(FETCHES&& !FETCHES_FIRST&&t==work.first&&p.epilogue.m<=FEW_ROWS)\nfetch_b(p,with.row,tile,work.rank);\nif(t==work.first)\nafter_launches_before();\n"
-"int m=first_row(tile)+(int)with.column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\ntake_maps(p,tile);\nfor(int block=begin_of_k(p,work.rank);block<(GROUPED_K?blocks_of_tile(p,tile,work.rank):end_of_k(p,work.rank));block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nfirst_k(tile)+block*TILE_K,\nGROUPED_ROWS?TILE_M:(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,tile,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
+"load_lines<B_BOX,(CLUSTER_M>1)>(map,p.b_tail,step.columns_left-line%SPAN,step.b+line*LINE,\nstep.full,step.k,column_of(p,tile,line),item,with.of_b);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<TILE_N;i+=64)\nif((i/64+step.block)%CLUSTER_M==(int)with.row&&(!TAILS||i%SPAN<step.columns_left))\nload_box<(CLUSTER_M>1)>(map,step.b+i*LINE,step.full,column_of(p,tile,i),step.k,item,with.of_b);\n}\n}\n\n\n\n\n\n\nconstexpr bool FETCHES= !GROUPED&& !BACKWARD&& !ADDS_COLUMNS&& !FINDS;\nconstexpr int FEW_ROWS=64;\nDEVICE void fetch_b(const gpi__sm90_params&p,u32 row,const Tile&tile,u32 rank){\nint item=p.b_items?(int)tile.item:0,begin=begin_of_k(p,rank),end=end_of_k(p,rank);\nend=end<begin+STAGES?end:begin+STAGES;\n#pragma unroll 1\nfor(int k=begin*TILE_K;k<end*TILE_K;k+=TILE_K)\nif(B_ROWS){\n#pragma unroll\nfor(int i=0;i<B_LINES;i+=B_BOX)\nfetch_box(p.b,k,column_of(p,tile,(int)row*B_LINES+i),item);\n}else{\n#pragma unroll 1\nfor(int i=(int)row*64;i<TILE_N;i+=CLUSTER_M*64)\n"
+"fetch_box(p.b,column_of(p,tile,i),k,item);\n}\n}\n\n\nconstexpr bool FETCHES_FIRST=FETCHES&&NEEDS_REGISTERS;\n",
+"DEVICE void fetch_first(const gpi__sm90_params&p,const Work&work){\nu32 first=work.first;\nasm volatile(\"\" : \"+r\"(first));\nif(p.epilogue.m<=FEW_ROWS&&first<count_tiles(p))\nfetch_b(p,PARTS>1?0:work.rank%CLUSTER_M,tile_of(p,first,work.rank),work.rank);\n}\n\n\n\nDEVICE void produce(const gpi__sm90_params&p,const Shared&shared,const Work&work){\nif(FETCHES_FIRST)\nfetch_first(p,work);\nu32 row=PARTS>1?0:work.rank%CLUSTER_M,column=PARTS>1?0:work.rank/CLUSTER_M;\nu16 of_a=0,of_b=0;\nfor(int i=0;i<CLUSTER_N;i++)\nof_a|=(u16)(1<<(row+i*CLUSTER_M));\nfor(int i=0;i<CLUSTER_M;i++)\nof_b|=(u16)(1<<(column*CLUSTER_M+i));\nconst Sharers with={row,column,of_a,of_b};\nPipeline pipeline=Pipeline::of_loader(shared);\nfor(u32 t=work.first;t<count_tiles(p);t+=work.step){\nTile tile=tile_of(p,t,work.rank);\nasm volatile(\"\" : \"+r\"(tile.m),\"+r\"(tile.n),\"+r\"(tile.item));\nif(FETCHES&& !FETCHES_FIRST&&t==work.first&&p.epilogue.m<=FEW_ROWS)\nfetch_b(p,with.row,tile,work.rank);\n"
+"if(t==work.first)\nafter_launches_before();\nint m=first_row(tile)+(int)with.column*A_LINES;\nint a_item=p.a_items?(int)tile.item:0,b_item=p.b_items?(int)tile.item:0;\ntake_maps(p,tile);\nfor(int block=begin_of_k(p,work.rank);block<(GROUPED_K?blocks_of_tile(p,tile,work.rank):end_of_k(p,work.rank));block++){\nif(TAILS)\nasm volatile(\"\" : \"+r\"(m),\"+r\"(tile.m),\"+r\"(tile.n));\nStep step={block,\nfirst_k(tile)+block*TILE_K,\nGROUPED_ROWS?TILE_M:(int)p.epilogue.m-m,\nspan_left(p,tile),\nshared.full(pipeline.stage),\nshared.a(pipeline.stage)+with.column*A_LINES*LINE,\nshared.b(pipeline.stage)};\npipeline.wait_empty();\nbarrier_expect(step.full,stage_bytes(p,tile));\nload_a(p,step,with,tile,m,a_item);\nload_b(p,step,with,tile,b_item);\npipeline.advance();\n}\n}\n}\n"}},
 {"sm90/mask.cuh",
 {
 "#line 1 \"src/kernels/sm90/mask.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\n\nconstexpr int MASK_WORDS=TILE_COLUMNS/32;\nstruct alignas(MASK_WORDS==4?16:8)Masks{\nu32 words[MASK_WORDS];\n};\n\nDEVICE Masks load_masks(const gpi__sm90_params&params,const Tile&tile,int row){\nconst gpi__epilogue_params&p=params.epilogue;\nMasks masks={};\nint column=tile.n*TILE_COLUMNS;\nrow+=(int)threadIdx.x%32/16*64+threadIdx.x%16;\nif(!LOADS_MASK||row>=(int)p.m)\nreturn masks;\nconst u8*bytes=(const u8*)p.aux.data+offset(p.aux,tile.item,row,column)/8;\nif(column+TILE_COLUMNS<=(int)p.n)\nmasks= *reinterpret_cast<const Masks*>(bytes);\nelse\n#pragma unroll\nfor(int i=0;i<MASK_WORDS*4;i++)\nif(column+i*8<(int)p.n)\nmasks.words[i/4]|=(u32)bytes[i]<<i%4*8;\nreturn masks;\n}\n\nDEVICE u32 mask_of(const Masks&masks,int strip,int half,int group){\nu32 word=masks.words[0];\n#pragma unroll\nfor(int i=1;i<MASK_WORDS;i++)\nword=group==i?masks.words[i]:word;\n"
@@ -15346,8 +15352,8 @@ static const gpi__source gpi__sources[] = {
 "static_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes other than 16 bits along k alone\");\n\n\n\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr bool VARIES_A=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool VARIES_B=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n\nconstexpr bool FACTOR_A=GEMMEPI_SCALE_A==SCALE_OUTER,FACTOR_B=GEMMEPI_SCALE_B==SCALE_OUTER,HAS_FACTORS=FACTOR_A||FACTOR_B;\nconstexpr bool HAS_SCALES=VARIES_A||VARIES_B||(PROMOTES&&HAS_FACTORS);\n\nconstexpr bool IS_UNIFORM=GEMMEPI_UNIFORM;\n"
 "constexpr int A_SCALES=VARIES_A||(PROMOTES&&FACTOR_A)?TILE_M:0;\nconstexpr int B_SCALES=VARIES_B||(PROMOTES&&FACTOR_B)?IS_UNIFORM?TILE_N/64:TILE_N:0;\nconstexpr int LANE_SCALES=(TILE_N>128?128:TILE_N)/4+4;\nconstexpr int B_PLACES=IS_UNIFORM?B_SCALES:(B_SCALES+127)/128*4*LANE_SCALES;\nconstexpr u32 SCALE_BYTES=(A_SCALES+B_PLACES+3)/4*16;\nstatic_assert(!HAS_SCALES||(PROMOTES&&TILE_K==SCALE_STEPS),\"scales are multiplied in as sums are promoted\");\nstatic_assert(!PROMOTES||(GEMMEPI_ELEMENT==1&&STRIPS==1&& !PING_PONG),\"registers have two sums of each element\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n"
 "constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\n",
-"constexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||(GROUPED&&WRITES_AUX&&BOX_GROUPS==1)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID)));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !HAS_BGRAD&&(HALVES_IN==1||SIDE_BY_SIDE);\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !HAS_BGRAD&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!HAS_BGRAD||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n"
-"\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&& !HAS_SCALES&&((HAS_BGRAD&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
+"constexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||(GROUPED&&WRITES_AUX&&BOX_GROUPS==1)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID)));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !ADDS_COLUMNS&&(HALVES_IN==1||SIDE_BY_SIDE);\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !ADDS_COLUMNS&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!ADDS_COLUMNS||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n"
+"\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&& !HAS_SCALES&&((ADDS_COLUMNS&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parts.cuh",
 {
 "#line 1 \"src/kernels/sm90/parts.cuh\"\n\n\n\n\n#pragma once\n#include \"sm90/box.cuh\"\n\nstatic_assert(PARTS==1||STRIPS==1,\"a warp has 16 rows\");\nstatic_assert(PARTS==1|| !FINDS,\"boxes of 128 columns go to several blocks\");\nconstexpr u32 FOURS_OF_BOX=HALVES_IN*BOX_COLUMNS/8;\nconstexpr u32 SENT_BYTES=FOURS_OF_BOX*32*16,BOXES=WARPS*(GROUPS/BOX_GROUPS);\nstatic_assert(PARTS==1||(BOXES%PARTS==0&&BOXES*SENT_BYTES<=STAGES*STAGE_BYTES),\"the stages have room for them\");\nconstexpr bool SENDS_ASYNC=COMPILER>=1201;\n\n\nstruct Box_counts{\nu32 rows,columns;\n};\nDEVICE Box_counts boxes_of(const gpi__sm90_params&p,const Tile&tile){\nu32 rows=(u32)p.epilogue.m-tile.m*TILE_M,columns=(u32)p.epilogue.n-tile.n*TILE_COLUMNS;\nreturn{((rows<TILE_M?rows:TILE_M)+15)/16,\n((columns<TILE_COLUMNS?columns:TILE_COLUMNS)+BOX_COLUMNS-1)/BOX_COLUMNS};\n}\n\nDEVICE u32 received_at(u32 nth,u32 from){\nreturn Shared::STAGE +(nth*PARTS+from)*SENT_BYTES+threadIdx.x%32*16;\n}\n\n\n"
@@ -15386,8 +15392,8 @@ static const gpi__source gpi__sources[] = {
 "DEVICE int span_left(const gpi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.n*(HALVES_IN/SPANS)-tile.n*SPAN;\n}\n\n__device__ constexpr int first_sum(int half,int group){\nreturn SIDE_BY_SIDE?(group*2+half)*GROUP/2:(half*TILE_COLUMNS+group*GROUP)/2;\n}\n\nDEVICE int columns_left(const gpi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
 {"sm90/shared.cuh",
 {
-"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*HALVES_OUT*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 SCALES=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=SCALES+STAGES*SCALE_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(PARTS>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:HAS_BGRAD?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n}\n"
-"DEVICE u32 b(u32 stage)const{\nreturn first+stage*STAGE_BYTES+A_BYTES;\n}\n\nDEVICE u32 scale_a(u32 stage,u32 row)const{\nreturn first+SCALES+stage*SCALE_BYTES+row*4;\n}\nDEVICE u32 scale_b(u32 stage,u32 nth)const{\nreturn scale_a(stage,A_SCALES+nth);\n}\n\nDEVICE u32 outputs()const{\nreturn first+OUTPUT+(threadIdx.x/32-4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\nDEVICE u32 inputs()const{\nreturn first+INPUT+(threadIdx.x/32-4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\nDEVICE u32 total(int summer,int line)const{\nreturn first+TOTALS+(summer*16+line)*8;\n}\n\nDEVICE u32 slot(u32 warpgroup,u32 thread,int i,int half)const{\nreturn first+SLOTS+warpgroup*SLOT_BYTES+((half*UNIT_GROUPS+i)*WARPGROUP +thread)*4;\n}\n\n\nDEVICE u32 full(u32 stage)const{\nreturn first+FULL+stage*8;\n}\nDEVICE u32 empty(u32 stage)const{\nreturn first+EMPTY+stage*8;\n}\nDEVICE u32 input_full()const{\nreturn first+INPUT_FULL+(threadIdx.x/32-4)*16;\n}\nDEVICE u32 received()const{\nreturn first+RECEIVED;\n}\n"
+"#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*COLUMN_LINES*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 SCALES=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=SCALES+STAGES*SCALE_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(PARTS>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:ADDS_COLUMNS?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n"
+"}\nDEVICE u32 b(u32 stage)const{\nreturn first+stage*STAGE_BYTES+A_BYTES;\n}\n\nDEVICE u32 scale_a(u32 stage,u32 row)const{\nreturn first+SCALES+stage*SCALE_BYTES+row*4;\n}\nDEVICE u32 scale_b(u32 stage,u32 nth)const{\nreturn scale_a(stage,A_SCALES+nth);\n}\n\nDEVICE u32 outputs()const{\nreturn first+OUTPUT+(threadIdx.x/32-4)*(OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES);\n}\nDEVICE u32 inputs()const{\nreturn first+INPUT+(threadIdx.x/32-4)*(INPUT_BUFFERS*INPUTS*BOX_BYTES);\n}\n\nDEVICE u32 total(int summer,int line)const{\nreturn first+TOTALS+(summer*16+line)*8;\n}\n\nDEVICE u32 slot(u32 warpgroup,u32 thread,int i,int line)const{\nreturn first+SLOTS+warpgroup*SLOT_BYTES+((line*UNIT_GROUPS+i)*WARPGROUP +thread)*4;\n}\n\n\nDEVICE u32 full(u32 stage)const{\nreturn first+FULL+stage*8;\n}\nDEVICE u32 empty(u32 stage)const{\nreturn first+EMPTY+stage*8;\n}\nDEVICE u32 input_full()const{\nreturn first+INPUT_FULL+(threadIdx.x/32-4)*16;\n}\nDEVICE u32 received()const{\nreturn first+RECEIVED;\n}\n"
 "DEVICE u32 slot_full(u32 warpgroup)const{\nreturn first+SLOT_FULL+warpgroup*8;\n}\nDEVICE u32 slot_empty(u32 warpgroup)const{\nreturn first+SLOT_EMPTY+warpgroup*8;\n}\n};\n#ifdef GEMMEPI_SHARED\nstatic_assert(Shared::BYTES==GEMMEPI_SHARED,\"the host counts the same\");\n#endif\n"}},
 {"sm90/totals.cuh",
 {
@@ -19390,11 +19396,17 @@ static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context, co
   return GEMMEPI_OK;
 }
 
+/* The states that what computes the formula leaves of an item. */
+typedef struct gpi__state_counts {
+  int64_t of_row, lines,
+    of_line; /* lines: of some rows each, of each column a state; of all of them so many */
+} gpi__state_counts;
+
 /* Where the states of a reduction lie, and what is made of them. */
-static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, const gpi__formula_pass_params *params,
+static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, const gpi__state_counts *states,
   gpi__formula_reduction *reduction) {
   const gpi__formula_operand *o = &placed->formula->operands[i];
-  int64_t row_tiles = params->row_tiles, column_tiles = params->column_tiles, items = placed->items;
+  int64_t items = placed->items;
   int shared = o->kind != GEMMEPI_PER_ROW && placed->operands[i].batch_stride == 0;
   reduction->groups = shared ? items > 0 : items;
   reduction->out_stride = placed->operands[i].batch_stride;
@@ -19405,16 +19417,16 @@ static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, con
         : placed->strides->operands[i].column;
   if (o->kind == GEMMEPI_PER_ROW) {
     reduction->count = placed->rows;
-    reduction->lines = reduction->result_step = column_tiles;
-    reduction->group_step = gpi__times(placed->rows, column_tiles);
+    reduction->lines = reduction->result_step = states->of_row;
+    reduction->group_step = gpi__times(placed->rows, states->of_row);
     return;
   }
   reduction->count = 1;
-  reduction->lines = gpi__times(row_tiles, shared ? items : 1);
+  reduction->lines = gpi__times(states->lines, shared ? items : 1);
   if (o->kind == GEMMEPI_PER_COLUMN)
-    reduction->count = reduction->line_step = params->units * o->members;
+    reduction->count = reduction->line_step = gpi__formula_units(placed) * o->members;
   else
-    reduction->lines = gpi__times(reduction->lines, column_tiles);
+    reduction->lines = gpi__times(reduction->lines, states->of_line);
   reduction->group_step = gpi__times(reduction->lines, reduction->line_step);
 }
 
@@ -19436,7 +19448,8 @@ static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed, gpi__formula_pass *pass) {
+static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
+  const gpi__state_counts *states, gpi__formula_pass *pass) {
   int64_t blocks = 0, count;
   int i;
   for (i = 0; i < placed->formula->operand_count; i++) {
@@ -19445,7 +19458,7 @@ static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
     size_t bytes;
     if (pass->roles[i] != GPI__ROLE_REDUCTION)
       continue;
-    gpi__lay_out_reduction(placed, i, &pass->params, reduction);
+    gpi__lay_out_reduction(placed, i, states, reduction);
     status = gpi__share_out_reduction(reduction, &blocks);
     if (status)
       return status;
@@ -19506,7 +19519,8 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
   gpi__text counted = gpi__text_in(NULL, 0), text;
   gemmepi_status status = GEMMEPI_OK;
   char *data;
-  gpi__formula_pass_prologue(&counted, placed, source);
+  if (pass->launch.blocks)
+    gpi__formula_pass_prologue(&counted, placed, source);
   gpi__formula_reduce_prologue(&counted, placed);
   data = (char *)gpi__new(&context->allocator, counted.length + 1);
   if (!data)
@@ -19529,6 +19543,7 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
 /* Nothing of placed and source is kept. Under the build lock, as all that finds kernels. */
 static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gpi__placed_formula *placed,
   const gpi__formula_source *source, gpi__formula_pass *pass) {
+  gpi__state_counts states;
   gemmepi_status status;
   int i;
   memset(pass, 0, sizeof *pass);
@@ -19541,25 +19556,24 @@ static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gp
   status = gpi__convert_formula_strides(placed, pass);
   if (!status)
     status = gpi__shape_formula_pass(context, placed, pass->runs_of, pass);
+  states.of_row = states.of_line = pass->params.column_tiles;
+  states.lines = pass->params.row_tiles;
   if (!status)
-    status = gpi__lay_out_reductions(placed, pass);
+    status = gpi__lay_out_reductions(placed, &states, pass);
   return status ? status : gpi__get_formula_kernels(context, placed, source, pass);
 }
 
-/* The end of reductions over rows alone, whose states something else leaves: so many of each row. */
+/* The end of reductions alone, whose states something else leaves. */
 static gemmepi_status gpi__build_reductions(gemmepi_context *context, const gpi__placed_formula *placed,
-  const gpi__formula_source *source, unsigned states, gpi__formula_pass *pass) {
+  const gpi__state_counts *states, gpi__formula_pass *pass) {
   gemmepi_status status;
   int i;
   memset(pass, 0, sizeof *pass);
   for (i = 0; i <= GPI__RESULT; i++)
     if (gpi__is_reduced(&placed->formula->operands[i]))
       gpi__place_operand(placed, i, pass);
-  gpi__place_source(placed, source, &pass->params);
-  pass->params.row_tiles = 1;
-  pass->params.column_tiles = states;
-  status = gpi__lay_out_reductions(placed, pass);
-  return status ? status : gpi__get_formula_kernels(context, placed, source, pass);
+  status = gpi__lay_out_reductions(placed, states, pass);
+  return status ? status : gpi__get_formula_kernels(context, placed, NULL, pass);
 }
 
 /* Microseconds. */
@@ -19666,14 +19680,19 @@ static gemmepi_status gpi__run_formula_pass(const gemmepi_context *context, cons
 
 /* >>in words */
 
-/* Its launches, and clearing each amax, behind those that are counted. The first kernel that is named is the plan's. */
+/* With clearing each amax. */
+static int gpi__formula_launches(const gpi__formula_pass *pass) {
+  int u, launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
+  for (u = 0; u < pass->used_count; u++)
+    launches += pass->amax[pass->used[u]] != 0;
+  return launches;
+}
+
+/* Its launches, behind those that are counted. The first kernel that is named is the plan's. */
 static void gpi__describe_formula_pass(const gpi__formula_pass *pass, gemmepi_plan_details *details) {
-  int u;
   if (!details->kernel[0])
     memcpy(details->kernel, (pass->launch.function ? &pass->launch : &pass->finish)->name, sizeof details->kernel);
-  details->launches += (pass->launch.function != NULL) + (pass->finish.function != NULL);
-  for (u = 0; u < pass->used_count; u++)
-    details->launches += pass->amax[pass->used[u]] != 0;
+  details->launches += gpi__formula_launches(pass);
 }
 
 /* before: what it does before the formula */
@@ -22188,6 +22207,31 @@ static int gpi__repeats_inside(const gpi__problem *problem, int i) {
      (!place->column_period || o->members == 1 || gpi__half_group_of(problem) || units % 32 == 0);
 }
 
+/* Reductions of columns and of all that a kernel adds up column by column: sums and largest numbers. */
+static int gpi__adds_up_columns(const gpi__formula_operand *o) {
+  return gpi__is_reduced(o) && o->kind != GEMMEPI_PER_ROW &&
+     (gpi__op_of(o) == GPI__REDUCE_SUM || gpi__op_of(o) == GPI__REDUCE_MAX);
+}
+
+/* Their lines, of each member one, for which a kernel has registers and memory. */
+#define GPI__MOST_COLUMN_LINES 4
+static int gpi__column_lines_inside(const gpi__problem *problem) {
+  const gpi__formula *f = problem->formula->placed.formula;
+  int i, lines = 0;
+  for (i = 0; i < f->operand_count; i++)
+    lines += gpi__adds_up_columns(&f->operands[i]) ? f->operands[i].members : 0;
+  return lines;
+}
+
+static int gpi__reduces_rows_inside(const gpi__problem *problem) {
+  const gpi__formula *f = problem->formula->placed.formula;
+  int i;
+  for (i = 0; i < f->operand_count; i++)
+    if (gpi__is_reduced(&f->operands[i]) && f->operands[i].kind == GEMMEPI_PER_ROW)
+      return 1;
+  return 0;
+}
+
 /* Why no kernel that has an epilogue takes an operand, or NULL. */
 static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i) {
   const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
@@ -22195,7 +22239,9 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
   if (!o->used)
     return NULL;
   if (o->output && o->reduction)
-    return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D is stored";
+    return o->kind == GEMMEPI_PER_ROW || gpi__adds_up_columns(o)
+        ? NULL
+        : "its logsumexp or argmax is of columns as D is stored, which the pass takes";
   if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
     return "an output besides D that is not FULL, or has a scale or amax, is left to the pass";
   if (!gpi__repeats_inside(problem, i))
@@ -22216,11 +22262,13 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
   if (f->operand_count + gpi__reads_depth(f) > GPI__INSIDE_PLACES)
     return "it has more than 12 operands, of which depth is one";
   if (!f->reads_value || !(gpi__stores_d(problem->formula) || gpi__reduces_inside(problem)))
-    return "it does not read v, or stores neither D nor reductions of rows";
+    return "it does not read v, or stores neither D nor reductions";
   if (f->has_halves && f->mode == GPI__EVEN_ODD)
     return "its halves are every second column, which do not meet in a thread";
   if (gpi__half_group_of(problem) % 64 && gpi__half_group_of(problem) != 32)
     return "its groups are of neither 64 columns nor a multiple of 128, of which a kernel's tiles are made";
+  if (gpi__column_lines_inside(problem) > GPI__MOST_COLUMN_LINES)
+    return "it has more than 4 reductions of columns or of all, where two halves are counted twice";
   for (i = 0; i < f->operand_count && !reason; i++)
     reason = gpi__operand_is_not_inside(problem, i);
   if (!reason && gpi__must_have_aux(f) && gpi__slots_of(problem).aux < 0)
@@ -22332,7 +22380,7 @@ static double gpi__inside_instructions(const gpi__problem *problem) {
 #define GPI__ROLLED_INSTRUCTIONS   30
 
 /* Whether ptxas would lack registers without: of long formulas, such with matrices straight from memory, and of two halves two of 32 bits
- beside a residual, or a bias and such a matrix, and of groups those of 32 bits. */
+ beside a residual, or a bias and such a matrix, and of groups those of 32 bits, and lines of sums of columns. */
 static int gpi__lacks_registers_inside(const gpi__problem *problem) {
   const gpi__formula *f = problem->formula->placed.formula;
   gpi__slots slots = gpi__slots_of(problem);
@@ -22340,19 +22388,21 @@ static int gpi__lacks_registers_inside(const gpi__problem *problem) {
   int i, direct = 0;
   for (i = 0; i < f->operand_count; i++)
     direct += gpi__is_direct(problem, &slots, i);
-  return f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
+  return f->node_count > 24 || gpi__column_lines_inside(problem) > 1 || direct > 1 ||
+     (direct && f->operand_count > 3) ||
      (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
      (problem->grouping.groups && problem->views[GPI__D].bits == 32);
 }
 
 /* Whether the kernel for Hopper has the formula's instructions once, not once for each box: 1 of columns, 2 of columns and rows. Reductions
- beside D take registers. */
+ beside D take registers, as sums of columns do. */
 static int gpi__rolls_inside(const gpi__problem *problem) {
   double instructions = gpi__inside_instructions(problem);
   if (instructions > GPI__ROLLED_INSTRUCTIONS)
     return 2;
   return instructions > GPI__UNROLLED_INSTRUCTIONS || gpi__lacks_registers_inside(problem) ||
-     (gpi__reduces_inside(problem) && gpi__stores_d(problem->formula));
+     (gpi__reduces_inside(problem) && gpi__stores_d(problem->formula)) ||
+     gpi__column_lines_inside(problem);
 }
 
 /* What an epilogue's defines have besides. */
@@ -22367,7 +22417,7 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
   gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", slots.residual, scaled);
   gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
     gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
-  gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__reduces_inside(problem));
+  gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__reduces_rows_inside(problem));
   gpi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n#define GEMMEPI_STATE_COLUMNS %d\n",
     gpi__half_columns(problem) % gpi__state_columns(problem) == 0, gpi__state_columns(problem));
   if (gpi__reads_depth(f))
@@ -22420,6 +22470,21 @@ static int64_t gpi__states_of_row(const gpi__problem *inside) {
   return gpi__divide_up(gpi__half_columns(inside), gpi__state_columns(inside));
 }
 
+/* Of all of so many rows that are one line, which a kernel leaves for each 32 columns. */
+static int64_t gpi__states_of_line(const gpi__problem *inside) {
+  return gpi__divide_up(gpi__half_columns(inside), 32);
+}
+
+/* Where a reduction's states are: from a row to the next, or from one line of some rows. */
+static void gpi__place_states(const gpi__problem *problem, const gpi__formula_operand *o, gpi__formula_place *place) {
+  if (!gpi__is_reduced(o))
+    return;
+  place->ld = o->kind == GEMMEPI_PER_ROW      ? gpi__states_of_row(problem)
+        : o->kind == GEMMEPI_PER_COLUMN ? gpi__half_columns(problem) * o->members
+        : gpi__states_of_line(problem);
+  place->stride = gpi__times(problem->m, place->ld);
+}
+
 /* All but pointers and numbers. */
 static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *places) {
   const gpi__placed_formula *placed = &problem->formula->placed;
@@ -22430,10 +22495,7 @@ static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *pl
     places[i].stride = placed->operands[i].batch_stride;
     places[i].row_period = placed->operands[i].row_period;
     places[i].column_period = placed->operands[i].column_period;
-    if (!gpi__is_reduced(&placed->formula->operands[i]))
-      continue;
-    places[i].ld = gpi__states_of_row(problem);
-    places[i].stride = gpi__times(problem->m, places[i].ld);
+    gpi__place_states(problem, &placed->formula->operands[i], &places[i]);
   }
   if (gpi__reads_depth(placed->formula))
     places[i].number = (double)problem->k;
@@ -22466,7 +22528,7 @@ static void gpi__point_inside(const gpi__problem *problem, const gpi__slots *slo
 }
 #endif
 
-/* Whether a kernel with a formula inside leaves states of rows, which takes lanes that have a row's columns side by side. */
+/* Whether a kernel with a formula inside leaves states of reductions, which takes lanes that have a row's columns side by side. */
 static int gpi__leaves_states(const gpi__problem *problem) {
 #ifndef GEMMEPI_NO_FORMULA
   return problem->formula && gpi__reduces_inside(problem);
@@ -22479,11 +22541,21 @@ static int gpi__leaves_states(const gpi__problem *problem) {
 /* Whether a kernel whose warps have so many columns side by side has the whole of each state. */
 static int gpi__has_whole_states(const gpi__problem *problem, int columns) {
 #ifndef GEMMEPI_NO_FORMULA
-  return !gpi__leaves_states(problem) || columns % gpi__state_columns(problem) == 0;
+  return !problem->formula || !gpi__reduces_rows_inside(problem) ||
+     columns % gpi__state_columns(problem) == 0;
 #else
   (void)problem, (void)columns;
   return 1;
 #endif
+}
+
+/* Lines of sums over rows that an epilogue leaves: BGRAD's of each half of D, or a formula's. */
+static int gpi__column_lines(const gpi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    return gpi__column_lines_inside(problem);
+#endif
+  return problem->epilogue & GEMMEPI_BGRAD ? gpi__halves_out(problem) : 0;
 }
 
 /* Of a formula inside a kernel: columns of either half of a group, 0 where halves are of the whole. */
@@ -23041,6 +23113,85 @@ static void gpi__explain_pass(gpi__text *text, const gpi__launch *pass, const ch
   if (pass->function)
     gpi__append(text, "  %s: %sthe epilogue, %u blocks of %u x %u threads\n", pass->name, before,
       pass->blocks, pass->threads_x, pass->threads_y);
+}
+/* The end of a formula's reductions that are inside a kernel: the kernel leaves states in workspace, of each row or of lines of some rows, and
+ a launch behind it joins them in a fixed order. */
+
+#ifndef GEMMEPI_NO_FORMULA
+#endif
+
+typedef struct gpi__end_of_reductions {
+  size_t bytes; /* of states */
+#ifndef GEMMEPI_NO_FORMULA
+  gpi__formula_pass pass; /* its last launch alone */
+#endif
+} gpi__end_of_reductions;
+
+/* lines: of some rows each, that the kernel leaves of an item. Nothing where there are no reductions. */
+static gemmepi_status gpi__build_end_of_reductions(gemmepi_context *context, const gpi__problem *inside,
+  int64_t lines, gpi__end_of_reductions *reductions) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (gpi__leaves_states(inside)) {
+    gpi__state_counts states;
+    gemmepi_status status;
+    states.of_row = gpi__states_of_row(inside);
+    states.lines = lines;
+    states.of_line = gpi__states_of_line(inside);
+    status = gpi__build_reductions(context, &inside->formula->placed, &states, &reductions->pass);
+    reductions->bytes = reductions->pass.state_bytes;
+    return status;
+  }
+#endif
+  (void)context, (void)inside, (void)lines, (void)reductions;
+  return GEMMEPI_OK;
+}
+
+/* Has the kernel leave its states in workspace. */
+static void gpi__point_states(const gpi__end_of_reductions *reductions, char *workspace, gpi__formula_place *places) {
+#ifndef GEMMEPI_NO_FORMULA
+  int u;
+  for (u = 0; u < reductions->pass.used_count; u++)
+    places[reductions->pass.used[u]].data =
+      gpi__states_of(&reductions->pass, workspace, reductions->pass.used[u]);
+#else
+  (void)reductions, (void)workspace, (void)places;
+#endif
+}
+
+static gemmepi_status gpi__run_end_of_reductions(const gemmepi_context *context, const gpi__end_of_reductions *reductions,
+  const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
+#ifndef GEMMEPI_NO_FORMULA
+  if (reductions->pass.used_count) {
+    gpi__formula_run run;
+    memset(&run, 0, sizeof run);
+    run.operands = arguments->operands;
+    run.scales = arguments->operand_scales;
+    run.amax = arguments->operand_amax;
+    run.states = workspace;
+    return gpi__run_formula_pass(context, &reductions->pass, &run, stream);
+  }
+#endif
+  (void)context, (void)reductions, (void)arguments, (void)workspace, (void)stream;
+  return GEMMEPI_OK;
+}
+
+static int gpi__reductions_launches(const gpi__end_of_reductions *reductions) {
+#ifndef GEMMEPI_NO_FORMULA
+  return gpi__formula_launches(&reductions->pass);
+#else
+  (void)reductions;
+  return 0;
+#endif
+}
+
+/* >>in words */
+
+static void gpi__explain_reductions(gpi__text *text, const gpi__end_of_reductions *reductions) {
+#ifndef GEMMEPI_NO_FORMULA
+  gpi__explain_formula_pass(text, &reductions->pass, "");
+#else
+  (void)text, (void)reductions;
+#endif
 }
 #ifndef GEMMEPI_NO_FORMULA
 /* A formula that says what an epilogue says (formula/compose.h) is run as that: the problem with the epilogue in the formula's place, and
@@ -23613,6 +23764,7 @@ static const gpi__matmul_plan *gpi__current_plan(const gpi__matmul_plan *plan) {
 typedef struct gpi__built_details {
   const gpi__launch *launch, *pass; /* the kernel, and the pass behind it, if any */
   const gpi__sums *sums;
+  const gpi__end_of_reductions *reductions; /* NULL: it never has any */
   int tile_m, tile_n;
   size_t workspace_size;
 } gpi__built_details;
@@ -23727,6 +23879,7 @@ typedef struct gpi__sm90 {
   gpi__sm90_params params; /* all but pointers and scalars; the maps have an address that is none */
   size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
   gpi__sums sums;
+  gpi__end_of_reductions reductions; /* of a formula */
 } gpi__sm90;
 
 /* >>operands */
@@ -23813,7 +23966,7 @@ static int gpi__found_beside(const gpi__problem *problem, int applied) {
 static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gpi__problem *problem) {
   if (!problem->found_scale)
     return NULL;
-  if (gpi__halves_out(problem) > 1 || gpi__has(problem, GEMMEPI_BGRAD))
+  if (gpi__halves_out(problem) > 1 || gpi__column_lines(problem))
     return "with a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
   if (gpi__halves_in(problem) > 1 && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL))
     return "with a gate's aux or residual registers are too few for a vector whose scale is found";
@@ -23996,11 +24149,11 @@ static unsigned gpi__loaded_matrices(const gpi__problem *problem, int loaded) {
   return (unsigned)((loaded & 1 ? gpi__halves_aside(problem) : 0) + (loaded & 2 ? gpi__halves_out(problem) : 0));
 }
 
-/* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
+/* Sums of columns: a slot of either warpgroup, in which each lane leaves one of every 32 columns for each line: of 32 of a gate's, of 64 of
+ others. */
 static unsigned gpi__slot_bytes(const gpi__problem *problem) {
-  int groups = gpi__has(problem, GEMMEPI_GATED) ? gpi__halves_out(problem) : 2;
-  unsigned sums = (unsigned)groups * GPI__SM90_WARPS * 32 * 4;
-  return gpi__has(problem, GEMMEPI_BGRAD) ? sums + 2 * GPI__SM90_PAIR : 0;
+  int groups = gpi__has(problem, GEMMEPI_GATED) ? 1 : 2, lines = gpi__column_lines(problem);
+  return lines ? (unsigned)(groups * lines) * GPI__SM90_WARPS * 32 * 4 + 2 * GPI__SM90_PAIR : 0;
 }
 
 static unsigned gpi__sm90_shared(const gpi__problem *problem, const gpi__sm90 *sm90) {
@@ -24093,7 +24246,7 @@ static int gpi__fp8_has_registers(const gpi__problem *problem, const gpi__sm90_s
     return 0;
   if (problem->grouping.groups && is_wide && gpi__has(problem, GEMMEPI_GATED) && gpi__has(problem, GEMMEPI_AUX))
     return 0;
-  return !is_wide || !(gpi__has(problem, GEMMEPI_BGRAD) ||
+  return !is_wide || !(gpi__column_lines(problem) ||
     (is_odd && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
 }
 
@@ -24120,7 +24273,7 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
   if (problem->found_scale && shape->tile_n > 128 && gpi__has(problem, GEMMEPI_BIAS) &&
     gpi__activation(problem->epilogue) == GEMMEPI_TANH)
     return 0; /* a register is missing, or three where A is transposed */
-  if (gpi__has(problem, GEMMEPI_BGRAD) && (shape->parts > 1 || shape->tile_n % (2 * GPI__SM90_UNIT_N)))
+  if (gpi__column_lines(problem) && (shape->parts > 1 || shape->tile_n % (2 * GPI__SM90_UNIT_N)))
     return 0; /* in units of columns, of which there is an even number */
   if (!shape->ping_pong && shape->parts == 1 && gpi__extras(problem) && (!applied || gpi__has(problem, GEMMEPI_RESIDUAL)))
     return 0; /* a register is missing: GELU_ERF spills three */
@@ -24224,7 +24377,7 @@ static double gpi__load_cycles(const gemmepi_context *context, const gpi__proble
 
 static int gpi__fetches_ahead(const gpi__problem *problem) {
   return problem->m <= GPI__SM90_FEW_ROWS && !problem->grouping.groups && !problem->found_scale &&
-     !gpi__has(problem, GEMMEPI_BACKWARD) && !gpi__has(problem, GEMMEPI_BGRAD);
+     !gpi__has(problem, GEMMEPI_BACKWARD) && !gpi__column_lines(problem);
 }
 
 static double gpi__launch_cycles(const gpi__problem *problem) {
@@ -24506,6 +24659,8 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
     status = gpi__get_sm90_kernel(context, problem, sm90);
   if (!status && gpi__has(problem, GPI__ANY_BGRAD))
     status = gpi__finish_sums(context, problem, sm90);
+  if (!status)
+    status = gpi__build_end_of_reductions(context, problem, sm90->params.epilogue.row_tiles, &sm90->reductions);
   return status;
 }
 
@@ -24514,9 +24669,11 @@ static void gpi__sm90_describe(const void *built, gpi__built_details *details) {
   details->launch = &sm90->launch;
   details->pass = NULL;
   details->sums = &sm90->sums;
+  details->reductions = &sm90->reductions;
   details->tile_m = sm90->shape.tile_m;
   details->tile_n = sm90->shape.tile_n;
-  details->workspace_size = gpi__round_up(sm90->partial_bytes, 256) + sm90->sums.partial_bytes;
+  details->workspace_size =
+    gpi__round_up(sm90->partial_bytes, 256) + sm90->sums.partial_bytes + sm90->reductions.bytes;
 }
 
 /* >>running */
@@ -24540,6 +24697,7 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
     return status;
   memcpy(params, &sm90->params, sizeof *params);
   gpi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras, params->places);
+  gpi__point_states(&sm90->reductions, workspace, params->places);
   if (problem->grouping.groups)
     params->groups = arguments->groups;
   if (sm90->summed)
@@ -24560,9 +24718,10 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
   if (result)
     return gpi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
   status = gpi__launch_kernel(context, &sm90->launch, params, "the product", stream);
-  if (status)
-    return status;
-  return gpi__run_sums(context, &sm90->sums, arguments, workspace, between, stream);
+  if (!status)
+    status = gpi__run_sums(context, &sm90->sums, arguments, workspace, between, stream);
+  return status ? status
+        : gpi__run_end_of_reductions(context, &sm90->reductions, arguments, workspace, stream);
 }
 
 /* >>in words */
@@ -24583,6 +24742,7 @@ static void gpi__sm90_explain(const gpi__problem *problem, const void *built, gp
       sm90->sums.second.function ? ", of its items by 1 more launch" : "");
   else
     gpi__explain_sums(text, &sm90->sums);
+  gpi__explain_reductions(text, &sm90->reductions);
 }
 
 /* >>the engine */
@@ -24698,6 +24858,7 @@ typedef struct gpi__sm80 {
   gpi__pass pass;
   size_t partial_bytes; /* BGRAD: of the kernel's sums of a warp's rows, or the pass's */
   gpi__sums sums;
+  gpi__end_of_reductions reductions; /* of a formula; k is not in parts then */
 } gpi__sm80;
 
 /* >>what may go there */
@@ -24751,7 +24912,7 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
     return 0; /* lines of 64 along n are of one half */
   if (!(shape->kinds & gpi__sm80_kind(problem)))
     return 0;
-  if (unit < shape->unit || (shape->tile_m > 64 && gpi__has(problem, GEMMEPI_BGRAD) &&
+  if (unit < shape->unit || (shape->tile_m > 64 && gpi__column_lines(problem) &&
     (shape->tile_n > 128 || gpi__is_fma(problem) || gpi__has(problem, GEMMEPI_GATED) ||
     gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
     return 0; /* registers would not do */
@@ -24980,6 +25141,8 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
   }
   if (!status && gpi__has(problem, GPI__ANY_BGRAD))
     status = gpi__build_sums(context, problem, row_tiles, &sm80->sums);
+  if (!status)
+    status = gpi__build_end_of_reductions(context, problem, row_tiles, &sm80->reductions);
   return status;
 }
 
@@ -24988,10 +25151,12 @@ static void gpi__sm80_describe(const void *built, gpi__built_details *details) {
   details->launch = &sm80->launch;
   details->pass = sm80->pass.launch.function ? &sm80->pass.launch : NULL;
   details->sums = &sm80->sums;
+  details->reductions = &sm80->reductions;
   details->tile_m = sm80->shape.tile_m;
   details->tile_n = sm80->shape.tile_n;
   details->workspace_size = gpi__round_up(sm80->product_bytes, 256) +
-        gpi__round_up(sm80->partial_bytes, 256) + sm80->sums.partial_bytes;
+        gpi__round_up(sm80->partial_bytes, 256) + sm80->sums.partial_bytes +
+        sm80->reductions.bytes;
 }
 
 /* >>running */
@@ -25006,6 +25171,7 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
   if (status)
     return status;
   gpi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.extras, params.places);
+  gpi__point_states(&sm80->reductions, partials, params.places);
   params.a.data = arguments->pointers[GPI__A];
   params.b.data = arguments->pointers[GPI__B];
   if (sm80->parts > 1)
@@ -25013,9 +25179,10 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
   status = gpi__launch_kernel(context, &sm80->launch, &params, "the product", stream);
   if (!status && sm80->parts > 1)
     status = gpi__run_pass(context, &sm80->pass, arguments, workspace, partials, stream);
-  if (status)
-    return status;
-  return gpi__run_sums(context, &sm80->sums, arguments, partials, gpi__past(partials, sm80->partial_bytes), stream);
+  if (!status)
+    status = gpi__run_sums(context, &sm80->sums, arguments, partials, gpi__past(partials, sm80->partial_bytes), stream);
+  return status ? status
+        : gpi__run_end_of_reductions(context, &sm80->reductions, arguments, partials, stream);
 }
 
 /* >>in words */
@@ -25032,6 +25199,7 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
   gpi__append(text, "\n");
   gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
   gpi__explain_sums(text, &sm80->sums);
+  gpi__explain_reductions(text, &sm80->reductions);
 }
 
 /* >>the engine */
@@ -27299,6 +27467,7 @@ static gemmepi_status gpi__build_fused(gemmepi_context *context, const gpi__prob
 
 static gpi__built_details gpi__describe_built(const gpi__fused *fused) {
   gpi__built_details details;
+  memset(&details, 0, sizeof details);
   fused->engine->describe(&fused->built, &details);
   return details;
 }
@@ -27376,7 +27545,8 @@ static void gpi__fused_describe(const gpi__matmul_plan *plan, gemmepi_plan_detai
   details->tile_n = inside.tile_n;
   details->launches = 1 + (inside.pass != NULL) + gpi__amax_count(&plan->problem) +
         (fused->packs[0].launch.function != NULL) +
-        (fused->packs[1].launch.function != NULL) + gpi__sums_launches(inside.sums);
+        (fused->packs[1].launch.function != NULL) + gpi__sums_launches(inside.sums) +
+        (inside.reductions ? gpi__reductions_launches(inside.reductions) : 0);
 }
 
 static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
@@ -28258,8 +28428,7 @@ static const char *gpi__why_not_inside(const gemmepi_context *context, const gpi
        : "v and a pass over it take less by estimate, or none is known";
 }
 
-/* Builds what is launched behind the product: the end of reductions that are inside its kernel, or the pass over v, whose problem this
- is. */
+/* Builds the pass over v, whose problem this is. */
 static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__problem *v) {
   gemmepi_context *context = plan->base.context;
   const gpi__problem *problem = &plan->around->inside;
@@ -28270,20 +28439,15 @@ static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__pro
   if (status)
     return status;
   gpi__lock(&context->build_lock);
-  if (step->is_inside) {
-    status = gpi__build_reductions(context, &problem->formula->placed, &source,
-      (unsigned)gpi__states_of_row(&plan->problem), &step->pass);
-  } else {
-    step->product_bytes = plan->around->lacks_product ? 0 : (size_t)v->views[GPI__D].bytes;
-    status = gpi__build_formula_pass(context, &problem->formula->placed, &source, &step->pass);
-  }
+  step->product_bytes = plan->around->lacks_product ? 0 : (size_t)v->views[GPI__D].bytes;
+  status = gpi__build_formula_pass(context, &problem->formula->placed, &source, &step->pass);
   gpi__unlock(&context->build_lock);
   gpi__leave_relaxed(context, &entry);
   return status;
 }
 #endif
 
-/* >>workspace: what the launch that finds scales has of it, v, states of reductions, then the product's own */
+/* >>workspace: what the launch that finds scales has of it, v, states of the pass, then the product's own */
 
 static size_t gpi__bytes_around(const gpi__around *around) {
   size_t bytes = gpi__round_up(around->found.bytes, 256);
@@ -28521,7 +28685,7 @@ static gemmepi_status gpi__build_with_formula(gpi__matmul_plan *plan) {
     if (!status && !step->is_composed && !step->is_inside)
       status = gpi__build_product(plan, &v);
   }
-  if (!status && !step->is_composed && (!step->is_inside || gpi__reduces_inside(problem)))
+  if (!status && !step->is_composed && !step->is_inside)
     status = gpi__build_behind_v(plan, &v);
   return status;
 }
@@ -28600,7 +28764,7 @@ GPI__OPTIMIZE_LITTLE_END
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
-/* Where a run's workspace has what: what is the launch's that finds scales, v, states of reductions, and the product's own. */
+/* Where a run's workspace has what: what is the launch's that finds scales, v, states of the pass, and the product's own. */
 typedef struct gpi__around_space {
   char *found, *v, *states, *product;
 } gpi__around_space;
@@ -28643,27 +28807,12 @@ static void gpi__point_formula(const gpi__problem *problem, const gpi__arguments
   to->amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
 }
 
-/* For a kernel with the formula inside: the operands, with states in the place of what is reduced. */
-static void gpi__point_states(const gpi__formula_step *step, char *states, gpi__formula_pointers *pointers) {
-  int u;
-  for (u = 0; u < step->pass.used_count; u++) {
-    int i = step->pass.used[u];
-    if (step->pass.roles[i] == GPI__ROLE_REDUCTION)
-      pointers->operands[i] = gpi__states_of(&step->pass, states, i);
-  }
-}
-
-/* The arguments of the product, of those of `problem`, which has the formula. pointers: for as long as they are used. */
+/* The arguments of the product, of those of `problem`, which has the formula. */
 static void gpi__point_product(const gpi__problem *problem, const gpi__formula_step *step,
-  const gpi__around_space *at, gpi__formula_pointers *pointers, gpi__arguments *own) {
+  const gpi__around_space *at, gpi__arguments *own) {
   if (step->is_composed) {
     gpi__point_composed(&step->said, own);
   } else if (step->is_inside) {
-    if (step->pass.used_count) {
-      gpi__point_formula(problem, own, pointers);
-      gpi__point_states(step, at->states, pointers);
-      own->operands = pointers->operands;
-    }
     gpi__point_inside(problem, &step->slots, own);
   } else {
     own->pointers[GPI__D] = at->v;
@@ -28733,7 +28882,6 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
   gpi__arguments within, *inside = run->arguments, *product;
   gemmepi_status status = GEMMEPI_OK;
 #ifndef GEMMEPI_NO_FORMULA
-  gpi__formula_pointers pointers;
   gpi__arguments own;
 #endif
   (void)size;
@@ -28751,7 +28899,7 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
       own = *inside;
       product = &own;
     }
-    gpi__point_product(&around->inside, &around->formula, &at, &pointers, product);
+    gpi__point_product(&around->inside, &around->formula, &at, product);
   }
 #endif
   if (!status && !around->lacks_product)

@@ -198,6 +198,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/parts/bias_grad.h"
 #include "product/parts/inside.h"
 #include "product/parts/pass.h"
+#include "product/parts/reductions.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "product/parts/composed.h"
 #endif

@@ -95,15 +95,20 @@ static gemmepi_status gpi__run_formula_pass(const gemmepi_context *context, cons
 
 /* >>in words */
 
-/* Its launches, and clearing each amax, behind those that are counted. The first kernel that is named is the plan's. */
+/* With clearing each amax. */
+static int gpi__formula_launches(const gpi__formula_pass *pass) {
+    int u, launches = (pass->launch.function != NULL) + (pass->finish.function != NULL);
+    for (u = 0; u < pass->used_count; u++)
+        launches += pass->amax[pass->used[u]] != 0;
+    return launches;
+}
+
+/* Its launches, behind those that are counted. The first kernel that is named is the plan's. */
 static void gpi__describe_formula_pass(const gpi__formula_pass *pass, gemmepi_plan_details *details) {
-    int u;
     if (!details->kernel[0])
         memcpy(details->kernel, (pass->launch.function ? &pass->launch : &pass->finish)->name,
                sizeof details->kernel);
-    details->launches += (pass->launch.function != NULL) + (pass->finish.function != NULL);
-    for (u = 0; u < pass->used_count; u++)
-        details->launches += pass->amax[pass->used[u]] != 0;
+    details->launches += gpi__formula_launches(pass);
 }
 
 /* before: what it does before the formula */

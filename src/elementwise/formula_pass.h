@@ -96,12 +96,17 @@ static gemmepi_status gpi__shape_formula_pass(const gemmepi_context *context,
     return GEMMEPI_OK;
 }
 
+/* The states that what computes the formula leaves of an item. */
+typedef struct gpi__state_counts {
+    int64_t of_row, lines,
+        of_line; /* lines: of some rows each, of each column a state; of all of them so many */
+} gpi__state_counts;
+
 /* Where the states of a reduction lie, and what is made of them. */
-static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i,
-                                   const gpi__formula_pass_params *params,
+static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, const gpi__state_counts *states,
                                    gpi__formula_reduction *reduction) {
     const gpi__formula_operand *o = &placed->formula->operands[i];
-    int64_t row_tiles = params->row_tiles, column_tiles = params->column_tiles, items = placed->items;
+    int64_t items = placed->items;
     int shared = o->kind != GEMMEPI_PER_ROW && placed->operands[i].batch_stride == 0;
     reduction->groups = shared ? items > 0 : items;
     reduction->out_stride = placed->operands[i].batch_stride;
@@ -112,16 +117,16 @@ static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i,
                                                          : placed->strides->operands[i].column;
     if (o->kind == GEMMEPI_PER_ROW) {
         reduction->count = placed->rows;
-        reduction->lines = reduction->result_step = column_tiles;
-        reduction->group_step = gpi__times(placed->rows, column_tiles);
+        reduction->lines = reduction->result_step = states->of_row;
+        reduction->group_step = gpi__times(placed->rows, states->of_row);
         return;
     }
     reduction->count = 1;
-    reduction->lines = gpi__times(row_tiles, shared ? items : 1);
+    reduction->lines = gpi__times(states->lines, shared ? items : 1);
     if (o->kind == GEMMEPI_PER_COLUMN)
-        reduction->count = reduction->line_step = params->units * o->members;
+        reduction->count = reduction->line_step = gpi__formula_units(placed) * o->members;
     else
-        reduction->lines = gpi__times(reduction->lines, column_tiles);
+        reduction->lines = gpi__times(reduction->lines, states->of_line);
     reduction->group_step = gpi__times(reduction->lines, reduction->line_step);
 }
 
@@ -143,7 +148,8 @@ static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed, gpi__formula_pass *pass) {
+static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
+                                              const gpi__state_counts *states, gpi__formula_pass *pass) {
     int64_t blocks = 0, count;
     int i;
     for (i = 0; i < placed->formula->operand_count; i++) {
@@ -152,7 +158,7 @@ static gemmepi_status gpi__lay_out_reductions(const gpi__placed_formula *placed,
         size_t bytes;
         if (pass->roles[i] != GPI__ROLE_REDUCTION)
             continue;
-        gpi__lay_out_reduction(placed, i, &pass->params, reduction);
+        gpi__lay_out_reduction(placed, i, states, reduction);
         status = gpi__share_out_reduction(reduction, &blocks);
         if (status)
             return status;
@@ -214,7 +220,8 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
     gpi__text counted = gpi__text_in(NULL, 0), text;
     gemmepi_status status = GEMMEPI_OK;
     char *data;
-    gpi__formula_pass_prologue(&counted, placed, source);
+    if (pass->launch.blocks)
+        gpi__formula_pass_prologue(&counted, placed, source);
     gpi__formula_reduce_prologue(&counted, placed);
     data = (char *)gpi__new(&context->allocator, counted.length + 1);
     if (!data)
@@ -238,6 +245,7 @@ static gemmepi_status gpi__get_formula_kernels(gemmepi_context *context, const g
 /* Nothing of placed and source is kept. Under the build lock, as all that finds kernels. */
 static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gpi__placed_formula *placed,
                                               const gpi__formula_source *source, gpi__formula_pass *pass) {
+    gpi__state_counts states;
     gemmepi_status status;
     int i;
     memset(pass, 0, sizeof *pass);
@@ -250,26 +258,24 @@ static gemmepi_status gpi__build_formula_pass(gemmepi_context *context, const gp
     status = gpi__convert_formula_strides(placed, pass);
     if (!status)
         status = gpi__shape_formula_pass(context, placed, pass->runs_of, pass);
+    states.of_row = states.of_line = pass->params.column_tiles;
+    states.lines = pass->params.row_tiles;
     if (!status)
-        status = gpi__lay_out_reductions(placed, pass);
+        status = gpi__lay_out_reductions(placed, &states, pass);
     return status ? status : gpi__get_formula_kernels(context, placed, source, pass);
 }
 
-/* The end of reductions over rows alone, whose states something else leaves: so many of each row. */
+/* The end of reductions alone, whose states something else leaves. */
 static gemmepi_status gpi__build_reductions(gemmepi_context *context, const gpi__placed_formula *placed,
-                                            const gpi__formula_source *source, unsigned states,
-                                            gpi__formula_pass *pass) {
+                                            const gpi__state_counts *states, gpi__formula_pass *pass) {
     gemmepi_status status;
     int i;
     memset(pass, 0, sizeof *pass);
     for (i = 0; i <= GPI__RESULT; i++)
         if (gpi__is_reduced(&placed->formula->operands[i]))
             gpi__place_operand(placed, i, pass);
-    gpi__place_source(placed, source, &pass->params);
-    pass->params.row_tiles = 1;
-    pass->params.column_tiles = states;
-    status = gpi__lay_out_reductions(placed, pass);
-    return status ? status : gpi__get_formula_kernels(context, placed, source, pass);
+    status = gpi__lay_out_reductions(placed, states, pass);
+    return status ? status : gpi__get_formula_kernels(context, placed, NULL, pass);
 }
 
 /* Microseconds. */

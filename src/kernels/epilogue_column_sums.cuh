@@ -1,4 +1,4 @@
-// BGRAD: sums of what the epilogue leaves over rows.
+// Sums of what the epilogue leaves over rows: BGRAD, and a formula's reductions of columns and of all.
 #pragma once
 #include "epilogue_formula.cuh"
 #include "epilogue_fragment.cuh"
@@ -26,9 +26,27 @@ __device__ inline void store_partials(const gpi__epilogue_params &p, long long p
                 ((Acc *)p.partials)[(part * HALVES_OUT + half) * p.n + column + place(i)] = shared[half * RUN + i][thread];
 }
 
-// SPREAD: the sums of a run over eight rows, one of the run's to each lane. Lanes halve what they have
-// left with each exchange, always in the same order.
-__device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {
+// >>SPREAD: COLUMN_LINES of sums, or of the largest numbers
+
+__device__ inline Acc join_in_line(int line, Acc x, Acc y) {
+#if GEMMEPI_FORMULA
+    if (LARGEST_LINES >> line & 1)
+        return larger_or_nan(x, y);
+#endif
+    return x + y;
+}
+// To which nothing need be added.
+__device__ inline Acc nothing_in_line(int line) {
+#if GEMMEPI_FORMULA
+    if (LARGEST_LINES >> line & 1)
+        return below_all<Acc>();
+#endif
+    return Acc(-0.0);
+}
+
+// The sums of a run over eight rows, one of the run's to each lane. Lanes halve what they have left with each exchange, always in the same
+// order.
+__device__ inline Acc sum_of_rows(int line, const Acc (&of_run)[RUN]) {
     static_assert(!SPREAD || RUN == 8, "a sum for each lane");
     Acc left[RUN];
 #pragma unroll
@@ -40,39 +58,48 @@ __device__ inline Acc sum_of_rows(const Acc (&of_run)[RUN]) {
         for (int j = 0; j < count; j++) {
             bool upper = threadIdx.x & (u32)count * OF_ROWS;
             Acc sent = upper ? left[j] : left[j + count], kept = upper ? left[j + count] : left[j];
-            left[j] = kept + __shfl_xor_sync(0xffffffffu, sent, count * OF_ROWS);
+            left[j] = join_in_line(line, kept, __shfl_xor_sync(0xffffffffu, sent, count * OF_ROWS));
         }
     return left[0];
 }
 
-// BGRAD: what a warp adds up of 32 columns, 16 rows at a time. Where registers are few, the lanes' sums are added up AtOnce, else
-// at the end.
+// What a warp adds up of 32 columns, 16 rows at a time. Where registers are few, the lanes' sums are added up AtOnce, else at the end.
 template <bool AtOnce> struct Column_sums {
-    Acc of_lane[HALVES_OUT][RUN], of_lanes[HALVES_OUT];
+    static constexpr int LINES = ADDS_COLUMNS ? COLUMN_LINES : 1;
+    Acc of_lane[LINES][RUN], of_lanes[LINES];
 
     __device__ inline Column_sums() : of_lanes{} {
+#pragma unroll
+        for (int line = 0; line < LINES; line++)
+            if (LARGEST_LINES >> line & 1)
+                of_lanes[line] = nothing_in_line(line);
         begin_rows();
     }
     __device__ inline void begin_rows() {
 #pragma unroll
-        for (int i = 0; i < HALVES_OUT * RUN; i++)
-            of_lane[i / RUN][i % RUN] = Acc(-0.0); // to which nothing need be added
+        for (int i = 0; i < LINES * RUN; i++)
+            of_lane[i / RUN][i % RUN] = nothing_in_line(i / RUN);
     }
 
     // one row of this lane's; beyond m v may be anything
-    __device__ inline void add(const Acc (&v)[HALVES][RUN], bool exists) {
+    __device__ inline void add(const Acc (&v)[HALVES][RUN], Epilogue_state &state, bool exists) {
+#if GEMMEPI_FORMULA
+        const Acc(*values)[RUN] = state.of_columns.lines();
+#else
+        const Acc(*values)[RUN] = v;
+#endif
         if (exists)
 #pragma unroll
-            for (int i = 0; i < HALVES_OUT * RUN; i++)
-                of_lane[i / RUN][i % RUN] += v[i / RUN][i % RUN];
+            for (int i = 0; i < LINES * RUN; i++)
+                of_lane[i / RUN][i % RUN] = join_in_line(i / RUN, of_lane[i / RUN][i % RUN], values[i / RUN][i % RUN]);
     }
 
     // after 16
     __device__ inline void end_rows() {
         if constexpr (AtOnce) {
 #pragma unroll
-            for (int half = 0; half < HALVES_OUT; half++)
-                of_lanes[half] += sum_of_rows(of_lane[half]);
+            for (int line = 0; line < LINES; line++)
+                of_lanes[line] = join_in_line(line, of_lanes[line], sum_of_rows(line, of_lane[line]));
             begin_rows();
         }
     }
@@ -81,17 +108,65 @@ template <bool AtOnce> struct Column_sums {
     __device__ static inline int column() {
         return lane_of_row() * 2 + place(row_of_lane());
     }
-    __device__ inline Acc sum(int half) const {
-        return AtOnce ? of_lanes[half] : sum_of_rows(of_lane[half]);
+    __device__ inline Acc sum(int line) const {
+        return AtOnce ? of_lanes[line] : sum_of_rows(line, of_lane[line]);
     }
-
-    // line: of partial sums, each of which has both halves
-    __device__ inline void store(const gpi__epilogue_params &p, long long line, int first) const {
-#pragma unroll
-        for (int half = 0; half < HALVES_OUT; half++) {
-            Acc of_column = sum(half);
-            if (first + column() < (int)p.n)
-                ((Acc *)p.partials)[(line * HALVES_OUT + half) * p.n + first + column()] = of_column;
-        }
-    }
+    __device__ inline void store(const gpi__epilogue_params &p, const Beside *beside, long long rows, int first) const;
 };
+
+// >>to memory: by a warp, what each lane has of its column of 32, `first` on, of some rows whose number among those of all items `rows` is
+
+#if GEMMEPI_FORMULA
+// A formula's output: a state of each column or, of all, of 32 columns.
+template <int Place, int Kind, int Members, int Reduction>
+__device__ inline void store_column_states(const gpi__epilogue_params &p, const Beside *beside, long long rows, int first,
+                                           const Acc (&sums)[Column_sums<true>::LINES]) {
+    constexpr int line = first_line(Place);
+    int column = first + Column_sums<true>::column();
+    State_of<Acc, Reduction> *to = (State_of<Acc, Reduction> *)beside[Place].data + rows * beside[Place].ld;
+    if constexpr (Kind == kind::PER_COLUMN) {
+#pragma unroll
+        for (int member = 0; member < Members; member++)
+            if (column < (int)p.n)
+                to[column_of_half<Members>(p, column, member)] = {sums[line + member]};
+    } else {
+        Acc all = sums[line];
+#pragma unroll
+        for (int member = 1; member < Members; member++)
+            all = join_in_line(line, all, sums[line + member]);
+        if (column >= (int)p.n)
+            all = nothing_in_line(line);
+#pragma unroll
+        for (int lanes = 1; lanes < 32; lanes *= 2)
+            all = join_in_line(line, all, __shfl_xor_sync(0xffffffffu, all, lanes));
+        if (threadIdx.x % 32 == 0 && first < (int)p.n)
+            to[first / 32] = {all};
+    }
+}
+#define STORE_COLUMN_STATES(place_, name, kind_, members, type, reduction_, accumulates) \
+    if constexpr (is_of_columns(reduction::reduction_))                                  \
+        store_column_states<place_, kind::kind_, members, reduction::reduction_>(p, beside, rows, first, sums);
+__device__ inline void store_column_sums(const gpi__epilogue_params &p, const Beside *beside, long long rows, int first,
+                                         const Acc (&sums)[Column_sums<true>::LINES]) {
+    if constexpr (ADDS_COLUMNS) {
+        FORMULA_OUTPUTS(STORE_COLUMN_STATES)
+    }
+}
+#else
+__device__ inline void store_column_sums(const gpi__epilogue_params &p, const Beside *, long long rows, int first,
+                                         const Acc (&sums)[Column_sums<true>::LINES]) {
+    int column = first + Column_sums<true>::column();
+#pragma unroll
+    for (int half = 0; half < HALVES_OUT; half++)
+        if (ADDS_COLUMNS && column < (int)p.n)
+            ((Acc *)p.partials)[(rows * HALVES_OUT + half) * p.n + column] = sums[half];
+}
+#endif
+template <bool AtOnce>
+__device__ inline void Column_sums<AtOnce>::store(const gpi__epilogue_params &p, const Beside *beside, long long rows, int first) const {
+    Acc sums[LINES];
+#pragma unroll
+    for (int line = 0; line < LINES; line++)
+        sums[line] = sum(line);
+    store_column_sums(p, beside, rows, first, sums);
+}

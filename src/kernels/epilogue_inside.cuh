@@ -3,7 +3,7 @@
 //
 // The prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for none:
 // GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL; GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
-// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions, of rows; GEMMEPI_STATE_COLUMNS, 32 or 64, columns of their states, which exist all
+// GEMMEPI_INSIDE_REDUCES, 1 where it has reductions of rows; GEMMEPI_STATE_COLUMNS, 32 or 64, columns of their states, which exist all
 // or none where GEMMEPI_INSIDE_WHOLE is 1;
 // GEMMEPI_IN_DEPTH, the place whose number is depth, where it is read.
 #pragma once
@@ -243,7 +243,7 @@ __device__ inline void store_kept_states(const gpi__epilogue_params &p, Epilogue
     row += lane_of_row() % 2 * 8 + row_of_lane();
     column = first < groups * 32 ? column + first : (int)p.n;
 #define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \
-    store_kept_parts<place_, reduction::reduction_>(p, state, item, row, column, state.kept_parts.name);
+    store_kept_parts<place_, of_rows(reduction::reduction_)>(p, state, item, row, column, state.kept_parts.name);
     FORMULA_OUTPUTS(INSIDE_STORE_KEPT)
 }
 
@@ -300,9 +300,11 @@ __device__ inline void draw(const gpi__epilogue_params &p, const Run_of_formula 
 
 template <int Place, int Members, class Type, int Reduction>
 __device__ inline void finish_output(const gpi__epilogue_params &p, Epilogue_state &state, const Run_of_formula &at,
-                                     const Acc (&x)[Members][RUN], Kept_parts<Reduction> &kept) {
+                                     const Acc (&x)[Members][RUN], Kept_parts<of_rows(Reduction)> &kept) {
     const gpi__formula_place &to = state.beside[Place];
-    if constexpr (Reduction != reduction::none)
+    if constexpr (is_of_columns(Reduction))
+        memcpy(state.of_columns.lines()[first_line(Place)], x, sizeof x);
+    else if constexpr (Reduction != reduction::none)
         keep_part<Members, Reduction>(p, at, x, kept.parts[state.mask_place]);
     else {
 #pragma unroll

@@ -176,17 +176,49 @@ template <int Reduction> struct Kept_parts {
     Part_of<Reduction> parts[RUNS_OF_BOX];
 };
 template <> struct Kept_parts<reduction::none> {};
-#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<reduction::reduction_> name;
+#define KEPT_PARTS(place_, name, kind_, members, type, reduction_, accumulates) Kept_parts<of_rows(reduction::reduction_)> name;
 struct Kept_outputs {
     FORMULA_OUTPUTS(KEPT_PARTS)
 };
 #endif
+
+// >>lines of column sums: what an epilogue adds up over rows, BGRAD's, of each half of D, or a formula's reductions of columns and of all, of
+// each member of each; of a formula some are largest numbers instead
+#if GEMMEPI_FORMULA
+#define COLUMN_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) +(is_of_columns(reduction::reduction_) ? members : 0)
+#define COLUMN_LINES_AHEAD(place_, name, kind_, members, type, reduction_, accumulates) \
+    +(is_of_columns(reduction::reduction_) && place_ < place ? members : 0)
+#define LARGEST_LINES_OF(place_, name, kind_, members, type, reduction_, accumulates) \
+    | (is_largest(reduction::reduction_) ? ((1u << members) - 1) << first_line(place_) : 0)
+__device__ constexpr int first_line(int place) { // of an output
+    return 0 * place FORMULA_OUTPUTS(COLUMN_LINES_AHEAD);
+}
+constexpr int COLUMN_LINES = 0 FORMULA_OUTPUTS(COLUMN_LINES_OF);
+constexpr u32 LARGEST_LINES = 0 FORMULA_OUTPUTS(LARGEST_LINES_OF);
+#else
+constexpr int COLUMN_LINES = HAS_BGRAD ? HALVES_OUT : 0;
+constexpr u32 LARGEST_LINES = 0;
+#endif
+constexpr bool ADDS_COLUMNS = COLUMN_LINES > 0;
+// Of a run, as the formula leaves them.
+template <int Lines> struct Column_values {
+    Acc at[Lines][RUN];
+    __device__ Acc (*lines())[RUN] {
+        return at;
+    }
+};
+template <> struct Column_values<0> {
+    __device__ Acc (*lines())[RUN] {
+        return nullptr;
+    }
+};
 
 // What a thread keeps from run to run: its runs are of one item and of the same columns.
 struct Epilogue_state {
 #if GEMMEPI_FORMULA
     Kept_outputs kept_parts;
     Held_operands held; // HOLDS: of the run at hand
+    Column_values<COLUMN_LINES> of_columns; // likewise
 #endif
 #if GEMMEPI_EXTRAS || GEMMEPI_FORMULA // a member that nobody reads gives some kernels other registers
     const Beside *beside;

@@ -359,7 +359,7 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
 #pragma unroll
     for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
         Of_columns of[BOX_GROUPS];
-        Column_sums<(ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers
+        Column_sums<(GEMMEPI_FORMULA || ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers
         int box_column = column + box * GROUP, box_left = (int)p.n - box_column;
         int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;
 #pragma unroll
@@ -389,10 +389,10 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
                     load_saved(p, state, item, at, first + g * GROUP, valid, saved);
                     epilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);
                     store_result(p, state, item, at, first + g * GROUP, valid, v);
-                    if (HAS_BGRAD)
-                        column_sums[g].add(v, exists);
+                    if constexpr (ADDS_COLUMNS)
+                        column_sums[g].add(v, state, exists);
                 }
-                if (HAS_BGRAD)
+                if (ADDS_COLUMNS)
                     column_sums[g].end_rows();
             }
             if (KEEPS_MASK)
@@ -419,10 +419,10 @@ __device__ inline void finish(const gpi__sm80_params &params, long long item, in
                 __syncwarp();
             }
         }
-        if (HAS_BGRAD && row < (int)p.m)
+        if (ADDS_COLUMNS && row < (int)p.m)
 #pragma unroll
             for (int g = 0; g < BOX_GROUPS; g++)
-                column_sums[g].store(p, line, box_column + g * GROUP);
+                column_sums[g].store(p, params.BESIDE, line, box_column + g * GROUP);
     }
     end_epilogue(p, state);
 }

@@ -8,7 +8,7 @@
 // part of k for one tile, and send each other their sums at the end.
 //
 // The other three warps of the first warpgroup have nothing to load. SUMMED: they make totals of A's rows or B's columns over k as
-// their tiles pass. BGRAD: two of them add up what a warpgroup leaves of the result's columns. HAS_SCALES: the last of them brings the
+// their tiles pass. ADDS_COLUMNS: two of them add up what a warpgroup leaves of sums of columns. HAS_SCALES: the last of them brings the
 // scales of fp8 that vary along k.
 //
 // What is beyond k is zeros as TMA loads them. Of rows and columns beyond m and n it is not asked for more than it has to be
@@ -51,7 +51,7 @@ __device__ inline void help(const gpi__sm90_params &p, const Shared &shared, u32
         produce(p, shared, {rank, first_tile(), step});
     if (SUMMED && threadIdx.x >= 32)
         add_operand(p, shared, {rank, first_tile(), step});
-    if (HAS_BGRAD && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)
+    if (ADDS_COLUMNS && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)
         add_column_sums(p, shared, {rank, first_tile(), step});
     if (HAS_SCALES && threadIdx.x >= WARPGROUP - 32)
         bring_scales(p, shared, {rank, first_tile(), step});

@@ -123,8 +123,7 @@ static const char *gpi__why_not_inside(const gemmepi_context *context, const gpi
                : "v and a pass over it take less by estimate, or none is known";
 }
 
-/* Builds what is launched behind the product: the end of reductions that are inside its kernel, or the pass over v, whose problem this
-   is. */
+/* Builds the pass over v, whose problem this is. */
 static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__problem *v) {
     gemmepi_context *context = plan->base.context;
     const gpi__problem *problem = &plan->around->inside;
@@ -135,20 +134,15 @@ static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__pro
     if (status)
         return status;
     gpi__lock(&context->build_lock);
-    if (step->is_inside) {
-        status = gpi__build_reductions(context, &problem->formula->placed, &source,
-                                       (unsigned)gpi__states_of_row(&plan->problem), &step->pass);
-    } else {
-        step->product_bytes = plan->around->lacks_product ? 0 : (size_t)v->views[GPI__D].bytes;
-        status = gpi__build_formula_pass(context, &problem->formula->placed, &source, &step->pass);
-    }
+    step->product_bytes = plan->around->lacks_product ? 0 : (size_t)v->views[GPI__D].bytes;
+    status = gpi__build_formula_pass(context, &problem->formula->placed, &source, &step->pass);
     gpi__unlock(&context->build_lock);
     gpi__leave_relaxed(context, &entry);
     return status;
 }
 #endif
 
-/* >>workspace: what the launch that finds scales has of it, v, states of reductions, then the product's own */
+/* >>workspace: what the launch that finds scales has of it, v, states of the pass, then the product's own */
 
 static size_t gpi__bytes_around(const gpi__around *around) {
     size_t bytes = gpi__round_up(around->found.bytes, 256);

@@ -237,7 +237,7 @@ static gemmepi_status gpi__build_with_formula(gpi__matmul_plan *plan) {
         if (!status && !step->is_composed && !step->is_inside)
             status = gpi__build_product(plan, &v);
     }
-    if (!status && !step->is_composed && (!step->is_inside || gpi__reduces_inside(problem)))
+    if (!status && !step->is_composed && !step->is_inside)
         status = gpi__build_behind_v(plan, &v);
     return status;
 }

@@ -44,7 +44,6 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
     gpi__arguments within, *inside = run->arguments, *product;
     gemmepi_status status = GEMMEPI_OK;
 #ifndef GEMMEPI_NO_FORMULA
-    gpi__formula_pointers pointers;
     gpi__arguments own;
 #endif
     (void)size;
@@ -62,7 +61,7 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
             own = *inside;
             product = &own;
         }
-        gpi__point_product(&around->inside, &around->formula, &at, &pointers, product);
+        gpi__point_product(&around->inside, &around->formula, &at, product);
     }
 #endif
     if (!status && !around->lacks_product)

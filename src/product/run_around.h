@@ -7,7 +7,7 @@
 #endif
 #include "around.h"
 
-/* Where a run's workspace has what: what is the launch's that finds scales, v, states of reductions, and the product's own. */
+/* Where a run's workspace has what: what is the launch's that finds scales, v, states of the pass, and the product's own. */
 typedef struct gpi__around_space {
     char *found, *v, *states, *product;
 } gpi__around_space;
@@ -51,28 +51,12 @@ static void gpi__point_formula(const gpi__problem *problem, const gpi__arguments
     to->amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
 }
 
-/* For a kernel with the formula inside: the operands, with states in the place of what is reduced. */
-static void gpi__point_states(const gpi__formula_step *step, char *states, gpi__formula_pointers *pointers) {
-    int u;
-    for (u = 0; u < step->pass.used_count; u++) {
-        int i = step->pass.used[u];
-        if (step->pass.roles[i] == GPI__ROLE_REDUCTION)
-            pointers->operands[i] = gpi__states_of(&step->pass, states, i);
-    }
-}
-
-/* The arguments of the product, of those of `problem`, which has the formula. pointers: for as long as they are used. */
+/* The arguments of the product, of those of `problem`, which has the formula. */
 static void gpi__point_product(const gpi__problem *problem, const gpi__formula_step *step,
-                               const gpi__around_space *at, gpi__formula_pointers *pointers,
-                               gpi__arguments *own) {
+                               const gpi__around_space *at, gpi__arguments *own) {
     if (step->is_composed) {
         gpi__point_composed(&step->said, own);
     } else if (step->is_inside) {
-        if (step->pass.used_count) {
-            gpi__point_formula(problem, own, pointers);
-            gpi__point_states(step, at->states, pointers);
-            own->operands = pointers->operands;
-        }
         gpi__point_inside(problem, &step->slots, own);
     } else {
         own->pointers[GPI__D] = at->v;

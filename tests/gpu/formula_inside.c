@@ -1,10 +1,11 @@
-/* formula_inside [shape [formulas]]: formulas inside the kernels of the route fused, in each shape, which a plan is made to take here,
+/* formula_inside [shape [formulas [first]]]: formulas inside the kernels of the route fused, in each shape, which a plan is made to take here,
    against the same products on the host. Needs a GPU of compute capability 9.0 (or the emulator): the first, or that which
-   GEMMEPI_TEST_DEVICE numbers. With the number of a shape: that one alone; formulas: how many each shape takes, not the same of each. */
+   GEMMEPI_TEST_DEVICE numbers. With the number of a shape: that one alone; formulas: how many each shape takes, not the same of each, or
+   from the first on whose number is given. */
 #include "candidate.h"
 
 static test_device device, host;
-static int only = -1, each = 3;
+static int only = -1, each = 3, first = -1;
 
 /* >>shapes of all engines */
 
@@ -103,6 +104,18 @@ static const formula_case cases[] = {
     {"d = 40 * v + bias; r = rounded(d); ss = row_sum(rounded(40 * v) * rounded(d))",
      "bias:column r:full:f32:out ss:row:f32:out", GEMMEPI_E4M3, 0.13}, /* a step more or less */
     {"r = rounded(left(v)); d = left(v) * rounded(right(v))", "r:full:half:f32:out", GEMMEPI_BF16, 1e-2},
+    {"d = v * d_gelu_tanh(p); y = gelu_tanh(p); db = column_sum(d)", "p:full y:full:out db:column:f32:out",
+     GEMMEPI_BF16, 1e-3},
+    {"s = column_sum(v); ss = column_sum(v * v); top = column_max(v)",
+     "s:column:f32:out:shared ss:column:f32:out top:column:f32:out:shared", GEMMEPI_BF16, 1e-5},
+    {"d = v + bias; all = all_sum(d * d); most = all_max(d); r = row_sum(d)",
+     "bias:column all:scalar:f32:out most:scalar:f32:out r:row:f32:out", GEMMEPI_F32, 1e-5},
+    {"d = left(v) * silu(right(v)); db = column_sum(v); all = all_sum(v)",
+     "db:column:f32:out all:scalar:f32:out", GEMMEPI_BF16, 1e-3},
+    {"x = left(v, 64); y = right(v, 64); d = x * y; db = column_sum(v); top = column_max(d)",
+     "db:column:f32:out top:column:half:f32:out", GEMMEPI_F32, 1e-5},
+    {"d = pair(v * silu(right(p)), v * left(p) * d_silu(right(p))); g = column_sum(d)",
+     "p:full:double g:column:double:f32:out", GEMMEPI_BF16, 1e-3},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };
@@ -112,7 +125,7 @@ typedef struct table {
     gemmepi_operand o;
     char name[16];
     int64_t lines, length, ld, stride;
-    int items;
+    int items, is_shared; /* shared: one for all of the batch */
     size_t bytes;
     unsigned char *on_host, *from_gpu;
     char *there;
@@ -161,7 +174,7 @@ static void make_table(world *w, table *t, int64_t lines, int64_t length) {
     t->lines = lines, t->length = length;
     t->ld = (length + (lines > 1 ? w->gap : 0) + w->unit - 1) / w->unit * w->unit;
     t->stride = lines * t->ld;
-    t->items = t->o.kind == GEMMEPI_SCALAR ? 1 : w->batch;
+    t->items = t->o.kind == GEMMEPI_SCALAR || t->is_shared ? 1 : w->batch;
     t->bytes = (size_t)(t->stride * t->items) * size_of(t->o.dtype);
     t->on_host = (unsigned char *)malloc(t->bytes + 16);
     t->from_gpu = (unsigned char *)malloc(t->bytes + 16);
@@ -217,6 +230,7 @@ static void make_operands(world *w) {
                      : has_word(at, ":i64")  ? GEMMEPI_I64
                                              : GEMMEPI_BF16;
         t->o.output = has_word(at, ":out");
+        t->is_shared = has_word(at, ":shared");
         t->o.row_period = has_word(at, ":repeats") && t->o.kind != GEMMEPI_PER_COLUMN ? 5 : 0;
         t->o.column_period = has_word(at, ":repeats") && t->o.kind != GEMMEPI_PER_ROW ? 32 : 0;
         n = t->o.width == GEMMEPI_WIDTH_HALF     ? w->n / 2
@@ -326,7 +340,7 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
         table *t = &w->operands[i];
         operands[i] = t->o;
         operands[i].ld = t->o.kind == GEMMEPI_FULL ? t->ld : 0;
-        operands[i].batch_stride = t->o.kind >= GEMMEPI_PER_ROW ? t->stride : 0;
+        operands[i].batch_stride = t->o.kind >= GEMMEPI_PER_ROW && !t->is_shared ? t->stride : 0;
         pointers[i] = t->o.kind == GEMMEPI_NUMBER ? (void *)&w->number
                       : on_gpu                    ? t->there
                                                   : (char *)t->on_host;
@@ -371,7 +385,6 @@ static gemmepi_status force(gemmepi_plan *made, const gpi__candidate *candidate)
     gpi__matmul_plan *plan = (gpi__matmul_plan *)made;
     gpi__formula_step *step = &plan->around->formula;
     const gpi__problem *problem = &plan->around->inside;
-    gpi__problem v = gpi__problem_of_v(problem);
     gpi__entry entry;
     gemmepi_status status;
     if (gpi__enter_relaxed(device.context, &entry))
@@ -385,8 +398,6 @@ static gemmepi_status force(gemmepi_plan *made, const gpi__candidate *candidate)
     memset(step, 0, sizeof *step);
     step->is_inside = 1;
     step->slots = gpi__slots_of(problem);
-    if (!status && gpi__reduces_inside(problem))
-        status = gpi__build_behind_v(plan, &v);
     return status;
 }
 
@@ -448,11 +459,13 @@ static void formulas_inside_give_what_the_host_gives(void) {
     if (!device.context)
         SKIP("there is no GPU of compute capability 9.0");
     for (i = 0; taken < each && i < each + 4; i++) { /* some shapes do not take all */
-        const formula_case *c = &cases[(cut * 5 + i) % CASES];
+        const formula_case *c = &cases[((first < 0 ? cut * 5 : first) + i) % CASES];
         int is_small = cut >= FIRST_SMALL && cut < FIRST_FP8, runs_before = runs;
         run_case(c, cut, is_small ? 13 : 150, is_small ? 48 : 272, 0, i % 2,
                  i % 3 == 1 ? GEMMEPI_BATCH_INVARIANT : 0);
         run_case(c, cut, is_small ? 5 : 70, is_small ? 26 : 154, 1, 0, 0);
+        if (strstr(c->formula, "column_"))
+            run_case(c, cut, 1, 66, 1, 0, 0);
         taken += runs > runs_before;
     }
     if (runs == before)
@@ -466,6 +479,8 @@ int main(int argc, char **argv) {
         only = atoi(argv[1]);
     if (argc > 2)
         each = atoi(argv[2]);
+    if (argc > 3)
+        first = atoi(argv[3]);
     if (only < -1 || only >= CUTS || each < 1) {
         printf("accepted are shapes 0 to %d, and a number of formulas\n", CUTS - 1);
         return 2;

@@ -169,6 +169,9 @@ static void large_products_have_their_formulas_inside(void) {
     } cases[] = {{"d = silu(v + bias) + r", GEMMEPI_ROUTE_FUSED},
                  {"d = silu(v + bias) + r; s = row_sum(d)", GEMMEPI_ROUTE_FUSED},
                  {"s = row_logsumexp(v)", GEMMEPI_ROUTE_FUSED},
+                 {"d = silu(v + bias) * r; g = column_sum(d)", GEMMEPI_ROUTE_FUSED},
+                 {"g = column_max(v)", GEMMEPI_ROUTE_FUSED},
+                 {"d = v * r; g = column_logsumexp(v)", GEMMEPI_ROUTE_SPLIT},
                  {"d = left(v) * silu(right(v))", GEMMEPI_ROUTE_FUSED},
                  {"d = even(v) * silu(odd(v))", GEMMEPI_ROUTE_SPLIT},
                  {"d = left(v, 64) * silu(right(v, 64))", GEMMEPI_ROUTE_FUSED},
@@ -184,7 +187,9 @@ static void large_products_have_their_formulas_inside(void) {
         gemmepi_plan_details details;
         gemmepi_plan *plan;
         context->multiprocessors = 132;
-        desc.operand_count = strstr(cases[i].formula, "s = ") ? 3 : 2; /* without s */
+        desc.operand_count = strstr(cases[i].formula, "s = ") || strstr(cases[i].formula, "g = ") ? 3 : 2;
+        if (strstr(cases[i].formula, "g = "))
+            operands[2].name = "g", operands[2].kind = GEMMEPI_PER_COLUMN;
         desc.m = 8192, desc.n = 3072, desc.k = 768;
         desc.a.dtype = GEMMEPI_BF16;
         CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());

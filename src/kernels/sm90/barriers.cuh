@@ -7,8 +7,8 @@
 //                                         with HAS_SCALES of each warp
 //   input_full        warp's buffer, 2    1, the elected lane, and bytes   aux or residual have come    the warp
 //   received          block, PARTS        1, and the bytes of all blocks   the cluster's sums are here  both warpgroups
-//   slot_full         warpgroup, BGRAD    4, its warps                     a unit's sums are in         the warp that adds up
-//   slot_empty        warpgroup, BGRAD    1, the warp that adds up         they have been taken         the warpgroup
+//   slot_full         warpgroup, sums     4, its warps                     a unit's sums are in         the warp that adds up
+//   slot_empty        warpgroup, sums     1, the warp that adds up         they have been taken         the warpgroup
 //
 //   bar.sync          threads             what it guards
 //   0                 block               barriers are set up before use (__syncthreads)
@@ -41,7 +41,7 @@ __device__ inline void set_up_barriers(const Shared &shared) {
         barrier_init(shared.first + Shared::INPUT_FULL + i * 8, 1);
     if (PARTS > 1)
         barrier_init(shared.received(), 1);
-    for (int i = 0; i < (HAS_BGRAD ? CONSUMERS : 0); i++) {
+    for (int i = 0; i < (ADDS_COLUMNS ? CONSUMERS : 0); i++) {
         barrier_init(shared.slot_full(i), 4);
         barrier_init(shared.slot_empty(i), 1);
     }

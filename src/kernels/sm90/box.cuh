@@ -132,12 +132,12 @@ __device__ inline void finish_runs(const gpi__sm90_params &params, const Finishe
             Run_place at = place_of_run(params, box, half, g);
             Acc results[HALVES][RUN];
             finish_run(params, finisher, box, at, results);
-            if (HAS_BGRAD)
-                column_sums[g].add(results, at.row < (int)params.epilogue.m);
+            if constexpr (ADDS_COLUMNS)
+                column_sums[g].add(results, finisher.state, at.row < (int)params.epilogue.m);
             if (FINDS)
                 memcpy(found.runs[FINDS ? (box.group + g) % VECTOR_GROUPS : 0][half], results[0], sizeof results[0]);
         }
-        if (HAS_BGRAD)
+        if (ADDS_COLUMNS)
             column_sums[g].end_rows();
     }
 }

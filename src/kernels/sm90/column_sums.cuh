@@ -1,4 +1,4 @@
-// BGRAD: sums of the result's columns over a warpgroup's rows of a tile, into one line for these in memory.
+// Sums of columns (BGRAD's, or a formula's) over a warpgroup's rows of a tile, into one line for these in memory.
 //
 // Warps leave theirs in a slot, a unit of columns at a time; a warp that has nothing to load adds up those of four and stores them.
 #pragma once
@@ -6,8 +6,8 @@
 #include "sm90/schedule.cuh"
 
 // Of a box. Few registers are left by an exact activation, by alpha and C beside all of a box's aux, where a gate is computed
-// anew, and where the warpgroups share a tile.
-typedef Column_sums<(GEMMEPI_EXACT || !PING_PONG || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];
+// anew, by a formula, and where the warpgroups share a tile.
+typedef Column_sums<(GEMMEPI_FORMULA || GEMMEPI_EXACT || !PING_PONG || (GATED ? UPSTREAM && GEMMEPI_APPLIED : !GEMMEPI_APPLIED))> Box_sums[BOX_GROUPS];
 
 // A warp's sums of a tile's columns from `first_group` on, a box, once there is room for them.
 __device__ inline void leave_column_sums(const Shared &shared, u32 warpgroup, u32 thread, int first_group, const Box_sums &sums) {
@@ -17,8 +17,8 @@ __device__ inline void leave_column_sums(const Shared &shared, u32 warpgroup, u3
         if (i == 0)
             barrier_wait(shared.slot_empty(warpgroup), unit % 2 ^ 1);
 #pragma unroll
-        for (int half = 0; half < HALVES_OUT; half++)
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared.slot(warpgroup, thread, i, half)), "f"(sums[g].sum(half))
+        for (int line = 0; line < COLUMN_LINES; line++)
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared.slot(warpgroup, thread, i, line)), "f"(sums[g].sum(line))
                          : "memory");
         if (i + 1 == UNIT_GROUPS) {
             __syncwarp();
@@ -28,32 +28,28 @@ __device__ inline void leave_column_sums(const Shared &shared, u32 warpgroup, u3
     }
 }
 
-// The warpgroup's line of a tile's sums in memory: where both share a tile each has one.
-__device__ inline Acc *line_of_sums(const gpi__sm90_params &params, const Tile &tile, u32 warpgroup, int half) {
-    const gpi__epilogue_params &p = params.epilogue;
-    u32 line = PING_PONG ? (u32)tile.m : (u32)tile.m * CONSUMERS + warpgroup;
-    return (Acc *)p.partials + (((long long)tile.item * p.row_tiles + line) * HALVES_OUT + half) * p.n;
-}
-__device__ inline Acc sum_of_warps(Acc first, Acc second, Acc third, Acc fourth) {
-    return (first + second) + (third + fourth);
-}
-
-// Those of a unit of columns; `exists`: the warpgroup's rows, else they are of a tile or a cluster that reaches beyond m.
+// Those of a unit of columns; `exists`: the warpgroup's rows, else they are of a tile or a cluster that reaches beyond m. Where both share a
+// tile each has rows of its own in memory.
 __device__ inline void add_slot(const gpi__sm90_params &p, const Shared &shared, u32 warpgroup, const Tile &tile, int unit,
                                 bool exists) {
+    u32 nth = PING_PONG ? (u32)tile.m : (u32)tile.m * CONSUMERS + warpgroup;
+    long long rows = (long long)tile.item * p.epilogue.row_tiles + nth;
 #pragma unroll
-    for (int i = 0; i < UNIT_GROUPS * HALVES_OUT; i++) {
-        int half = i / UNIT_GROUPS, of_unit = i % UNIT_GROUPS;
-        int column = tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + of_unit) * GROUP + Column_sums<false>::column();
-        Acc sums[4];
+    for (int i = 0; i < UNIT_GROUPS; i++) {
+        Acc sums[Column_sums<true>::LINES];
 #pragma unroll
-        for (int warp = 0; warp < 4; warp++)
-            asm volatile("ld.shared.f32 %0, [%1];"
-                         : "=f"(sums[warp])
-                         : "r"(shared.slot(warpgroup, warp * 32 + threadIdx.x % 32, of_unit, half))
-                         : "memory");
-        if (exists && column < (int)p.epilogue.n)
-            line_of_sums(p, tile, warpgroup, half)[column] = sum_of_warps(sums[0], sums[1], sums[2], sums[3]);
+        for (int line = 0; line < COLUMN_LINES; line++) {
+            Acc of_warps[4];
+#pragma unroll
+            for (int warp = 0; warp < 4; warp++)
+                asm volatile("ld.shared.f32 %0, [%1];"
+                             : "=f"(of_warps[warp])
+                             : "r"(shared.slot(warpgroup, warp * 32 + threadIdx.x % 32, i, line))
+                             : "memory");
+            sums[line] = join_in_line(line, join_in_line(line, of_warps[0], of_warps[1]), join_in_line(line, of_warps[2], of_warps[3]));
+        }
+        if (exists)
+            store_column_sums(p.epilogue, p.BESIDE, rows, tile.n * TILE_COLUMNS + (unit * UNIT_GROUPS + i) * GROUP, sums);
     }
 }
 

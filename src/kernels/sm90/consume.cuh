@@ -50,7 +50,7 @@ __device__ inline void finish_boxes(const gpi__sm90_params &p, const Warpgroup &
             if (ROLLS)
                 drop_first_box(sums[strip]);
         }
-        if (HAS_BGRAD)
+        if (ADDS_COLUMNS)
             leave_column_sums(shared, mine.which, mine.thread, i, column_sums);
     }
 }

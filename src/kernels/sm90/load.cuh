@@ -114,7 +114,7 @@ __device__ inline void load_b(const gpi__sm90_params &p, const Step &step, const
 // Of few rows, what takes longest is to read B, mostly weights, which the launch before has seldom written. So the first stages of it come
 // to L2 while that one ends. Lines beyond the end are read as they come. Gradients are of many rows, and lack a register for it, as do
 // scales that are found.
-constexpr bool FETCHES = !GROUPED && !BACKWARD && !HAS_BGRAD && !FINDS;
+constexpr bool FETCHES = !GROUPED && !BACKWARD && !ADDS_COLUMNS && !FINDS;
 constexpr int FEW_ROWS = 64;
 __device__ inline void fetch_b(const gpi__sm90_params &p, u32 row, const Tile &tile, u32 rank) {
     int item = p.b_items ? (int)tile.item : 0, begin = begin_of_k(p, rank), end = end_of_k(p, rank);

@@ -124,11 +124,11 @@ constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS
                                        BOX_GROUPS == 1 && ((COMPILER < 1300 && GATED && WRITES_AUX && ACTIVATION == MISH) ||
                                                        (GEMMEPI_EXACT && (GEMMEPI_COPIED || ACTIVATION == SIGMOID)));
 // One copy for all strips, too, where sums lie box by box.
-constexpr bool ROLLS_STRIPS = GEMMEPI_FORMULA_ROLLS > 1 && PARTS == 1 && !FINDS && !HAS_BGRAD && (HALVES_IN == 1 || SIDE_BY_SIDE);
-static_assert(!FINDS || (TILE_COLUMNS % SCALE_STEPS == 0 && !HAS_BGRAD && HALVES_OUT == 1), "a tile has whole vectors, of one half");
-// BGRAD: column sums go to the warp that adds them up a unit of columns at a time.
+constexpr bool ROLLS_STRIPS = GEMMEPI_FORMULA_ROLLS > 1 && PARTS == 1 && !FINDS && !ADDS_COLUMNS && (HALVES_IN == 1 || SIDE_BY_SIDE);
+static_assert(!FINDS || (TILE_COLUMNS % SCALE_STEPS == 0 && !ADDS_COLUMNS && HALVES_OUT == 1), "a tile has whole vectors, of one half");
+// ADDS_COLUMNS: column sums go to the warp that adds them up a unit of columns at a time.
 constexpr int UNIT_GROUPS = GATED ? 1 : 2;
-static_assert(!HAS_BGRAD || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),
+static_assert(!ADDS_COLUMNS || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),
               "a warp of its own for each warpgroup's sums, and the same parity for each tile");
 
 // >>registers
@@ -136,7 +136,7 @@ static_assert(!HAS_BGRAD || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 2 =
 // Together no more than at the launch: 3 * 168. Totals of an operand and scales take more than 24, and so may loads, where RELU's
 // gradient leaves them.
 constexpr bool NEEDS_REGISTERS =
-    !SUMMED && !HAS_SCALES && ((HAS_BGRAD && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS || FINDS ||
+    !SUMMED && !HAS_SCALES && ((ADDS_COLUMNS && !LOADS_MASK) || GEMMEPI_FORMULA_ROLLS || FINDS ||
                 (TILE_N == 128 && GATED && (((WRITES_AUX || BACKWARD || UPSTREAM) && !GEMMEPI_APPLIED) || __CUDACC_VER_MAJOR__ < 13)));
 constexpr int PRODUCER_REGISTERS = NEEDS_REGISTERS ? 24 : 40, CONSUMER_REGISTERS = NEEDS_REGISTERS ? 240 : 232;
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <= 504, "setmaxnreg waits for ever");

@@ -2,8 +2,8 @@
 #pragma once
 #include "sm90/options.cuh"
 
-// BGRAD: for each warpgroup a slot, of its four warps the column sums of a unit of columns.
-constexpr u32 SLOT_BYTES = UNIT_GROUPS * HALVES_OUT * WARPGROUP * 4;
+// ADDS_COLUMNS: for each warpgroup a slot, of its four warps the column sums of a unit of columns.
+constexpr u32 SLOT_BYTES = UNIT_GROUPS * COLUMN_LINES * WARPGROUP * 4;
 
 struct Shared {
     u32 first; // address of the first byte
@@ -17,12 +17,12 @@ struct Shared {
     static constexpr u32 EMPTY = FULL + STAGES * 8;
     static constexpr u32 INPUT_FULL = EMPTY + STAGES * 8;
     static constexpr u32 RECEIVED = INPUT_FULL + WARPS * 16;
-    // SUMMED with PARTS: the totals of 16 lines of each summer, in F64; BGRAD: slots and their barriers; never both
+    // SUMMED with PARTS: the totals of 16 lines of each summer, in F64; ADDS_COLUMNS: slots and their barriers; never both
     static constexpr u32 TOTALS = RECEIVED + (PARTS > 1 ? 16 : 0);
     static constexpr u32 SLOTS = TOTALS;
     static constexpr u32 SLOT_FULL = SLOTS + CONSUMERS * SLOT_BYTES;
     static constexpr u32 SLOT_EMPTY = SLOT_FULL + CONSUMERS * 8;
-    static constexpr u32 BYTES = SUMMED ? TOTALS + SUMMERS * 16 * 8 : HAS_BGRAD ? SLOT_EMPTY + CONSUMERS * 8 : TOTALS;
+    static constexpr u32 BYTES = SUMMED ? TOTALS + SUMMERS * 16 * 8 : ADDS_COLUMNS ? SLOT_EMPTY + CONSUMERS * 8 : TOTALS;
 
     __device__ inline u32 a(u32 stage) const {
         return first + stage * STAGE_BYTES;
@@ -49,8 +49,8 @@ struct Shared {
         return first + TOTALS + (summer * 16 + line) * 8;
     }
     // of a thread of the warpgroup: the i-th group of the unit
-    __device__ inline u32 slot(u32 warpgroup, u32 thread, int i, int half) const {
-        return first + SLOTS + warpgroup * SLOT_BYTES + ((half * UNIT_GROUPS + i) * WARPGROUP + thread) * 4;
+    __device__ inline u32 slot(u32 warpgroup, u32 thread, int i, int line) const {
+        return first + SLOTS + warpgroup * SLOT_BYTES + ((line * UNIT_GROUPS + i) * WARPGROUP + thread) * 4;
     }
 
     // >>barriers: who arrives and what they guard stands in sm90/barriers.cuh

@@ -5,6 +5,7 @@
 #include "../../device/chip.h"
 #include "../candidate.h"
 #include "../parts/pass.h"
+#include "../parts/reductions.h"
 
 /* Engines that are left out of the program. What they would take is still known: cuBLASLt's time is estimated by it. */
 #ifdef GEMMEPI_NO_SM80
@@ -22,6 +23,7 @@
 typedef struct gpi__built_details {
     const gpi__launch *launch, *pass; /* the kernel, and the pass behind it, if any */
     const gpi__sums *sums;
+    const gpi__end_of_reductions *reductions; /* NULL: it never has any */
     int tile_m, tile_n;
     size_t workspace_size;
 } gpi__built_details;

@@ -46,6 +46,7 @@ typedef struct gpi__sm80 {
     gpi__pass pass;
     size_t partial_bytes; /* BGRAD: of the kernel's sums of a warp's rows, or the pass's */
     gpi__sums sums;
+    gpi__end_of_reductions reductions; /* of a formula; k is not in parts then */
 } gpi__sm80;
 
 /* >>what may go there */
@@ -101,7 +102,7 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
     if (!(shape->kinds & gpi__sm80_kind(problem)))
         return 0;
     if (unit < shape->unit ||
-        (shape->tile_m > 64 && gpi__has(problem, GEMMEPI_BGRAD) &&
+        (shape->tile_m > 64 && gpi__column_lines(problem) &&
          (shape->tile_n > 128 || gpi__is_fma(problem) || gpi__has(problem, GEMMEPI_GATED) ||
           gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
         return 0; /* registers would not do */
@@ -340,6 +341,8 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
     }
     if (!status && gpi__has(problem, GPI__ANY_BGRAD))
         status = gpi__build_sums(context, problem, row_tiles, &sm80->sums);
+    if (!status)
+        status = gpi__build_end_of_reductions(context, problem, row_tiles, &sm80->reductions);
     return status;
 }
 
@@ -348,10 +351,12 @@ static void gpi__sm80_describe(const void *built, gpi__built_details *details) {
     details->launch = &sm80->launch;
     details->pass = sm80->pass.launch.function ? &sm80->pass.launch : NULL;
     details->sums = &sm80->sums;
+    details->reductions = &sm80->reductions;
     details->tile_m = sm80->shape.tile_m;
     details->tile_n = sm80->shape.tile_n;
     details->workspace_size = gpi__round_up(sm80->product_bytes, 256) +
-                              gpi__round_up(sm80->partial_bytes, 256) + sm80->sums.partial_bytes;
+                              gpi__round_up(sm80->partial_bytes, 256) + sm80->sums.partial_bytes +
+                              sm80->reductions.bytes;
 }
 
 /* >>running */
@@ -367,6 +372,7 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
     if (status)
         return status;
     gpi__point_epilogue(arguments, sm80->applied, partials, &params.epilogue, params.extras, params.places);
+    gpi__point_states(&sm80->reductions, partials, params.places);
     params.a.data = arguments->pointers[GPI__A];
     params.b.data = arguments->pointers[GPI__B];
     if (sm80->parts > 1)
@@ -374,10 +380,11 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
     status = gpi__launch_kernel(context, &sm80->launch, &params, "the product", stream);
     if (!status && sm80->parts > 1)
         status = gpi__run_pass(context, &sm80->pass, arguments, workspace, partials, stream);
-    if (status)
-        return status;
-    return gpi__run_sums(context, &sm80->sums, arguments, partials, gpi__past(partials, sm80->partial_bytes),
-                         stream);
+    if (!status)
+        status = gpi__run_sums(context, &sm80->sums, arguments, partials,
+                               gpi__past(partials, sm80->partial_bytes), stream);
+    return status ? status
+                  : gpi__run_end_of_reductions(context, &sm80->reductions, arguments, partials, stream);
 }
 
 /* >>in words */
@@ -394,6 +401,7 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
     gpi__append(text, "\n");
     gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
     gpi__explain_sums(text, &sm80->sums);
+    gpi__explain_reductions(text, &sm80->reductions);
 }
 
 /* >>the engine */

@@ -223,6 +223,9 @@ static gemmepi_status gpi__sm90_build(gemmepi_context *context, const gpi__probl
         status = gpi__get_sm90_kernel(context, problem, sm90);
     if (!status && gpi__has(problem, GPI__ANY_BGRAD))
         status = gpi__finish_sums(context, problem, sm90);
+    if (!status)
+        status = gpi__build_end_of_reductions(context, problem, sm90->params.epilogue.row_tiles,
+                                              &sm90->reductions);
     return status;
 }
 
@@ -231,9 +234,11 @@ static void gpi__sm90_describe(const void *built, gpi__built_details *details) {
     details->launch = &sm90->launch;
     details->pass = NULL;
     details->sums = &sm90->sums;
+    details->reductions = &sm90->reductions;
     details->tile_m = sm90->shape.tile_m;
     details->tile_n = sm90->shape.tile_n;
-    details->workspace_size = gpi__round_up(sm90->partial_bytes, 256) + sm90->sums.partial_bytes;
+    details->workspace_size =
+        gpi__round_up(sm90->partial_bytes, 256) + sm90->sums.partial_bytes + sm90->reductions.bytes;
 }
 
 /* >>running */
@@ -259,6 +264,7 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
     memcpy(params, &sm90->params, sizeof *params);
     gpi__point_epilogue(arguments, sm90->applied, workspace, &params->epilogue, params->extras,
                         params->places);
+    gpi__point_states(&sm90->reductions, workspace, params->places);
     if (problem->grouping.groups)
         params->groups = arguments->groups;
     if (sm90->summed)
@@ -279,9 +285,10 @@ static gemmepi_status gpi__sm90_run(const gemmepi_context *context, const gpi__p
     if (result)
         return gpi__cuda_failed(driver, result, "cuTensorMapReplaceAddress");
     status = gpi__launch_kernel(context, &sm90->launch, params, "the product", stream);
-    if (status)
-        return status;
-    return gpi__run_sums(context, &sm90->sums, arguments, workspace, between, stream);
+    if (!status)
+        status = gpi__run_sums(context, &sm90->sums, arguments, workspace, between, stream);
+    return status ? status
+                  : gpi__run_end_of_reductions(context, &sm90->reductions, arguments, workspace, stream);
 }
 
 /* >>in words */
@@ -302,6 +309,7 @@ static void gpi__sm90_explain(const gpi__problem *problem, const void *built, gp
                     sm90->sums.second.function ? ", of its items by 1 more launch" : "");
     else
         gpi__explain_sums(text, &sm90->sums);
+    gpi__explain_reductions(text, &sm90->reductions);
 }
 
 /* >>the engine */

@@ -69,7 +69,7 @@ static int gpi__fp8_has_registers(const gpi__problem *problem, const gpi__sm90_s
     if (problem->grouping.groups && is_wide && gpi__has(problem, GEMMEPI_GATED) &&
         gpi__has(problem, GEMMEPI_AUX))
         return 0;
-    return !is_wide || !(gpi__has(problem, GEMMEPI_BGRAD) ||
+    return !is_wide || !(gpi__column_lines(problem) ||
                          (is_odd && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
 }
 
@@ -96,7 +96,7 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
     if (problem->found_scale && shape->tile_n > 128 && gpi__has(problem, GEMMEPI_BIAS) &&
         gpi__activation(problem->epilogue) == GEMMEPI_TANH)
         return 0; /* a register is missing, or three where A is transposed */
-    if (gpi__has(problem, GEMMEPI_BGRAD) && (shape->parts > 1 || shape->tile_n % (2 * GPI__SM90_UNIT_N)))
+    if (gpi__column_lines(problem) && (shape->parts > 1 || shape->tile_n % (2 * GPI__SM90_UNIT_N)))
         return 0; /* in units of columns, of which there is an even number */
     if (!shape->ping_pong && shape->parts == 1 && gpi__extras(problem) &&
         (!applied || gpi__has(problem, GEMMEPI_RESIDUAL)))
@@ -205,7 +205,7 @@ static double gpi__load_cycles(const gemmepi_context *context, const gpi__proble
 
 static int gpi__fetches_ahead(const gpi__problem *problem) {
     return problem->m <= GPI__SM90_FEW_ROWS && !problem->grouping.groups && !problem->found_scale &&
-           !gpi__has(problem, GEMMEPI_BACKWARD) && !gpi__has(problem, GEMMEPI_BGRAD);
+           !gpi__has(problem, GEMMEPI_BACKWARD) && !gpi__column_lines(problem);
 }
 
 static double gpi__launch_cycles(const gpi__problem *problem) {

@@ -62,6 +62,7 @@ typedef struct gpi__sm90 {
     gpi__sm90_params params; /* all but pointers and scalars; the maps have an address that is none */
     size_t partial_bytes;    /* BGRAD: of the kernel's sums of a tile's rows */
     gpi__sums sums;
+    gpi__end_of_reductions reductions; /* of a formula */
 } gpi__sm90;
 
 /* >>operands */
@@ -148,7 +149,7 @@ static int gpi__found_beside(const gpi__problem *problem, int applied) {
 static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gpi__problem *problem) {
     if (!problem->found_scale)
         return NULL;
-    if (gpi__halves_out(problem) > 1 || gpi__has(problem, GEMMEPI_BGRAD))
+    if (gpi__halves_out(problem) > 1 || gpi__column_lines(problem))
         return "with a second half of d, or sums of its columns, registers are too few for a vector whose scale is found";
     if (gpi__halves_in(problem) > 1 && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL))
         return "with a gate's aux or residual registers are too few for a vector whose scale is found";
@@ -335,11 +336,11 @@ static unsigned gpi__loaded_matrices(const gpi__problem *problem, int loaded) {
                       (loaded & 2 ? gpi__halves_out(problem) : 0));
 }
 
-/* BGRAD: a slot of either warpgroup, in which each lane leaves a sum of every 32 columns: of 32 of a gate's, of 64 of others. */
+/* Sums of columns: a slot of either warpgroup, in which each lane leaves one of every 32 columns for each line: of 32 of a gate's, of 64 of
+   others. */
 static unsigned gpi__slot_bytes(const gpi__problem *problem) {
-    int groups = gpi__has(problem, GEMMEPI_GATED) ? gpi__halves_out(problem) : 2;
-    unsigned sums = (unsigned)groups * GPI__SM90_WARPS * 32 * 4;
-    return gpi__has(problem, GEMMEPI_BGRAD) ? sums + 2 * GPI__SM90_PAIR : 0;
+    int groups = gpi__has(problem, GEMMEPI_GATED) ? 1 : 2, lines = gpi__column_lines(problem);
+    return lines ? (unsigned)(groups * lines) * GPI__SM90_WARPS * 32 * 4 + 2 * GPI__SM90_PAIR : 0;
 }
 
 static unsigned gpi__sm90_shared(const gpi__problem *problem, const gpi__sm90 *sm90) {

@@ -120,6 +120,31 @@ static int gpi__repeats_inside(const gpi__problem *problem, int i) {
            (!place->column_period || o->members == 1 || gpi__half_group_of(problem) || units % 32 == 0);
 }
 
+/* Reductions of columns and of all that a kernel adds up column by column: sums and largest numbers. */
+static int gpi__adds_up_columns(const gpi__formula_operand *o) {
+    return gpi__is_reduced(o) && o->kind != GEMMEPI_PER_ROW &&
+           (gpi__op_of(o) == GPI__REDUCE_SUM || gpi__op_of(o) == GPI__REDUCE_MAX);
+}
+
+/* Their lines, of each member one, for which a kernel has registers and memory. */
+#define GPI__MOST_COLUMN_LINES 4
+static int gpi__column_lines_inside(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    int i, lines = 0;
+    for (i = 0; i < f->operand_count; i++)
+        lines += gpi__adds_up_columns(&f->operands[i]) ? f->operands[i].members : 0;
+    return lines;
+}
+
+static int gpi__reduces_rows_inside(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    int i;
+    for (i = 0; i < f->operand_count; i++)
+        if (gpi__is_reduced(&f->operands[i]) && f->operands[i].kind == GEMMEPI_PER_ROW)
+            return 1;
+    return 0;
+}
+
 /* Why no kernel that has an epilogue takes an operand, or NULL. */
 static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i) {
     const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
@@ -127,7 +152,9 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
     if (!o->used)
         return NULL;
     if (o->output && o->reduction)
-        return o->kind == GEMMEPI_PER_ROW ? NULL : "its reductions are not along rows as D is stored";
+        return o->kind == GEMMEPI_PER_ROW || gpi__adds_up_columns(o)
+                   ? NULL
+                   : "its logsumexp or argmax is of columns as D is stored, which the pass takes";
     if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
         return "an output besides D that is not FULL, or has a scale or amax, is left to the pass";
     if (!gpi__repeats_inside(problem, i))
@@ -148,11 +175,13 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
     if (f->operand_count + gpi__reads_depth(f) > GPI__INSIDE_PLACES)
         return "it has more than 12 operands, of which depth is one";
     if (!f->reads_value || !(gpi__stores_d(problem->formula) || gpi__reduces_inside(problem)))
-        return "it does not read v, or stores neither D nor reductions of rows";
+        return "it does not read v, or stores neither D nor reductions";
     if (f->has_halves && f->mode == GPI__EVEN_ODD)
         return "its halves are every second column, which do not meet in a thread";
     if (gpi__half_group_of(problem) % 64 && gpi__half_group_of(problem) != 32)
         return "its groups are of neither 64 columns nor a multiple of 128, of which a kernel's tiles are made";
+    if (gpi__column_lines_inside(problem) > GPI__MOST_COLUMN_LINES)
+        return "it has more than 4 reductions of columns or of all, where two halves are counted twice";
     for (i = 0; i < f->operand_count && !reason; i++)
         reason = gpi__operand_is_not_inside(problem, i);
     if (!reason && gpi__must_have_aux(f) && gpi__slots_of(problem).aux < 0)
@@ -265,7 +294,7 @@ static double gpi__inside_instructions(const gpi__problem *problem) {
 #define GPI__ROLLED_INSTRUCTIONS   30
 
 /* Whether ptxas would lack registers without: of long formulas, such with matrices straight from memory, and of two halves two of 32 bits
-   beside a residual, or a bias and such a matrix, and of groups those of 32 bits. */
+   beside a residual, or a bias and such a matrix, and of groups those of 32 bits, and lines of sums of columns. */
 static int gpi__lacks_registers_inside(const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
     gpi__slots slots = gpi__slots_of(problem);
@@ -273,19 +302,21 @@ static int gpi__lacks_registers_inside(const gpi__problem *problem) {
     int i, direct = 0;
     for (i = 0; i < f->operand_count; i++)
         direct += gpi__is_direct(problem, &slots, i);
-    return f->node_count > 24 || direct > 1 || (direct && f->operand_count > 3) ||
+    return f->node_count > 24 || gpi__column_lines_inside(problem) > 1 || direct > 1 ||
+           (direct && f->operand_count > 3) ||
            (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
            (problem->grouping.groups && problem->views[GPI__D].bits == 32);
 }
 
 /* Whether the kernel for Hopper has the formula's instructions once, not once for each box: 1 of columns, 2 of columns and rows. Reductions
-   beside D take registers. */
+   beside D take registers, as sums of columns do. */
 static int gpi__rolls_inside(const gpi__problem *problem) {
     double instructions = gpi__inside_instructions(problem);
     if (instructions > GPI__ROLLED_INSTRUCTIONS)
         return 2;
     return instructions > GPI__UNROLLED_INSTRUCTIONS || gpi__lacks_registers_inside(problem) ||
-           (gpi__reduces_inside(problem) && gpi__stores_d(problem->formula));
+           (gpi__reduces_inside(problem) && gpi__stores_d(problem->formula)) ||
+           gpi__column_lines_inside(problem);
 }
 
 /* What an epilogue's defines have besides. */
@@ -302,7 +333,7 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
                 scaled);
     gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
                 gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
-    gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__reduces_inside(problem));
+    gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__reduces_rows_inside(problem));
     gpi__append(text, "#define GEMMEPI_INSIDE_WHOLE %d\n#define GEMMEPI_STATE_COLUMNS %d\n",
                 gpi__half_columns(problem) % gpi__state_columns(problem) == 0, gpi__state_columns(problem));
     if (gpi__reads_depth(f))
@@ -357,6 +388,22 @@ static int64_t gpi__states_of_row(const gpi__problem *inside) {
     return gpi__divide_up(gpi__half_columns(inside), gpi__state_columns(inside));
 }
 
+/* Of all of so many rows that are one line, which a kernel leaves for each 32 columns. */
+static int64_t gpi__states_of_line(const gpi__problem *inside) {
+    return gpi__divide_up(gpi__half_columns(inside), 32);
+}
+
+/* Where a reduction's states are: from a row to the next, or from one line of some rows. */
+static void gpi__place_states(const gpi__problem *problem, const gpi__formula_operand *o,
+                              gpi__formula_place *place) {
+    if (!gpi__is_reduced(o))
+        return;
+    place->ld = o->kind == GEMMEPI_PER_ROW      ? gpi__states_of_row(problem)
+                : o->kind == GEMMEPI_PER_COLUMN ? gpi__half_columns(problem) * o->members
+                                                : gpi__states_of_line(problem);
+    place->stride = gpi__times(problem->m, place->ld);
+}
+
 /* All but pointers and numbers. */
 static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *places) {
     const gpi__placed_formula *placed = &problem->formula->placed;
@@ -367,10 +414,7 @@ static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *pl
         places[i].stride = placed->operands[i].batch_stride;
         places[i].row_period = placed->operands[i].row_period;
         places[i].column_period = placed->operands[i].column_period;
-        if (!gpi__is_reduced(&placed->formula->operands[i]))
-            continue;
-        places[i].ld = gpi__states_of_row(problem);
-        places[i].stride = gpi__times(problem->m, places[i].ld);
+        gpi__place_states(problem, &placed->formula->operands[i], &places[i]);
     }
     if (gpi__reads_depth(placed->formula))
         places[i].number = (double)problem->k;
@@ -404,7 +448,7 @@ static void gpi__point_inside(const gpi__problem *problem, const gpi__slots *slo
 }
 #endif
 
-/* Whether a kernel with a formula inside leaves states of rows, which takes lanes that have a row's columns side by side. */
+/* Whether a kernel with a formula inside leaves states of reductions, which takes lanes that have a row's columns side by side. */
 static int gpi__leaves_states(const gpi__problem *problem) {
 #ifndef GEMMEPI_NO_FORMULA
     return problem->formula && gpi__reduces_inside(problem);
@@ -417,11 +461,21 @@ static int gpi__leaves_states(const gpi__problem *problem) {
 /* Whether a kernel whose warps have so many columns side by side has the whole of each state. */
 static int gpi__has_whole_states(const gpi__problem *problem, int columns) {
 #ifndef GEMMEPI_NO_FORMULA
-    return !gpi__leaves_states(problem) || columns % gpi__state_columns(problem) == 0;
+    return !problem->formula || !gpi__reduces_rows_inside(problem) ||
+           columns % gpi__state_columns(problem) == 0;
 #else
     (void)problem, (void)columns;
     return 1;
 #endif
+}
+
+/* Lines of sums over rows that an epilogue leaves: BGRAD's of each half of D, or a formula's. */
+static int gpi__column_lines(const gpi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        return gpi__column_lines_inside(problem);
+#endif
+    return problem->epilogue & GEMMEPI_BGRAD ? gpi__halves_out(problem) : 0;
 }
 
 /* Of a formula inside a kernel: columns of either half of a group, 0 where halves are of the whole. */

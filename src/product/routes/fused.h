@@ -209,6 +209,7 @@ static gemmepi_status gpi__build_fused(gemmepi_context *context, const gpi__prob
 
 static gpi__built_details gpi__describe_built(const gpi__fused *fused) {
     gpi__built_details details;
+    memset(&details, 0, sizeof details);
     fused->engine->describe(&fused->built, &details);
     return details;
 }
@@ -287,7 +288,8 @@ static void gpi__fused_describe(const gpi__matmul_plan *plan, gemmepi_plan_detai
     details->tile_n = inside.tile_n;
     details->launches = 1 + (inside.pass != NULL) + gpi__amax_count(&plan->problem) +
                         (fused->packs[0].launch.function != NULL) +
-                        (fused->packs[1].launch.function != NULL) + gpi__sums_launches(inside.sums);
+                        (fused->packs[1].launch.function != NULL) + gpi__sums_launches(inside.sums) +
+                        (inside.reductions ? gpi__reductions_launches(inside.reductions) : 0);
 }
 
 static void gpi__fused_explain(const gpi__matmul_plan *plan, const char *kernel, gpi__text *text) {
