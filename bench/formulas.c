@@ -75,6 +75,38 @@ typedef struct formula_form {
     {                                                                                                        \
         "sines", "d = sin(30 * (v + bias))", {IN("bias", COLUMN, BF16)}, m, n, k, BF16, 0, 0                 \
     }
+#define FORMULA_GRADIENTS(m, n, k)                                               \
+    {"gradient",                                                                 \
+     "d = v * d_gelu_tanh(p); y = gelu_tanh(p)",                                 \
+     {IN("p", FULL, BF16), OUT("y", FULL, BF16)},                                \
+     m,                                                                          \
+     n,                                                                          \
+     k,                                                                          \
+     BF16,                                                                       \
+     0,                                                                          \
+     0},                                                                         \
+        {"gradient with sums",                                                   \
+         "d = v * d_gelu_tanh(p); y = gelu_tanh(p); db = column_sum(d)",         \
+         {IN("p", FULL, BF16), OUT("y", FULL, BF16), OUT("db", COLUMN, BF16)},   \
+         m,                                                                      \
+         n,                                                                      \
+         k,                                                                      \
+         BF16,                                                                   \
+         0,                                                                      \
+         0},                                                                     \
+        {"DGELU_BGRAD",                                                          \
+         "d = v * d_gelu_tanh(p); db = column_sum(d)",                           \
+         {IN("p", FULL, BF16), OUT("db", COLUMN, BF16)},                         \
+         m,                                                                      \
+         n,                                                                      \
+         k,                                                                      \
+         BF16,                                                                   \
+         0,                                                                      \
+         0},                                                                     \
+    {                                                                            \
+        "statistics", "d = v; s = column_sum(v); ss = column_sum(v * v)",        \
+            {OUT("s", COLUMN, F32), OUT("ss", COLUMN, F32)}, m, n, k, BF16, 0, 0 \
+    }
 #define FORMULA_LOSS(m, n, k)                                                                                \
     {                                                                                                        \
         "loss", "lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)",                            \
@@ -84,7 +116,9 @@ typedef struct formula_form {
 
 static const formula_form formula_forms[] = {
     FORMULA_OF_SIZE(4096, 4096, 4096, 1.05), FORMULA_OF_SIZE(8192, 3072, 768, 1.15),
-    FORMULA_LOSS(2048, 50304, 768), FORMULA_LOSS(4096, 128256, 4096)};
+    FORMULA_GRADIENTS(4096, 4096, 4096),     FORMULA_GRADIENTS(8192, 3072, 768),
+    FORMULA_GRADIENTS(8192, 768, 3072),      FORMULA_LOSS(2048, 50304, 768),
+    FORMULA_LOSS(4096, 128256, 4096)};
 
 /* A set of tensors: A, B, the bare product's D, ours with scale and amax, and the operands. */
 enum {
