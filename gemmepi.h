@@ -238,6 +238,11 @@ typedef struct gemmepi_config {
     /* The most multiprocessors that a product uses, in the kernel for Hopper or cuBLASLt. The rest are for kernels that run at the
        same time, such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
     int multiprocessors;
+
+    /* Tuning on first use: milliseconds for each product that has no answer yet, as of gemmepi_tune_options. The call that plans it tunes
+       it first, a one-shot call, too, but not while its stream is captured: then a later call does. Where it fails, for want of memory
+       say, the plan is untuned, and the log warns. 0: only gemmepi_tune tunes */
+    double tune;
 } gemmepi_config;
 
 /* >>problems */
@@ -971,10 +976,12 @@ typedef enum gemmepi_tune_mode {
 
 /* Options of gemmepi_tune. All zero is a good choice. */
 typedef struct gemmepi_tune_options {
-    double milliseconds; /* for each problem; later no further way is begun. 0: until all are compiled and timed */
-    size_t memory;       /* bytes of tensors at most; 0: 2 GiB. One set of tensors is always allocated */
-    int again;           /* 1: also problems that have an answer */
-    int threads;         /* of the compiler; 0: one for each core */
+    /* For each problem, of timing, and as much again of compiling: later no other way is compiled or timed. What is chosen untuned and the
+       best of each route and kernel by estimate are compiled and timed first, whatever that takes. 0: all are */
+    double milliseconds;
+    size_t memory; /* bytes of tensors at most; 0: 2 GiB. One set of tensors is always allocated */
+    int again;     /* 1: also problems that have an answer, which stays where nothing is faster */
+    int threads;   /* of the compiler; 0: one for each core */
     gemmepi_tune_mode mode;
 } gemmepi_tune_options;
 
@@ -1018,6 +1025,7 @@ typedef struct gemmepi_plan_details {
     int deterministic;         /* 1: repeated runs on one GPU give the same bits */
     int bit_stable;            /* 1: so do other processes on the same hardware and versions, with the same answers or none */
     double microseconds;       /* of one run if the plan was tuned, else 0 */
+    int ways_timed, ways_left; /* then: how many ways were timed, and how many were not for want of time or memory */
 } gemmepi_plan_details;
 
 /* What an epilogue reads and writes besides A, B, C and D, with sizes. Sizes are of the whole batch. */
@@ -1414,14 +1422,19 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
 
 /* >>tuning */
 
-/* Times the ways to run each problem on this GPU: up to 32 of our kernels, tiles and divisions of k, those whose estimate is near the
-   least, and the first 16 algorithms that cuBLASLt offers. Later plans and one-shot calls use the fastest; existing plans stay as they are.
-   Whole operations are timed in turns, on random data in memory of its own that is larger than the cache. Ways that are far slower are
-   left early; ways that disagree with the results of the route plain are left out, with a warning in the log. The answer stays in the context and
-   goes to the cache folder (config.cache_path), where other processes with the same config.routes find it. A problem with an answer is not
-   timed again, in whatever mode or time that was found, unless options->again is set. Of a layer its products are timed. Element-wise
-   operations, grouped products, and products with a formula inside a kernel have one way. Where a pass runs the formula, the product that
-   makes v is timed; a formula that says an epilogue is timed as that.
+/* Times the ways to run each problem on this GPU: what plans choose untuned, the best of each route and of each of our kernels by estimate,
+   then up to 32 tiles and divisions of k in all, those whose estimate is near the least, and the first 16 algorithms that cuBLASLt offers.
+   A formula is timed inside kernels and as a pass behind products, a grouped product with groups of one size. Of a layer its products are
+   timed, and element-wise operations have one way.
+   Later plans and one-shot calls use the fastest; existing plans stay as they are. The way that is chosen untuned is timed twice, by turns with
+   the others, and stays unless another is faster by more than these two timings differ, and by 1 percent. So tuning makes nothing slower
+   than the noise; the log warns where that is more than 3 percent. With options->again the older answer has its place, and stays
+   where tuning fails, too.
+   Whole operations are timed, on random data in memory of its own that is larger than the cache. Ways that are far slower are left early;
+   ways that disagree with the results of the route plain are left out, with a warning in the log. details.ways_left counts what was not
+   timed for want of time or memory. The answer stays in the context and goes to the cache folder (config.cache_path), where other
+   processes with the same config.routes find it. A problem with an answer is not timed again, in whatever mode or time that was found, unless
+   options->again is set. config.tune does all this when a problem is first planned.
    options may be NULL, and so may progress, which is called for each problem that is done.
    A plan with an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. A plan
    with an answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are
@@ -11192,6 +11205,13 @@ typedef struct gpi__group_lists {
   int64_t limits[GPI__FAULTS]; /* what an index is less than; of ends the most */
 } gpi__group_lists;
 
+static void gpi__limit_group_lists(const gpi__problem *problem, int64_t limits[GPI__FAULTS]) {
+  limits[GPI__FAULT_ENDS] = gpi__positions(problem);
+  limits[GPI__FAULT_A] = problem->views[GPI__A].lines;
+  limits[GPI__FAULT_B] = problem->views[GPI__B].lines;
+  limits[GPI__FAULT_D] = gpi__rows_of_d(problem);
+}
+
 static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const gpi__group_lists *lists, gpi__regions *regions) {
   static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
   const gpi__grouping *grouping = &problem->grouping;
@@ -11229,10 +11249,7 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
   lists->lists[GPI__FAULT_A] = args->index_a;
   lists->lists[GPI__FAULT_B] = args->index_b;
   lists->lists[GPI__FAULT_D] = args->index_d;
-  lists->limits[GPI__FAULT_ENDS] = gpi__positions(problem);
-  lists->limits[GPI__FAULT_A] = problem->views[GPI__A].lines;
-  lists->limits[GPI__FAULT_B] = problem->views[GPI__B].lines;
-  lists->limits[GPI__FAULT_D] = gpi__rows_of_d(problem);
+  gpi__limit_group_lists(problem, lists->limits);
   status = gpi__list_group_lists(problem, lists, regions);
   return status ? status : gpi__check_regions(regions, gpi__judge_product);
 }
@@ -13980,6 +13997,7 @@ struct gemmepi_context {
   double memory_rate; /* bytes a microsecond that memory gives, by its clock and width; 0: not known */
   int reaches_pageable; /* kernels may read host memory that CUDA does not know */
   unsigned routes; /* config.routes */
+  double tune; /* config.tune */
   char name[128];
   gpi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 
@@ -16803,6 +16821,7 @@ struct gemmepi_plan {
   long references;
   long last_used; /* by the context's plan_clock, under its lock */
   long generation; /* the context's when it began to be made */
+  long is_tried; /* not 0: with config.tune it was tuned, or cannot be */
   void (*destroy)(gemmepi_plan *plan); /* of the last reference; NULL: the plan has been destroyed */
 };
 
@@ -17190,6 +17209,9 @@ static gemmepi_status gpi__check_config(const gemmepi_config *config) {
   if (config->routes & ~GPI__PRODUCT_ROUTES)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
       "PLAIN and FUSED", config->routes);
+  if (!(config->tune >= 0) || config->tune > 1e9)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "config.tune is %g; accepted are 0, for no tuning on first use, and up to 1e9 milliseconds", config->tune);
   return GEMMEPI_OK;
 }
 
@@ -17239,6 +17261,7 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
   context->forks_now = &gpi__forks;
   context->forks = gpi__forks;
   context->routes = config->routes;
+  context->tune = config->tune;
   context->check_pointers = config->check_pointers;
   context->asked_multiprocessors = config->multiprocessors;
   context->log = gpi__choose_log(config->log, config->log_user);
@@ -17390,6 +17413,7 @@ typedef struct gpi__wish {
   const void *desc;
   size_t alignment; /* that pointers have where desc promises none */
   int is_kept; /* for calls that plan by themselves */
+  const gemmepi_stream *stream; /* that it is to run on; NULL: not known */
 } gpi__wish;
 
 /* A kind of plans. */
@@ -17402,6 +17426,8 @@ typedef struct gpi__plan_row {
   gemmepi_status (*run)(const gemmepi_plan *plan, const void *args, int one_shot, gemmepi_stream stream);
   void (*describe)(const gemmepi_plan *plan, gemmepi_plan_details *details);
   void (*explain)(gpi__text *text, const gemmepi_plan *plan, const gemmepi_plan_details *details);
+  /* Finds the answers of all that the plan runs and that has none; a plan made later takes them. NULL: nothing is timed. */
+  gemmepi_status (*tune)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
 } gpi__plan_row;
 
 /* >>making */
@@ -17420,13 +17446,66 @@ static gemmepi_status gpi__keep_built(const gpi__wish *wish, const void *key, si
   return status;
 }
 
+/* >>tuning on first use */
+
+/* Whether the stream is captured; where none is known, whether any blocking stream is, of which the legacy stream knows. */
+static int gpi__is_captured(const gpi__wish *wish) {
+  const gpi__driver *driver = &wish->context->driver;
+  gemmepi_stream stream = wish->stream ? *wish->stream : (gemmepi_stream)(uintptr_t)GPI__CU_STREAM_LEGACY;
+  int capture = GPI__CU_STREAM_CAPTURE_STATUS_NONE, result;
+  gpi__entry entry;
+  if (gpi__enter(wish->context, &entry))
+    return 1;
+  result = driver->stream_is_capturing(stream, &capture);
+  gpi__leave(wish->context, &entry);
+  return result != 0 || capture != GPI__CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* With config.tune: tunes what the plan runs, and makes it again by what was found. While a stream is captured the plan stays as it is, for a
+ later call to tune it. Where tuning fails it stays for good. */
+static gemmepi_status gpi__tune_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+  gemmepi_context *context = wish->context;
+  gemmepi_tune_options options;
+  gemmepi_plan *untuned = *plan;
+  gemmepi_status status;
+  if (context->tune <= 0 || context->is_host || !row->tune || gpi__read(&untuned->is_tried))
+    return GEMMEPI_OK;
+  if (gpi__is_captured(wish)) {
+    gpi__say(&context->log, GEMMEPI_LOG_INFO,
+      "a plan is not tuned while a stream is captured: the next call outside of a capture does it");
+    return GEMMEPI_OK;
+  }
+  memset(&options, 0, sizeof options);
+  options.milliseconds = context->tune;
+  status = row->tune(untuned, &options);
+  if (status)
+    gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
+  gpi__add(&untuned->is_tried, 1);
+  if (untuned->generation == gpi__read(&context->generation))
+    return GEMMEPI_OK;
+  *plan = NULL;
+  status = row->make(wish, plan);
+  if (status) /* what there is stays */
+    *plan = untuned;
+  else
+    gpi__release_plan(untuned);
+  if (!status)
+    gpi__add(&(*plan)->is_tried, 1);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__make_tuned(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+  gemmepi_status status = row->make(wish, plan);
+  return status ? status : gpi__tune_first(row, wish, plan);
+}
+
 static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *context, const void *desc, gemmepi_plan **plan) {
-  gpi__wish wish = {context, row->kind, desc, GPI__DEFAULT_ALIGNMENT, 0};
+  gpi__wish wish = {context, row->kind, desc, GPI__DEFAULT_ALIGNMENT, 0, NULL};
   gemmepi_status status;
   if (plan)
     *plan = NULL; /* also after a failure */
   status = gpi__check_call(context, plan, "plan");
-  return status ? status : row->make(&wish, plan);
+  return status ? status : gpi__make_tuned(row, &wish, plan);
 }
 
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
@@ -17440,8 +17519,8 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
   if (text) {
     gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, row->written, row->size);
     if (gpi__is_found(wish, key.bytes, key.size, plan))
-      return GEMMEPI_OK;
-    status = row->make(wish, plan);
+      return gpi__tune_first(row, wish, plan);
+    status = gpi__make_tuned(row, wish, plan);
     if (!status && key.size) {
       gpi__add(&(*plan)->references, 1);
       gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
@@ -17449,7 +17528,7 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
     return status;
   }
 #endif
-  return row->make(wish, plan);
+  return gpi__make_tuned(row, wish, plan);
 }
 
 /* >>runs */
@@ -17461,10 +17540,12 @@ static gemmepi_status gpi__prepare(const gpi__plan_row *row, const gemmepi_plan 
 }
 
 /* A call that plans by itself. workspace: args.workspace. */
-static gemmepi_status gpi__run_once(const gpi__plan_row *row, const gpi__wish *wish, const void *args,
+static gemmepi_status gpi__run_once(const gpi__plan_row *row, gpi__wish *wish, const void *args,
   const void *workspace, gemmepi_stream stream) {
   gemmepi_plan *plan = NULL;
-  gemmepi_status status = gpi__plan_of_call(row, wish, &plan);
+  gemmepi_status status;
+  wish->stream = &stream;
+  status = gpi__plan_of_call(row, wish, &plan);
   if (status)
     return status;
   if (!workspace)
@@ -21771,7 +21852,8 @@ static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE,
         gpi__workspace_of_operation,
         gpi__run_elementwise,
         gpi__describe_elementwise,
-        gpi__explain_elementwise};
+        gpi__explain_elementwise,
+        NULL};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   gemmepi_plan **plan) {
@@ -21785,7 +21867,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan, con
 
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   const gemmepi_elementwise_args *given, gemmepi_stream stream) {
-  gpi__wish wish = {context, GEMMEPI_PLAN_ELEMENTWISE, desc, 0, 1};
+  gpi__wish wish = {context, GEMMEPI_PLAN_ELEMENTWISE, desc, 0, 1, NULL};
   gpi__elementwise_call call;
   gemmepi_status status = gpi__check_call(context, context, "context");
   if (!status)
@@ -23633,6 +23715,7 @@ typedef struct gpi__candidate {
   int applied; /* of FUSED: for runs alone whose alpha is 1 and which have no C */
   int copies[2]; /* of FUSED: of A and B */
   int bare; /* of SPLIT: without an epilogue of cuBLASLt's */
+  int is_inside; /* of a problem with a formula: that is inside the kernel, and else a pass over v */
   int nth; /* of LT and SPLIT, while tuning: which of cuBLASLt's algorithms, from 1 on */
   gpi__lt_algorithm algorithm; /* of LT and SPLIT where nth is 0: cuBLASLt's, or one by a rule of ours */
   double microseconds; /* an estimate; 0: not known */
@@ -23640,6 +23723,13 @@ typedef struct gpi__candidate {
   const char *refusal; /* why it cannot run the problem, or NULL */
   const char *otherwise; /* what explain says of it where it could run the problem and another does */
 } gpi__candidate;
+
+/* What tuning has found of a plan; all 0 where it was chosen by estimates. */
+typedef struct gpi__tuned {
+  double microseconds; /* of a run */
+  int is_measured; /* by this process, and another may find another way */
+  int ways_timed, ways_left; /* how many were timed, and how many for want of time or memory were not */
+} gpi__tuned;
 
 #define GPI__ANY_ENGINE      (-1)
 #define GPI__MOST_PARTS      16
@@ -23710,8 +23800,9 @@ typedef struct gpi__matmul_plan {
   gpi__problem problem; /* of the product that the route runs */
   const struct gpi__route *route;
   int applied; /* for runs alone whose alpha is 1 and which have no C */
-  double tuned_microseconds; /* what an answer says that it takes; 0: it was chosen by estimates */
-  int is_measured; /* the answer is this process's own, which another may not find again */
+  gpi__tuned tuned; /* what an answer says of it */
+  const gpi__candidate
+    *forced; /* while it is built: what is to be taken, and nothing else; NULL: what is best */
   gpi__lt_algorithm algorithm; /* cuBLASLt's that it runs; id 0: none */
   size_t workspace_size;
   struct gpi__around *around; /* on a GPU: what is launched around the product (around.h), or NULL */
@@ -27980,7 +28071,7 @@ static void gpi__make_plan_key(const gpi__problem *problem, gpi__plan_key *key) 
 }
 
 #define GPI__DIGEST_SIZE 16 /* bytes of the key's SHA-256 */
-#define GPI__ANSWER_LINE 512
+#define GPI__ANSWER_LINE 640
 #define GPI__WORDS_SIZE  256
 
 typedef struct gpi__answer {
@@ -27988,6 +28079,7 @@ typedef struct gpi__answer {
   gpi__candidate candidate; /* its estimate is what was measured */
   int cublaslt; /* the version of the algorithm; 0: the candidate has none */
   int is_loaded; /* else this process has measured it */
+  int ways_timed, ways_left; /* as gpi__tuned has them */
   char words[GPI__WORDS_SIZE]; /* the problem, for people */
 } gpi__answer;
 
@@ -28043,10 +28135,11 @@ static void gpi__append_answer(gpi__text *text, const gpi__answer *answer) {
     gpi__append(text, "%02x", answer->digest[i]);
   gpi__append(text, " %s", gpi__route_names[c->route]);
   gpi__append(text, " %s", c->engine == GPI__ANY_ENGINE ? "-" : gpi__engines[c->engine]->name);
-  gpi__append(text, " shape %d parts %d copies %d %d", c->shape, c->parts, c->copies[0], c->copies[1]);
+  gpi__append(text, " shape %d parts %d copies %d %d inside %d", c->shape, c->parts, c->copies[0], c->copies[1], c->is_inside);
   gpi__append(text, " algorithm %d tile %d stages %d split %d reduction %d swizzle %d custom %d inner %d cluster %d",
     a->id, a->tile, a->stages, a->split, a->reduction, a->swizzle, a->custom, a->inner, a->cluster);
-  gpi__append(text, " cublaslt %d nanoseconds %lld : %s\n", answer->cublaslt, (long long)(c->microseconds * 1e3), answer->words);
+  gpi__append(text, " cublaslt %d timed %d left %d nanoseconds %lld : %s\n", answer->cublaslt,
+    answer->ways_timed, answer->ways_left, (long long)(c->microseconds * 1e3), answer->words);
 }
 
 static int gpi__hex_value(char c) {
@@ -28109,11 +28202,12 @@ static int gpi__read_answer(const char *line, gpi__answer *answer) {
   gpi__candidate *c = &answer->candidate;
   const char *at = line;
   char route[16], engine[16];
-  int64_t numbers[15];
+  int64_t numbers[18];
   size_t i, length;
-  static const char *const words[] = {"shape ",   " parts ",  " copies ",  " ",           " algorithm ",
-        " tile ",   " stages ", " split ",   " reduction ", " swizzle ",
-        " custom ", " inner ",  " cluster ", " cublaslt ",  " nanoseconds "};
+  static const char *const words[] = {"shape ",      " parts ",  " copies ",     " ",         " inside ",
+        " algorithm ", " tile ",   " stages ",     " split ",   " reduction ",
+        " swizzle ",   " custom ", " inner ",      " cluster ", " cublaslt ",
+        " timed ",     " left ",   " nanoseconds "};
   memset(answer, 0, sizeof *answer);
   if (strlen(line) < 2 * GPI__DIGEST_SIZE + 1 || !gpi__read_digest(line, answer->digest))
     return 0;
@@ -28134,19 +28228,21 @@ static int gpi__read_answer(const char *line, gpi__answer *answer) {
   for (i = 0; i < length; i++)
     if ((unsigned char)at[3 + i] < 32 || at[3 + i] == 127)
       return 0;
-  if ((numbers[4] > 0) != (numbers[13] > 0)) /* an algorithm is of a version */
+  if ((numbers[5] > 0) != (numbers[14] > 0) || numbers[4] > 1) /* an algorithm is of a version */
     return 0;
   memcpy(answer->words, at + 3, length);
   c->route = (gemmepi_route)gpi__route_named(route);
   c->engine = gpi__engine_named(engine);
   c->shape = (int)numbers[0], c->parts = (int)numbers[1];
   c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
-  c->algorithm.id = (int32_t)numbers[4], c->algorithm.tile = (int32_t)numbers[5];
-  c->algorithm.stages = (int32_t)numbers[6], c->algorithm.split = (int32_t)numbers[7];
-  c->algorithm.reduction = (int32_t)numbers[8], c->algorithm.swizzle = (int32_t)numbers[9];
-  c->algorithm.custom = (int32_t)numbers[10], c->algorithm.inner = (int32_t)numbers[11];
-  c->algorithm.cluster = (int32_t)numbers[12], answer->cublaslt = (int)numbers[13];
-  c->microseconds = (double)numbers[14] / 1e3;
+  c->is_inside = (int)numbers[4];
+  c->algorithm.id = (int32_t)numbers[5], c->algorithm.tile = (int32_t)numbers[6];
+  c->algorithm.stages = (int32_t)numbers[7], c->algorithm.split = (int32_t)numbers[8];
+  c->algorithm.reduction = (int32_t)numbers[9], c->algorithm.swizzle = (int32_t)numbers[10];
+  c->algorithm.custom = (int32_t)numbers[11], c->algorithm.inner = (int32_t)numbers[12];
+  c->algorithm.cluster = (int32_t)numbers[13], answer->cublaslt = (int)numbers[14];
+  answer->ways_timed = (int)numbers[15], answer->ways_left = (int)numbers[16];
+  c->microseconds = (double)numbers[17] / 1e3;
   answer->is_loaded = 1;
   return 1;
 }
@@ -28490,10 +28586,8 @@ static gemmepi_status gpi__fail_all(const gpi__matmul_plan *plan, gemmepi_status
   return gpi__fail(status, "no route runs this problem%s", sentences);
 }
 
-/* The problem's answer, if there is one that may be taken; candidates: the problem's. With build_lock held, the primary context
- current. */
-static const gpi__answer *gpi__answer_for(gemmepi_context *context, const gpi__problem *problem,
-  const gpi__candidates *candidates) {
+/* The problem's answer, if there is one whose algorithm, if any, is of this cuBLASLt. With build_lock held, the primary context current. */
+static const gpi__answer *gpi__look_up_answer(gemmepi_context *context, const gpi__problem *problem) {
   unsigned char digest[GPI__DIGEST_SIZE];
   const gpi__answer *answer;
   if (!context->answers.count && !context->disk.path)
@@ -28506,26 +28600,79 @@ static const gpi__answer *gpi__answer_for(gemmepi_context *context, const gpi__p
   }
   if (answer && answer->cublaslt && (gpi__open_lt(context) || context->cublaslt.version != answer->cublaslt))
     return NULL; /* another version has other algorithms */
+  return answer;
+}
+
+static void gpi__ignore_answer(const gemmepi_context *context, const gpi__answer *answer) {
+  gpi__say(&context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer that cannot run its problem: %s", answer->words);
+}
+
+/* Likewise, of those that may be taken; candidates: the problem's. */
+static const gpi__answer *gpi__answer_for(gemmepi_context *context, const gpi__problem *problem,
+  const gpi__candidates *candidates) {
+  const gpi__answer *answer = gpi__look_up_answer(context, problem);
   if (!answer || gpi__is_a_way(context, problem, candidates, &answer->candidate))
     return answer;
-  gpi__say(&context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer that cannot run its problem: %s", answer->words);
+  gpi__ignore_answer(context, answer);
   return NULL;
 }
 
-/* By the answer, as it is. */
+/* Copies the problem's answer, if plans take one: with a formula it is of what is inside a kernel, or of what makes v. The primary context is
+ current. */
+static int gpi__find_tuned(gemmepi_context *context, const gpi__problem *problem, gpi__answer *found) {
+  const gpi__answer *answer;
+  gpi__candidates candidates;
+  gpi__problem run = *problem;
+  int is_there;
+  gpi__lock(&context->build_lock);
+  answer = gpi__look_up_answer(context, problem);
+  is_there = answer != NULL;
+  if (is_there)
+    *found = *answer;
+#ifndef GEMMEPI_NO_FORMULA
+  if (is_there && problem->formula) {
+    if (found->candidate.is_inside && gpi__not_inside(problem))
+      is_there = 0;
+    else
+      run = found->candidate.is_inside ? gpi__problem_inside(problem) : gpi__problem_of_v(problem);
+  }
+#endif
+  if (is_there) {
+    memset(&candidates, 0, sizeof candidates);
+    gpi__enumerate(context, &run, gpi__may_be_applied(&run), &candidates);
+    is_there = gpi__is_a_way(context, &run, &candidates, &found->candidate);
+  }
+  if (answer && !is_there)
+    gpi__ignore_answer(context, answer);
+  gpi__unlock(&context->build_lock);
+  return is_there;
+}
+
+static gpi__tuned gpi__tuned_by(const gpi__answer *answer) {
+  gpi__tuned tuned;
+  tuned.microseconds = answer->candidate.microseconds;
+  tuned.is_measured = !answer->is_loaded;
+  tuned.ways_timed = answer->ways_timed;
+  tuned.ways_left = answer->ways_left;
+  return tuned;
+}
+
+/* By the candidate as it is, whose text does not say for which runs. */
+static gemmepi_status gpi__build_as_told(gpi__matmul_plan *plan, const gpi__candidate *told) {
+  const gpi__candidate *like = gpi__candidate_like(&plan->candidates, told);
+  gpi__candidate own = *told;
+  own.applied = like ? like->applied : 0;
+  return gpi__build_by(plan, own.route, &own);
+}
+
 static gemmepi_status gpi__build_answer(gpi__matmul_plan *plan, const gpi__answer *answer) {
-  gpi__candidate own = answer->candidate;
-  int is_measured =
-    !answer->is_loaded; /* while a kernel is compiled another thread may change the answer */
-  gemmepi_status status;
-  own.applied = gpi__candidate_like(&plan->candidates, &own)->applied;
-  status = gpi__build_by(plan, own.route, &own);
+  gpi__answer own = *answer; /* while a kernel is compiled another thread may change it */
+  gemmepi_status status = gpi__build_as_told(plan, &own.candidate);
   if (status) {
     gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer: %s", gpi__error_text);
     return status;
   }
-  plan->tuned_microseconds = own.microseconds;
-  plan->is_measured = is_measured;
+  plan->tuned = gpi__tuned_by(&own);
   return GEMMEPI_OK;
 }
 
@@ -28557,6 +28704,8 @@ static gemmepi_status gpi__choose(gpi__matmul_plan *plan, const gpi__matmul_plan
   int applied = !instead_of && gpi__may_be_applied(&plan->problem);
   int misses_library = 0;
   gpi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
+  if (plan->forced)
+    return gpi__build_as_told(plan, plan->forced);
   answer = instead_of ? NULL : gpi__answer_for(plan->base.context, &plan->problem, &plan->candidates);
   if (answer && gpi__build_answer(plan, answer) == GEMMEPI_OK)
     return GEMMEPI_OK;
@@ -28620,8 +28769,7 @@ static gpi__matmul_plan *gpi__new_plan(gemmepi_context *context, const gpi__prob
 /* Builds the product that is launched around, whatever was built for another. */
 static gemmepi_status gpi__build_product(gpi__matmul_plan *plan, const gpi__problem *product) {
   plan->problem = *product;
-  plan->tuned_microseconds = 0;
-  plan->is_measured = 0;
+  memset(&plan->tuned, 0, sizeof plan->tuned);
   memset(plan->reasons, 0, sizeof plan->reasons);
   return gpi__choose_on_device(plan, NULL);
 }
@@ -28635,14 +28783,16 @@ static gemmepi_status gpi__try_inside(gpi__matmul_plan *plan, const gpi__problem
   gpi__formula_step *step = &plan->around->formula;
   gpi__problem inside;
   gemmepi_status status;
-  step->not_inside = gpi__why_not_inside(context, problem, v);
+  step->not_inside = !plan->forced             ? gpi__why_not_inside(context, problem, v)
+        : plan->forced->is_inside ? NULL
+        : "v and a pass over it took less when it was tuned";
   if (step->not_inside)
     return GEMMEPI_OK;
   inside = gpi__problem_inside(problem);
   step->slots = gpi__slots_of(problem);
   status = gpi__build_product(plan, &inside);
   step->is_inside = !status;
-  if (!status || status == GEMMEPI_OUT_OF_MEMORY)
+  if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
     return status;
   step->not_inside = "its kernel could not be built";
   gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a formula is not inside a kernel, which could not be built: %s", gpi__error_text);
@@ -28669,21 +28819,53 @@ static gemmepi_status gpi__try_composed(gpi__matmul_plan *plan) {
   return GEMMEPI_OK;
 }
 
+/* With the formula inside a kernel, or v and a pass: as forced, else by estimates. */
+static gemmepi_status gpi__build_inside_or_behind(gpi__matmul_plan *plan, const gpi__problem *v) {
+  gemmepi_status status = gpi__try_inside(plan, v);
+  return status || plan->around->formula.is_inside ? status : gpi__build_product(plan, v);
+}
+
+/* By the formula's answer, if it has one that can be built: *is_built */
+static gemmepi_status gpi__try_answer_of_formula(gpi__matmul_plan *plan, const gpi__problem *v, int *is_built) {
+  gemmepi_context *context = plan->base.context;
+  gpi__answer answer;
+  gpi__entry entry;
+  gemmepi_status status = gpi__enter_relaxed(context, &entry);
+  *is_built = 0;
+  if (status)
+    return status;
+  *is_built = gpi__find_tuned(context, &plan->around->inside, &answer);
+  gpi__leave_relaxed(context, &entry);
+  if (!*is_built)
+    return GEMMEPI_OK;
+  plan->forced = &answer.candidate;
+  status = gpi__build_inside_or_behind(plan, v);
+  plan->forced = NULL;
+  *is_built = !status;
+  if (!status)
+    plan->tuned = gpi__tuned_by(&answer);
+  else if (status != GEMMEPI_OUT_OF_MEMORY)
+    gpi__say(&context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer: %s", gpi__error_text);
+  return status == GEMMEPI_OUT_OF_MEMORY ? status : GEMMEPI_OK;
+}
+
 /* Builds an epilogue's product, one with the formula inside, or v and a pass over it. */
 static gemmepi_status gpi__build_with_formula(gpi__matmul_plan *plan) {
   const gpi__problem *problem = &plan->around->inside;
   gpi__formula_step *step = &plan->around->formula;
   gpi__problem v = gpi__problem_of_v(problem);
   gemmepi_status status = gpi__check_size_of_v(&v);
+  int is_built = 0;
   plan->around->lacks_product = !gpi__wants_v(problem);
   if (plan->around->lacks_product)
     plan->route = gpi__route_of(GEMMEPI_ROUTE_EMPTY);
   if (!status && !plan->around->lacks_product) {
-    status = gpi__try_composed(plan);
-    if (!status && !step->is_composed)
-      status = gpi__try_inside(plan, &v);
-    if (!status && !step->is_composed && !step->is_inside)
-      status = gpi__build_product(plan, &v);
+    if (!plan->forced)
+      status = gpi__try_composed(plan);
+    if (!status && !plan->forced && !step->is_composed)
+      status = gpi__try_answer_of_formula(plan, &v, &is_built);
+    if (!status && !step->is_composed && !is_built)
+      status = gpi__build_inside_or_behind(plan, &v);
   }
   if (!status && !step->is_composed && !step->is_inside)
     status = gpi__build_behind_v(plan, &v);
@@ -28729,11 +28911,14 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
   return gpi__build_product(plan, &plan->around->inside);
 }
 
-static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__problem *problem, gemmepi_plan **result) {
+/* forced: the way to run it, or NULL */
+static gemmepi_status gpi__build_plan_by(gemmepi_context *context, const gpi__problem *problem,
+  const gpi__candidate *forced, gemmepi_plan **result) {
   gpi__matmul_plan *plan = gpi__new_plan(context, problem);
   gemmepi_status status = GEMMEPI_OK;
   if (!plan)
     return GEMMEPI_OUT_OF_MEMORY;
+  plan->forced = forced;
   if (gpi__is_empty(problem)) {
     int only_sums = !gpi__writes_nothing(problem);
     plan->route = gpi__route_of(GEMMEPI_ROUTE_EMPTY);
@@ -28747,7 +28932,12 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
   } else {
     status = gpi__build_for_gpu(plan);
   }
+  plan->forced = NULL;
   return gpi__finish_plan(&plan->base, status, result);
+}
+
+static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__problem *problem, gemmepi_plan **result) {
+  return gpi__build_plan_by(context, problem, NULL, result);
 }
 
 /* The problem of a desc, which a context plans: to be given to gpi__drop_formula. */
@@ -29164,6 +29354,21 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
   details->launches += around->finds;
 }
 
+static void gpi__describe_tuned(const gpi__tuned *tuned, gemmepi_plan_details *details) {
+  details->microseconds = tuned->microseconds;
+  details->ways_timed = tuned->ways_timed;
+  details->ways_left = tuned->ways_left;
+}
+
+/* Whether what was timed is all that a run is: a product with its formula, but not with the launch that finds scales. */
+static int gpi__is_tuned_whole(const gpi__around *around) {
+#ifndef GEMMEPI_NO_FORMULA
+  return !around->finds && !around->formula.is_composed;
+#else
+  return !around->finds;
+#endif
+}
+
 static void gpi__describe_matmul(const gemmepi_plan *base, gemmepi_plan_details *details) {
   const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base, *current = gpi__current_plan(plan);
   const gpi__problem *problem = gpi__asked(plan);
@@ -29176,8 +29381,9 @@ static void gpi__describe_matmul(const gemmepi_plan *base, gemmepi_plan_details 
   }
   details->compute = (gemmepi_compute)problem->compute;
   details->accumulator = base->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)problem->accumulator;
-  details->bit_stable = !current->is_measured; /* another process may measure otherwise */
-  details->microseconds = plan->around ? 0 : current->tuned_microseconds;
+  details->bit_stable = !current->tuned.is_measured; /* another process may measure otherwise */
+  if (!plan->around || gpi__is_tuned_whole(plan->around))
+    gpi__describe_tuned(&current->tuned, details);
 }
 
 /* >>in words */
@@ -29307,14 +29513,24 @@ static void gpi__explain_others(gpi__text *text, const gpi__matmul_plan *plan) {
   gpi__explain_candidates(text, plan);
 }
 
+/* What tuning has found, if it has: of how many ways. */
+static void gpi__explain_tuned(gpi__text *text, const gpi__tuned *tuned, const char *what) {
+  if (tuned->microseconds <= 0)
+    return;
+  gpi__append(text, "  %s: it took %.1f us, and was the fastest of %d ways%s\n", what, tuned->microseconds,
+    tuned->ways_timed, tuned->is_measured ? "" : ", by an answer that was loaded");
+  if (tuned->ways_left)
+    gpi__append(text, "  %d other ways were not timed, for want of time or memory\n", tuned->ways_left);
+}
+
 /* Says what the product was chosen from: nothing of an empty one, and of a formula that reads no product. */
 static void gpi__explain_choice(gpi__text *text, const gpi__matmul_plan *plan) {
   const gpi__matmul_plan *current = gpi__current_plan(plan);
   const gpi__around *around = plan->around;
   if (!current->route->enumerate)
     return;
-  if (around && current->tuned_microseconds > 0)
-    gpi__append(text, "  the product is tuned: it took %.1f us\n", current->tuned_microseconds);
+  if (around && !gpi__is_tuned_whole(around))
+    gpi__explain_tuned(text, &current->tuned, "the product is tuned");
 #ifndef GEMMEPI_NO_FORMULA
   if (around && around->inside.formula && !around->formula.is_composed) {
     if (!around->formula.is_inside)
@@ -29401,11 +29617,1216 @@ static void gpi__explain_matmul(gpi__text *text, const gemmepi_plan *base, const
   gpi__explain_problem(text, gpi__asked(plan));
   gpi__append(text, "route %s, workspace %llu bytes\n", details->route_name, (gpi__ull)details->workspace_size);
   gpi__explain_launches(text, plan, details->kernel);
-  if (!plan->around && current->tuned_microseconds > 0)
-    gpi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n", current->tuned_microseconds,
-      current->is_measured ? "" : ", by an answer that was loaded");
+  if (!plan->around || gpi__is_tuned_whole(plan->around))
+    gpi__explain_tuned(text, &current->tuned, "tuned");
   gpi__explain_invariance(text, plan->around ? plan : current);
   gpi__explain_choice(text, plan);
+}
+/* The ways to run a problem, as tuning times them: first the best of each route and engine, by rank, then all others that may be the fastest. */
+
+enum {
+  GPI__MOST_WAYS = 512,
+  GPI__TIMED_WAYS = 32 /* of engines, at most */
+};
+#define GPI__WAYS_FACTOR 3.0 /* estimated at more than so many times the least */
+#define GPI__WAYS_SLOW   10.0 /* and so many microseconds, a way is not timed, unless it is among the first */
+
+typedef struct gpi__ways {
+  int count,
+    first; /* the first of these are timed whatever time there is; the first of all is chosen untuned */
+  gpi__candidate list[GPI__MOST_WAYS];
+} gpi__ways;
+
+/* What all ways of a problem have in common, as its formula is inside its kernel or not. */
+typedef struct gpi__way_group {
+  gpi__problem problem; /* as a route runs it */
+  int is_inside;
+  double more; /* microseconds of what is launched behind it */
+  gpi__candidates candidates;
+} gpi__way_group;
+
+static void gpi__add_way(const gpi__way_group *group, const gpi__candidate *candidate, gpi__ways *ways) {
+  gpi__candidate *added = &ways->list[ways->count];
+  if (ways->count == GPI__MOST_WAYS)
+    return;
+  ways->count++;
+  *added = *candidate;
+  added->is_inside = group->is_inside;
+  added->microseconds += group->more;
+  added->rank += group->more;
+}
+
+/* >>the first */
+
+static int gpi__has_way_by(const gpi__ways *ways, int from, const gpi__candidate *one) {
+  int i;
+  for (i = from; i < ways->count; i++)
+    if (ways->list[i].route == one->route && ways->list[i].engine == one->engine)
+      return 1;
+  return 0;
+}
+
+/* The best of each route and engine of the group, in the order in which plans try them. */
+static void gpi__add_first_ways(const gpi__way_group *group, gpi__ways *ways) {
+  gpi__candidates rest = group->candidates;
+  const gpi__candidate *least;
+  int from = ways->count;
+  while ((least = gpi__least(&rest)) != NULL) {
+    if (!gpi__has_way_by(ways, from, least))
+      gpi__add_way(group, least, ways);
+    rest.list[least - rest.list].refusal = "it is a way already";
+  }
+  ways->first = ways->count;
+}
+
+/* >>the others */
+
+static int gpi__is_first_way(const gpi__ways *ways, const gpi__candidate *one, int is_inside) {
+  int i;
+  for (i = 0; i < ways->first; i++) {
+    const gpi__candidate *first = &ways->list[i];
+    if (first->route == one->route && first->engine == one->engine && first->shape == one->shape &&
+      first->parts == one->parts && first->is_inside == is_inside && memcmp(first->copies, one->copies, sizeof one->copies) == 0)
+      return 1;
+  }
+  return 0;
+}
+
+/* By every shape of the engine and every number of parts. */
+static void gpi__add_ways_of_engine(const gemmepi_context *context, const gpi__way_group *group,
+  const gpi__candidate *enumerated, gpi__ways *ways) {
+  const gpi__engine *engine = gpi__engines[enumerated->engine];
+  gpi__candidate one = *enumerated;
+  gpi__problem packed;
+  double copying;
+  size_t i;
+  gpi__pack_views(&group->problem, enumerated->copies, &packed);
+  copying = gpi__pack_microseconds(&packed, enumerated->copies);
+  for (one.shape = 0; one.shape < engine->shapes; one.shape++)
+    for (i = 0; i < GPI__COUNT(gpi__parts); i++) {
+      double own;
+      one.parts = gpi__parts[i];
+      own = engine->estimate(context, &packed, &one);
+      gpi__count_engine(context, &packed, own, copying, &one);
+      if (own < GPI__NEVER && !gpi__is_first_way(ways, &one, group->is_inside))
+        gpi__add_way(group, &one, ways);
+    }
+}
+
+static void gpi__add_other_ways(const gemmepi_context *context, const gpi__way_group *group, gpi__ways *ways) {
+  int i;
+  for (i = 0; i < group->candidates.count; i++) {
+    gpi__candidate one = group->candidates.list[i];
+    if (one.refusal || one.route == GEMMEPI_ROUTE_PLAIN)
+      continue;
+    if (one.route == GEMMEPI_ROUTE_FUSED)
+      gpi__add_ways_of_engine(context, group, &one, ways);
+    else
+      for (one.nth = 1; group->problem.k && one.nth <= GPI__LT_ALGORITHMS; one.nth++)
+        gpi__add_way(group, &one, ways);
+  }
+}
+
+/* Sorts those behind the first, and leaves those that may be the fastest. cuBLASLt's all stay: of what they take little is known. */
+static void gpi__prune_ways(gpi__ways *ways) {
+  double most;
+  int count = ways->count, engines = 0, i;
+  if (!ways->first)
+    return;
+  most = GPI__WAYS_FACTOR * ways->list[0].microseconds + GPI__WAYS_SLOW;
+  qsort(ways->list + ways->first, (size_t)(count - ways->first), sizeof *ways->list, gpi__compare_candidates);
+  ways->count = 0;
+  for (i = 0; i < count; i++) {
+    const gpi__candidate *one = &ways->list[i];
+    int by_engine = one->route == GEMMEPI_ROUTE_FUSED;
+    if (i < ways->first || !by_engine || (one->microseconds <= most && engines < GPI__TIMED_WAYS)) {
+      ways->list[ways->count++] = *one;
+      engines += by_engine;
+    }
+  }
+}
+
+/* >>all */
+
+static void gpi__fill_way_group(const gemmepi_context *context, const gpi__problem *problem, gpi__way_group *group) {
+  memset(group, 0, sizeof *group);
+  group->problem = *problem;
+  gpi__enumerate(context, problem, gpi__may_be_applied(problem), &group->candidates);
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+/* With the formula inside a kernel, and as a pass behind v: what would be chosen untuned goes first. With BATCH_INVARIANT that alone, which
+ does not depend on m. */
+static int gpi__fill_groups_of_formula(const gemmepi_context *context, const gpi__problem *problem, gpi__way_group groups[2]) {
+  gpi__problem v = gpi__problem_of_v(problem), inside;
+  gpi__formula_source source = gpi__v_as_source(problem, &v);
+  int is_inside = gpi__why_not_inside(context, problem, &v) == NULL;
+  source.applied = 1;
+  gpi__fill_way_group(context, &v, &groups[is_inside]);
+  groups[is_inside].more = gpi__formula_pass_microseconds(context, &problem->formula->placed, &source);
+  if (gpi__not_inside(problem))
+    return 1;
+  inside = gpi__problem_inside(problem);
+  gpi__fill_way_group(context, &inside, &groups[!is_inside]);
+  groups[!is_inside].is_inside = 1;
+  return gpi__is_invariant(problem) ? 1 : 2;
+}
+#endif
+
+static void gpi__enumerate_ways(const gemmepi_context *context, const gpi__problem *problem, gpi__ways *ways) {
+  gpi__way_group groups[2];
+  int count = 1, i;
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    count = gpi__fill_groups_of_formula(context, problem, groups);
+  else
+#endif
+    gpi__fill_way_group(context, problem, &groups[0]);
+  ways->count = ways->first = 0;
+  for (i = 0; i < count; i++)
+    gpi__add_first_ways(&groups[i], ways);
+  for (i = 0; i < count; i++)
+    gpi__add_other_ways(context, &groups[i], ways);
+  gpi__prune_ways(ways);
+}
+/* A problem on memory and a stream of its own, with random data: its ways are run, compared and timed here. */
+
+enum {
+  GPI__TRIAL_BLOCK = 1 << 18, /* elements of random data, repeated where more are needed */
+  GPI__TRIAL_SETS = 64, /* of tensors, at most */
+  GPI__TRIAL_CACHES = 3, /* all sets are larger than so many times the L2 cache */
+  GPI__TRIAL_PIECES = 16, /* of an output, that are compared */
+  GPI__TRIAL_PIECE = 4096, /* bytes */
+  GPI__TRIAL_CALLS = 200 /* of a graph, at most */
+};
+#define GPI__TRIAL_TIME   800 /* microseconds of a graph's calls, about */
+#define GPI__TRIAL_REST   10 /* milliseconds before a burst */
+#define GPI__TRIAL_BURST  8 /* calls of it */
+#define GPI__TRIAL_MEMORY ((size_t)2 << 30)
+#define GPI__TRIAL_OFF \
+  0.04 /* how far a way's numbers may lie from the reference's, of their size and of all, */
+#define GPI__TRIAL_OFF_8 0.3 /* and those of 8 bits */
+
+/* Tensors by their number: operands, those of a formula with their scales and amax, and lists of groups. */
+enum {
+  GPI__OF_FORMULA = GPI__OPERANDS,
+#ifndef GEMMEPI_NO_FORMULA
+  GPI__SCALES_OF_FORMULA = GPI__OF_FORMULA + GPI__FORMULA_OPERANDS,
+  GPI__AMAX_OF_FORMULA = GPI__SCALES_OF_FORMULA + GPI__FORMULA_OPERANDS,
+  GPI__OF_GROUPS = GPI__AMAX_OF_FORMULA + GPI__FORMULA_OPERANDS,
+#else
+  GPI__OF_GROUPS = GPI__OF_FORMULA,
+#endif
+  GPI__TRIAL_TENSORS = GPI__OF_GROUPS + GPI__FAULTS
+};
+
+typedef struct gpi__trial_tensor {
+  gpi__view view; /* dtype 0: there is none */
+  int is_output, is_factor;
+  size_t offset; /* in a set */
+} gpi__trial_tensor;
+
+struct gpi__tuned_kind;
+typedef struct gpi__trial {
+  gemmepi_context *context;
+  const gpi__problem *problem;
+  const struct gpi__tuned_kind *kind;
+  gemmepi_tune_mode mode;
+  gemmepi_stream stream;
+  gpi__cu_event began, ended;
+  char *memory, *workspace;
+  size_t workspace_size, set;
+  gpi__trial_tensor tensors[GPI__TRIAL_TENSORS];
+  int has_no_room; /* for the workspace that was asked for last */
+  int sets, next; /* how many, and which comes next */
+  char *block; /* GPI__TRIAL_BLOCK elements for the operand at hand */
+  char *reference; /* pieces of all outputs, one after another */
+  char *compared; /* likewise of the way at hand */
+  size_t outputs_size; /* of each of these */
+} gpi__trial;
+
+/* How the problems of a kind of plans are tuned. */
+typedef struct gpi__tuned_kind {
+  void (*enumerate)(const gemmepi_context *context, const gpi__problem *problem, gpi__ways *ways);
+  /* Copies the answer that plans take, if there is one. The primary context is current, here and below. */
+  int (*find)(gemmepi_context *context, const gpi__problem *problem, gpi__answer *answer);
+  /* Builds the way, and fills in its algorithm. */
+  gemmepi_status (*build)(gemmepi_context *context, const gpi__problem *problem, gpi__candidate *way, gemmepi_plan **plan);
+  size_t (*workspace)(const gemmepi_plan *plan);
+  /* On the trial's stream. GEMMEPI_UNSUPPORTED where cuBLASLt refuses. */
+  gemmepi_status (*run)(const gemmepi_plan *plan, const gpi__trial *trial, int set, gpi__arguments *arguments);
+} gpi__tuned_kind;
+
+/* >>memory */
+
+static void gpi__add_to_set(gpi__trial *trial, int number, const gpi__view *view, int is_output) {
+  gpi__trial_tensor *tensor = &trial->tensors[number];
+  tensor->view = *view;
+  tensor->is_output = is_output;
+  tensor->offset = trial->set;
+  trial->set += gpi__round_up((size_t)view->bytes, 256) + 256;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+static void gpi__add_tensors_of_formula(gpi__trial *trial) {
+  const gpi__kept_formula *kept = trial->problem->formula;
+  gpi__view one = gpi__one_f32;
+  int i;
+  for (i = 0; i < kept->placed.formula->operand_count; i++) {
+    const gpi__formula_operand *operand = &kept->placed.formula->operands[i];
+    if (!operand->used || operand->kind == GEMMEPI_NUMBER)
+      continue;
+    gpi__add_to_set(trial, GPI__OF_FORMULA + i, &kept->views[i], operand->output);
+    if (kept->placed.operands[i].scale)
+      gpi__add_to_set(trial, GPI__SCALES_OF_FORMULA + i, &one, 0);
+    trial->tensors[GPI__SCALES_OF_FORMULA + i].is_factor = 1;
+    if (kept->placed.operands[i].amax)
+      gpi__add_to_set(trial, GPI__AMAX_OF_FORMULA + i, &one, 1);
+  }
+}
+#endif
+
+/* Ends, and indices: all positions, of groups of one size. */
+static void gpi__add_lists_of_groups(gpi__trial *trial) {
+  const gpi__grouping *grouping = &trial->problem->grouping;
+  gpi__view list;
+  int i;
+  memset(&list, 0, sizeof list);
+  list.dtype = GEMMEPI_I32, list.bits = 32, list.lines = 1;
+  for (i = 0; i < GPI__FAULTS; i++) {
+    list.length = i == GPI__FAULT_ENDS ? grouping->groups : gpi__positions(trial->problem);
+    list.bytes = 4 * list.length;
+    if (i == GPI__FAULT_ENDS || (i == GPI__FAULT_A && (grouping->gathered & 1)) ||
+      (i == GPI__FAULT_B && (grouping->gathered & 2)) || (i == GPI__FAULT_D && grouping->scattered))
+      gpi__add_to_set(trial, GPI__OF_GROUPS + i, &list, 0);
+  }
+}
+
+static void gpi__lay_out_trial(gpi__trial *trial) {
+  const gpi__problem *problem = trial->problem;
+  int i;
+  for (i = 0; i < problem->count; i++) {
+    int operand = problem->list[i];
+    const gpi__view *view = &problem->views[operand];
+    if (operand == GPI__C)
+      continue;
+    gpi__add_to_set(trial, operand, view, i < problem->outputs);
+    trial->tensors[operand].is_factor =
+      operand >= GPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GPI__BIAS_GRAD;
+  }
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    gpi__add_tensors_of_formula(trial);
+#endif
+  if (problem->grouping.groups)
+    gpi__add_lists_of_groups(trial);
+}
+
+/* As many sets as make up three caches, or as the memory holds. */
+static gemmepi_status gpi__count_sets(gpi__trial *trial, size_t most) {
+  const gpi__driver *driver = &trial->context->driver;
+  int cache = 0, result = driver->device_get_attribute(&cache, GPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, trial->context->device);
+  size_t wanted, held = most / trial->set;
+  if (result)
+    return gpi__cuda_failed(driver, result, "asking for the size of the L2 cache");
+  wanted = ((size_t)cache * GPI__TRIAL_CACHES + trial->set - 1) / trial->set;
+  if (wanted > held)
+    wanted = held;
+  trial->sets = wanted < 1 ? 1 : wanted > GPI__TRIAL_SETS ? GPI__TRIAL_SETS : (int)wanted;
+  return GEMMEPI_OK;
+}
+
+/* Less than is wanted will do, but for one set. */
+static gemmepi_status gpi__acquire_trial_memory(gpi__trial *trial) {
+  void *memory = NULL;
+  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
+  while (trial->sets && status == GEMMEPI_OUT_OF_MEMORY) {
+    status = gemmepi_alloc(trial->context, trial->set * (size_t)trial->sets, &memory);
+    if (status == GEMMEPI_OUT_OF_MEMORY)
+      trial->sets /= 2;
+  }
+  trial->memory = (char *)memory;
+  return status;
+}
+
+/* Where a set has the tensor; NULL: it has none. */
+static char *gpi__at_trial(const gpi__trial *trial, int set, int number) {
+  const gpi__trial_tensor *tensor = &trial->tensors[number];
+  return tensor->view.dtype ? trial->memory + trial->set * (size_t)set + tensor->offset : NULL;
+}
+
+/* >>data */
+
+static uint32_t gpi__next_random(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+/* Numbers of either sign about 1 in size; factors, which scales are, above 0; of a mask any bits. */
+static void gpi__make_block(gpi__trial *trial, int number) {
+  const gpi__trial_tensor *tensor = &trial->tensors[number];
+  const gpi__view *view = &tensor->view;
+  int is_whole = view->dtype == GEMMEPI_I8 || view->dtype == GEMMEPI_I32;
+  uint32_t state = 1u + (uint32_t)number;
+  int64_t elements = view->bits < 8 ? (int64_t)GPI__TRIAL_BLOCK : view->bytes / (view->bits / 8);
+  int i, j;
+  for (i = 0; i < GPI__TRIAL_BLOCK && i < elements; i += 256) {
+    double values[256];
+    int64_t whole[256];
+    for (j = 0; j < 256; j++) {
+      double size = 0.5 + (double)(gpi__next_random(&state) & 255) / 256;
+      values[j] = tensor->is_factor || gpi__next_random(&state) & 1 ? size : -size;
+      if (is_whole)
+        values[j] = floor(values[j] * 8);
+      whole[j] = (int64_t)(size * 8);
+    }
+    if (view->bits == 1)
+      for (j = 0; j < 256; j++)
+        trial->block[i + j] = (char)gpi__next_random(&state);
+    else if (view->dtype == GEMMEPI_I64)
+      memcpy(trial->block + 8 * (size_t)i, whole, sizeof whole);
+    else
+      gpi__store_run(view->dtype, trial->block, i, 256, values);
+  }
+}
+
+/* A piece of a list of groups, from `first` on. */
+static void gpi__make_list(gpi__trial *trial, int list, int64_t first) {
+  const gpi__problem *problem = trial->problem;
+  int64_t limits[GPI__FAULTS], groups = problem->grouping.groups, i;
+  gpi__limit_group_lists(problem, limits);
+  for (i = 0; i < GPI__TRIAL_BLOCK && limits[list]; i++) {
+    int64_t at = first + i;
+    int32_t value =
+      (int32_t)(list == GPI__FAULT_ENDS ? (at < groups ? at + 1 : groups) * limits[list] / groups : at % limits[list]);
+    memcpy(trial->block + 4 * i, &value, sizeof value);
+  }
+}
+
+static gemmepi_status gpi__fill_tensor(gpi__trial *trial, int set, int number) {
+  const gpi__view *view = &trial->tensors[number].view;
+  size_t size = (size_t)view->bytes, done,
+     piece = GPI__TRIAL_BLOCK * (size_t)(view->bits < 8 ? 1 : view->bits / 8);
+  gemmepi_status status = GEMMEPI_OK;
+  for (done = 0; !status && done < size; done += piece) {
+    if (number >= GPI__OF_GROUPS)
+      gpi__make_list(trial, number - GPI__OF_GROUPS, (int64_t)(done / 4));
+    status = gemmepi_upload(trial->context, gpi__at_trial(trial, set, number) + done, trial->block,
+      size - done < piece ? size - done : piece, trial->stream);
+  }
+  return status;
+}
+
+/* Fills all tensors of all sets: outputs, too, because ACCUMULATE reads them, and what is not written is the same in all ways. Or only the
+ outputs of the first. */
+static gemmepi_status gpi__fill_sets(gpi__trial *trial, int only_outputs) {
+  gemmepi_status status = GEMMEPI_OK;
+  int number, set;
+  for (number = 0; number < GPI__TRIAL_TENSORS && !status; number++) {
+    if (!trial->tensors[number].view.dtype || (only_outputs && !trial->tensors[number].is_output))
+      continue;
+    gpi__make_block(trial, number);
+    for (set = 0; set < (only_outputs ? 1 : trial->sets) && !status; set++)
+      status = gpi__fill_tensor(trial, set, number);
+  }
+  return status;
+}
+
+/* >>a run */
+
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula's pointers in a set. */
+typedef struct gpi__trial_formula {
+  void *operands[GPI__FORMULA_OPERANDS], *amax[GPI__FORMULA_OPERANDS];
+  const float *scales[GPI__FORMULA_OPERANDS];
+} gpi__trial_formula;
+
+static void gpi__point_trial_formula(const gpi__trial *trial, int set, gpi__trial_formula *formula, gpi__arguments *arguments) {
+  int i;
+  for (i = 0; i < GPI__FORMULA_OPERANDS; i++) {
+    formula->operands[i] = gpi__at_trial(trial, set, GPI__OF_FORMULA + i);
+    formula->scales[i] =
+      (const float *)(const void *)gpi__at_trial(trial, set, GPI__SCALES_OF_FORMULA + i);
+    formula->amax[i] = gpi__at_trial(trial, set, GPI__AMAX_OF_FORMULA + i);
+    arguments->numbers[i] = trial->problem->accumulator == GEMMEPI_I32 ? 1 : 0.5;
+  }
+  arguments->operands = formula->operands;
+  arguments->operand_scales = formula->scales;
+  arguments->operand_amax = formula->amax;
+}
+#endif
+
+/* The primary context is current. Alpha is 1; C is there where it is D. */
+static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, int set) {
+  const gpi__problem *problem = trial->problem;
+  size_t workspace = trial->kind->workspace(plan);
+  gpi__arguments arguments;
+#ifndef GEMMEPI_NO_FORMULA
+  gpi__trial_formula formula;
+#endif
+  int i;
+  memset(&arguments, 0, sizeof arguments);
+  for (i = 0; i < GPI__OPERANDS; i++)
+    arguments.pointers[i] = gpi__at_trial(trial, set, i);
+  arguments.alpha = 1;
+  if (problem->flags & GEMMEPI_ACCUMULATE) {
+    arguments.pointers[GPI__C] = arguments.pointers[GPI__D];
+    arguments.beta = arguments.uses_c = 1;
+  }
+#ifndef GEMMEPI_NO_FORMULA
+  if (problem->formula)
+    gpi__point_trial_formula(trial, set, &formula, &arguments);
+#endif
+  if (workspace > trial->workspace_size) {
+    trial->has_no_room = 1;
+    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace", (gpi__ull)workspace);
+  }
+  return trial->kind->run(plan, trial, set, &arguments);
+}
+
+static gemmepi_status gpi__allocate_trial_workspace(gpi__trial *trial, size_t size) {
+  void *memory = NULL;
+  gemmepi_status status = gemmepi_alloc(trial->context, size, &memory);
+  trial->workspace = (char *)memory;
+  trial->workspace_size = status ? 0 : size;
+  return status;
+}
+
+/* Room for the plan's workspace. Where there is none, what there was before is taken again: ways that have run with it run again. */
+static gemmepi_status gpi__acquire_trial_workspace(gpi__trial *trial, size_t size) {
+  size_t before = trial->workspace_size;
+  gemmepi_status status;
+  trial->has_no_room = 0;
+  if (size <= before)
+    return GEMMEPI_OK;
+  if (trial->workspace)
+    trial->context->driver.mem_free((gpi__cu_deviceptr)(uintptr_t)trial->workspace);
+  status = gpi__allocate_trial_workspace(trial, size);
+  if (status && before)
+    (void)gpi__allocate_trial_workspace(trial, before);
+  trial->has_no_room = status == GEMMEPI_OUT_OF_MEMORY;
+  return status;
+}
+
+/* >>comparing */
+
+static size_t gpi__piece_size(const gpi__view *view) {
+  size_t bytes = (size_t)view->bytes;
+  return bytes < (size_t)GPI__TRIAL_PIECE ? bytes : (size_t)GPI__TRIAL_PIECE;
+}
+
+static size_t gpi__outputs_size(const gpi__trial *trial) {
+  size_t size = 0;
+  int i;
+  for (i = 0; i < GPI__TRIAL_TENSORS; i++)
+    if (trial->tensors[i].is_output)
+      size += GPI__TRIAL_PIECES * gpi__piece_size(&trial->tensors[i].view);
+  return size;
+}
+
+/* Pieces of all outputs of the first set, evenly over each. */
+static gemmepi_status gpi__read_outputs(gpi__trial *trial, char *to) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i, piece;
+  for (i = 0; i < GPI__TRIAL_TENSORS && !status; i++) {
+    const gpi__view *view = &trial->tensors[i].view;
+    size_t size = gpi__piece_size(view), beyond = (size_t)view->bytes - size;
+    for (piece = 0; piece < GPI__TRIAL_PIECES && !status && trial->tensors[i].is_output; piece++, to += size) {
+      size_t at = beyond / (GPI__TRIAL_PIECES - 1) * (size_t)piece / 16 * 16;
+      status =
+        gemmepi_download(trial->context, to, gpi__at_trial(trial, 0, i) + at, size, trial->stream);
+    }
+  }
+  return status;
+}
+
+/* Numbers within so much of each other; NaN and infinities where the other has them. */
+static int gpi__are_about_the_same(double a, double b, double within) {
+  int are_finite = a - a == 0 && b - b == 0;
+  return are_finite ? fabs(a - b) <= within : a == b || (a != a && b != b);
+}
+
+/* Of an output's pieces: whether the numbers are about the same, and NaN where they are. */
+static int gpi__numbers_agree(const gpi__view *view, const char *x, const char *y, size_t bytes) {
+  int64_t count = (int64_t)(bytes / (size_t)(view->bits / 8)), i, j;
+  double squares = 0, within = 0, off = view->bits == 8 ? GPI__TRIAL_OFF_8 : GPI__TRIAL_OFF;
+  int pass;
+  for (pass = 0; pass < 2; pass++) {
+    for (i = 0; i < count; i += 64) {
+      double a[64], b[64];
+      int64_t some = count - i < 64 ? count - i : 64;
+      gpi__load_run(view->dtype, x, i, 1, some, a);
+      gpi__load_run(view->dtype, y, i, 1, some, b);
+      for (j = 0; j < some; j++)
+        if (pass == 0)
+        squares += a[j] == a[j] && fabs(a[j]) < 1e30 ? a[j] * a[j] : 0;
+        else if (!gpi__are_about_the_same(a[j], b[j], within + off * fabs(a[j])))
+        return 0;
+    }
+    within = off * sqrt(squares / (double)(count ? count : 1));
+  }
+  return 1;
+}
+
+/* Of a mask a few bits may differ, where a sum is nearly 0, and of a formula's I32, which are columns, where two are nearly the largest. */
+static int gpi__bits_agree(const char *x, const char *y, size_t bytes) {
+  size_t i, off = 0;
+  int bit;
+  for (i = 0; i < bytes; i++)
+    for (bit = 0; bit < 8; bit++)
+      off += (size_t)((x[i] ^ y[i]) >> bit & 1);
+  return off <= 8 + bytes / 10;
+}
+
+static int gpi__outputs_agree(const gpi__trial *trial) {
+  size_t at = 0;
+  int i, agree = 1;
+  for (i = 0; i < GPI__TRIAL_TENSORS && agree; i++) {
+    const gpi__view *view = &trial->tensors[i].view;
+    size_t bytes = GPI__TRIAL_PIECES * gpi__piece_size(view);
+    int are_bits = view->bits == 1 || view->dtype == GEMMEPI_I64 ||
+        (view->dtype == GEMMEPI_I32 && i >= GPI__OF_FORMULA);
+    if (!trial->tensors[i].is_output)
+      continue;
+    agree = are_bits ? gpi__bits_agree(trial->reference + at, trial->compared + at, bytes)
+        : gpi__numbers_agree(view, trial->reference + at, trial->compared + at, bytes);
+    at += bytes;
+  }
+  return agree;
+}
+
+/* One run on the first set, whose outputs are as at the beginning, and what it leaves. */
+static gemmepi_status gpi__read_way(gpi__trial *trial, const gemmepi_plan *plan, char *to) {
+  gemmepi_status status = gpi__acquire_trial_workspace(trial, trial->kind->workspace(plan));
+  if (!status)
+    status = gpi__fill_sets(trial, 1);
+  if (!status)
+    status = gpi__run_way(trial, plan, 0);
+  return status ? status : gpi__read_outputs(trial, to);
+}
+
+/* >>timing */
+
+static gemmepi_status gpi__issue_calls(gpi__trial *trial, const gemmepi_plan *plan, int calls) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < calls && !status; i++) {
+    status = gpi__run_way(trial, plan, trial->next);
+    trial->next = (trial->next + 1) % trial->sets;
+  }
+  return status;
+}
+
+/* Calls as a graph; *exec is the caller's to destroy. */
+static gemmepi_status gpi__capture_calls(gpi__trial *trial, const gemmepi_plan *plan, int calls, gpi__cu_graph_exec *exec) {
+  const gpi__driver *driver = &trial->context->driver;
+  gpi__cu_graph graph = NULL;
+  gemmepi_status status;
+  int result = driver->stream_begin_capture(trial->stream, GPI__CU_STREAM_CAPTURE_MODE_RELAXED), ended;
+  if (result)
+    return gpi__cuda_failed(driver, result, "cuStreamBeginCapture");
+  status = gpi__issue_calls(trial, plan, calls);
+  ended = driver->stream_end_capture(trial->stream, &graph);
+  if (!status && !ended)
+    ended = driver->graph_instantiate(exec, graph, 0);
+  if (graph)
+    driver->graph_destroy(graph);
+  return status || !ended ? status : gpi__cuda_failed(driver, ended, "capturing a graph");
+}
+
+static gemmepi_status gpi__trial_wait(const gpi__trial *trial) {
+  const gpi__driver *driver = &trial->context->driver;
+  int result = driver->stream_synchronize(trial->stream);
+  return result ? gpi__cuda_failed(driver, result, "cuStreamSynchronize") : GEMMEPI_OK;
+}
+
+/* What stands between two events, in microseconds: the graph once, or calls one after another. */
+static gemmepi_status gpi__time_once(gpi__trial *trial, const gemmepi_plan *plan, int calls,
+  gpi__cu_graph_exec exec, double *microseconds) {
+  const gpi__driver *driver = &trial->context->driver;
+  float milliseconds = 0;
+  gemmepi_status status = GEMMEPI_OK;
+  int result;
+  if (trial->mode == GEMMEPI_TUNE_BURST) {
+    status = gpi__trial_wait(trial);
+    gpi__rest(GPI__TRIAL_REST);
+  }
+  result = exec && !status ? driver->graph_launch(exec, trial->stream)
+        : 0; /* one that does not count: it hides the launch */
+  if (!result)
+    result = driver->event_record(trial->began, trial->stream);
+  if (!result && !status && !exec)
+    status = gpi__issue_calls(trial, plan, calls);
+  else if (!result && !status)
+    result = driver->graph_launch(exec, trial->stream);
+  if (!result)
+    result = driver->event_record(trial->ended, trial->stream);
+  if (!result)
+    result = driver->event_synchronize(trial->ended);
+  if (!result)
+    result = driver->event_elapsed_time(&milliseconds, trial->began, trial->ended);
+  *microseconds = 1e3 * (double)milliseconds / calls;
+  return status || !result ? status : gpi__cuda_failed(driver, result, "timing");
+}
+
+/* >>the whole */
+
+/* The primary context is current, and nothing runs any more. */
+static void gpi__close_trial(gpi__trial *trial) {
+  const gpi__driver *driver = &trial->context->driver;
+  const gemmepi_allocator *allocator = &trial->context->allocator;
+  if (trial->began)
+    driver->event_destroy(trial->began);
+  if (trial->ended)
+    driver->event_destroy(trial->ended);
+  if (trial->memory)
+    driver->mem_free((gpi__cu_deviceptr)(uintptr_t)trial->memory);
+  if (trial->workspace)
+    driver->mem_free((gpi__cu_deviceptr)(uintptr_t)trial->workspace);
+  if (trial->stream)
+    driver->stream_destroy(trial->stream);
+  gpi__delete(allocator, trial->block);
+  gpi__delete(allocator, trial->reference);
+  gpi__delete(allocator, trial->compared);
+}
+
+/* gpi__close_trial takes whatever this leaves. The primary context is current. */
+static gemmepi_status gpi__open_trial(gpi__trial *trial, gemmepi_context *context,
+  const gpi__problem *problem, const gpi__tuned_kind *kind, const gemmepi_tune_options *options) {
+  const gemmepi_allocator *allocator = &context->allocator;
+  gemmepi_stream stream = NULL;
+  gemmepi_status status;
+  int result;
+  memset(trial, 0, sizeof *trial);
+  trial->context = context;
+  trial->problem = problem;
+  trial->kind = kind;
+  trial->mode = options->mode;
+  gpi__lay_out_trial(trial);
+  trial->outputs_size = gpi__outputs_size(trial);
+  trial->block = (char *)gpi__new(allocator, GPI__TRIAL_BLOCK * sizeof(double));
+  trial->reference = (char *)gpi__new(allocator, trial->outputs_size + 1);
+  trial->compared = (char *)gpi__new(allocator, trial->outputs_size + 1);
+  if (!trial->block || !trial->reference || !trial->compared)
+    return GEMMEPI_OUT_OF_MEMORY;
+  status = gpi__count_sets(trial, options->memory ? options->memory : GPI__TRIAL_MEMORY);
+  if (!status)
+    status = gemmepi_stream_create(context, &stream);
+  if (status)
+    return status;
+  trial->stream = stream;
+  status = gpi__acquire_trial_memory(trial);
+  if (status)
+    return status;
+  result = context->driver.event_create(&trial->began, 0);
+  if (!result)
+    result = context->driver.event_create(&trial->ended, 0);
+  if (result)
+    return gpi__cuda_failed(&context->driver, result, "cuEventCreate");
+  return gpi__fill_sets(trial, 0);
+}
+/* Which way to run a problem is fastest, found out by timing. What would be chosen untuned, or an older answer, is replaced only by what is
+ faster by more than two timings of one way differ. */
+
+enum {
+  GPI__TUNE_ROUNDS = 9,
+  GPI__TUNE_LEAST = 3, /* rounds whatever time there is */
+  GPI__TUNE_LAST = 5 /* likewise, in the last comparison */
+};
+#define GPI__TUNE_SLOW 1.25 /* a way that takes so much more than the best of a round is left */
+#define GPI__TUNE_GAIN 0.99 /* what is to replace another is faster than that at least */
+#define GPI__TUNE_FAR  3.0 /* a way that takes so much more when it is run once is not timed by turns, */
+#define GPI__TUNE_LONG 100 /* if that is so many microseconds, which is more than the host needs */
+#define GPI__TUNE_BUSY 0.03 /* of two timings of one way, a warning */
+
+#define GPI__MOST_THREADS 256
+
+/* A way as it is timed. */
+typedef struct gpi__timed {
+  gpi__candidate *way;
+  gemmepi_plan *plan; /* NULL: it cannot be built, or was not */
+  gpi__cu_graph_exec exec;
+  int calls, rounds;
+  double times[GPI__TUNE_ROUNDS];
+  int left; /* it is too slow, wrong or not timed */
+  int missed; /* it may be as fast as any, and there was no time or memory for it */
+} gpi__timed;
+
+/* One problem under way. */
+typedef struct gpi__tuning {
+  gemmepi_context *context;
+  const gpi__problem *problem;
+  const gpi__tuned_kind *kind;
+  const gemmepi_tune_options *options;
+  gpi__ways ways;
+  gpi__timed timed[GPI__MOST_WAYS + 1]; /* the last is the one that stays, again */
+  gpi__trial trial;
+  double building_ends, half, ends; /* seconds; 0: never */
+  double best_once; /* the least time of a way that was run once */
+  double noise; /* by how much two timings of one way differ, of 1 */
+  gpi__timed *stays; /* what is there, or would be chosen untuned */
+  gpi__mutex lock;
+  int next; /* to be built */
+  gemmepi_status failed; /* of the first that could not be built, and why */
+  char sentence[GPI__ERROR_TEXT_SIZE];
+} gpi__tuning;
+
+static int gpi__is_before(double ends) {
+  return ends <= 0 || gpi__seconds() < ends;
+}
+
+static double gpi__ends_after(double milliseconds) {
+  return milliseconds > 0 ? gpi__seconds() + 1e-3 * milliseconds : 0;
+}
+
+/* >>building all on several threads */
+
+static gemmepi_status gpi__build_way(gpi__tuning *tuning, gpi__timed *timed) {
+  gpi__entry entry;
+  gemmepi_status status = gpi__enter_relaxed(tuning->context, &entry);
+  if (!status) {
+    status = tuning->kind->build(tuning->context, tuning->problem, timed->way, &timed->plan);
+    gpi__leave_relaxed(tuning->context, &entry);
+  }
+  if (status)
+    gpi__say(&tuning->context->log, status == GEMMEPI_UNSUPPORTED ? GEMMEPI_LOG_DEBUG : GEMMEPI_LOG_WARNING,
+      "tuning leaves out a way of the route %s: %s", gpi__route_names[timed->way->route], gpi__error_text);
+  timed->missed &= status == GEMMEPI_OK || status == GEMMEPI_OUT_OF_MEMORY;
+  return status;
+}
+
+/* The first ways are always built. */
+static void gpi__build_some(gpi__tuning *tuning) {
+  gpi__lock(&tuning->lock);
+  while (tuning->next < tuning->ways.count && (tuning->next < tuning->ways.first || gpi__is_before(tuning->building_ends))) {
+    int mine = tuning->next++;
+    gemmepi_status status;
+    gpi__unlock(&tuning->lock);
+    status = gpi__build_way(tuning, &tuning->timed[mine]);
+    gpi__lock(&tuning->lock);
+    if (!status || tuning->failed)
+      continue;
+    tuning->failed = status;
+    snprintf(tuning->sentence, sizeof tuning->sentence, "%s", gpi__error_text);
+  }
+  gpi__unlock(&tuning->lock);
+}
+
+GPI__THREAD_BODY(gpi__build_body) {
+  gpi__build_some((gpi__tuning *)user);
+  return 0;
+}
+
+static void gpi__build_ways(gpi__tuning *tuning) {
+  gpi__thread others[GPI__MOST_THREADS];
+  int threads = tuning->options->threads ? tuning->options->threads : gpi__core_count(), started = 0, i;
+  if (threads > GPI__MOST_THREADS)
+    threads = GPI__MOST_THREADS;
+  while (started < threads - 1 && gpi__thread_start(&others[started], gpi__build_body, tuning))
+    started++;
+  gpi__build_some(tuning);
+  for (i = 0; i < started; i++)
+    gpi__thread_join(others[i]);
+}
+
+/* >>right or wrong */
+
+/* Whether the way is of no use for a run: it could not be built, cuBLASLt refuses it, or there is no memory for its workspace. */
+static int gpi__is_no_way(const gpi__tuning *tuning, gemmepi_status status) {
+  return status == GEMMEPI_UNSUPPORTED || (status == GEMMEPI_OUT_OF_MEMORY && tuning->trial.has_no_room);
+}
+
+/* Reads what the others are held against: what PLAIN leaves, whose kernel is the simplest, else the first that runs. Which that is in
+ *reference. */
+static gemmepi_status gpi__read_reference(gpi__tuning *tuning, const gpi__timed **reference) {
+  gemmepi_status status = gpi__fail(tuning->failed ? tuning->failed : GEMMEPI_UNSUPPORTED,
+    "no way to run the problem could be built: %s", tuning->sentence);
+  int plain, i;
+  for (plain = 1; plain >= 0; plain--)
+    for (i = 0; i < tuning->ways.count; i++) {
+      const gpi__timed *timed = &tuning->timed[i];
+      if (!timed->plan || (timed->way->route == GEMMEPI_ROUTE_PLAIN) != plain)
+        continue;
+      status = gpi__read_way(&tuning->trial, timed->plan, tuning->trial.reference);
+      *reference = timed;
+      if (!gpi__is_no_way(tuning, status))
+        return status;
+    }
+  return status;
+}
+
+static void gpi__tell_wrong_way(const gpi__tuning *tuning, const gpi__timed *timed) {
+  char words[GPI__WORDS_SIZE];
+  gpi__text text = gpi__text_in(words, sizeof words);
+  gpi__append_words(&text, tuning->problem);
+  gpi__say(&tuning->context->log, GEMMEPI_LOG_WARNING,
+    "tuning left out the route %s, shape %d, answer %d of cuBLASLt, whose results are not those of the reference: %s",
+    gpi__route_names[timed->way->route], timed->way->shape, timed->way->nth, words);
+}
+
+/* Leaves the way where it does not run, or is wrong. */
+static gemmepi_status gpi__check_way(gpi__tuning *tuning, gpi__timed *timed) {
+  gemmepi_status status = gpi__read_way(&tuning->trial, timed->plan, tuning->trial.compared);
+  timed->left = gpi__is_no_way(tuning, status);
+  timed->missed = status == GEMMEPI_OUT_OF_MEMORY;
+  if (timed->left)
+    return GEMMEPI_OK;
+  timed->left = !status && !gpi__outputs_agree(&tuning->trial);
+  if (timed->left)
+    gpi__tell_wrong_way(tuning, timed);
+  return status;
+}
+
+/* Whether one of the first ways has the algorithm already. */
+static int gpi__is_timed_already(const gpi__tuning *tuning, const gpi__timed *timed) {
+  int i;
+  for (i = 0; timed->way->nth && i < tuning->ways.first; i++) {
+    const gpi__candidate *first = tuning->timed[i].way;
+    if (tuning->timed[i].plan && !tuning->timed[i].left && first->route == timed->way->route &&
+      first->is_inside == timed->way->is_inside &&
+      memcmp(&first->algorithm, &timed->way->algorithm, sizeof first->algorithm) == 0)
+      return 1;
+  }
+  return 0;
+}
+
+/* >>timing by turns */
+
+static int gpi__compare_times(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double gpi__median(const gpi__timed *timed) {
+  double sorted[GPI__TUNE_ROUNDS];
+  memcpy(sorted, timed->times, (size_t)timed->rounds * sizeof *sorted);
+  qsort(sorted, (size_t)timed->rounds, sizeof *sorted, gpi__compare_times);
+  return timed->rounds ? sorted[timed->rounds / 2] : GPI__NEVER;
+}
+
+/* How long a call takes, about, and a graph of as many as are timed. What is far slower than another is left. */
+static gemmepi_status gpi__prepare_way(gpi__tuning *tuning, gpi__timed *timed) {
+  gpi__trial *trial = &tuning->trial;
+  double once = 0;
+  gemmepi_status status = gpi__time_once(trial, timed->plan, 2, NULL, &once);
+  if (status)
+    return status;
+  timed->left = once > GPI__TUNE_LONG && once > GPI__TUNE_FAR * tuning->best_once;
+  if (timed->left)
+    return GEMMEPI_OK;
+  if (once < tuning->best_once)
+    tuning->best_once = once;
+  timed->calls = once > 0 ? (int)(GPI__TRIAL_TIME / once) : GPI__TRIAL_CALLS;
+  if (trial->mode == GEMMEPI_TUNE_BURST && timed->calls > GPI__TRIAL_BURST)
+    timed->calls = GPI__TRIAL_BURST;
+  timed->calls = timed->calls < 2 ? 2 : timed->calls > GPI__TRIAL_CALLS ? GPI__TRIAL_CALLS : timed->calls;
+  return trial->mode == GEMMEPI_TUNE_STREAM
+       ? GEMMEPI_OK
+       : gpi__capture_calls(trial, timed->plan, timed->calls, &timed->exec);
+}
+
+/* Times it once more. */
+static gemmepi_status gpi__time_way(gpi__tuning *tuning, gpi__timed *timed) {
+  gemmepi_status status = timed->calls ? GEMMEPI_OK : gpi__prepare_way(tuning, timed);
+  if (gpi__is_no_way(tuning, status)) {
+    timed->left = 1;
+    return GEMMEPI_OK;
+  }
+  if (!status && !timed->left)
+    status = gpi__time_once(&tuning->trial, timed->plan, timed->calls, timed->exec, &timed->times[timed->rounds++]);
+  return status;
+}
+
+/* Way by way: whether it is right, and how long it takes. Behind the first ways only for half of the time. */
+static gemmepi_status gpi__time_first_round(gpi__tuning *tuning) {
+  const gpi__timed *reference = NULL;
+  gemmepi_status status = gpi__read_reference(tuning, &reference);
+  int i;
+  for (i = 0; i < tuning->ways.count && !status; i++) {
+    gpi__timed *timed = &tuning->timed[i];
+    timed->left = !timed->plan || (i >= tuning->ways.first && !gpi__is_before(tuning->half));
+    if (timed->left)
+      continue;
+    timed->missed = 0;
+    timed->left = gpi__is_timed_already(tuning, timed);
+    if (!timed->left && timed != reference)
+      status = gpi__check_way(tuning, timed);
+    if (!status && !timed->left)
+      status = gpi__time_way(tuning, timed);
+    if (!status && !timed->left && !tuning->stays)
+      tuning->stays = timed;
+  }
+  return status;
+}
+
+/* What stays takes part a second time, by the same plan and graph. */
+static gemmepi_status gpi__time_again(gpi__tuning *tuning) {
+  gpi__timed *again = &tuning->timed[tuning->ways.count];
+  if (!tuning->stays)
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem was right and could be timed");
+  *again = *tuning->stays;
+  again->rounds = again->missed = 0;
+  return gpi__time_way(tuning, again);
+}
+
+/* Leaves what is slower than the best of the round by far, but what stays. */
+static void gpi__leave_slow_ways(gpi__tuning *tuning, int rounds) {
+  double best = GPI__NEVER;
+  int i;
+  for (i = 0; i < tuning->ways.count; i++)
+    if (tuning->timed[i].rounds == rounds && tuning->timed[i].times[rounds - 1] < best)
+      best = tuning->timed[i].times[rounds - 1];
+  for (i = 0; i < tuning->ways.count; i++)
+    tuning->timed[i].left |=
+      &tuning->timed[i] != tuning->stays && gpi__median(&tuning->timed[i]) > GPI__TUNE_SLOW * best;
+}
+
+static gemmepi_status gpi__time_ways(gpi__tuning *tuning) {
+  gemmepi_status status = gpi__time_first_round(tuning);
+  int round, i, count = tuning->ways.count + 1;
+  if (!status)
+    status = gpi__time_again(tuning);
+  for (round = 1; round < GPI__TUNE_ROUNDS && !status; round++) {
+    gpi__leave_slow_ways(tuning, round);
+    for (i = 0; i < count && !status && (round < GPI__TUNE_LEAST || gpi__is_before(tuning->ends)); i++) {
+      gpi__timed *timed = &tuning->timed[round % 2 ? count - 1 - i : i];
+      if (!timed->left)
+        status = gpi__time_way(tuning, timed);
+    }
+  }
+  return status;
+}
+
+/* >>which is taken */
+
+static gpi__timed *gpi__fastest_way(gpi__tuning *tuning) {
+  gpi__timed *best = tuning->stays;
+  int i;
+  for (i = 0; i < tuning->ways.count; i++)
+    if (!tuning->timed[i].left && gpi__median(&tuning->timed[i]) < gpi__median(best))
+      best = &tuning->timed[i];
+  return best;
+}
+
+/* Whether a way replaces what stays, of which there are two timings: it is faster than both, by more than they differ. */
+static int gpi__replaces(double microseconds, double one, double other) {
+  double least = one < other ? one : other;
+  return microseconds < GPI__TUNE_GAIN * least && microseconds < least - fabs(one - other);
+}
+
+/* The fastest against what stays, which is timed twice, by turns again: the least of many times is too low by chance. Returns which is
+ taken. */
+static gemmepi_status gpi__compare_last(gpi__tuning *tuning, gpi__timed **taken) {
+  gpi__timed *stays = tuning->stays, *again = &tuning->timed[tuning->ways.count], *best = *taken;
+  gpi__timed *const turns[3] = {stays, best, again};
+  gemmepi_status status = GEMMEPI_OK;
+  double one, other;
+  int round, i, count = best == stays ? 0 : 3;
+  for (i = 0; i < count; i++)
+    turns[i]->rounds = 0;
+  for (round = 0; round < GPI__TUNE_ROUNDS; round++)
+    for (i = 0; i < count && !status && (round < GPI__TUNE_LAST || gpi__is_before(tuning->ends)); i++)
+      status = gpi__time_way(tuning, turns[round % 2 ? 2 - i : i]);
+  one = gpi__median(stays), other = gpi__median(again);
+  tuning->noise = one > 0 ? fabs(one - other) / one : 0;
+  if (!gpi__replaces(gpi__median(best), one, other))
+    *taken = stays;
+  return status;
+}
+
+/* >>a problem */
+
+static void gpi__drop_ways(gpi__tuning *tuning) {
+  int i;
+  for (i = 0; i < tuning->ways.count; i++) {
+    if (tuning->timed[i].exec)
+      tuning->context->driver.graph_exec_destroy(tuning->timed[i].exec);
+    if (tuning->timed[i].plan)
+      gpi__release_plan(tuning->timed[i].plan);
+  }
+}
+
+static void gpi__count_ways(const gpi__tuning *tuning, gpi__answer *answer) {
+  int i;
+  for (i = 0; i < tuning->ways.count; i++) {
+    answer->ways_timed += tuning->timed[i].rounds > 0;
+    answer->ways_left += tuning->timed[i].missed;
+  }
+}
+
+static void gpi__tell_answer(const gpi__tuning *tuning, const gpi__answer *answer) {
+  const gpi__log *log = &tuning->context->log;
+  if (tuning->noise > GPI__TUNE_BUSY)
+    gpi__say(log, GEMMEPI_LOG_WARNING,
+      "two timings of one way differ by %.1f percent, so other work seems to use the GPU: what was chosen before stays, but "
+      "for what is faster by more: %s", 100 * tuning->noise, answer->words);
+  gpi__say(log, GEMMEPI_LOG_INFO, "tuned %s: %s, %.1f us, the fastest of %d ways%s", answer->words,
+    gpi__route_names[answer->candidate.route], answer->candidate.microseconds, answer->ways_timed,
+    answer->ways_left ? "; others were not timed, for want of time or memory" : "");
+}
+
+static gemmepi_status gpi__note_answer(const gpi__tuning *tuning, const gpi__timed *taken) {
+  gemmepi_context *context = tuning->context;
+  gpi__answer answer;
+  gpi__text words;
+  gemmepi_status status;
+  memset(&answer, 0, sizeof answer);
+  gpi__problem_digest(tuning->problem, answer.digest);
+  answer.candidate = *taken->way;
+  answer.candidate.microseconds = gpi__median(taken);
+  answer.candidate.nth = 0;
+  if (answer.candidate.algorithm.id)
+    answer.cublaslt = context->cublaslt.version;
+  gpi__count_ways(tuning, &answer);
+  words = gpi__text_in(answer.words, sizeof answer.words);
+  gpi__append_words(&words, tuning->problem);
+  gpi__lock(&context->build_lock);
+  status = gpi__keep_answer(context, &answer);
+  gpi__unlock(&context->build_lock);
+  if (status)
+    return status;
+  gpi__store_answer(context, &answer);
+  gpi__forget_all_kept(context);
+  gpi__tell_answer(tuning, &answer);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__time_problem(gpi__tuning *tuning) {
+  gpi__timed *taken = NULL;
+  gemmepi_status status;
+  int i;
+  for (i = 0; i < tuning->ways.count; i++) {
+    tuning->timed[i].way = &tuning->ways.list[i];
+    tuning->timed[i].missed = 1;
+  }
+  tuning->best_once = GPI__NEVER;
+  tuning->building_ends = gpi__ends_after(tuning->options->milliseconds);
+  gpi__build_ways(tuning);
+  status = gpi__open_trial(&tuning->trial, tuning->context, tuning->problem, tuning->kind, tuning->options);
+  tuning->half = gpi__ends_after(tuning->options->milliseconds / 2);
+  tuning->ends = gpi__ends_after(tuning->options->milliseconds);
+  if (!status)
+    status = gpi__time_ways(tuning);
+  if (!status) {
+    taken = gpi__fastest_way(tuning);
+    status = gpi__compare_last(tuning, &taken);
+  }
+  if (tuning->trial.stream) {
+    gemmepi_status waited = gpi__trial_wait(&tuning->trial);
+    status = status ? status : waited;
+  }
+  gpi__close_trial(&tuning->trial);
+  if (!status)
+    status = gpi__note_answer(tuning, taken);
+  gpi__drop_ways(tuning);
+  return status;
+}
+
+/* An older answer goes first, and stays where nothing is faster. */
+static void gpi__put_first(const gpi__candidate *older, gpi__ways *ways) {
+  if (ways->count == GPI__MOST_WAYS)
+    ways->count--;
+  memmove(ways->list + 1, ways->list, (size_t)ways->count * sizeof *ways->list);
+  ways->list[0] = *older;
+  ways->count++;
+  ways->first++;
+}
+
+static gemmepi_status gpi__tune_now(gemmepi_context *context, const gpi__problem *problem,
+  const gpi__tuned_kind *kind, const gemmepi_tune_options *options) {
+  gpi__tuning *tuning = (gpi__tuning *)gpi__new(&context->allocator, sizeof *tuning);
+  gpi__answer answer;
+  gpi__entry entry;
+  gemmepi_status status;
+  if (!tuning)
+    return GEMMEPI_OUT_OF_MEMORY;
+  tuning->context = context;
+  tuning->problem = problem;
+  tuning->kind = kind;
+  tuning->options = options;
+  if (!gpi__mutex_init(&tuning->lock)) {
+    gpi__delete(&context->allocator, tuning);
+    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
+  }
+  status = gpi__enter_relaxed(context, &entry);
+  if (!status) {
+    int has_answer = kind->find(context, problem, &answer);
+    kind->enumerate(context, problem, &tuning->ways);
+    if (has_answer)
+      gpi__put_first(&answer.candidate, &tuning->ways);
+    if (options->again || !has_answer)
+      status = gpi__time_problem(tuning);
+    gpi__leave_relaxed(context, &entry);
+  }
+  gpi__mutex_destroy(&tuning->lock);
+  gpi__delete(&context->allocator, tuning);
+  return status;
+}
+
+/* One problem at a time; another thread may have found its answer meanwhile. */
+static gemmepi_status gpi__tune_problem(gemmepi_context *context, const gpi__problem *problem,
+  const gpi__tuned_kind *kind, const gemmepi_tune_options *options) {
+  gemmepi_status status;
+  if (context->is_host || gpi__is_empty(problem))
+    return GEMMEPI_OK;
+  gpi__lock(&context->tune_lock);
+  status = gpi__tune_now(context, problem, kind, options);
+  gpi__unlock(&context->tune_lock);
+  return status;
+}
+
+/* >>products */
+
+static gemmepi_status gpi__build_product_way(gemmepi_context *context, const gpi__problem *problem,
+  gpi__candidate *way, gemmepi_plan **plan) {
+  gemmepi_status status = gpi__build_plan_by(context, problem, way, plan);
+  if (!status)
+    way->algorithm = ((const gpi__matmul_plan *)*plan)->algorithm;
+  return status;
+}
+
+static size_t gpi__workspace_of_way(const gemmepi_plan *plan) {
+  return gpi__workspace_of((const gpi__matmul_plan *)plan);
+}
+
+/* A way is run as it is: no plan replaces it that would take over from cuBLASLt in other runs. */
+static gemmepi_status gpi__run_product_way(const gemmepi_plan *base, const gpi__trial *trial, int set,
+  gpi__arguments *arguments) {
+  const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base;
+  gpi__space space = {trial->workspace, trial->workspace_size, NULL, trial->stream, 0};
+  gemmepi_status status;
+  (void)set;
+  if (plan->around) {
+    status = gpi__run_on_device(plan, &space, arguments);
+    return status || gpi__current_plan(plan) == plan
+        ? status
+        : gpi__fail(GEMMEPI_UNSUPPORTED, "cuBLASLt refused it when it was run");
+  }
+  if (gpi__needs_other_plan(plan, arguments))
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", gpi__needs_other_plan(plan, arguments));
+  return plan->route->run(plan, arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
+}
+
+static const gpi__tuned_kind gpi__tuned_products = {gpi__enumerate_ways, gpi__find_tuned,
+        gpi__build_product_way, gpi__workspace_of_way,
+        gpi__run_product_way};
+
+/* What is tuned of a plan: with a formula that is no epilogue, the product with that; else the product that its route runs. The launch that
+ finds scales is the same in all ways. NULL: there is no product. */
+static const gpi__problem *gpi__tuned_problem(const gpi__matmul_plan *plan) {
+  const gpi__around *around = plan->around;
+  if (around && around->lacks_product)
+    return NULL;
+#ifndef GEMMEPI_NO_FORMULA
+  if (around && around->inside.formula && !around->formula.is_composed)
+    return &around->inside;
+#endif
+  return &plan->problem;
+}
+
+static gemmepi_status gpi__tune_matmul(const gemmepi_plan *base, const gemmepi_tune_options *options) {
+  const gpi__problem *problem = gpi__tuned_problem((const gpi__matmul_plan *)base);
+  return problem ? gpi__tune_problem(base->context, problem, &gpi__tuned_products, options) : GEMMEPI_OK;
 }
 GPI__OPTIMIZE_LITTLE_END
 /* The calls of products: plans, runs, and both at once. */
@@ -29428,11 +30849,15 @@ static size_t gpi__workspace_of_product(const gemmepi_plan *plan) {
   return gpi__workspace_now((const gpi__matmul_plan *)plan);
 }
 
-static const gpi__plan_row gpi__product_plans = {
-  GEMMEPI_PLAN_MATMUL,         offsetof(gemmepi_matmul_desc, formula),
-  sizeof(gemmepi_matmul_desc), gpi__make_matmul,
-  gpi__workspace_of_product,   gpi__run_matmul,
-  gpi__describe_matmul,        gpi__explain_matmul};
+static const gpi__plan_row gpi__product_plans = {GEMMEPI_PLAN_MATMUL,
+        offsetof(gemmepi_matmul_desc, formula),
+        sizeof(gemmepi_matmul_desc),
+        gpi__make_matmul,
+        gpi__workspace_of_product,
+        gpi__run_matmul,
+        gpi__describe_matmul,
+        gpi__explain_matmul,
+        gpi__tune_matmul};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__product_plans, context, desc, plan);
@@ -29444,7 +30869,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const ge
 
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
   const gemmepi_matmul_args *args, gemmepi_stream stream) {
-  gpi__wish wish = {context, GEMMEPI_PLAN_MATMUL, desc, 0, 1};
+  gpi__wish wish = {context, GEMMEPI_PLAN_MATMUL, desc, 0, 1, NULL};
   gemmepi_status status = gpi__check_call(context, args, "args");
   if (status)
     return status;
@@ -29466,6 +30891,8 @@ typedef struct gpi__grouped_plan {
   gpi__problem problem;
   gemmepi_route route;
   const char *not_fused;
+  gpi__tuned tuned;
+  const gpi__candidate *forced; /* while it is built: what is to be taken; NULL: what is best */
   int applied; /* alpha 1 and no C are compiled in */
   const gpi__engine *engine; /* of the route fused */
 #ifndef GEMMEPI_NO_FORMULA
@@ -29681,22 +31108,62 @@ static void gpi__list_tiles(const gemmepi_context *context, gpi__grouped_plan *p
   plan->band = gpi__band_of_columns(context, shape, plan->columns);
 }
 
-/* By the engine's shape of the least estimate. */
-static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi__grouped_plan *plan) {
+/* The problem by which its engine's shapes are estimated: a group has a part of k. */
+static gpi__problem gpi__estimated_groups(const gpi__problem *problem) {
+  gpi__problem seen = gpi__seen_problem(problem), like = gpi__inner_problem(&seen);
+  if (like.grouping.is_of_k)
+    like.k = gpi__divide_up(like.k, like.grouping.groups);
+  return like;
+}
+
+/* Its engine without a shape. */
+static gpi__candidate gpi__candidate_of_groups(const gpi__problem *problem, int applied) {
   gpi__candidate candidate;
-  gpi__problem like;
+  memset(&candidate, 0, sizeof candidate);
+  candidate.route = GEMMEPI_ROUTE_FUSED;
+  while (gpi__engines[candidate.engine] != gpi__engine_of_groups(problem))
+    candidate.engine++;
+  candidate.applied = applied;
+  candidate.parts = 1;
+  return candidate;
+}
+
+/* By the shape of the least estimate, or as forced. */
+static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi__grouped_plan *plan) {
+  gpi__candidate candidate = gpi__candidate_of_groups(&plan->problem, plan->applied);
+  gpi__problem like = gpi__estimated_groups(&plan->problem);
   plan->engine = gpi__engine_of_groups(&plan->problem);
   plan->inner = gpi__seen_problem(&plan->problem);
   plan->inner = gpi__inner_problem(&plan->inner);
-  memset(&candidate, 0, sizeof candidate);
-  candidate.route = GEMMEPI_ROUTE_FUSED;
-  candidate.applied = plan->applied;
-  candidate.parts = 1;
-  like = plan->inner; /* a group has a part of k */
-  if (like.grouping.is_of_k)
-    like.k = gpi__divide_up(like.k, like.grouping.groups);
-  gpi__choose_shape(context, &like, plan->engine, &candidate);
+  if (plan->forced)
+    candidate.shape = plan->forced->shape;
+  else
+    candidate.microseconds = gpi__choose_shape(context, &like, plan->engine, &candidate);
   return candidate;
+}
+
+/* Copies the answer of a grouped product, if plans take one: what it says is of this problem's kernels. With build_lock held. */
+static int gpi__find_answer_of_groups(gemmepi_context *context, const gpi__problem *problem, gpi__answer *found) {
+  const gpi__answer *answer = gpi__look_up_answer(context, problem);
+  int applied = gpi__may_be_applied(problem), is_there;
+  gpi__candidate own = gpi__candidate_of_groups(problem, applied);
+  gpi__problem like;
+  if (!answer)
+    return 0;
+  *found = *answer;
+  own.shape = found->candidate.shape;
+  if (found->candidate.route == GEMMEPI_ROUTE_PLAIN) {
+    is_there = !problem->found_scale;
+  } else {
+    is_there = found->candidate.route == GEMMEPI_ROUTE_FUSED && found->candidate.engine == own.engine &&
+        own.shape >= 0 && own.shape < gpi__engines[own.engine]->shapes &&
+        !gpi__grouped_rule(context, problem, applied);
+    like = is_there ? gpi__estimated_groups(problem) : *problem;
+    is_there = is_there && gpi__engines[own.engine]->estimate(context, &like, &own) < GPI__NEVER;
+  }
+  if (!is_there)
+    gpi__ignore_answer(context, answer);
+  return is_there;
 }
 
 static gemmepi_status gpi__build_fused_groups(gemmepi_context *context, const gpi__candidate *candidate,
@@ -29765,27 +31232,35 @@ static gemmepi_status gpi__build_plain_instead(gemmepi_context *context, gpi__gr
   return gpi__build_plain_groups(context, plan);
 }
 
-/* With build_lock held, the primary context current. */
-static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
+/* What is launched ahead of the product, and beside it. */
+static gemmepi_status gpi__build_ahead_of_groups(gpi__grouped_plan *plan) {
   gemmepi_context *context = plan->base.context;
-  const char *reason = gpi__is_empty(&plan->problem) ? NULL : gpi__formula_rule(&plan->problem);
-  gemmepi_status status;
-  if (reason)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "no kernel has the formula of this grouped product inside: %s", reason);
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->problem.formula)
-    plan->slots = gpi__slots_of(&plan->problem);
-#endif
-  status = gpi__make_faults(context);
+  gemmepi_status status = gpi__make_faults(context);
   plan->columns = plan->band = 1;
-  plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);
-  plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
   plan->groups.blocks = plan->groups.threads_y = 1;
   plan->groups.threads_x = GPI__GROUPS_THREADS;
   if (!status)
     status = gpi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
   if (!status && gpi__summed_operand(&plan->problem) >= 0)
     status = gpi__build_group_sums(context, plan);
+  return status;
+}
+
+/* With build_lock held, the primary context current. */
+static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
+  gemmepi_context *context = plan->base.context;
+  const char *reason = gpi__is_empty(&plan->problem) ? NULL : gpi__formula_rule(&plan->problem);
+  gemmepi_status status;
+  GPI__UNSUPPORTED_IF(reason, "no kernel has the formula of this grouped product inside: %s", reason);
+#ifndef GEMMEPI_NO_FORMULA
+  if (plan->problem.formula)
+    plan->slots = gpi__slots_of(&plan->problem);
+#endif
+  status = gpi__build_ahead_of_groups(plan);
+  plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);
+  if (!plan->not_fused && plan->forced && plan->forced->route == GEMMEPI_ROUTE_PLAIN)
+    plan->not_fused = "the route plain took less when it was tuned";
+  plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
   if (!status && !plan->not_fused) {
     gpi__candidate candidate = gpi__choose_for_groups(context, plan);
     status = gpi__build_fused_groups(context, &candidate, plan);
@@ -29799,14 +31274,22 @@ static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
   return status;
 }
 
+/* By its answer, if it has one and is not only for runs with alpha or C. */
 static gemmepi_status gpi__build_groups_on_device(gpi__grouped_plan *plan) {
   gemmepi_context *context = plan->base.context;
+  gpi__answer answer;
   gpi__entry entry;
   gemmepi_status status = gpi__enter_relaxed(context, &entry);
   if (status)
     return status;
   gpi__lock(&context->build_lock);
+  if (!plan->forced && plan->applied == gpi__may_be_applied(&plan->problem) &&
+    !gpi__is_empty(&plan->problem) && gpi__find_answer_of_groups(context, &plan->problem, &answer)) {
+    plan->forced = &answer.candidate;
+    plan->tuned = gpi__tuned_by(&answer);
+  }
   status = gpi__build_groups(plan);
+  plan->forced = NULL;
   gpi__unlock(&context->build_lock);
   gpi__leave_relaxed(context, &entry);
   return status;
@@ -29821,8 +31304,9 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
   gpi__delete(&plan->base.context->allocator, plan);
 }
 
+/* forced: the way to run it, or NULL */
 static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__problem *problem, int applied,
-  gemmepi_plan **result) {
+  const gpi__candidate *forced, gemmepi_plan **result) {
   gpi__grouped_plan *plan = (gpi__grouped_plan *)gpi__new(&context->allocator, sizeof *plan);
   gemmepi_status status = GEMMEPI_OK;
   if (!plan)
@@ -29831,6 +31315,7 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
   plan->problem = *problem;
   gpi__hold_formula(context, problem);
   plan->applied = applied;
+  plan->forced = forced;
   plan->general_place = &plan->general;
   if (gpi__writes_nothing(problem))
     plan->route = GEMMEPI_ROUTE_EMPTY;
@@ -29847,7 +31332,7 @@ static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
   gemmepi_plan *built = NULL;
   gemmepi_status status = GEMMEPI_OK;
   if (!gpi__load_pointer(plan->general_place)) {
-    status = gpi__build_grouped(context, &plan->problem, 0, &built);
+    status = gpi__build_grouped(context, &plan->problem, 0, NULL, &built);
     gpi__lock(&context->lock);
     if (!status && !gpi__load_pointer(plan->general_place)) {
       gpi__publish_pointer(plan->general_place, built);
@@ -30111,6 +31596,8 @@ static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details
     details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
         (plan->maps.function != NULL) + (plan->sums.function != NULL);
   }
+  details->bit_stable = !plan->tuned.is_measured;
+  gpi__describe_tuned(&plan->tuned, details);
   details->compute = (gemmepi_compute)plan->problem.compute;
   details->accumulator =
     plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -30142,10 +31629,76 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base, cons
   else
     gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details->kernel,
       plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);
+  gpi__explain_tuned(text, &plan->tuned, "tuned");
   if (plan->applied)
     gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
   if (plan->not_fused)
     gpi__append(text, "  not fused: %s\n", plan->not_fused);
+}
+/* How grouped products are tuned: by each shape of their kernel, and by the route plain, with groups of one size. */
+
+/* The shape of the least estimate and PLAIN first, where they are, in the order in which they are chosen untuned. */
+static void gpi__enumerate_group_ways(const gemmepi_context *context, const gpi__problem *problem, gpi__ways *ways) {
+  int applied = gpi__may_be_applied(problem), has_fused = !gpi__grouped_rule(context, problem, applied);
+  int has_plain = !problem->found_scale && (!context->routes || context->routes >> GEMMEPI_ROUTE_PLAIN & 1);
+  const gpi__engine *engine = gpi__engine_of_groups(problem);
+  gpi__problem like = has_fused ? gpi__estimated_groups(problem) : *problem;
+  gpi__candidate one = gpi__candidate_of_groups(problem, applied), plain = one;
+  gpi__way_group group;
+  memset(&group, 0, sizeof group);
+  ways->count = ways->first = 0;
+  if (has_fused) {
+    one.rank = one.microseconds = gpi__choose_shape(context, &like, engine, &one);
+    gpi__add_way(&group, &one, ways);
+  }
+  plain.route = GEMMEPI_ROUTE_PLAIN;
+  plain.engine = GPI__ANY_ENGINE;
+  if (has_plain)
+    gpi__add_way(&group, &plain, ways);
+  ways->first = ways->count;
+  for (one.shape = 0; has_fused && one.shape < engine->shapes; one.shape++) {
+    one.rank = one.microseconds = engine->estimate(context, &like, &one);
+    if (one.microseconds < GPI__NEVER && !gpi__is_first_way(ways, &one, 0))
+      gpi__add_way(&group, &one, ways);
+  }
+  gpi__prune_ways(ways);
+}
+
+static int gpi__find_tuned_groups(gemmepi_context *context, const gpi__problem *problem, gpi__answer *found) {
+  int is_there;
+  gpi__lock(&context->build_lock);
+  is_there = gpi__find_answer_of_groups(context, problem, found);
+  gpi__unlock(&context->build_lock);
+  return is_there;
+}
+
+static gemmepi_status gpi__build_group_way(gemmepi_context *context, const gpi__problem *problem,
+  gpi__candidate *way, gemmepi_plan **plan) {
+  return gpi__build_grouped(context, problem, gpi__may_be_applied(problem), way, plan);
+}
+
+static size_t gpi__workspace_of_group_way(const gemmepi_plan *plan) {
+  return gpi__grouped_workspace((const gpi__grouped_plan *)plan);
+}
+
+static gemmepi_status gpi__run_group_way(const gemmepi_plan *plan, const gpi__trial *trial, int set, gpi__arguments *arguments) {
+  gpi__grouped_run run;
+  int i;
+  memset(&run.lists, 0, sizeof run.lists);
+  run.plan = (const gpi__grouped_plan *)plan;
+  run.arguments = *arguments;
+  for (i = 0; i < GPI__FAULTS; i++)
+    run.lists.lists[i] = (const int32_t *)(const void *)gpi__at_trial(trial, set, GPI__OF_GROUPS + i);
+  gpi__limit_group_lists(trial->problem, run.lists.limits);
+  return gpi__launch_grouped(&run, trial->workspace, trial->workspace_size, trial->stream);
+}
+
+static const gpi__tuned_kind gpi__tuned_groups = {gpi__enumerate_group_ways, gpi__find_tuned_groups,
+        gpi__build_group_way, gpi__workspace_of_group_way,
+        gpi__run_group_way};
+
+static gemmepi_status gpi__tune_grouped(const gemmepi_plan *base, const gemmepi_tune_options *options) {
+  return gpi__tune_problem(base->context, &((const gpi__grouped_plan *)base)->problem, &gpi__tuned_groups, options);
 }
 GPI__OPTIMIZE_LITTLE_END
 /* The calls of grouped products: plans, runs, and both at once. */
@@ -30161,7 +31714,7 @@ static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **pl
   gpi__make_plan_key(&problem, &key);
   if (!gpi__is_found(wish, key.bytes, key.size, plan))
     status = gpi__keep_built(wish, key.bytes, key.size,
-      gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), plan), plan);
+      gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), NULL, plan), plan);
   gpi__drop_formula(wish->context, &problem); /* the plan has it */
   return status;
 }
@@ -30177,7 +31730,8 @@ static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
         gpi__workspace_of_groups,
         gpi__run_grouped,
         gpi__describe_grouped,
-        gpi__explain_grouped};
+        gpi__explain_grouped,
+        gpi__tune_grouped};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__grouped_plans, context, desc, plan);
@@ -30190,7 +31744,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const g
 
 GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
   const gemmepi_grouped_args *args, gemmepi_stream stream) {
-  gpi__wish wish = {context, GEMMEPI_PLAN_GROUPED, desc, 0, 1};
+  gpi__wish wish = {context, GEMMEPI_PLAN_GROUPED, desc, 0, 1, NULL};
   gemmepi_status status =
     gpi__check_call(context, args ? (const void *)desc : args, args ? "desc" : "args");
   if (status)
@@ -32520,7 +34074,7 @@ static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *
     gpi__describe_first(layer, details);
   for (i = 0; i < layer->step_count; i++) {
     details->launches += base->context->is_host ? 0 : gpi__step_launches(&layer->steps[i]);
-    if (layer->steps[i].product && layer->steps[i].product->is_measured)
+    if (layer->steps[i].product && layer->steps[i].product->tuned.is_measured)
       details->bit_stable = 0;
   }
   details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
@@ -32591,12 +34145,25 @@ static size_t gpi__workspace_of_layer(const gemmepi_plan *plan) {
   return gpi__layer_workspace((const gpi__linear_plan *)plan);
 }
 
+/* A layer's steps are products for the runs of which alpha is 1. */
+static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+  const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = 0; i < layer->step_count && !status; i++)
+    if (layer->steps[i].product)
+      status = gpi__tune_matmul(&layer->steps[i].product->base, options);
+  return status;
+}
+
 /* Forward, and backward. */
 static const gpi__plan_row gpi__layer_plans[2] = {
   {GEMMEPI_PLAN_LINEAR, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
-  gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer},
+  gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer,
+  gpi__tune_layer},
   {GEMMEPI_PLAN_LINEAR_BACKWARD, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
-  gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer}};
+  gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer,
+  gpi__tune_layer}};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__layer_plans[0], context, desc, plan);
@@ -32632,7 +34199,7 @@ static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gem
 
 static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
-  gpi__wish wish = {context, gpi__layer_plans[backward].kind, desc, 0, 1};
+  gpi__wish wish = {context, gpi__layer_plans[backward].kind, desc, 0, 1, NULL};
   gemmepi_status status = gpi__check_call(context, args, "args");
   if (status)
     return status;
@@ -32723,41 +34290,36 @@ typedef struct gpi__precompilation {
   char sentence[GPI__ERROR_TEXT_SIZE];
 } gpi__precompilation;
 
-/* One of each kind, but for those that were left out of the program. */
-static gemmepi_status gpi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem, gemmepi_plan **plan) {
-  if (problem->matmul)
-    return gemmepi_plan_matmul(context, problem->matmul, plan);
-  if (problem->grouped)
-    return gemmepi_plan_grouped(context, problem->grouped, plan);
-#ifndef GEMMEPI_NO_ELEMENTWISE
-  if (problem->elementwise)
-    return gemmepi_plan_elementwise(context, problem->elementwise, plan);
-#endif
-#ifndef GEMMEPI_NO_LINEAR
-  if (problem->linear)
-    return gemmepi_plan_linear(context, problem->linear, plan);
-  if (problem->linear_backward)
-    return gemmepi_plan_linear_backward(context, problem->linear_backward, plan);
-#endif
-  return gpi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
-    problem->elementwise ? "element-wise operations" : "layers",
-    problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
-}
-
-static gemmepi_status gpi__check_any(const gemmepi_any_desc *problem) {
+/* The row and the desc of a problem; UNSUPPORTED for kinds that were left out of the program. */
+static gemmepi_status gpi__row_of_any(const gemmepi_any_desc *problem, const gpi__plan_row **row, const void **desc) {
   int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
         (problem->linear_backward != NULL) + (problem->grouped != NULL);
-  if (given != 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "%d of matmul, elementwise, linear, linear_backward and grouped are given; exactly one is", given);
-  return GEMMEPI_OK;
+  GPI__INVALID_IF(given != 1, "%d of matmul, elementwise, linear, linear_backward and grouped are given; exactly one is", given);
+  *row = problem->matmul ? &gpi__product_plans : problem->grouped ? &gpi__grouped_plans : NULL;
+  *desc = problem->matmul ? (const void *)problem->matmul : problem->grouped;
+#ifndef GEMMEPI_NO_ELEMENTWISE
+  if (problem->elementwise)
+    *row = &gpi__elementwise_plans, *desc = problem->elementwise;
+#endif
+#ifndef GEMMEPI_NO_LINEAR
+  if (problem->linear || problem->linear_backward) {
+    *row = &gpi__layer_plans[problem->linear_backward != NULL];
+    *desc = problem->linear ? problem->linear : problem->linear_backward;
+  }
+#endif
+  return *row ? GEMMEPI_OK
+        : gpi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
+          problem->elementwise ? "element-wise operations" : "layers",
+          problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
 }
 
 static gemmepi_status gpi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
+  const gpi__plan_row *row;
+  const void *desc;
   gemmepi_plan *plan = NULL;
-  gemmepi_status status = gpi__check_any(problem);
+  gemmepi_status status = gpi__row_of_any(problem, &row, &desc);
   if (!status)
-    status = gpi__plan_any(context, problem, &plan);
+    status = gpi__plan_desc(row, context, desc, &plan);
   if (!status && problem->matmul)
     status = gpi__build_for_scalars((const gpi__matmul_plan *)plan);
   if (!status && problem->grouped)
@@ -32791,8 +34353,6 @@ GPI__THREAD_BODY(gpi__precompile_body) {
   gpi__precompile_some((gpi__precompilation *)user);
   return 0;
 }
-
-#define GPI__MOST_THREADS 256
 
 /* What functions over lists of problems are given. */
 static gemmepi_status gpi__check_problems(const gemmepi_context *context, const gemmepi_any_desc *problems, size_t count) {
@@ -32837,903 +34397,23 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
     return gpi__fail(all.status, "problems[%llu]: %s", (gpi__ull)all.failed, all.sentence);
   return GEMMEPI_OK;
 }
-/* All ways to run a product, the least estimate first: what tuning times. */
+/* Lists of problems tuned, each by the row of its kind of plans. */
 
-enum {
-  GPI__MOST_WAYS = 512,
-  GPI__TIMED_WAYS = 32 /* of engines, at most */
-};
-#define GPI__WAYS_FACTOR 3.0 /* estimated at more than so many times the least */
-#define GPI__WAYS_SLOW   10.0 /* and so many microseconds, a way is not timed */
-
-typedef struct gpi__ways {
-  int count;
-  gpi__candidate list[GPI__MOST_WAYS];
-} gpi__ways;
-
-static void gpi__add_way(gpi__ways *ways, const gpi__candidate *candidate) {
-  if (ways->count < GPI__MOST_WAYS)
-    ways->list[ways->count++] = *candidate;
-}
-
-/* By every shape of the engine and every number of parts. */
-static void gpi__add_ways_of_engine(const gemmepi_context *context, const gpi__problem *problem,
-  const gpi__candidate *enumerated, gpi__ways *ways) {
-  const gpi__engine *engine = gpi__engines[enumerated->engine];
-  gpi__candidate one = *enumerated;
-  gpi__problem packed;
-  double copying;
-  size_t i;
-  gpi__pack_views(problem, enumerated->copies, &packed);
-  copying = gpi__pack_microseconds(&packed, enumerated->copies);
-  for (one.shape = 0; one.shape < engine->shapes; one.shape++)
-    for (i = 0; i < GPI__COUNT(gpi__parts); i++) {
-      double own;
-      one.parts = gpi__parts[i];
-      own = engine->estimate(context, &packed, &one);
-      gpi__count_engine(context, &packed, own, copying, &one);
-      if (own < GPI__NEVER)
-        gpi__add_way(ways, &one);
-    }
-}
-
-static void gpi__add_algorithms_of_lt(const gpi__candidate *enumerated, int has_product, gpi__ways *ways) {
-  gpi__candidate one = *enumerated;
-  if (!has_product)
-    gpi__add_way(ways, &one);
-  else
-    for (one.nth = 1; one.nth <= GPI__LT_ALGORITHMS; one.nth++)
-      gpi__add_way(ways, &one);
-}
-
-/* Leaves those that may be the fastest. cuBLASLt's all stay: of what they take little is known. */
-static void gpi__prune_ways(gpi__ways *ways) {
-  double most = GPI__WAYS_FACTOR * ways->list[0].microseconds + GPI__WAYS_SLOW;
-  int count = ways->count, engines = 0, i;
-  ways->count = 0;
-  for (i = 0; i < count; i++) {
-    const gpi__candidate *one = &ways->list[i];
-    int by_lt = one->route == GEMMEPI_ROUTE_LT || one->route == GEMMEPI_ROUTE_SPLIT;
-    if (one->route == GEMMEPI_ROUTE_PLAIN && i > 0 && one->microseconds > most) {
-      ways->list[ways->count] = *one; /* others are held against it, and it is not timed */
-      ways->list[ways->count++].rank = GPI__NEVER;
-    } else if (by_lt || i == 0 || (one->microseconds <= most && engines < GPI__TIMED_WAYS))
-      ways->list[ways->count++] = *one;
-    engines += !by_lt;
-  }
-}
-
-/* PLAIN behind the first: it is built early, whatever time there is. */
-static void gpi__bring_plain_forward(gpi__ways *ways) {
-  int i;
-  for (i = 2; i < ways->count; i++)
-    if (ways->list[i].route == GEMMEPI_ROUTE_PLAIN) {
-      gpi__candidate plain = ways->list[i];
-      memmove(&ways->list[2], &ways->list[1], (size_t)(i - 1) * sizeof plain);
-      ways->list[1] = plain;
-    }
-}
-
-static void gpi__enumerate_ways(const gemmepi_context *context, const gpi__problem *problem, gpi__ways *ways) {
-  gpi__candidates candidates;
-  int i;
-  memset(&candidates, 0, sizeof candidates);
-  gpi__enumerate(context, problem, gpi__may_be_applied(problem), &candidates);
-  ways->count = 0;
-  for (i = 0; i < candidates.count; i++) {
-    const gpi__candidate *one = &candidates.list[i];
-    if (one->refusal)
-      continue;
-    if (one->route == GEMMEPI_ROUTE_FUSED)
-      gpi__add_ways_of_engine(context, problem, one, ways);
-    else if (one->route == GEMMEPI_ROUTE_PLAIN)
-      gpi__add_way(ways, one);
-    else
-      gpi__add_algorithms_of_lt(one, problem->k != 0, ways);
-  }
-  if (!ways->count)
-    return;
-  qsort(ways->list, (size_t)ways->count, sizeof *ways->list, gpi__compare_candidates);
-  gpi__prune_ways(ways);
-  gpi__bring_plain_forward(ways);
-}
-/* A product on memory and a stream of its own, with random data: its ways are run, compared and timed here. */
-
-enum {
-  GPI__TRIAL_BLOCK = 1 << 18, /* elements of random data, repeated where more are needed */
-  GPI__TRIAL_SETS = 64, /* of tensors, at most */
-  GPI__TRIAL_CACHES = 3, /* all sets are larger than so many times the L2 cache */
-  GPI__TRIAL_PIECES = 16, /* of an output, that are compared */
-  GPI__TRIAL_PIECE = 4096, /* bytes */
-  GPI__TRIAL_CALLS = 200 /* of a graph, at most */
-};
-#define GPI__TRIAL_TIME   800 /* microseconds of a graph's calls, about */
-#define GPI__TRIAL_REST   10 /* milliseconds before a burst */
-#define GPI__TRIAL_BURST  8 /* calls of it */
-#define GPI__TRIAL_MEMORY ((size_t)2 << 30)
-#define GPI__TRIAL_OFF \
-  0.04 /* how far a way's numbers may lie from the reference's, of their size and of all, */
-#define GPI__TRIAL_OFF_8 0.3 /* and those of 8 bits */
-
-typedef struct gpi__trial {
-  gemmepi_context *context;
-  const gpi__problem *problem;
-  gemmepi_tune_mode mode;
-  gemmepi_stream stream;
-  gpi__cu_event began, ended;
-  char *memory, *workspace;
-  size_t workspace_size, set, offsets[GPI__OPERANDS];
-  int has_no_room; /* for the workspace that was asked for last */
-  int sets, next; /* how many, and which comes next */
-  char *block; /* GPI__TRIAL_BLOCK elements for the operand at hand */
-  char *reference; /* pieces of all outputs, one after another */
-  char *compared; /* likewise of the way at hand */
-  size_t outputs_size; /* of each of these */
-} gpi__trial;
-
-/* >>memory */
-
-static void gpi__lay_out_trial(gpi__trial *trial) {
-  const gpi__problem *problem = trial->problem;
-  int i;
-  for (i = 0; i < problem->count; i++) {
-    int operand = problem->list[i];
-    trial->offsets[operand] = trial->set;
-    if (operand != GPI__C)
-      trial->set += gpi__round_up((size_t)problem->views[operand].bytes, 256) + 256;
-  }
-}
-
-/* As many sets as make up three caches, or as the memory holds. */
-static gemmepi_status gpi__count_sets(gpi__trial *trial, size_t most) {
-  const gpi__driver *driver = &trial->context->driver;
-  int cache = 0, result = driver->device_get_attribute(&cache, GPI__CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, trial->context->device);
-  size_t wanted, held = most / trial->set;
-  if (result)
-    return gpi__cuda_failed(driver, result, "asking for the size of the L2 cache");
-  wanted = ((size_t)cache * GPI__TRIAL_CACHES + trial->set - 1) / trial->set;
-  if (wanted > held)
-    wanted = held;
-  trial->sets = wanted < 1 ? 1 : wanted > GPI__TRIAL_SETS ? GPI__TRIAL_SETS : (int)wanted;
-  return GEMMEPI_OK;
-}
-
-/* Less than is wanted will do, but for one set. */
-static gemmepi_status gpi__acquire_trial_memory(gpi__trial *trial) {
-  void *memory = NULL;
-  gemmepi_status status = GEMMEPI_OUT_OF_MEMORY;
-  while (trial->sets && status == GEMMEPI_OUT_OF_MEMORY) {
-    status = gemmepi_alloc(trial->context, trial->set * (size_t)trial->sets, &memory);
-    if (status == GEMMEPI_OUT_OF_MEMORY)
-      trial->sets /= 2;
-  }
-  trial->memory = (char *)memory;
-  return status;
-}
-
-static char *gpi__trial_tensor(const gpi__trial *trial, int set, int operand) {
-  return trial->memory + trial->set * (size_t)set + trial->offsets[operand];
-}
-
-/* >>data */
-
-static uint32_t gpi__next_random(uint32_t *state) {
-  *state = *state * 1664525u + 1013904223u;
-  return *state >> 8;
-}
-
-/* Numbers of either sign about 1 in size; factors, which scales are, above 0; of a mask any bits. */
-static void gpi__make_block(gpi__trial *trial, int operand) {
-  const gpi__view *view = &trial->problem->views[operand];
-  int is_factor = operand >= GPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GPI__BIAS_GRAD;
-  uint32_t state = 1u + (uint32_t)operand;
-  int64_t elements = view->bits < 8 ? (int64_t)GPI__TRIAL_BLOCK : view->bytes / (view->bits / 8);
-  int i, j;
-  for (i = 0; i < GPI__TRIAL_BLOCK && i < elements; i += 256) {
-    double values[256];
-    for (j = 0; j < 256; j++) {
-      double size = 0.5 + (double)(gpi__next_random(&state) & 255) / 256;
-      values[j] = is_factor || gpi__next_random(&state) & 1 ? size : -size;
-      if (view->dtype == GEMMEPI_I8 || view->dtype == GEMMEPI_I32)
-        values[j] = floor(values[j] * 8);
-    }
-    if (view->bits == 1)
-      for (j = 0; j < 256; j++)
-        trial->block[i + j] = (char)gpi__next_random(&state);
-    else
-      gpi__store_run(view->dtype, trial->block, i, 256, values);
-  }
-}
-
-static gemmepi_status gpi__fill_tensor(gpi__trial *trial, int set, int operand) {
-  const gpi__view *view = &trial->problem->views[operand];
-  size_t size = (size_t)view->bytes, done,
-     piece = GPI__TRIAL_BLOCK * (size_t)(view->bits < 8 ? 1 : view->bits / 8);
-  gemmepi_status status = GEMMEPI_OK;
-  for (done = 0; !status && done < size; done += piece)
-    status = gemmepi_upload(trial->context, gpi__trial_tensor(trial, set, operand) + done, trial->block,
-      size - done < piece ? size - done : piece, trial->stream);
-  return status;
-}
-
-/* Outputs too: ACCUMULATE reads them, and what is not written is the same in all ways. */
-static gemmepi_status gpi__fill_sets(gpi__trial *trial) {
-  gemmepi_status status = GEMMEPI_OK;
-  int i, set;
-  for (i = 0; i < trial->problem->count && !status; i++) {
-    int operand = trial->problem->list[i];
-    gpi__make_block(trial, operand);
-    for (set = 0; set < trial->sets && !status && operand != GPI__C; set++)
-      status = gpi__fill_tensor(trial, set, operand);
-  }
-  return status;
-}
-
-static gemmepi_status gpi__refill_outputs(gpi__trial *trial) {
-  gemmepi_status status = GEMMEPI_OK;
-  int i;
-  for (i = 0; i < trial->problem->outputs && !status; i++) {
-    gpi__make_block(trial, trial->problem->list[i]);
-    status = gpi__fill_tensor(trial, 0, trial->problem->list[i]);
-  }
-  return status;
-}
-
-/* >>a run */
-
-/* The primary context is current. Alpha is 1; C is there where it is D. */
-static gemmepi_status gpi__run_way(gpi__trial *trial, const gpi__matmul_plan *plan, int set) {
-  const gpi__problem *problem = trial->problem;
-  gpi__arguments arguments;
-  int i;
-  memset(&arguments, 0, sizeof arguments);
-  for (i = 0; i < problem->count; i++)
-    arguments.pointers[problem->list[i]] = gpi__trial_tensor(trial, set, problem->list[i]);
-  arguments.pointers[GPI__C] = NULL;
-  arguments.alpha = 1;
-  if (problem->flags & GEMMEPI_ACCUMULATE) {
-    arguments.pointers[GPI__C] = arguments.pointers[GPI__D];
-    arguments.beta = arguments.uses_c = 1;
-  }
-  if (gpi__needs_other_plan(plan, &arguments))
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", gpi__needs_other_plan(plan, &arguments));
-  if (plan->workspace_size > trial->workspace_size) {
-    trial->has_no_room = 1;
-    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace", (gpi__ull)plan->workspace_size);
-  }
-  return plan->route->run(plan, &arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
-}
-
-static gemmepi_status gpi__allocate_trial_workspace(gpi__trial *trial, size_t size) {
-  void *memory = NULL;
-  gemmepi_status status = gemmepi_alloc(trial->context, size, &memory);
-  trial->workspace = (char *)memory;
-  trial->workspace_size = status ? 0 : size;
-  return status;
-}
-
-/* Room for the plan's workspace. Where there is none, what there was before is taken again: ways that have run with it run again. */
-static gemmepi_status gpi__acquire_trial_workspace(gpi__trial *trial, size_t size) {
-  size_t before = trial->workspace_size;
-  gemmepi_status status;
-  trial->has_no_room = 0;
-  if (size <= before)
-    return GEMMEPI_OK;
-  if (trial->workspace)
-    trial->context->driver.mem_free((gpi__cu_deviceptr)(uintptr_t)trial->workspace);
-  status = gpi__allocate_trial_workspace(trial, size);
-  if (status && before)
-    (void)gpi__allocate_trial_workspace(trial, before);
-  trial->has_no_room = status == GEMMEPI_OUT_OF_MEMORY;
-  return status;
-}
-
-/* >>comparing */
-
-static size_t gpi__piece_size(const gpi__view *view) {
-  size_t bytes = (size_t)view->bytes;
-  return bytes < (size_t)GPI__TRIAL_PIECE ? bytes : (size_t)GPI__TRIAL_PIECE;
-}
-
-static size_t gpi__outputs_size(const gpi__problem *problem) {
-  size_t size = 0;
-  int i;
-  for (i = 0; i < problem->outputs; i++)
-    size += GPI__TRIAL_PIECES * gpi__piece_size(&problem->views[problem->list[i]]);
-  return size;
-}
-
-/* Pieces of all outputs of the first set, evenly over each. */
-static gemmepi_status gpi__read_outputs(gpi__trial *trial, char *to) {
-  const gpi__problem *problem = trial->problem;
-  gemmepi_status status = GEMMEPI_OK;
-  int i, piece;
-  for (i = 0; i < problem->outputs && !status; i++) {
-    const gpi__view *view = &problem->views[problem->list[i]];
-    size_t size = gpi__piece_size(view), beyond = (size_t)view->bytes - size;
-    for (piece = 0; piece < GPI__TRIAL_PIECES && !status; piece++, to += size) {
-      size_t at = beyond / (GPI__TRIAL_PIECES - 1) * (size_t)piece / 16 * 16;
-      status = gemmepi_download(trial->context, to, gpi__trial_tensor(trial, 0, problem->list[i]) + at, size, trial->stream);
-    }
-  }
-  return status;
-}
-
-/* Numbers within so much of each other; NaN and infinities where the other has them. */
-static int gpi__are_about_the_same(double a, double b, double within) {
-  int are_finite = a - a == 0 && b - b == 0;
-  return are_finite ? fabs(a - b) <= within : a == b || (a != a && b != b);
-}
-
-/* Of an output's pieces: whether the numbers are about the same, and NaN where they are. */
-static int gpi__numbers_agree(const gpi__view *view, const char *x, const char *y, size_t bytes) {
-  int64_t count = (int64_t)(bytes / (size_t)(view->bits / 8)), i, j;
-  double squares = 0, within = 0, off = view->bits == 8 ? GPI__TRIAL_OFF_8 : GPI__TRIAL_OFF;
-  int pass;
-  for (pass = 0; pass < 2; pass++) {
-    for (i = 0; i < count; i += 64) {
-      double a[64], b[64];
-      int64_t some = count - i < 64 ? count - i : 64;
-      gpi__load_run(view->dtype, x, i, 1, some, a);
-      gpi__load_run(view->dtype, y, i, 1, some, b);
-      for (j = 0; j < some; j++)
-        if (pass == 0)
-        squares += a[j] == a[j] && fabs(a[j]) < 1e30 ? a[j] * a[j] : 0;
-        else if (!gpi__are_about_the_same(a[j], b[j], within + off * fabs(a[j])))
-        return 0;
-    }
-    within = off * sqrt(squares / (double)(count ? count : 1));
-  }
-  return 1;
-}
-
-/* Of a mask a few bits may differ, where a sum is nearly 0. */
-static int gpi__bits_agree(const char *x, const char *y, size_t bytes) {
-  size_t i, off = 0;
-  int bit;
-  for (i = 0; i < bytes; i++)
-    for (bit = 0; bit < 8; bit++)
-      off += (size_t)((x[i] ^ y[i]) >> bit & 1);
-  return off <= 8 + bytes / 10;
-}
-
-static int gpi__outputs_agree(const gpi__trial *trial) {
-  const gpi__problem *problem = trial->problem;
-  size_t at = 0;
-  int i, agree = 1;
-  for (i = 0; i < problem->outputs && agree; i++) {
-    const gpi__view *view = &problem->views[problem->list[i]];
-    size_t bytes = GPI__TRIAL_PIECES * gpi__piece_size(view);
-    agree = view->bits == 1
-        ? gpi__bits_agree(trial->reference + at, trial->compared + at, bytes)
-        : gpi__numbers_agree(view, trial->reference + at, trial->compared + at, bytes);
-    at += bytes;
-  }
-  return agree;
-}
-
-/* One run on the first set, whose outputs are as at the beginning, and what it leaves. */
-static gemmepi_status gpi__read_way(gpi__trial *trial, const gpi__matmul_plan *plan, char *to) {
-  gemmepi_status status = gpi__acquire_trial_workspace(trial, plan->workspace_size);
-  if (!status)
-    status = gpi__refill_outputs(trial);
-  if (!status)
-    status = gpi__run_way(trial, plan, 0);
-  return status ? status : gpi__read_outputs(trial, to);
-}
-
-/* >>timing */
-
-static gemmepi_status gpi__issue_calls(gpi__trial *trial, const gpi__matmul_plan *plan, int calls) {
-  gemmepi_status status = GEMMEPI_OK;
-  int i;
-  for (i = 0; i < calls && !status; i++) {
-    status = gpi__run_way(trial, plan, trial->next);
-    trial->next = (trial->next + 1) % trial->sets;
-  }
-  return status;
-}
-
-/* Calls as a graph; *exec is the caller's to destroy. */
-static gemmepi_status gpi__capture_calls(gpi__trial *trial, const gpi__matmul_plan *plan, int calls, gpi__cu_graph_exec *exec) {
-  const gpi__driver *driver = &trial->context->driver;
-  gpi__cu_graph graph = NULL;
-  gemmepi_status status;
-  int result = driver->stream_begin_capture(trial->stream, GPI__CU_STREAM_CAPTURE_MODE_RELAXED), ended;
-  if (result)
-    return gpi__cuda_failed(driver, result, "cuStreamBeginCapture");
-  status = gpi__issue_calls(trial, plan, calls);
-  ended = driver->stream_end_capture(trial->stream, &graph);
-  if (!status && !ended)
-    ended = driver->graph_instantiate(exec, graph, 0);
-  if (graph)
-    driver->graph_destroy(graph);
-  return status || !ended ? status : gpi__cuda_failed(driver, ended, "capturing a graph");
-}
-
-static gemmepi_status gpi__trial_wait(const gpi__trial *trial) {
-  const gpi__driver *driver = &trial->context->driver;
-  int result = driver->stream_synchronize(trial->stream);
-  return result ? gpi__cuda_failed(driver, result, "cuStreamSynchronize") : GEMMEPI_OK;
-}
-
-/* What stands between two events, in microseconds: the graph once, or calls one after another. */
-static gemmepi_status gpi__time_once(gpi__trial *trial, const gpi__matmul_plan *plan, int calls,
-  gpi__cu_graph_exec exec, double *microseconds) {
-  const gpi__driver *driver = &trial->context->driver;
-  float milliseconds = 0;
-  gemmepi_status status = GEMMEPI_OK;
-  int result;
-  if (trial->mode == GEMMEPI_TUNE_BURST) {
-    status = gpi__trial_wait(trial);
-    gpi__rest(GPI__TRIAL_REST);
-  }
-  result = exec && !status ? driver->graph_launch(exec, trial->stream)
-        : 0; /* one that does not count: it hides the launch */
-  if (!result)
-    result = driver->event_record(trial->began, trial->stream);
-  if (!result && !status && !exec)
-    status = gpi__issue_calls(trial, plan, calls);
-  else if (!result && !status)
-    result = driver->graph_launch(exec, trial->stream);
-  if (!result)
-    result = driver->event_record(trial->ended, trial->stream);
-  if (!result)
-    result = driver->event_synchronize(trial->ended);
-  if (!result)
-    result = driver->event_elapsed_time(&milliseconds, trial->began, trial->ended);
-  *microseconds = 1e3 * (double)milliseconds / calls;
-  return status || !result ? status : gpi__cuda_failed(driver, result, "timing");
-}
-
-/* >>the whole */
-
-/* The primary context is current, and nothing runs any more. */
-static void gpi__close_trial(gpi__trial *trial) {
-  const gpi__driver *driver = &trial->context->driver;
-  const gemmepi_allocator *allocator = &trial->context->allocator;
-  if (trial->began)
-    driver->event_destroy(trial->began);
-  if (trial->ended)
-    driver->event_destroy(trial->ended);
-  if (trial->memory)
-    driver->mem_free((gpi__cu_deviceptr)(uintptr_t)trial->memory);
-  if (trial->workspace)
-    driver->mem_free((gpi__cu_deviceptr)(uintptr_t)trial->workspace);
-  if (trial->stream)
-    driver->stream_destroy(trial->stream);
-  gpi__delete(allocator, trial->block);
-  gpi__delete(allocator, trial->reference);
-  gpi__delete(allocator, trial->compared);
-}
-
-/* gpi__close_trial takes whatever this leaves. The primary context is current. */
-static gemmepi_status gpi__open_trial(gpi__trial *trial, gemmepi_context *context,
-  const gpi__problem *problem, const gemmepi_tune_options *options) {
-  const gemmepi_allocator *allocator = &context->allocator;
-  gemmepi_stream stream = NULL;
-  gemmepi_status status;
-  int result;
-  memset(trial, 0, sizeof *trial);
-  trial->context = context;
-  trial->problem = problem;
-  trial->mode = options->mode;
-  trial->outputs_size = gpi__outputs_size(problem);
-  trial->block = (char *)gpi__new(allocator, GPI__TRIAL_BLOCK * sizeof(double));
-  trial->reference = (char *)gpi__new(allocator, trial->outputs_size + 1);
-  trial->compared = (char *)gpi__new(allocator, trial->outputs_size + 1);
-  if (!trial->block || !trial->reference || !trial->compared)
-    return GEMMEPI_OUT_OF_MEMORY;
-  gpi__lay_out_trial(trial);
-  status = gpi__count_sets(trial, options->memory ? options->memory : GPI__TRIAL_MEMORY);
-  if (!status)
-    status = gemmepi_stream_create(context, &stream);
-  if (status)
-    return status;
-  trial->stream = stream;
-  status = gpi__acquire_trial_memory(trial);
-  if (status)
-    return status;
-  result = context->driver.event_create(&trial->began, 0);
-  if (!result)
-    result = context->driver.event_create(&trial->ended, 0);
-  if (result)
-    return gpi__cuda_failed(&context->driver, result, "cuEventCreate");
-  return gpi__fill_sets(trial);
-}
-/* Which way to run a product is fastest, found out by timing. */
-
-enum { GPI__TUNE_ROUNDS = 9 };
-#define GPI__TUNE_SLOW 1.25 /* a way that takes so much more than the best in the first round is left */
-#define GPI__TUNE_GAIN \
-  0.99 /* the way that would be chosen untuned stays where another does not come below that */
-
-/* A way as it is timed. */
-typedef struct gpi__timed {
-  const gpi__candidate *way;
-  gpi__matmul_plan *plan; /* NULL: it cannot be built */
-  gpi__cu_graph_exec exec;
-  int calls, rounds;
-  double times[GPI__TUNE_ROUNDS];
-  int left; /* it is too slow, or wrong */
-} gpi__timed;
-
-/* One product under way. */
-typedef struct gpi__tuning {
-  gemmepi_context *context;
-  const gpi__problem *problem;
-  const gemmepi_tune_options *options;
-  gpi__ways ways;
-  gpi__timed timed[GPI__MOST_WAYS];
-  gpi__trial trial;
-  double ends; /* seconds; 0: never */
-  gpi__mutex lock;
-  int next; /* to be built */
-  gemmepi_status failed; /* of the first that could not be built, and why */
-  char sentence[GPI__ERROR_TEXT_SIZE];
-} gpi__tuning;
-
-static int gpi__has_time(const gpi__tuning *tuning) {
-  return tuning->ends <= 0 || gpi__seconds() < tuning->ends;
-}
-
-/* >>building all on several threads */
-
-static gemmepi_status gpi__build_way(gpi__tuning *tuning, gpi__timed *timed) {
-  gpi__matmul_plan *plan = gpi__new_plan(tuning->context, tuning->problem);
-  gpi__entry entry;
-  gemmepi_status status = plan ? gpi__enter_relaxed(tuning->context, &entry) : GEMMEPI_OUT_OF_MEMORY;
-  if (!status) {
-    gpi__lock(&tuning->context->build_lock);
-    status = gpi__build_by(plan, timed->way->route, timed->way);
-    gpi__unlock(&tuning->context->build_lock);
-    gpi__leave_relaxed(tuning->context, &entry);
-  }
-  if (status)
-    gpi__say(&tuning->context->log, status == GEMMEPI_UNSUPPORTED ? GEMMEPI_LOG_DEBUG : GEMMEPI_LOG_WARNING,
-      "tuning leaves out a way of the route %s: %s", gpi__route_names[timed->way->route], gpi__error_text);
-  if (!status)
-    timed->plan = plan;
-  else if (plan)
-    gpi__release_plan(&plan->base);
-  return status;
-}
-
-/* The first is always built. */
-static void gpi__build_some(gpi__tuning *tuning) {
-  gpi__lock(&tuning->lock);
-  while (tuning->next < tuning->ways.count && (tuning->next == 0 || gpi__has_time(tuning))) {
-    int mine = tuning->next++;
-    gemmepi_status status;
-    gpi__unlock(&tuning->lock);
-    status = gpi__build_way(tuning, &tuning->timed[mine]);
-    gpi__lock(&tuning->lock);
-    if (!status || tuning->failed)
-      continue;
-    tuning->failed = status;
-    snprintf(tuning->sentence, sizeof tuning->sentence, "%s", gpi__error_text);
-  }
-  gpi__unlock(&tuning->lock);
-}
-
-GPI__THREAD_BODY(gpi__build_body) {
-  gpi__build_some((gpi__tuning *)user);
-  return 0;
-}
-
-static void gpi__build_ways(gpi__tuning *tuning) {
-  gpi__thread others[GPI__MOST_THREADS];
-  int threads = tuning->options->threads ? tuning->options->threads : gpi__core_count(), started = 0, i;
-  if (threads > GPI__MOST_THREADS)
-    threads = GPI__MOST_THREADS;
-  while (started < threads - 1 && gpi__thread_start(&others[started], gpi__build_body, tuning))
-    started++;
-  gpi__build_some(tuning);
-  for (i = 0; i < started; i++)
-    gpi__thread_join(others[i]);
-}
-
-/* >>right or wrong */
-
-/* Whether the way is of no use for a run: it could not be built, cuBLASLt refuses it, or there is no memory for its workspace. */
-static int gpi__is_no_way(const gpi__tuning *tuning, gemmepi_status status) {
-  return status == GEMMEPI_UNSUPPORTED || (status == GEMMEPI_OUT_OF_MEMORY && tuning->trial.has_no_room);
-}
-
-/* Reads what the others are held against: what PLAIN leaves, whose kernel is the simplest, else the first that runs. Which that is in
- *reference. */
-static gemmepi_status gpi__read_reference(gpi__tuning *tuning, int *reference) {
-  gemmepi_status status = gpi__fail(tuning->failed ? tuning->failed : GEMMEPI_UNSUPPORTED,
-    "no way to run the problem could be built: %s", tuning->sentence);
-  int plain, i;
-  for (plain = 1; plain >= 0; plain--)
-    for (i = 0; i < tuning->ways.count; i++) {
-      const gpi__timed *timed = &tuning->timed[i];
-      if (!timed->plan || (timed->way->route == GEMMEPI_ROUTE_PLAIN) != plain)
-        continue;
-      status = gpi__read_way(&tuning->trial, timed->plan, tuning->trial.reference);
-      *reference = i;
-      if (!gpi__is_no_way(tuning, status))
-        return status;
-    }
-  return status;
-}
-
-static void gpi__tell_wrong_way(const gpi__tuning *tuning, const gpi__timed *timed) {
-  char words[GPI__WORDS_SIZE];
-  gpi__text text = gpi__text_in(words, sizeof words);
-  gpi__append_words(&text, tuning->problem);
-  gpi__say(&tuning->context->log, GEMMEPI_LOG_WARNING,
-    "tuning left out the route %s, shape %d, answer %d of cuBLASLt, whose results are not those of the reference: %s",
-    gpi__route_names[timed->way->route], timed->way->shape, timed->way->nth, words);
-}
-
-/* Leaves those that do not run or are wrong, those that are there to compare with, and, once there is no time, all others. */
-static gemmepi_status gpi__check_ways(gpi__tuning *tuning) {
-  gpi__trial *trial = &tuning->trial;
-  int reference = 0, right = 0, i;
-  gemmepi_status status = gpi__read_reference(tuning, &reference);
-  for (i = 0; i < tuning->ways.count && !status; i++) {
-    gpi__timed *timed = &tuning->timed[i];
-    timed->left = timed->plan == NULL || (right && !gpi__has_time(tuning));
-    if (!timed->left && i != reference) {
-      status = gpi__read_way(trial, timed->plan, trial->compared);
-      timed->left = gpi__is_no_way(tuning, status);
-      status = timed->left ? GEMMEPI_OK : status;
-      if (!status && !timed->left && !gpi__outputs_agree(trial)) {
-        timed->left = 1;
-        gpi__tell_wrong_way(tuning, timed);
-      }
-    }
-    timed->left |= timed->way->rank >= GPI__NEVER && tuning->ways.count > 1 && right;
-    right += !timed->left;
-  }
-  return status;
-}
-
-/* >>timing by turns */
-
-static int gpi__compare_times(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double gpi__median(const gpi__timed *timed) {
-  double sorted[GPI__TUNE_ROUNDS];
-  memcpy(sorted, timed->times, (size_t)timed->rounds * sizeof *sorted);
-  qsort(sorted, (size_t)timed->rounds, sizeof *sorted, gpi__compare_times);
-  return timed->rounds ? sorted[timed->rounds / 2] : GPI__NEVER;
-}
-
-/* How long a call takes, about, and a graph of as many as are timed. */
-static gemmepi_status gpi__prepare_way(gpi__tuning *tuning, gpi__timed *timed) {
-  gpi__trial *trial = &tuning->trial;
-  double once = 0;
-  gemmepi_status status = gpi__time_once(trial, timed->plan, 2, NULL, &once);
-  if (status)
-    return status;
-  timed->calls = once > 0 ? (int)(GPI__TRIAL_TIME / once) : GPI__TRIAL_CALLS;
-  if (trial->mode == GEMMEPI_TUNE_BURST && timed->calls > GPI__TRIAL_BURST)
-    timed->calls = GPI__TRIAL_BURST;
-  timed->calls = timed->calls < 2 ? 2 : timed->calls > GPI__TRIAL_CALLS ? GPI__TRIAL_CALLS : timed->calls;
-  return trial->mode == GEMMEPI_TUNE_STREAM
-       ? GEMMEPI_OK
-       : gpi__capture_calls(trial, timed->plan, timed->calls, &timed->exec);
-}
-
-/* A round of all that are not left, and who is left after it. */
-static gemmepi_status gpi__time_round(gpi__tuning *tuning, int round) {
-  gemmepi_status status = GEMMEPI_OK;
-  double best = GPI__NEVER;
-  int i;
-  for (i = 0; i < tuning->ways.count && !status; i++) {
-    gpi__timed *timed = &tuning->timed[round % 2 ? tuning->ways.count - 1 - i : i];
-    if (timed->left)
-      continue;
-    if (round == 0)
-      status = gpi__prepare_way(tuning, timed);
-    if (gpi__is_no_way(tuning, status)) {
-      status = GEMMEPI_OK;
-      timed->left = 1;
-      continue;
-    }
-    if (!status)
-      status =
-        gpi__time_once(&tuning->trial, timed->plan, timed->calls, timed->exec, &timed->times[round]);
-    timed->rounds = round + 1;
-    if (!status && timed->times[round] < best)
-      best = timed->times[round];
-  }
-  for (i = 0; i < tuning->ways.count; i++)
-    tuning->timed[i].left |=
-      tuning->timed[i].rounds == round + 1 && gpi__median(&tuning->timed[i]) > GPI__TUNE_SLOW * best;
-  return status;
-}
-
-static gemmepi_status gpi__time_ways(gpi__tuning *tuning) {
-  gemmepi_status status = GEMMEPI_OK;
-  int round;
-  for (round = 0; round < GPI__TUNE_ROUNDS && !status; round++)
-    if (round < 3 || gpi__has_time(tuning))
-      status = gpi__time_round(tuning, round);
-  return status;
-}
-
-/* Whether it is what would be chosen without tuning, as far as that can be said. */
-static int gpi__is_least(const gpi__candidate *least, const gpi__candidate *way) {
-  return least && least->route == way->route && least->engine == way->engine && way->nth <= 1 &&
-     (way->route != GEMMEPI_ROUTE_FUSED ||
-       (least->shape == way->shape && least->parts == way->parts && least->copies[0] == way->copies[0] &&
-       least->copies[1] == way->copies[1]));
-}
-
-/* The fastest; of two that are about as fast the one that is chosen untuned. NULL: none was timed. */
-static const gpi__timed *gpi__fastest_way(const gpi__tuning *tuning) {
-  const gpi__timed *best = NULL, *untuned = NULL;
-  gpi__candidates candidates;
-  int i;
-  memset(&candidates, 0, sizeof candidates);
-  gpi__enumerate(tuning->context, tuning->problem, gpi__may_be_applied(tuning->problem), &candidates);
-  for (i = 0; i < tuning->ways.count; i++) {
-    const gpi__timed *timed = &tuning->timed[i];
-    if (timed->left || !timed->rounds)
-      continue;
-    if (!best || gpi__median(timed) < gpi__median(best))
-      best = timed;
-    if (gpi__is_least(gpi__least(&candidates), timed->way))
-      untuned = timed;
-  }
-  return untuned && gpi__median(best) > GPI__TUNE_GAIN * gpi__median(untuned) ? untuned : best;
-}
-
-/* >>a product */
-
-static void gpi__drop_ways(gpi__tuning *tuning) {
-  int i;
-  for (i = 0; i < tuning->ways.count; i++) {
-    if (tuning->timed[i].exec)
-      tuning->context->driver.graph_exec_destroy(tuning->timed[i].exec);
-    if (tuning->timed[i].plan)
-      gpi__release_plan(&tuning->timed[i].plan->base);
-  }
-}
-
-static gemmepi_status gpi__note_fastest(gpi__tuning *tuning) {
-  const gpi__timed *best = gpi__fastest_way(tuning);
-  gemmepi_context *context = tuning->context;
-  gpi__answer answer;
-  gpi__text words;
-  gemmepi_status status;
-  if (!best)
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "no way to run the problem was right and could be timed");
-  memset(&answer, 0, sizeof answer);
-  gpi__problem_digest(tuning->problem, answer.digest);
-  answer.candidate = *best->way;
-  answer.candidate.microseconds = gpi__median(best);
-  answer.candidate.nth = 0;
-  answer.candidate.algorithm = best->plan->algorithm;
-  if (best->plan->algorithm.id)
-    answer.cublaslt = context->cublaslt.version;
-  words = gpi__text_in(answer.words, sizeof answer.words);
-  gpi__append_words(&words, tuning->problem);
-  gpi__lock(&context->build_lock);
-  status = gpi__keep_answer(context, &answer);
-  gpi__unlock(&context->build_lock);
-  if (status)
-    return status;
-  gpi__store_answer(context, &answer);
-  gpi__forget_all_kept(context);
-  gpi__say(&context->log, GEMMEPI_LOG_INFO, "tuned %s: %s, %.1f us", answer.words,
-    gpi__route_names[answer.candidate.route], answer.candidate.microseconds);
-  return GEMMEPI_OK;
-}
-
-static gemmepi_status gpi__time_product(gpi__tuning *tuning) {
-  gemmepi_status status;
-  int i;
-  for (i = 0; i < tuning->ways.count; i++)
-    tuning->timed[i].way = &tuning->ways.list[i];
-  gpi__build_ways(tuning);
-  status = gpi__open_trial(&tuning->trial, tuning->context, tuning->problem, tuning->options);
-  if (!status)
-    status = gpi__check_ways(tuning);
-  if (!status)
-    status = gpi__time_ways(tuning);
-  if (tuning->trial.stream) {
-    gemmepi_status waited = gpi__trial_wait(&tuning->trial);
-    status = status ? status : waited;
-  }
-  gpi__close_trial(&tuning->trial);
-  if (!status)
-    status = gpi__note_fastest(tuning);
-  gpi__drop_ways(tuning);
-  return status;
-}
-
-/* Whether plans take an answer for it. The primary context is current. */
-static int gpi__has_answer(gemmepi_context *context, const gpi__problem *problem) {
-  gpi__candidates candidates;
-  int has;
-  memset(&candidates, 0, sizeof candidates);
-  gpi__enumerate(context, problem, gpi__may_be_applied(problem), &candidates);
-  gpi__lock(&context->build_lock);
-  has = gpi__answer_for(context, problem, &candidates) != NULL;
-  gpi__unlock(&context->build_lock);
-  return has;
-}
-
-static gemmepi_status gpi__tune_now(gemmepi_context *context, const gpi__problem *problem, const gemmepi_tune_options *options) {
-  gpi__tuning *tuning;
-  gpi__entry entry;
-  gemmepi_status status;
-  tuning = (gpi__tuning *)gpi__new(&context->allocator, sizeof *tuning);
-  if (!tuning)
-    return GEMMEPI_OUT_OF_MEMORY;
-  tuning->context = context;
-  tuning->problem = problem;
-  tuning->options = options;
-  tuning->ends = options->milliseconds > 0 ? gpi__seconds() + 1e-3 * options->milliseconds : 0;
-  gpi__enumerate_ways(context, problem, &tuning->ways);
-  if (!gpi__mutex_init(&tuning->lock)) {
-    gpi__delete(&context->allocator, tuning);
-    return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "the system gave no mutex");
-  }
-  status = gpi__enter_relaxed(context, &entry);
-  if (!status) {
-    if (options->again || !gpi__has_answer(context, problem))
-      status = gpi__time_product(tuning);
-    gpi__leave_relaxed(context, &entry);
-  }
-  gpi__mutex_destroy(&tuning->lock);
-  gpi__delete(&context->allocator, tuning);
-  return status;
-}
-
-/* Returns the product of a plan that is to be tuned. NULL: none is, as with a formula inside a kernel, or without a product. */
-static const gpi__problem *gpi__tuned_problem(const gpi__matmul_plan *plan) {
-  return plan->problem.formula ? NULL : &plan->problem;
-}
-
-/* One problem at a time; another thread may have found its answer meanwhile. */
-static gemmepi_status gpi__tune_product(gemmepi_context *context, const gpi__matmul_plan *plan,
-  const gemmepi_tune_options *options) {
-  const gpi__problem *problem = gpi__tuned_problem(plan);
-  gemmepi_status status = GEMMEPI_OK;
-  gpi__lock(&context->tune_lock);
-  if (problem && !gpi__is_empty(problem))
-    status = gpi__tune_now(context, problem, options);
-  gpi__unlock(&context->tune_lock);
-  return status;
-}
-
-/* >>a problem of any kind */
-
-#ifndef GEMMEPI_NO_LINEAR
-/* A layer's steps are products for the runs of which alpha is 1. */
-static gemmepi_status gpi__tune_steps(gemmepi_context *context, const gpi__linear_plan *layer,
-  const gemmepi_tune_options *options) {
-  gemmepi_status status = GEMMEPI_OK;
-  int i;
-  for (i = 0; i < layer->step_count && !status; i++)
-    if (layer->steps[i].product)
-      status = gpi__tune_product(context, layer->steps[i].product, options);
-  return status;
-}
-#endif
-
+/* A plan of its own, whatever config.tune says: the options are the caller's. */
 static gemmepi_status gpi__tune_any(gemmepi_context *context, const gemmepi_any_desc *problem,
   const gemmepi_tune_options *options) {
+  gpi__wish wish = {context, GEMMEPI_PLAN_MATMUL, NULL, GPI__DEFAULT_ALIGNMENT, 0, NULL};
+  const gpi__plan_row *row = NULL;
   gemmepi_plan *plan = NULL;
-  gemmepi_status status = gpi__check_any(problem);
-  if (!status)
-    status = gpi__plan_any(context, problem, &plan);
-  if (!status && !context->is_host && problem->matmul)
-    status = gpi__tune_product(context, (gpi__matmul_plan *)plan, options);
-#ifndef GEMMEPI_NO_LINEAR
-  if (!status && !context->is_host && (problem->linear || problem->linear_backward))
-    status = gpi__tune_steps(context, (const gpi__linear_plan *)plan, options);
-#endif
-  gemmepi_plan_destroy(plan);
+  gemmepi_status status = gpi__row_of_any(problem, &row, &wish.desc);
+  if (status)
+    return status;
+  wish.kind = row->kind;
+  status = row->make(&wish, &plan);
+  if (!status && row->tune)
+    status = row->tune(plan, options);
+  if (plan)
+    gpi__release_plan(plan);
   return status;
 }
 
@@ -33778,7 +34458,8 @@ GEMMEPI_API gemmepi_status gemmepi_tune(gemmepi_context *context, const gemmepi_
 
    gemmepi answers 2
    gemmepi 0.15.0, driver 13000, chip 90 of 132 multiprocessors, routes 0, engines 11, NVIDIA H100 80GB HBM3
-   DIGEST ROUTE ENGINE shape S parts P copies A B algorithm I tile T ... cluster C cublaslt V nanoseconds N : the problem in words
+   DIGEST ROUTE ENGINE shape S parts P copies A B inside I algorithm I tile T ... cluster C cublaslt V timed W
+   left L nanoseconds N : the problem in words
    ...
    end of 1 answers, HASH
 

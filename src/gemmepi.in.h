@@ -226,6 +226,9 @@ GPI__OPTIMIZE_LITTLE_END
 #include "product/run.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/explain.h"
+#include "product/tuning/ways.h"
+#include "product/tuning/trial.h"
+#include "product/tuning/tune.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "product/calls.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
@@ -234,6 +237,7 @@ GPI__OPTIMIZE_LITTLE_END
 #include "grouped/run.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "grouped/explain.h"
+#include "grouped/tuning.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "grouped/calls.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
@@ -261,8 +265,6 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #endif
 #include "plans/plans.h"
 #include "ahead/precompile.h"
-#include "ahead/ways.h"
-#include "ahead/trial.h"
 #include "ahead/tune.h"
 #include "ahead/answer_file.h"
 #include "ahead/bundle.h"

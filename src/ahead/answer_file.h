@@ -2,7 +2,8 @@
 
        gemmepi answers 2
        gemmepi 0.15.0, driver 13000, chip 90 of 132 multiprocessors, routes 0, engines 11, NVIDIA H100 80GB HBM3
-       DIGEST ROUTE ENGINE shape S parts P copies A B algorithm I tile T ... cluster C cublaslt V nanoseconds N : the problem in words
+       DIGEST ROUTE ENGINE shape S parts P copies A B inside I algorithm I tile T ... cluster C cublaslt V timed W
+       left L nanoseconds N : the problem in words
        ...
        end of 1 answers, HASH
 

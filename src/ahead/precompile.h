@@ -18,44 +18,39 @@ typedef struct gpi__precompilation {
     char sentence[GPI__ERROR_TEXT_SIZE];
 } gpi__precompilation;
 
-/* One of each kind, but for those that were left out of the program. */
-static gemmepi_status gpi__plan_any(gemmepi_context *context, const gemmepi_any_desc *problem,
-                                    gemmepi_plan **plan) {
-    if (problem->matmul)
-        return gemmepi_plan_matmul(context, problem->matmul, plan);
-    if (problem->grouped)
-        return gemmepi_plan_grouped(context, problem->grouped, plan);
-#ifndef GEMMEPI_NO_ELEMENTWISE
-    if (problem->elementwise)
-        return gemmepi_plan_elementwise(context, problem->elementwise, plan);
-#endif
-#ifndef GEMMEPI_NO_LINEAR
-    if (problem->linear)
-        return gemmepi_plan_linear(context, problem->linear, plan);
-    if (problem->linear_backward)
-        return gemmepi_plan_linear_backward(context, problem->linear_backward, plan);
-#endif
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
-                     problem->elementwise ? "element-wise operations" : "layers",
-                     problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
-}
-
-static gemmepi_status gpi__check_any(const gemmepi_any_desc *problem) {
+/* The row and the desc of a problem; UNSUPPORTED for kinds that were left out of the program. */
+static gemmepi_status gpi__row_of_any(const gemmepi_any_desc *problem, const gpi__plan_row **row,
+                                      const void **desc) {
     int given = (problem->matmul != NULL) + (problem->elementwise != NULL) + (problem->linear != NULL) +
                 (problem->linear_backward != NULL) + (problem->grouped != NULL);
-    if (given != 1)
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "%d of matmul, elementwise, linear, linear_backward and grouped are given; exactly one is",
-            given);
-    return GEMMEPI_OK;
+    GPI__INVALID_IF(
+        given != 1,
+        "%d of matmul, elementwise, linear, linear_backward and grouped are given; exactly one is", given);
+    *row = problem->matmul ? &gpi__product_plans : problem->grouped ? &gpi__grouped_plans : NULL;
+    *desc = problem->matmul ? (const void *)problem->matmul : problem->grouped;
+#ifndef GEMMEPI_NO_ELEMENTWISE
+    if (problem->elementwise)
+        *row = &gpi__elementwise_plans, *desc = problem->elementwise;
+#endif
+#ifndef GEMMEPI_NO_LINEAR
+    if (problem->linear || problem->linear_backward) {
+        *row = &gpi__layer_plans[problem->linear_backward != NULL];
+        *desc = problem->linear ? problem->linear : problem->linear_backward;
+    }
+#endif
+    return *row ? GEMMEPI_OK
+                : gpi__fail(GEMMEPI_UNSUPPORTED, "%s were left out of this program (%s)",
+                            problem->elementwise ? "element-wise operations" : "layers",
+                            problem->elementwise ? "GEMMEPI_NO_ELEMENTWISE" : "GEMMEPI_NO_LINEAR");
 }
 
 static gemmepi_status gpi__plan_and_drop(gemmepi_context *context, const gemmepi_any_desc *problem) {
+    const gpi__plan_row *row;
+    const void *desc;
     gemmepi_plan *plan = NULL;
-    gemmepi_status status = gpi__check_any(problem);
+    gemmepi_status status = gpi__row_of_any(problem, &row, &desc);
     if (!status)
-        status = gpi__plan_any(context, problem, &plan);
+        status = gpi__plan_desc(row, context, desc, &plan);
     if (!status && problem->matmul)
         status = gpi__build_for_scalars((const gpi__matmul_plan *)plan);
     if (!status && problem->grouped)
@@ -89,8 +84,6 @@ GPI__THREAD_BODY(gpi__precompile_body) {
     gpi__precompile_some((gpi__precompilation *)user);
     return 0;
 }
-
-#define GPI__MOST_THREADS 256
 
 /* What functions over lists of problems are given. */
 static gemmepi_status gpi__check_problems(const gemmepi_context *context, const gemmepi_any_desc *problems,

@@ -28,10 +28,12 @@ typedef enum gemmepi_tune_mode {
 
 /* Options of gemmepi_tune. All zero is a good choice. */
 typedef struct gemmepi_tune_options {
-    double milliseconds; /* for each problem; later no further way is begun. 0: until all are compiled and timed */
-    size_t memory;       /* bytes of tensors at most; 0: 2 GiB. One set of tensors is always allocated */
-    int again;           /* 1: also problems that have an answer */
-    int threads;         /* of the compiler; 0: one for each core */
+    /* For each problem, of timing, and as much again of compiling: later no other way is compiled or timed. What is chosen untuned and the
+       best of each route and kernel by estimate are compiled and timed first, whatever that takes. 0: all are */
+    double milliseconds;
+    size_t memory; /* bytes of tensors at most; 0: 2 GiB. One set of tensors is always allocated */
+    int again;     /* 1: also problems that have an answer, which stays where nothing is faster */
+    int threads;   /* of the compiler; 0: one for each core */
     gemmepi_tune_mode mode;
 } gemmepi_tune_options;
 

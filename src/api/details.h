@@ -42,6 +42,7 @@ typedef struct gemmepi_plan_details {
     int deterministic;         /* 1: repeated runs on one GPU give the same bits */
     int bit_stable;            /* 1: so do other processes on the same hardware and versions, with the same answers or none */
     double microseconds;       /* of one run if the plan was tuned, else 0 */
+    int ways_timed, ways_left; /* then: how many ways were timed, and how many were not for want of time or memory */
 } gemmepi_plan_details;
 
 /* What an epilogue reads and writes besides A, B, C and D, with sizes. Sizes are of the whole batch. */

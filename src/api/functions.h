@@ -368,14 +368,19 @@ GEMMEPI_API gemmepi_status gemmepi_precompile(gemmepi_context *context, const ge
 
 /* >>tuning */
 
-/* Times the ways to run each problem on this GPU: up to 32 of our kernels, tiles and divisions of k, those whose estimate is near the
-   least, and the first 16 algorithms that cuBLASLt offers. Later plans and one-shot calls use the fastest; existing plans stay as they are.
-   Whole operations are timed in turns, on random data in memory of its own that is larger than the cache. Ways that are far slower are
-   left early; ways that disagree with the results of the route plain are left out, with a warning in the log. The answer stays in the context and
-   goes to the cache folder (config.cache_path), where other processes with the same config.routes find it. A problem with an answer is not
-   timed again, in whatever mode or time that was found, unless options->again is set. Of a layer its products are timed. Element-wise
-   operations, grouped products, and products with a formula inside a kernel have one way. Where a pass runs the formula, the product that
-   makes v is timed; a formula that says an epilogue is timed as that.
+/* Times the ways to run each problem on this GPU: what plans choose untuned, the best of each route and of each of our kernels by estimate,
+   then up to 32 tiles and divisions of k in all, those whose estimate is near the least, and the first 16 algorithms that cuBLASLt offers.
+   A formula is timed inside kernels and as a pass behind products, a grouped product with groups of one size. Of a layer its products are
+   timed, and element-wise operations have one way.
+   Later plans and one-shot calls use the fastest; existing plans stay as they are. The way that is chosen untuned is timed twice, by turns with
+   the others, and stays unless another is faster by more than these two timings differ, and by 1 percent. So tuning makes nothing slower
+   than the noise; the log warns where that is more than 3 percent. With options->again the older answer has its place, and stays
+   where tuning fails, too.
+   Whole operations are timed, on random data in memory of its own that is larger than the cache. Ways that are far slower are left early;
+   ways that disagree with the results of the route plain are left out, with a warning in the log. details.ways_left counts what was not
+   timed for want of time or memory. The answer stays in the context and goes to the cache folder (config.cache_path), where other
+   processes with the same config.routes find it. A problem with an answer is not timed again, in whatever mode or time that was found, unless
+   options->again is set. config.tune does all this when a problem is first planned.
    options may be NULL, and so may progress, which is called for each problem that is done.
    A plan with an answer of this process has details.bit_stable 0: another process may find another way as fast, with other bits. A plan
    with an answer that was loaded or found in the cache folder has 1. Answers are for runs with alpha 1; BATCH_INVARIANT and RELAXED are

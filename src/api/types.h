@@ -117,6 +117,11 @@ typedef struct gemmepi_config {
     /* The most multiprocessors that a product uses, in the kernel for Hopper or cuBLASLt. The rest are for kernels that run at the
        same time, such as NCCL's: a product that waits for one multiprocessor waits as a whole. 0, or more than there are: all */
     int multiprocessors;
+
+    /* Tuning on first use: milliseconds for each product that has no answer yet, as of gemmepi_tune_options. The call that plans it tunes
+       it first, a one-shot call, too, but not while its stream is captured: then a later call does. Where it fails, for want of memory
+       say, the plan is untuned, and the log warns. 0: only gemmepi_tune tunes */
+    double tune;
 } gemmepi_config;
 
 #endif

@@ -32,6 +32,7 @@ struct gemmepi_context {
     double memory_rate;   /* bytes a microsecond that memory gives, by its clock and width; 0: not known */
     int reaches_pageable; /* kernels may read host memory that CUDA does not know */
     unsigned routes;      /* config.routes */
+    double tune;          /* config.tune */
     char name[128];
     gpi__cu_deviceptr ones; /* F32 1 and 1: the scalars of D += A B where they are to lie on the device */
 

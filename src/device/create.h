@@ -214,6 +214,11 @@ static gemmepi_status gpi__check_config(const gemmepi_config *config) {
                          "config.routes is 0x%x; accepted are 0 and the bits 1 << GEMMEPI_ROUTE_LT, SPLIT, "
                          "PLAIN and FUSED",
                          config->routes);
+    if (!(config->tune >= 0) || config->tune > 1e9)
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "config.tune is %g; accepted are 0, for no tuning on first use, and up to 1e9 milliseconds",
+            config->tune);
     return GEMMEPI_OK;
 }
 
@@ -267,6 +272,7 @@ static void gpi__fill_context(gemmepi_context *context, const gemmepi_config *co
     context->forks_now = &gpi__forks;
     context->forks = gpi__forks;
     context->routes = config->routes;
+    context->tune = config->tune;
     context->check_pointers = config->check_pointers;
     context->asked_multiprocessors = config->multiprocessors;
     context->log = gpi__choose_log(config->log, config->log_user);

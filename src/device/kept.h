@@ -17,6 +17,7 @@ struct gemmepi_plan {
     long references;
     long last_used;                      /* by the context's plan_clock, under its lock */
     long generation;                     /* the context's when it began to be made */
+    long is_tried;                       /* not 0: with config.tune it was tuned, or cannot be */
     void (*destroy)(gemmepi_plan *plan); /* of the last reference; NULL: the plan has been destroyed */
 };
 

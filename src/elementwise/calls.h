@@ -79,7 +79,8 @@ static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE,
                                                      gpi__workspace_of_operation,
                                                      gpi__run_elementwise,
                                                      gpi__describe_elementwise,
-                                                     gpi__explain_elementwise};
+                                                     gpi__explain_elementwise,
+                                                     NULL};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context,
                                                     const gemmepi_elementwise_desc *desc,
@@ -95,7 +96,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_elementwise(const gemmepi_plan *plan,
 
 GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
                                                const gemmepi_elementwise_args *given, gemmepi_stream stream) {
-    gpi__wish wish = {context, GEMMEPI_PLAN_ELEMENTWISE, desc, 0, 1};
+    gpi__wish wish = {context, GEMMEPI_PLAN_ELEMENTWISE, desc, 0, 1, NULL};
     gpi__elementwise_call call;
     gemmepi_status status = gpi__check_call(context, context, "context");
     if (!status)

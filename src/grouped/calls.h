@@ -4,6 +4,7 @@
 
 #include "../product/calls.h"
 #include "explain.h"
+#include "tuning.h"
 
 static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **plan) {
     gpi__problem problem;
@@ -17,7 +18,7 @@ static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **pl
     if (!gpi__is_found(wish, key.bytes, key.size, plan))
         status = gpi__keep_built(
             wish, key.bytes, key.size,
-            gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), plan), plan);
+            gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), NULL, plan), plan);
     gpi__drop_formula(wish->context, &problem); /* the plan has it */
     return status;
 }
@@ -33,7 +34,8 @@ static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
                                                  gpi__workspace_of_groups,
                                                  gpi__run_grouped,
                                                  gpi__describe_grouped,
-                                                 gpi__explain_grouped};
+                                                 gpi__explain_grouped,
+                                                 gpi__tune_grouped};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                                 gemmepi_plan **plan) {
@@ -47,7 +49,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_grouped(const gemmepi_plan *plan, const g
 
 GEMMEPI_API gemmepi_status gemmepi_grouped(gemmepi_context *context, const gemmepi_grouped_desc *desc,
                                            const gemmepi_grouped_args *args, gemmepi_stream stream) {
-    gpi__wish wish = {context, GEMMEPI_PLAN_GROUPED, desc, 0, 1};
+    gpi__wish wish = {context, GEMMEPI_PLAN_GROUPED, desc, 0, 1, NULL};
     gemmepi_status status =
         gpi__check_call(context, args ? (const void *)desc : args, args ? "desc" : "args");
     if (status)

@@ -20,6 +20,8 @@ static void gpi__describe_grouped(const gemmepi_plan *base, gemmepi_plan_details
         details->launches = 2 + (plan->gathers[0].function != NULL) + (plan->gathers[1].function != NULL) +
                             (plan->maps.function != NULL) + (plan->sums.function != NULL);
     }
+    details->bit_stable = !plan->tuned.is_measured;
+    gpi__describe_tuned(&plan->tuned, details);
     details->compute = (gemmepi_compute)plan->problem.compute;
     details->accumulator =
         plan->base.context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)plan->problem.accumulator;
@@ -54,6 +56,7 @@ static void gpi__explain_grouped(gpi__text *text, const gemmepi_plan *base,
     else
         gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads at most\n", details->kernel,
                     plan->built.plain.launch.blocks, plan->built.plain.launch.threads_x);
+    gpi__explain_tuned(text, &plan->tuned, "tuned");
     if (plan->applied)
         gpi__append(text, "  runs with alpha or C have a kernel of their own\n");
     if (plan->not_fused)

@@ -18,8 +18,10 @@ typedef struct gpi__grouped_plan {
     gpi__problem problem;
     gemmepi_route route;
     const char *not_fused;
-    int applied;               /* alpha 1 and no C are compiled in */
-    const gpi__engine *engine; /* of the route fused */
+    gpi__tuned tuned;
+    const gpi__candidate *forced; /* while it is built: what is to be taken; NULL: what is best */
+    int applied;                  /* alpha 1 and no C are compiled in */
+    const gpi__engine *engine;    /* of the route fused */
 #ifndef GEMMEPI_NO_FORMULA
     gpi__slots slots; /* with a formula: the operands that come as an epilogue's do */
 #endif
@@ -236,22 +238,63 @@ static void gpi__list_tiles(const gemmepi_context *context, gpi__grouped_plan *p
     plan->band = gpi__band_of_columns(context, shape, plan->columns);
 }
 
-/* By the engine's shape of the least estimate. */
-static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi__grouped_plan *plan) {
+/* The problem by which its engine's shapes are estimated: a group has a part of k. */
+static gpi__problem gpi__estimated_groups(const gpi__problem *problem) {
+    gpi__problem seen = gpi__seen_problem(problem), like = gpi__inner_problem(&seen);
+    if (like.grouping.is_of_k)
+        like.k = gpi__divide_up(like.k, like.grouping.groups);
+    return like;
+}
+
+/* Its engine without a shape. */
+static gpi__candidate gpi__candidate_of_groups(const gpi__problem *problem, int applied) {
     gpi__candidate candidate;
-    gpi__problem like;
+    memset(&candidate, 0, sizeof candidate);
+    candidate.route = GEMMEPI_ROUTE_FUSED;
+    while (gpi__engines[candidate.engine] != gpi__engine_of_groups(problem))
+        candidate.engine++;
+    candidate.applied = applied;
+    candidate.parts = 1;
+    return candidate;
+}
+
+/* By the shape of the least estimate, or as forced. */
+static gpi__candidate gpi__choose_for_groups(const gemmepi_context *context, gpi__grouped_plan *plan) {
+    gpi__candidate candidate = gpi__candidate_of_groups(&plan->problem, plan->applied);
+    gpi__problem like = gpi__estimated_groups(&plan->problem);
     plan->engine = gpi__engine_of_groups(&plan->problem);
     plan->inner = gpi__seen_problem(&plan->problem);
     plan->inner = gpi__inner_problem(&plan->inner);
-    memset(&candidate, 0, sizeof candidate);
-    candidate.route = GEMMEPI_ROUTE_FUSED;
-    candidate.applied = plan->applied;
-    candidate.parts = 1;
-    like = plan->inner; /* a group has a part of k */
-    if (like.grouping.is_of_k)
-        like.k = gpi__divide_up(like.k, like.grouping.groups);
-    gpi__choose_shape(context, &like, plan->engine, &candidate);
+    if (plan->forced)
+        candidate.shape = plan->forced->shape;
+    else
+        candidate.microseconds = gpi__choose_shape(context, &like, plan->engine, &candidate);
     return candidate;
+}
+
+/* Copies the answer of a grouped product, if plans take one: what it says is of this problem's kernels. With build_lock held. */
+static int gpi__find_answer_of_groups(gemmepi_context *context, const gpi__problem *problem,
+                                      gpi__answer *found) {
+    const gpi__answer *answer = gpi__look_up_answer(context, problem);
+    int applied = gpi__may_be_applied(problem), is_there;
+    gpi__candidate own = gpi__candidate_of_groups(problem, applied);
+    gpi__problem like;
+    if (!answer)
+        return 0;
+    *found = *answer;
+    own.shape = found->candidate.shape;
+    if (found->candidate.route == GEMMEPI_ROUTE_PLAIN) {
+        is_there = !problem->found_scale;
+    } else {
+        is_there = found->candidate.route == GEMMEPI_ROUTE_FUSED && found->candidate.engine == own.engine &&
+                   own.shape >= 0 && own.shape < gpi__engines[own.engine]->shapes &&
+                   !gpi__grouped_rule(context, problem, applied);
+        like = is_there ? gpi__estimated_groups(problem) : *problem;
+        is_there = is_there && gpi__engines[own.engine]->estimate(context, &like, &own) < GPI__NEVER;
+    }
+    if (!is_there)
+        gpi__ignore_answer(context, answer);
+    return is_there;
 }
 
 static gemmepi_status gpi__build_fused_groups(gemmepi_context *context, const gpi__candidate *candidate,
@@ -323,28 +366,35 @@ static gemmepi_status gpi__build_plain_instead(gemmepi_context *context, gpi__gr
     return gpi__build_plain_groups(context, plan);
 }
 
-/* With build_lock held, the primary context current. */
-static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
+/* What is launched ahead of the product, and beside it. */
+static gemmepi_status gpi__build_ahead_of_groups(gpi__grouped_plan *plan) {
     gemmepi_context *context = plan->base.context;
-    const char *reason = gpi__is_empty(&plan->problem) ? NULL : gpi__formula_rule(&plan->problem);
-    gemmepi_status status;
-    if (reason)
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "no kernel has the formula of this grouped product inside: %s",
-                         reason);
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->problem.formula)
-        plan->slots = gpi__slots_of(&plan->problem);
-#endif
-    status = gpi__make_faults(context);
+    gemmepi_status status = gpi__make_faults(context);
     plan->columns = plan->band = 1;
-    plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);
-    plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
     plan->groups.blocks = plan->groups.threads_y = 1;
     plan->groups.threads_x = GPI__GROUPS_THREADS;
     if (!status)
         status = gpi__get_threads_kernel(context, "groups.cu", "gemmepi_groups", &plan->groups);
     if (!status && gpi__summed_operand(&plan->problem) >= 0)
         status = gpi__build_group_sums(context, plan);
+    return status;
+}
+
+/* With build_lock held, the primary context current. */
+static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
+    gemmepi_context *context = plan->base.context;
+    const char *reason = gpi__is_empty(&plan->problem) ? NULL : gpi__formula_rule(&plan->problem);
+    gemmepi_status status;
+    GPI__UNSUPPORTED_IF(reason, "no kernel has the formula of this grouped product inside: %s", reason);
+#ifndef GEMMEPI_NO_FORMULA
+    if (plan->problem.formula)
+        plan->slots = gpi__slots_of(&plan->problem);
+#endif
+    status = gpi__build_ahead_of_groups(plan);
+    plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);
+    if (!plan->not_fused && plan->forced && plan->forced->route == GEMMEPI_ROUTE_PLAIN)
+        plan->not_fused = "the route plain took less when it was tuned";
+    plan->route = plan->not_fused ? GEMMEPI_ROUTE_PLAIN : GEMMEPI_ROUTE_FUSED;
     if (!status && !plan->not_fused) {
         gpi__candidate candidate = gpi__choose_for_groups(context, plan);
         status = gpi__build_fused_groups(context, &candidate, plan);
@@ -359,14 +409,22 @@ static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
     return status;
 }
 
+/* By its answer, if it has one and is not only for runs with alpha or C. */
 static gemmepi_status gpi__build_groups_on_device(gpi__grouped_plan *plan) {
     gemmepi_context *context = plan->base.context;
+    gpi__answer answer;
     gpi__entry entry;
     gemmepi_status status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
     gpi__lock(&context->build_lock);
+    if (!plan->forced && plan->applied == gpi__may_be_applied(&plan->problem) &&
+        !gpi__is_empty(&plan->problem) && gpi__find_answer_of_groups(context, &plan->problem, &answer)) {
+        plan->forced = &answer.candidate;
+        plan->tuned = gpi__tuned_by(&answer);
+    }
     status = gpi__build_groups(plan);
+    plan->forced = NULL;
     gpi__unlock(&context->build_lock);
     gpi__leave_relaxed(context, &entry);
     return status;
@@ -381,8 +439,9 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
     gpi__delete(&plan->base.context->allocator, plan);
 }
 
+/* forced: the way to run it, or NULL */
 static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__problem *problem, int applied,
-                                         gemmepi_plan **result) {
+                                         const gpi__candidate *forced, gemmepi_plan **result) {
     gpi__grouped_plan *plan = (gpi__grouped_plan *)gpi__new(&context->allocator, sizeof *plan);
     gemmepi_status status = GEMMEPI_OK;
     if (!plan)
@@ -391,6 +450,7 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
     plan->problem = *problem;
     gpi__hold_formula(context, problem);
     plan->applied = applied;
+    plan->forced = forced;
     plan->general_place = &plan->general;
     if (gpi__writes_nothing(problem))
         plan->route = GEMMEPI_ROUTE_EMPTY;
@@ -407,7 +467,7 @@ static gemmepi_status gpi__build_general_groups(const gpi__grouped_plan *plan) {
     gemmepi_plan *built = NULL;
     gemmepi_status status = GEMMEPI_OK;
     if (!gpi__load_pointer(plan->general_place)) {
-        status = gpi__build_grouped(context, &plan->problem, 0, &built);
+        status = gpi__build_grouped(context, &plan->problem, 0, NULL, &built);
         gpi__lock(&context->lock);
         if (!status && !gpi__load_pointer(plan->general_place)) {
             gpi__publish_pointer(plan->general_place, built);

@@ -23,12 +23,25 @@ static size_t gpi__workspace_of_layer(const gemmepi_plan *plan) {
     return gpi__layer_workspace((const gpi__linear_plan *)plan);
 }
 
+/* A layer's steps are products for the runs of which alpha is 1. */
+static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tune_options *options) {
+    const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    for (i = 0; i < layer->step_count && !status; i++)
+        if (layer->steps[i].product)
+            status = gpi__tune_matmul(&layer->steps[i].product->base, options);
+    return status;
+}
+
 /* Forward, and backward. */
 static const gpi__plan_row gpi__layer_plans[2] = {
     {GEMMEPI_PLAN_LINEAR, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
-     gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer},
+     gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer,
+     gpi__tune_layer},
     {GEMMEPI_PLAN_LINEAR_BACKWARD, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
-     gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer}};
+     gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer,
+     gpi__tune_layer}};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                                gemmepi_plan **plan) {
@@ -69,7 +82,7 @@ static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gem
 
 static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                       const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
-    gpi__wish wish = {context, gpi__layer_plans[backward].kind, desc, 0, 1};
+    gpi__wish wish = {context, gpi__layer_plans[backward].kind, desc, 0, 1, NULL};
     gemmepi_status status = gpi__check_call(context, args, "args");
     if (status)
         return status;

@@ -64,7 +64,7 @@ static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *
         gpi__describe_first(layer, details);
     for (i = 0; i < layer->step_count; i++) {
         details->launches += base->context->is_host ? 0 : gpi__step_launches(&layer->steps[i]);
-        if (layer->steps[i].product && layer->steps[i].product->is_measured)
+        if (layer->steps[i].product && layer->steps[i].product->tuned.is_measured)
             details->bit_stable = 0;
     }
     details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64

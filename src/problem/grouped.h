@@ -427,6 +427,13 @@ typedef struct gpi__group_lists {
     int64_t limits[GPI__FAULTS];       /* what an index is less than; of ends the most */
 } gpi__group_lists;
 
+static void gpi__limit_group_lists(const gpi__problem *problem, int64_t limits[GPI__FAULTS]) {
+    limits[GPI__FAULT_ENDS] = gpi__positions(problem);
+    limits[GPI__FAULT_A] = problem->views[GPI__A].lines;
+    limits[GPI__FAULT_B] = problem->views[GPI__B].lines;
+    limits[GPI__FAULT_D] = gpi__rows_of_d(problem);
+}
+
 static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const gpi__group_lists *lists,
                                             gpi__regions *regions) {
     static const char *const fields[] = {"", "gather_a", "gather_b", "scatter_d"};
@@ -469,10 +476,7 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
     lists->lists[GPI__FAULT_A] = args->index_a;
     lists->lists[GPI__FAULT_B] = args->index_b;
     lists->lists[GPI__FAULT_D] = args->index_d;
-    lists->limits[GPI__FAULT_ENDS] = gpi__positions(problem);
-    lists->limits[GPI__FAULT_A] = problem->views[GPI__A].lines;
-    lists->limits[GPI__FAULT_B] = problem->views[GPI__B].lines;
-    lists->limits[GPI__FAULT_D] = gpi__rows_of_d(problem);
+    gpi__limit_group_lists(problem, lists->limits);
     status = gpi__list_group_lists(problem, lists, regions);
     return status ? status : gpi__check_regions(regions, gpi__judge_product);
 }

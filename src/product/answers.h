@@ -28,7 +28,7 @@ static void gpi__make_plan_key(const gpi__problem *problem, gpi__plan_key *key) 
 }
 
 #define GPI__DIGEST_SIZE 16 /* bytes of the key's SHA-256 */
-#define GPI__ANSWER_LINE 512
+#define GPI__ANSWER_LINE 640
 #define GPI__WORDS_SIZE  256
 
 typedef struct gpi__answer {
@@ -36,6 +36,7 @@ typedef struct gpi__answer {
     gpi__candidate candidate;    /* its estimate is what was measured */
     int cublaslt;                /* the version of the algorithm; 0: the candidate has none */
     int is_loaded;               /* else this process has measured it */
+    int ways_timed, ways_left;   /* as gpi__tuned has them */
     char words[GPI__WORDS_SIZE]; /* the problem, for people */
 } gpi__answer;
 
@@ -92,13 +93,14 @@ static void gpi__append_answer(gpi__text *text, const gpi__answer *answer) {
         gpi__append(text, "%02x", answer->digest[i]);
     gpi__append(text, " %s", gpi__route_names[c->route]);
     gpi__append(text, " %s", c->engine == GPI__ANY_ENGINE ? "-" : gpi__engines[c->engine]->name);
-    gpi__append(text, " shape %d parts %d copies %d %d", c->shape, c->parts, c->copies[0], c->copies[1]);
+    gpi__append(text, " shape %d parts %d copies %d %d inside %d", c->shape, c->parts, c->copies[0],
+                c->copies[1], c->is_inside);
     gpi__append(
         text,
         " algorithm %d tile %d stages %d split %d reduction %d swizzle %d custom %d inner %d cluster %d",
         a->id, a->tile, a->stages, a->split, a->reduction, a->swizzle, a->custom, a->inner, a->cluster);
-    gpi__append(text, " cublaslt %d nanoseconds %lld : %s\n", answer->cublaslt,
-                (long long)(c->microseconds * 1e3), answer->words);
+    gpi__append(text, " cublaslt %d timed %d left %d nanoseconds %lld : %s\n", answer->cublaslt,
+                answer->ways_timed, answer->ways_left, (long long)(c->microseconds * 1e3), answer->words);
 }
 
 static int gpi__hex_value(char c) {
@@ -161,11 +163,12 @@ static int gpi__read_answer(const char *line, gpi__answer *answer) {
     gpi__candidate *c = &answer->candidate;
     const char *at = line;
     char route[16], engine[16];
-    int64_t numbers[15];
+    int64_t numbers[18];
     size_t i, length;
-    static const char *const words[] = {"shape ",   " parts ",  " copies ",  " ",           " algorithm ",
-                                        " tile ",   " stages ", " split ",   " reduction ", " swizzle ",
-                                        " custom ", " inner ",  " cluster ", " cublaslt ",  " nanoseconds "};
+    static const char *const words[] = {"shape ",      " parts ",  " copies ",     " ",         " inside ",
+                                        " algorithm ", " tile ",   " stages ",     " split ",   " reduction ",
+                                        " swizzle ",   " custom ", " inner ",      " cluster ", " cublaslt ",
+                                        " timed ",     " left ",   " nanoseconds "};
     memset(answer, 0, sizeof *answer);
     if (strlen(line) < 2 * GPI__DIGEST_SIZE + 1 || !gpi__read_digest(line, answer->digest))
         return 0;
@@ -186,19 +189,21 @@ static int gpi__read_answer(const char *line, gpi__answer *answer) {
     for (i = 0; i < length; i++)
         if ((unsigned char)at[3 + i] < 32 || at[3 + i] == 127)
             return 0;
-    if ((numbers[4] > 0) != (numbers[13] > 0)) /* an algorithm is of a version */
+    if ((numbers[5] > 0) != (numbers[14] > 0) || numbers[4] > 1) /* an algorithm is of a version */
         return 0;
     memcpy(answer->words, at + 3, length);
     c->route = (gemmepi_route)gpi__route_named(route);
     c->engine = gpi__engine_named(engine);
     c->shape = (int)numbers[0], c->parts = (int)numbers[1];
     c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
-    c->algorithm.id = (int32_t)numbers[4], c->algorithm.tile = (int32_t)numbers[5];
-    c->algorithm.stages = (int32_t)numbers[6], c->algorithm.split = (int32_t)numbers[7];
-    c->algorithm.reduction = (int32_t)numbers[8], c->algorithm.swizzle = (int32_t)numbers[9];
-    c->algorithm.custom = (int32_t)numbers[10], c->algorithm.inner = (int32_t)numbers[11];
-    c->algorithm.cluster = (int32_t)numbers[12], answer->cublaslt = (int)numbers[13];
-    c->microseconds = (double)numbers[14] / 1e3;
+    c->is_inside = (int)numbers[4];
+    c->algorithm.id = (int32_t)numbers[5], c->algorithm.tile = (int32_t)numbers[6];
+    c->algorithm.stages = (int32_t)numbers[7], c->algorithm.split = (int32_t)numbers[8];
+    c->algorithm.reduction = (int32_t)numbers[9], c->algorithm.swizzle = (int32_t)numbers[10];
+    c->algorithm.custom = (int32_t)numbers[11], c->algorithm.inner = (int32_t)numbers[12];
+    c->algorithm.cluster = (int32_t)numbers[13], answer->cublaslt = (int)numbers[14];
+    answer->ways_timed = (int)numbers[15], answer->ways_left = (int)numbers[16];
+    c->microseconds = (double)numbers[17] / 1e3;
     answer->is_loaded = 1;
     return 1;
 }

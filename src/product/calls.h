@@ -4,6 +4,7 @@
 
 #include "../shell/shell.h"
 #include "explain.h"
+#include "tuning/tune.h"
 
 static gemmepi_status gpi__make_matmul(const gpi__wish *wish, gemmepi_plan **plan) {
     gpi__problem problem;
@@ -24,11 +25,15 @@ static size_t gpi__workspace_of_product(const gemmepi_plan *plan) {
     return gpi__workspace_now((const gpi__matmul_plan *)plan);
 }
 
-static const gpi__plan_row gpi__product_plans = {
-    GEMMEPI_PLAN_MATMUL,         offsetof(gemmepi_matmul_desc, formula),
-    sizeof(gemmepi_matmul_desc), gpi__make_matmul,
-    gpi__workspace_of_product,   gpi__run_matmul,
-    gpi__describe_matmul,        gpi__explain_matmul};
+static const gpi__plan_row gpi__product_plans = {GEMMEPI_PLAN_MATMUL,
+                                                 offsetof(gemmepi_matmul_desc, formula),
+                                                 sizeof(gemmepi_matmul_desc),
+                                                 gpi__make_matmul,
+                                                 gpi__workspace_of_product,
+                                                 gpi__run_matmul,
+                                                 gpi__describe_matmul,
+                                                 gpi__explain_matmul,
+                                                 gpi__tune_matmul};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan) {
@@ -42,7 +47,7 @@ GEMMEPI_API gemmepi_status gemmepi_run_matmul(const gemmepi_plan *plan, const ge
 
 GEMMEPI_API gemmepi_status gemmepi_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                           const gemmepi_matmul_args *args, gemmepi_stream stream) {
-    gpi__wish wish = {context, GEMMEPI_PLAN_MATMUL, desc, 0, 1};
+    gpi__wish wish = {context, GEMMEPI_PLAN_MATMUL, desc, 0, 1, NULL};
     gemmepi_status status = gpi__check_call(context, args, "args");
     if (status)
         return status;

@@ -26,6 +26,7 @@ typedef struct gpi__candidate {
     int applied;   /* of FUSED: for runs alone whose alpha is 1 and which have no C */
     int copies[2]; /* of FUSED: of A and B */
     int bare;      /* of SPLIT: without an epilogue of cuBLASLt's */
+    int is_inside; /* of a problem with a formula: that is inside the kernel, and else a pass over v */
     int nth;       /* of LT and SPLIT, while tuning: which of cuBLASLt's algorithms, from 1 on */
     gpi__lt_algorithm algorithm; /* of LT and SPLIT where nth is 0: cuBLASLt's, or one by a rule of ours */
     double microseconds;         /* an estimate; 0: not known */
@@ -33,6 +34,13 @@ typedef struct gpi__candidate {
     const char *refusal;         /* why it cannot run the problem, or NULL */
     const char *otherwise;       /* what explain says of it where it could run the problem and another does */
 } gpi__candidate;
+
+/* What tuning has found of a plan; all 0 where it was chosen by estimates. */
+typedef struct gpi__tuned {
+    double microseconds;       /* of a run */
+    int is_measured;           /* by this process, and another may find another way */
+    int ways_timed, ways_left; /* how many were timed, and how many for want of time or memory were not */
+} gpi__tuned;
 
 #define GPI__ANY_ENGINE      (-1)
 #define GPI__MOST_PARTS      16

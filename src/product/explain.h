@@ -55,6 +55,21 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
     details->launches += around->finds;
 }
 
+static void gpi__describe_tuned(const gpi__tuned *tuned, gemmepi_plan_details *details) {
+    details->microseconds = tuned->microseconds;
+    details->ways_timed = tuned->ways_timed;
+    details->ways_left = tuned->ways_left;
+}
+
+/* Whether what was timed is all that a run is: a product with its formula, but not with the launch that finds scales. */
+static int gpi__is_tuned_whole(const gpi__around *around) {
+#ifndef GEMMEPI_NO_FORMULA
+    return !around->finds && !around->formula.is_composed;
+#else
+    return !around->finds;
+#endif
+}
+
 static void gpi__describe_matmul(const gemmepi_plan *base, gemmepi_plan_details *details) {
     const gpi__matmul_plan *plan = (const gpi__matmul_plan *)base, *current = gpi__current_plan(plan);
     const gpi__problem *problem = gpi__asked(plan);
@@ -67,8 +82,9 @@ static void gpi__describe_matmul(const gemmepi_plan *base, gemmepi_plan_details 
     }
     details->compute = (gemmepi_compute)problem->compute;
     details->accumulator = base->context->is_host ? GEMMEPI_F64 : (gemmepi_dtype)problem->accumulator;
-    details->bit_stable = !current->is_measured; /* another process may measure otherwise */
-    details->microseconds = plan->around ? 0 : current->tuned_microseconds;
+    details->bit_stable = !current->tuned.is_measured; /* another process may measure otherwise */
+    if (!plan->around || gpi__is_tuned_whole(plan->around))
+        gpi__describe_tuned(&current->tuned, details);
 }
 
 /* >>in words */
@@ -207,14 +223,24 @@ static void gpi__explain_others(gpi__text *text, const gpi__matmul_plan *plan) {
     gpi__explain_candidates(text, plan);
 }
 
+/* What tuning has found, if it has: of how many ways. */
+static void gpi__explain_tuned(gpi__text *text, const gpi__tuned *tuned, const char *what) {
+    if (tuned->microseconds <= 0)
+        return;
+    gpi__append(text, "  %s: it took %.1f us, and was the fastest of %d ways%s\n", what, tuned->microseconds,
+                tuned->ways_timed, tuned->is_measured ? "" : ", by an answer that was loaded");
+    if (tuned->ways_left)
+        gpi__append(text, "  %d other ways were not timed, for want of time or memory\n", tuned->ways_left);
+}
+
 /* Says what the product was chosen from: nothing of an empty one, and of a formula that reads no product. */
 static void gpi__explain_choice(gpi__text *text, const gpi__matmul_plan *plan) {
     const gpi__matmul_plan *current = gpi__current_plan(plan);
     const gpi__around *around = plan->around;
     if (!current->route->enumerate)
         return;
-    if (around && current->tuned_microseconds > 0)
-        gpi__append(text, "  the product is tuned: it took %.1f us\n", current->tuned_microseconds);
+    if (around && !gpi__is_tuned_whole(around))
+        gpi__explain_tuned(text, &current->tuned, "the product is tuned");
 #ifndef GEMMEPI_NO_FORMULA
     if (around && around->inside.formula && !around->formula.is_composed) {
         if (!around->formula.is_inside)
@@ -309,10 +335,8 @@ static void gpi__explain_matmul(gpi__text *text, const gemmepi_plan *base,
     gpi__append(text, "route %s, workspace %llu bytes\n", details->route_name,
                 (gpi__ull)details->workspace_size);
     gpi__explain_launches(text, plan, details->kernel);
-    if (!plan->around && current->tuned_microseconds > 0)
-        gpi__append(text, "  tuned: it took %.1f us, and was the fastest of what was tried%s\n",
-                    current->tuned_microseconds,
-                    current->is_measured ? "" : ", by an answer that was loaded");
+    if (!plan->around || gpi__is_tuned_whole(plan->around))
+        gpi__explain_tuned(text, &current->tuned, "tuned");
     gpi__explain_invariance(text, plan->around ? plan : current);
     gpi__explain_choice(text, plan);
 }

@@ -14,9 +14,10 @@ typedef struct gpi__matmul_plan {
     gemmepi_plan base;
     gpi__problem problem; /* of the product that the route runs */
     const struct gpi__route *route;
-    int applied;                 /* for runs alone whose alpha is 1 and which have no C */
-    double tuned_microseconds;   /* what an answer says that it takes; 0: it was chosen by estimates */
-    int is_measured;             /* the answer is this process's own, which another may not find again */
+    int applied;      /* for runs alone whose alpha is 1 and which have no C */
+    gpi__tuned tuned; /* what an answer says of it */
+    const gpi__candidate
+        *forced; /* while it is built: what is to be taken, and nothing else; NULL: what is best */
     gpi__lt_algorithm algorithm; /* cuBLASLt's that it runs; id 0: none */
     size_t workspace_size;
     struct gpi__around *around; /* on a GPU: what is launched around the product (around.h), or NULL */

@@ -35,10 +35,8 @@ static gemmepi_status gpi__fail_all(const gpi__matmul_plan *plan, gemmepi_status
     return gpi__fail(status, "no route runs this problem%s", sentences);
 }
 
-/* The problem's answer, if there is one that may be taken; candidates: the problem's. With build_lock held, the primary context
-   current. */
-static const gpi__answer *gpi__answer_for(gemmepi_context *context, const gpi__problem *problem,
-                                          const gpi__candidates *candidates) {
+/* The problem's answer, if there is one whose algorithm, if any, is of this cuBLASLt. With build_lock held, the primary context current. */
+static const gpi__answer *gpi__look_up_answer(gemmepi_context *context, const gpi__problem *problem) {
     unsigned char digest[GPI__DIGEST_SIZE];
     const gpi__answer *answer;
     if (!context->answers.count && !context->disk.path)
@@ -52,28 +50,81 @@ static const gpi__answer *gpi__answer_for(gemmepi_context *context, const gpi__p
     if (answer && answer->cublaslt &&
         (gpi__open_lt(context) || context->cublaslt.version != answer->cublaslt))
         return NULL; /* another version has other algorithms */
-    if (!answer || gpi__is_a_way(context, problem, candidates, &answer->candidate))
-        return answer;
+    return answer;
+}
+
+static void gpi__ignore_answer(const gemmepi_context *context, const gpi__answer *answer) {
     gpi__say(&context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer that cannot run its problem: %s",
              answer->words);
+}
+
+/* Likewise, of those that may be taken; candidates: the problem's. */
+static const gpi__answer *gpi__answer_for(gemmepi_context *context, const gpi__problem *problem,
+                                          const gpi__candidates *candidates) {
+    const gpi__answer *answer = gpi__look_up_answer(context, problem);
+    if (!answer || gpi__is_a_way(context, problem, candidates, &answer->candidate))
+        return answer;
+    gpi__ignore_answer(context, answer);
     return NULL;
 }
 
-/* By the answer, as it is. */
+/* Copies the problem's answer, if plans take one: with a formula it is of what is inside a kernel, or of what makes v. The primary context is
+   current. */
+static int gpi__find_tuned(gemmepi_context *context, const gpi__problem *problem, gpi__answer *found) {
+    const gpi__answer *answer;
+    gpi__candidates candidates;
+    gpi__problem run = *problem;
+    int is_there;
+    gpi__lock(&context->build_lock);
+    answer = gpi__look_up_answer(context, problem);
+    is_there = answer != NULL;
+    if (is_there)
+        *found = *answer;
+#ifndef GEMMEPI_NO_FORMULA
+    if (is_there && problem->formula) {
+        if (found->candidate.is_inside && gpi__not_inside(problem))
+            is_there = 0;
+        else
+            run = found->candidate.is_inside ? gpi__problem_inside(problem) : gpi__problem_of_v(problem);
+    }
+#endif
+    if (is_there) {
+        memset(&candidates, 0, sizeof candidates);
+        gpi__enumerate(context, &run, gpi__may_be_applied(&run), &candidates);
+        is_there = gpi__is_a_way(context, &run, &candidates, &found->candidate);
+    }
+    if (answer && !is_there)
+        gpi__ignore_answer(context, answer);
+    gpi__unlock(&context->build_lock);
+    return is_there;
+}
+
+static gpi__tuned gpi__tuned_by(const gpi__answer *answer) {
+    gpi__tuned tuned;
+    tuned.microseconds = answer->candidate.microseconds;
+    tuned.is_measured = !answer->is_loaded;
+    tuned.ways_timed = answer->ways_timed;
+    tuned.ways_left = answer->ways_left;
+    return tuned;
+}
+
+/* By the candidate as it is, whose text does not say for which runs. */
+static gemmepi_status gpi__build_as_told(gpi__matmul_plan *plan, const gpi__candidate *told) {
+    const gpi__candidate *like = gpi__candidate_like(&plan->candidates, told);
+    gpi__candidate own = *told;
+    own.applied = like ? like->applied : 0;
+    return gpi__build_by(plan, own.route, &own);
+}
+
 static gemmepi_status gpi__build_answer(gpi__matmul_plan *plan, const gpi__answer *answer) {
-    gpi__candidate own = answer->candidate;
-    int is_measured =
-        !answer->is_loaded; /* while a kernel is compiled another thread may change the answer */
-    gemmepi_status status;
-    own.applied = gpi__candidate_like(&plan->candidates, &own)->applied;
-    status = gpi__build_by(plan, own.route, &own);
+    gpi__answer own = *answer; /* while a kernel is compiled another thread may change it */
+    gemmepi_status status = gpi__build_as_told(plan, &own.candidate);
     if (status) {
         gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer: %s",
                  gpi__error_text);
         return status;
     }
-    plan->tuned_microseconds = own.microseconds;
-    plan->is_measured = is_measured;
+    plan->tuned = gpi__tuned_by(&own);
     return GEMMEPI_OK;
 }
 
@@ -107,6 +158,8 @@ static gemmepi_status gpi__choose(gpi__matmul_plan *plan, const gpi__matmul_plan
     int applied = !instead_of && gpi__may_be_applied(&plan->problem);
     int misses_library = 0;
     gpi__enumerate(plan->base.context, &plan->problem, applied, &plan->candidates);
+    if (plan->forced)
+        return gpi__build_as_told(plan, plan->forced);
     answer = instead_of ? NULL : gpi__answer_for(plan->base.context, &plan->problem, &plan->candidates);
     if (answer && gpi__build_answer(plan, answer) == GEMMEPI_OK)
         return GEMMEPI_OK;
@@ -170,8 +223,7 @@ static gpi__matmul_plan *gpi__new_plan(gemmepi_context *context, const gpi__prob
 /* Builds the product that is launched around, whatever was built for another. */
 static gemmepi_status gpi__build_product(gpi__matmul_plan *plan, const gpi__problem *product) {
     plan->problem = *product;
-    plan->tuned_microseconds = 0;
-    plan->is_measured = 0;
+    memset(&plan->tuned, 0, sizeof plan->tuned);
     memset(plan->reasons, 0, sizeof plan->reasons);
     return gpi__choose_on_device(plan, NULL);
 }
@@ -185,14 +237,16 @@ static gemmepi_status gpi__try_inside(gpi__matmul_plan *plan, const gpi__problem
     gpi__formula_step *step = &plan->around->formula;
     gpi__problem inside;
     gemmepi_status status;
-    step->not_inside = gpi__why_not_inside(context, problem, v);
+    step->not_inside = !plan->forced             ? gpi__why_not_inside(context, problem, v)
+                       : plan->forced->is_inside ? NULL
+                                                 : "v and a pass over it took less when it was tuned";
     if (step->not_inside)
         return GEMMEPI_OK;
     inside = gpi__problem_inside(problem);
     step->slots = gpi__slots_of(problem);
     status = gpi__build_product(plan, &inside);
     step->is_inside = !status;
-    if (!status || status == GEMMEPI_OUT_OF_MEMORY)
+    if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
         return status;
     step->not_inside = "its kernel could not be built";
     gpi__say(&context->log, GEMMEPI_LOG_WARNING,
@@ -221,21 +275,54 @@ static gemmepi_status gpi__try_composed(gpi__matmul_plan *plan) {
     return GEMMEPI_OK;
 }
 
+/* With the formula inside a kernel, or v and a pass: as forced, else by estimates. */
+static gemmepi_status gpi__build_inside_or_behind(gpi__matmul_plan *plan, const gpi__problem *v) {
+    gemmepi_status status = gpi__try_inside(plan, v);
+    return status || plan->around->formula.is_inside ? status : gpi__build_product(plan, v);
+}
+
+/* By the formula's answer, if it has one that can be built: *is_built */
+static gemmepi_status gpi__try_answer_of_formula(gpi__matmul_plan *plan, const gpi__problem *v,
+                                                 int *is_built) {
+    gemmepi_context *context = plan->base.context;
+    gpi__answer answer;
+    gpi__entry entry;
+    gemmepi_status status = gpi__enter_relaxed(context, &entry);
+    *is_built = 0;
+    if (status)
+        return status;
+    *is_built = gpi__find_tuned(context, &plan->around->inside, &answer);
+    gpi__leave_relaxed(context, &entry);
+    if (!*is_built)
+        return GEMMEPI_OK;
+    plan->forced = &answer.candidate;
+    status = gpi__build_inside_or_behind(plan, v);
+    plan->forced = NULL;
+    *is_built = !status;
+    if (!status)
+        plan->tuned = gpi__tuned_by(&answer);
+    else if (status != GEMMEPI_OUT_OF_MEMORY)
+        gpi__say(&context->log, GEMMEPI_LOG_WARNING, "ignoring a tuning answer: %s", gpi__error_text);
+    return status == GEMMEPI_OUT_OF_MEMORY ? status : GEMMEPI_OK;
+}
+
 /* Builds an epilogue's product, one with the formula inside, or v and a pass over it. */
 static gemmepi_status gpi__build_with_formula(gpi__matmul_plan *plan) {
     const gpi__problem *problem = &plan->around->inside;
     gpi__formula_step *step = &plan->around->formula;
     gpi__problem v = gpi__problem_of_v(problem);
     gemmepi_status status = gpi__check_size_of_v(&v);
+    int is_built = 0;
     plan->around->lacks_product = !gpi__wants_v(problem);
     if (plan->around->lacks_product)
         plan->route = gpi__route_of(GEMMEPI_ROUTE_EMPTY);
     if (!status && !plan->around->lacks_product) {
-        status = gpi__try_composed(plan);
-        if (!status && !step->is_composed)
-            status = gpi__try_inside(plan, &v);
-        if (!status && !step->is_composed && !step->is_inside)
-            status = gpi__build_product(plan, &v);
+        if (!plan->forced)
+            status = gpi__try_composed(plan);
+        if (!status && !plan->forced && !step->is_composed)
+            status = gpi__try_answer_of_formula(plan, &v, &is_built);
+        if (!status && !step->is_composed && !is_built)
+            status = gpi__build_inside_or_behind(plan, &v);
     }
     if (!status && !step->is_composed && !step->is_inside)
         status = gpi__build_behind_v(plan, &v);
@@ -281,12 +368,14 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
     return gpi__build_product(plan, &plan->around->inside);
 }
 
-static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__problem *problem,
-                                      gemmepi_plan **result) {
+/* forced: the way to run it, or NULL */
+static gemmepi_status gpi__build_plan_by(gemmepi_context *context, const gpi__problem *problem,
+                                         const gpi__candidate *forced, gemmepi_plan **result) {
     gpi__matmul_plan *plan = gpi__new_plan(context, problem);
     gemmepi_status status = GEMMEPI_OK;
     if (!plan)
         return GEMMEPI_OUT_OF_MEMORY;
+    plan->forced = forced;
     if (gpi__is_empty(problem)) {
         int only_sums = !gpi__writes_nothing(problem);
         plan->route = gpi__route_of(GEMMEPI_ROUTE_EMPTY);
@@ -304,7 +393,13 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
     } else {
         status = gpi__build_for_gpu(plan);
     }
+    plan->forced = NULL;
     return gpi__finish_plan(&plan->base, status, result);
+}
+
+static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__problem *problem,
+                                      gemmepi_plan **result) {
+    return gpi__build_plan_by(context, problem, NULL, result);
 }
 
 /* The problem of a desc, which a context plans: to be given to gpi__drop_formula. */

@@ -15,8 +15,9 @@ typedef struct gpi__wish {
     gemmepi_context *context;
     gemmepi_plan_kind kind;
     const void *desc;
-    size_t alignment; /* that pointers have where desc promises none */
-    int is_kept;      /* for calls that plan by themselves */
+    size_t alignment;             /* that pointers have where desc promises none */
+    int is_kept;                  /* for calls that plan by themselves */
+    const gemmepi_stream *stream; /* that it is to run on; NULL: not known */
 } gpi__wish;
 
 /* A kind of plans. */
@@ -29,6 +30,8 @@ typedef struct gpi__plan_row {
     gemmepi_status (*run)(const gemmepi_plan *plan, const void *args, int one_shot, gemmepi_stream stream);
     void (*describe)(const gemmepi_plan *plan, gemmepi_plan_details *details);
     void (*explain)(gpi__text *text, const gemmepi_plan *plan, const gemmepi_plan_details *details);
+    /* Finds the answers of all that the plan runs and that has none; a plan made later takes them. NULL: nothing is timed. */
+    gemmepi_status (*tune)(const gemmepi_plan *plan, const gemmepi_tune_options *options);
 } gpi__plan_row;
 
 /* >>making */
@@ -47,14 +50,68 @@ static gemmepi_status gpi__keep_built(const gpi__wish *wish, const void *key, si
     return status;
 }
 
+/* >>tuning on first use */
+
+/* Whether the stream is captured; where none is known, whether any blocking stream is, of which the legacy stream knows. */
+static int gpi__is_captured(const gpi__wish *wish) {
+    const gpi__driver *driver = &wish->context->driver;
+    gemmepi_stream stream = wish->stream ? *wish->stream : (gemmepi_stream)(uintptr_t)GPI__CU_STREAM_LEGACY;
+    int capture = GPI__CU_STREAM_CAPTURE_STATUS_NONE, result;
+    gpi__entry entry;
+    if (gpi__enter(wish->context, &entry))
+        return 1;
+    result = driver->stream_is_capturing(stream, &capture);
+    gpi__leave(wish->context, &entry);
+    return result != 0 || capture != GPI__CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* With config.tune: tunes what the plan runs, and makes it again by what was found. While a stream is captured the plan stays as it is, for a
+   later call to tune it. Where tuning fails it stays for good. */
+static gemmepi_status gpi__tune_first(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+    gemmepi_context *context = wish->context;
+    gemmepi_tune_options options;
+    gemmepi_plan *untuned = *plan;
+    gemmepi_status status;
+    if (context->tune <= 0 || context->is_host || !row->tune || gpi__read(&untuned->is_tried))
+        return GEMMEPI_OK;
+    if (gpi__is_captured(wish)) {
+        gpi__say(
+            &context->log, GEMMEPI_LOG_INFO,
+            "a plan is not tuned while a stream is captured: the next call outside of a capture does it");
+        return GEMMEPI_OK;
+    }
+    memset(&options, 0, sizeof options);
+    options.milliseconds = context->tune;
+    status = row->tune(untuned, &options);
+    if (status)
+        gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a plan stays untuned: %s", gpi__error_text);
+    gpi__add(&untuned->is_tried, 1);
+    if (untuned->generation == gpi__read(&context->generation))
+        return GEMMEPI_OK;
+    *plan = NULL;
+    status = row->make(wish, plan);
+    if (status) /* what there is stays */
+        *plan = untuned;
+    else
+        gpi__release_plan(untuned);
+    if (!status)
+        gpi__add(&(*plan)->is_tried, 1);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__make_tuned(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
+    gemmepi_status status = row->make(wish, plan);
+    return status ? status : gpi__tune_first(row, wish, plan);
+}
+
 static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *context, const void *desc,
                                      gemmepi_plan **plan) {
-    gpi__wish wish = {context, row->kind, desc, GPI__DEFAULT_ALIGNMENT, 0};
+    gpi__wish wish = {context, row->kind, desc, GPI__DEFAULT_ALIGNMENT, 0, NULL};
     gemmepi_status status;
     if (plan)
         *plan = NULL; /* also after a failure */
     status = gpi__check_call(context, plan, "plan");
-    return status ? status : row->make(&wish, plan);
+    return status ? status : gpi__make_tuned(row, &wish, plan);
 }
 
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
@@ -70,8 +127,8 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
         gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, row->written,
                            row->size);
         if (gpi__is_found(wish, key.bytes, key.size, plan))
-            return GEMMEPI_OK;
-        status = row->make(wish, plan);
+            return gpi__tune_first(row, wish, plan);
+        status = gpi__make_tuned(row, wish, plan);
         if (!status && key.size) {
             gpi__add(&(*plan)->references, 1);
             gpi__release_plan(gpi__keep(wish->context, key.bytes, key.size, *plan));
@@ -79,7 +136,7 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
         return status;
     }
 #endif
-    return row->make(wish, plan);
+    return gpi__make_tuned(row, wish, plan);
 }
 
 /* >>runs */
@@ -92,10 +149,12 @@ static gemmepi_status gpi__prepare(const gpi__plan_row *row, const gemmepi_plan 
 }
 
 /* A call that plans by itself. workspace: args.workspace. */
-static gemmepi_status gpi__run_once(const gpi__plan_row *row, const gpi__wish *wish, const void *args,
+static gemmepi_status gpi__run_once(const gpi__plan_row *row, gpi__wish *wish, const void *args,
                                     const void *workspace, gemmepi_stream stream) {
     gemmepi_plan *plan = NULL;
-    gemmepi_status status = gpi__plan_of_call(row, wish, &plan);
+    gemmepi_status status;
+    wish->stream = &stream;
+    status = gpi__plan_of_call(row, wish, &plan);
     if (status)
         return status;
     if (!workspace)

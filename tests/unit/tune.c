@@ -491,6 +491,10 @@ static void a_line_of_answers_has_every_piece(void) {
         {"shape 3", "shade 3", 0},
         {"shape 3", "shape 100000000", 1},
         {"shape 3", "shape 100000001", 0},
+        {"inside 1", "inside 0", 1},
+        {"inside 1", "inside 2", 0},
+        {"timed 4", "timed", 0},
+        {"left 2", "lest 2", 0},
         {"algorithm 0", "algorithm 7", 0},
         {"cublaslt 0", "cublaslt 130100", 0},
         {"nanoseconds 1234", "nanoseconds 100000001", 1},
@@ -507,12 +511,13 @@ static void a_line_of_answers_has_every_piece(void) {
     memset(digest, '0', sizeof digest - 1), digest[sizeof digest - 1] = 0;
     snprintf(
         good, sizeof good,
-        "%s fused sm90 shape 3 parts 2 copies 1 0 algorithm 0 tile 0 stages 0 split 0 reduction 0 swizzle 0 custom 0 inner 0 "
-        "cluster 0 cublaslt 0 nanoseconds 1234 : words\n",
+        "%s fused sm90 shape 3 parts 2 copies 1 0 inside 1 algorithm 0 tile 0 stages 0 split 0 reduction 0 swizzle 0 custom 0 inner 0 "
+        "cluster 0 cublaslt 0 timed 4 left 2 nanoseconds 1234 : words\n",
         digest);
     CHECK(gpi__read_answer(good, &answer) && answer.candidate.shape == 3 && answer.candidate.parts == 2 &&
               answer.candidate.copies[0] == 1 && answer.candidate.copies[1] == 0 &&
-              answer.candidate.microseconds == 1.234 && answer.is_loaded &&
+              answer.candidate.microseconds == 1.234 && answer.candidate.is_inside &&
+              answer.ways_timed == 4 && answer.ways_left == 2 && answer.is_loaded &&
               strcmp(answer.words, "words") == 0,
           "%s", good);
     for (i = 0; i < GPI__COUNT(cases); i++) {

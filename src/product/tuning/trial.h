@@ -1,8 +1,9 @@
-/* A product on memory and a stream of its own, with random data: its ways are run, compared and timed here. */
-#ifndef GEMMEPI_AHEAD_TRIAL_H
-#define GEMMEPI_AHEAD_TRIAL_H
+/* A problem on memory and a stream of its own, with random data: its ways are run, compared and timed here. */
+#ifndef GEMMEPI_PRODUCT_TUNING_TRIAL_H
+#define GEMMEPI_PRODUCT_TUNING_TRIAL_H
 
-#include "../numbers/convert.h"
+#include "../../numbers/convert.h"
+#include "../run.h"
 #include "ways.h"
 
 enum {
@@ -21,14 +22,36 @@ enum {
     0.04 /* how far a way's numbers may lie from the reference's, of their size and of all, */
 #define GPI__TRIAL_OFF_8 0.3 /* and those of 8 bits */
 
+/* Tensors by their number: operands, those of a formula with their scales and amax, and lists of groups. */
+enum {
+    GPI__OF_FORMULA = GPI__OPERANDS,
+#ifndef GEMMEPI_NO_FORMULA
+    GPI__SCALES_OF_FORMULA = GPI__OF_FORMULA + GPI__FORMULA_OPERANDS,
+    GPI__AMAX_OF_FORMULA = GPI__SCALES_OF_FORMULA + GPI__FORMULA_OPERANDS,
+    GPI__OF_GROUPS = GPI__AMAX_OF_FORMULA + GPI__FORMULA_OPERANDS,
+#else
+    GPI__OF_GROUPS = GPI__OF_FORMULA,
+#endif
+    GPI__TRIAL_TENSORS = GPI__OF_GROUPS + GPI__FAULTS
+};
+
+typedef struct gpi__trial_tensor {
+    gpi__view view; /* dtype 0: there is none */
+    int is_output, is_factor;
+    size_t offset; /* in a set */
+} gpi__trial_tensor;
+
+struct gpi__tuned_kind;
 typedef struct gpi__trial {
     gemmepi_context *context;
     const gpi__problem *problem;
+    const struct gpi__tuned_kind *kind;
     gemmepi_tune_mode mode;
     gemmepi_stream stream;
     gpi__cu_event began, ended;
     char *memory, *workspace;
-    size_t workspace_size, set, offsets[GPI__OPERANDS];
+    size_t workspace_size, set;
+    gpi__trial_tensor tensors[GPI__TRIAL_TENSORS];
     int has_no_room;     /* for the workspace that was asked for last */
     int sets, next;      /* how many, and which comes next */
     char *block;         /* GPI__TRIAL_BLOCK elements for the operand at hand */
@@ -37,17 +60,83 @@ typedef struct gpi__trial {
     size_t outputs_size; /* of each of these */
 } gpi__trial;
 
+/* How the problems of a kind of plans are tuned. */
+typedef struct gpi__tuned_kind {
+    void (*enumerate)(const gemmepi_context *context, const gpi__problem *problem, gpi__ways *ways);
+    /* Copies the answer that plans take, if there is one. The primary context is current, here and below. */
+    int (*find)(gemmepi_context *context, const gpi__problem *problem, gpi__answer *answer);
+    /* Builds the way, and fills in its algorithm. */
+    gemmepi_status (*build)(gemmepi_context *context, const gpi__problem *problem, gpi__candidate *way,
+                            gemmepi_plan **plan);
+    size_t (*workspace)(const gemmepi_plan *plan);
+    /* On the trial's stream. GEMMEPI_UNSUPPORTED where cuBLASLt refuses. */
+    gemmepi_status (*run)(const gemmepi_plan *plan, const gpi__trial *trial, int set,
+                          gpi__arguments *arguments);
+} gpi__tuned_kind;
+
 /* >>memory */
+
+static void gpi__add_to_set(gpi__trial *trial, int number, const gpi__view *view, int is_output) {
+    gpi__trial_tensor *tensor = &trial->tensors[number];
+    tensor->view = *view;
+    tensor->is_output = is_output;
+    tensor->offset = trial->set;
+    trial->set += gpi__round_up((size_t)view->bytes, 256) + 256;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+static void gpi__add_tensors_of_formula(gpi__trial *trial) {
+    const gpi__kept_formula *kept = trial->problem->formula;
+    gpi__view one = gpi__one_f32;
+    int i;
+    for (i = 0; i < kept->placed.formula->operand_count; i++) {
+        const gpi__formula_operand *operand = &kept->placed.formula->operands[i];
+        if (!operand->used || operand->kind == GEMMEPI_NUMBER)
+            continue;
+        gpi__add_to_set(trial, GPI__OF_FORMULA + i, &kept->views[i], operand->output);
+        if (kept->placed.operands[i].scale)
+            gpi__add_to_set(trial, GPI__SCALES_OF_FORMULA + i, &one, 0);
+        trial->tensors[GPI__SCALES_OF_FORMULA + i].is_factor = 1;
+        if (kept->placed.operands[i].amax)
+            gpi__add_to_set(trial, GPI__AMAX_OF_FORMULA + i, &one, 1);
+    }
+}
+#endif
+
+/* Ends, and indices: all positions, of groups of one size. */
+static void gpi__add_lists_of_groups(gpi__trial *trial) {
+    const gpi__grouping *grouping = &trial->problem->grouping;
+    gpi__view list;
+    int i;
+    memset(&list, 0, sizeof list);
+    list.dtype = GEMMEPI_I32, list.bits = 32, list.lines = 1;
+    for (i = 0; i < GPI__FAULTS; i++) {
+        list.length = i == GPI__FAULT_ENDS ? grouping->groups : gpi__positions(trial->problem);
+        list.bytes = 4 * list.length;
+        if (i == GPI__FAULT_ENDS || (i == GPI__FAULT_A && (grouping->gathered & 1)) ||
+            (i == GPI__FAULT_B && (grouping->gathered & 2)) || (i == GPI__FAULT_D && grouping->scattered))
+            gpi__add_to_set(trial, GPI__OF_GROUPS + i, &list, 0);
+    }
+}
 
 static void gpi__lay_out_trial(gpi__trial *trial) {
     const gpi__problem *problem = trial->problem;
     int i;
     for (i = 0; i < problem->count; i++) {
         int operand = problem->list[i];
-        trial->offsets[operand] = trial->set;
-        if (operand != GPI__C)
-            trial->set += gpi__round_up((size_t)problem->views[operand].bytes, 256) + 256;
+        const gpi__view *view = &problem->views[operand];
+        if (operand == GPI__C)
+            continue;
+        gpi__add_to_set(trial, operand, view, i < problem->outputs);
+        trial->tensors[operand].is_factor =
+            operand >= GPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GPI__BIAS_GRAD;
     }
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        gpi__add_tensors_of_formula(trial);
+#endif
+    if (problem->grouping.groups)
+        gpi__add_lists_of_groups(trial);
 }
 
 /* As many sets as make up three caches, or as the memory holds. */
@@ -78,8 +167,10 @@ static gemmepi_status gpi__acquire_trial_memory(gpi__trial *trial) {
     return status;
 }
 
-static char *gpi__trial_tensor(const gpi__trial *trial, int set, int operand) {
-    return trial->memory + trial->set * (size_t)set + trial->offsets[operand];
+/* Where a set has the tensor; NULL: it has none. */
+static char *gpi__at_trial(const gpi__trial *trial, int set, int number) {
+    const gpi__trial_tensor *tensor = &trial->tensors[number];
+    return tensor->view.dtype ? trial->memory + trial->set * (size_t)set + tensor->offset : NULL;
 }
 
 /* >>data */
@@ -90,86 +181,128 @@ static uint32_t gpi__next_random(uint32_t *state) {
 }
 
 /* Numbers of either sign about 1 in size; factors, which scales are, above 0; of a mask any bits. */
-static void gpi__make_block(gpi__trial *trial, int operand) {
-    const gpi__view *view = &trial->problem->views[operand];
-    int is_factor = operand >= GPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GPI__BIAS_GRAD;
-    uint32_t state = 1u + (uint32_t)operand;
+static void gpi__make_block(gpi__trial *trial, int number) {
+    const gpi__trial_tensor *tensor = &trial->tensors[number];
+    const gpi__view *view = &tensor->view;
+    int is_whole = view->dtype == GEMMEPI_I8 || view->dtype == GEMMEPI_I32;
+    uint32_t state = 1u + (uint32_t)number;
     int64_t elements = view->bits < 8 ? (int64_t)GPI__TRIAL_BLOCK : view->bytes / (view->bits / 8);
     int i, j;
     for (i = 0; i < GPI__TRIAL_BLOCK && i < elements; i += 256) {
         double values[256];
+        int64_t whole[256];
         for (j = 0; j < 256; j++) {
             double size = 0.5 + (double)(gpi__next_random(&state) & 255) / 256;
-            values[j] = is_factor || gpi__next_random(&state) & 1 ? size : -size;
-            if (view->dtype == GEMMEPI_I8 || view->dtype == GEMMEPI_I32)
+            values[j] = tensor->is_factor || gpi__next_random(&state) & 1 ? size : -size;
+            if (is_whole)
                 values[j] = floor(values[j] * 8);
+            whole[j] = (int64_t)(size * 8);
         }
         if (view->bits == 1)
             for (j = 0; j < 256; j++)
                 trial->block[i + j] = (char)gpi__next_random(&state);
+        else if (view->dtype == GEMMEPI_I64)
+            memcpy(trial->block + 8 * (size_t)i, whole, sizeof whole);
         else
             gpi__store_run(view->dtype, trial->block, i, 256, values);
     }
 }
 
-static gemmepi_status gpi__fill_tensor(gpi__trial *trial, int set, int operand) {
-    const gpi__view *view = &trial->problem->views[operand];
+/* A piece of a list of groups, from `first` on. */
+static void gpi__make_list(gpi__trial *trial, int list, int64_t first) {
+    const gpi__problem *problem = trial->problem;
+    int64_t limits[GPI__FAULTS], groups = problem->grouping.groups, i;
+    gpi__limit_group_lists(problem, limits);
+    for (i = 0; i < GPI__TRIAL_BLOCK && limits[list]; i++) {
+        int64_t at = first + i;
+        int32_t value =
+            (int32_t)(list == GPI__FAULT_ENDS ? (at < groups ? at + 1 : groups) * limits[list] / groups
+                                              : at % limits[list]);
+        memcpy(trial->block + 4 * i, &value, sizeof value);
+    }
+}
+
+static gemmepi_status gpi__fill_tensor(gpi__trial *trial, int set, int number) {
+    const gpi__view *view = &trial->tensors[number].view;
     size_t size = (size_t)view->bytes, done,
            piece = GPI__TRIAL_BLOCK * (size_t)(view->bits < 8 ? 1 : view->bits / 8);
     gemmepi_status status = GEMMEPI_OK;
-    for (done = 0; !status && done < size; done += piece)
-        status = gemmepi_upload(trial->context, gpi__trial_tensor(trial, set, operand) + done, trial->block,
+    for (done = 0; !status && done < size; done += piece) {
+        if (number >= GPI__OF_GROUPS)
+            gpi__make_list(trial, number - GPI__OF_GROUPS, (int64_t)(done / 4));
+        status = gemmepi_upload(trial->context, gpi__at_trial(trial, set, number) + done, trial->block,
                                 size - done < piece ? size - done : piece, trial->stream);
-    return status;
-}
-
-/* Outputs too: ACCUMULATE reads them, and what is not written is the same in all ways. */
-static gemmepi_status gpi__fill_sets(gpi__trial *trial) {
-    gemmepi_status status = GEMMEPI_OK;
-    int i, set;
-    for (i = 0; i < trial->problem->count && !status; i++) {
-        int operand = trial->problem->list[i];
-        gpi__make_block(trial, operand);
-        for (set = 0; set < trial->sets && !status && operand != GPI__C; set++)
-            status = gpi__fill_tensor(trial, set, operand);
     }
     return status;
 }
 
-static gemmepi_status gpi__refill_outputs(gpi__trial *trial) {
+/* Fills all tensors of all sets: outputs, too, because ACCUMULATE reads them, and what is not written is the same in all ways. Or only the
+   outputs of the first. */
+static gemmepi_status gpi__fill_sets(gpi__trial *trial, int only_outputs) {
     gemmepi_status status = GEMMEPI_OK;
-    int i;
-    for (i = 0; i < trial->problem->outputs && !status; i++) {
-        gpi__make_block(trial, trial->problem->list[i]);
-        status = gpi__fill_tensor(trial, 0, trial->problem->list[i]);
+    int number, set;
+    for (number = 0; number < GPI__TRIAL_TENSORS && !status; number++) {
+        if (!trial->tensors[number].view.dtype || (only_outputs && !trial->tensors[number].is_output))
+            continue;
+        gpi__make_block(trial, number);
+        for (set = 0; set < (only_outputs ? 1 : trial->sets) && !status; set++)
+            status = gpi__fill_tensor(trial, set, number);
     }
     return status;
 }
 
 /* >>a run */
 
+#ifndef GEMMEPI_NO_FORMULA
+/* A formula's pointers in a set. */
+typedef struct gpi__trial_formula {
+    void *operands[GPI__FORMULA_OPERANDS], *amax[GPI__FORMULA_OPERANDS];
+    const float *scales[GPI__FORMULA_OPERANDS];
+} gpi__trial_formula;
+
+static void gpi__point_trial_formula(const gpi__trial *trial, int set, gpi__trial_formula *formula,
+                                     gpi__arguments *arguments) {
+    int i;
+    for (i = 0; i < GPI__FORMULA_OPERANDS; i++) {
+        formula->operands[i] = gpi__at_trial(trial, set, GPI__OF_FORMULA + i);
+        formula->scales[i] =
+            (const float *)(const void *)gpi__at_trial(trial, set, GPI__SCALES_OF_FORMULA + i);
+        formula->amax[i] = gpi__at_trial(trial, set, GPI__AMAX_OF_FORMULA + i);
+        arguments->numbers[i] = trial->problem->accumulator == GEMMEPI_I32 ? 1 : 0.5;
+    }
+    arguments->operands = formula->operands;
+    arguments->operand_scales = formula->scales;
+    arguments->operand_amax = formula->amax;
+}
+#endif
+
 /* The primary context is current. Alpha is 1; C is there where it is D. */
-static gemmepi_status gpi__run_way(gpi__trial *trial, const gpi__matmul_plan *plan, int set) {
+static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, int set) {
     const gpi__problem *problem = trial->problem;
+    size_t workspace = trial->kind->workspace(plan);
     gpi__arguments arguments;
+#ifndef GEMMEPI_NO_FORMULA
+    gpi__trial_formula formula;
+#endif
     int i;
     memset(&arguments, 0, sizeof arguments);
-    for (i = 0; i < problem->count; i++)
-        arguments.pointers[problem->list[i]] = gpi__trial_tensor(trial, set, problem->list[i]);
-    arguments.pointers[GPI__C] = NULL;
+    for (i = 0; i < GPI__OPERANDS; i++)
+        arguments.pointers[i] = gpi__at_trial(trial, set, i);
     arguments.alpha = 1;
     if (problem->flags & GEMMEPI_ACCUMULATE) {
         arguments.pointers[GPI__C] = arguments.pointers[GPI__D];
         arguments.beta = arguments.uses_c = 1;
     }
-    if (gpi__needs_other_plan(plan, &arguments))
-        return gpi__fail(GEMMEPI_UNSUPPORTED, "%s", gpi__needs_other_plan(plan, &arguments));
-    if (plan->workspace_size > trial->workspace_size) {
+#ifndef GEMMEPI_NO_FORMULA
+    if (problem->formula)
+        gpi__point_trial_formula(trial, set, &formula, &arguments);
+#endif
+    if (workspace > trial->workspace_size) {
         trial->has_no_room = 1;
         return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace",
-                         (gpi__ull)plan->workspace_size);
+                         (gpi__ull)workspace);
     }
-    return plan->route->run(plan, &arguments, plan->workspace_size ? trial->workspace : NULL, trial->stream);
+    return trial->kind->run(plan, trial, set, &arguments);
 }
 
 static gemmepi_status gpi__allocate_trial_workspace(gpi__trial *trial, size_t size) {
@@ -203,26 +336,27 @@ static size_t gpi__piece_size(const gpi__view *view) {
     return bytes < (size_t)GPI__TRIAL_PIECE ? bytes : (size_t)GPI__TRIAL_PIECE;
 }
 
-static size_t gpi__outputs_size(const gpi__problem *problem) {
+static size_t gpi__outputs_size(const gpi__trial *trial) {
     size_t size = 0;
     int i;
-    for (i = 0; i < problem->outputs; i++)
-        size += GPI__TRIAL_PIECES * gpi__piece_size(&problem->views[problem->list[i]]);
+    for (i = 0; i < GPI__TRIAL_TENSORS; i++)
+        if (trial->tensors[i].is_output)
+            size += GPI__TRIAL_PIECES * gpi__piece_size(&trial->tensors[i].view);
     return size;
 }
 
 /* Pieces of all outputs of the first set, evenly over each. */
 static gemmepi_status gpi__read_outputs(gpi__trial *trial, char *to) {
-    const gpi__problem *problem = trial->problem;
     gemmepi_status status = GEMMEPI_OK;
     int i, piece;
-    for (i = 0; i < problem->outputs && !status; i++) {
-        const gpi__view *view = &problem->views[problem->list[i]];
+    for (i = 0; i < GPI__TRIAL_TENSORS && !status; i++) {
+        const gpi__view *view = &trial->tensors[i].view;
         size_t size = gpi__piece_size(view), beyond = (size_t)view->bytes - size;
-        for (piece = 0; piece < GPI__TRIAL_PIECES && !status; piece++, to += size) {
+        for (piece = 0; piece < GPI__TRIAL_PIECES && !status && trial->tensors[i].is_output;
+             piece++, to += size) {
             size_t at = beyond / (GPI__TRIAL_PIECES - 1) * (size_t)piece / 16 * 16;
-            status = gemmepi_download(trial->context, to, gpi__trial_tensor(trial, 0, problem->list[i]) + at,
-                                      size, trial->stream);
+            status =
+                gemmepi_download(trial->context, to, gpi__at_trial(trial, 0, i) + at, size, trial->stream);
         }
     }
     return status;
@@ -256,7 +390,7 @@ static int gpi__numbers_agree(const gpi__view *view, const char *x, const char *
     return 1;
 }
 
-/* Of a mask a few bits may differ, where a sum is nearly 0. */
+/* Of a mask a few bits may differ, where a sum is nearly 0, and of a formula's I32, which are columns, where two are nearly the largest. */
 static int gpi__bits_agree(const char *x, const char *y, size_t bytes) {
     size_t i, off = 0;
     int bit;
@@ -267,25 +401,27 @@ static int gpi__bits_agree(const char *x, const char *y, size_t bytes) {
 }
 
 static int gpi__outputs_agree(const gpi__trial *trial) {
-    const gpi__problem *problem = trial->problem;
     size_t at = 0;
     int i, agree = 1;
-    for (i = 0; i < problem->outputs && agree; i++) {
-        const gpi__view *view = &problem->views[problem->list[i]];
+    for (i = 0; i < GPI__TRIAL_TENSORS && agree; i++) {
+        const gpi__view *view = &trial->tensors[i].view;
         size_t bytes = GPI__TRIAL_PIECES * gpi__piece_size(view);
-        agree = view->bits == 1
-                    ? gpi__bits_agree(trial->reference + at, trial->compared + at, bytes)
-                    : gpi__numbers_agree(view, trial->reference + at, trial->compared + at, bytes);
+        int are_bits = view->bits == 1 || view->dtype == GEMMEPI_I64 ||
+                       (view->dtype == GEMMEPI_I32 && i >= GPI__OF_FORMULA);
+        if (!trial->tensors[i].is_output)
+            continue;
+        agree = are_bits ? gpi__bits_agree(trial->reference + at, trial->compared + at, bytes)
+                         : gpi__numbers_agree(view, trial->reference + at, trial->compared + at, bytes);
         at += bytes;
     }
     return agree;
 }
 
 /* One run on the first set, whose outputs are as at the beginning, and what it leaves. */
-static gemmepi_status gpi__read_way(gpi__trial *trial, const gpi__matmul_plan *plan, char *to) {
-    gemmepi_status status = gpi__acquire_trial_workspace(trial, plan->workspace_size);
+static gemmepi_status gpi__read_way(gpi__trial *trial, const gemmepi_plan *plan, char *to) {
+    gemmepi_status status = gpi__acquire_trial_workspace(trial, trial->kind->workspace(plan));
     if (!status)
-        status = gpi__refill_outputs(trial);
+        status = gpi__fill_sets(trial, 1);
     if (!status)
         status = gpi__run_way(trial, plan, 0);
     return status ? status : gpi__read_outputs(trial, to);
@@ -293,7 +429,7 @@ static gemmepi_status gpi__read_way(gpi__trial *trial, const gpi__matmul_plan *p
 
 /* >>timing */
 
-static gemmepi_status gpi__issue_calls(gpi__trial *trial, const gpi__matmul_plan *plan, int calls) {
+static gemmepi_status gpi__issue_calls(gpi__trial *trial, const gemmepi_plan *plan, int calls) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
     for (i = 0; i < calls && !status; i++) {
@@ -304,7 +440,7 @@ static gemmepi_status gpi__issue_calls(gpi__trial *trial, const gpi__matmul_plan
 }
 
 /* Calls as a graph; *exec is the caller's to destroy. */
-static gemmepi_status gpi__capture_calls(gpi__trial *trial, const gpi__matmul_plan *plan, int calls,
+static gemmepi_status gpi__capture_calls(gpi__trial *trial, const gemmepi_plan *plan, int calls,
                                          gpi__cu_graph_exec *exec) {
     const gpi__driver *driver = &trial->context->driver;
     gpi__cu_graph graph = NULL;
@@ -328,7 +464,7 @@ static gemmepi_status gpi__trial_wait(const gpi__trial *trial) {
 }
 
 /* What stands between two events, in microseconds: the graph once, or calls one after another. */
-static gemmepi_status gpi__time_once(gpi__trial *trial, const gpi__matmul_plan *plan, int calls,
+static gemmepi_status gpi__time_once(gpi__trial *trial, const gemmepi_plan *plan, int calls,
                                      gpi__cu_graph_exec exec, double *microseconds) {
     const gpi__driver *driver = &trial->context->driver;
     float milliseconds = 0;
@@ -379,7 +515,8 @@ static void gpi__close_trial(gpi__trial *trial) {
 
 /* gpi__close_trial takes whatever this leaves. The primary context is current. */
 static gemmepi_status gpi__open_trial(gpi__trial *trial, gemmepi_context *context,
-                                      const gpi__problem *problem, const gemmepi_tune_options *options) {
+                                      const gpi__problem *problem, const gpi__tuned_kind *kind,
+                                      const gemmepi_tune_options *options) {
     const gemmepi_allocator *allocator = &context->allocator;
     gemmepi_stream stream = NULL;
     gemmepi_status status;
@@ -387,14 +524,15 @@ static gemmepi_status gpi__open_trial(gpi__trial *trial, gemmepi_context *contex
     memset(trial, 0, sizeof *trial);
     trial->context = context;
     trial->problem = problem;
+    trial->kind = kind;
     trial->mode = options->mode;
-    trial->outputs_size = gpi__outputs_size(problem);
+    gpi__lay_out_trial(trial);
+    trial->outputs_size = gpi__outputs_size(trial);
     trial->block = (char *)gpi__new(allocator, GPI__TRIAL_BLOCK * sizeof(double));
     trial->reference = (char *)gpi__new(allocator, trial->outputs_size + 1);
     trial->compared = (char *)gpi__new(allocator, trial->outputs_size + 1);
     if (!trial->block || !trial->reference || !trial->compared)
         return GEMMEPI_OUT_OF_MEMORY;
-    gpi__lay_out_trial(trial);
     status = gpi__count_sets(trial, options->memory ? options->memory : GPI__TRIAL_MEMORY);
     if (!status)
         status = gemmepi_stream_create(context, &stream);
@@ -409,7 +547,7 @@ static gemmepi_status gpi__open_trial(gpi__trial *trial, gemmepi_context *contex
         result = context->driver.event_create(&trial->ended, 0);
     if (result)
         return gpi__cuda_failed(&context->driver, result, "cuEventCreate");
-    return gpi__fill_sets(trial);
+    return gpi__fill_sets(trial, 0);
 }
 
 #endif
