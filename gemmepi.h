@@ -29837,7 +29837,7 @@ typedef struct gpi__trial {
   char *memory, *workspace;
   size_t workspace_size, set;
   gpi__trial_tensor tensors[GPI__TRIAL_TENSORS];
-  int has_no_room; /* for the workspace that was asked for last */
+  int has_no_room; /* for the workspace of the way that was run last */
   int sets, next; /* how many, and which comes next */
   char *block; /* GPI__TRIAL_BLOCK elements for the operand at hand */
   char *reference; /* pieces of all outputs, one after another */
@@ -30077,10 +30077,9 @@ static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, 
   if (problem->formula)
     gpi__point_trial_formula(trial, set, &formula, &arguments);
 #endif
-  if (workspace > trial->workspace_size) {
-    trial->has_no_room = 1;
+  trial->has_no_room = workspace > trial->workspace_size;
+  if (trial->has_no_room)
     return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace", (gpi__ull)workspace);
-  }
   return trial->kind->run(plan, trial, set, &arguments);
 }
 
@@ -30092,20 +30091,16 @@ static gemmepi_status gpi__allocate_trial_workspace(gpi__trial *trial, size_t si
   return status;
 }
 
-/* Room for the plan's workspace. Where there is none, what there was before is taken again: ways that have run with it run again. */
-static gemmepi_status gpi__acquire_trial_workspace(gpi__trial *trial, size_t size) {
-  size_t before = trial->workspace_size;
-  gemmepi_status status;
-  trial->has_no_room = 0;
+/* Room for the plan's workspace, before the first graph is captured, which has its address. Where there is no memory for it, that of
+ smaller ones stays, if it can be had again. */
+static void gpi__acquire_trial_workspace(gpi__trial *trial, const gemmepi_plan *plan) {
+  size_t before = trial->workspace_size, size = trial->kind->workspace(plan);
   if (size <= before)
-    return GEMMEPI_OK;
+    return;
   if (trial->workspace)
     trial->context->driver.mem_free((gpi__cu_deviceptr)(uintptr_t)trial->workspace);
-  status = gpi__allocate_trial_workspace(trial, size);
-  if (status && before)
+  if (gpi__allocate_trial_workspace(trial, size) && before)
     (void)gpi__allocate_trial_workspace(trial, before);
-  trial->has_no_room = status == GEMMEPI_OUT_OF_MEMORY;
-  return status;
 }
 
 /* >>comparing */
@@ -30197,9 +30192,7 @@ static int gpi__outputs_agree(const gpi__trial *trial) {
 
 /* One run on the first set, whose outputs are as at the beginning, and what it leaves. */
 static gemmepi_status gpi__read_way(gpi__trial *trial, const gemmepi_plan *plan, char *to) {
-  gemmepi_status status = gpi__acquire_trial_workspace(trial, trial->kind->workspace(plan));
-  if (!status)
-    status = gpi__fill_sets(trial, 1);
+  gemmepi_status status = gpi__fill_sets(trial, 1);
   if (!status)
     status = gpi__run_way(trial, plan, 0);
   return status ? status : gpi__read_outputs(trial, to);
@@ -30540,8 +30533,12 @@ static gemmepi_status gpi__time_way(gpi__tuning *tuning, gpi__timed *timed) {
 /* Way by way: whether it is right, and how long it takes. Behind the first ways only for half of the time. */
 static gemmepi_status gpi__time_first_round(gpi__tuning *tuning) {
   const gpi__timed *reference = NULL;
-  gemmepi_status status = gpi__read_reference(tuning, &reference);
+  gemmepi_status status;
   int i;
+  for (i = 0; i < tuning->ways.count; i++)
+    if (tuning->timed[i].plan)
+      gpi__acquire_trial_workspace(&tuning->trial, tuning->timed[i].plan);
+  status = gpi__read_reference(tuning, &reference);
   for (i = 0; i < tuning->ways.count && !status; i++) {
     gpi__timed *timed = &tuning->timed[i];
     timed->left = !timed->plan || (i >= tuning->ways.first && !gpi__is_before(tuning->half));

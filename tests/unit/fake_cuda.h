@@ -101,6 +101,8 @@ static struct {
     double now, captured;
     int captures;
     long graphs, events;
+    long frees, frees_at_capture,
+        stale_launches; /* graphs launched after memory was freed that they may have captured */
     /* what each launch is shown to, if to anything */
     void (*watch)(const fake_launch *launch);
     void (*reads)(const char *source);                                /* and each source that is compiled */
@@ -312,6 +314,7 @@ FAKE(cuMemFree_v2)(gpi__cu_deviceptr pointer) {
     memcpy(&block, (char *)(uintptr_t)pointer - sizeof block, sizeof block);
     free(block);
     count(&gpu.device_blocks, -1);
+    count(&gpu.frees, 1);
     return broken("cuMemFree_v2");
 }
 FAKE(cuMemHostAlloc)(void **pointer, size_t size, unsigned flags) {
@@ -410,6 +413,8 @@ FAKE(cuStreamBeginCapture_v2)(gpi__cu_stream stream, int mode) {
     BREAKS("cuStreamBeginCapture_v2");
     gpu.captured = 0;
     gpu.captures = 1;
+    if (!gpu.graphs)
+        gpu.frees_at_capture = gpu.frees;
     return 0;
 }
 FAKE(cuStreamEndCapture)(gpi__cu_stream stream, gpi__cu_graph *graph) {
@@ -436,6 +441,7 @@ FAKE(cuGraphLaunch)(gpi__cu_graph_exec exec, gpi__cu_stream stream) {
     double cost;
     (void)stream;
     BREAKS("cuGraphLaunch");
+    count(&gpu.stale_launches, gpu.frees != gpu.frees_at_capture);
     memcpy(&cost, (void *)exec, sizeof cost);
     gpu.now += cost;
     return 0;

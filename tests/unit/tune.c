@@ -148,6 +148,21 @@ static void each_mode_times_and_the_budget_ends_it(void) {
     }
 }
 
+/* Ways need workspace of several sizes. */
+static void no_graph_is_launched_after_memory_was_freed_that_it_has(void) {
+    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_SILU);
+    gemmepi_config config = config_with_all_routes();
+    gemmepi_context *context = open_fake(&config);
+    desc.m = desc.n = 1024, desc.k = 512;
+    take(5, 4, 0);
+    gpu.frees = gpu.stale_launches = 0;
+    tune(context, &desc);
+    CHECK(gpu.frees > 2 && gpu.stale_launches == 0, "%ld blocks freed, %ld launches after", gpu.frees,
+          gpu.stale_launches);
+    gemmepi_destroy(context);
+    nothing_is_left();
+}
+
 /* Device memory for some ways' workspace, and not for others'. */
 static void ways_without_room_are_left_out(void) {
     gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_SILU);
@@ -688,6 +703,7 @@ int main(void) {
     RUN(one_shot_calls_take_it_too);
     RUN(layers_have_their_products_tuned);
     RUN(each_mode_times_and_the_budget_ends_it);
+    RUN(no_graph_is_launched_after_memory_was_freed_that_it_has);
     RUN(ways_without_room_are_left_out);
     RUN(threads_tune_once_and_agree);
     RUN(saved_answers_are_loaded_and_nothing_is_timed);

@@ -52,7 +52,7 @@ typedef struct gpi__trial {
     char *memory, *workspace;
     size_t workspace_size, set;
     gpi__trial_tensor tensors[GPI__TRIAL_TENSORS];
-    int has_no_room;     /* for the workspace that was asked for last */
+    int has_no_room;     /* for the workspace of the way that was run last */
     int sets, next;      /* how many, and which comes next */
     char *block;         /* GPI__TRIAL_BLOCK elements for the operand at hand */
     char *reference;     /* pieces of all outputs, one after another */
@@ -297,11 +297,10 @@ static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, 
     if (problem->formula)
         gpi__point_trial_formula(trial, set, &formula, &arguments);
 #endif
-    if (workspace > trial->workspace_size) {
-        trial->has_no_room = 1;
+    trial->has_no_room = workspace > trial->workspace_size;
+    if (trial->has_no_room)
         return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace",
                          (gpi__ull)workspace);
-    }
     return trial->kind->run(plan, trial, set, &arguments);
 }
 
@@ -313,20 +312,16 @@ static gemmepi_status gpi__allocate_trial_workspace(gpi__trial *trial, size_t si
     return status;
 }
 
-/* Room for the plan's workspace. Where there is none, what there was before is taken again: ways that have run with it run again. */
-static gemmepi_status gpi__acquire_trial_workspace(gpi__trial *trial, size_t size) {
-    size_t before = trial->workspace_size;
-    gemmepi_status status;
-    trial->has_no_room = 0;
+/* Room for the plan's workspace, before the first graph is captured, which has its address. Where there is no memory for it, that of
+   smaller ones stays, if it can be had again. */
+static void gpi__acquire_trial_workspace(gpi__trial *trial, const gemmepi_plan *plan) {
+    size_t before = trial->workspace_size, size = trial->kind->workspace(plan);
     if (size <= before)
-        return GEMMEPI_OK;
+        return;
     if (trial->workspace)
         trial->context->driver.mem_free((gpi__cu_deviceptr)(uintptr_t)trial->workspace);
-    status = gpi__allocate_trial_workspace(trial, size);
-    if (status && before)
+    if (gpi__allocate_trial_workspace(trial, size) && before)
         (void)gpi__allocate_trial_workspace(trial, before);
-    trial->has_no_room = status == GEMMEPI_OUT_OF_MEMORY;
-    return status;
 }
 
 /* >>comparing */
@@ -419,9 +414,7 @@ static int gpi__outputs_agree(const gpi__trial *trial) {
 
 /* One run on the first set, whose outputs are as at the beginning, and what it leaves. */
 static gemmepi_status gpi__read_way(gpi__trial *trial, const gemmepi_plan *plan, char *to) {
-    gemmepi_status status = gpi__acquire_trial_workspace(trial, trial->kind->workspace(plan));
-    if (!status)
-        status = gpi__fill_sets(trial, 1);
+    gemmepi_status status = gpi__fill_sets(trial, 1);
     if (!status)
         status = gpi__run_way(trial, plan, 0);
     return status ? status : gpi__read_outputs(trial, to);

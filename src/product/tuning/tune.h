@@ -222,8 +222,12 @@ static gemmepi_status gpi__time_way(gpi__tuning *tuning, gpi__timed *timed) {
 /* Way by way: whether it is right, and how long it takes. Behind the first ways only for half of the time. */
 static gemmepi_status gpi__time_first_round(gpi__tuning *tuning) {
     const gpi__timed *reference = NULL;
-    gemmepi_status status = gpi__read_reference(tuning, &reference);
+    gemmepi_status status;
     int i;
+    for (i = 0; i < tuning->ways.count; i++)
+        if (tuning->timed[i].plan)
+            gpi__acquire_trial_workspace(&tuning->trial, tuning->timed[i].plan);
+    status = gpi__read_reference(tuning, &reference);
     for (i = 0; i < tuning->ways.count && !status; i++) {
         gpi__timed *timed = &tuning->timed[i];
         timed->left = !timed->plan || (i >= tuning->ways.first && !gpi__is_before(tuning->half));
