@@ -3,7 +3,7 @@ import ctypes
 
 from . import api
 from ._layout import is_rows, leading_dimension
-from ._tensors import DTYPES, Plan, alignment_of, run
+from ._tensors import DTYPES, ELEMENTWISE, MATMUL, Plans
 
 WITHOUT_D = b"result_"  # the name of a D that no formula has
 
@@ -12,13 +12,20 @@ def structs(operands):
     return (api.operand * max(len(operands), 1))(*operands)
 
 
-def pointers_of(addresses, numbers):
-    """The array for args.operands: addresses, and then those of the numbers, which it keeps."""
-    values = (ctypes.c_double * max(len(numbers), 1))(*numbers)
-    base = ctypes.addressof(values)
-    array = (ctypes.c_void_p * max(len(addresses) + len(numbers), 1))(*addresses, *[base + 8 * i for i in range(len(numbers))])
-    array.numbers = values
-    return array
+class Pointers:
+    """The array for args.operands: addresses, and then those of numbers."""
+
+    def __init__(self, count):
+        self.array = ctypes.c_void_p * max(count, 1)
+
+    def __call__(self, addresses, numbers):
+        if not numbers:
+            return self.array(*addresses)
+        values = (ctypes.c_double * len(numbers))(*numbers)
+        base = ctypes.addressof(values)
+        made = self.array(*addresses, *range(base, base + 8 * len(numbers), 8))
+        made.numbers = values
+        return made
 
 
 class Product:
@@ -26,8 +33,9 @@ class Product:
     layout, and behind them numbers, whose layout is None."""
 
     def __init__(self, device, a, b, d, d_code, flags, compute, formula=None, operands=()):
-        self.device, self.a, self.b, self.d, self.d_code, self.flags, self.compute = device, a, b, d, d_code, flags, compute
-        self.formula, self.operands, self.plans = formula, operands, {}
+        self.a, self.b, self.d, self.d_code, self.flags, self.compute = a, b, d, d_code, flags, compute
+        self.formula, self.operands = formula, operands
+        self.pointers, self.plans = Pointers(len(operands)), Plans(MATMUL, device, self.desc)
 
     def desc(self, alignment):
         batch = max([layout.shape[0] for layout in (self.a, self.b) if len(layout.shape) == 3], default=1)
@@ -54,19 +62,19 @@ class Product:
 
     def run(self, a, b, d, operands=(), numbers=()):
         """a, b, d and operands: addresses."""
-        alignment = alignment_of((a, b, d, *operands))
-        plan = self.plans.get(alignment)
-        if plan is None:
-            plan = self.plans[alignment] = Plan(api.plan_matmul, self.device, self.desc(alignment))
-        array = pointers_of(operands, numbers) if self.operands else None
-        run(api.run_matmul, plan, api.matmul_args(a=a, b=b, d=d, operands=array), self.device)
+        words = MATMUL.words(a, b, None, d)
+        if self.operands:
+            pointers = self.pointers(operands, numbers)
+            words[MATMUL.operands] = ctypes.addressof(pointers)
+        self.plans.run((a, b, d, *operands), words)
 
 
 class OverTensors:
     """A formula without v, all of whose outputs are operands. operands as above."""
 
     def __init__(self, device, formula, operands):
-        self.device, self.formula, self.operands, self.plans = device, formula, operands, {}
+        self.formula, self.operands = formula, operands
+        self.pointers, self.plans = Pointers(len(operands)), Plans(ELEMENTWISE, device, self.desc)
 
     def desc(self, alignment):
         operands = [operand.struct() for operand, _ in self.operands]
@@ -79,8 +87,6 @@ class OverTensors:
                                     alignment=alignment)
 
     def run(self, operands, numbers):
-        alignment = alignment_of(operands)
-        plan = self.plans.get(alignment)
-        if plan is None:
-            plan = self.plans[alignment] = Plan(api.plan_elementwise, self.device, self.desc(alignment))
-        run(api.run_elementwise, plan, api.elementwise_args(operands=pointers_of(operands, numbers)), self.device)
+        words, pointers = ELEMENTWISE.words(), self.pointers(operands, numbers)
+        words[ELEMENTWISE.operands] = ctypes.addressof(pointers)
+        self.plans.run(operands, words)

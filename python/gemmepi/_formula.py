@@ -19,8 +19,7 @@ def layout(tensor):
 
 
 def problem_of(text, a, b, tensors, names, outputs, dtypes, wanted):
-    key = (text, a.shape, a.dtype, a.device, b.shape, b.dtype, b.device, tuple((tensor.shape, tensor.dtype, tensor.device) for tensor in tensors),
-           names, outputs, tuple(dtypes), wanted)
+    key = ("problem", text, names, outputs, tuple(dtypes), wanted, *[(tensor.shape, tensor.dtype, tensor.device) for tensor in (a, b, *tensors)])
     return kept(key, Problem, text, a, b, tensors, names, outputs, dtypes, wanted)
 
 
@@ -61,10 +60,11 @@ class Forward:
 
 
 def forward(a, b, tensors, text, names, numbers, outputs, dtypes, wanted, factors, flags):
-    """The outputs, and v where the gradient reads it, else None."""
-    key = ("forward", text, layout(a), layout(b), tuple([layout(tensor) for tensor in tensors]), names, outputs, tuple(dtypes), wanted, flags,
-           compute_of(a))
-    return kept(key, Forward, text, a, b, tensors, names, outputs, dtypes, wanted, flags).run(a, b, tensors, numbers)
+    """The outputs, v where the gradient reads it, else None, and the problem."""
+    key = ("forward", text, names, outputs, tuple(dtypes), wanted, flags, compute_of(a),
+           *[(tensor.shape, tensor.stride(), tensor.dtype, tensor.device) for tensor in (a, b, *tensors)])
+    found = kept(key, Forward, text, a, b, tensors, names, outputs, dtypes, wanted, flags)
+    return (*found.run(a, b, tensors, numbers), found.problem)
 
 
 # >>backward
@@ -82,7 +82,7 @@ class Backward:
         inputs = dict(zip([operand.name for operand in problem.inputs], tensors))
         known = {"v": (saved[0], "saved", 0)}
         known.update((name, (tensor, "input", i)) for i, (name, tensor) in enumerate(inputs.items()))
-        known.update((name, (tensor, "saved", 1 + i)) for i, (name, tensor) in enumerate(zip(problem.saved_outputs(), saved[1:])))
+        known.update((name, (tensor, "saved", 1 + i)) for i, (name, tensor) in enumerate(zip(problem.saved_outputs, saved[1:])))
         known.update(("dy" if operand.name == "d" else "dy_" + operand.name, (tensor, "upstream", i))
                      for i, (operand, tensor) in enumerate(zip(problem.outputs, upstreams)))
         self.reads, self.makes, operands, numbers = [], [], [], []
@@ -195,7 +195,7 @@ def without_none(like, tensors):
 @torch.library.custom_op("gemmepi::formula", mutates_args=())
 def formula_op(a: Tensor, b: Tensor, tensors: List[Tensor], text: str, names: str, numbers: List[float], outputs: str,
                dtypes: List[int], wanted: str, factors: int, flags: int) -> List[Tensor]:
-    made, v = forward(a, b, tensors, text, names, numbers, outputs, dtypes, wanted, factors, flags)
+    made, v, _ = forward(a, b, tensors, text, names, numbers, outputs, dtypes, wanted, factors, flags)
     return without_none(a, [*made, v])
 
 
@@ -206,7 +206,7 @@ def _(a, b, tensors, text, names, numbers, outputs, dtypes, wanted, factors, fla
 
 
 @torch.library.custom_op("gemmepi::formula_backward", mutates_args=())
-def backward_op(upstreams: List[Optional[Tensor]], a: Tensor, b: Tensor, tensors: List[Tensor], saved: List[Tensor], text: str, names: str,
+def backward_op(upstreams: List[Optional[Tensor]], a: Tensor, b: Tensor, tensors: List[Tensor], saved: List[Optional[Tensor]], text: str, names: str,
                 numbers: List[float], outputs: str, dtypes: List[int], wanted: str, factors: int, flags: int) -> List[Tensor]:
     return without_none(a, backward(upstreams, a, b, tensors, saved, text, names, numbers, outputs, dtypes, wanted, factors, flags))
 
@@ -221,17 +221,17 @@ def _(upstreams, a, b, tensors, saved, text, names, numbers, outputs, dtypes, wa
 
 # >>gradients
 
-def keep(ctx, problem_of, inputs, made, v):
-    a, b, tensors, *ctx.rest = inputs
-    text, names, _, outputs, dtypes, wanted, factors, _ = ctx.rest
-    problem = problem_of(text, a, b, tensors, names, outputs, dtypes, wanted)
+def keep(ctx, problem, a, b, tensors, rest, made, v):
     ctx.set_materialize_grads(False)
-    ctx.mark_non_differentiable(*[tensor for tensor in made if not tensor.is_floating_point()], *([] if v is None else [v]))
-    ctx.count, ctx.output_count = len(tensors), len(made)
-    saved = [tensor for operand, tensor in zip(problem.outputs, made) if operand.name in problem.saved_outputs()]
+    whole = [tensor for tensor in made if not tensor.is_floating_point()]
+    if whole:
+        ctx.mark_non_differentiable(*whole)
+    ctx.rest, ctx.count, ctx.output_count = rest, len(tensors), len(made)
+    names, factors = rest[1], rest[6]
+    saved = [tensor for operand, tensor in zip(problem.outputs, made) if operand.name in problem.saved_outputs]
     ctx.save_for_backward(a if factors & OF_B else placeholder(a), b if factors & OF_A else placeholder(b),
                           *[tensor if name in problem.reads else placeholder(tensor) for name, tensor in zip(names.split(","), tensors)],
-                          placeholder(a) if v is None or problem.kept_shape is None else v, *saved)
+                          None if problem.kept_shape is None else v, *saved)
 
 
 def gradients(call, ctx, upstreams):
@@ -247,7 +247,11 @@ def gradients(call, ctx, upstreams):
 
 
 def keep_op(ctx, inputs, output):
-    keep(ctx, Problem, inputs, output[:-1], output[-1])  # of extents that may be symbols
+    a, b, tensors, *rest = inputs
+    text, names, _, outputs, dtypes, wanted, _, _ = rest
+    problem = Problem(text, a, b, tensors, names, outputs, dtypes, wanted)  # not a kept one: extents may be symbols
+    keep(ctx, problem, a, b, tensors, rest, output[:-1], output[-1])
+    ctx.mark_non_differentiable(*[tensor for tensor in output[:-1] if not tensor.is_floating_point()], output[-1])
 
 
 def backward_of_op(ctx, upstreams):
@@ -264,8 +268,8 @@ class Direct(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, rest, a, b, *tensors):
-        made, v = forward(a, b, tensors, *rest)
-        keep(ctx, problem_of, (a, b, tensors, *rest), made, v)
+        made, v, problem = forward(a, b, tensors, *rest)
+        keep(ctx, problem, a, b, tensors, rest, made, v)
         return tuple(made)
 
     @staticmethod

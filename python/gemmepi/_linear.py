@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from . import api
-from ._tensors import DTYPES, Plan, alignment_of, autocast, compute_of, is_plain, kept, matrix, placeholder, refuse_second_derivative, require_device, run
+from ._tensors import (DTYPES, LINEAR, LINEAR_BACKWARD, Plans, autocast, compute_of, is_plain, kept, matrix, placeholder, refuse_second_derivative,
+                       require_device)
 
 ACTIVATIONS = {name: getattr(api, name.upper()) for name in (
     "none", "relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh", "leaky_relu", "elu", "squared_relu", "quick_gelu", "softplus", "hardswish",
@@ -73,13 +74,12 @@ class Layer:
         desc.b.ld = self.ldb
         return desc
 
-    def run(self, is_backward, flags, args, pointers):
-        alignment = alignment_of(pointers)
-        plan = self.plans.get((is_backward, flags, alignment))
-        if plan is None:
-            plan = Plan(api.plan_linear_backward if is_backward else api.plan_linear, self.device, self.desc(flags, alignment))
-            self.plans[is_backward, flags, alignment] = plan
-        run(api.run_linear_backward if is_backward else api.run_linear, plan, args, self.device)
+    def run(self, kind, flags, *addresses):
+        """addresses: of a, b, bias, y, preact, dy, da, db and dbias, as the args have them; the last may be missing."""
+        plans = self.plans.get((kind, flags))
+        if plans is None:
+            plans = self.plans[kind, flags] = Plans(kind, self.device, lambda alignment: self.desc(flags, alignment))
+        plans.run(addresses, kind.words(*addresses))
 
 
 def layer_of(x, weight, bias, code, parameter):
@@ -93,36 +93,28 @@ def forward(x, weight, bias, code, parameter, flags):
     y, preact = layer.results(x, flags)
     a = x.reshape(layer.m, layer.k).contiguous() if layer.copies_x else x
     b = weight.contiguous() if layer.copies_weight else weight
-    pointers = a.data_ptr(), b.data_ptr(), y.data_ptr(), 0, 0
     if bias is not None:
-        bias = bias.contiguous()
-        pointers, flags = (*pointers[:3], bias.data_ptr(), 0), flags | api.LINEAR_BIAS
-    if preact is not None:
-        pointers = (*pointers[:4], preact.data_ptr())
-    args = api.linear_args(a=pointers[0], b=pointers[1], y=pointers[2], bias=pointers[3], preact=pointers[4])
-    layer.run(False, flags, args, pointers)
+        bias, flags = bias.contiguous(), flags | api.LINEAR_BIAS
+    layer.run(LINEAR, flags, a.data_ptr(), b.data_ptr(), address(bias), y.data_ptr(), address(preact))
     return y, preact
+
+
+def address(tensor):
+    return None if tensor is None else tensor.data_ptr()
 
 
 def backward(dy, x, weight, bias, preact, code, parameter, flags):
     """flags: LINEAR_DA and so on say what is wanted. bias is needed with RECOMPUTE, preact with SAVED."""
     layer = layer_of(x, weight, bias, code, parameter)
     found = layer.gradients(dy, x.shape, flags)
-    dy = dy.contiguous()
-    args, held = api.linear_args(), [dy, *found]
-    args.dy, (args.da, args.db, args.dbias) = dy.data_ptr(), [None if gradient is None else gradient.data_ptr() for gradient in found]
+    dy, a, b = dy.contiguous(), None, None
     if flags & (api.LINEAR_DB | api.LINEAR_RECOMPUTE):
-        held.append(x.reshape(layer.m, layer.k).contiguous() if layer.copies_x else x)
-        args.a = held[-1].data_ptr()
+        a = x.reshape(layer.m, layer.k).contiguous() if layer.copies_x else x
     if flags & (api.LINEAR_DA | api.LINEAR_RECOMPUTE):
-        held.append(weight.contiguous() if layer.copies_weight else weight)
-        args.b = held[-1].data_ptr()
+        b = weight.contiguous() if layer.copies_weight else weight
     if bias is not None:
-        held.append(bias.contiguous())
-        args.bias, flags = held[-1].data_ptr(), flags | api.LINEAR_BIAS
-    if flags & api.LINEAR_SAVED:
-        args.preact = preact.data_ptr()
-    layer.run(True, flags, args, [args.dy, args.da, args.db, args.dbias, args.a, args.b, args.bias, args.preact])
+        bias, flags = bias.contiguous(), flags | api.LINEAR_BIAS
+    layer.run(LINEAR_BACKWARD, flags, address(a), address(b), address(bias), None, address(preact), dy.data_ptr(), *map(address, found))
     return found[0], found[1].t() if found[1] is not None and layer.is_k_by_n else found[1], found[2]
 
 
@@ -158,10 +150,7 @@ def _(dy, x, weight, bias, preact, code, parameter, flags):
 
 def keep(ctx, inputs, output):
     x, weight, bias, ctx.code, ctx.parameter, ctx.flags = inputs
-    ctx.set_materialize_grads(False)
     again = ctx.flags & api.LINEAR_RECOMPUTE
-    if output[1] is not None:
-        ctx.mark_non_differentiable(output[1])
     ctx.save_for_backward(x if ctx.needs_input_grad[1] or again else placeholder(x), weight if ctx.needs_input_grad[0] or again else placeholder(weight),
                           bias if again else None, output[1])
 
@@ -176,6 +165,12 @@ def gradients(call, ctx, dy):
     return (*[gradient if is_wanted else None for gradient, is_wanted in zip(found, wanted)], None, None, None)
 
 
+def keep_op(ctx, inputs, output):
+    ctx.set_materialize_grads(False)
+    ctx.mark_non_differentiable(output[1])
+    keep(ctx, inputs, output)
+
+
 class Direct(torch.autograd.Function):
     """The same without the dispatcher, which takes longer than the call."""
 
@@ -183,15 +178,15 @@ class Direct(torch.autograd.Function):
     def forward(ctx, *inputs):
         output = forward(*inputs)
         keep(ctx, inputs, output)
-        return output
+        return output[0]
 
     @staticmethod
-    def backward(ctx, dy, _):
+    def backward(ctx, dy):
         refuse_second_derivative("linear")
         return gradients(backward, ctx, dy)
 
 
-linear_op.register_autograd(lambda ctx, dy, _: gradients(backward_op, ctx, dy), setup_context=keep)
+linear_op.register_autograd(lambda ctx, dy, _: gradients(backward_op, ctx, dy), setup_context=keep_op)
 
 
 def linear(x, weight, bias=None, activation="none", *, gated=False, gate_first=False, parameter=None, recompute=False, flags=0):
@@ -213,5 +208,5 @@ def linear(x, weight, bias=None, activation="none", *, gated=False, gate_first=F
     if not is_plain((x, weight, bias)):
         return linear_op(x, weight, bias, code, parameter, flags)[0]
     if needs:
-        return Direct.apply(x, weight, bias, code, parameter, flags)[0]
+        return Direct.apply(x, weight, bias, code, parameter, flags)
     return forward(x, weight, bias, code, parameter, flags)[0]

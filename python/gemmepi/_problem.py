@@ -67,6 +67,7 @@ class Problem:
         self.inputs += [Operand(name, api.NUMBER) for name in names[len(tensors):]]
         self.outputs = self.find_outputs(outputs)
         self.find_gradient()
+        self.saved_outputs = [operand.name for operand in self.outputs if operand.name in self.reads]  # that the gradient reads
         self.made = [(self.shape(operand), TORCH_DTYPES[operand.dtype]) for operand in self.outputs]
         self.kept_dtype = self.a_dtype if self.a_dtype in (api.F32, api.F64, api.F16, api.BF16) else api.BF16  # of v and its gradient
         self.kept_shape = (*self.lead, self.m, self.n) if self.gradient is not None and "v" in self.reads else None  # where that reads v
@@ -141,10 +142,6 @@ class Problem:
     def text_that_keeps_v(self):
         separator = "\n" if re.search(r";\s*$", self.code) else "\n; "
         return self.text + separator + self.saved_name() + " = v"
-
-    def saved_outputs(self):
-        """Names of outputs that the gradient reads."""
-        return [operand.name for operand in self.outputs if self.gradient is not None and operand.name in self.reads]
 
     def results(self, a):
         """The outputs and, where the gradient reads it, v; without values yet."""

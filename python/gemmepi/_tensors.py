@@ -95,28 +95,59 @@ def compute_of(tensor):
     return api.COMPUTE_TF32 if (matmul.fp32_precision == "tf32" if _names_precision else matmul.allow_tf32) else api.COMPUTE_DEFAULT
 
 
-def alignment_of(pointers):
-    """What all of them are multiples of, up to 16."""
-    bits = 16
-    for pointer in pointers:
-        bits |= pointer or 0
-    return bits & -bits
+class Kind:
+    """Plans of a kind, and their runs. What a run is handed is made as an array of words, each a field of the args: sooner than the struct."""
+
+    def __init__(self, name, args):
+        self.make = getattr(api, "plan_" + name)
+        self.run = api.unchecked("run_" + name, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        self.words = ctypes.c_void_p * (ctypes.sizeof(args) // 8)
+        self.workspace, self.operands = args.workspace.offset // 8, args.operands.offset // 8
+
+
+MATMUL, ELEMENTWISE = Kind("matmul", api.matmul_args), Kind("elementwise", api.elementwise_args)
+LINEAR, LINEAR_BACKWARD = Kind("linear", api.linear_args), Kind("linear_backward", api.linear_args)
 
 
 class Plan:
-    """make: a gemmepi_plan_ function."""
-
-    def __init__(self, make, device, desc):
+    def __init__(self, kind, device, desc):
         self._as_parameter_ = ctypes.c_void_p()
         self.context = context_of(device)  # outlives the plan
-        make(self.context, desc, ctypes.byref(self._as_parameter_))
+        kind.make(self.context, desc, ctypes.byref(self._as_parameter_))
         details = api.plan_details()
         api.plan_info(self, details)
-        self.workspace_size = details.workspace_size if device.type == "cuda" else 0
+        self.kind, self.device = kind, device if device.type == "cuda" else None
+        self.workspace_size = details.workspace_size if self.device else 0
+
+    def run(self, words):
+        """Runs in the order of PyTorch's current stream. Workspace is PyTorch's, so that a CUDA graph keeps it."""
+        kind = self.kind
+        if self.workspace_size:
+            workspace = torch.empty(self.workspace_size, dtype=torch.uint8, device=self.device)
+            words[kind.workspace], words[kind.workspace + 1] = workspace.data_ptr(), self.workspace_size
+        status = kind.run(self._as_parameter_, words, _stream(self.device) if self.device else None)
+        if status:
+            api.fail(status)
 
     def __del__(self):
         if self._as_parameter_ and not sys.is_finalizing():
             api.plan_destroy(self)
+
+
+class Plans:
+    """Those of one desc, which differ by what all addresses are multiples of, up to 16. desc: makes it for an alignment."""
+
+    def __init__(self, kind, device, desc):
+        self.kind, self.device, self.desc, self.made = kind, device, desc, {}
+
+    def run(self, addresses, words):
+        bits = 16
+        for address in addresses:
+            bits |= address or 0
+        plan = self.made.get(bits & -bits)
+        if plan is None:
+            plan = self.made[bits & -bits] = Plan(self.kind, self.device, self.desc(bits & -bits))
+        plan.run(words)
 
 
 def kept(key, make, *arguments):
@@ -133,16 +164,6 @@ def kept(key, make, *arguments):
 
 def _stream(device):
     return _raw_stream(device.index) if _raw_stream else torch.cuda.current_stream(device).cuda_stream
-
-
-def run(function, plan, args, device):
-    """Runs in the order of PyTorch's current stream. Workspace is PyTorch's, so that a CUDA graph keeps it."""
-    if device.type != "cuda":
-        return function(plan, args, None)
-    if plan.workspace_size:
-        workspace = torch.empty(plan.workspace_size, dtype=torch.uint8, device=device)
-        args.workspace, args.workspace_size = workspace.data_ptr(), plan.workspace_size
-    function(plan, args, _stream(device))
 
 
 def matrix(tensor):

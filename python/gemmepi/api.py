@@ -111,9 +111,20 @@ class _Types:
         return self.named(kind)
 
 
+def fail(status):
+    raise Error(status, _library.gemmepi_last_error().decode("utf-8", "replace"))
+
+
 def _check(status, function, arguments):
     if status:
-        raise Error(status, _library.gemmepi_last_error().decode("utf-8", "replace"))
+        fail(status)
+
+
+def unchecked(name, *parameters):
+    """A function of the library that returns its status, with parameters of these types."""
+    function = _library["gemmepi_" + name]
+    function.argtypes = parameters
+    return function
 
 
 def _fill(module):
