@@ -28127,19 +28127,41 @@ static void gpi__append_words(gpi__text *text, const gpi__problem *problem) {
 
 /* >>in text */
 
+/* The whole numbers of a line, in their order, and the words before them. */
+static const struct {
+  const char *word;
+  size_t at; /* of an int in an answer */
+} gpi__answer_numbers[] = {{" shape ", offsetof(gpi__answer, candidate.shape)},
+        {" parts ", offsetof(gpi__answer, candidate.parts)},
+        {" copies ", offsetof(gpi__answer, candidate.copies[0])},
+        {" ", offsetof(gpi__answer, candidate.copies[1])},
+        {" inside ", offsetof(gpi__answer, candidate.is_inside)},
+        {" algorithm ", offsetof(gpi__answer, candidate.algorithm.id)},
+        {" tile ", offsetof(gpi__answer, candidate.algorithm.tile)},
+        {" stages ", offsetof(gpi__answer, candidate.algorithm.stages)},
+        {" split ", offsetof(gpi__answer, candidate.algorithm.split)},
+        {" reduction ", offsetof(gpi__answer, candidate.algorithm.reduction)},
+        {" swizzle ", offsetof(gpi__answer, candidate.algorithm.swizzle)},
+        {" custom ", offsetof(gpi__answer, candidate.algorithm.custom)},
+        {" inner ", offsetof(gpi__answer, candidate.algorithm.inner)},
+        {" cluster ", offsetof(gpi__answer, candidate.algorithm.cluster)},
+        {" cublaslt ", offsetof(gpi__answer, cublaslt)},
+        {" timed ", offsetof(gpi__answer, ways_timed)},
+        {" left ", offsetof(gpi__answer, ways_left)}};
+
 static void gpi__append_answer(gpi__text *text, const gpi__answer *answer) {
   const gpi__candidate *c = &answer->candidate;
-  const gpi__lt_algorithm *a = &c->algorithm;
-  int i;
+  size_t i;
   for (i = 0; i < GPI__DIGEST_SIZE; i++)
     gpi__append(text, "%02x", answer->digest[i]);
   gpi__append(text, " %s", gpi__route_names[c->route]);
   gpi__append(text, " %s", c->engine == GPI__ANY_ENGINE ? "-" : gpi__engines[c->engine]->name);
-  gpi__append(text, " shape %d parts %d copies %d %d inside %d", c->shape, c->parts, c->copies[0], c->copies[1], c->is_inside);
-  gpi__append(text, " algorithm %d tile %d stages %d split %d reduction %d swizzle %d custom %d inner %d cluster %d",
-    a->id, a->tile, a->stages, a->split, a->reduction, a->swizzle, a->custom, a->inner, a->cluster);
-  gpi__append(text, " cublaslt %d timed %d left %d nanoseconds %lld : %s\n", answer->cublaslt,
-    answer->ways_timed, answer->ways_left, (long long)(c->microseconds * 1e3), answer->words);
+  for (i = 0; i < GPI__COUNT(gpi__answer_numbers); i++) {
+    int number;
+    memcpy(&number, (const char *)answer + gpi__answer_numbers[i].at, sizeof number);
+    gpi__append(text, "%s%d", gpi__answer_numbers[i].word, number);
+  }
+  gpi__append(text, " nanoseconds %lld : %s\n", (long long)(c->microseconds * 1e3), answer->words);
 }
 
 static int gpi__hex_value(char c) {
@@ -28186,15 +28208,29 @@ static int64_t gpi__read_number(const char **at, const char *word) {
   return digits && digits < 18 ? value : -1;
 }
 
-/* The next word into `word`, of which there is an end; 0 where it is too long. */
+/* The next word into `word`, up to the blank behind it; 0 where it is too long. */
 static int gpi__read_word(const char **at, char word[16]) {
   size_t length = strcspn(*at, " \n");
   if (**at == 0 || length == 0 || length > 15 || (*at)[length] != ' ')
     return 0;
   memcpy(word, *at, length);
   word[length] = 0;
-  *at += length + 1;
+  *at += length;
   return 1;
+}
+
+/* All whole numbers of a line. */
+static int gpi__read_answer_numbers(const char **at, gpi__answer *answer) {
+  size_t i;
+  for (i = 0; i < GPI__COUNT(gpi__answer_numbers); i++) {
+    int64_t value = gpi__read_number(at, gpi__answer_numbers[i].word);
+    int number = (int)value;
+    if (value < 0 || value > 100000000)
+      return 0;
+    memcpy((char *)answer + gpi__answer_numbers[i].at, &number, sizeof number);
+  }
+  /* an algorithm is of a version */
+  return (answer->candidate.algorithm.id > 0) == (answer->cublaslt > 0) && answer->candidate.is_inside <= 1;
 }
 
 /* A line, with or without its end. 0 where it is none, whatever it has instead. */
@@ -28202,25 +28238,17 @@ static int gpi__read_answer(const char *line, gpi__answer *answer) {
   gpi__candidate *c = &answer->candidate;
   const char *at = line;
   char route[16], engine[16];
-  int64_t numbers[18];
+  int64_t nanoseconds;
   size_t i, length;
-  static const char *const words[] = {"shape ",      " parts ",  " copies ",     " ",         " inside ",
-        " algorithm ", " tile ",   " stages ",     " split ",   " reduction ",
-        " swizzle ",   " custom ", " inner ",      " cluster ", " cublaslt ",
-        " timed ",     " left ",   " nanoseconds "};
   memset(answer, 0, sizeof *answer);
   if (strlen(line) < 2 * GPI__DIGEST_SIZE + 1 || !gpi__read_digest(line, answer->digest))
     return 0;
   at += 2 * GPI__DIGEST_SIZE + 1;
-  if (!gpi__read_word(&at, route) || !gpi__read_word(&at, engine) || gpi__route_named(route) < 0 ||
-    gpi__engine_named(engine) < GPI__ANY_ENGINE)
+  if (!gpi__read_word(&at, route) || *at++ != ' ' || !gpi__read_word(&at, engine) ||
+    gpi__route_named(route) < 0 || gpi__engine_named(engine) < GPI__ANY_ENGINE || !gpi__read_answer_numbers(&at, answer))
     return 0;
-  for (i = 0; i < GPI__COUNT(words); i++) {
-    numbers[i] = gpi__read_number(&at, words[i]);
-    if (numbers[i] < 0 || (i + 1 < GPI__COUNT(words) && numbers[i] > 100000000))
-      return 0;
-  }
-  if (strncmp(at, " : ", 3) != 0)
+  nanoseconds = gpi__read_number(&at, " nanoseconds ");
+  if (nanoseconds < 0 || strncmp(at, " : ", 3) != 0)
     return 0;
   length = strcspn(at + 3, "\n");
   if (length >= sizeof answer->words)
@@ -28228,21 +28256,10 @@ static int gpi__read_answer(const char *line, gpi__answer *answer) {
   for (i = 0; i < length; i++)
     if ((unsigned char)at[3 + i] < 32 || at[3 + i] == 127)
       return 0;
-  if ((numbers[5] > 0) != (numbers[14] > 0) || numbers[4] > 1) /* an algorithm is of a version */
-    return 0;
   memcpy(answer->words, at + 3, length);
   c->route = (gemmepi_route)gpi__route_named(route);
   c->engine = gpi__engine_named(engine);
-  c->shape = (int)numbers[0], c->parts = (int)numbers[1];
-  c->copies[0] = (int)numbers[2], c->copies[1] = (int)numbers[3];
-  c->is_inside = (int)numbers[4];
-  c->algorithm.id = (int32_t)numbers[5], c->algorithm.tile = (int32_t)numbers[6];
-  c->algorithm.stages = (int32_t)numbers[7], c->algorithm.split = (int32_t)numbers[8];
-  c->algorithm.reduction = (int32_t)numbers[9], c->algorithm.swizzle = (int32_t)numbers[10];
-  c->algorithm.custom = (int32_t)numbers[11], c->algorithm.inner = (int32_t)numbers[12];
-  c->algorithm.cluster = (int32_t)numbers[13], answer->cublaslt = (int)numbers[14];
-  answer->ways_timed = (int)numbers[15], answer->ways_left = (int)numbers[16];
-  c->microseconds = (double)numbers[17] / 1e3;
+  c->microseconds = (double)nanoseconds / 1e3;
   answer->is_loaded = 1;
   return 1;
 }

@@ -75,38 +75,19 @@ typedef struct formula_form {
     {                                                                                                        \
         "sines", "d = sin(30 * (v + bias))", {IN("bias", COLUMN, BF16)}, m, n, k, BF16, 0, 0                 \
     }
-#define FORMULA_GRADIENTS(m, n, k)                                               \
-    {"gradient",                                                                 \
-     "d = v * d_gelu_tanh(p); y = gelu_tanh(p)",                                 \
-     {IN("p", FULL, BF16), OUT("y", FULL, BF16)},                                \
-     m,                                                                          \
-     n,                                                                          \
-     k,                                                                          \
-     BF16,                                                                       \
-     0,                                                                          \
-     0},                                                                         \
-        {"gradient with sums",                                                   \
-         "d = v * d_gelu_tanh(p); y = gelu_tanh(p); db = column_sum(d)",         \
-         {IN("p", FULL, BF16), OUT("y", FULL, BF16), OUT("db", COLUMN, BF16)},   \
-         m,                                                                      \
-         n,                                                                      \
-         k,                                                                      \
-         BF16,                                                                   \
-         0,                                                                      \
-         0},                                                                     \
-        {"DGELU_BGRAD",                                                          \
-         "d = v * d_gelu_tanh(p); db = column_sum(d)",                           \
-         {IN("p", FULL, BF16), OUT("db", COLUMN, BF16)},                         \
-         m,                                                                      \
-         n,                                                                      \
-         k,                                                                      \
-         BF16,                                                                   \
-         0,                                                                      \
-         0},                                                                     \
-    {                                                                            \
-        "statistics", "d = v; s = column_sum(v); ss = column_sum(v * v)",        \
-            {OUT("s", COLUMN, F32), OUT("ss", COLUMN, F32)}, m, n, k, BF16, 0, 0 \
-    }
+/* D in BF16, without a bound; the operands are last. */
+#define FORMULA_UNBOUND(name, text, m, n, k, ...) \
+    { name, text, {__VA_ARGS__}, m, n, k, BF16, 0, 0 }
+#define FORMULA_GRADIENTS(m, n, k)                                                                        \
+    FORMULA_UNBOUND("gradient", "d = v * d_gelu_tanh(p); y = gelu_tanh(p)", m, n, k, IN("p", FULL, BF16), \
+                    OUT("y", FULL, BF16)),                                                                \
+        FORMULA_UNBOUND("gradient with sums",                                                             \
+                        "d = v * d_gelu_tanh(p); y = gelu_tanh(p); db = column_sum(d)", m, n, k,          \
+                        IN("p", FULL, BF16), OUT("y", FULL, BF16), OUT("db", COLUMN, BF16)),              \
+        FORMULA_UNBOUND("DGELU_BGRAD", "d = v * d_gelu_tanh(p); db = column_sum(d)", m, n, k,             \
+                        IN("p", FULL, BF16), OUT("db", COLUMN, BF16)),                                    \
+        FORMULA_UNBOUND("statistics", "d = v; s = column_sum(v); ss = column_sum(v * v)", m, n, k,        \
+                        OUT("s", COLUMN, F32), OUT("ss", COLUMN, F32))
 #define FORMULA_LOSS(m, n, k)                                                                                \
     {                                                                                                        \
         "loss", "lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)",                            \

@@ -1,6 +1,6 @@
 /* gemmepi_tune on a GPU that is not there, whose launches and products take what the test says: the fastest way is taken from then on,
    by other processes, too; and answers in text, good and bad. */
-#include "fake_program.h"
+#include "tuned.h"
 
 /* >>the clock of the fake GPU */
 
@@ -11,13 +11,6 @@ static void take(double launch, double product, double answer) {
     gpu.heuristic_answers = ANSWERS;
 }
 
-static gemmepi_any_desc any(const gemmepi_matmul_desc *desc) {
-    gemmepi_any_desc problem;
-    memset(&problem, 0, sizeof problem);
-    problem.matmul = desc;
-    return problem;
-}
-
 static void tune(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
     gemmepi_any_desc problem = any(desc);
     gemmepi_tune_options options;
@@ -26,17 +19,6 @@ static void tune(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
     CHECK(gemmepi_tune(context, &problem, 1, &options, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
     CHECK(gpu.graphs == 0 && gpu.events == 0 && gpu.streams == 0,
           "%ld graphs, %ld events, %ld streams are left", gpu.graphs, gpu.events, gpu.streams);
-}
-
-static gemmepi_plan_details details_for(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
-    gemmepi_plan_details details;
-    gemmepi_plan *plan = NULL;
-    memset(&details, 0, sizeof details);
-    CHECK(gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    if (plan)
-        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    gemmepi_plan_destroy(plan);
-    return details;
 }
 
 /* >>the fastest is taken */
@@ -148,14 +130,16 @@ static void each_mode_times_and_the_budget_ends_it(void) {
     }
 }
 
-/* Ways need workspace of several sizes. */
-static void no_graph_is_launched_after_memory_was_freed_that_it_has(void) {
+/* Tunes a product whose ways need workspace of several sizes. */
+static void tune_by_several_sizes(size_t largest_block) {
     gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_SILU);
     gemmepi_config config = config_with_all_routes();
     gemmepi_context *context = open_fake(&config);
     desc.m = desc.n = 1024, desc.k = 512;
     take(5, 4, 0);
     gpu.frees = gpu.stale_launches = 0;
+    if (largest_block)
+        gpu.largest_block = largest_block;
     tune(context, &desc);
     CHECK(gpu.frees > 2 && gpu.stale_launches == 0, "%ld blocks freed, %ld launches after", gpu.frees,
           gpu.stale_launches);
@@ -163,19 +147,14 @@ static void no_graph_is_launched_after_memory_was_freed_that_it_has(void) {
     nothing_is_left();
 }
 
-/* Device memory for some ways' workspace, and not for others'. */
+static void no_graph_is_launched_after_memory_was_freed_that_it_has(void) {
+    tune_by_several_sizes(0);
+}
+
 static void ways_without_room_are_left_out(void) {
-    gemmepi_matmul_desc desc = product(GEMMEPI_BF16, GEMMEPI_BIAS | GEMMEPI_SILU);
-    gemmepi_config config = config_with_all_routes();
-    gemmepi_context *context = open_fake(&config);
-    desc.m = desc.n = 1024, desc.k = 512;
-    take(5, 4, 0);
-    gpu.largest_block = 7000000;
-    tune(context, &desc);
+    tune_by_several_sizes(7000000); /* room for some ways' workspace, and not for others' */
     CHECK(gpu.lt_calls > 0 && gpu.lt_nowhere == 0, "%ld of %ld products of cuBLASLt have no workspace",
           gpu.lt_nowhere, gpu.lt_calls);
-    gemmepi_destroy(context);
-    nothing_is_left();
 }
 
 /* Eight threads that want the same product tuned, and run it: one times it, and all take what that found. */

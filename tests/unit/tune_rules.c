@@ -1,6 +1,6 @@
 /* What tuning may be trusted with, on the fake GPU of fake_cuda.h: what is timed whatever the budget, what replaces what was there, and
    tuning on first use. */
-#include "fake_program.h"
+#include "tuned.h"
 
 #define NO_TIME 1e-6 /* milliseconds: whatever is compiled takes longer */
 
@@ -38,13 +38,6 @@ static void close_one(gemmepi_context *context) {
     nothing_is_left();
 }
 
-static gemmepi_any_desc any(const gemmepi_matmul_desc *desc) {
-    gemmepi_any_desc problem;
-    memset(&problem, 0, sizeof problem);
-    problem.matmul = desc;
-    return problem;
-}
-
 static gemmepi_status tune_for(gemmepi_context *context, const gemmepi_any_desc *problem, double milliseconds,
                                int again) {
     gemmepi_tune_options options;
@@ -56,17 +49,6 @@ static gemmepi_status tune_for(gemmepi_context *context, const gemmepi_any_desc 
 static void tune(gemmepi_context *context, const gemmepi_matmul_desc *desc, double milliseconds) {
     gemmepi_any_desc problem = any(desc);
     CHECK(tune_for(context, &problem, milliseconds, 0) == GEMMEPI_OK, "%s", gemmepi_last_error());
-}
-
-static gemmepi_plan_details details_for(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
-    gemmepi_plan_details details;
-    gemmepi_plan *plan = NULL;
-    memset(&details, 0, sizeof details);
-    CHECK(gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK &&
-              gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
-          "%s", gemmepi_last_error());
-    gemmepi_plan_destroy(plan);
-    return details;
 }
 
 /* >>what is timed, whatever the budget */

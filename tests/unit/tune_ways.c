@@ -1,6 +1,6 @@
 /* What gemmepi_tune holds against each other, on the fake GPU of fake_cuda.h: ways whose results are others are left out, every kind of
    kernel has ways, problems that differ have answers of their own, and progress is told. */
-#include "fake_program.h"
+#include "tuned.h"
 
 enum { ROWS = 512, COLUMNS = 256, K = 128 };
 
@@ -8,13 +8,6 @@ static gemmepi_matmul_desc small_product(gemmepi_dtype dtype, gemmepi_epilogue e
     gemmepi_matmul_desc desc = product(dtype, epilogue);
     desc.m = ROWS, desc.n = COLUMNS, desc.k = K;
     return desc;
-}
-
-static gemmepi_any_desc any(const gemmepi_matmul_desc *desc) {
-    gemmepi_any_desc problem;
-    memset(&problem, 0, sizeof problem);
-    problem.matmul = desc;
-    return problem;
 }
 
 /* Launches take 5 us, products of cuBLASLt 50. */
@@ -39,17 +32,6 @@ static void tune(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
     memset(&options, 0, sizeof options);
     options.threads = 1;
     CHECK(gemmepi_tune(context, &problem, 1, &options, NULL, NULL) == GEMMEPI_OK, "%s", gemmepi_last_error());
-}
-
-static gemmepi_plan_details details_for(gemmepi_context *context, const gemmepi_matmul_desc *desc) {
-    gemmepi_plan_details details;
-    gemmepi_plan *plan = NULL;
-    memset(&details, 0, sizeof details);
-    CHECK(gemmepi_plan_matmul(context, desc, &plan) == GEMMEPI_OK &&
-              gemmepi_plan_info(plan, &details) == GEMMEPI_OK,
-          "%s", gemmepi_last_error());
-    gemmepi_plan_destroy(plan);
-    return details;
 }
 
 /* >>results that are others */
