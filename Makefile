@@ -42,7 +42,7 @@ help:
 	@echo '               --only FAMILY, --share N (one in N), --all (every specialisation for each of them: half an hour)'
 	@echo 'make check     every static check                            make parts     each part compiles alone'
 	@echo "make bench     measures on the GPU; BENCH holds options: --only, --csv, '--random N --seed S' (random products),"
-	@echo '               --famous (products of well-known models), --svg, --help'
+	@echo '               --famous (products of well-known models), --problem (your own), --svg, --help'
 	@echo 'make table     runs every type with every epilogue, checks it and shows the routes on this machine;'
 	@echo '               TABLE holds options: --host, --without-fused'
 	@echo 'make gen       writes gemmepi.h, kernels_src.h, docs/api.md and api.json, and URL into README.md and SECURITY.md'

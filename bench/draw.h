@@ -298,34 +298,37 @@ static void draw_append(char *text, const char *format, ...) {
     va_end(arguments);
 }
 
+static const struct {
+    gemmepi_epilogue flag;
+    const char *name;
+} draw_flags[] = {
+    {GEMMEPI_BIAS, "BIAS"},         {GEMMEPI_AUX, "AUX"},     {GEMMEPI_BACKWARD, "BACKWARD"},
+    {GEMMEPI_RESIDUAL, "RESIDUAL"}, {GEMMEPI_BGRAD, "BGRAD"}, {GEMMEPI_BGRAD_A, "BGRAD_A"},
+    {GEMMEPI_BGRAD_B, "BGRAD_B"},   {GEMMEPI_GATED, "GATED"}, {GEMMEPI_GATE_FIRST, "GATE_FIRST"},
+};
+
 /* "SILU|BIAS|AUX", "NONE" */
 static void draw_append_epilogue(char *text, const draw_problem *p) {
-    static const struct {
-        gemmepi_epilogue flag;
-        const char *name;
-    } flags[] = {
-        {GEMMEPI_BIAS, "BIAS"},         {GEMMEPI_AUX, "AUX"},     {GEMMEPI_BACKWARD, "BACKWARD"},
-        {GEMMEPI_RESIDUAL, "RESIDUAL"}, {GEMMEPI_BGRAD, "BGRAD"}, {GEMMEPI_BGRAD_A, "BGRAD_A"},
-        {GEMMEPI_BGRAD_B, "BGRAD_B"},   {GEMMEPI_GATED, "GATED"}, {GEMMEPI_GATE_FIRST, "GATE_FIRST"},
-    };
     const char *activation = draw_activation_name(p->epilogue), *between = activation ? "|" : "";
     int i;
     if (activation || !p->epilogue)
         draw_append(text, "%s", activation ? activation : "NONE");
-    for (i = 0; i < COUNT(flags); i++)
-        if (p->epilogue & flags[i].flag) {
-            draw_append(text, "%s%s", between, flags[i].name);
+    for (i = 0; i < COUNT(draw_flags); i++)
+        if (p->epilogue & draw_flags[i].flag) {
+            draw_append(text, "%s%s", between, draw_flags[i].name);
             between = "|";
         }
 }
 
-static void draw_append_pad(char *text, const char *tensor, int64_t ld, int64_t columns) {
-    if (ld > columns)
-        draw_append(text, " %s+%d", tensor, (int)(ld - columns));
-}
+/* Of the tensors that may have padded lines, in the order of names. */
+static const char *const draw_line_names[] = {"a", "b", "d", "aux", "residual"};
 
 /* "8192x512x77 NT BF16 SILU|BIAS a+3": N and T of A and B; lines that are longer than the matrix by so much. No commas. */
 static void draw_name(const draw_problem *p, char *text) {
+    int64_t lines[] = {p->a_ld, p->b_ld, p->d_ld, p->aux_ld, p->residual_ld};
+    int64_t columns[] = {draw_a_columns(p), draw_b_columns(p), draw_d_columns(p), draw_aux_columns(p),
+                         draw_d_columns(p)};
+    int i;
     text[0] = 0;
     draw_append(text, "%dx%dx%d %c%c %s", (int)p->m, (int)p->n, (int)p->k, p->a_transposed ? 'T' : 'N',
                 p->b_transposed ? 'T' : 'N', draw_dtype_name(p->dtype));
@@ -334,13 +337,9 @@ static void draw_name(const draw_problem *p, char *text) {
     draw_append(text, " ");
     draw_append_epilogue(text, p);
     draw_append(text, p->accumulates ? " D+=" : "");
-    draw_append_pad(text, "a", p->a_ld, draw_a_columns(p));
-    draw_append_pad(text, "b", p->b_ld, draw_b_columns(p));
-    draw_append_pad(text, "d", p->d_ld, draw_d_columns(p));
-    if (!draw_aux_is_mask(p))
-        draw_append_pad(text, "aux", p->aux_ld, draw_aux_columns(p));
-    if (p->residual_ld)
-        draw_append_pad(text, "residual", p->residual_ld, draw_d_columns(p));
+    for (i = 0; i < COUNT(draw_line_names); i++)
+        if (lines[i] > columns[i] && !(i == 3 && draw_aux_is_mask(p)))
+            draw_append(text, " %s+%d", draw_line_names[i], (int)(lines[i] - columns[i]));
 }
 
 #endif

@@ -29,7 +29,8 @@ static struct {
     const char *rows, *modes, *seconds;    /* NULL: not given */
     const char *candidates;                /* NULL: not given */
     const char *reports[MOST_REPORTS + 1]; /* up to the first NULL */
-} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, 0, 0, NULL, NULL, NULL, NULL, {NULL}};
+    const char *problems[NAMED_MOST + 1];
+} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, 0, 0, NULL, NULL, NULL, NULL, {NULL}, {NULL}};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -63,6 +64,10 @@ static const option options[] = {
      "the same races of the products of Llama-3-8B, Qwen2.5-0.5B and GPT-2 124M; --only picks some, as"
      "\n                 'llama', 'gpt2 dW', 'decode'; --rows are of those picked",
      &wanted.famous, 0, 0, NULL},
+    {"--problem", "LIST",
+     "the same races of products by name, as --list and reports have them, with commas between:"
+     "\n                 '8192x3072x768 NT BF16 GELU_TANH|BIAS|AUX,512x64x77 NN F16 NONE a+3'",
+     NULL, NAMED_MOST, 0, wanted.problems},
     {"--formulas", NULL,
      "races of the rows of formulas in graph and burst, or --modes, against the bare product and a copy of as"
      "\n                 many bytes as all tensors have; --only picks some",
@@ -325,14 +330,39 @@ static int take_famous(random_wishes *w) {
     return 0;
 }
 
+/* The products of --problem. */
+static int take_named(random_wishes *w) {
+    static draw_problem named[NAMED_MOST];
+    gemmepi_epilogue_needs needs;
+    w->named = named, w->seed = NAMED_SEED;
+    for (; wanted.problems[w->count]; w->count++) {
+        gemmepi_matmul_desc desc;
+        if (!named_problem(wanted.problems[w->count], &named[w->count])) {
+            fprintf(
+                stderr,
+                "--problem: '%s' is no product's name. One is '8192x3072x768 NT BF16 GELU_TANH|BIAS|AUX'\n",
+                wanted.problems[w->count]);
+            return 0;
+        }
+        desc = draw_desc(&named[w->count]);
+        if (gemmepi_epilogue_info(&desc, &needs)) {
+            fprintf(stderr, "--problem: '%s': %s\n", wanted.problems[w->count], gemmepi_last_error());
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int take_products(random_wishes *w) {
+    int named = wanted.problems[0] != NULL;
     w->count = wanted.random, w->seed = wanted.seed;
-    if (!wanted.famous)
-        return 1;
-    if (!wanted.random && !wanted.candidates)
-        return take_famous(w);
-    fprintf(stderr, "--famous goes with neither --random nor --candidates\n");
-    return 0;
+    if ((wanted.random != 0) + wanted.famous + named > 1 || (wanted.candidates && !wanted.random)) {
+        fprintf(stderr, "one of --random, --famous and --problem, and --candidates with --random\n");
+        return 0;
+    }
+    if (named)
+        w->count = 0;
+    return named ? take_named(w) : !wanted.famous || take_famous(w);
 }
 
 static int take_wishes(random_wishes *w) {
@@ -384,7 +414,7 @@ static int create(bench *b) {
     return 1;
 }
 
-/* Products of --random or --famous, from the options to the report. Returns the program's status. */
+/* Products of --random, --famous or --problem, from the options to the report. Returns the program's status. */
 static int run_random(bench *b) {
     random_wishes wishes;
     int status;
@@ -393,7 +423,7 @@ static int run_random(bench *b) {
     if (wanted.list)
         return random_list(&wishes);
     if (wanted.host) {
-        fprintf(stderr, "--random and --famous measure a GPU, and not the host\n");
+        fprintf(stderr, "--random, --famous and --problem measure a GPU, and not the host\n");
         return 1;
     }
     b->rounds = wanted.rounds;
@@ -474,5 +504,5 @@ int main(int argc, char **argv) {
         return random_report(wanted.reports, reports, wanted.svg);
     if (wanted.formulas && !wanted.list && !wanted.host)
         return run_formulas(&b);
-    return wanted.random || wanted.famous ? run_random(&b) : run_rows(&b, argc, argv);
+    return wanted.random || wanted.famous || wanted.problems[0] ? run_random(&b) : run_rows(&b, argc, argv);
 }

@@ -2,6 +2,7 @@
    checked against them. Part of main.c. */
 #include "candidates.h"
 #include "famous.h"
+#include "named.h"
 #include "opponents.h"
 #include "outcome.h"
 #include "ratios.h"
@@ -21,8 +22,9 @@ static const gemmepi_route random_routes[RANDOM_ROUTES] = {GEMMEPI_ROUTE_FUSED, 
 
 /* What the options say. */
 typedef struct random_wishes {
-    int count;         /* of problems */
-    const int *famous; /* the rows of famous.h that they are; NULL: they are drawn */
+    int count;                 /* of problems */
+    const int *famous;         /* the rows of famous.h that they are; NULL: they are drawn, or named */
+    const draw_problem *named; /* NULL: they are drawn, or famous */
     int from, to;
     long seed;
     int modes[RACE_MODES];
@@ -64,11 +66,15 @@ static int random_row_at(const random_wishes *wishes, int i) {
     return wishes->famous ? wishes->famous[i] : i;
 }
 
-/* As draw() does, where rows are drawn; a model's row has one problem. */
+/* As draw() does, where rows are drawn; a model's row and a name have one problem. */
 static int random_problem(const random_wishes *wishes, int row, int *attempt, draw_problem *p) {
-    if (!wishes->famous)
+    if (!wishes->famous && !wishes->named)
         return draw((uint64_t)wishes->seed, row, attempt, p);
-    return (*attempt)++ == 0 && famous_problem(row, p);
+    if ((*attempt)++)
+        return 0;
+    if (wishes->named)
+        *p = wishes->named[row];
+    return wishes->named || famous_problem(row, p);
 }
 
 /* A model's says what it is for, too. */
@@ -743,8 +749,8 @@ static void random_measure_rows(bench *b, const random_wishes *wishes) {
 }
 
 static void random_print_end(const bench *b, const random_wishes *wishes, double began) {
-    if (wishes->famous)
-        printf("famous");
+    if (wishes->famous || wishes->named)
+        printf(wishes->famous ? "famous" : "named");
     else
         printf("seed %ld", wishes->seed);
     printf(", rows %d..%d: %d failed; %.0f s, of which %.0f s made plans\n", wishes->from, wishes->to,

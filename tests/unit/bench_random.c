@@ -4,6 +4,7 @@
 #define GEMMEPI_IMPLEMENTATION
 
 #include "bench/famous.h"
+#include "bench/named.h"
 #include "bench/nvrtc.h"
 #include "bench/ratios.h"
 #include "bench/tensors.h"
@@ -69,6 +70,46 @@ static void every_family_and_activation_is_drawn(void) {
           "flags 0x%llx", (unsigned long long)flags);
     for (a = 0; a < COUNT(draw_activations); a++)
         CHECK(seen[a], "%s is never drawn", draw_activations[a].name);
+}
+
+/* >>products by name */
+
+static void a_name_is_read_back_as_the_product_it_was_made_of(void) {
+    int i;
+    for (i = 0; i < 1000; i++) {
+        draw_problem p = drawn(9, i), again;
+        char name[DRAW_NAME];
+        draw_name(&p, name);
+        if (draw_aux_is_mask(&p)) /* whose padded lines a name leaves out */
+            draw_settle_lines(&p);
+        CHECK(named_problem(name, &again), "%s is refused", name);
+        CHECK(memcmp(&p, &again, sizeof p) == 0, "%s is another product", name);
+    }
+}
+
+static void what_is_no_name_of_a_product_is_refused(void) {
+    static const char *const texts[] = {"",
+                                        "64x64",
+                                        "64x64x64",
+                                        "64x64x64 NN",
+                                        "64x64x64 NN BF16",
+                                        "64x64x64 XN BF16 NONE",
+                                        "0x64x64 NN BF16 NONE",
+                                        "64x64x64 NN F32 NONE",
+                                        "64x64x64 NN BF16-> NONE",
+                                        "64x64x64 NN BF16 GELU",
+                                        "64x64x64 NN BF16 BIAS|",
+                                        "64x64x64 NN BF16 BIAS|BIAS",
+                                        "64x64x64 NN BF16 NONE b",
+                                        "64x64x64 NN BF16 NONE b+0",
+                                        "64x64x64 NN BF16 NONE c+1",
+                                        "64x64x64 NN BF16 NONE residual+1",
+                                        "64x64x64 NN BF16 NONE +=",
+                                        "99999x99999x99999 NN BF16 NONE"};
+    draw_problem p;
+    int i;
+    for (i = 0; i < COUNT(texts); i++)
+        CHECK(!named_problem(texts[i], &p), "'%s' is accepted", texts[i]);
 }
 
 /* >>products of models */
@@ -396,6 +437,8 @@ int main(void) {
     RUN(a_row_is_the_same_whatever_was_drawn_before);
     RUN(what_is_drawn_is_what_was_asked_for);
     RUN(every_family_and_activation_is_drawn);
+    RUN(a_name_is_read_back_as_the_product_it_was_made_of);
+    RUN(what_is_no_name_of_a_product_is_refused);
     RUN(products_of_models_have_names_of_their_own);
     RUN(products_of_models_are_planned);
     RUN(weights_of_models_are_cold);
