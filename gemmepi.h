@@ -15070,13 +15070,12 @@ static const gpi__source gpi__sources[] = {
 "long long row=(long long)(blockIdx.x-item*row_tiles)*LINES+threadIdx.y;\nconst float*scale=p.scale.data+item*p.scale.stride;\ndouble*sums=shared[threadIdx.y];\nsums[threadIdx.x]=sum_up((const GEMMEPI_X_TYPE*)p.x.data+item*p.x.stride +row*p.x.ld,1,threadIdx.x,LANES,\nrow<p.rows?p.columns:0,scale_line<GEMMEPI_X_SCALE>(scale,row,p.rows,p.columns));\nfor(int half=LANES/2;half>0;half/=2){\n__syncthreads();\nif(threadIdx.x<half)\nsums[threadIdx.x]+=sums[threadIdx.x+half];\n}\nif(threadIdx.x==0&&row<p.rows)\nfinish(p,item,row,sums[0]*whole_scale(scale,row));\n}\n"}},
 {"transpose.cu",
 {
-"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"turn.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gpi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\n#if GEMMEPI_ELEMENT == 4\n"
-"constexpr int AT_ONCE=THREADS/TILE,TIMES=TILE/AT_ONCE;\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gpi__convert_params p){\n__shared__ u32 square[TILE][TILE +1];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%TILE,line=threadIdx.x/TILE;\nafter_launches_before();\nconst u32*x=(const u32*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column;\nu32*out=(u32*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row;\nu32 words[TIMES];\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nwords[i]=line +i*AT_ONCE<of.rows_left&&lane<of.columns_left?x[(line +i*AT_ONCE)*p.x.ld+lane]:0;\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nsquare[line +i*AT_ONCE][lane]=words[i];\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES;i++)\nif(line +i*AT_ONCE<of.columns_left&&lane<of.rows_left)\nout[(line +i*AT_ONCE)*p.out.ld+lane]=square[lane][line +i*AT_ONCE];\n}\n#else\nconstexpr int WORDS=TILE/4,AT_ONCE=THREADS/WORDS,TIMES=WORDS/AT_ONCE;\n"
-"static_assert(WORDS==32,\"a warp has a line\");\n\n\nDEVICE u32 read_four(const u8*from,int left){\nu32 four=0;\nif(GEMMEPI_ALIGNED&&left>=4)\nreturn*reinterpret_cast<const u32*>(from);\n#pragma unroll\nfor(int i=0;i<4;i++)\nif(i<left)\nfour|=(u32)from[i]<<i*8;\nreturn four;\n}\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gpi__convert_params p){\n__shared__ u32 square[TILE*WORDS];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%WORDS,line=threadIdx.x/WORDS;\nafter_launches_before();\nconst u8*x=(const u8*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column+lane*4;\nu8*out=(u8*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row+lane*4;\nu32 words[TIMES][4];\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=(line +i/4*AT_ONCE)*4+i%4;\nwords[i/4][i%4]=at<of.rows_left?read_four(x+at*p.x.ld,of.columns_left-lane*4):0;\n}\n#pragma unroll\nfor(int i=0;i<TIMES;i++){\nturn(words[i]);\n#pragma unroll\nfor(int j=0;j<4;j++)\n"
-"square[(lane*4+j)*WORDS+((line +i*AT_ONCE)^ lane)]=words[i][j];\n}\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES*4;i++){\nint at=line +i*AT_ONCE;\nif(at<of.columns_left&&lane*4<of.rows_left)\n*reinterpret_cast<u32*>(out+at*p.out.ld)=square[at*WORDS+(lane ^ at/4)];\n}\n}\n#endif\n"}},
+"#line 1 \"src/kernels/transpose.cu\"\n\n\n#include \"turn.cuh\"\n#include \"params.h\"\n\n#ifndef GEMMEPI_TILE\n#define GEMMEPI_TILE 64\n#endif\n#ifndef GEMMEPI_ELEMENT\n#define GEMMEPI_ELEMENT 4\n#endif\n#ifndef GEMMEPI_ALIGNED\n#define GEMMEPI_ALIGNED 0\n#endif\n#ifndef GEMMEPI_THREADS\n#define GEMMEPI_THREADS 256\n#endif\n\nconstexpr int TILE=GEMMEPI_TILE,THREADS=GEMMEPI_THREADS;\n\n\nstruct Square{\nu32 item;\nlong long row,column;\nint rows_left,columns_left;\n};\nDEVICE Square square_of_block(const gpi__convert_params&p){\nu32 across=(u32)((p.columns+TILE -1)/TILE),of_item=across*(u32)((p.rows+TILE -1)/TILE);\nu32 item=blockIdx.x/of_item,of_lines=(blockIdx.x-item*of_item)/across;\nlong long row=(long long)of_lines*TILE,column=(long long)(blockIdx.x-item*of_item-of_lines*across)*TILE;\nreturn{item,row,column,p.rows-row<TILE?(int)(p.rows-row):TILE,\np.columns-column<TILE?(int)(p.columns-column):TILE};\n}\n\ntypedef Word_of<GEMMEPI_ELEMENT>::type Element;\n"
+"constexpr int PER_WORD=4/GEMMEPI_ELEMENT,WORDS=TILE/PER_WORD;\nconstexpr int AT_ONCE=THREADS/WORDS,TIMES=WORDS/AT_ONCE;\nstatic_assert(WORDS%32==0,\"a warp has words of one line\");\n\n\nDEVICE u32 read_word(const Element*from,int left){\nu32 word=0;\nif(GEMMEPI_ALIGNED&&left>=PER_WORD)\nreturn*reinterpret_cast<const u32*>(from);\n#pragma unroll\nfor(int i=0;i<PER_WORD;i++)\nif(i<left)\nword|=(u32)from[i]<<i*8*GEMMEPI_ELEMENT;\nreturn word;\n}\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_transpose(GEMMEPI_PARAMS gpi__convert_params p){\n__shared__ u32 square[TILE*WORDS];\nconst Square of=square_of_block(p);\nint lane=threadIdx.x%WORDS,line=threadIdx.x/WORDS,across=lane*PER_WORD;\nafter_launches_before();\nconst Element*x=(const Element*)p.x.data+of.item*p.x.stride +of.row*p.x.ld+of.column+across;\nElement*out=(Element*)p.out.data+of.item*p.out.stride +of.column*p.out.ld+of.row+across;\nu32 words[TIMES][PER_WORD];\n#pragma unroll\n"
+"for(int i=0;i<TIMES*PER_WORD;i++){\nint at=(line +i/PER_WORD*AT_ONCE)*PER_WORD+i%PER_WORD;\nwords[i/PER_WORD][i%PER_WORD]=at<of.rows_left?read_word(x+at*p.x.ld,of.columns_left-across):0;\n}\n#pragma unroll\nfor(int i=0;i<TIMES;i++){\nturn(words[i]);\n#pragma unroll\nfor(int j=0;j<PER_WORD;j++)\nsquare[(across+j)*WORDS+((line +i*AT_ONCE)^ lane)]=words[i][j];\n}\n__syncthreads();\n#pragma unroll\nfor(int i=0;i<TIMES*PER_WORD;i++){\nint at=line +i*AT_ONCE;\nif(at<of.columns_left&&across<of.rows_left)\n*reinterpret_cast<u32*>(out+at*p.out.ld)=square[at*WORDS+(lane ^ at/PER_WORD)];\n}\n}\n"}},
 {"turn.cuh",
 {
-"#line 1 \"src/kernels/turn.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\nDEVICE void turn(u32(&four)[4]){\nu32 first=__byte_perm(four[0],four[1],0x5140),second=__byte_perm(four[2],four[3],0x5140);\nu32 third=__byte_perm(four[0],four[1],0x7362),fourth=__byte_perm(four[2],four[3],0x7362);\nfour[0]=__byte_perm(first,second,0x5410);\nfour[1]=__byte_perm(first,second,0x7632);\nfour[2]=__byte_perm(third,fourth,0x5410);\nfour[3]=__byte_perm(third,fourth,0x7632);\n}\n"}},
+"#line 1 \"src/kernels/turn.cuh\"\n\n#pragma once\n#include \"types.cuh\"\n\n\nDEVICE void turn(u32(&four)[4]){\nu32 first=__byte_perm(four[0],four[1],0x5140),second=__byte_perm(four[2],four[3],0x5140);\nu32 third=__byte_perm(four[0],four[1],0x7362),fourth=__byte_perm(four[2],four[3],0x7362);\nfour[0]=__byte_perm(first,second,0x5410);\nfour[1]=__byte_perm(first,second,0x7632);\nfour[2]=__byte_perm(third,fourth,0x5410);\nfour[3]=__byte_perm(third,fourth,0x7632);\n}\n\n\nDEVICE void turn(u32(&two)[2]){\nu32 first=__byte_perm(two[0],two[1],0x5410);\ntwo[1]=__byte_perm(two[0],two[1],0x7632);\ntwo[0]=first;\n}\n\nDEVICE void turn(u32(&)[1]){}\n"}},
 {"types.cuh",
 {
 "#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n#define DEVICE __device__ inline\n\n\n\nDEVICE void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\n\nDEVICE void begin_launch_behind(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\n\nDEVICE void fetch_line(const void*from){\nasm volatile(\"prefetch.global.L2 [%0];\" ::\"l\"(from));\n}\nDEVICE void fetch_run(const void*from,u32 bytes){\n#if __CUDA_ARCH__ >= 900\n"
@@ -23660,15 +23659,14 @@ static int gpi__transpose_tile(int bits) {
   return bits == 8 ? 2 * GPI__TRANSPOSE_TILE : GPI__TRANSPOSE_TILE;
 }
 
-/* aligned: lines of bytes begin at multiples of 4 */
+/* aligned: lines begin at multiples of 4 bytes */
 static void gpi__transpose_prologue(int bits, int aligned, char *data, size_t size) {
   gpi__text text = gpi__text_in(data, size);
   gpi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", gpi__transpose_tile(bits), GPI__CONVERT_THREADS);
-  if (bits == 8)
-    gpi__append(&text, "#define GEMMEPI_ELEMENT 1\n#define GEMMEPI_ALIGNED %d\n", aligned);
+  gpi__append(&text, "#define GEMMEPI_ELEMENT %d\n#define GEMMEPI_ALIGNED %d\n", bits / 8, aligned);
 }
 
-/* Of elements of 32 or 8 bits, with lines along the other axis. */
+/* With lines along the other axis. */
 static gemmepi_status gpi__build_transpose(gemmepi_context *context, const gpi__problem *problem, int operand,
   gpi__convert *pack) {
   const gpi__view *from = &problem->views[operand];
@@ -24066,6 +24064,12 @@ static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gp
   return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
+/* Whether the second half of b's columns begins within a unit of 16 bytes. */
+static int gpi__half_begins_within(const gpi__problem *problem) {
+  const gpi__view *b = &problem->views[GPI__B];
+  return gpi__halves_in(problem) > 1 && !b->transposed && gpi__half_columns(problem) * b->bits % 128 != 0;
+}
+
 /* What keeps TMA from its operands, whatever their type, or NULL. */
 static const char *gpi__loads_rule(const gpi__problem *problem) {
   const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
@@ -24083,7 +24087,7 @@ static const char *gpi__tma_rule(const gemmepi_context *context, const gpi__prob
     return "a and b are not both BF16, both F16 or both F32 with TF32";
   if (gpi__is_tf32(problem) && (a->transposed || !b->transposed))
     return "wgmma reads TF32 only where the elements along k are contiguous";
-  if (gpi__halves_in(problem) > 1 && !b->transposed && gpi__half_columns(problem) % 8)
+  if (gpi__half_begins_within(problem))
     return "TMA reads the second half of b at a multiple of 16 bytes only";
   if (gpi__sm90_found_rule(context, problem))
     return gpi__sm90_found_rule(context, problem);
@@ -27383,11 +27387,19 @@ static int gpi__is_side_by_side(const gpi__problem *problem, int operand) {
   return (problem->views[operand].transposed != 0) == (operand == GPI__B);
 }
 
+/* Whether it has to be so in the kernel for Hopper. */
+static int gpi__wants_side_by_side(const gpi__problem *problem, int operand) {
+  return gpi__is_tf32(problem) || gpi__is_fp8_product(problem) ||
+     (operand == GPI__B && gpi__half_begins_within(problem) && !gpi__is_of_weights(problem));
+}
+
 /* How the operand is packed, if operands are: so that it is taken 16 bytes at a time or, side_by_side, lies as the kernel for Hopper
- has to have TF32 and fp8. Items that overlap would be far larger. */
+ has to have it. Items that overlap would be far larger. */
 static int gpi__pack_of(const gpi__problem *problem, int operand, int side_by_side) {
   gpi__problem packed = *problem;
-  int pack = side_by_side && !gpi__is_side_by_side(problem, operand)                 ? GPI__SIDE_BY_SIDE
+  int turns =
+    side_by_side && gpi__wants_side_by_side(problem, operand) && !gpi__is_side_by_side(problem, operand);
+  int pack = turns                                                                   ? GPI__SIDE_BY_SIDE
        : gpi__copy_unit(problem, operand) < 16 && !gpi__is_of_weights(problem) ? GPI__IN_UNITS
         : GPI__AS_IT_LIES;
   if (pack == GPI__AS_IT_LIES)
@@ -27458,9 +27470,7 @@ static void gpi__copy_for_hopper(const gemmepi_context *context, const gpi__prob
 static int gpi__ways_to_copy(const gemmepi_context *context, const gpi__problem *problem) {
   if (gpi__is_invariant(problem))
     return 0;
-  return gpi__chip_has(context->arch, GPI__WGMMA) && (gpi__is_tf32(problem) || gpi__is_fp8_product(problem))
-       ? 2
-       : 1;
+  return gpi__chip_has(context->arch, GPI__WGMMA) && gpi__wants_side_by_side(problem, GPI__B) ? 2 : 1;
 }
 
 /* By every engine, with the operands as they lie and copied in the ways that help. */

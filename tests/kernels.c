@@ -360,14 +360,16 @@ static void add_reduce(int x, gemmepi_scale_mode scale, int out, int accumulate,
 
 static void add_packs(void) {
     char prologue[160];
+    int bits, aligned;
     gpi__pack_prologue(prologue, sizeof prologue);
     add(&pack, "16_bits", prologue);
-    gpi__transpose_prologue(32, 0, prologue, sizeof prologue);
-    add(&transpose, "32_bits", prologue);
-    gpi__transpose_prologue(8, 0, prologue, sizeof prologue);
-    add(&transpose, "8_bits", prologue);
-    gpi__transpose_prologue(8, 1, prologue, sizeof prologue);
-    add(&transpose, "8_bits_aligned", prologue);
+    for (bits = 8; bits <= 32; bits *= 2)
+        for (aligned = bits == 32; aligned < 2; aligned++) {
+            char name[32];
+            snprintf(name, sizeof name, "%d_bits%s", bits, aligned ? "_aligned" : "");
+            gpi__transpose_prologue(bits, aligned, prologue, sizeof prologue);
+            add(&transpose, name, prologue);
+        }
 }
 
 static void add_convert(int x, int out, int aligned) {

@@ -1,5 +1,5 @@
-// A copy of an operand of 32-bit elements, or of bytes, whose lines lie along its other axis, for a kernel that reads elements side by side
-// along k alone. A block copies a square; what a line lacks up to out.ld is left as it is, or of bytes anything.
+// A copy of an operand whose lines lie along its other axis, for a kernel that reads elements side by side along k alone, or the second half
+// of a gate's columns at multiples of 16 bytes alone. A block copies a square; what a line lacks up to out.ld is left as it is, or anything.
 #include "turn.cuh"
 #include "params.h"
 
@@ -7,10 +7,10 @@
 #define GEMMEPI_TILE 64 // lines and elements of a line that a block copies
 #endif
 #ifndef GEMMEPI_ELEMENT
-#define GEMMEPI_ELEMENT 4 // bytes
+#define GEMMEPI_ELEMENT 4 // bytes: 1, 2 or 4
 #endif
 #ifndef GEMMEPI_ALIGNED
-#define GEMMEPI_ALIGNED 0 // of bytes: 1: lines of x begin at multiples of 4
+#define GEMMEPI_ALIGNED 0 // 1: lines of x begin at multiples of 4 bytes
 #endif
 #ifndef GEMMEPI_THREADS
 #define GEMMEPI_THREADS 256
@@ -32,70 +32,48 @@ __device__ inline Square square_of_block(const gpi__convert_params &p) {
             p.columns - column < TILE ? (int)(p.columns - column) : TILE};
 }
 
-#if GEMMEPI_ELEMENT == 4
-constexpr int AT_ONCE = THREADS / TILE, TIMES = TILE / AT_ONCE;
+typedef Word_of<GEMMEPI_ELEMENT>::type Element;
+constexpr int PER_WORD = 4 / GEMMEPI_ELEMENT, WORDS = TILE / PER_WORD; // words of a line
+constexpr int AT_ONCE = THREADS / WORDS, TIMES = WORDS / AT_ONCE;
+static_assert(WORDS % 32 == 0, "a warp has words of one line");
 
-extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gpi__convert_params p) {
-    __shared__ u32 square[TILE][TILE + 1]; // columns, too, are in banks of their own
-    const Square of = square_of_block(p);
-    int lane = threadIdx.x % TILE, line = threadIdx.x / TILE;
-    after_launches_before();
-    const u32 *x = (const u32 *)p.x.data + of.item * p.x.stride + of.row * p.x.ld + of.column;
-    u32 *out = (u32 *)p.out.data + of.item * p.out.stride + of.column * p.out.ld + of.row;
-    u32 words[TIMES];
-#pragma unroll
-    for (int i = 0; i < TIMES; i++)
-        words[i] = line + i * AT_ONCE < of.rows_left && lane < of.columns_left ? x[(line + i * AT_ONCE) * p.x.ld + lane] : 0;
-#pragma unroll
-    for (int i = 0; i < TIMES; i++)
-        square[line + i * AT_ONCE][lane] = words[i];
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < TIMES; i++)
-        if (line + i * AT_ONCE < of.columns_left && lane < of.rows_left)
-            out[(line + i * AT_ONCE) * p.out.ld + lane] = square[lane][line + i * AT_ONCE];
-}
-#else
-constexpr int WORDS = TILE / 4, AT_ONCE = THREADS / WORDS, TIMES = WORDS / AT_ONCE; // words of a line
-static_assert(WORDS == 32, "a warp has a line");
-
-// Four bytes of a line, of which `left` exist.
-__device__ inline u32 read_four(const u8 *from, int left) {
-    u32 four = 0;
-    if (GEMMEPI_ALIGNED && left >= 4)
+// A word of a line, of which `left` elements exist.
+__device__ inline u32 read_word(const Element *from, int left) {
+    u32 word = 0;
+    if (GEMMEPI_ALIGNED && left >= PER_WORD)
         return *reinterpret_cast<const u32 *>(from);
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < PER_WORD; i++)
         if (i < left)
-            four |= (u32)from[i] << i * 8;
-    return four;
+            word |= (u32)from[i] << i * 8 * GEMMEPI_ELEMENT;
+    return word;
 }
+
 extern "C" __global__ void __launch_bounds__(THREADS) gemmepi_transpose(GEMMEPI_PARAMS gpi__convert_params p) {
-    __shared__ u32 square[TILE * WORDS]; // of a column's words the i-th stands in place i ^ column / 4: all in banks of their own
+    __shared__ u32 square[TILE * WORDS]; // of a column the i-th word is in place i ^ column / PER_WORD: all in banks of their own
     const Square of = square_of_block(p);
-    int lane = threadIdx.x % WORDS, line = threadIdx.x / WORDS;
+    int lane = threadIdx.x % WORDS, line = threadIdx.x / WORDS, across = lane * PER_WORD;
     after_launches_before();
-    const u8 *x = (const u8 *)p.x.data + of.item * p.x.stride + of.row * p.x.ld + of.column + lane * 4;
-    u8 *out = (u8 *)p.out.data + of.item * p.out.stride + of.column * p.out.ld + of.row + lane * 4;
-    u32 words[TIMES][4];
+    const Element *x = (const Element *)p.x.data + of.item * p.x.stride + of.row * p.x.ld + of.column + across;
+    Element *out = (Element *)p.out.data + of.item * p.out.stride + of.column * p.out.ld + of.row + across;
+    u32 words[TIMES][PER_WORD];
 #pragma unroll
-    for (int i = 0; i < TIMES * 4; i++) {
-        int at = (line + i / 4 * AT_ONCE) * 4 + i % 4;
-        words[i / 4][i % 4] = at < of.rows_left ? read_four(x + at * p.x.ld, of.columns_left - lane * 4) : 0;
+    for (int i = 0; i < TIMES * PER_WORD; i++) {
+        int at = (line + i / PER_WORD * AT_ONCE) * PER_WORD + i % PER_WORD;
+        words[i / PER_WORD][i % PER_WORD] = at < of.rows_left ? read_word(x + at * p.x.ld, of.columns_left - across) : 0;
     }
 #pragma unroll
     for (int i = 0; i < TIMES; i++) {
         turn(words[i]);
 #pragma unroll
-        for (int j = 0; j < 4; j++)
-            square[(lane * 4 + j) * WORDS + ((line + i * AT_ONCE) ^ lane)] = words[i][j];
+        for (int j = 0; j < PER_WORD; j++)
+            square[(across + j) * WORDS + ((line + i * AT_ONCE) ^ lane)] = words[i][j];
     }
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < TIMES * 4; i++) {
+    for (int i = 0; i < TIMES * PER_WORD; i++) {
         int at = line + i * AT_ONCE;
-        if (at < of.columns_left && lane * 4 < of.rows_left) // lines of out have room for whole words
-            *reinterpret_cast<u32 *>(out + at * p.out.ld) = square[at * WORDS + (lane ^ at / 4)];
+        if (at < of.columns_left && across < of.rows_left) // lines of out have room for whole words
+            *reinterpret_cast<u32 *>(out + at * p.out.ld) = square[at * WORDS + (lane ^ at / PER_WORD)];
     }
 }
-#endif

@@ -1,4 +1,4 @@
-// Bytes of four lines, turned in registers.
+// Elements of as many lines as a word has, turned in registers.
 #pragma once
 #include "types.cuh"
 
@@ -11,3 +11,12 @@ __device__ inline void turn(u32 (&four)[4]) {
     four[2] = __byte_perm(third, fourth, 0x5410);
     four[3] = __byte_perm(third, fourth, 0x7632);
 }
+
+// Of two lines two elements of 16 bits each.
+__device__ inline void turn(u32 (&two)[2]) {
+    u32 first = __byte_perm(two[0], two[1], 0x5410);
+    two[1] = __byte_perm(two[0], two[1], 0x7632);
+    two[0] = first;
+}
+
+__device__ inline void turn(u32 (&)[1]) {}

@@ -53,12 +53,14 @@ static cut cut_at(int i) {
     return c;
 }
 
-/* As the cut's kernel has it: TF32 is transposed for that for Hopper. */
+/* As the cut's kernel has it: TF32 is transposed for that for Hopper, and b of a gate with halves of no whole units. */
 static gpi__problem cut_problem(const cut *c, const gpi__problem *problem, int packs[2]) {
     gpi__problem packed;
-    int operand, transposes = c->sm90 && gpi__is_tf32(problem);
+    int operand;
     for (operand = GPI__A; operand <= GPI__B; operand++)
-        packs[operand] = transposes ? gpi__pack_of(problem, operand, 1) : GPI__AS_IT_LIES;
+        packs[operand] = c->sm90 && gpi__wants_side_by_side(problem, operand)
+                             ? gpi__pack_of(problem, operand, 1)
+                             : GPI__AS_IT_LIES;
     gpi__pack_views(problem, packs, &packed);
     return packed;
 }

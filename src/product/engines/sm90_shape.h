@@ -159,6 +159,12 @@ static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gp
     return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
+/* Whether the second half of b's columns begins within a unit of 16 bytes. */
+static int gpi__half_begins_within(const gpi__problem *problem) {
+    const gpi__view *b = &problem->views[GPI__B];
+    return gpi__halves_in(problem) > 1 && !b->transposed && gpi__half_columns(problem) * b->bits % 128 != 0;
+}
+
 /* What keeps TMA from its operands, whatever their type, or NULL. */
 static const char *gpi__loads_rule(const gpi__problem *problem) {
     const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
@@ -177,7 +183,7 @@ static const char *gpi__tma_rule(const gemmepi_context *context, const gpi__prob
         return "a and b are not both BF16, both F16 or both F32 with TF32";
     if (gpi__is_tf32(problem) && (a->transposed || !b->transposed))
         return "wgmma reads TF32 only where the elements along k are contiguous";
-    if (gpi__halves_in(problem) > 1 && !b->transposed && gpi__half_columns(problem) % 8)
+    if (gpi__half_begins_within(problem))
         return "TMA reads the second half of b at a multiple of 16 bytes only";
     if (gpi__sm90_found_rule(context, problem))
         return gpi__sm90_found_rule(context, problem);

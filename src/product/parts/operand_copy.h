@@ -120,16 +120,15 @@ static int gpi__transpose_tile(int bits) {
     return bits == 8 ? 2 * GPI__TRANSPOSE_TILE : GPI__TRANSPOSE_TILE;
 }
 
-/* aligned: lines of bytes begin at multiples of 4 */
+/* aligned: lines begin at multiples of 4 bytes */
 static void gpi__transpose_prologue(int bits, int aligned, char *data, size_t size) {
     gpi__text text = gpi__text_in(data, size);
     gpi__append(&text, "#define GEMMEPI_TILE %d\n#define GEMMEPI_THREADS %d\n", gpi__transpose_tile(bits),
                 GPI__CONVERT_THREADS);
-    if (bits == 8)
-        gpi__append(&text, "#define GEMMEPI_ELEMENT 1\n#define GEMMEPI_ALIGNED %d\n", aligned);
+    gpi__append(&text, "#define GEMMEPI_ELEMENT %d\n#define GEMMEPI_ALIGNED %d\n", bits / 8, aligned);
 }
 
-/* Of elements of 32 or 8 bits, with lines along the other axis. */
+/* With lines along the other axis. */
 static gemmepi_status gpi__build_transpose(gemmepi_context *context, const gpi__problem *problem, int operand,
                                            gpi__convert *pack) {
     const gpi__view *from = &problem->views[operand];

@@ -32,11 +32,19 @@ static int gpi__is_side_by_side(const gpi__problem *problem, int operand) {
     return (problem->views[operand].transposed != 0) == (operand == GPI__B);
 }
 
+/* Whether it has to be so in the kernel for Hopper. */
+static int gpi__wants_side_by_side(const gpi__problem *problem, int operand) {
+    return gpi__is_tf32(problem) || gpi__is_fp8_product(problem) ||
+           (operand == GPI__B && gpi__half_begins_within(problem) && !gpi__is_of_weights(problem));
+}
+
 /* How the operand is packed, if operands are: so that it is taken 16 bytes at a time or, side_by_side, lies as the kernel for Hopper
-   has to have TF32 and fp8. Items that overlap would be far larger. */
+   has to have it. Items that overlap would be far larger. */
 static int gpi__pack_of(const gpi__problem *problem, int operand, int side_by_side) {
     gpi__problem packed = *problem;
-    int pack = side_by_side && !gpi__is_side_by_side(problem, operand)                 ? GPI__SIDE_BY_SIDE
+    int turns =
+        side_by_side && gpi__wants_side_by_side(problem, operand) && !gpi__is_side_by_side(problem, operand);
+    int pack = turns                                                                   ? GPI__SIDE_BY_SIDE
                : gpi__copy_unit(problem, operand) < 16 && !gpi__is_of_weights(problem) ? GPI__IN_UNITS
                                                                                        : GPI__AS_IT_LIES;
     if (pack == GPI__AS_IT_LIES)
@@ -107,9 +115,7 @@ static void gpi__copy_for_hopper(const gemmepi_context *context, const gpi__prob
 static int gpi__ways_to_copy(const gemmepi_context *context, const gpi__problem *problem) {
     if (gpi__is_invariant(problem))
         return 0;
-    return gpi__chip_has(context->arch, GPI__WGMMA) && (gpi__is_tf32(problem) || gpi__is_fp8_product(problem))
-               ? 2
-               : 1;
+    return gpi__chip_has(context->arch, GPI__WGMMA) && gpi__wants_side_by_side(problem, GPI__B) ? 2 : 1;
 }
 
 /* By every engine, with the operands as they lie and copied in the ways that help. */
