@@ -103,7 +103,7 @@ build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
 	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) -shared -fPIC $< -o $@
 
 # What changes inside functions of src/ is compiled once, and programs are linked again. USERS have the interface and link gemmepi.o,
-# which is gemmepi.h. INSIDE looks into the implementation: it has declarations of all of it, which linked.awk makes of src/, and links
+# which is gemmepi.h as the shared library has it. INSIDE looks into the implementation: it has declarations of all of it, which linked.awk makes of src/, and links
 # linked.o. ALONE includes parts of src/ themselves: few of them, or with macros that change them.
 LINKED := build/tests/linked
 COPIED := $(PARTS) src/gemmepi.in.h
@@ -138,10 +138,10 @@ build/tests/linked.o: $(LINKED)/made kernels_src.h Makefile
 	@echo 'CC   $@'
 	@echo '#include "gemmepi.in.h"' | $(CC) -std=c99 $(WARNINGS) $(CFLAGS) -I$(LINKED)/defined -DGEMMEPI_IMPLEMENTATION= -x c -c - -o $@
 
-build/tests/gemmepi.o: gemmepi.h Makefile
+build/tests/gemmepi.o: src/shared.c gemmepi.h Makefile
 	@mkdir -p $(@D)
 	@echo 'CC   $@'
-	@echo '#include "gemmepi.h"' | $(CC) -std=c99 $(WARNINGS) $(CFLAGS) -I. -DGEMMEPI_IMPLEMENTATION= -x c -c - -o $@
+	@$(CC) -std=c99 $(WARNINGS) $(CFLAGS) -fPIC -fvisibility=hidden -I. -c $< -o $@
 
 PROGRAMS := $(ALONE) $(INSIDE) $(USERS)
 $(PROGRAMS:%=%.o): build/tests/%.o: tests/%.c Makefile | $(LINKED)/made
@@ -228,9 +228,8 @@ shared: $(SHARED)
 	@command -v $(MINGW) >/dev/null 2>&1 || echo 'gemmepi.dll is not built: there is no $(MINGW)'
 	@! command -v $(MINGW) >/dev/null 2>&1 || $(MAKE) --no-print-directory build/gemmepi.dll
 
-$(SHARED): src/shared.c gemmepi.h
-	@mkdir -p $(@D)
-	$(CC) -std=c99 $(CFLAGS) -shared -fPIC -fvisibility=hidden -I. $< -o $@ $(LIBS)
+$(SHARED): build/tests/gemmepi.o
+	$(CC) $(CFLAGS) -shared $< -o $@ $(LIBS)
 
 build/gemmepi.dll: src/shared.c gemmepi.h
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 """Builds the package gemmepi for pip: compiles the header into a shared library and packs it with the modules and api.json.
 
-Needs a C compiler (CC, else cc, gcc or clang) and nothing else: no setuptools, no CUDA, no network. The header and api.json are those of the
+Needs a C compiler (CC, else cc, gcc or clang; CFLAGS, else -O2) and nothing else: no setuptools, no CUDA, no network. The header and api.json are those of the
 checkout that this folder is in, in an sdist those in its `source`.
 """
 import base64
@@ -59,7 +59,7 @@ def library(folder):
     path = pathlib.Path(folder) / LIBRARIES.get(sys.platform, "libgemmepi.so")
     kind = ["-shared", "-static"] if sys.platform == "win32" else ["-shared", "-fPIC", "-fvisibility=hidden"]
     libraries = ["-lpthread"] if sys.platform == "win32" else ["-lm", "-ldl", "-lpthread"]
-    command = [*compiler(), "-std=c99", "-O2", *kind, "-I", str(source("gemmepi.h").parent), str(source("shared.c")), "-o", str(path), *libraries]
+    command = [*compiler(), "-std=c99", *shlex.split(os.environ.get("CFLAGS", "-O2")), *kind, "-I", str(source("gemmepi.h").parent), str(source("shared.c")), "-o", str(path), *libraries]
     try:
         subprocess.run(command, check=True)
     except (OSError, subprocess.CalledProcessError) as error:

@@ -3,64 +3,77 @@
 # machine's device, and once more with SILU and once on the host; the fp8 example learns as well as F32; the gates example finds its
 # gradients right; the gated network of mlp and the mixture of experts learn; the network of sines learns a picture and writes it as a PNG; the other
 # examples of formulas agree with plain loops; what ship makes runs without a compiler;
-# every cell of make table runs and is right on the host. Run from the repository's root after the programs were built.
-passed=0 failed=0 skipped=0
+# every cell of make table runs and is right on the host. Run from the repository's root after the programs were built. With TEST_PART=I/N
+# every N-th of them, from the I-th on.
+. tests/compile/lines.sh
+FOLDER=build/programs_test/${part%/*}
+mkdir -p "$FOLDER"
 
-# verdict NAME STATUS OUTPUT
-verdict() {
-    if [ "$2" -eq 0 ]; then
-        echo "ok   $1"
-        passed=$((passed + 1))
-    else
-        printf '%s\n' "$3" | tail -n 12
-        echo "FAIL $1"
-        failed=$((failed + 1))
-    fi
+# goes COMMAND...: its output is in `output`, and is shown if it fails
+goes() {
+    output=$("$@" 2>&1) || {
+        printf '%s\n' "$output" | tail -n 12
+        return 1
+    }
 }
 
+# says WORDS [TIMES]: the output has lines with these words, a regular expression; so many, or some
+says() {
+    lines=$(printf '%s\n' "$output" | grep -c -E -e "$1")
+    [ "$lines" -eq "${2:-$lines}" ] && [ "$lines" -gt 0 ] || {
+        printf '%s\n' "$output" | tail -n 11
+        echo "$lines lines have \"$1\"${2:+, not $2}"
+        return 1
+    }
+}
+
+# learns COMMAND...
 learns() {
-    name=the_demo_learns_$1
-    shift
-    output=$(build/digits "$@" --svg build/demo_test.svg examples/data/digits.csv 2>&1) &&
-        percent=$(printf '%s\n' "$output" | sed -n 's/^accuracy \([0-9]*\)\..*/\1/p') &&
-        [ -n "$percent" ] && [ "$percent" -ge 95 ] && grep -q '</svg>' build/demo_test.svg
-    verdict "$name" $? "$output"
-    rm -f build/demo_test.svg
+    goes "$@" && says '^accuracy (9[5-9]|100)\.'
 }
 
-for seed in 1 2 3 4 5; do
-    learns "with_seed_$seed" --seed $seed
-done
-learns with_silu --silu
-learns on_the_host --host
+draws_its_loss() {
+    learns build/digits --svg "$FOLDER/loss.svg" "$@" examples/data/digits.csv && grep -q '</svg>' "$FOLDER/loss.svg"
+}
 
-output=$(build/fp8 examples/data/digits.csv 2>&1) &&
-    printf '%s\n' "$output" | grep -q -E '^of 449 digits .*F32 reads (9[4-9]|100)\.[0-9] % right and fp8 (9[4-9]|100)\.[0-9] %$' &&
-    printf '%s\n' "$output" | awk '$1 == 12 { learnt = $2 < 0.15 && $3 < $2 + 0.02 } END { exit !learnt }'
-verdict the_fp8_example_learns_as_f32_does $? "$output"
+the_demo() {
+    for seed in 1 2 3 4 5; do
+        attempt "the_demo_learns_with_seed_$seed" draws_its_loss --seed $seed
+    done
+    attempt the_demo_learns_on_the_host draws_its_loss --host
+}
 
-output=$(build/gates 2>&1 && build/gates --host 2>&1)
-verdict the_gates_example_has_the_gradients_of_its_loss $? "$output"
+as_f32_does() {
+    goes build/fp8 examples/data/digits.csv &&
+        says '^of 449 digits .*F32 reads (9[4-9]|100)\.[0-9] % right and fp8 (9[4-9]|100)\.[0-9] %$' &&
+        printf '%s\n' "$output" | awk '$1 == 12 { learnt = $2 < 0.15 && $3 < $2 + 0.02 } END { exit !learnt }'
+}
 
-for seed in 1 2 3; do
-    output=$(build/mlp --seed $seed examples/data/digits.csv 2>&1) &&
-        percent=$(printf '%s\n' "$output" | sed -n 's/^accuracy \([0-9]*\)\..*/\1/p') && [ -n "$percent" ] &&
-        [ "$percent" -ge 95 ]
-    verdict "the_gated_network_learns_with_seed_$seed" $? "$output"
-done
+has_the_gradients_of_its_loss() {
+    goes build/gates && goes build/gates --host
+}
+
+gated_networks() {
+    for seed in 1 2 3; do
+        attempt "the_gated_network_learns_with_seed_$seed" learns build/mlp --seed $seed examples/data/digits.csv
+    done
+}
 
 # Each expert has its part of the digits, between a quarter and three times of an equal one.
-for seed in 1 2 3; do
-    output=$(build/moe --seed $seed examples/data/digits.csv 2>&1) &&
-        percent=$(printf '%s\n' "$output" | sed -n 's/^accuracy \([0-9]*\)\..*/\1/p') && [ -n "$percent" ] &&
-        [ "$percent" -ge 95 ] &&
+with_every_expert() {
+    learns build/moe --seed "$1" examples/data/digits.csv &&
         [ "$(printf '%s\n' "$output" | awk '/^ +[0-7] .*%/ && $2 > 3 && $2 < 38' | wc -l)" -eq 8 ]
-    verdict "the_mixture_of_experts_learns_with_seed_$seed" $? "$output"
-done
+}
+
+mixtures_of_experts() {
+    for seed in 1 2 3; do
+        attempt "the_mixture_of_experts_learns_with_seed_$seed" with_every_expert $seed
+    done
+}
 
 # A PNG whose chunks and pixels are whole, 388 x 128 of them; without python3 its first and last bytes.
 is_png() {
-    if command -v python3 >/dev/null 2>&1; then
+    if has python3; then
         python3 - "$1" <<'EOF'
 import struct, sys, zlib
 
@@ -83,44 +96,51 @@ EOF
 }
 
 draws() {
-    name=the_network_of_sines_learns_a_picture_$1
-    shift
-    output=$(build/siren --small --epochs 8 --png build/siren_test.png "$@" examples/data/cat.ppm 2>&1) &&
-        [ "$(printf '%s\n' "$output" | grep -c 'its gradient is the slope of the loss')" -eq 3 ] &&
-        decibels=$(printf '%s\n' "$output" | sed -n 's/^learnt to \([0-9]*\)\..*/\1/p') && [ -n "$decibels" ] &&
-        [ "$decibels" -ge 26 ] && is_png build/siren_test.png
-    verdict "$name" $? "$output"
-    rm -f build/siren_test.png
+    goes build/siren --small --epochs 8 --png "$FOLDER/siren.png" "$@" examples/data/cat.ppm &&
+        says 'its gradient is the slope of the loss' 3 && says '^learnt to (2[6-9]|[3-9][0-9])\.' && is_png "$FOLDER/siren.png"
 }
 
-draws with_seed_1 --seed 1
-draws with_seed_2 --seed 2
-draws on_the_host --host
+networks_of_sines() {
+    attempt the_network_of_sines_learns_a_picture_with_seed_1 draws --seed 1
+    attempt the_network_of_sines_learns_a_picture_with_seed_2 draws --seed 2
+    attempt the_network_of_sines_learns_a_picture_on_the_host draws --host
+}
 
-output=$(build/cross_entropy --small 2>&1 && build/cross_entropy --small --host 2>&1) &&
-    [ "$(printf '%s\n' "$output" | grep -c 'against plain loops: loss within')" -eq 4 ] &&
-    [ "$(printf '%s\n' "$output" | grep -c '^loss 7\.59[0-9]*, through memory 7\.59')" -eq 2 ]
-verdict the_cross_entropy_example_has_the_loss_and_gradients_of_plain_loops $? "$output"
+has_the_loss_of_plain_loops() {
+    goes build/cross_entropy --small "$@" && says 'against plain loops: loss within' 2 && says '^loss 7\.59[0-9]*, through memory 7\.59' 1
+}
 
-output=$(build/norm_layer --small 2>&1 && build/norm_layer --small --host 2>&1) &&
-    [ "$(printf '%s\n' "$output" | grep -c 'y is that of plain loops')" -eq 4 ] &&
-    [ "$(printf '%s\n' "$output" | grep -c '^saved: the normed matrix, 0.02 MB')" -eq 2 ]
-verdict the_norm_example_gives_what_plain_loops_give $? "$output"
+has_the_norms_of_plain_loops() {
+    goes build/norm_layer --small "$@" && says 'y is that of plain loops' 2 && says '^saved: the normed matrix, 0.02 MB' 1
+}
+
+on_both() { # COMMAND
+    "$1" && "$1" --host
+}
 
 # Where there is no GPU both commands say so, and run takes the host.
-output=$(build/ship make build/ship_test.gemmepi 2>&1)
-status=$?
-case $output in
-'no bundle: '*'the context is on the host'*) [ $status -ne 0 ] && output=$(build/ship run build/ship_test.gemmepi 2>&1) &&
-    echo "$output" | grep -q '^no GPU is used' && echo "$output" | grep -q '^kernels: 0 from the bundle, 0 compiled$' ;;
-*) [ $status -eq 0 ] && output=$(build/ship run build/ship_test.gemmepi 2>&1) &&
-    echo "$output" | grep -q '^kernels: [1-9][0-9]* from the bundle, 0 compiled$' ;;
-esac
-verdict the_ship_example_compiles_nothing_where_it_runs $? "$output"
-rm -f build/ship_test.gemmepi
+compiles_nothing_where_it_runs() {
+    bundle=$FOLDER/ship.gemmepi
+    output=$(build/ship make "$bundle" 2>&1)
+    status=$?
+    case $output in
+    'no bundle: '*'the context is on the host'*)
+        [ $status -ne 0 ] && goes build/ship run "$bundle" && says '^no GPU is used' && says '^kernels: 0 from the bundle, 0 compiled$'
+        ;;
+    *) [ $status -eq 0 ] && goes build/ship run "$bundle" && says '^kernels: [1-9][0-9]* from the bundle, 0 compiled$' ;;
+    esac
+}
 
-output=$(build/tests/table --host 2>&1)
-verdict every_cell_of_the_table_is_right_on_the_host $? "$output"
-
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+mine networks_of_sines
+mine the_demo
+mine mixtures_of_experts
+mine gated_networks
+mine attempt the_demo_learns_with_silu draws_its_loss --silu
+mine attempt the_fp8_example_learns_as_f32_does as_f32_does
+mine attempt the_gates_example_has_the_gradients_of_its_loss has_the_gradients_of_its_loss
+mine attempt the_cross_entropy_example_has_the_loss_and_gradients_of_plain_loops on_both has_the_loss_of_plain_loops
+mine attempt the_norm_example_gives_what_plain_loops_give on_both has_the_norms_of_plain_loops
+mine attempt the_ship_example_compiles_nothing_where_it_runs compiles_nothing_where_it_runs
+mine attempt every_cell_of_the_table_is_right_on_the_host goes build/tests/table --host
+rm -rf "$FOLDER"
+finish

@@ -4,9 +4,9 @@
 #
 #   run.sh --say MODE                 says what it will do and about how long that takes
 #   run.sh quick|host PROGRAMS...     the programs on the host and the fake GPU, of the grids and fuzzers a smaller share
-#   run.sh test PROGRAMS...           for some minutes: of the grids and the fuzzers a share, of compilers CC and CXX alone
-#   run.sh test-all PROGRAMS...       everything; with PART=I/N each N-th alone, from the I-th on; with REST=1 what `test` does in full
-#                                     is left out
+#   run.sh test PROGRAMS...           for some minutes: of the grids and the fuzzers a share
+#   run.sh test-all PROGRAMS...       everything: every compiler, the documents, packages and sanitizers, too; with PART=I/N each N-th
+#                                     alone, from the I-th on; with REST=1 what `test` does in full is left out
 #
 # A test prints 'ok   name', 'FAIL name ...' or 'skip name: reason' for each thing it tests, and closes with
 # 'N passed, N failed, N skipped'. One that crashes, or fails without saying what, counts as one failure more.
@@ -109,7 +109,7 @@ fi
 # Those that `test` does not run in full.
 is_shared() {
     case $1 in
-    */grid | */grid_* | */fuzz | */formula | */found_scales | linear/bends | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | unit/planning_fuzz | unit/invariant | products/formula_drawn* | compile* | docs* | windows) return 0 ;;
+    */grid | */grid_* | */fuzz | */formula | */found_scales | linear/bends | products/composed | gpu/fused | gpu/fp8_shapes | gpu/weights | gpu/pytorch* | unit/planning_fuzz | unit/invariant | products/formula_drawn* | unit/library_calls) return 0 ;;
     *) return 1 ;;
     esac
 }
@@ -145,13 +145,17 @@ programs() {
         */grid) of=$pieces ;;
         */grid_*) of=$((pieces > 8 ? 8 : pieces)) ;;
         unit/library_calls) of=$((pieces > 4 ? 4 : pieces)) ;;
-        */fuzz | products/composed | products/found_scales | products/grouped | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/grouped_shapes | gpu/weights | gpu/formula_inside) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
+        */fuzz | products/composed | products/found_scales | products/grouped | */bad_input | gpu/fused | gpu/fp8_shapes | gpu/grouped_shapes | gpu/weights | gpu/formula_inside | gpu/formula_pass | gpu/invariant | products/formula) has_gpu && of=$((pieces > 16 ? 16 : pieces)) ;;
         esac
         while [ $piece -lt "$of" ]; do
             echo "$name$([ "$of" = 1 ] || echo "/$piece/$of") env TEST_PART=$piece/$of TEST_SHARE=$every $program $options"
             piece=$((piece + 1))
         done
     done
+}
+
+has_pytorch() {
+    python3 -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))' 2>/dev/null
 }
 
 # list PROGRAMS...: a line for each test, a name and a command
@@ -162,30 +166,34 @@ list() {
         return
         ;;
     esac
-    # these take the longest, a compiler at a time: first, beside all others
-    scripts compile $((pieces < 16 ? 4 : 16)) "sh tests/compile/run.sh ${REST:+rest} $mode"
-    echo "windows sh tests/compile/windows.sh ${REST:+rest} $mode"
-    scripts docs 8 "sh tests/docs/run.sh $mode"
+    # a compiler at a time
+    if [ "$mode" = test-all ]; then
+        scripts compile 16 'sh tests/compile/run.sh'
+        echo 'windows sh tests/compile/windows.sh'
+        scripts docs 8 'sh tests/docs/run.sh'
+        for kind in formulas threads sizes descs; do echo "unit/${kind}_sanitized sh tests/unit/sanitized.sh $kind"; done
+        echo 'unit/formula_text sh tests/unit/formula_text.sh'
+        echo 'cmake sh tests/compile/cmake.sh'
+        echo 'shared sh tests/compile/shared.sh'
+        echo 'install sh tests/install.sh'
+    fi
     programs "$@"
     if command -v python3 >/dev/null 2>&1; then
         for name in pytorch pytorch_elementwise pytorch_linear; do
-            echo "gpu/$name python3 tests/gpu/$name.py --count ${PYTORCH_COUNT:-$problems}"
+            of=1 first=0 count=${PYTORCH_COUNT:-$problems}
+            has_gpu && [ "$count" -ge 4 ] && of=4
+            while [ $first -lt "$count" ]; do
+                echo "gpu/$name$([ $of = 1 ] || echo "/$first") python3 tests/gpu/$name.py --first $first --count $((count / of))"
+                first=$((first + count / of))
+            done
         done
         scripts products/formula_drawn 6 "python3 tests/products/formula_drawn.py --count $((problems > 80 ? 80 : problems)) --gradients $((problems > 80 ? 80 : problems))"
     fi
-    echo "unit/threads_sanitized sh tests/unit/sanitized.sh threads $mode"
-    [ "$mode" = test-all ] && echo 'unit/descs_sanitized sh tests/unit/sanitized.sh descs'
+    echo "unit/activations env TEST_SHARE=$((share > 4 ? 4 : share)) sh tests/unit/activations.sh"
     [ -n "$REST" ] && return
-    echo 'unit/activations sh tests/unit/activations.sh'
-    echo 'unit/sizes_sanitized sh tests/unit/sanitized.sh sizes'
-    echo 'unit/formulas_sanitized sh tests/unit/sanitized.sh formulas'
-    echo 'unit/formula_text sh tests/unit/formula_text.sh'
-    echo 'programs sh tests/programs.sh'
+    scripts programs 8 'sh tests/programs.sh'
     echo 'parallel sh tests/parallel.sh'
-    echo 'cmake sh tests/compile/cmake.sh'
-    echo 'shared sh tests/compile/shared.sh'
-    echo 'python sh tests/python/run.sh'
-    echo 'install sh tests/install.sh'
+    scripts python $(has_pytorch && echo 6 || echo 1) 'sh tests/python/run.sh'
     ! command -v python3 >/dev/null 2>&1 || echo 'mutants python3 tests/mutants.py --jobs 1 --file ^base/(map|hash).h'
 }
 

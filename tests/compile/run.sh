@@ -1,16 +1,13 @@
 #!/bin/sh
 # What a user's compiler makes of gemmepi.h: copied alone into an empty folder and compiled as every language, with
 # every option and after every header that programs use it with. Called by tests/run.sh in the repository's root; CC
-# and CXX are tried beside whichever of gcc, g++, clang and clang++ there are; with the argument `test` they alone, neither with
-# every option nor every standard in full; with `rest` all but what that does. With TEST_PART=I/N every N-th group of tests,
-# from the I-th on.
+# and CXX are tried beside whichever of gcc, g++, clang and clang++ there are. With TEST_PART=I/N every N-th group of tests, from the
+# I-th on.
 . tests/compile/lines.sh
 WARNINGS='-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror'
 LIBS='-lm -ldl -lpthread'
 ROOT=$(pwd)
-part=${TEST_PART:-0/1}
 FOLDER=$ROOT/build/compile/${part%/*}
-groups=0
 
 rm -rf "$FOLDER"
 mkdir -p "$FOLDER"
@@ -567,7 +564,6 @@ needs_no_layers() { # COMPILER STANDARD
 
 # What a program leaves out, and the least of all.
 options_of() { # COMPILER STANDARD
-    [ -n "$brief" ] && return
     for row in NO_LINEAR NO_LINEAR:NO_ELEMENTWISE NO_SM80 NO_SM90 NO_FORMULA NO_LINEAR:NO_ELEMENTWISE:NO_SM80:NO_SM90:NO_FORMULA; do
         options=$(printf '%s' "$row" | sed 's/[^:]*/-DGEMMEPI_&/g; s/:/ /g')
         attempt "$1 -std=$2: $row, and the rest runs" runs_with "$1" "$2" $options
@@ -585,7 +581,6 @@ options_of() { # COMPILER STANDARD
 # An optimiser follows values through static functions, and warns of more than it does otherwise. In one standard of each language; at -O2
 # all is compiled anyway.
 optimised() { # COMPILER STANDARD
-    [ -n "$brief" ] && return
     attempt "$1 -std=$2: GEMMEPI_STATIC -O3, receivers that have no value" runs_static "$1" "$2" -O3 receivers.c
 }
 
@@ -605,19 +600,8 @@ tells_tcc_why_not() {
         { cat "$FOLDER/said" && return 1; }
 }
 
-# A newer standard; `test` does not link and run what it has parsed.
-newer_of() { # COMPILER STANDARD
-    if [ -n "$brief" ]; then
-        attempt "$1 -std=$2: the interface alone, -O0 and -O2" interface "$1" "$2"
-        attempt "$1 -std=$2: the implementation is parsed" compile "$1" "$2" -fsyntax-only implementation.c i.o
-    else
-        tests_of "$1" "$2"
-    fi
-}
-
 # Two choices at once.
 choices_of() { # COMPILER STANDARD
-    [ -n "$brief" ] && return
     attempt "$1 -std=$2: GEMMEPI_API exported, GEMMEPI_NO_HOST" two_files "$1" "$2" -O0 "$exported" -DGEMMEPI_NO_HOST
     attempt "$1 -std=$2: GEMMEPI_STATIC, GEMMEPI_NO_HOST in two files" two_static_files "$1" "$2" -O0 -DGEMMEPI_NO_HOST
 }
@@ -690,27 +674,10 @@ headers_of() { # COMPILER STANDARD
     attempt "$n: the same with _GNU_SOURCE" compile "$c" "$s" -fsyntax-only system.c s.o -D_GNU_SOURCE
     attempt "$n: the same with _POSIX_C_SOURCE=200809L" compile "$c" "$s" -fsyntax-only system.c s.o -D_POSIX_C_SOURCE=200809L
     attempt "$n: before every C99 and POSIX header" compile "$c" "$s" -fsyntax-only before.c s.o
-    [ -n "$brief" ] && return
     case $(now) in *[!0-9]*) ;; *) time_of_the_interface "$c" "$s" ;; esac
 }
 
-# mine COMMAND...: a group of tests, if it is of this part
-mine() {
-    groups=$((groups + 1))
-    [ $((groups % ${part#*/})) -ne "${part%/*}" ] || "$@"
-}
-
-[ "$1" = test ] && brief=1 || brief=
-[ "$1" = rest ] && rest=1 || rest=
-
-# shared COMMAND COMPILER STANDARD: a group that `test` does by CC and CXX, by whatever name
-shared() {
-    by=$CC
-    case $3 in *++*) by=${CXX:-g++} ;; esac
-    [ -n "$rest" ] && [ "$(readlink -f "$(command -v "$2")")" = "$(readlink -f "$(command -v "${by:-cc}")")" ] || mine "$@"
-}
 others='gcc clang'
-[ -n "$brief" ] && others=
 found=
 for compiler in "${CC:-cc}" $others; do
     case " $found " in *" $compiler "*) continue ;; esac
@@ -719,20 +686,19 @@ for compiler in "${CC:-cc}" $others; do
         continue
     fi
     # cc is another name of gcc or clang, tested as itself
-    case $compiler in cc) [ -n "$others" ] && has gcc && continue ;; esac
+    case $compiler in cc) has gcc && continue ;; esac
     found="$found $compiler"
-    shared tests_of "$compiler" c99
-    mine newer_of "$compiler" c11
+    mine tests_of "$compiler" c99
+    mine tests_of "$compiler" c11
     mine optimised "$compiler" c99
-    shared exports_of "$compiler" c99
-    shared files_of "$compiler" c99
+    mine exports_of "$compiler" c99
+    mine files_of "$compiler" c99
     mine options_of "$compiler" c99
     mine choices_of "$compiler" c99
-    shared static_files_of "$compiler" c99
-    shared headers_of "$compiler" c99
+    mine static_files_of "$compiler" c99
+    mine headers_of "$compiler" c99
 done
 others='g++ clang++'
-[ -n "$brief" ] && others=
 found=
 for compiler in "${CXX:-g++}" $others; do
     case " $found " in *" $compiler "*) continue ;; esac
@@ -741,18 +707,18 @@ for compiler in "${CXX:-g++}" $others; do
         found="$found $compiler"
         continue
     fi
-    case $compiler in c++) [ -n "$others" ] && has g++ && continue ;; esac
+    case $compiler in c++) has g++ && continue ;; esac
     found="$found $compiler"
-    shared tests_of "$compiler" c++11
-    mine newer_of "$compiler" c++17
+    mine tests_of "$compiler" c++11
+    mine tests_of "$compiler" c++17
     mine attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
     mine optimised "$compiler" c++17
-    shared exports_of "$compiler" c++11
-    shared files_of "$compiler" c++11
+    mine exports_of "$compiler" c++11
+    mine files_of "$compiler" c++11
     mine options_of "$compiler" c++11
     mine choices_of "$compiler" c++11
-    shared static_files_of "$compiler" c++11
-    shared headers_of "$compiler" c++11
+    mine static_files_of "$compiler" c++11
+    mine headers_of "$compiler" c++11
 done
 
 # >>the rest
@@ -760,19 +726,15 @@ done
 cd "$ROOT" || exit 1
 C=${CC:-cc}
 
-# In `test` they link the implementation, unless they choose what it is; otherwise they compile it, as their readers do.
+# They compile the implementation, as their readers do.
 for example in examples/*.c examples/*.cpp; do
     [ -f "$example" ] || continue
     case $example in
     *.cpp) compiler=${CXX:-g++} standard=c++11 ;;
     *) compiler=$C standard=c99 ;;
     esac
-    implementation=-I.
-    if [ -n "$brief" ] && [ -f build/tests/linked.o ] && ! grep -q 'define GEMMEPI_\(STATIC\|NO_\)' "$example"; then
-        implementation='-Ibuild/tests/linked/declared -I. build/tests/linked.o'
-    fi
     if has "$compiler"; then
-        mine attempt "$example compiles without a warning" "$compiler" -std=$standard -O1 $WARNINGS "$example" $implementation \
+        mine attempt "$example compiles without a warning" "$compiler" -std=$standard -O1 $WARNINGS -I. "$example" \
             -o "$FOLDER/example" $LIBS
     else
         skip "$example: there is no $compiler"
@@ -780,7 +742,7 @@ for example in examples/*.c examples/*.cpp; do
 done
 
 # what is left, in the last part
-[ $((${part%/*} + 1)) -eq "${part#*/}" ] && [ -z "$rest" ] || finish
+[ $((${part%/*} + 1)) -eq "${part#*/}" ] || finish
 printf '#include "kernels_src.h"\nextern const void *a_use;\nconst void *a_use = gpi__sources;\n' >"$FOLDER/literals.c"
 if "$C" --version 2>&1 | grep -q -i -e gcc -e 'Free Software'; then
     attempt 'no literal of kernels_src.h is longer than 4095 bytes' "$C" -std=c99 -pedantic -Woverlength-strings \

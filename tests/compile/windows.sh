@@ -1,6 +1,6 @@
 #!/bin/sh
 # gemmepi.h as mingw compiles it for Windows, and the tests of the host under wine. Called by tests/run.sh in the
-# repository's root; with the argument `test` one compilation, and the shorter of the tests; with `rest` all others.
+# repository's root.
 . tests/compile/lines.sh
 COMPILER=x86_64-w64-mingw32-gcc
 WARNINGS='-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror'
@@ -21,15 +21,11 @@ compile() { # STANDARD [OPTION...]
     { echo '#define GEMMEPI_IMPLEMENTATION' && cat gemmepi.h; } |
         $COMPILER -x $language -std="$standard" $WARNINGS "$@" -I. -c - -o "$FOLDER/implementation.o"
 }
-[ "$1" = rest ] || attempt 'mingw -std=c99 -O2: the implementation' compile c99 -O2
-[ "$1" = test ] || {
-    attempt 'mingw -std=c11: GEMMEPI_STATIC' compile c11 -DGEMMEPI_STATIC
-    attempt 'mingw -std=c99: GEMMEPI_NO_HOST' compile c99 -DGEMMEPI_NO_HOST
-    attempt 'mingw -std=c99: GEMMEPI_API is dllexport' compile c99 '-DGEMMEPI_API=__declspec(dllexport)'
-}
-if [ "$1" = test ]; then
-    :
-elif echo 'int main() {}' | $COMPILER -x c++ -fsyntax-only - 2>/dev/null; then
+attempt 'mingw -std=c99 -O2: the implementation' compile c99 -O2
+attempt 'mingw -std=c11: GEMMEPI_STATIC' compile c11 -DGEMMEPI_STATIC
+attempt 'mingw -std=c99: GEMMEPI_NO_HOST' compile c99 -DGEMMEPI_NO_HOST
+attempt 'mingw -std=c99: GEMMEPI_API is dllexport' compile c99 '-DGEMMEPI_API=__declspec(dllexport)'
+if echo 'int main() {}' | $COMPILER -x c++ -fsyntax-only - 2>/dev/null; then
     attempt 'mingw -std=c++11: the implementation' compile c++11
 else
     skip 'mingw as C++: it has no C++ compiler'
@@ -75,14 +71,10 @@ if [ -n "$wine" ] && ! timeout 300 "$wine" cmd /c ver >/dev/null 2>&1; then
     wine=
 fi
 
-tests=
-[ "$1" = rest ] || tests='hash map disk_cache libraries'
-[ "$1" = test ] || tests="$tests contexts host_memory workspace failures kernels_kept bundle precompile refusals routes launches estimates
-    kernel_names elementwise threads"
-for test in $tests; do
+for test in hash map disk_cache libraries contexts host_memory workspace failures kernels_kept bundle precompile refusals routes launches \
+    estimates kernel_names elementwise threads; do
     [ -f tests/unit/$test.c ] && run_there $test tests/unit/$test.c '-Isrc -Itests'
 done
-[ "$1" = rest ] && finish
 # these in two files, as windows.h has macros called near and far
 echo '#include "gemmepi.h"' | $COMPILER -x c -std=c99 -O0 -DGEMMEPI_IMPLEMENTATION -I. -c - -o "$FOLDER/gemmepi.o"
 for test in bad_input fuzz; do

@@ -5,15 +5,11 @@
 #
 # A snippet of code begins with a comment that is its file's name; headers, and C files that are named, are there for the other sections
 # of its page, too.
-# ```sh are a section's commands, ```text is what they print. With TEST_PART=I/N every N-th section, from the I-th on. With the argument
-# `test` programs of pages in docs/ have the interface alone, and link the implementation that make has compiled.
+# ```sh are a section's commands, ```text is what they print. With TEST_PART=I/N every N-th section, from the I-th on.
 . tests/compile/lines.sh
 CC=${CC:-cc} CXX=${CXX:-c++}
 ROOT=$(pwd)
-part=${TEST_PART:-0/1}
 FOLDER=$ROOT/build/docs/${part%/*}
-OBJECT=$ROOT/build/tests/gemmepi.o
-[ "$1" = test ] && [ -f "$OBJECT" ] || OBJECT=
 sections=0
 LIBS='-lm -ldl -lpthread'
 WARNINGS='-Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-function'
@@ -54,14 +50,8 @@ shown() {
     [ ! -f "$at/output" ] || tr -d '\r' <"$at/printed" | diff "$at/output" -
 }
 
-as_cpp() { # FOLDER FILE [OBJECT]
-    (cd "$1" && $CXX -x c++ -std=c++11 $WARNINGS "$2" ${3:+-x none "$3"} -o as_cpp $LIBS) && shown "$1" ./as_cpp
-}
-
-# The object that a section's programs link: none where they choose how they are compiled, or the page is README.md.
-object_of() { # PAGE FOLDER
-    program='cc( -std=c99)?( -O2)? [a-z_]+\.c -lm -ldl -lpthread -o [a-z_]+( && \./[a-z_]+)?'
-    [ "$1" = README.md ] || grep -q -s -E 'GEMMEPI_(API|STATIC|NO_)' "$2"/*.c || grep -q -E -v "^($program|\./[a-z_]+)$" "$2/commands" || echo "$OBJECT"
+as_cpp() { # FOLDER FILE
+    (cd "$1" && $CXX -x c++ -std=c++11 $WARNINGS "$2" -o as_cpp $LIBS) && shown "$1" ./as_cpp
 }
 
 # Why the commands of a section cannot run here; nothing if they can.
@@ -108,8 +98,6 @@ page() { # PAGE
         of_other_sections "$FOLDER/$name" "$at"
         grep -q -E '^(\./|python3 |cc |c\+\+ |nvcc |cmake |make |x86_64-w64-mingw32-gcc )' "$at/commands" && ls "$at" | grep -q -E '\.(c|cpp|cu|py)$' || continue
         cp gemmepi.h "$FOLDER/$name"/*.h "$at" 2>/dev/null
-        object=$(object_of "$1" "$at")
-        [ -z "$object" ] || sed '/^#if defined(GEMMEPI_IMPLEMENTATION)/,$d' gemmepi.h >"$at/gemmepi.h"
         what="$1: $(cat "$title")"
         why=$(obstacle "$at")
         if [ -n "$why" ]; then
@@ -117,12 +105,12 @@ page() { # PAGE
             continue
         fi
         # by the compilers that make test was given; optimising takes long and changes nothing here
-        sed "s|^cc |$CC |; s|^c++ |$CXX |; s| -O2 | |; ${object:+s| -lm | $object&|}" "$at/commands" >"$at/here"
+        sed "s|^cc |$CC |; s|^c++ |$CXX |; s| -O2 | |" "$at/commands" >"$at/here"
         attempt "$what" shown "$at" env GEMMEPI="$ROOT" sh -e here
         has "$CXX" || continue
         for file in "$at"/*.c; do
             if grep -q " $(basename "$file") -lm" "$at/commands" && grep -q 'int main' "$file"; then
-                attempt "$what, $(basename "$file") as C++11" as_cpp "$at" "$(basename "$file")" "$object"
+                attempt "$what, $(basename "$file") as C++11" as_cpp "$at" "$(basename "$file")"
             fi
         done
     done

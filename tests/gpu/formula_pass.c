@@ -713,10 +713,13 @@ static int is_beyond_emulation(const char *text) {
     return is_emulated && (strstr(text, "sin(") || strstr(text, "cos("));
 }
 
+enum { SLICES = 8 };
+static int slice; /* one of so many of the formulas, by itself: a GPU compiles a kernel for each */
+
 static void run_list(const char *const *formulas, int count, gemmepi_dtype accumulator, int is_empty) {
     int i, step = asked_count > 0 && count > asked_count ? count / asked_count : 1;
     static layout_case c;
-    for (i = (int)(asked_seed % (uint64_t)step); i < count; i += step) {
+    for (i = (int)(asked_seed % (uint64_t)step) + step * slice; i < count; i += step * SLICES) {
         int turn, drawn = 0;
         if (is_beyond_emulation(formulas[i]))
             continue;
@@ -768,11 +771,13 @@ int main(int argc, char **argv) {
         return 0;
     }
     is_emulated = getenv("EMULATOR_ARCH") != NULL;
-    RUN(formulas_that_users_write_hold_in_f32);
-    RUN(every_operation_holds_in_f32);
-    RUN(formulas_hold_in_f64);
-    RUN(formulas_hold_in_whole_numbers);
-    RUN(reductions_over_nothing_are_0_or_below_all);
+    for (slice = 0; slice < SLICES; slice++) {
+        RUN(formulas_that_users_write_hold_in_f32);
+        RUN(every_operation_holds_in_f32);
+        RUN(formulas_hold_in_f64);
+        RUN(formulas_hold_in_whole_numbers);
+        RUN(reductions_over_nothing_are_0_or_below_all);
+    }
     printf("   %d cases, %d in place, %ld elements compared, %ld may be anything\n", cases_run, in_place,
            compared, doubtful);
     gemmepi_destroy(gpu);

@@ -841,11 +841,14 @@ static int in_steps(int n, int multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
 
+enum { SLICES = 8 };
+static size_t slice; /* one of so many of the cases, by itself: a GPU compiles kernels for each */
+
 static void formulas_give_what_plain_loops_give(void) {
     static const int sizes[][3] = {{1, 1, 1}, {5, 7, 1}, {3, 16, 2}, {37, 48, 3}, {33, 72, 1}, {7, 150, 2}};
     static const gemmepi_dtype dtypes[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F64, GEMMEPI_F16};
     size_t c, s;
-    for (c = 0; c < sizeof cases / sizeof cases[0]; c++)
+    for (c = slice; c < sizeof cases / sizeof cases[0]; c += SLICES)
         for (s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             gemmepi_dtype dtype = dtypes[s % 4];
             /* on a GPU, which compiles a kernel or two for each, one size of every formula and a share of the others */
@@ -1434,8 +1437,13 @@ static void derived_formulas_are_gradients(void) {
     }
 }
 
+static void run_slices(void) {
+    for (slice = 0; slice < SLICES; slice++)
+        RUN(formulas_give_what_plain_loops_give);
+}
+
 static void run_all(void) {
-    RUN(formulas_give_what_plain_loops_give);
+    run_slices();
     RUN(c_and_scalars_are_part_of_v);
     RUN(c_lies_dense_where_d_is_of_another_width);
     RUN(d_has_scale_and_amax_as_ever);
@@ -1464,7 +1472,7 @@ int main(void) {
         printf("on %s:\n", here->name);
         plans_inside = plans_by_pass = 0;
         if (strstr(here->name, "fused"))
-            RUN(formulas_give_what_plain_loops_give);
+            run_slices();
         else
             run_all();
         if (!here->is_host)

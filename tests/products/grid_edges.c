@@ -65,6 +65,7 @@ static void an_empty_product_writes_bias_grad_alone(void) {
     for (i = 0; i < COUNT(empty); i++)
         for (e = 0; e < COUNT(epilogues); e++)
             for (way = 0; way < 16; way++) {
+                const int numbers[] = {i, e, way};
                 problem p =
                     typed(way & 1 ? &f32 : &bf16, empty[i][0], empty[i][1], empty[i][2], epilogues[e]);
                 p.desc.batch = empty[i][3];
@@ -79,7 +80,8 @@ static void an_empty_product_writes_bias_grad_alone(void) {
                     problem_space_out(&p, 1);
                 if (way & 8 && p.desc.batch > 1)
                     p.desc.bias_grad.batch_stride = 0; /* one for all items */
-                holds(&p);
+                if (test_takes(test_key(numbers, 3)))
+                    holds(&p);
             }
 }
 

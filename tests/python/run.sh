@@ -1,10 +1,11 @@
 #!/bin/sh
 # The package in python/, installed into a folder as pip does it without a network: the C interface by ctypes, and with PyTorch linear and formula
-# against PyTorch's own gradients. Called by tests/run.sh in the repository's root; PYTHON names another python3.
+# against PyTorch's own gradients. Called by tests/run.sh in the repository's root; PYTHON names another python3. With TEST_PART=I/N every N-th
+# file of tests, from the I-th on.
 . tests/compile/lines.sh
 PYTHON=${PYTHON:-python3}
 ROOT=$(pwd)
-FOLDER=$ROOT/build/python_test
+FOLDER=$ROOT/build/python_test/${part%/*}
 rm -rf "$FOLDER"
 mkdir -p "$FOLDER/sdist"
 
@@ -13,10 +14,10 @@ installed() {
     "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-index --no-build-isolation --target "$2" "$1" && [ -f "$2/gemmepi/api.json" ]
 }
 
-# from a copy that has nothing around it
+# from a copy that has nothing around it; optimising takes long and changes nothing here
 an_sdist_is_whole() {
     (cd "$FOLDER/sdist" && "$PYTHON" -c "import sys; sys.path.insert(0, '$ROOT/python'); import build_backend; print(build_backend.build_sdist('.'))" &&
-        tar xzf gemmepi-*.tar.gz) && installed "$FOLDER/sdist/$(ls "$FOLDER/sdist" | grep -v gz)" "$FOLDER/from_sdist" &&
+        tar xzf gemmepi-*.tar.gz) && (export CFLAGS=-O0 && installed "$FOLDER/sdist/$(ls "$FOLDER/sdist" | grep -v gz)" "$FOLDER/from_sdist") &&
         cmp "$FOLDER/from_sdist/gemmepi/api.json" docs/api.json
 }
 
@@ -54,17 +55,15 @@ elif ! "$PYTHON" -m pip --version >/dev/null 2>&1; then
     finish
 fi
 attempt 'pip install ./python, without a network and without setuptools' installed ./python "$FOLDER/site" || finish
-attempt 'an sdist builds where there is no checkout' an_sdist_is_whole
-attempt 'a build leaves nothing in python/' leaves_nothing_behind
-attempt 'a compiler that is missing is named' without_a_compiler_it_says_so
-printf 'int gemmepi_version(void) { return 1; }\nconst char *gemmepi_last_error(void) { return ""; }\n' | "${CC:-cc}" -shared -fPIC -x c - -o "$FOLDER/other.so"
-facts plain
-if "$PYTHON" -c 'import torch, sys; sys.exit(not hasattr(torch.library, "custom_op"))' 2>/dev/null; then
-    facts linear
-    facts formula
-    facts compiled
-    [ "$GEMMEPI_TEST_DEVICE" = host ] || facts gpu
-    # where `make emulate` or `sh tests/emulator/run.sh --build` has built it
+package() {
+    attempt 'an sdist builds where there is no checkout' an_sdist_is_whole
+    attempt 'a build leaves nothing in python/' leaves_nothing_behind
+    attempt 'a compiler that is missing is named' without_a_compiler_it_says_so
+    facts plain
+}
+
+# where `make emulate` or `sh tests/emulator/run.sh --build` has built it
+emulated() {
     if [ -f build/emulator/emulator.so ] && nvrtc=$(sh tests/emulator/run.sh --build); then
         export EMULATOR_FOLDER="$ROOT/build/emulator" EMULATOR_NVRTC="$nvrtc" EMULATOR_ANY_MEMORY=1 XDG_CACHE_HOME="$ROOT/build/emulator/cache"
         export LD_LIBRARY_PATH="$EMULATOR_FOLDER:${nvrtc%/*}"
@@ -72,8 +71,18 @@ if "$PYTHON" -c 'import torch, sys; sys.exit(not hasattr(torch.library, "custom_
     else
         skip 'the Python package on an emulated GPU: there is no build/emulator/emulator.so'
     fi
+}
+
+printf 'int gemmepi_version(void) { return 1; }\nconst char *gemmepi_last_error(void) { return ""; }\n' | "${CC:-cc}" -shared -fPIC -x c - -o "$FOLDER/other.so"
+mine package
+if "$PYTHON" -c 'import torch, sys; sys.exit(not hasattr(torch.library, "custom_op"))' 2>/dev/null; then
+    mine facts linear
+    mine facts formula
+    mine facts compiled
+    [ "$GEMMEPI_TEST_DEVICE" = host ] || mine facts gpu
+    mine emulated
 else
-    skip 'gemmepi.linear and gemmepi.formula: there is no PyTorch of 2.4 or later'
+    mine skip 'gemmepi.linear and gemmepi.formula: there is no PyTorch of 2.4 or later'
 fi
 rm -rf "$FOLDER"
 finish

@@ -1,7 +1,7 @@
 /* The activations of the kernels and their derivatives, as src/kernels/activation.cuh computes them in f32, compiled for the
    host: over all numbers of BF16, many of F16, and random ones of all exponents. They must be as accurate as that file says,
    with errors put into the hardware's exponential and reciprocal. Compiled for each precision: GEMMEPI_EXACT 1, 0, and 0
-   with GEMMEPI_LONG_SUMS. */
+   with GEMMEPI_LONG_SUMS. With TEST_SHARE=N over one number in N. */
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -63,6 +63,8 @@ static double erfc_as_cudas(double x) {
 #undef erfc
 
 /* >>numbers */
+
+static const int share = (int)test_share(); /* one in so many is looked at */
 
 static const double U = 0x1p-24, SMALLEST = 0x1p-149; /* unit roundoff and smallest subnormal of f32 */
 
@@ -160,7 +162,7 @@ template <int Activation> static Want want_of(double x) {
 
 template <int Activation> static void activation_is_as_accurate_as_it_says() {
     for (off = -1; off <= 1; off += 2)
-        for (int i = 0; i < NUMBERS; i++) {
+        for (int i = 0; i < NUMBERS; i += share) {
             float x = number(i);
             CHECK_WITHIN(activate<Activation>(x, (float)parameter_of<Activation>()), want_of<Activation>(x),
                          "f", x);
@@ -174,7 +176,7 @@ template <int Activation> static void activation_of_a_sum_is_as_accurate_as_it_s
                     : Activation == GELU_ERF && GEMMEPI_LONG_SUMS ? exp2(-18.2)
                                                                   : 0;
     for (off = -1; off <= 1; off += 2)
-        for (int i = 0; i < NUMBERS; i++) {
+        for (int i = 0; i < NUMBERS; i += share) {
             float x = number(i), scale = SUM_SCALE<Activation>;
             Want w = want_of<Activation>(x);
             if (!isinf(x))
@@ -200,7 +202,7 @@ template <int Activation> static Want want_derivative(double x) {
 
 template <int Activation> static void derivative_is_as_accurate_as_it_says() {
     for (off = -1; off <= 1; off += 2)
-        for (int i = 0; i < NUMBERS; i++) {
+        for (int i = 0; i < NUMBERS; i += share) {
             float x = number(i);
             if (Activation == RELU && isnan(x))
                 continue; /* selects */
@@ -238,7 +240,7 @@ template <int Activation> static void gates_gradients_are_within() {
     uint32_t state = 2;
     enum { N = 4 };
     for (off = -1; off <= 1; off += 2)
-        for (int i = 0; i + N <= NUMBERS; i += N) {
+        for (int i = 0; i + N <= NUMBERS; i += N * share) {
             float dy[N], value[N], gate[N], out[N];
             for (int j = 0; j < N; j++) {
                 dy[j] = factor(state);
@@ -280,7 +282,7 @@ template <int Activation> static void a_gates_gradients_are_as_accurate_as_they_
 template <int Activation> static void a_gates_gradient_in_f64_is_right_where_dy_value_is_subnormal() {
     uint32_t state = 3;
     enum { N = 4 };
-    for (int i = 0; i + N <= 40000; i += N) {
+    for (int i = 0; i + N <= 40000; i += N * share) {
         double dy[N], value[N], gate[N], out[N];
         for (int j = 0; j < N; j++) {
             int exponent;
@@ -325,7 +327,7 @@ static wide bound_in_f64(bool is_derivative, wide x, wide value) {
 static void gelu_erf_in_f64_is_within_its_bound_as_dense_as_can_be() {
     uint64_t state = 7;
     for (off_f64 = -1; off_f64 <= 1; off_f64 += 2)
-        for (int i = 0; i < 600000; i++) {
+        for (int i = 0; i < 600000; i += share) {
             double r = random_f64(state), x = i % 3 == 0   ? -0.5 - r
                                               : i % 3 == 1 ? -1.5 - 3.5 * r
                                                            : -5 - 35 * r;

@@ -4,7 +4,7 @@
 #   sanitized.sh formulas [COUNT] [SEED]     what reads text, with checks of memory and arithmetic
 #   sanitized.sh sizes                       sizes that no memory has, with checks of arithmetic
 #   sanitized.sh descs                       descs of every kind on the fake GPU and the host, and files, with the same checks
-#   sanitized.sh threads test|test-all       threads that share a context, with checks of what they share; test has one program of three
+#   sanitized.sh threads                     threads that share a context, with checks of what they share
 #
 # The last two are built by clang alone where there is one: they take the longest.
 . tests/compile/lines.sh
@@ -70,7 +70,6 @@ threads() {
     export TSAN_OPTIONS GEMMEPI_TEST_DEVICE
     usable "$FLAGS" || return
     sanitized unit/threads
-    [ "$1" = test-all ] || return
     IMPLEMENTATION=build/tests/gemmepi_sanitized.o
     echo '#include "gemmepi.h"' >build/tests/gemmepi_sanitized.c
     attempt threads_compile_gemmepi_sanitized "$compiler" $FLAGS -DGEMMEPI_IMPLEMENTATION= -c build/tests/gemmepi_sanitized.c \
