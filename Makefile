@@ -31,8 +31,8 @@ help:
 	@echo 'make demo      trains a small network on real data, on the GPU if there is one, else on the host'
 	@echo 'make test      some minutes of tests, with a share of the grids  make fuzz      random formulas and products'
 	@echo 'make fuzz-descs, fuzz-formulas, fuzz-files    libFuzzer with sanitizers (clang), FUZZ_SECONDS=300 each'
-	@echo 'make test-all  every test that this machine can run; PART=2/5 runs the second fifth, REST=1 those that make test'
-	@echo '               runs only in part. JOBS=N runs N at a time, V=1 shows what passed'
+	@echo 'make test-all  every test that this machine can run, and the documents, with every compiler; PART=2/5 runs the second'
+	@echo '               fifth, REST=1 what make test leaves out. JOBS=N runs N at a time, V=1 shows what passed'
 	@echo 'make coverage  which lines of src/ the tests of the host run, by file, and functions that none runs'
 	@echo 'make mutants   whether the tests notice the small changes of src/ in tests/mutants.txt; MUTANTS holds options:'
 	@echo '               --share N (one in N), --file REGEX, --line N, --jobs N'
@@ -77,18 +77,24 @@ $(filter-out build/digits,$(EXAMPLES)): build/%: examples/%.c build/tests/gemmep
 # A program that does not compile is a failed test, which tests/run.sh counts; the others run all the same.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 AT_ONCE = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(JOBS))
-# run_tests(PROGRAMS, WHAT TO MAKE)
+# run_tests(PROGRAMS, WHAT TO MAKE, PROGRAMS TO BEGIN WITH)
 define run_tests
-	@JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh --say $@
+	@CC='$(CC)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh --say $@
+	$(if $(3),@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) $(3) || true)
+	$(if $(3),@JOBS=$(JOBS) sh tests/run.sh --first $@ $(3))
 	@+$(MAKE) --no-print-directory --keep-going $(AT_ONCE) $(2) || true
 	@CC='$(CC)' CXX='$(CXX)' JOBS=$(JOBS) PART=$(PART) REST=$(REST) sh tests/run.sh $@ $(1)
 endef
-test test-all:
+test:
+	$(call run_tests,$(UNIT_TESTS) $(WHOLE_TESTS) build/tests/kernels,test-programs,$(FIRST))
+test-all:
 	$(call run_tests,$(UNIT_TESTS) $(WHOLE_TESTS) build/tests/kernels,test-programs)
 
 # Not quick: they take seconds each to compile, or to run.
 SLOW := $(addprefix build/tests/unit/,bench_random bundle formula_nvrtc host_memory invariant library_calls without_fused without_sm80 without_sm90)
 QUICK := $(filter-out $(SLOW),$(UNIT_TESTS))
+# They compile within seconds.
+FIRST := $(addprefix build/tests/unit/,chip compile convert disk_cache hash libraries map overlap sources text)
 HOST := $(UNIT_TESTS) $(filter-out build/tests/gpu/%,$(WHOLE_TESTS))
 quick:
 	$(call run_tests,$(QUICK),$(QUICK))
@@ -118,8 +124,8 @@ $(ALONE:%=%.o): INCLUDES := -Isrc -Itests
 $(INSIDE:%=%.o): INCLUDES := -I$(LINKED)/declared -Isrc -I. -Itests
 $(filter build/tests/gpu/%,$(INSIDE:%=%.o)): INCLUDES += -DGEMMEPI_IMPLEMENTATION=
 $(USERS:%=%.o): INCLUDES := -I$(LINKED)/declared -I. -Itests
-# On the fake GPU nothing takes time but the library.
-$(filter build/tests/unit/%,$(INSIDE:%=%.o)) $(CHANGED:%=%.o): CFLAGS += -O0
+# On the fake GPU nothing takes time but the library, and in `make kernels` nothing but NVRTC.
+$(filter build/tests/unit/%,$(INSIDE:%=%.o)) $(CHANGED:%=%.o) build/tests/kernels.o: CFLAGS += -O0
 $(filter build/tests/gpu/%,$(INSIDE:%=%.o)) build/tests/linked.o: CFLAGS += -O1
 $(INSIDE): build/tests/linked.o
 $(USERS): build/tests/gemmepi.o

@@ -648,9 +648,11 @@ static void check_gradients(network *net) {
     meet(net->me);
     for (int i = 0; i < net->me->all->here; i++)
         worst = larger(worst, job->slope_error[net->me->all->of[i].number]);
-    if (net->me->number == 0)
+    if (net->me->number == 0) {
         printf("%d %s%s: gradients are the slopes of the loss within %.0e of the largest\n",
                net->me->all->count, job->unit, plural(net->me->all->count), worst);
+        fflush(stdout);
+    }
 }
 
 /* This rank's share of the weights to begin with: columns of W1, of values and of gates, and rows of W2. */

@@ -2,7 +2,8 @@
 # Runs tests JOBS at a time (as many as there are processors) and adds up what they print. Called by `make test` and `make test-all`
 # from the repository's root with the test programs, which make has built if they compile:
 #
-#   run.sh --say MODE                 says what it will do and about how long that takes
+#   run.sh --say MODE                 says what it will do and about how long that takes, by the time of one compilation
+#   run.sh --first MODE PROGRAMS...   runs these ahead, so that a result is there soon; the next call counts them
 #   run.sh quick|host PROGRAMS...     the programs on the host and the fake GPU, of the grids and fuzzers a smaller share
 #   run.sh test PROGRAMS...           for some minutes: of the grids and the fuzzers a share
 #   run.sh test-all PROGRAMS...       everything: every compiler, the documents, packages and sanitizers, too; with PART=I/N each N-th
@@ -10,7 +11,8 @@
 #
 # A test prints 'ok   name', 'FAIL name ...' or 'skip name: reason' for each thing it tests, and closes with
 # 'N passed, N failed, N skipped'. One that crashes, or fails without saying what, counts as one failure more.
-# What passed is not shown, unless V=1. Each test is shown when it has ended; long ones are divided. Reasons to skip come at the end.
+# What passed is not shown, unless V=1. Each test is shown when it has ended, with how many are left; long ones are divided. Reasons to
+# skip come at the end.
 results=build/test_results
 jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
 
@@ -42,9 +44,10 @@ run_test() {
             echo "FAIL $name: it closes with '$closing' and status $status, but says: $p passed, $f failed, $s skipped"
             f=$((f + 1))
         fi
-        echo "$name: $p passed, $f failed, $s skipped (${took} s)"
+        echo "$p $f $s" >"$file.counts"
+        echo "$name: $p passed, $f failed, $s skipped (${took} s)$(
+            [ ! -f $results/list ] || echo ", $(($(wc -l <$results/list) - $(ls $results | grep -c 'counts$'))) left")"
     } >"$file.report"
-    echo "$p $f $s" >"$file.counts"
     cat "$file.report"
 }
 
@@ -57,11 +60,12 @@ has_gpu() {
     [ "$GEMMEPI_TEST_DEVICE" != host ] && { [ -e /dev/nvidia0 ] || [ -e /dev/dxg ]; }
 }
 
-say=
-if [ "$1" = --say ]; then
-    say=1
+ahead=
+case $1 in --say | --first)
+    ahead=$1
     shift
-fi
+    ;;
+esac
 mode=$1
 shift
 part=0 parts=1
@@ -75,7 +79,7 @@ if [ -n "$PART" ]; then
     part=$((part - 1))
 fi
 
-# how many of the cases run, in how many pieces a grid goes, and what all takes of one processor
+# how many of the cases run, in how many pieces a grid goes, and what all takes of one processor of which a compilation takes 700 ms
 fused= inside= weights= random= problems=40 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs))
 case $mode in
 test-all)
@@ -83,7 +87,7 @@ test-all)
     has_gpu && seconds=14000
     ;;
 test)
-    share=4 seconds=500
+    share=4 seconds=240
     has_gpu && share=96 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=3000
     ;;
 *)
@@ -94,7 +98,18 @@ test)
     ;;
 esac
 
-if [ -n "$say" ]; then
+# What a compilation takes here, in milliseconds; 700 where the system's date does not tell.
+compilation() {
+    begin=$(date +%s%N)
+    case $begin in *[!0-9]*) echo 700 && return ;; esac
+    "${CC:-cc}" -std=c99 -O2 -w -Isrc -Itests -c tests/unit/disk_cache.c -o $results/timed.o 2>/dev/null
+    echo $((($(date +%s%N) - begin) / 1000000))
+}
+
+if [ "$ahead" = --say ]; then
+    rm -rf "$results"
+    mkdir -p "$results"
+    [ "$mode" = quick ] || seconds=$((seconds * $(compilation) / 700))
     minutes=$((seconds / parts / (jobs < 1 ? 1 : jobs) / 60 + 1))
     what="1 in $share of the grids' kernels and all else that is short"
     case $mode in quick | host) what="programs of tests, 1 in $share of the grids' cases" ;; esac
@@ -198,8 +213,11 @@ list() {
 }
 
 passed=0 failed=0 skipped=0
-rm -rf "$results"
 mkdir -p "$results"
+if [ "$ahead" = --first ]; then
+    programs "$@" | xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}'
+    exit 0
+fi
 for program in "$@"; do
     if ! [ -x "$program" ]; then
         echo "FAIL ${program#build/tests/}: it does not compile, see above"
@@ -212,8 +230,8 @@ if [ "${mode#test}" != "$mode" ] && ! command -v python3 >/dev/null 2>&1; then
 fi
 list "$@" >"$results/all"
 # What takes longest begins first, so that nothing long is left for the end: kinds of tests in that order, by the longest of each.
-longest='compile windows gpu/fused gpu/fp8_shapes linear/grid products/found_scales gpu/pytorch docs products/grouped gpu/weights gpu/formula products/formula linear/formula
-products/grid_edges products/bad_input programs unit/activations products/grid
+longest='compile windows docs python gpu/pytorch gpu/invariant programs gpu/fused gpu/fp8_shapes linear/grid products/found_scales products/grouped
+gpu/weights gpu/formula products/formula parallel unit/activations linear/formula products/grid_edges products/bad_input products/grid
 unit/library_calls linear/ elementwise/grid'
 awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
 {
@@ -222,7 +240,9 @@ awk -v longest="$longest" 'BEGIN { kinds = split(longest, kind) }
     printf "%02d %s\n", i, $0
 }' "$results/all" | sort -s -n -k 1,1 | cut -d ' ' -f 2- |
     awk -v part=$part -v parts=$parts 'NR % parts == (part + 1) % parts' >"$results/list"
-xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}' <"$results/list"
+while read -r line; do
+    [ -f "$results/$(printf '%s' "${line%% *}" | tr / _).counts" ] || printf '%s\n' "$line" # it has run ahead
+done <"$results/list" | xargs -P "$jobs" -I '{}' sh tests/run.sh --one '{}'
 while read -r name command; do
     if read -r p f s <"$results/$(printf '%s' "$name" | tr / _).counts"; then
         passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
