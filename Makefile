@@ -91,7 +91,7 @@ test-all:
 	$(call run_tests,$(UNIT_TESTS) $(WHOLE_TESTS) build/tests/kernels,test-programs)
 
 # Not quick: they take seconds each to compile, or to run.
-SLOW := $(addprefix build/tests/unit/,bench_random bundle formula_nvrtc host_memory invariant library_calls without_fused without_sm80 without_sm90)
+SLOW := $(addprefix build/tests/unit/,bench_random bundle formula_nvrtc host_memory invariant library_calls without_fp8 without_fused without_sm80 without_sm90)
 QUICK := $(filter-out $(SLOW),$(UNIT_TESTS))
 # They compile within seconds.
 FIRST := $(addprefix build/tests/unit/,chip compile convert disk_cache hash libraries map overlap sources text)
@@ -114,7 +114,7 @@ build/fake_nccl/libnccl.so.2: tests/fake_nccl.c
 LINKED := build/tests/linked
 COPIED := $(PARTS) src/gemmepi.in.h
 DECLARED := $(COPIED:src/%=$(LINKED)/declared/%)
-CHANGED := $(addprefix build/tests/unit/,bundle contexts without_fused without_sm80 without_sm90)
+CHANGED := $(addprefix build/tests/unit/,bundle contexts without_fp8 without_fused without_sm80 without_sm90)
 ALONE := $(CHANGED) $(addprefix build/tests/unit/,chip compile convert disk_cache hash libraries map overlap sources text) build/tests/kernels
 INSIDE := $(filter-out $(ALONE),$(UNIT_TESTS)) $(addprefix build/tests/gpu/,casts formula_inside formula_pass fp8_shapes fused grouped_shapes \
           invariant lt_known operands refusal weights)

@@ -22,15 +22,16 @@ PARTS = 16  # more than any source has, and a test adds one
 LINE_LIMIT = 1000  # characters of a line of literals
 WIDTH = 130  # of lines that others are joined to
 IMPLEMENTATION = "#if defined(GEMMEPI_IMPLEMENTATION)"
-# what a program may leave out: files, or folders
+# what a program may leave out: files, or folders, by one option or any of some
 OPTIONS = {"gemm_sm80.cu": "GEMMEPI_NO_SM80", "gemm_small.cu": "GEMMEPI_NO_SM80", "gemm_weights.cu": "GEMMEPI_NO_SM80", "weights.cuh": "GEMMEPI_NO_SM80",
            "gemm_weights_sm90.cu": "GEMMEPI_NO_SM90",
            "gemm_sm90.cu": "GEMMEPI_NO_SM90", "maps_sm90.cu": "GEMMEPI_NO_SM90", "sm90": "GEMMEPI_NO_SM90",
            "operations.cuh": "GEMMEPI_NO_ELEMENTWISE", "elementwise.cu": "GEMMEPI_NO_ELEMENTWISE",
-           "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cuh": "GEMMEPI_NO_ELEMENTWISE",
-           "scaled_rows.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled_tensor.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled_tile.cuh": "GEMMEPI_NO_ELEMENTWISE",
+           "sum.cu": "GEMMEPI_NO_ELEMENTWISE", "scaled.cu": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8", "scaled.cuh": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8",
+           "scaled_rows.cu": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8", "scaled_tensor.cu": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8", "scaled_tile.cuh": "GEMMEPI_NO_ELEMENTWISE GEMMEPI_NO_FP8",
            "formula.cuh": "GEMMEPI_NO_FORMULA", "formula_pass.cu": "GEMMEPI_NO_FORMULA", "formula_run.cuh": "GEMMEPI_NO_FORMULA", "trig.cuh": "GEMMEPI_NO_FORMULA",
-           "formula_reduce.cu": "GEMMEPI_NO_FORMULA", "formula_reduce.cuh": "GEMMEPI_NO_FORMULA"}
+           "formula_reduce.cu": "GEMMEPI_NO_FORMULA", "formula_reduce.cuh": "GEMMEPI_NO_FORMULA",
+           "found_scales.cu": "GEMMEPI_NO_FP8", "sm90/scales.cuh": "GEMMEPI_NO_SM90 GEMMEPI_NO_FP8"}
 INCLUDE = re.compile(r'#include "([^"]+)"$')  # not the indented ones of the manual
 
 
@@ -144,13 +145,18 @@ def option_of(path):
     return OPTIONS.get(name) or OPTIONS.get(name.split("/")[0]) or ""
 
 
+def unless(option):
+    names = option.split()
+    return f"#ifndef {option}" if len(names) == 1 else "#if " + " && ".join(f"!defined({name})" for name in names)
+
+
 def kernels_source():
     files = [path for path in KERNELS.rglob("*") if path.suffix in (".cu", ".cuh", ".h")]
     files.sort(key=lambda path: (option_of(path), path))
     rows = []
     for option, of_option in itertools.groupby(files, option_of):
         texts = [row_of(path) for path in of_option]
-        rows += [f"#ifndef {option}", *texts, "#endif"] if option else texts
+        rows += [unless(option), *texts, "#endif"] if option else texts
     return "\n".join(
         ["/* Made by src/embed.py from src/kernels/. Change those files, then run 'make gen'. */",
          "#ifndef GEMMEPI_KERNELS_SRC_H\n#define GEMMEPI_KERNELS_SRC_H\n\n#include <stddef.h>\n",

@@ -29,8 +29,8 @@ static int gpi__turns(const gpi__task *task) {
 
 /* Whether a task goes this way. */
 static int gpi__is_scaled(const gpi__task *task) {
-    return task->scale_mode > GEMMEPI_SCALE_TENSOR || (task->flags & GEMMEPI_CAST_Y_SCALE) ||
-           gpi__turns(task);
+    return GPI__HAS_FP8 && (task->scale_mode > GEMMEPI_SCALE_TENSOR || (task->flags & GEMMEPI_CAST_Y_SCALE) ||
+                            gpi__turns(task));
 }
 
 /* Whether y_transposed has scales of its own. */

@@ -142,11 +142,14 @@ static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, 
     char names[96];
     gpi__text text = gpi__text_in(names, sizeof names);
     int dtype;
+    GPI__UNSUPPORTED_IF(gpi__is_left_out((int)operand->dtype),
+                        "desc.operands[%d].%sdtype (of %s) is " GPI__WITHOUT_FP8, i,
+                        operand->tensor ? "tensor." : "", operand->name, gpi__dtype(operand->dtype)->name);
     if (operand->dtype == GEMMEPI_DTYPE_DEFAULT ||
         (gpi__dtype_is_known(operand->dtype) && accepted >> operand->dtype & 1))
         return GEMMEPI_OK;
     for (dtype = 1; dtype <= GEMMEPI_I64; dtype++)
-        if (accepted >> dtype & 1)
+        if (accepted >> dtype & 1 && !gpi__is_left_out(dtype))
             gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__dtype((gemmepi_dtype)dtype)->name);
     return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,

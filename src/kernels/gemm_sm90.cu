@@ -53,8 +53,10 @@ __device__ inline void help(const gpi__sm90_params &p, const Shared &shared, u32
         add_operand(p, shared, {rank, first_tile(), step});
     if (ADDS_COLUMNS && threadIdx.x >= 32 && threadIdx.x < 32 + CONSUMERS * 32)
         add_column_sums(p, shared, {rank, first_tile(), step});
+#if GEMMEPI_ELEMENT == 1
     if (HAS_SCALES && threadIdx.x >= WARPGROUP - 32)
         bring_scales(p, shared, {rank, first_tile(), step});
+#endif
     __syncwarp();
 
     // Sums of k in parts: with all consumers

@@ -4,6 +4,13 @@
 
 #include "../base/platform.h"
 
+#ifdef GEMMEPI_NO_FP8
+#define GPI__HAS_FP8 0
+#else
+#define GPI__HAS_FP8 1
+#endif
+#define GPI__WITHOUT_FP8 "%s, but E4M3 and E5M2 were left out of this program (GEMMEPI_NO_FP8)"
+
 typedef struct gpi__dtype_row {
     gemmepi_dtype dtype;
     const char *name; /* as in GEMMEPI_F32, and as kernels name it */
@@ -23,8 +30,17 @@ static const gpi__dtype_row gpi__dtypes[] = {
     {GEMMEPI_I64, "I64", 8},
 };
 
-static int gpi__is_fp8(int dtype) {
+static int gpi__is_e4m3_or_e5m2(int dtype) {
     return dtype == GEMMEPI_E4M3 || dtype == GEMMEPI_E5M2;
+}
+
+/* Never where fp8 was left out: what asks is left out, too. */
+static int gpi__is_fp8(int dtype) {
+    return GPI__HAS_FP8 && gpi__is_e4m3_or_e5m2(dtype);
+}
+
+static int gpi__is_left_out(int dtype) {
+    return !GPI__HAS_FP8 && gpi__is_e4m3_or_e5m2(dtype);
 }
 
 /* The types of so few bits that scales go with them. */

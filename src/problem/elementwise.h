@@ -60,6 +60,11 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
     GPI__INVALID_IF((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128,
                     "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
                     GPI__UNINITIALISED);
+    GPI__UNSUPPORTED_IF(
+        !GPI__HAS_FP8 && desc->scale_mode > GEMMEPI_SCALE_TENSOR,
+        "desc.scale_mode is %d, but scales and amax of rows, vectors and blocks were left out of "
+        "this program with fp8 (GEMMEPI_NO_FP8)",
+        (int)desc->scale_mode);
     GPI__INVALID_IF(
         desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
         "desc.scale_mode is %d, but %s", (int)desc->scale_mode,

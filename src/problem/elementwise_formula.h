@@ -82,6 +82,8 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
                            : "NULL; element-wise each operand but a NUMBER has a tensor");
     if (!tensor)
         return GEMMEPI_OK;
+    GPI__UNSUPPORTED_IF(gpi__is_left_out(gpi__type_of_tensor(tensor)), "%s.dtype is " GPI__WITHOUT_FP8, name,
+                        gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
     GPI__INVALID_IF(!gpi__dtype_is_known((gemmepi_dtype)gpi__type_of_tensor(tensor)),
                     "%s.dtype is %d, which is no gemmepi_dtype%s", name, (int)tensor->dtype,
                     GPI__UNINITIALISED);

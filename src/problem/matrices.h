@@ -7,15 +7,18 @@
 static void gpi__append_types(gpi__text *text, uint32_t types) {
     size_t i;
     for (i = 0; i < GPI__COUNT(gpi__dtypes); i++)
-        if (types >> i & 1)
+        if (types >> i & 1 && !gpi__is_left_out((int)i))
             gpi__append(text, "%s%s", text->length ? ", " : "", gpi__dtypes[i].name);
 }
 
-static gemmepi_status gpi__refuse_dtype(const char *name, gemmepi_dtype dtype) {
-    return gpi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
+static gemmepi_status gpi__check_is_dtype(const char *name, gemmepi_dtype dtype) {
+    GPI__UNSUPPORTED_IF(gpi__is_left_out((int)dtype), "desc.%s.dtype is " GPI__WITHOUT_FP8, name,
+                        gpi__dtype(dtype)->name);
+    GPI__INVALID_IF(
+        !gpi__dtype_is_known(dtype),
         "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
         (int)dtype, GPI__UNINITIALISED);
+    return GEMMEPI_OK;
 }
 
 static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int operand, gemmepi_dtype dtype) {
@@ -23,10 +26,9 @@ static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int ope
     gpi__text text = gpi__text_in(accepted, sizeof accepted);
     uint32_t types = gpi__side_types(problem, operand);
     const char *name = gpi__operand_names[operand];
-    if (!gpi__dtype_is_known(dtype))
-        return gpi__refuse_dtype(name, dtype);
-    if (types >> dtype & 1)
-        return GEMMEPI_OK;
+    gemmepi_status status = gpi__check_is_dtype(name, dtype);
+    if (status || types >> dtype & 1)
+        return status;
     gpi__append_types(&text, types);
     GPI__INVALID_IF(operand == GPI__D, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
                     gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
@@ -145,11 +147,9 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
 }
 
 static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
-    if (!gpi__dtype_is_known(dtype))
-        return gpi__refuse_dtype(name, dtype);
     GPI__INVALID_IF(dtype == GEMMEPI_I32, "desc.%s.dtype is I32, which is for results of I8 operands", name);
     GPI__INVALID_IF(dtype == GEMMEPI_I64, "desc.%s.dtype is I64, which is for operands of formulas", name);
-    return GEMMEPI_OK;
+    return gpi__check_is_dtype(name, dtype);
 }
 
 /* a, b and the kind of arithmetic */

@@ -111,6 +111,11 @@ static int64_t gpi__half_columns(const gpi__problem *problem) {
     return problem->n / gpi__halves_in(problem);
 }
 
+/* Whether scales are found for D, which is of fp8. */
+static int gpi__finds_scales(const gpi__problem *problem) {
+    return GPI__HAS_FP8 && problem->found_scale;
+}
+
 /* Whether both operands are of fp8: what tensor cores multiply then has a wider bound, see the manual. */
 static int gpi__is_fp8_product(const gpi__problem *problem) {
     return gpi__is_fp8(problem->views[GPI__A].dtype) && gpi__is_fp8(problem->views[GPI__B].dtype);

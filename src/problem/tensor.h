@@ -85,6 +85,8 @@ static gemmepi_status gpi__check_layout(const gemmepi_tensor *tensor, const char
 
 static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char *name) {
     int dtype = gpi__type_of_tensor(tensor);
+    GPI__UNSUPPORTED_IF(gpi__is_left_out(dtype), "%s.dtype is " GPI__WITHOUT_FP8, name,
+                        gpi__dtype((gemmepi_dtype)dtype)->name);
     if (gpi__is_float(dtype))
         return gpi__check_layout(tensor, name);
     return gpi__fail(

@@ -248,7 +248,7 @@ static void gpi__fetch_scalars(const gpi__problem *problem, gpi__arguments *argu
 static gemmepi_status gpi__run_on_host(const gpi__problem *problem, gpi__arguments *arguments,
                                        const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
     gpi__fetch_scalars(problem, arguments);
-    return problem->found_scale && !gpi__is_empty(problem)
+    return gpi__finds_scales(problem) && !gpi__is_empty(problem)
                ? gpi__run_found_on_host(problem, arguments, lists, allocator)
                : gpi__run_problem_on_host(problem, arguments, lists, allocator);
 }

@@ -150,9 +150,11 @@ __device__ inline void consume(const gpi__sm90_params &p, const Shared &shared, 
         add_up_tile(shared, mine, count, sums);
         if (!PROMOTES)
             state = begin_epilogue(p.epilogue, p.BESIDE, tile.item, 0, 0);
+#if GEMMEPI_ELEMENT == 1
 #pragma unroll
         for (int strip = 0; strip < (HAS_FACTORS && !PROMOTES ? STRIPS : 0); strip++)
             multiply_by_factors(p, tile, row + strip * 64, sums[strip]);
+#endif
         if (PARTS > 1)
             exchange_sums(p, finisher, tile, shared, work.rank, sums[0]);
         else if constexpr (ROLLS_STRIPS)

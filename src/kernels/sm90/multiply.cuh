@@ -1,7 +1,9 @@
 // A tile's sums: wgmma over the stages of its k.
 #pragma once
 #include "sm90/pipeline.cuh"
+#if GEMMEPI_ELEMENT == 1 // fp8
 #include "sm90/scales.cuh"
+#endif
 #include "sm90/wgmma.cuh"
 
 // One of the two that multiply.

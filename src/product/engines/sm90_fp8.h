@@ -49,7 +49,7 @@ static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built
 }
 
 static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
-                                                 GPI__HAS_SM90,
+                                                 GPI__HAS_SM90 &&GPI__HAS_FP8,
                                                  1,
                                                  gpi__fp8_rule,
                                                  gpi__tma_varies,

@@ -25,7 +25,7 @@ static int gpi__finds_inside(const gpi__problem *problem) {
 
 /* Whether a launch around the product finds them. */
 static int gpi__finds_around(const gpi__problem *problem) {
-    return problem->found_scale && !gpi__is_empty(problem) && !gpi__finds_inside(problem);
+    return gpi__finds_scales(problem) && !gpi__is_empty(problem) && !gpi__finds_inside(problem);
 }
 
 /* The product that the launch is around: D in F32, lying as D does, or, with TENSOR, itself with a scale and an amax that are given. */
