@@ -751,10 +751,12 @@ typedef struct gemmepi_elementwise_args {
 #define GEMMEPI_ACCUMULATE_DA    0x0400000000000ull /* args.da += dA; else it is overwritten */
 #define GEMMEPI_ACCUMULATE_DB    0x0800000000000ull /* args.db += dB */
 #define GEMMEPI_ACCUMULATE_DBIAS 0x1000000000000ull /* args.dbias += dbias */
+#define GEMMEPI_LINEAR_RESIDUAL  0x2000000000000ull /* Y has a residual */
+#define GEMMEPI_LINEAR_DY_IS_G   0x4000000000000ull /* backward finds G in args.dy, not dY */
 
 /* A layer of a network, forward and backward, for every item of a batch:
 
-       P = op(A) op(B) + bias        Y = act(P), with GATED value act(gate) of the halves of P
+       P = op(A) op(B) + bias        Y = act(P) + residual, with GATED value act(gate) of the halves of P
        G = dY act'(P)                dA = G op(B)^T     dB = op(A)^T G     dbias = the sums of G's columns
 
    Shapes: op(A) [m, k], op(B) [k, n], P and G [m, n], Y and dY [m, n] (GATED: n is even, [m, n/2]), bias and dbias [n].
@@ -764,7 +766,19 @@ typedef struct gemmepi_elementwise_args {
    Column-major: the same layer with A and B exchanged. Bias, dbias and the halves run along m, and the rules of B in
    a batch hold for A.
 
-   Backward needs P if act is not NONE: set SAVED or RECOMPUTE. NONE without GATED has neither.
+   Backward needs P if act is not NONE: set SAVED or RECOMPUTE. NONE without GATED has neither. residual has Y's shape, and may be
+   exactly y (same pointer, dtype, ld and batch_stride). Its gradient is dY itself: backward does not read it.
+
+   A chain of layers: where a is the y of another layer, desc.before may be that layer's desc, and args.before its args. Then DA gives that
+   layer's G, by one product and without its dY in memory:
+
+       dA = (G op(B)^T) act'(P), act and P of the layer before, [m, k], where that is GATED [m, 2k]
+
+   That layer's args.dy is this da, and its flags have DY_IS_G: its backward then has nothing to do for G, and ignores activation, formula
+   and preact. dy has G's shape [m, n]; forward ignores the flag, so that one desc serves both directions. Of the layer before are read order, m,
+   n, batch, activation with its parameter, flags and preact, of its args preact and scale_preact (backward's). Its P must be SAVED (unless its
+   activation is NONE), and it has neither a residual, whose gradient would be that dY, nor a formula. a is not transposed, and da is
+   overwritten. Column-major: b is the y of the layer before, and DB gives its G.
 
    Bounds are those of gemmepi_matmul, with the terms of G as stored: u |g| more in each if g_dtype is coarser than the
    accumulator. A recomputed G has the error E of P times |dy| and the largest |act''| nearby. A saved P is the P that preact stores:
@@ -805,7 +819,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_matrix a, b;   /* dtype 0: F32, a's */
     gemmepi_matrix y;      /* dtype 0: a's, BF16 where a is E4M3 or E5M2 */
     gemmepi_matrix preact; /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED */
-    gemmepi_matrix dy;     /* dtype 0: y's */
+    gemmepi_matrix dy;     /* dtype 0: y's; with DY_IS_G BF16 where that is E4M3 or E5M2 */
     gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */
     gemmepi_vector bias;   /* dtype 0: as a product's */
     gemmepi_vector dbias;  /* dtype 0: bias's; without BIAS what a bias's would be */
@@ -822,6 +836,9 @@ typedef struct gemmepi_linear_desc {
     int operand_count;                      /* at most 28 */
     const char *formula_value;              /* the formula's name of P; NULL: "v" */
     const char *formula_result;             /* the formula's name of Y; NULL: "d" */
+
+    gemmepi_matrix residual;                  /* with RESIDUAL; dtype 0: y's, BF16 where that is E4M3 or E5M2 */
+    const struct gemmepi_linear_desc *before; /* the layer whose y is a, for DA; read during the call. NULL: none */
 } gemmepi_linear_desc;
 
 /* The pointers of a layer. Forward reads a, b and, with BIAS, bias, and writes y and, with SAVED, preact. Backward reads dy, b for da,
@@ -848,6 +865,11 @@ typedef struct gemmepi_linear_args {
        use what they need of it. It is read during the call */
     void *const *operands;
     const float *const *operand_scales; /* the same for operands with a scale mode, else NULL; NULL: none has one */
+
+    const void *residual;        /* with RESIDUAL; backward ignores it */
+    const float *scale_residual; /* where desc has a mode */
+
+    const struct gemmepi_linear_args *before; /* of desc.before; read during the call. Forward ignores it */
 } gemmepi_linear_args;
 
 /* >>formulas */
@@ -8239,16 +8261,17 @@ static const gpi__flag_row gpi__flags[] = {
   {GEMMEPI_ACCUMULATE_DA, "ACCUMULATE_DA", GPI__OF_LAYER},
   {GEMMEPI_ACCUMULATE_DB, "ACCUMULATE_DB", GPI__OF_LAYER},
   {GEMMEPI_ACCUMULATE_DBIAS, "ACCUMULATE_DBIAS", GPI__OF_LAYER},
+  {GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL", GPI__OF_LAYER},
+  {GEMMEPI_LINEAR_DY_IS_G, "LINEAR_DY_IS_G", GPI__OF_LAYER},
 };
 
 /* What a layer has instead of a flag of products. */
 static const struct {
   uint64_t flag, instead;
-} gpi__layers_flags[] = {{GEMMEPI_BIAS, GEMMEPI_LINEAR_BIAS},
-        {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
-        {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
-        {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB},
-        {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
+} gpi__layers_flags[] = {
+  {GEMMEPI_BIAS, GEMMEPI_LINEAR_BIAS},         {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
+  {GEMMEPI_RESIDUAL, GEMMEPI_LINEAR_RESIDUAL}, {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
+  {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB}, {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
 
 /* For values that nobody writes on purpose. */
 #define GPI__UNINITIALISED " (did you leave desc uninitialised? = {0})"
@@ -17414,7 +17437,7 @@ static int gpi__add_operand_to_key(gpi__text_key *key, const gemmepi_operand *op
 }
 
 /* tag: which call, as no other key begins with. A desc of `size` bytes with its formula at `written`: what is ahead of that, and behind it,
- has no pointer; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
+ has no pointer to what matters; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
 static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment, const void *desc, size_t written, size_t size) {
   const char *bytes = (const char *)desc;
   gpi__written_formula formula;
@@ -31817,12 +31840,14 @@ GPI__OPTIMIZE_LITTLE_BEGIN
  A column-major layer is the row-major one with A and B exchanged, so it is folded first (desc.h), and what a sentence says of a
  field is put back into the caller's words. */
 
-/* The tensors of a layer, the scales that go with the first five, and what forward finds for Y in its scale's place. */
+/* The tensors of a layer, the scales that go with the first seven, and what forward finds for Y in its scale's place. */
 enum {
   GPI__L_A,
   GPI__L_B,
   GPI__L_Y,
   GPI__L_PREACT,
+  GPI__L_RESIDUAL,
+  GPI__L_BEFORE, /* P of the layer before */
   GPI__L_DY,
   GPI__L_BIAS,
   GPI__L_DA,
@@ -31832,6 +31857,8 @@ enum {
   GPI__L_SCALE_B,
   GPI__L_SCALE_Y,
   GPI__L_SCALE_PREACT,
+  GPI__L_SCALE_RESIDUAL,
+  GPI__L_SCALE_BEFORE,
   GPI__L_SCALE_DY,
   GPI__L_FOUND_SCALE_Y,
   GPI__L_AMAX_HISTORY,
@@ -31856,6 +31883,8 @@ static const char *const gpi__layer_names[GPI__L_COUNT] = {"a",
         "b",
         "y",
         "preact",
+        "residual",
+        "before->preact",
         "dy",
         "bias",
         "da",
@@ -31865,6 +31894,8 @@ static const char *const gpi__layer_names[GPI__L_COUNT] = {"a",
         "scale_b",
         "scale_y",
         "scale_preact",
+        "scale_residual",
+        "before->scale_preact",
         "scale_dy",
         "found_scale_y",
         "amax_history"};
@@ -31878,6 +31909,8 @@ typedef struct gpi__layer_task {
   int64_t m, n, k, batch;
   double parameter;
   uint64_t epilogue; /* activation, GATED, GATE_FIRST */
+  uint64_t before; /* that of the layer before, by whose derivative dA is multiplied */
+  double before_parameter;
   uint64_t flags;
   int32_t compute; /* as given */
   int32_t g_dtype;
@@ -31888,6 +31921,7 @@ typedef struct gpi__layer_task {
   int32_t shares_b; /* in a batch B is the same for all items: dB and dbias are sums over them */
   int32_t shares_a; /* A and dA are: dA is a sum over them */
   int32_t shares_dbias; /* dbias is */
+  int32_t has_before; /* there is a layer before */
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
   struct gpi__kept_formula
@@ -32087,6 +32121,23 @@ static int gpi__asks_for_gradients(const gemmepi_linear_desc *desc) {
   return 0;
 }
 
+/* The layer as backward has it that is given G, of which a dtype of 8 bits is none: what made Y of P does not matter. */
+static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
+  GPI__INVALID_IF(gpi__asks_for_gradients(desc),
+    "desc.flags has LINEAR_DY_IS_G, but desc.operands has gradients d_NAME, which need dY: leave out one or the other");
+  *layer = *desc;
+  if (!layer->dy.dtype && gpi__is_fp8((int)layer->y.dtype))
+    layer->dy.dtype = GEMMEPI_BF16;
+  layer->activation = 0;
+  layer->has_parameter = 0;
+  layer->activation_parameter = 0;
+  layer->formula = layer->formula_value = layer->formula_result = NULL;
+  layer->operands = NULL;
+  layer->operand_count = 0;
+  layer->flags &= ~(GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
+  return GEMMEPI_OK;
+}
+
 static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
   static const struct {
     uint64_t accumulate, output;
@@ -32130,6 +32181,8 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
   GPI__INVALID_IF(desc->activation || desc->has_parameter || desc->activation_parameter != 0,
     "desc.%s is not 0 with desc.formula, which replaces the activation: leave it 0", desc->activation      ? "activation"
     : desc->has_parameter ? "has_parameter" : "activation_parameter");
+  GPI__INVALID_IF(desc->flags & GEMMEPI_LINEAR_RESIDUAL,
+    "desc.flags has LINEAR_RESIDUAL with desc.formula: make the residual an operand of it, and add that in the text");
   GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
     "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count, GPI__LAYER_OPERANDS);
   GPI__INVALID_IF(desc->operand_count && !desc->operands,
@@ -32226,6 +32279,13 @@ static void gpi__find_scale_of_y(const gemmepi_linear_desc *layer, gemmepi_matmu
   desc->amax_history = layer->amax_history;
 }
 
+static void gpi__add_residual(const gemmepi_linear_desc *layer, gemmepi_matmul_desc *desc) {
+  if (!(layer->flags & GEMMEPI_LINEAR_RESIDUAL))
+    return;
+  desc->epilogue |= GEMMEPI_RESIDUAL;
+  desc->residual = layer->residual;
+}
+
 /* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
 static gemmepi_status gpi__convert_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
   gpi__layer_task *task) {
@@ -32243,10 +32303,12 @@ static gemmepi_status gpi__convert_forward(const gemmepi_linear_desc *layer, int
     desc.d = gpi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
   } else {
     gpi__find_scale_of_y(layer, &desc);
+    gpi__add_residual(layer, &desc);
   }
   status = gpi__normalise(&desc, alignment, &problem);
   if (status)
     return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.y", "desc.preact");
+  gpi__convert_layer_view(task, GPI__L_RESIDUAL, &problem, GPI__RESIDUAL);
   gpi__convert_layer_view(task, GPI__L_A, &problem, GPI__A);
   gpi__convert_layer_view(task, GPI__L_B, &problem, GPI__B);
   gpi__convert_layer_view(task, GPI__L_BIAS, &problem, GPI__BIAS);
@@ -32328,6 +32390,16 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
   return layer->formula ? gpi__convert_formulas_dy(layer, columns, alignment, task) : GEMMEPI_OK;
 }
 
+/* The epilogue with which dA becomes the G of the layer before: 0 where it is that as it is. */
+static void gpi__go_through_before(const gpi__layer_task *task, const gemmepi_matrix *preact, gemmepi_matmul_desc *desc) {
+  if (gpi__is_affine(task->before))
+    return;
+  desc->epilogue = task->before | GEMMEPI_BACKWARD;
+  desc->has_parameter = gpi__default_parameter(task->before) != 0;
+  desc->activation_parameter = desc->has_parameter ? task->before_parameter : 0;
+  desc->aux = *preact;
+}
+
 /* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
 static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
   size_t alignment, gpi__layer_task *task) {
@@ -32361,10 +32433,15 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
   desc.d.transposed = 0;
   desc.flags = layer->flags & GEMMEPI_BATCH_INVARIANT;
   desc.alignment = layer->alignment;
+  if (is_da && layer->before)
+    gpi__go_through_before(task, &layer->before->preact, &desc);
   status = gpi__normalise(&desc, alignment, &problem);
   if (status)
-    return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", is_da ? "desc.da" : "desc.db", "desc.aux");
+    return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
+      is_da ? "desc.da" : "desc.db", "desc.before->preact");
   gpi__convert_layer_view(task, tensor, &problem, GPI__D);
+  if (is_da)
+    gpi__convert_layer_view(task, GPI__L_BEFORE, &problem, GPI__AUX);
   task->views[tensor].transposed = of->transposed;
   return GEMMEPI_OK;
 }
@@ -32445,6 +32522,10 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
     gpi__use_layer(task, GPI__L_PREACT);
   if (flags & GEMMEPI_LINEAR_SAVED && !backward)
     gpi__write_layer(task, GPI__L_PREACT);
+  if (flags & GEMMEPI_LINEAR_RESIDUAL && !backward)
+    gpi__use_layer(task, GPI__L_RESIDUAL);
+  if (backward && task->views[GPI__L_BEFORE].dtype)
+    gpi__use_layer(task, GPI__L_BEFORE);
   if (!backward) {
     gpi__write_layer(task, GPI__L_Y);
     if (task->found_scale)
@@ -32861,6 +32942,89 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
 #endif
 /* desc to task, with the problem of the step that has the layer's formula. */
 
+/* The layer before, through whose activation dA goes: what it says, and that both fit. */
+
+/* What both layers of a chain agree in. */
+static gemmepi_status gpi__check_chain(const gemmepi_linear_desc *desc, const gemmepi_linear_desc *before) {
+  const gemmepi_linear_desc layer = gpi__fold_layer(desc), of = gpi__fold_layer(before);
+  int exchanged = desc->order == GEMMEPI_COLUMN_MAJOR;
+  int64_t columns = gpi__result_columns(of.activation, of.n);
+  int64_t batch = layer.a.batch_stride == 0 && layer.da.batch_stride == 0 ? 1 : layer.batch;
+  const char *a = exchanged ? "b" : "a", *m = exchanged ? "n" : "m", *n = exchanged ? "m" : "n";
+  GPI__INVALID_IF(before->order != desc->order,
+    "desc.before->order is %d, but desc.order is %d: give both the same", (int)before->order, (int)desc->order);
+  GPI__INVALID_IF(of.m != layer.m, "desc.before->%s is %lld, but desc.%s is %lld: %s is the y of the layer before", m,
+    (long long)of.m, m, (long long)layer.m, a);
+  GPI__INVALID_IF(columns != layer.k,
+    "desc.before->%s is %lld, of which its y has %lld, but desc.k is %lld: %s is the y of the layer before",
+    n, (long long)of.n, (long long)columns, (long long)layer.k, a);
+  GPI__INVALID_IF(of.batch != batch, "desc.before->batch is %lld; d%s has %lld items", (long long)of.batch, a, (long long)batch);
+  GPI__INVALID_IF(layer.a.transposed, "desc.%s.transposed is %d with desc.before: %s is the y of the layer before, which is not "
+    "transposed", a, layer.a.transposed, a);
+  GPI__INVALID_IF(!(layer.flags & GEMMEPI_LINEAR_DA),
+    "desc.before is given, but desc.flags has no LINEAR_D%s, which goes through it: set it, or leave before NULL",
+    exchanged ? "B" : "A");
+  GPI__INVALID_IF(layer.flags & GEMMEPI_ACCUMULATE_DA,
+    "desc.flags has ACCUMULATE_D%s with desc.before: what d%s gets through an activation overwrites it; leave one of them out",
+    exchanged ? "B" : "A", a);
+  return GEMMEPI_OK;
+}
+
+/* What the layer before says, and that backward can go through it. */
+static gemmepi_status gpi__check_before(const gemmepi_linear_desc *before) {
+  gemmepi_status status;
+  GPI__UNSUPPORTED_IF(before->formula != NULL,
+    "desc.before->formula is given, but dA goes only through an activation: leave before NULL, and give that "
+    "layer's backward dA as its dy");
+  status = gpi__check_layer_scalars(before);
+  if (!status)
+    status = gpi__check_layer_flags(before, 0);
+  if (!status)
+    status =
+      gpi__check_parameter(before->activation, before->has_parameter, before->activation_parameter);
+  if (status) {
+    const gpi__renaming names[] = {{"desc.activation", "desc.before->activation"},
+        {"desc.activation_parameter", "desc.before->activation_parameter"},
+        {"desc.has_parameter", "desc.before->has_parameter"},
+        {"desc.flags", "desc.before->flags"},
+        {"desc.order", "desc.before->order"},
+        {"desc.batch", "desc.before->batch"},
+        {"desc.amax_history", "desc.before->amax_history"},
+        {"desc.formula", "desc.before->formula"},
+        {"desc.operands", "desc.before->operands"},
+        {"desc.operand_count", "desc.before->operand_count"},
+        {"desc.formula_value", "desc.before->formula_value"},
+        {"desc.formula_result", "desc.before->formula_result"}};
+    gpi__rename_error(names, GPI__COUNT(names));
+    return status;
+  }
+  GPI__INVALID_IF(before->flags & GEMMEPI_LINEAR_RESIDUAL,
+    "desc.before->flags has LINEAR_RESIDUAL, whose gradient is that layer's dY, which is not stored then: "
+    "leave before NULL, and give that layer's backward dA as its dy");
+  GPI__INVALID_IF(!gpi__is_affine(before->activation) && !(before->flags & GEMMEPI_LINEAR_SAVED),
+    "desc.before->flags has no LINEAR_SAVED, but the derivative of its activation reads the P that its "
+    "forward saves: set it, there and where its forward is called");
+  return GEMMEPI_OK;
+}
+
+/* layer: in row-major order, whose before becomes `folded`, with its defaults filled in. */
+static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
+  gemmepi_linear_desc *folded, gpi__layer_task *task) {
+  gemmepi_status status = gpi__check_before(desc->before);
+  if (!status)
+    status = gpi__check_chain(desc, desc->before);
+  if (status)
+    return status;
+  *folded = gpi__fold_layer(desc->before);
+  if (!folded->preact.dtype && !gpi__aux_is_mask(folded->activation | GEMMEPI_AUX))
+    folded->preact.dtype = folded->y.dtype;
+  layer->before = folded;
+  task->has_before = 1;
+  task->before = folded->activation;
+  task->before_parameter =
+    folded->has_parameter ? folded->activation_parameter : gpi__default_parameter(folded->activation);
+  return GEMMEPI_OK;
+}
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
@@ -32945,15 +33109,17 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
   task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
   task->epilogue = layer->activation;
   task->compute = (int32_t)layer->compute;
-  task->flags = backward ? layer->flags & ~GPI__LAYERS_FOUND_FLAGS
-        : layer->flags & (GPI__LAYERS_PRODUCT_FLAGS | GPI__LAYERS_FOUND_FLAGS | GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+  task->flags = backward
+        ? layer->flags & ~GPI__LAYERS_FOUND_FLAGS
+        : layer->flags & (GPI__LAYERS_PRODUCT_FLAGS | GPI__LAYERS_FOUND_FLAGS |
+          GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RESIDUAL);
 }
 
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
  one, to be given to gpi__drop_formula. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   int backward, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
-  gemmepi_linear_desc layer, callers;
+  gemmepi_linear_desc layer, callers, of_g, before;
   gemmepi_status status;
   memset(task, 0, sizeof *task);
   memset(problem, 0, sizeof *problem);
@@ -32961,12 +33127,22 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
   status = gpi__check_layer_scalars(desc);
   if (!status)
-    status = gpi__check_layer_flags(desc, backward);
+    status = gpi__check_layer_flags(desc, 0);
+  if (!status && backward && desc->flags & GEMMEPI_LINEAR_DY_IS_G) {
+    status = gpi__layer_of_g(desc, &of_g);
+    desc = &of_g;
+  }
+  if (!status && backward)
+    status = gpi__check_layer_flags(desc, 1);
   if (status)
     return status;
   callers = layer = gpi__fold_layer(desc);
   gpi__start_layer_task(&layer, backward, desc->order == GEMMEPI_COLUMN_MAJOR, task);
-  status = gpi__convert_forward(&layer, backward, alignment, task);
+  status = backward && desc->before ? gpi__convert_before(desc, &layer, &before, task) : GEMMEPI_OK;
+  if (!backward)
+    layer.before = NULL;
+  if (!status)
+    status = gpi__convert_forward(&layer, backward, alignment, task);
   if (!status)
     status = gpi__check_batch_form(&layer, task, backward);
   if (task->exchanged)
@@ -33479,6 +33655,17 @@ static void gpi__turn_product(gemmepi_matmul_desc *desc, gpi__step *step) {
   desc->epilogue = gpi__callers_epilogue(desc->epilogue, 1);
 }
 
+/* Multiplies dA by the derivative of the layer before, in its product. stacks: whether items were one after another so far. */
+static int gpi__multiply_by_before(const gpi__layer_task *task, int stacks, gemmepi_matmul_desc *desc, gpi__step *step) {
+  gemmepi_matrix preact = gpi__layer_matrix(task, GPI__L_BEFORE);
+  if (gpi__is_affine(task->before))
+    return stacks;
+  gpi__go_through_before(task, &preact, desc);
+  step->sources[GPI__AUX] = GPI__L_BEFORE;
+  step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_BEFORE;
+  return stacks && gpi__stacks_rows(&preact, task->batch, task->m) && !preact.scale.batch_stride;
+}
+
 /* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. */
 static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *factors) {
   const gpi__layer_task *task = &layer->task;
@@ -33491,6 +33678,7 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *f
   desc.b.transposed = !desc.b.transposed;
   stacks = !over_items && task->shares_b && task->batch > 1 &&
       gpi__stacks_rows(&desc.a, task->batch, task->m) && gpi__stacks_rows(&da, task->batch, task->m);
+  stacks = gpi__multiply_by_before(task, stacks, &desc, step);
   if (over_items)
     desc.k = gpi__times(task->batch, task->n);
   if (stacks) {
@@ -33594,6 +33782,12 @@ static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__pro
     desc.d.scale.mode = (gemmepi_scale_mode)task->found_scale;
     desc.d.scale.batch_stride = task->views[GPI__L_FOUND_SCALE_Y].batch_stride;
   }
+  if (task->flags & GEMMEPI_LINEAR_RESIDUAL) {
+    desc.epilogue |= GEMMEPI_RESIDUAL;
+    desc.residual = gpi__layer_matrix(task, GPI__L_RESIDUAL);
+    step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
+    step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
+  }
   if (task->flags & GEMMEPI_LINEAR_SAVED) {
     desc.epilogue |= GEMMEPI_AUX;
     desc.aux = gpi__layer_matrix(task, GPI__L_PREACT);
@@ -33667,6 +33861,11 @@ static gemmepi_status gpi__build_layer(gemmepi_context *context, const gpi__laye
 GPI__OPTIMIZE_LITTLE_END
 /* The pointers of a layer's run, checked: those of its tensors, and of the operands of its formula. */
 
+/* Whether a backward has its G as dY, and leaves alone what forward has for it. */
+static int gpi__is_given_g(const gpi__layer_task *task) {
+  return gpi__is_backward(task) && (task->flags & GEMMEPI_LINEAR_DY_IS_G) != 0;
+}
+
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args, void *pointers[GPI__L_ALL]) {
   int swap = task->exchanged;
   const void *inputs[GPI__L_COUNT];
@@ -33674,6 +33873,8 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
   inputs[GPI__L_B] = swap ? args->a : args->b;
   inputs[GPI__L_Y] = args->y;
   inputs[GPI__L_PREACT] = args->preact;
+  inputs[GPI__L_RESIDUAL] = args->residual;
+  inputs[GPI__L_BEFORE] = args->before ? args->before->preact : NULL;
   inputs[GPI__L_DY] = args->dy;
   inputs[GPI__L_BIAS] = args->bias;
   inputs[GPI__L_DA] = swap ? args->db : args->da;
@@ -33683,6 +33884,8 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
   inputs[GPI__L_SCALE_B] = swap ? args->scale_a : args->scale_b;
   inputs[GPI__L_SCALE_Y] = args->scale_y;
   inputs[GPI__L_SCALE_PREACT] = args->scale_preact;
+  inputs[GPI__L_SCALE_RESIDUAL] = args->scale_residual;
+  inputs[GPI__L_SCALE_BEFORE] = args->before ? args->before->scale_preact : NULL;
   inputs[GPI__L_SCALE_DY] = args->scale_dy;
   inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
   inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
@@ -33694,9 +33897,12 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
     memcpy(&pointers[GPI__L_OPERAND_SCALES], args->operand_scales, (size_t)task->operand_count * sizeof(void *));
 }
 
-/* The arrays of a formula's operands. */
+/* The arrays of a formula's operands, and the pointers of the layer before. */
 static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const gemmepi_linear_args *args) {
-  if (!task->formula && (args->operands || args->operand_scales))
+  GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before, "args.before is given, but desc.before is NULL");
+  GPI__INVALID_IF(gpi__layer_has(task, GPI__L_BEFORE) && !args->before,
+    "args.before is NULL; this backward needs it, as desc.before is given");
+  if (!task->formula && (args->operands || args->operand_scales) && !gpi__is_given_g(task))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
       args->operands ? "operands" : "operand_scales");
   if (task->operand_count && !args->operands)
@@ -33723,13 +33929,14 @@ typedef struct gpi__layers_flag {
 /* NULL: the layer has the tensor in any case. */
 static const gpi__layers_flag *gpi__flag_of_tensor(const gpi__layer_task *task, int tensor) {
   static const gpi__layers_flag flags[] = {{GPI__L_PREACT, GEMMEPI_LINEAR_SAVED, "LINEAR_SAVED"},
+        {GPI__L_RESIDUAL, GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL"},
         {GPI__L_BIAS, GEMMEPI_LINEAR_BIAS, "LINEAR_BIAS"},
         {GPI__L_DBIAS, GEMMEPI_LINEAR_DBIAS, "LINEAR_DBIAS"},
         {GPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DA"},
         {GPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DB"},
         {GPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DB"}, /* exchanged */
         {GPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DA"}};
-  size_t i, first = task->exchanged && (tensor == GPI__L_DA || tensor == GPI__L_DB) ? 5 : 0;
+  size_t i, first = task->exchanged && (tensor == GPI__L_DA || tensor == GPI__L_DB) ? 6 : 0;
   for (i = first; i < GPI__COUNT(flags); i++)
     if (flags[i].tensor == tensor)
       return &flags[i];
@@ -33739,9 +33946,12 @@ static const gpi__layers_flag *gpi__flag_of_tensor(const gpi__layer_task *task, 
 /* Whether only the other direction takes it, so that this one lets it be. */
 static int gpi__is_of_other_direction(const gpi__layer_task *task, int tensor) {
   int of_forward = tensor == GPI__L_Y || tensor == GPI__L_SCALE_Y || tensor == GPI__L_FOUND_SCALE_Y ||
-        tensor == GPI__L_AMAX_HISTORY;
-  int of_backward =
-    tensor == GPI__L_DY || tensor == GPI__L_SCALE_DY || (tensor >= GPI__L_DA && tensor <= GPI__L_DBIAS);
+        tensor == GPI__L_AMAX_HISTORY || tensor == GPI__L_RESIDUAL ||
+        tensor == GPI__L_SCALE_RESIDUAL;
+  int of_backward = tensor == GPI__L_DY || tensor == GPI__L_SCALE_DY || tensor == GPI__L_BEFORE ||
+        tensor == GPI__L_SCALE_BEFORE || (tensor >= GPI__L_DA && tensor <= GPI__L_DBIAS);
+  if (gpi__is_given_g(task) && (tensor == GPI__L_PREACT || tensor == GPI__L_SCALE_PREACT))
+    return 1;
   return gpi__is_backward(task) ? of_forward : of_backward;
 }
 
@@ -33798,10 +34008,14 @@ static const char *gpi__name_layers_region(const void *owner, const gpi__region 
   return room;
 }
 
-/* Outputs overlap nothing. */
+/* Outputs overlap nothing, but that Y may be the residual. */
 static gemmepi_status gpi__judge_layer(const gpi__regions *regions, const gpi__region *output, const gpi__region *other) {
-  int shares = gpi__views_share((const gpi__view *)output->lies, (const gpi__view *)other->lies,
-    ((const gpi__layer_task *)regions->owner)->batch, (int64_t)(other->begin - output->begin));
+  const gpi__view *of = (const gpi__view *)output->lies, *from = (const gpi__view *)other->lies;
+  int is_same = output->place == GPI__L_Y && other->place == GPI__L_RESIDUAL &&
+        output->begin == other->begin && of->dtype == from->dtype && of->ld == from->ld &&
+        of->batch_stride == from->batch_stride;
+  int shares = !is_same && gpi__views_share(of, from, ((const gpi__layer_task *)regions->owner)->batch,
+    (int64_t)(other->begin - output->begin));
   return shares ? gpi__refuse_overlap(regions, output, other, gpi__if_undecided(shares), "") : GEMMEPI_OK;
 }
 
@@ -34175,6 +34389,13 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base, const 
     task->formula ? "a formula" : "activation ");
   if (!task->formula)
     gpi__append_epilogue(text, task->epilogue);
+  if (gpi__is_given_g(task))
+    gpi__append(text, ", dY is G");
+  if (task->has_before) {
+    gpi__append(text, ", dA through activation ");
+    gpi__append_epilogue(text, task->before);
+    gpi__append(text, " of the layer before");
+  }
   gpi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
     layer->step_count == 1 ? "" : "s", (gpi__ull)details->workspace_size);
   if (task->exchanged)
@@ -34248,7 +34469,9 @@ static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gem
         (uintptr_t)args->preact | GPI__DEFAULT_ALIGNMENT;
   bits |= backward
         ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
-        : (uintptr_t)args->y;
+        : (uintptr_t)args->y | (uintptr_t)args->residual;
+  if (backward && desc && desc->before && args->before)
+    bits |= (uintptr_t)args->before->preact;
   for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
     if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
       bits |= (uintptr_t)args->operands[i];
@@ -34257,12 +34480,15 @@ static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gem
 
 static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
-  gpi__wish wish = {context, gpi__layer_plans[backward].kind, desc, 0, 1, NULL};
+  gpi__plan_row row = gpi__layer_plans[backward];
+  gpi__wish wish = {context, row.kind, desc, 0, 1, NULL};
   gemmepi_status status = gpi__check_call(context, args, "args");
   if (status)
     return status;
+  if (backward && desc && desc->before) /* what it points to is not in the text's key */
+    row.written = 0;
   wish.alignment = gpi__alignment_of_layer(desc, args, backward);
-  return gpi__run_once(&gpi__layer_plans[backward], &wish, args, args->workspace, stream);
+  return gpi__run_once(&row, &wish, args, args->workspace, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,

@@ -57,14 +57,17 @@ static inline void matmul_backward(void *dinp, void *dweight, void *dbias, const
                                    const void *weight, float *dbias_buffer, int B, int T, int C, int OC,
                                    gemmepi_stream stream, void *pre_gelu LLM_OR(NULL),
                                    int gelu_fusion LLM_OR(1)) {
-    gemmepi_linear_desc desc = LLM_ZERO;
-    gemmepi_linear_args args = LLM_ZERO;
+    gemmepi_linear_desc desc = LLM_ZERO, before = LLM_ZERO; /* before: the layer whose gelu inp is */
+    gemmepi_linear_args args = LLM_ZERO, of_before = LLM_ZERO;
     (void)dbias_buffer, (void)gelu_fusion;
-    desc.m = (int64_t)B * T, desc.n = OC, desc.k = C;
-    desc.a.dtype = LLM_DTYPE, desc.b.transposed = 1;
-    desc.flags = GEMMEPI_LINEAR_DB | GEMMEPI_ACCUMULATE_DB;
+    before.m = desc.m = (int64_t)B * T, before.n = desc.k = C, desc.n = OC;
+    before.a.dtype = desc.a.dtype = LLM_DTYPE, desc.b.transposed = 1;
+    before.activation = GEMMEPI_GELU_TANH, before.flags = GEMMEPI_LINEAR_SAVED;
+    desc.before = pre_gelu ? &before : NULL;
+    desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_ACCUMULATE_DB;
     desc.flags |= dbias ? GEMMEPI_LINEAR_DBIAS | GEMMEPI_ACCUMULATE_DBIAS : 0;
-    args.dy = dout, args.a = inp, args.db = dweight, args.dbias = dbias;
+    of_before.preact = pre_gelu, args.before = pre_gelu ? &of_before : NULL;
+    args.dy = dout, args.a = inp, args.b = weight;
+    args.da = dinp, args.db = dweight, args.dbias = dbias;
     llm_check(gemmepi_linear_backward(llm_context, &desc, &args, stream));
-    matmul_cublaslt(dinp, weight, dout, NULL, C, B * T, OC, stream, 0, 0, 0, 0, 0, 0, 0, pre_gelu, 1);
 }

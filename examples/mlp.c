@@ -1,6 +1,6 @@
 /* Learns to read handwritten digits with two layers: hidden = value * silu(gate), where value and gate are the halves of
-   x w1 + b1, and logits = hidden w2 + b2. Each layer is two calls: gemmepi_linear and gemmepi_linear_backward. Before it
-   learns, it holds gradients of weights and biases against slopes of the loss. On the GPU if there is one, else on the host.
+   x w1 + b1, and logits = hidden w2 + b2. Each layer is two calls: gemmepi_linear and gemmepi_linear_backward. The second
+   layer's backward knows the first one, and goes through its gates in the product itself. Before it learns, it holds gradients of weights and biases against slopes of the loss. On the GPU if there is one, else on the host.
 
        mlp [--host] [--seed N] [--epochs N] [PATH] */
 #define GEMMEPI_IMPLEMENTATION
@@ -86,7 +86,7 @@ typedef struct parameters {
 
 typedef struct batch {
     float x[BATCH][PIXELS], preact[BATCH][2 * HIDDEN], hidden[BATCH][HIDDEN], logits[BATCH][CLASSES];
-    float dlogits[BATCH][CLASSES], dhidden[BATCH][HIDDEN];
+    float dlogits[BATCH][CLASSES], dpreact[BATCH][2 * HIDDEN];
 } batch;
 
 /* Pointers to the device: to point into, not to read from here. */
@@ -101,7 +101,8 @@ typedef struct layer {
     gemmepi_linear_args args;
 } layer;
 
-/* Gradients of weights and biases are added to what is there, dhidden overwrites. */
+/* Gradients of weights and biases are added to what is there. The second layer's da is dpreact, not the gradient of hidden, which is
+   nowhere: its desc and args point to the first one's, which stay where they are. */
 static void make_layers(const network *net, int rows, layer *first, layer *second) {
     const uint64_t flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_DB | GEMMEPI_ACCUMULATE_DB |
                            GEMMEPI_LINEAR_DBIAS | GEMMEPI_ACCUMULATE_DBIAS;
@@ -109,15 +110,18 @@ static void make_layers(const network *net, int rows, layer *first, layer *secon
     batch *on = net->batch;
     first->desc = (gemmepi_linear_desc){.m = rows, .n = 2 * HIDDEN, .k = PIXELS};
     first->desc.activation = GEMMEPI_SILU | GEMMEPI_GATED;
-    first->desc.flags = flags | GEMMEPI_LINEAR_SAVED; /* x w1 + b1 in preact, for backward */
+    first->desc.flags = flags | GEMMEPI_LINEAR_SAVED /* x w1 + b1 in preact, for backward */
+                        | GEMMEPI_LINEAR_DY_IS_G;    /* dy is dpreact */
     first->args = (gemmepi_linear_args){.a = on->x, .b = now->w1, .bias = now->b1, .y = on->hidden};
     first->args.preact = on->preact;
-    first->args.dy = on->dhidden, first->args.db = next->w1, first->args.dbias = next->b1;
+    first->args.dy = on->dpreact, first->args.db = next->w1, first->args.dbias = next->b1;
 
     second->desc = (gemmepi_linear_desc){.m = rows, .n = CLASSES, .k = HIDDEN};
     second->desc.flags = flags | GEMMEPI_LINEAR_DA;
+    second->desc.before = &first->desc;
     second->args = (gemmepi_linear_args){.a = on->hidden, .b = now->w2, .bias = now->b2, .y = on->logits};
-    second->args.da = on->dhidden;
+    second->args.before = &first->args;
+    second->args.da = on->dpreact;
     second->args.dy = on->dlogits, second->args.db = next->w2, second->args.dbias = next->b2;
 }
 

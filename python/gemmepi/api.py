@@ -85,19 +85,18 @@ class _Types:
             if name in self.description["enums"]:
                 self.made[name] = ctypes.c_int
             elif name in self.description["structs"]:
-                self.made[name] = self.struct(name, self.description["structs"][name])
+                self.struct(name, self.description["structs"][name])
             else:
                 self.made[name] = self.field(self.description["types"][name])
         return self.made[name]
 
     def struct(self, name, content):
-        made = type(_short(name), (_Struct,), {"__module__": __name__})
+        self.made[name] = made = type(_short(name), (_Struct,), {"__module__": __name__})  # before its fields, which may point to such
         made._fields_ = [(field, self.field(kind)) for field, kind, _, _ in content["fields"]]
         made._names = dict.fromkeys(field for field, _ in made._fields_)  # in their order
         places = [[field, getattr(made, field).offset, getattr(made, field).size] for field, _, _, _ in content["fields"]]
         if ctypes.sizeof(made) != content["size"] or places != [[field, *place] for field, _, *place in content["fields"]]:
             raise ImportError("this Python lays %s out otherwise than api.json says: it needs a 64-bit Python" % name)
-        return made
 
     def parameter(self, kind):
         """The type of a function's parameter: structs are passed by reference, and all other pointers are addresses."""

@@ -16,10 +16,12 @@
 #define GEMMEPI_ACCUMULATE_DA    0x0400000000000ull /* args.da += dA; else it is overwritten */
 #define GEMMEPI_ACCUMULATE_DB    0x0800000000000ull /* args.db += dB */
 #define GEMMEPI_ACCUMULATE_DBIAS 0x1000000000000ull /* args.dbias += dbias */
+#define GEMMEPI_LINEAR_RESIDUAL  0x2000000000000ull /* Y has a residual */
+#define GEMMEPI_LINEAR_DY_IS_G   0x4000000000000ull /* backward finds G in args.dy, not dY */
 
 /* A layer of a network, forward and backward, for every item of a batch:
 
-       P = op(A) op(B) + bias        Y = act(P), with GATED value act(gate) of the halves of P
+       P = op(A) op(B) + bias        Y = act(P) + residual, with GATED value act(gate) of the halves of P
        G = dY act'(P)                dA = G op(B)^T     dB = op(A)^T G     dbias = the sums of G's columns
 
    Shapes: op(A) [m, k], op(B) [k, n], P and G [m, n], Y and dY [m, n] (GATED: n is even, [m, n/2]), bias and dbias [n].
@@ -29,7 +31,19 @@
    Column-major: the same layer with A and B exchanged. Bias, dbias and the halves run along m, and the rules of B in
    a batch hold for A.
 
-   Backward needs P if act is not NONE: set SAVED or RECOMPUTE. NONE without GATED has neither.
+   Backward needs P if act is not NONE: set SAVED or RECOMPUTE. NONE without GATED has neither. residual has Y's shape, and may be
+   exactly y (same pointer, dtype, ld and batch_stride). Its gradient is dY itself: backward does not read it.
+
+   A chain of layers: where a is the y of another layer, desc.before may be that layer's desc, and args.before its args. Then DA gives that
+   layer's G, by one product and without its dY in memory:
+
+       dA = (G op(B)^T) act'(P), act and P of the layer before, [m, k], where that is GATED [m, 2k]
+
+   That layer's args.dy is this da, and its flags have DY_IS_G: its backward then has nothing to do for G, and ignores activation, formula
+   and preact. dy has G's shape [m, n]; forward ignores the flag, so that one desc serves both directions. Of the layer before are read order, m,
+   n, batch, activation with its parameter, flags and preact, of its args preact and scale_preact (backward's). Its P must be SAVED (unless its
+   activation is NONE), and it has neither a residual, whose gradient would be that dY, nor a formula. a is not transposed, and da is
+   overwritten. Column-major: b is the y of the layer before, and DB gives its G.
 
    Bounds are those of gemmepi_matmul, with the terms of G as stored: u |g| more in each if g_dtype is coarser than the
    accumulator. A recomputed G has the error E of P times |dy| and the largest |act''| nearby. A saved P is the P that preact stores:
@@ -70,7 +84,7 @@ typedef struct gemmepi_linear_desc {
     gemmepi_matrix a, b;   /* dtype 0: F32, a's */
     gemmepi_matrix y;      /* dtype 0: a's, BF16 where a is E4M3 or E5M2 */
     gemmepi_matrix preact; /* dtype 0: y's (RELU's mask: leave it 0); read only with SAVED */
-    gemmepi_matrix dy;     /* dtype 0: y's */
+    gemmepi_matrix dy;     /* dtype 0: y's; with DY_IS_G BF16 where that is E4M3 or E5M2 */
     gemmepi_matrix da, db; /* dtype 0: a's, b's, BF16 where that is E4M3 or E5M2 */
     gemmepi_vector bias;   /* dtype 0: as a product's */
     gemmepi_vector dbias;  /* dtype 0: bias's; without BIAS what a bias's would be */
@@ -87,6 +101,9 @@ typedef struct gemmepi_linear_desc {
     int operand_count;                      /* at most 28 */
     const char *formula_value;              /* the formula's name of P; NULL: "v" */
     const char *formula_result;             /* the formula's name of Y; NULL: "d" */
+
+    gemmepi_matrix residual;                  /* with RESIDUAL; dtype 0: y's, BF16 where that is E4M3 or E5M2 */
+    const struct gemmepi_linear_desc *before; /* the layer whose y is a, for DA; read during the call. NULL: none */
 } gemmepi_linear_desc;
 
 /* The pointers of a layer. Forward reads a, b and, with BIAS, bias, and writes y and, with SAVED, preact. Backward reads dy, b for da,
@@ -113,6 +130,11 @@ typedef struct gemmepi_linear_args {
        use what they need of it. It is read during the call */
     void *const *operands;
     const float *const *operand_scales; /* the same for operands with a scale mode, else NULL; NULL: none has one */
+
+    const void *residual;        /* with RESIDUAL; backward ignores it */
+    const float *scale_residual; /* where desc has a mode */
+
+    const struct gemmepi_linear_args *before; /* of desc.before; read during the call. Forward ignores it */
 } gemmepi_linear_args;
 
 #endif

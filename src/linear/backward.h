@@ -130,6 +130,18 @@ static void gpi__turn_product(gemmepi_matmul_desc *desc, gpi__step *step) {
     desc->epilogue = gpi__callers_epilogue(desc->epilogue, 1);
 }
 
+/* Multiplies dA by the derivative of the layer before, in its product. stacks: whether items were one after another so far. */
+static int gpi__multiply_by_before(const gpi__layer_task *task, int stacks, gemmepi_matmul_desc *desc,
+                                   gpi__step *step) {
+    gemmepi_matrix preact = gpi__layer_matrix(task, GPI__L_BEFORE);
+    if (gpi__is_affine(task->before))
+        return stacks;
+    gpi__go_through_before(task, &preact, desc);
+    step->sources[GPI__AUX] = GPI__L_BEFORE;
+    step->sources[GPI__SCALE_AUX] = GPI__L_SCALE_BEFORE;
+    return stacks && gpi__stacks_rows(&preact, task->batch, task->m) && !preact.scale.batch_stride;
+}
+
 /* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. */
 static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *factors) {
     const gpi__layer_task *task = &layer->task;
@@ -142,6 +154,7 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *f
     desc.b.transposed = !desc.b.transposed;
     stacks = !over_items && task->shares_b && task->batch > 1 &&
              gpi__stacks_rows(&desc.a, task->batch, task->m) && gpi__stacks_rows(&da, task->batch, task->m);
+    stacks = gpi__multiply_by_before(task, stacks, &desc, step);
     if (over_items)
         desc.k = gpi__times(task->batch, task->n);
     if (stacks) {

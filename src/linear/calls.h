@@ -73,7 +73,9 @@ static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gem
                      (uintptr_t)args->preact | GPI__DEFAULT_ALIGNMENT;
     bits |= backward
                 ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
-                : (uintptr_t)args->y;
+                : (uintptr_t)args->y | (uintptr_t)args->residual;
+    if (backward && desc && desc->before && args->before)
+        bits |= (uintptr_t)args->before->preact;
     for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
         if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
             bits |= (uintptr_t)args->operands[i];
@@ -82,12 +84,15 @@ static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gem
 
 static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                       const gemmepi_linear_args *args, int backward, gemmepi_stream stream) {
-    gpi__wish wish = {context, gpi__layer_plans[backward].kind, desc, 0, 1, NULL};
+    gpi__plan_row row = gpi__layer_plans[backward];
+    gpi__wish wish = {context, row.kind, desc, 0, 1, NULL};
     gemmepi_status status = gpi__check_call(context, args, "args");
     if (status)
         return status;
+    if (backward && desc && desc->before) /* what it points to is not in the text's key */
+        row.written = 0;
     wish.alignment = gpi__alignment_of_layer(desc, args, backward);
-    return gpi__run_once(&gpi__layer_plans[backward], &wish, args, args->workspace, stream);
+    return gpi__run_once(&row, &wish, args, args->workspace, stream);
 }
 
 GEMMEPI_API gemmepi_status gemmepi_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,

@@ -55,6 +55,25 @@ static int gpi__asks_for_gradients(const gemmepi_linear_desc *desc) {
     return 0;
 }
 
+/* The layer as backward has it that is given G, of which a dtype of 8 bits is none: what made Y of P does not matter. */
+static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
+    GPI__INVALID_IF(
+        gpi__asks_for_gradients(desc),
+        "desc.flags has LINEAR_DY_IS_G, but desc.operands has gradients d_NAME, which need dY: leave "
+        "out one or the other");
+    *layer = *desc;
+    if (!layer->dy.dtype && gpi__is_fp8((int)layer->y.dtype))
+        layer->dy.dtype = GEMMEPI_BF16;
+    layer->activation = 0;
+    layer->has_parameter = 0;
+    layer->activation_parameter = 0;
+    layer->formula = layer->formula_value = layer->formula_result = NULL;
+    layer->operands = NULL;
+    layer->operand_count = 0;
+    layer->flags &= ~(GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
+    return GEMMEPI_OK;
+}
+
 static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, int backward) {
     static const struct {
         uint64_t accumulate, output;
@@ -109,6 +128,10 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
                     desc->activation      ? "activation"
                     : desc->has_parameter ? "has_parameter"
                                           : "activation_parameter");
+    GPI__INVALID_IF(
+        desc->flags & GEMMEPI_LINEAR_RESIDUAL,
+        "desc.flags has LINEAR_RESIDUAL with desc.formula: make the residual an operand of it, and "
+        "add that in the text");
     GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__LAYER_OPERANDS,
                     "desc.operand_count is %d; accepted are 0 to %d in a layer", desc->operand_count,
                     GPI__LAYER_OPERANDS);

@@ -111,6 +111,13 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base,
                 task->formula ? "a formula" : "activation ");
     if (!task->formula)
         gpi__append_epilogue(text, task->epilogue);
+    if (gpi__is_given_g(task))
+        gpi__append(text, ", dY is G");
+    if (task->has_before) {
+        gpi__append(text, ", dA through activation ");
+        gpi__append_epilogue(text, task->before);
+        gpi__append(text, " of the layer before");
+    }
     gpi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
                 layer->step_count == 1 ? "" : "s", (gpi__ull)details->workspace_size);
     if (task->exchanged)

@@ -7,12 +7,14 @@
 
 #include "../problem/convert_arguments.h"
 
-/* The tensors of a layer, the scales that go with the first five, and what forward finds for Y in its scale's place. */
+/* The tensors of a layer, the scales that go with the first seven, and what forward finds for Y in its scale's place. */
 enum {
     GPI__L_A,
     GPI__L_B,
     GPI__L_Y,
     GPI__L_PREACT,
+    GPI__L_RESIDUAL,
+    GPI__L_BEFORE, /* P of the layer before */
     GPI__L_DY,
     GPI__L_BIAS,
     GPI__L_DA,
@@ -22,6 +24,8 @@ enum {
     GPI__L_SCALE_B,
     GPI__L_SCALE_Y,
     GPI__L_SCALE_PREACT,
+    GPI__L_SCALE_RESIDUAL,
+    GPI__L_SCALE_BEFORE,
     GPI__L_SCALE_DY,
     GPI__L_FOUND_SCALE_Y,
     GPI__L_AMAX_HISTORY,
@@ -46,6 +50,8 @@ static const char *const gpi__layer_names[GPI__L_COUNT] = {"a",
                                                            "b",
                                                            "y",
                                                            "preact",
+                                                           "residual",
+                                                           "before->preact",
                                                            "dy",
                                                            "bias",
                                                            "da",
@@ -55,6 +61,8 @@ static const char *const gpi__layer_names[GPI__L_COUNT] = {"a",
                                                            "scale_b",
                                                            "scale_y",
                                                            "scale_preact",
+                                                           "scale_residual",
+                                                           "before->scale_preact",
                                                            "scale_dy",
                                                            "found_scale_y",
                                                            "amax_history"};
@@ -68,6 +76,8 @@ typedef struct gpi__layer_task {
     int64_t m, n, k, batch;
     double parameter;
     uint64_t epilogue; /* activation, GATED, GATE_FIRST */
+    uint64_t before;   /* that of the layer before, by whose derivative dA is multiplied */
+    double before_parameter;
     uint64_t flags;
     int32_t compute; /* as given */
     int32_t g_dtype;
@@ -78,6 +88,7 @@ typedef struct gpi__layer_task {
     int32_t shares_b;     /* in a batch B is the same for all items: dB and dbias are sums over them */
     int32_t shares_a;     /* A and dA are: dA is a sum over them */
     int32_t shares_dbias; /* dbias is */
+    int32_t has_before;   /* there is a layer before */
     uint32_t used;        /* bit t: this direction has tensor t */
     uint32_t written;
     struct gpi__kept_formula

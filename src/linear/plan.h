@@ -21,6 +21,12 @@ static gemmepi_status gpi__build_forward(gpi__linear_plan *layer, const gpi__pro
         desc.d.scale.mode = (gemmepi_scale_mode)task->found_scale;
         desc.d.scale.batch_stride = task->views[GPI__L_FOUND_SCALE_Y].batch_stride;
     }
+    if (task->flags & GEMMEPI_LINEAR_RESIDUAL) {
+        desc.epilogue |= GEMMEPI_RESIDUAL;
+        desc.residual = gpi__layer_matrix(task, GPI__L_RESIDUAL);
+        step->sources[GPI__RESIDUAL] = GPI__L_RESIDUAL;
+        step->sources[GPI__SCALE_RESIDUAL] = GPI__L_SCALE_RESIDUAL;
+    }
     if (task->flags & GEMMEPI_LINEAR_SAVED) {
         desc.epilogue |= GEMMEPI_AUX;
         desc.aux = gpi__layer_matrix(task, GPI__L_PREACT);

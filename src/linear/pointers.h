@@ -4,6 +4,11 @@
 
 #include "layer.h"
 
+/* Whether a backward has its G as dY, and leaves alone what forward has for it. */
+static int gpi__is_given_g(const gpi__layer_task *task) {
+    return gpi__is_backward(task) && (task->flags & GEMMEPI_LINEAR_DY_IS_G) != 0;
+}
+
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args,
                                      void *pointers[GPI__L_ALL]) {
     int swap = task->exchanged;
@@ -12,6 +17,8 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
     inputs[GPI__L_B] = swap ? args->a : args->b;
     inputs[GPI__L_Y] = args->y;
     inputs[GPI__L_PREACT] = args->preact;
+    inputs[GPI__L_RESIDUAL] = args->residual;
+    inputs[GPI__L_BEFORE] = args->before ? args->before->preact : NULL;
     inputs[GPI__L_DY] = args->dy;
     inputs[GPI__L_BIAS] = args->bias;
     inputs[GPI__L_DA] = swap ? args->db : args->da;
@@ -21,6 +28,8 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
     inputs[GPI__L_SCALE_B] = swap ? args->scale_a : args->scale_b;
     inputs[GPI__L_SCALE_Y] = args->scale_y;
     inputs[GPI__L_SCALE_PREACT] = args->scale_preact;
+    inputs[GPI__L_SCALE_RESIDUAL] = args->scale_residual;
+    inputs[GPI__L_SCALE_BEFORE] = args->before ? args->before->scale_preact : NULL;
     inputs[GPI__L_SCALE_DY] = args->scale_dy;
     inputs[GPI__L_FOUND_SCALE_Y] = args->found_scale_y;
     inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
@@ -33,9 +42,13 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
                (size_t)task->operand_count * sizeof(void *));
 }
 
-/* The arrays of a formula's operands. */
+/* The arrays of a formula's operands, and the pointers of the layer before. */
 static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const gemmepi_linear_args *args) {
-    if (!task->formula && (args->operands || args->operand_scales))
+    GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before,
+                    "args.before is given, but desc.before is NULL");
+    GPI__INVALID_IF(gpi__layer_has(task, GPI__L_BEFORE) && !args->before,
+                    "args.before is NULL; this backward needs it, as desc.before is given");
+    if (!task->formula && (args->operands || args->operand_scales) && !gpi__is_given_g(task))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
                          args->operands ? "operands" : "operand_scales");
     if (task->operand_count && !args->operands)
@@ -63,13 +76,14 @@ typedef struct gpi__layers_flag {
 /* NULL: the layer has the tensor in any case. */
 static const gpi__layers_flag *gpi__flag_of_tensor(const gpi__layer_task *task, int tensor) {
     static const gpi__layers_flag flags[] = {{GPI__L_PREACT, GEMMEPI_LINEAR_SAVED, "LINEAR_SAVED"},
+                                             {GPI__L_RESIDUAL, GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL"},
                                              {GPI__L_BIAS, GEMMEPI_LINEAR_BIAS, "LINEAR_BIAS"},
                                              {GPI__L_DBIAS, GEMMEPI_LINEAR_DBIAS, "LINEAR_DBIAS"},
                                              {GPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DA"},
                                              {GPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DB"},
                                              {GPI__L_DA, GEMMEPI_LINEAR_DA, "LINEAR_DB"}, /* exchanged */
                                              {GPI__L_DB, GEMMEPI_LINEAR_DB, "LINEAR_DA"}};
-    size_t i, first = task->exchanged && (tensor == GPI__L_DA || tensor == GPI__L_DB) ? 5 : 0;
+    size_t i, first = task->exchanged && (tensor == GPI__L_DA || tensor == GPI__L_DB) ? 6 : 0;
     for (i = first; i < GPI__COUNT(flags); i++)
         if (flags[i].tensor == tensor)
             return &flags[i];
@@ -79,9 +93,12 @@ static const gpi__layers_flag *gpi__flag_of_tensor(const gpi__layer_task *task, 
 /* Whether only the other direction takes it, so that this one lets it be. */
 static int gpi__is_of_other_direction(const gpi__layer_task *task, int tensor) {
     int of_forward = tensor == GPI__L_Y || tensor == GPI__L_SCALE_Y || tensor == GPI__L_FOUND_SCALE_Y ||
-                     tensor == GPI__L_AMAX_HISTORY;
-    int of_backward =
-        tensor == GPI__L_DY || tensor == GPI__L_SCALE_DY || (tensor >= GPI__L_DA && tensor <= GPI__L_DBIAS);
+                     tensor == GPI__L_AMAX_HISTORY || tensor == GPI__L_RESIDUAL ||
+                     tensor == GPI__L_SCALE_RESIDUAL;
+    int of_backward = tensor == GPI__L_DY || tensor == GPI__L_SCALE_DY || tensor == GPI__L_BEFORE ||
+                      tensor == GPI__L_SCALE_BEFORE || (tensor >= GPI__L_DA && tensor <= GPI__L_DBIAS);
+    if (gpi__is_given_g(task) && (tensor == GPI__L_PREACT || tensor == GPI__L_SCALE_PREACT))
+        return 1;
     return gpi__is_backward(task) ? of_forward : of_backward;
 }
 
@@ -145,12 +162,15 @@ static const char *gpi__name_layers_region(const void *owner, const gpi__region 
     return room;
 }
 
-/* Outputs overlap nothing. */
+/* Outputs overlap nothing, but that Y may be the residual. */
 static gemmepi_status gpi__judge_layer(const gpi__regions *regions, const gpi__region *output,
                                        const gpi__region *other) {
-    int shares = gpi__views_share((const gpi__view *)output->lies, (const gpi__view *)other->lies,
-                                  ((const gpi__layer_task *)regions->owner)->batch,
-                                  (int64_t)(other->begin - output->begin));
+    const gpi__view *of = (const gpi__view *)output->lies, *from = (const gpi__view *)other->lies;
+    int is_same = output->place == GPI__L_Y && other->place == GPI__L_RESIDUAL &&
+                  output->begin == other->begin && of->dtype == from->dtype && of->ld == from->ld &&
+                  of->batch_stride == from->batch_stride;
+    int shares = !is_same && gpi__views_share(of, from, ((const gpi__layer_task *)regions->owner)->batch,
+                                              (int64_t)(other->begin - output->begin));
     return shares ? gpi__refuse_overlap(regions, output, other, gpi__if_undecided(shares), "") : GEMMEPI_OK;
 }
 

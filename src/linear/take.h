@@ -2,6 +2,7 @@
 #ifndef GEMMEPI_LINEAR_TAKE_H
 #define GEMMEPI_LINEAR_TAKE_H
 
+#include "before.h"
 #include "matrices.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "formula.h"
@@ -94,9 +95,10 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
     task->shares_dbias = layer->batch != 1 && layer->dbias.batch_stride == 0;
     task->epilogue = layer->activation;
     task->compute = (int32_t)layer->compute;
-    task->flags = backward ? layer->flags & ~GPI__LAYERS_FOUND_FLAGS
-                           : layer->flags & (GPI__LAYERS_PRODUCT_FLAGS | GPI__LAYERS_FOUND_FLAGS |
-                                             GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED);
+    task->flags = backward
+                      ? layer->flags & ~GPI__LAYERS_FOUND_FLAGS
+                      : layer->flags & (GPI__LAYERS_PRODUCT_FLAGS | GPI__LAYERS_FOUND_FLAGS |
+                                        GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RESIDUAL);
 }
 
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
@@ -104,7 +106,7 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                          int backward, size_t alignment, gpi__layer_task *task,
                                          gpi__problem *problem) {
-    gemmepi_linear_desc layer, callers;
+    gemmepi_linear_desc layer, callers, of_g, before;
     gemmepi_status status;
     memset(task, 0, sizeof *task);
     memset(problem, 0, sizeof *problem);
@@ -112,12 +114,22 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc is NULL");
     status = gpi__check_layer_scalars(desc);
     if (!status)
-        status = gpi__check_layer_flags(desc, backward);
+        status = gpi__check_layer_flags(desc, 0);
+    if (!status && backward && desc->flags & GEMMEPI_LINEAR_DY_IS_G) {
+        status = gpi__layer_of_g(desc, &of_g);
+        desc = &of_g;
+    }
+    if (!status && backward)
+        status = gpi__check_layer_flags(desc, 1);
     if (status)
         return status;
     callers = layer = gpi__fold_layer(desc);
     gpi__start_layer_task(&layer, backward, desc->order == GEMMEPI_COLUMN_MAJOR, task);
-    status = gpi__convert_forward(&layer, backward, alignment, task);
+    status = backward && desc->before ? gpi__convert_before(desc, &layer, &before, task) : GEMMEPI_OK;
+    if (!backward)
+        layer.before = NULL;
+    if (!status)
+        status = gpi__convert_forward(&layer, backward, alignment, task);
     if (!status)
         status = gpi__check_batch_form(&layer, task, backward);
     if (task->exchanged)

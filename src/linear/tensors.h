@@ -32,6 +32,13 @@ static void gpi__find_scale_of_y(const gemmepi_linear_desc *layer, gemmepi_matmu
     desc->amax_history = layer->amax_history;
 }
 
+static void gpi__add_residual(const gemmepi_linear_desc *layer, gemmepi_matmul_desc *desc) {
+    if (!(layer->flags & GEMMEPI_LINEAR_RESIDUAL))
+        return;
+    desc->epilogue |= GEMMEPI_RESIDUAL;
+    desc->residual = layer->residual;
+}
+
 /* A, B, bias, and Y or, for backward, the P that forward left. A formula's Y is not looked at, but as P has a type by it. */
 static gemmepi_status gpi__convert_forward(const gemmepi_linear_desc *layer, int backward, size_t alignment,
                                            gpi__layer_task *task) {
@@ -49,10 +56,12 @@ static gemmepi_status gpi__convert_forward(const gemmepi_linear_desc *layer, int
         desc.d = gpi__dense_matrix(layer->y.dtype, layer->m > 0 ? layer->m : 0, columns > 0 ? columns : 0);
     } else {
         gpi__find_scale_of_y(layer, &desc);
+        gpi__add_residual(layer, &desc);
     }
     status = gpi__normalise(&desc, alignment, &problem);
     if (status)
         return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.y", "desc.preact");
+    gpi__convert_layer_view(task, GPI__L_RESIDUAL, &problem, GPI__RESIDUAL);
     gpi__convert_layer_view(task, GPI__L_A, &problem, GPI__A);
     gpi__convert_layer_view(task, GPI__L_B, &problem, GPI__B);
     gpi__convert_layer_view(task, GPI__L_BIAS, &problem, GPI__BIAS);
@@ -137,6 +146,17 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
     return layer->formula ? gpi__convert_formulas_dy(layer, columns, alignment, task) : GEMMEPI_OK;
 }
 
+/* The epilogue with which dA becomes the G of the layer before: 0 where it is that as it is. */
+static void gpi__go_through_before(const gpi__layer_task *task, const gemmepi_matrix *preact,
+                                   gemmepi_matmul_desc *desc) {
+    if (gpi__is_affine(task->before))
+        return;
+    desc->epilogue = task->before | GEMMEPI_BACKWARD;
+    desc->has_parameter = gpi__default_parameter(task->before) != 0;
+    desc->activation_parameter = desc->has_parameter ? task->before_parameter : 0;
+    desc->aux = *preact;
+}
+
 /* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
 static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
                                             size_t alignment, gpi__layer_task *task) {
@@ -175,11 +195,15 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     desc.d.transposed = 0;
     desc.flags = layer->flags & GEMMEPI_BATCH_INVARIANT;
     desc.alignment = layer->alignment;
+    if (is_da && layer->before)
+        gpi__go_through_before(task, &layer->before->preact, &desc);
     status = gpi__normalise(&desc, alignment, &problem);
     if (status)
         return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b",
-                                    is_da ? "desc.da" : "desc.db", "desc.aux");
+                                    is_da ? "desc.da" : "desc.db", "desc.before->preact");
     gpi__convert_layer_view(task, tensor, &problem, GPI__D);
+    if (is_da)
+        gpi__convert_layer_view(task, GPI__L_BEFORE, &problem, GPI__AUX);
     task->views[tensor].transposed = of->transposed;
     return GEMMEPI_OK;
 }
@@ -268,6 +292,10 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
         gpi__use_layer(task, GPI__L_PREACT);
     if (flags & GEMMEPI_LINEAR_SAVED && !backward)
         gpi__write_layer(task, GPI__L_PREACT);
+    if (flags & GEMMEPI_LINEAR_RESIDUAL && !backward)
+        gpi__use_layer(task, GPI__L_RESIDUAL);
+    if (backward && task->views[GPI__L_BEFORE].dtype)
+        gpi__use_layer(task, GPI__L_BEFORE);
     if (!backward) {
         gpi__write_layer(task, GPI__L_Y);
         if (task->found_scale)

@@ -56,16 +56,17 @@ static const gpi__flag_row gpi__flags[] = {
     {GEMMEPI_ACCUMULATE_DA, "ACCUMULATE_DA", GPI__OF_LAYER},
     {GEMMEPI_ACCUMULATE_DB, "ACCUMULATE_DB", GPI__OF_LAYER},
     {GEMMEPI_ACCUMULATE_DBIAS, "ACCUMULATE_DBIAS", GPI__OF_LAYER},
+    {GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL", GPI__OF_LAYER},
+    {GEMMEPI_LINEAR_DY_IS_G, "LINEAR_DY_IS_G", GPI__OF_LAYER},
 };
 
 /* What a layer has instead of a flag of products. */
 static const struct {
     uint64_t flag, instead;
-} gpi__layers_flags[] = {{GEMMEPI_BIAS, GEMMEPI_LINEAR_BIAS},
-                         {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
-                         {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
-                         {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB},
-                         {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
+} gpi__layers_flags[] = {
+    {GEMMEPI_BIAS, GEMMEPI_LINEAR_BIAS},         {GEMMEPI_AUX, GEMMEPI_LINEAR_SAVED},
+    {GEMMEPI_RESIDUAL, GEMMEPI_LINEAR_RESIDUAL}, {GEMMEPI_BGRAD, GEMMEPI_LINEAR_DBIAS},
+    {GEMMEPI_ACCUMULATE, GEMMEPI_ACCUMULATE_DB}, {GEMMEPI_ACCUMULATE_BIAS_GRAD, GEMMEPI_ACCUMULATE_DBIAS}};
 
 /* For values that nobody writes on purpose. */
 #define GPI__UNINITIALISED " (did you leave desc uninitialised? = {0})"

@@ -44,7 +44,7 @@ static int gpi__add_operand_to_key(gpi__text_key *key, const gemmepi_operand *op
 }
 
 /* tag: which call, as no other key begins with. A desc of `size` bytes with its formula at `written`: what is ahead of that, and behind it,
-   has no pointer; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
+   has no pointer to what matters; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
 static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment, const void *desc,
                                size_t written, size_t size) {
     const char *bytes = (const char *)desc;

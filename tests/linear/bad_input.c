@@ -413,7 +413,7 @@ static void flags_that_do_not_go_together_are_refused(void) {
 #define LAYER_FLAGS                                                                                     \
     (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT | BIAS | SAVED | RECOMPUTE | \
      ALL_GRADIENTS | GEMMEPI_ACCUMULATE_DA | GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS |         \
-     GEMMEPI_FIND_SCALE_D)
+     GEMMEPI_FIND_SCALE_D | GEMMEPI_LINEAR_RESIDUAL | GEMMEPI_LINEAR_DY_IS_G)
 #define UNINITIALISED "did you leave desc uninitialised"
 
 static void unknown_flags_are_refused(void) {
@@ -452,7 +452,7 @@ static void flags_in_wrong_fields_are_sent_to_the_right_one(void) {
                 {GEMMEPI_ACCUMULATE, "ACCUMULATE", "ACCUMULATE_DB"},
                 {GEMMEPI_ACCUMULATE_BIAS_GRAD, "ACCUMULATE_BIAS_GRAD", "ACCUMULATE_DBIAS"},
                 {GEMMEPI_BACKWARD, "BACKWARD", "gemmepi_matmul_desc.epilogue"},
-                {GEMMEPI_RESIDUAL, "RESIDUAL", "gemmepi_matmul_desc.epilogue"},
+                {GEMMEPI_RESIDUAL, "RESIDUAL", "LINEAR_RESIDUAL"},
                 {GEMMEPI_DEVICE_SCALARS, "DEVICE_SCALARS", "gemmepi_matmul_desc.flags"},
                 {GEMMEPI_AMAX_AUX, "AMAX_AUX", "gemmepi_matmul_desc.flags"},
                 {GEMMEPI_CAST_SCALE, "CAST_SCALE", "gemmepi_elementwise_desc.flags"}};
@@ -586,6 +586,164 @@ static void enums_out_of_range_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype|desc.bias.dtype", "10", desc.bias.dtype = (gemmepi_dtype)10);
     REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", "10", desc.g_dtype = (gemmepi_dtype)10);
     REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", NULL, desc.g_dtype = (gemmepi_dtype)-1);
+}
+
+/* >>chains and residuals */
+
+static gemmepi_linear_desc before;
+static gemmepi_linear_args of_before;
+
+/* The good backward behind a layer of [M, 3] [3, K], whose P is in y's memory, which no backward uses. */
+static void use_chain(void) {
+    memset(&before, 0, sizeof before);
+    memset(&of_before, 0, sizeof of_before);
+    before.m = M, before.n = K, before.k = 3, before.batch = 2;
+    before.activation = GEMMEPI_GELU_TANH, before.flags = SAVED;
+    before.preact.batch_stride = M * K;
+    of_before.preact = at(L_Y, 0);
+    desc.before = &before;
+    args.before = &of_before;
+}
+
+/* The same by columns: b is the y of the layer before, and db goes through it. */
+static void use_chain_of_columns(void) {
+    use_column_major(1);
+    use_chain();
+    before.order = GEMMEPI_COLUMN_MAJOR;
+    before.m = K, before.n = N;
+    before.preact.batch_stride = K * N;
+}
+
+static void a_layer_before_fits_the_layer(void) {
+    ACCEPTED(use_chain());
+    ACCEPTED(use_chain_of_columns());
+    ACCEPTED(use_chain(), of_before.preact = at(L_Y, 4)); /* a call finds out how it is aligned */
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->order", "desc.order", use_chain(),
+                 before.order = GEMMEPI_COLUMN_MAJOR);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->m", "desc.m", use_chain(), before.m = M + 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->m", "desc.m", use_chain(), before.m = M - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->n", "desc.k", use_chain(), before.n = K + 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->n", "desc.k", use_chain(), before.n = K - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->n", "desc.k", use_chain(),
+                 before.activation |= GEMMEPI_GATED, before.n = 2 * K + 2);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->batch", "2", use_chain(), before.batch = 3);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->n", "desc.n", use_chain_of_columns(), before.n = N + 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->m", "desc.k", use_chain_of_columns(), before.m = K + 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.a.transposed", "desc.before", use_transposed(GEMMEPI_ROW_MAJOR),
+                 use_chain(), before.batch = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.b.transposed", "desc.before", use_transposed(GEMMEPI_COLUMN_MAJOR),
+                 use_chain(), before.order = GEMMEPI_COLUMN_MAJOR, before.m = K, before.n = N,
+                 before.batch = 1);
+}
+
+static void what_goes_through_the_layer_before_is_asked_for_and_overwritten(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "LINEAR_DA", "desc.before", use_chain(), desc.flags &= ~GEMMEPI_LINEAR_DA,
+                 args.da = NULL);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DA", "desc.before", use_chain(),
+                 desc.flags |= GEMMEPI_ACCUMULATE_DA);
+    REFUSED_DESC(INVALID_ARGUMENT, "LINEAR_DB", "desc.before", use_chain_of_columns(),
+                 desc.flags &= ~GEMMEPI_LINEAR_DB, args.db = NULL);
+    REFUSED_DESC(INVALID_ARGUMENT, "ACCUMULATE_DB", "desc.before", use_chain_of_columns(),
+                 desc.flags |= GEMMEPI_ACCUMULATE_DB);
+    ACCEPTED(use_chain(), desc.flags |= GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS);
+}
+
+static void a_layer_before_has_saved_its_p_and_no_residual_or_formula(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_SAVED", use_chain(), before.flags = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_SAVED", use_chain(),
+                 before.flags = RECOMPUTE);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_RESIDUAL", use_chain(),
+                 before.flags |= GEMMEPI_LINEAR_RESIDUAL);
+    REFUSED_DESC(UNSUPPORTED, "desc.before->formula", NULL, use_chain(), before.formula = "d = v * v",
+                 before.activation = 0);
+    ACCEPTED(use_chain(), before.activation = 0, before.flags = 0, args.before = NULL);
+}
+
+/* In the words of the layer before. */
+static void a_layer_before_that_is_wrong_by_itself_is_refused(void) {
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->activation", NULL, use_chain(), before.activation = 3);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->activation", NULL, use_chain(),
+                 before.activation |= GEMMEPI_BACKWARD);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->activation_parameter", NULL, use_chain(),
+                 before.activation_parameter = 0.5);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", UNINITIALISED, use_chain(),
+                 before.flags = UINT64_MAX);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->order", UNINITIALISED, use_chain(),
+                 before.order = (gemmepi_order)-858993460);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->batch", NULL, use_chain(), before.batch = -1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->operand_count", NULL, use_chain(), before.operand_count = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->preact.dtype", UNINITIALISED, use_chain(),
+                 before.preact.dtype = (gemmepi_dtype)-858993460);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->preact.ld", "6", use_chain(), before.preact.ld = K - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->preact.transposed", NULL, use_chain(),
+                 before.preact.transposed = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->preact.scale.mode", NULL, use_chain(),
+                 before.preact.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED_DESC(INVALID_ARGUMENT, UNINITIALISED, NULL, use_chain(), memset(&before, 0xcd, sizeof before),
+                 before.formula = NULL);
+}
+
+static void pointers_of_the_layer_before_are_checked(void) {
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.before", "desc.before", use_chain(), args.before = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.before", "desc.before", use_chain(), desc.before = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.before->preact", "NULL", use_chain(), of_before.preact = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.before->scale_preact", "NONE", use_chain(),
+                 of_before.scale_preact = (const float *)at(L_Y, 0));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.da", "args.before->preact", use_chain(), of_before.preact = args.da);
+    REFUSED_ARGS(MISALIGNED, "args.before->preact", NULL, use_chain(), desc.alignment = 4,
+                 of_before.preact = at(L_Y, 2));
+}
+
+/* It need not even be right. */
+static void forward_ignores_the_layer_before_and_that_backward_is_given_g(void) {
+    ACCEPTED(use_forward(), use_chain(), before.m = -1, desc.flags |= GEMMEPI_LINEAR_DY_IS_G);
+    ACCEPTED(use_forward(), use_chain(), desc.before = NULL);
+    ACCEPTED(use_forward(), use_chain(), args.before = NULL);
+}
+
+static void g_that_is_given_has_its_own_shape_and_nothing_of_the_activation(void) {
+    const uint64_t given = GEMMEPI_LINEAR_DY_IS_G;
+    ACCEPTED(desc.flags |= given);
+    ACCEPTED(desc.flags |= given, args.preact = NULL);
+    ACCEPTED(use_items(GEMMEPI_SILU, BIAS | RECOMPUTE), desc.flags |= given, args.bias = NULL);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.dy.ld", "9", desc.flags |= given, desc.dy.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.dy.ld", "9", desc.flags |= given, desc.activation |= GEMMEPI_GATED,
+                 desc.dy.ld = N - 1);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.dy", "NULL", desc.flags |= given, args.dy = NULL);
+    REFUSED_DESC(INVALID_ARGUMENT, "LINEAR_SAVED", NULL, desc.flags |= given | RECOMPUTE);
+}
+
+static void use_residual(void) {
+    use_forward();
+    desc.flags |= GEMMEPI_LINEAR_RESIDUAL;
+    desc.residual.batch_stride = M * N;
+    args.residual = at(L_DY, 0);
+}
+
+static void a_residual_is_y_or_apart_from_it(void) {
+    ACCEPTED(use_residual());
+    ACCEPTED(use_residual(), desc.residual = desc.y, args.residual = args.y);
+    ACCEPTED(desc.flags |= GEMMEPI_LINEAR_RESIDUAL); /* backward reads none */
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.residual", "LINEAR_RESIDUAL", use_residual(), args.residual = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.residual", "LINEAR_RESIDUAL", use_residual(),
+                 desc.flags &= ~GEMMEPI_LINEAR_RESIDUAL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.y", "args.residual", use_residual(), args.residual = at(L_Y, 4),
+                 desc.alignment = 4);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.y", "args.residual", use_residual(), args.residual = args.y,
+                 desc.residual = desc.y, desc.residual.ld++);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.preact", "args.residual", use_residual(),
+                 args.residual = args.preact);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.scale_residual", "NONE", use_residual(),
+                 args.scale_residual = (const float *)at(L_DY, 0));
+    REFUSED_ARGS(MISALIGNED, "args.residual", NULL, use_residual(), desc.alignment = 4,
+                 args.residual = at(L_DY, 2));
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.residual.ld", "9", use_residual(), desc.residual.ld = N - 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.residual.dtype", UNINITIALISED, use_residual(),
+                 desc.residual.dtype = (gemmepi_dtype)-858993460);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.residual.transposed", NULL, use_residual(),
+                 desc.residual.transposed = 1);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.residual.scale.mode", NULL, use_residual(),
+                 desc.residual.scale.mode = GEMMEPI_SCALE_TENSOR);
 }
 
 /* >>sizes and strides */
@@ -1001,6 +1159,14 @@ static void run_all(void) {
     RUN(batch_invariance_of_a_gradient_that_lies_transposed_is_refused);
     RUN(flags_in_wrong_fields_are_sent_to_the_right_one);
     RUN(an_activation_is_one_of_the_list_with_gates_or_not);
+    RUN(a_layer_before_fits_the_layer);
+    RUN(what_goes_through_the_layer_before_is_asked_for_and_overwritten);
+    RUN(a_layer_before_has_saved_its_p_and_no_residual_or_formula);
+    RUN(a_layer_before_that_is_wrong_by_itself_is_refused);
+    RUN(pointers_of_the_layer_before_are_checked);
+    RUN(forward_ignores_the_layer_before_and_that_backward_is_given_g);
+    RUN(g_that_is_given_has_its_own_shape_and_nothing_of_the_activation);
+    RUN(a_residual_is_y_or_apart_from_it);
     RUN(numbers_of_cublaslts_epilogues_are_no_activations);
     RUN(a_parameter_is_said_to_be_there);
     RUN(values_of_garbage_get_a_hint);

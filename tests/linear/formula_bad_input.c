@@ -105,6 +105,21 @@ static void fields_that_go_with_a_formula_alone_are_refused_without_one(void) {
          "desc.formula_result is given");
 }
 
+static void a_residual_is_an_operand_beside_a_formula(void) {
+    BOTH(desc.flags |= GEMMEPI_LINEAR_RESIDUAL, "desc.flags has LINEAR_RESIDUAL with desc.formula",
+         "an operand of it");
+}
+
+/* Which need dY. */
+static void gradients_of_operands_are_refused_where_g_is_given(void) {
+    BACKWARD(desc.flags |= GEMMEPI_LINEAR_DY_IS_G, "desc.flags has LINEAR_DY_IS_G", "d_NAME");
+    TAKEN(0, desc.flags |= GEMMEPI_LINEAR_DY_IS_G);
+    TAKEN(1, (desc.flags |= GEMMEPI_LINEAR_DY_IS_G,
+              operands[D_BETA] = operands[D_UP] = operands[D_GAIN] = operands[D_RATE] = operands[BETA],
+              operands[D_BETA].name = "e", operands[D_UP].name = "f", operands[D_GAIN].name = "g",
+              operands[D_RATE].name = "h"));
+}
+
 static void an_activation_is_refused_beside_a_formula(void) {
     BOTH(desc.activation = GEMMEPI_SILU, "desc.activation is not 0 with desc.formula", "leave it 0");
     BOTH(desc.activation = GEMMEPI_GATED, "desc.activation is not 0 with desc.formula");
@@ -353,6 +368,8 @@ int main(void) {
     start();
     RUN(fields_that_go_with_a_formula_alone_are_refused_without_one);
     RUN(an_activation_is_refused_beside_a_formula);
+    RUN(a_residual_is_an_operand_beside_a_formula);
+    RUN(gradients_of_operands_are_refused_where_g_is_given);
     RUN(operands_are_counted_and_named);
     RUN(places_are_the_callers_behind_lines_that_a_layer_adds);
     RUN(mistakes_in_the_text_are_told_by_the_callers_places);

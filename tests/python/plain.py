@@ -44,6 +44,22 @@ def a_formula_with_operands():
 
 
 @fact
+def a_layer_behind_another_by_pointers_to_structs():
+    (a, at_a), (w, at_w), (p, at_p), (y, at_y) = numbers([1, -1]), numbers([2]), numbers([9] * 2), numbers([9] * 2)
+    (w2, at_w2), (dy, at_dy), (g, at_g), (dw, at_dw) = numbers([3]), numbers([1, 1]), numbers([9] * 2), numbers([9])
+    first = api.linear_desc(m=2, n=1, k=1, activation=api.SQUARED_RELU, flags=api.LINEAR_SAVED | api.LINEAR_DB | api.LINEAR_DY_IS_G)
+    second = api.linear_desc(m=2, n=1, k=1, flags=api.LINEAR_DA, before=ctypes.pointer(first))
+    of_first = api.linear_args(a=at_a, b=at_w, y=at_y, preact=at_p, dy=at_g, db=at_dw)
+    of_second = api.linear_args(a=at_y, b=at_w2, dy=at_dy, da=at_g, before=ctypes.pointer(of_first))
+    with gemmepi.Context(gemmepi.HOST) as host:
+        api.linear(host, first, of_first, None)
+        api.linear_backward(host, second, of_second, None)
+        api.linear_backward(host, first, of_first, None)
+    assert list(y) == [4, 0] and list(g) == [12, 0] and list(dw) == [12]
+    assert len(a) == len(p) == len(dy) == 2 * len(w) == 2 * len(w2)
+
+
+@fact
 def what_is_refused_is_raised_with_the_sentence_and_the_status():
     with gemmepi.Context(gemmepi.HOST) as host:
         raises(gemmepi.Error, "desc.m is -2; accepted are 0 to 2^56", api.matmul, host, api.matmul_desc(m=-2), api.matmul_args(), None)

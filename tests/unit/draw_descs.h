@@ -20,6 +20,7 @@ static struct {
         gemmepi_linear_desc layer;
         gemmepi_elementwise_desc operation;
     } desc;
+    gemmepi_linear_desc before; /* of the layer */
     gemmepi_operand operands[MOST_DRAWN_OPERANDS];
     int operand_count, tensor_count;
     gemmepi_tensor tensors[MOST_TENSORS];
@@ -285,6 +286,30 @@ static gemmepi_grouped_desc any_groups(void) {
 
 /* >>layers */
 
+/* The layer whose y is a, or the b of a column-major one: most times it fits. */
+static void draw_before(gemmepi_linear_desc *layer) {
+    static const gemmepi_epilogue activations[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_ELU,
+                                                   GEMMEPI_TANH | GEMMEPI_GATED};
+    gemmepi_linear_desc *before = &drawn.before;
+    int by_columns = layer->order == GEMMEPI_COLUMN_MAJOR;
+    int64_t width;
+    memset(before, 0, sizeof *before);
+    before->order = layer->order;
+    before->batch = layer->batch;
+    before->activation = activations[below((int)GPI__COUNT(activations))];
+    width = times(layer->k, before->activation & GEMMEPI_GATED ? 2 : 1);
+    before->m = by_columns ? width : layer->m;
+    before->n = by_columns ? layer->n : width;
+    before->k = 1 + below(9);
+    before->a.dtype = layer->a.dtype;
+    before->flags = before->activation && !one_in(16) ? GEMMEPI_LINEAR_SAVED : 0;
+    before->preact.batch_stride = times((before->m + 127) / 128 * 128, (before->n + 127) / 128 * 128);
+    (by_columns ? &layer->db : &layer->da)->batch_stride = times(before->m, before->n);
+    if (!one_in(16))
+        (by_columns ? &layer->b : &layer->a)->transposed = 0;
+    layer->before = before;
+}
+
 static gemmepi_linear_desc any_layer(void) {
     static const gemmepi_epilogue activations[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_TANH,
                                                    GEMMEPI_SILU | GEMMEPI_GATED};
@@ -325,6 +350,13 @@ static gemmepi_linear_desc any_layer(void) {
     }
     if (desc.activation || desc.formula)
         desc.flags |= one_in(2) ? GEMMEPI_LINEAR_SAVED : GEMMEPI_LINEAR_RECOMPUTE;
+    if (one_in(6)) {
+        desc.flags |= GEMMEPI_LINEAR_RESIDUAL;
+        desc.residual.batch_stride = times(desc.m, desc.n);
+    }
+    desc.flags |= one_in(6) ? GEMMEPI_LINEAR_DY_IS_G : 0;
+    if (one_in(4))
+        draw_before(&desc);
     return desc;
 }
 
@@ -470,7 +502,8 @@ static gemmepi_elementwise_desc any_formula_operation(void) {
 POINTERS(product, offsetof(gemmepi_matmul_desc, formula), offsetof(gemmepi_matmul_desc, operands),
          offsetof(gemmepi_matmul_desc, formula_value), offsetof(gemmepi_matmul_desc, formula_result));
 POINTERS(layer, offsetof(gemmepi_linear_desc, formula), offsetof(gemmepi_linear_desc, operands),
-         offsetof(gemmepi_linear_desc, formula_value), offsetof(gemmepi_linear_desc, formula_result));
+         offsetof(gemmepi_linear_desc, formula_value), offsetof(gemmepi_linear_desc, formula_result),
+         offsetof(gemmepi_linear_desc, before));
 POINTERS(operation, offsetof(gemmepi_elementwise_desc, a), offsetof(gemmepi_elementwise_desc, b),
          offsetof(gemmepi_elementwise_desc, w), offsetof(gemmepi_elementwise_desc, dy),
          offsetof(gemmepi_elementwise_desc, y), offsetof(gemmepi_elementwise_desc, da),
@@ -496,6 +529,8 @@ static void spoil_drawn(void) {
         SPOIL(drawn.desc.product, product);
     else if (drawn.kind == OPERATION)
         SPOIL(drawn.desc.operation, operation);
+    else if (one_in(3))
+        SPOIL(drawn.before, layer);
     else
         SPOIL(drawn.desc.layer, layer);
     if (drawn.kind == GROUPED && one_in(2))

@@ -144,7 +144,7 @@ static char *address(int i) {
 static union {
     gemmepi_matmul_args product;
     gemmepi_grouped_args grouped;
-    gemmepi_linear_args layer;
+    gemmepi_linear_args layer, layers[2]; /* the second is of the layer before */
     gemmepi_elementwise_args operation;
 } args;
 
@@ -192,6 +192,8 @@ static const field fields_of_products[] = {OF_PRODUCT(a),
                                            OF(gemmepi_grouped_args, weights),
                                            {NULL, 0}};
 #define OF_LAYER(name) OF(gemmepi_linear_args, name)
+#define OF_LAYER_BEFORE(name) \
+    { "before->" #name, sizeof(gemmepi_linear_args) + offsetof(gemmepi_linear_args, name) }
 static const field fields_of_layers[] = {OF_LAYER(a),
                                          OF_LAYER(b),
                                          OF_LAYER(bias),
@@ -210,6 +212,11 @@ static const field fields_of_layers[] = {OF_LAYER(a),
                                          OF_LAYER(amax_history),
                                          OF_LAYER(operands),
                                          OF_LAYER(operand_scales),
+                                         OF_LAYER(residual),
+                                         OF_LAYER(scale_residual),
+                                         OF_LAYER(before),
+                                         OF_LAYER_BEFORE(preact),
+                                         OF_LAYER_BEFORE(scale_preact),
                                          {NULL, 0}};
 #define OF_OPERATION(name) OF(gemmepi_elementwise_args, name)
 static const field fields_of_operations[] = {OF_OPERATION(a),
@@ -256,6 +263,8 @@ static void *pointer_for(const char *name, int number) {
         return (void *)operand_scales;
     if (strcmp(name, "operand_amax") == 0)
         return operand_amax;
+    if (strcmp(name, "before") == 0)
+        return &args.layers[1];
     if (is_scalar && !(drawn.desc.product.flags & GEMMEPI_DEVICE_SCALARS))
         return &numbers[name[0] == 'b'];
     at = address(one_in(9) ? 3 + (drawn.kind == OPERATION) : number); /* d, or y */
@@ -294,7 +303,7 @@ static int heed(const char *sentence) {
     if (strncmp(sentence, "args.", 5) != 0)
         return 0;
     sentence += strncmp(sentence, "args.product.", 13) == 0 ? 13 : 5;
-    if (sscanf(sentence, "%39[a-z_]%n", name, &length) != 1)
+    if (sscanf(sentence, "%39[a-z_>-]%n", name, &length) != 1)
         return 0;
     sentence += length;
     if (sscanf(sentence, "[%d]", &index) == 1)

@@ -1182,14 +1182,44 @@ static void vary_layer(gemmepi_linear_desc *desc, gemmepi_linear_args *args) {
     args->dbias = desc->flags & GEMMEPI_LINEAR_DBIAS ? place(8) : NULL;
 }
 
+/* Forward a residual, backward a layer before it, and now and then G for dY. */
+static void chain_layer(gemmepi_linear_desc *desc, gemmepi_linear_args *args, gemmepi_linear_desc *before,
+                        gemmepi_linear_args *of_before) {
+    static const gemmepi_epilogue activations[] = {GEMMEPI_NONE, GEMMEPI_RELU, GEMMEPI_GELU_TANH,
+                                                   GEMMEPI_SILU | GEMMEPI_GATED};
+    int by_columns = desc->order == GEMMEPI_COLUMN_MAJOR;
+    gemmepi_matrix *a = by_columns ? &desc->b : &desc->a, *da = by_columns ? &desc->db : &desc->da;
+    int64_t width;
+    memset(before, 0, sizeof *before), memset(of_before, 0, sizeof *of_before);
+    before->activation = activations[below(4)];
+    before->flags = before->activation ? GEMMEPI_LINEAR_SAVED : 0;
+    width = before->activation & GEMMEPI_GATED ? 2 * desc->k : desc->k;
+    before->order = desc->order, before->a.dtype = desc->a.dtype;
+    before->m = by_columns ? width : desc->m, before->n = by_columns ? desc->n : width;
+    before->batch = desc->batch && !a->batch_stride && !da->batch_stride ? 0 : desc->batch;
+    a->transposed = 0;
+    if (before->batch)
+        da->batch_stride = before->m * before->n,
+        before->preact.batch_stride = desc->m * ((width + 127) / 128 * 128);
+    desc->flags |= GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_RESIDUAL;
+    desc->flags |= below(3) ? 0 : GEMMEPI_LINEAR_DY_IS_G;
+    desc->residual.batch_stride = desc->y.batch_stride;
+    if (desc->flags & GEMMEPI_LINEAR_DY_IS_G && desc->dy.batch_stride)
+        desc->dy.batch_stride = desc->m * desc->n;
+    desc->before = before;
+    of_before->preact = before->activation ? place(9) : NULL;
+    args->before = of_before;
+    args->residual = place(10), args->da = place(6), args->db = place(7);
+}
+
 static void layers_are_planned_as_recorded(void) {
     int i;
     state = 4;
-    for (i = 0; i < 180; i++) {
+    for (i = 0; i < 240; i++) {
         int arch = archs[i % (int)GPI__COUNT(archs)], backward = i % 3 != 0, gated = below(3) == 0;
         gemmepi_context *context = open_recorded(arch);
-        gemmepi_linear_desc desc;
-        gemmepi_linear_args args;
+        gemmepi_linear_desc desc, before;
+        gemmepi_linear_args args, of_before;
         gemmepi_plan *plan = NULL;
         memset(&desc, 0, sizeof desc);
         memset(&args, 0, sizeof args);
@@ -1211,6 +1241,8 @@ static void layers_are_planned_as_recorded(void) {
         args.workspace = place(11), args.workspace_size = (size_t)1 << 40;
         if (i >= 60)
             vary_layer(&desc, &args);
+        if (i >= 180)
+            chain_layer(&desc, &args, &before, &of_before);
         gpi__append(&line, "layer %d on %d, %s, %dx%dx%d, flags 0x%llx, activation 0x%llx:", i, arch,
                     backward ? "backward" : "forward", (int)desc.m, (int)desc.n, (int)desc.k,
                     (gpi__ull)desc.flags, (gpi__ull)desc.activation);
