@@ -668,10 +668,9 @@ static void a_layer_before_that_is_wrong_by_itself_is_refused(void) {
                  before.activation_parameter = 0.5);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", UNINITIALISED, use_chain(),
                  before.flags = UINT64_MAX);
-    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->order", UNINITIALISED, use_chain(),
-                 before.order = (gemmepi_order)-858993460);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->order", "desc.order", use_chain(),
+                 before.order = (gemmepi_order)7);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->batch", NULL, use_chain(), before.batch = -1);
-    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->operand_count", NULL, use_chain(), before.operand_count = 1);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->preact.dtype", UNINITIALISED, use_chain(),
                  before.preact.dtype = (gemmepi_dtype)-858993460);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->preact.ld", "6", use_chain(), before.preact.ld = K - 1);
