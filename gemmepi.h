@@ -26117,6 +26117,7 @@ typedef struct gpi__lt_product {
   gpi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
   gpi__lt_algo algo;
   gpi__lt_algorithm algorithm; /* its name */
+  float waves; /* its blocks over those that run at once, as cuBLASLt says */
   const char *left_out; /* what another algorithm is known to do wrong, or NULL */
   const char *not_with_c; /* what this one is known to do wrong where beta is not 0, or NULL */
   size_t workspace_size;
@@ -26751,6 +26752,7 @@ static void gpi__lt_take(const gpi__lt_question *about, const gpi__lt_answers *a
   product->algo = answers->list[taken].algo;
   product->workspace_size = answers->list[taken].workspace_size;
   product->algorithm = answers->names[taken];
+  product->waves = answers->list[taken].waves;
   product->adds_in_place = gpi__lt_adds_in_place(about->problem, about->use);
   product->left_out = answers->defect ? answers->defect->sentence : NULL;
   question.algorithm = &product->algorithm;

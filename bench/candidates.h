@@ -15,10 +15,15 @@ typedef struct candidates_row {
     int row;
     char route[16];
     int engine, shape, parts, copies[2];
-    double graph, burst; /* microseconds; 0: not measured */
+    double graph, burst;         /* microseconds; 0: not measured */
+    int nth;                     /* of --answers: which of cuBLASLt's answers, from 1 on, */
+    gpi__lt_algorithm algorithm; /* and what it is */
+    double waves;                /* as cuBLASLt says */
 } candidates_row;
 
 #define CANDIDATES_HEADING "seed,row,problem,route,engine,shape,parts,copy_a,copy_b,graph_us,burst_us"
+#define CANDIDATES_ANSWERS_HEADING \
+    CANDIDATES_HEADING ",answer,id,tile,stages,split_k,reduction,swizzle,custom,inner,cluster,waves"
 
 enum {
     CANDIDATES_MOST = 64,    /* of one product */
@@ -33,6 +38,7 @@ enum {
 #define CANDIDATES_BURST_LEAST      30 /* microseconds: what takes less has the clock of a burst in a graph, too */
 #define CANDIDATES_BURST_MOST       1.35 /* of the fastest in a graph, for those that are timed in a burst */
 #define CANDIDATES_PLAIN_OPERATIONS 2e9
+#define CANDIDATES_LT_OPERATIONS    1e9 /* --answers: a product of less is left out */
 
 /* >>which there are */
 
@@ -75,6 +81,25 @@ static int candidates_list(const gemmepi_context *context, const draw_problem *p
     return count;
 }
 
+/* cuBLASLt's first answers, for its epilogue and for its bare product with a pass; likewise. */
+static int candidates_list_answers(const gemmepi_context *context, const draw_problem *p,
+                                   const gpi__problem *problem, gpi__candidate *list) {
+    gpi__candidates all;
+    int count = 0, i;
+    if (draw_operations(p) < CANDIDATES_LT_OPERATIONS)
+        return 0;
+    memset(&all, 0, sizeof all);
+    gpi__enumerate(context, problem, gpi__may_be_applied(problem), &all);
+    for (i = 0; i < all.count; i++) {
+        gpi__candidate one = all.list[i];
+        if (one.refusal || (one.route != GEMMEPI_ROUTE_LT && one.route != GEMMEPI_ROUTE_SPLIT))
+            continue;
+        for (one.nth = 1; one.nth <= GPI__LT_FIRST; one.nth++)
+            list[count++] = one;
+    }
+    return count;
+}
+
 /* As gemmepi has it inside; 0 where it is refused. */
 static int candidates_problem(const draw_problem *p, gpi__problem *problem) {
     gemmepi_matmul_desc desc = draw_desc(p);
@@ -102,12 +127,25 @@ static gemmepi_plan *candidates_build(gemmepi_context *context, const gpi__probl
     return NULL;
 }
 
+/* What cuBLASLt's algorithm of the plan is. */
+static void candidates_name(const gemmepi_plan *plan, candidates_row *line) {
+    const gpi__matmul_plan *built = (const gpi__matmul_plan *)plan;
+    const gpi__lt_product *product;
+    if (!plan || !line->nth)
+        return;
+    product = built->route->id == GEMMEPI_ROUTE_LT ? (const gpi__lt_product *)built->built
+                                                   : &((const gpi__split *)built->built)->product;
+    line->algorithm = product->algorithm;
+    line->waves = (double)product->waves;
+}
+
 /* >>compiling on all processors */
 
 typedef struct candidates_work {
     gemmepi_context *context;
     uint64_t seed;
     int from, to, first;
+    int answers; /* --answers */
 } candidates_work;
 
 static void *candidates_compile_some(void *argument) {
@@ -120,7 +158,8 @@ static void *candidates_compile_some(void *argument) {
         int attempt = 0, count;
         if (!draw(w->seed, row, &attempt, &p) || !candidates_problem(&p, &problem))
             continue;
-        count = candidates_list(w->context, &p, &problem, list);
+        count = w->answers ? candidates_list_answers(w->context, &p, &problem, list)
+                           : candidates_list(w->context, &p, &problem, list);
         for (i = 0; i < count; i++)
             gemmepi_plan_destroy(candidates_build(w->context, &problem, &list[i]));
     }
@@ -128,13 +167,13 @@ static void *candidates_compile_some(void *argument) {
 }
 
 /* Of the rows' candidates all kernels, which the context keeps. What fails is told when it is timed. */
-static void candidates_compile(gemmepi_context *context, uint64_t seed, int from, int to) {
+static void candidates_compile(const candidates_work *all) {
     static candidates_work works[CANDIDATES_THREADS];
     pthread_t threads[CANDIDATES_THREADS];
     int started = 0, i;
     for (i = 0; i < CANDIDATES_THREADS; i++) {
-        works[i].context = context, works[i].seed = seed;
-        works[i].from = from, works[i].to = to, works[i].first = i;
+        works[i] = *all;
+        works[i].first = i;
         if (pthread_create(&threads[started], NULL, candidates_compile_some, &works[i]) == 0)
             started++;
         else
@@ -147,16 +186,26 @@ static void candidates_compile(gemmepi_context *context, uint64_t seed, int from
 /* >>the file */
 
 static void candidates_write(FILE *file, const candidates_row *r, const char *problem) {
-    fprintf(file, "%ld,%d,%s,%s,%d,%d,%d,%d,%d,%.3f,%.3f\n", r->seed, r->row, problem, r->route, r->engine,
+    const gpi__lt_algorithm *a = &r->algorithm;
+    fprintf(file, "%ld,%d,%s,%s,%d,%d,%d,%d,%d,%.3f,%.3f", r->seed, r->row, problem, r->route, r->engine,
             r->shape, r->parts, r->copies[0], r->copies[1], r->graph, r->burst);
+    if (r->nth)
+        fprintf(file, ",%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%.3f", r->nth, a->id, a->tile, a->stages, a->split,
+                a->reduction, a->swizzle, a->custom, a->inner, a->cluster, r->waves);
+    fprintf(file, "\n");
 }
 
 /* 0 for a line that is none, such as the heading. */
 static int candidates_read(const char *line, candidates_row *r) {
     char problem[DRAW_NAME];
-    return sscanf(line, "%ld,%d,%159[^,],%15[^,],%d,%d,%d,%d,%d,%lf,%lf", &r->seed, &r->row, problem,
-                  r->route, &r->engine, &r->shape, &r->parts, &r->copies[0], &r->copies[1], &r->graph,
-                  &r->burst) == 11;
+    gpi__lt_algorithm *a = &r->algorithm;
+    int there;
+    memset(r, 0, sizeof *r);
+    there = sscanf(line, "%ld,%d,%159[^,],%15[^,],%d,%d,%d,%d,%d,%lf,%lf,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%lf",
+                   &r->seed, &r->row, problem, r->route, &r->engine, &r->shape, &r->parts, &r->copies[0],
+                   &r->copies[1], &r->graph, &r->burst, &r->nth, &a->id, &a->tile, &a->stages, &a->split,
+                   &a->reduction, &a->swizzle, &a->custom, &a->inner, &a->cluster, &r->waves);
+    return there == 11 || there == 22;
 }
 
 #endif

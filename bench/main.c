@@ -25,12 +25,12 @@ static struct {
     int host, list, help;
     const char *only, *csv, *svg;
     int random, seed; /* problems to draw; 0: --random was not given */
-    int famous, tuned, formulas;
+    int famous, tuned, formulas, answers;
     const char *rows, *modes, *seconds;    /* NULL: not given */
     const char *candidates;                /* NULL: not given */
     const char *reports[MOST_REPORTS + 1]; /* up to the first NULL */
     const char *problems[NAMED_MOST + 1];
-} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, 0, 0, NULL, NULL, NULL, NULL, {NULL}, {NULL}};
+} wanted = {15, 300, 0, 0, 0, 0, 0, "", NULL, NULL, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL, {NULL}, {NULL}};
 
 typedef struct option {
     const char *name, *value, *help; /* value NULL: a flag */
@@ -81,6 +81,10 @@ static const option options[] = {
     {"--candidates", "FILE",
      "of --random: in place of races writes to FILE the time of every route, kernel and shape of ours in a CUDA graph",
      NULL, 0, 0, &wanted.candidates},
+    {"--answers", NULL,
+     "of --candidates: the time of cuBLASLt's first answers alone, which plans do not ask for, of products of 10^9"
+     "\n                 operations or more",
+     &wanted.answers, 0, 0, NULL},
     {"--modes", "LIST", "graph,spaced,burst,stream or some of them", NULL, 0, 0, &wanted.modes},
     {"--seconds", "X", "for the races of one problem, about 4 unless given", NULL, 0, 0, &wanted.seconds},
     {"--report", "FILE",
@@ -368,7 +372,11 @@ static int take_products(random_wishes *w) {
 static int take_wishes(random_wishes *w) {
     memset(w, 0, sizeof *w);
     w->csv = wanted.csv, w->svg = wanted.svg;
-    w->candidates = wanted.candidates, w->tuned = wanted.tuned;
+    w->candidates = wanted.candidates, w->tuned = wanted.tuned, w->answers = wanted.answers;
+    if (w->answers && !w->candidates) {
+        fprintf(stderr, "--answers goes with --candidates\n");
+        return 0;
+    }
     if (w->candidates && w->tuned) {
         fprintf(stderr, "--candidates times every way, and --tuned goes only with races\n");
         return 0;

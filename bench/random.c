@@ -33,6 +33,7 @@ typedef struct random_wishes {
     int tuned;             /* ours takes what gemmepi_tune finds */
     const char
         *candidates; /* the file of candidates' times, which are measured in place of races; NULL: races */
+    int answers;     /* of cuBLASLt's answers alone */
 } random_wishes;
 
 /* What all rows share. */
@@ -513,12 +514,13 @@ static double random_median(const race *r) {
     return report_quarter(r->times[RACE_OURS], r->rounds).middle;
 }
 
-/* The candidate's median in a mode; 0 where it does not run. */
+/* The candidate's median in a mode; 0 where it does not run. line: has what cuBLASLt's algorithm is. */
 static double random_time_candidate(bench *b, random_work *w, race *r, const gpi__problem *problem,
-                                    const gpi__candidate *candidate, int mode) {
+                                    const gpi__candidate *candidate, int mode, candidates_row *line) {
     gemmepi_plan *ours = w->plans[RACE_OURS];
     double median = 0;
     w->plans[RACE_OURS] = candidates_build(b->context, problem, candidate);
+    candidates_name(w->plans[RACE_OURS], line);
     if (w->plans[RACE_OURS] && gemmepi_plan_prepare(w->plans[RACE_OURS], b->stream) == GEMMEPI_OK &&
         race_try(b, r, RACE_OURS) && race_run(b, r, &race_modes[mode], CANDIDATES_SECONDS, 0) && race_wait(b))
         median = random_median(r);
@@ -533,13 +535,14 @@ static void random_time_candidates(bench *b, random_work *w, race *r, const gpi_
     double best = 0;
     int i;
     for (i = 0; i < count; i++) {
-        double graph = lines[i].graph = random_time_candidate(b, w, r, problem, &list[i], RACE_GRAPH);
+        double graph = lines[i].graph =
+            random_time_candidate(b, w, r, problem, &list[i], RACE_GRAPH, &lines[i]);
         if (graph > 0 && (best <= 0 || graph < best))
             best = graph;
     }
     for (i = 0; best >= CANDIDATES_BURST_LEAST && i < count; i++)
         if (lines[i].graph > 0 && lines[i].graph <= CANDIDATES_BURST_MOST * best)
-            lines[i].burst = random_time_candidate(b, w, r, problem, &list[i], RACE_BURST);
+            lines[i].burst = random_time_candidate(b, w, r, problem, &list[i], RACE_BURST, &lines[i]);
 }
 
 static int random_measure_candidates(bench *b, random_work *w, const random_wishes *wishes, int row) {
@@ -552,12 +555,14 @@ static int random_measure_candidates(bench *b, random_work *w, const random_wish
         return 0;
     random_begin_race(&r, w, wishes, RACE_LEAST_ROUNDS);
     r.has[RACE_OURS] = 1;
-    count = candidates_list(b->context, &w->problem, &problem, list);
+    count = wishes->answers ? candidates_list_answers(b->context, &w->problem, &problem, list)
+                            : candidates_list(b->context, &w->problem, &problem, list);
     memset(lines, 0, sizeof lines);
     for (i = 0; i < count; i++) {
         const gpi__candidate *c = &list[i];
         lines[i].seed = wishes->seed, lines[i].row = row;
         snprintf(lines[i].route, sizeof lines[i].route, "%s", gpi__route_names[c->route]);
+        lines[i].nth = c->nth;
         lines[i].engine = c->engine, lines[i].shape = c->shape, lines[i].parts = c->parts;
         lines[i].copies[0] = c->copies[0], lines[i].copies[1] = c->copies[1];
     }
@@ -695,7 +700,7 @@ static void random_close(bench *b) {
 
 /* Lines are added to a file that is there, so that rows may be measured in several runs. */
 static int random_open_csv(const random_wishes *wishes) {
-    static char heading[OUTCOME_LINE] = CANDIDATES_HEADING;
+    char heading[OUTCOME_LINE];
     const char *path = wishes->candidates ? wishes->candidates : wishes->csv;
     if (!path)
         return 1;
@@ -704,8 +709,10 @@ static int random_open_csv(const random_wishes *wishes) {
         fprintf(stderr, "%s cannot be written\n", path);
         return 0;
     }
-    if (!wishes->candidates)
-        outcome_heading(heading, sizeof heading);
+    outcome_heading(heading, sizeof heading);
+    if (wishes->candidates)
+        snprintf(heading, sizeof heading, "%s",
+                 wishes->answers ? CANDIDATES_ANSWERS_HEADING : CANDIDATES_HEADING);
     if (ftell(shared.csv) == 0)
         fprintf(shared.csv, "%s\n", heading);
     return 1;
@@ -736,9 +743,13 @@ static int random_tell(const outcomes *list, const char *svg) {
 static void random_measure_rows(bench *b, const random_wishes *wishes) {
     progress rows;
     int i;
-    if (wishes->candidates)
-        candidates_compile(b->context, (uint64_t)wishes->seed, wishes->from, wishes->to);
-    else
+    if (wishes->candidates) {
+        candidates_work all;
+        memset(&all, 0, sizeof all);
+        all.context = b->context, all.seed = (uint64_t)wishes->seed;
+        all.from = wishes->from, all.to = wishes->to, all.answers = wishes->answers;
+        candidates_compile(&all);
+    } else
         random_precompile(b, wishes);
     progress_begin(&rows, "rows", wishes->to - wishes->from);
     for (i = wishes->from; i < wishes->to; i++) {

@@ -91,7 +91,43 @@ static void the_choice_takes_at_most_a_twentieth_more_than_the_best(void) {
     CHECK(exp(sum / products) < 1.05, "%.3f", exp(sum / products));
 }
 
+static void read_back(const candidates_row *row, candidates_row *read) {
+    FILE *file = tmpfile();
+    char line[CANDIDATES_LINE] = "";
+    CHECK(file, "no file");
+    candidates_write(file, row, "2x3x4 NN BF16 SILU|BIAS");
+    rewind(file);
+    CHECK(fgets(line, sizeof line, file) && candidates_read(line, read) && !fgets(line, sizeof line, file),
+          "%s", line);
+    fclose(file);
+}
+
+static void a_line_of_a_candidate_is_read_back_with_the_algorithm_of_an_answer(void) {
+    candidates_row row, read, without;
+    memset(&row, 0, sizeof row);
+    row.seed = -2, row.row = 7, row.engine = 1, row.shape = 2, row.parts = 3;
+    strcpy(row.route, "split");
+    row.copies[0] = 1, row.copies[1] = 2;
+    row.graph = 12.5, row.burst = 13.25, row.waves = 0.75;
+    row.algorithm.id = 66, row.algorithm.tile = 20, row.algorithm.stages = 35, row.algorithm.split = 4;
+    row.algorithm.reduction = 2, row.algorithm.swizzle = 1, row.algorithm.custom = 5;
+    row.algorithm.inner = 6, row.algorithm.cluster = 8;
+    read_back(&row, &without);
+    CHECK(without.graph > 12.4 && without.burst > 13.2 && without.copies[1] == 2, "without an answer");
+    CHECK(!without.nth && !without.algorithm.id && !without.algorithm.cluster, "an algorithm of no answer");
+    row.nth = 8;
+    read_back(&row, &read);
+    CHECK(read.seed == -2 && read.row == 7 && !strcmp(read.route, "split") && read.parts == 3 &&
+              read.nth == 8,
+          "the candidate");
+    CHECK(!memcmp(&read.algorithm, &row.algorithm, sizeof row.algorithm) && read.waves > 0.74 &&
+              read.waves < 0.76,
+          "the algorithm");
+    CHECK(!candidates_read(CANDIDATES_ANSWERS_HEADING, &read), "a heading is a line");
+}
+
 int main(void) {
+    RUN(a_line_of_a_candidate_is_read_back_with_the_algorithm_of_an_answer);
     RUN(the_choice_takes_at_most_a_twentieth_more_than_the_best);
     return test_finish();
 }

@@ -26,6 +26,7 @@ typedef struct gpi__lt_product {
     gpi__lt_layout a, b, c, d; /* ours, so cuBLASLt's A is b and its B is a */
     gpi__lt_algo algo;
     gpi__lt_algorithm algorithm; /* its name */
+    float waves;                 /* its blocks over those that run at once, as cuBLASLt says */
     const char *left_out;        /* what another algorithm is known to do wrong, or NULL */
     const char *not_with_c;      /* what this one is known to do wrong where beta is not 0, or NULL */
     size_t workspace_size;

@@ -253,6 +253,7 @@ static void gpi__lt_take(const gpi__lt_question *about, const gpi__lt_answers *a
     product->algo = answers->list[taken].algo;
     product->workspace_size = answers->list[taken].workspace_size;
     product->algorithm = answers->names[taken];
+    product->waves = answers->list[taken].waves;
     product->adds_in_place = gpi__lt_adds_in_place(about->problem, about->use);
     product->left_out = answers->defect ? answers->defect->sentence : NULL;
     question.algorithm = &product->algorithm;
