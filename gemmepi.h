@@ -796,7 +796,7 @@ typedef struct gemmepi_elementwise_args {
    scales: any mode for a and b, TENSOR for the others. With FIND_SCALE_D forward finds y's scales, in the modes OUTER, VECTOR_128
    and TENSOR, as a product finds its d's; backward ignores the flag.
 
-   A formula replaces the activation, for instance d = v * sigmoid(beta * v). v is P, with the bias, d is Y, and nothing else is assigned.
+   A formula replaces the activation, for instance d = v * sigmoid(beta * v). v is P, with the bias, and d is Y.
    Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P
    itself, for any formula; its scale and dy's are one for the batch. Backward runs the formula's
    gradient, as gemmepi_derive writes it; a formula without a derivative is refused. If that gradient reads P, it needs SAVED or
@@ -805,7 +805,22 @@ typedef struct gemmepi_elementwise_args {
    input's, BF16 where that has 8 bits, for others F32 or F64). List it in operands to ask for it: backward writes it, or, with
    accumulate and except for FULL, adds to it; forward ignores it. It has no scale and no amax. NUMBERs, whole
    numbers and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over the batch, for
-   PER_COLUMN (column-major: PER_ROW) and SCALAR only, where NAME has 0, too. */
+   PER_COLUMN (column-major: PER_ROW) and SCALAR only, where NAME has 0, too.
+
+   A formula may assign output operands, too, beside d or in its place, as a loss does without storing its logits:
+
+       lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)
+
+   Forward writes them; they have no scale and no amax. The gradient of a loss by an output NAME comes in as an input operand dy_NAME, of
+   NAME's kind and width, or one SCALAR or NUMBER for all its elements (dtype 0: NAME's); forward ignores it. An output without one passes
+   nothing on. If the gradient reads a reduction's result, as that of row_logsumexp does, backward reads NAME where forward wrote it.
+
+   Without d there is no Y: args.y and args.dy are NULL, and backward runs by blocks of rows (column-major: of columns), so that G is
+   there for one block alone. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
+   layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
+   by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
+   scales that are not TENSOR, and where the gradient reads row, rows, uniform or an operand with a row_period (column-major: column, columns, a
+   column_period). */
 typedef struct gemmepi_linear_desc {
     int64_t m, n, k;             /* as in gemmepi_matmul_desc */
     int64_t batch;               /* the number of items; 0: 1 */
@@ -832,13 +847,15 @@ typedef struct gemmepi_linear_desc {
 
     /* Replaces the activation: text that computes Y from P. activation and has_parameter are 0 then. NULL: none */
     const char *formula;
-    const struct gemmepi_operand *operands; /* what it reads besides P, and gradients of these, d_NAME */
+    const struct gemmepi_operand *operands; /* inputs, outputs, and gradients: d_NAME, dy_NAME */
     int operand_count;                      /* at most 28 */
     const char *formula_value;              /* the formula's name of P; NULL: "v" */
     const char *formula_result;             /* the formula's name of Y; NULL: "d" */
 
     gemmepi_matrix residual;                  /* with RESIDUAL; dtype 0: y's, BF16 where that is E4M3 or E5M2 */
     const struct gemmepi_linear_desc *before; /* the layer whose y is a, for DA; read during the call. NULL: none */
+
+    size_t workspace_limit; /* of backward, if the formula assigns no d: bytes at most; 0: 256 MiB */
 } gemmepi_linear_desc;
 
 /* The pointers of a layer. Forward reads a, b and, with BIAS, bias, and writes y and, with SAVED, preact. Backward reads dy, b for da,
@@ -6198,15 +6215,15 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
   return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
 }
 
-/* Names that the gradient gives. is_layers: outputs are gradients themselves. */
+/* Names that the gradient gives. is_layers: gradients are among the operands. */
 static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
   int i;
   for (i = -2; i < desc->operand_count; i++) {
     const char *name = i == -2   ? gpi__result_name(desc)
         : i == -1 ? gpi__value_name(desc)
         : desc->operands[i].name;
-    if (is_layers && i >= 0 && desc->operands[i].output)
-      continue;
+    if (is_layers && i >= 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))
+      continue; /* their names have been checked */
     if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
         "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
@@ -6448,21 +6465,31 @@ static void gpi__mark_dependent(gpi__derivation *d) {
 typedef struct gpi__copying {
   const gpi__derivation *of;
   gpi__graph *to;
-  int value, upstream; /* operands that v and dy are; value -1: v is the value here, too */
+  int value; /* the operand that v is; -1: v is the value here, too */
+  const int16_t
+    *upstreams; /* the operands that the upstreams of outputs are, RESULT's last; NULL: all are 0 */
   int16_t nodes[GPI__GRAPH_NODES]; /* what has been made; -1: not yet */
 } gpi__copying;
 
 static int gpi__copy_node(gpi__copying *c, int number);
 
+/* Where all of an upstream is one number, it does not change along columns. */
+static int gpi__is_one_number(const gemmepi_operand *operand) {
+  return operand->kind == GEMMEPI_SCALAR || operand->kind == GEMMEPI_NUMBER;
+}
+
 static int gpi__copy_leaf(const gpi__copying *c, gpi__node leaf) {
+  int is_upstream = leaf.op == GPI__OP_UPSTREAM;
   if (leaf.op == GPI__OP_NUMBER && leaf.number < 0)
     return gpi__make(c->to, GPI__OP_NEG, gpi__number(c->to, -leaf.number), -1, -1);
   if (leaf.op == GPI__OP_VALUE && c->to->product >= 0)
     return c->to->product;
-  if (leaf.op == GPI__OP_UPSTREAM || (leaf.op == GPI__OP_VALUE && c->value >= 0)) {
-    leaf.place = (int16_t)(leaf.op == GPI__OP_VALUE ? c->value : c->upstream);
+  if (is_upstream || (leaf.op == GPI__OP_VALUE && c->value >= 0)) {
+    leaf.place = (int16_t)(!is_upstream ? c->value : c->upstreams ? c->upstreams[leaf.place] : 0);
     leaf.op = GPI__OP_OPERAND;
   }
+  if (is_upstream && c->upstreams && gpi__is_one_number(&c->to->desc->operands[leaf.place]))
+    leaf.width = GPI__ANY;
   if (leaf.width && leaf.op != GPI__OP_INDEX)
     leaf.width = (uint8_t)(leaf.width + c->to->n_width - c->of->graph.n_width);
   return leaf.width <= GPI__WIDE ? gpi__intern(c->to, &leaf) : -1;
@@ -6530,11 +6557,11 @@ static int gpi__copy_outputs(gpi__copying *c, const int16_t *outputs) {
   return 0;
 }
 
-/* d->gradient: the gradients that were asked for as a formula for desc, whose operands value (-1: none) and upstream are v and dy. The i-th goes
- to outputs[i], NULL: to an operand as wide. n is as wide as where its text is parsed. */
+/* d->gradient: the gradients that were asked for as a formula for desc, whose operands value (-1: none) and upstreams are v and what comes in
+ for each output. The i-th goes to outputs[i], NULL: to an operand as wide. n is as wide as where its text is parsed. */
 static gemmepi_status gpi__copy_gradient(gpi__derivation *d, const gpi__formula_desc *desc, int value,
-  int upstream, const int16_t *outputs) {
-  gpi__copying c = {d, &d->gradient, value, upstream, {0}};
+  const int16_t *upstreams, const int16_t *outputs) {
+  gpi__copying c = {d, &d->gradient, value, upstreams, {0}};
   int n_width;
   gpi__label_nodes(&d->printer);
   for (n_width = GPI__WIDE; n_width >= d->graph.n_width; n_width--) {
@@ -6633,7 +6660,7 @@ static gemmepi_status gpi__check_columns(gpi__derivation *d) {
   gemmepi_status status;
   if (d->graph.n_width == GPI__WIDE || !gpi__counts_columns(d))
     return GEMMEPI_OK;
-  status = gpi__copy_gradient(d, &d->desc, 0, 0, NULL);
+  status = gpi__copy_gradient(d, &d->desc, 0, NULL, NULL);
   if (status || d->gradient.n_width == GPI__NARROW)
     return status;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -31930,6 +31957,8 @@ typedef struct gpi__layer_task {
     *formula; /* that this direction's one step with a formula has; NULL: the layer has none */
   int32_t operand_count; /* of the caller's, which are the formula's first ones */
   int8_t beside[4]; /* tensors of the layer that stand behind them */
+  int32_t lacks_y; /* the formula assigns no d: there is neither Y nor dY */
+  int64_t workspace_limit; /* of a backward by blocks of rows; 0: it is none */
   gpi__view views[GPI__L_COUNT];
 } gpi__layer_task;
 
@@ -32114,11 +32143,24 @@ static gemmepi_linear_desc gpi__fold_layer(const gemmepi_linear_desc *desc) {
   return folded;
 }
 
-/* Whether operands are gradients of others, which the caller calls d_NAME. The formula's fields have been checked. */
+/* What an operand of a layer's formula is. d_NAME is the gradient of an input, which backward writes, dy_NAME that of an output, which it
+ reads. */
+enum { GPI__IS_INPUT, GPI__IS_OUTPUT, GPI__IS_GRADIENT, GPI__IS_UPSTREAM };
+
+/* Its name may be missing: names are checked later. */
+static int gpi__layers_role(const gemmepi_operand *operand) {
+  if (operand->name && strncmp(operand->name, "d_", 2) == 0)
+    return GPI__IS_GRADIENT;
+  if (operand->name && strncmp(operand->name, "dy_", 3) == 0)
+    return GPI__IS_UPSTREAM;
+  return operand->output ? GPI__IS_OUTPUT : GPI__IS_INPUT;
+}
+
+/* Whether operands are gradients of others. The formula's fields have been checked. */
 static int gpi__asks_for_gradients(const gemmepi_linear_desc *desc) {
   int i;
   for (i = 0; i < desc->operand_count; i++)
-    if (desc->operands[i].output)
+    if (gpi__layers_role(&desc->operands[i]) == GPI__IS_GRADIENT)
       return 1;
   return 0;
 }
@@ -32136,6 +32178,7 @@ static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_l
   layer->formula = layer->formula_value = layer->formula_result = NULL;
   layer->operands = NULL;
   layer->operand_count = 0;
+  layer->workspace_limit = 0;
   layer->flags &= ~(GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
   return GEMMEPI_OK;
 }
@@ -32363,7 +32406,7 @@ static gemmepi_status gpi__convert_formulas_dy(const gemmepi_linear_desc *layer,
   return GEMMEPI_OK;
 }
 
-/* dY and dbias. columns: of dY, if the layer has a formula. */
+/* dY and dbias. columns: of dY, if the layer has a formula; below 0: there is no dY. */
 static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, int64_t columns,
   size_t alignment, gpi__layer_task *task) {
   gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
@@ -32387,9 +32430,11 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
   status = gpi__normalise(&desc, alignment, &problem);
   if (status)
     return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
-  gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
   gpi__convert_layer_view(task, GPI__L_DBIAS, &problem, GPI__BIAS_GRAD);
-  return layer->formula ? gpi__convert_formulas_dy(layer, columns, alignment, task) : GEMMEPI_OK;
+  if (layer->formula)
+    return columns < 0 ? GEMMEPI_OK : gpi__convert_formulas_dy(layer, columns, alignment, task);
+  gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
+  return GEMMEPI_OK;
 }
 
 /* The epilogue with which dA becomes the G of the layer before: 0 where it is that as it is. */
@@ -32529,14 +32574,16 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
   if (backward && task->views[GPI__L_BEFORE].dtype)
     gpi__use_layer(task, GPI__L_BEFORE);
   if (!backward) {
-    gpi__write_layer(task, GPI__L_Y);
+    if (!task->lacks_y)
+      gpi__write_layer(task, GPI__L_Y);
     if (task->found_scale)
       gpi__write_layer(task, GPI__L_FOUND_SCALE_Y);
     if (task->found_scale == GEMMEPI_SCALE_TENSOR)
       gpi__write_layer(task, GPI__L_AMAX_HISTORY);
     return;
   }
-  gpi__use_layer(task, GPI__L_DY);
+  if (!task->lacks_y)
+    gpi__use_layer(task, GPI__L_DY);
   if (flags & GEMMEPI_LINEAR_DA)
     gpi__write_layer(task, GPI__L_DA);
   if (flags & GEMMEPI_LINEAR_DB)
@@ -32616,11 +32663,22 @@ typedef struct gpi__draft {
 
 /* >>the caller's operands */
 
-/* What d_NAME is the gradient of: an input's number, or -1. */
+/* The input or output NAME that d_NAME or dy_NAME is the gradient of, or -1. */
 static int gpi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
+  int is_upstream = gpi__layers_role(&layer->operands[gradient]) == GPI__IS_UPSTREAM, i;
+  const char *name = layer->operands[gradient].name + (is_upstream ? 3 : 2);
+  for (i = 0; i < layer->operand_count; i++)
+    if (gpi__layers_role(&layer->operands[i]) == (is_upstream ? GPI__IS_OUTPUT : GPI__IS_INPUT) &&
+      strcmp(layer->operands[i].name, name) == 0)
+      return i;
+  return -1;
+}
+
+/* The operand dy_NAME of an output NAME, or -1. */
+static int gpi__upstream_of(const gemmepi_linear_desc *layer, int output) {
   int i;
   for (i = 0; i < layer->operand_count; i++)
-    if (!layer->operands[i].output && strcmp(layer->operands[i].name, layer->operands[gradient].name + 2) == 0)
+    if (gpi__layers_role(&layer->operands[i]) == GPI__IS_UPSTREAM && gpi__gradient_of(layer, i) == output)
       return i;
   return -1;
 }
@@ -32636,30 +32694,41 @@ static int gpi__place_of_name(const char *text, const char *name) {
   return -1;
 }
 
+/* One of d_NAME and dy_NAME. */
+static gemmepi_status gpi__check_layers_gradient_name(const gemmepi_linear_desc *layer, int i) {
+  const gemmepi_operand *operand = &layer->operands[i];
+  int is_upstream = gpi__layers_role(operand) == GPI__IS_UPSTREAM;
+  if (operand->output != !is_upstream)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      is_upstream ? "desc.operands[%d].output (of %s) is %d; names that begin with dy_ are those of "
+      "gradients that come in, which are inputs: leave it 0, or choose another name"
+      : "desc.operands[%d].output (of %s) is %d; names that begin with d_ are those of "
+      "gradients, which are outputs: set it to 1, or choose another name", i, operand->name, operand->output);
+  if (gpi__gradient_of(layer, i) < 0)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is called %s, but there is no %s operand %s", i, operand->name,
+      is_upstream ? "output" : "input", operand->name + (is_upstream ? 3 : 2));
+  if (gpi__place_of_name(layer->formula, operand->name) >= 0)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.formula has %s, an operand that backward %s by itself: leave it out of the text",
+      operand->name, is_upstream ? "reads" : "makes");
+  return GEMMEPI_OK;
+}
+
 /* Names and directions, which both directions ask about. */
 static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *layer) {
-  const char *result = layer->formula_result ? layer->formula_result : "d";
   gemmepi_status status = GEMMEPI_OK;
-  int i, is_gradient;
+  int i, role;
   for (i = 0; i < layer->operand_count && !status; i++)
     status = gpi__check_given_name("operands", i, layer->operands[i].name);
   for (i = 0; i < layer->operand_count && !status; i++) {
     const gemmepi_operand *operand = &layer->operands[i];
-    is_gradient = strncmp(operand->name, "d_", 2) == 0;
-    if (operand->output && !is_gradient)
+    role = gpi__layers_role(operand);
+    if (role == GPI__IS_OUTPUT && (operand->scale.mode || operand->amax))
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.operands[%d].output (of %s) is %d; a layer's formula assigns only %s, and other "
-        "outputs are gradients, which are called d_NAME", i, operand->name, operand->output, result);
-    if (!operand->output && is_gradient)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.operands[%d].output (of %s) is 0; names that begin with d_ are those of gradients, "
-        "which are outputs: set it to 1, or choose another name", i, operand->name);
-    if (is_gradient && gpi__gradient_of(layer, i) < 0)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is called %s, but there is no input operand %s", i,
-        operand->name, operand->name + 2);
-    if (is_gradient && gpi__place_of_name(layer->formula, operand->name) >= 0)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-        "desc.formula has %s, an operand that backward makes by itself: leave it out of the text", operand->name);
+        "desc.operands[%d].%s (of %s) is %d; outputs of a layer's formula have none: leave it 0", i,
+        operand->amax ? "amax" : "scale.mode", operand->name, operand->amax ? operand->amax : (int)operand->scale.mode);
+    if (role >= GPI__IS_GRADIENT)
+      status = gpi__check_layers_gradient_name(layer, i);
   }
   return status;
 }
@@ -32706,15 +32775,39 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
   return GEMMEPI_OK;
 }
 
+/* The rules of a gradient that comes in. */
+static gemmepi_status gpi__check_layers_upstream(const gemmepi_linear_desc *layer, int i) {
+  const gemmepi_operand *upstream = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
+  int differs = upstream->kind != of->kind;
+  if (gpi__is_one_number(upstream) || (!differs && upstream->width == of->width))
+    return GEMMEPI_OK;
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.operands[%d].%s (of %s) is %d; it is that of %s, %d, or the operand is a SCALAR or NUMBER", i,
+    differs ? "kind" : "width", upstream->name, differs ? (int)upstream->kind : (int)upstream->width,
+    of->name, differs ? (int)of->kind : (int)of->width);
+}
+
 /* What an operand's dtype 0 means where D is Y. */
 static gemmepi_dtype gpi__dtype_beside_y(const gemmepi_linear_desc *layer) {
   return gpi__is_fp8((int)layer->y.dtype) ? GEMMEPI_BF16 : layer->y.dtype;
 }
 
-/* As backward has it, whose D is G. */
-static gemmepi_operand gpi__operand_of_backward(const gemmepi_linear_desc *layer, int i) {
+/* What forward wrote, or the gradient that comes in for it: an input of backward. */
+static gemmepi_operand gpi__output_in_backward(const gpi__graph *graph, const gemmepi_linear_desc *layer, int i) {
   gemmepi_operand operand = layer->operands[i];
+  if (!operand.dtype && operand.kind != GEMMEPI_NUMBER)
+    operand.dtype = gpi__dtype_of_operand(graph, gpi__layers_role(&operand) == GPI__IS_UPSTREAM ? gpi__gradient_of(layer, i) : i);
+  operand.output = operand.accumulate = 0;
+  return operand;
+}
+
+/* As backward has it, whose D is G. graph: forward's. */
+static gemmepi_operand gpi__operand_of_backward(const gpi__graph *graph, const gemmepi_linear_desc *layer, int i) {
+  gemmepi_operand operand = layer->operands[i];
+  int role = gpi__layers_role(&operand);
   gemmepi_dtype of;
+  if (role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM)
+    return gpi__output_in_backward(graph, layer, i);
   if (!operand.output && operand.kind != GEMMEPI_NUMBER && !operand.dtype)
     operand.dtype = gpi__dtype_beside_y(layer);
   if (!operand.output || operand.dtype || operand.kind != GEMMEPI_FULL)
@@ -32750,7 +32843,7 @@ static gpi__draft *gpi__new_draft(const gemmepi_allocator *allocator, const gemm
   desc->operands = draft->said.operands;
   desc->operand_count = layer->operand_count;
   for (i = 0; i < layer->operand_count; i++)
-    if (!layer->operands[i].output) {
+    if (gpi__layers_role(&layer->operands[i]) < GPI__IS_GRADIENT) {
       draft->said.operands[i] = layer->operands[i];
     } else { /* forward knows of no gradients: a NUMBER that nobody reads has their place */
       draft->said.operands[i].name = layer->operands[i].name;
@@ -32818,7 +32911,7 @@ static gemmepi_status gpi__draft_forward(gpi__draft *draft) {
 
 /* >>backward */
 
-/* The caller's formula alone. *columns: Y's. */
+/* The caller's formula alone. *columns: Y's, -1: there is no Y. */
 static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocator *allocator, int64_t *columns) {
   const gpi__layer_task *task = draft->task;
   gpi__formula *formula;
@@ -32827,7 +32920,9 @@ static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocat
     status = gpi__formula_of(allocator, &draft->said.graph, &formula);
   if (status)
     return status;
-  *columns = gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width);
+  *columns = formula->operands[GPI__RESULT].used
+        ? gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width)
+        : -1;
   status = gpi__check_formula_extents(formula, draft->layer->formula, task->m, task->n, task->batch);
   gpi__delete(allocator, formula);
   return status;
@@ -32836,6 +32931,30 @@ static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocat
 /* Whether G is to be stored, or only gradients of operands are asked for. */
 static int gpi__wants_g(const gpi__layer_task *task) {
   return (task->flags & GPI__LINEAR_OUTPUTS) != 0;
+}
+
+/* What comes in: an output without dy_NAME passes nothing on, and of outputs reductions alone may be read. */
+static gemmepi_status gpi__list_upstreams(gpi__draft *draft) {
+  const gemmepi_linear_desc *layer = draft->layer;
+  gpi__derivation *d = &draft->said;
+  int i, any = d->graph.assigned[GPI__RESULT].node >= 0;
+  gemmepi_status status = GEMMEPI_OK;
+  for (i = 0; i < layer->operand_count && !status; i++) {
+    int role = gpi__layers_role(&layer->operands[i]);
+    any = any || role == GPI__IS_UPSTREAM;
+    if (role == GPI__IS_UPSTREAM)
+      status = gpi__check_layers_upstream(layer, i);
+    if (role != GPI__IS_OUTPUT)
+      continue;
+    d->readable[i] = d->graph.assigned[i].reduction != 0;
+    if (gpi__upstream_of(layer, i) < 0)
+      d->graph.assigned[i].node = -1;
+  }
+  if (status || any)
+    return status;
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.formula does not assign %s, and no operand is called dy_NAME after an output NAME: no gradient comes into backward",
+    gpi__result_name(&d->desc));
 }
 
 /* All but Y may be read. outputs: where each gradient goes, G's first. */
@@ -32850,10 +32969,12 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
   memset(d->readable, 1, sizeof d->readable);
   d->readable[GPI__RESULT] = 0;
   outputs[0] = GPI__RESULT;
+  if (!status)
+    status = gpi__list_upstreams(draft);
   if (!status && gpi__wants_g(draft->task))
     status = gpi__ask_for_gradient(d, GPI__OF_VALUE);
   for (i = 0; i < layer->operand_count && !status; i++) {
-    if (!layer->operands[i].output)
+    if (gpi__layers_role(&layer->operands[i]) != GPI__IS_GRADIENT)
       continue;
     outputs[d->wrt_count] = (int16_t)i;
     status = gpi__check_layers_gradient(layer, i);
@@ -32863,14 +32984,14 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
   return status;
 }
 
-/* The operands of backward, dY last and before it P, if it is read; and the names of the product and G. */
+/* The operands of backward, dY last, if there is one, and before it P, if it is read; and the names of the product and G. */
 static void gpi__list_operands_of_backward(gpi__draft *draft) {
   const gemmepi_linear_desc *layer = draft->layer;
   gpi__derivation *d = &draft->said;
   const char *value = gpi__value_name(&d->desc);
   int i, reads_p = gpi__gradient_reads(d, GPI__OP_VALUE, 0);
   for (i = 0; i < layer->operand_count; i++)
-    d->operands[i] = gpi__operand_of_backward(layer, i);
+    d->operands[i] = gpi__operand_of_backward(&d->graph, layer, i);
   d->desc.d = (gemmepi_dtype)draft->task->g_dtype;
   d->desc.result = gpi__new_name(draft, "d_", value);
   if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
@@ -32880,8 +33001,17 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
     if (reads_p)
       gpi__add_beside(draft, GPI__L_PREACT, value);
   }
-  gpi__add_beside(draft, GPI__L_DY, "dy")->width =
-    gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+  if (d->graph.assigned[GPI__RESULT].node >= 0)
+    gpi__add_beside(draft, GPI__L_DY, "dy")->width =
+      gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+}
+
+/* Which operand of backward is the gradient that comes in for each output, Y's last. */
+static void gpi__point_to_upstreams(const gpi__draft *draft, int16_t upstreams[GPI__RESULT + 1]) {
+  int i;
+  for (i = 0; i < draft->layer->operand_count; i++)
+    upstreams[i] = (int16_t)gpi__upstream_of(draft->layer, i);
+  upstreams[GPI__RESULT] = (int16_t)(draft->said.desc.operand_count - 1);
 }
 
 static void gpi__sum_dbias(gpi__draft *draft) {
@@ -32919,9 +33049,8 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
 static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_allocator *allocator,
   const gemmepi_linear_desc *folded, size_t alignment, gpi__layer_task *task) {
   gpi__derivation *d = &draft->said;
-  int16_t outputs[GPI__FORMULA_OPERANDS + 1];
+  int16_t outputs[GPI__FORMULA_OPERANDS + 1], upstreams[GPI__RESULT + 1];
   int64_t columns;
-  int upstream;
   gemmepi_status status = gpi__read_formula(draft, allocator, &columns);
   if (!status)
     status = gpi__convert_gradients(folded, columns, alignment, task);
@@ -32934,8 +33063,9 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
   if (status)
     return status;
   gpi__list_operands_of_backward(draft);
-  upstream = d->desc.operand_count - 1;
-  status = gpi__copy_gradient(d, &d->desc, folded->flags & GEMMEPI_LINEAR_SAVED ? upstream - 1 : -1, upstream, outputs);
+  gpi__point_to_upstreams(draft, upstreams);
+  status = gpi__copy_gradient(d, &d->desc, folded->flags & GEMMEPI_LINEAR_SAVED ? draft->layer->operand_count : -1,
+    upstreams, outputs);
   if (status)
     return status;
   gpi__sum_dbias(draft);
@@ -33019,6 +33149,19 @@ static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemme
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
+enum { GPI__DEFAULT_WORKSPACE_LIMIT = 256 << 20 };
+
+/* A backward whose G is there for a block of rows alone, and how much workspace it may have. */
+static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *layer, gpi__layer_task *task) {
+  size_t limit = layer->workspace_limit ? layer->workspace_limit : (size_t)GPI__DEFAULT_WORKSPACE_LIMIT;
+  GPI__INVALID_IF(layer->workspace_limit && !task->lacks_y,
+    "desc.workspace_limit is %llu; it goes with a formula that does not assign the result: leave it 0%s",
+    (gpi__ull)layer->workspace_limit, GPI__UNINITIALISED);
+  if (gpi__is_backward(task) && task->lacks_y && layer->flags & GPI__LINEAR_OUTPUTS)
+    task->workspace_limit = limit < INT64_MAX ? (int64_t)limit : INT64_MAX;
+  return GEMMEPI_OK;
+}
+
 #ifndef GEMMEPI_NO_FORMULA
 /* >>with a formula */
 
@@ -33075,6 +33218,9 @@ static gemmepi_status gpi__convert_layers_formula(gemmepi_context *context, cons
   if (!status)
     status = gpi__is_backward(task) ? gpi__draft_backward(draft, allocator, folded, alignment, task)
         : gpi__draft_forward(draft);
+  task->lacks_y = draft->said.graph.assigned[GPI__RESULT].node < 0;
+  if (!status)
+    status = gpi__convert_workspace_limit(folded, task);
   if (!status)
     status = gpi__convert_draft(context, draft, alignment, problem);
   if (!status && !gpi__is_backward(task))
@@ -33139,6 +33285,8 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   if (task->exchanged)
     gpi__exchange_layer(&callers);
   callers.order = desc->order;
+  if (!status && !layer.formula)
+    status = gpi__convert_workspace_limit(&layer, task);
   if (!status && backward && !layer.formula)
     status = gpi__convert_gradients(&layer, 0, alignment, task);
 #ifndef GEMMEPI_NO_FORMULA
@@ -33201,12 +33349,18 @@ typedef struct gpi__step {
 
 #define GPI__MAX_STEPS 8 /* copies of A and B and their scales, G, dA, dB, dbias */
 
+/* Which block of rows a plan is for: the first, which may overwrite sums over rows, those that add to them, and a last one that is smaller. */
+enum { GPI__FIRST_BLOCK, GPI__NEXT_BLOCK, GPI__LAST_BLOCK, GPI__BLOCKS };
+
 typedef struct gpi__linear_plan {
   gemmepi_plan base;
   gpi__layer_task task;
   gpi__step steps[GPI__MAX_STEPS];
   int step_count;
   size_t temporary_bytes[GPI__TEMPORARIES];
+  struct gpi__linear_plan *blocks
+    [GPI__BLOCKS]; /* of a backward by blocks of rows, in the place of steps; NULL: there is none such */
+  int64_t block_rows; /* of all but the last */
   size_t built_size; /* the workspace as it was built: more once a product takes another route */
 } gpi__linear_plan;
 
@@ -33799,6 +33953,9 @@ static void gpi__drop_layers_formula(const gpi__linear_plan *layer) {
 static void gpi__destroy_layer(gemmepi_plan *destroyed) {
   gpi__linear_plan *layer = (gpi__linear_plan *)destroyed;
   int i;
+  for (i = 0; i < GPI__BLOCKS; i++)
+    if (layer->blocks[i])
+      gpi__release_plan(&layer->blocks[i]->base);
   for (i = 0; i < layer->step_count; i++) {
     if (layer->steps[i].product)
       gpi__release_plan(&layer->steps[i].product->base);
@@ -33809,9 +33966,14 @@ static void gpi__destroy_layer(gemmepi_plan *destroyed) {
   gpi__delete(&layer->base.context->allocator, layer);
 }
 
+/* Of a layer by blocks: of that which needs most. */
 static size_t gpi__all_temporaries(const gpi__linear_plan *layer) {
-  size_t size = 0;
+  size_t size = 0, of_block;
   int i;
+  for (i = 0; i < GPI__BLOCKS; i++) {
+    of_block = layer->blocks[i] ? gpi__all_temporaries(layer->blocks[i]) : 0;
+    size = size > of_block ? size : of_block;
+  }
   for (i = 0; i < GPI__TEMPORARIES; i++)
     size += gpi__round_up(layer->temporary_bytes[i], 256);
   return size;
@@ -33824,6 +33986,12 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
   int i;
   if (layer->base.context->is_host)
     return 0;
+  for (i = 0; layer->blocks[0] && i < GPI__BLOCKS; i++) {
+    size_t size = layer->blocks[i] ? gpi__layer_workspace(layer->blocks[i]) : 0;
+    most = size > most ? size : most;
+  }
+  if (layer->blocks[0])
+    return most;
   for (i = 0; i < layer->step_count; i++) {
     const gpi__step *step = &layer->steps[i];
     size_t size = step->product ? gpi__workspace_now(step->product) : step->workspace_size;
@@ -33832,23 +34000,182 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
   return gpi__all_temporaries(layer) + most;
 }
 
-/* formula: the problem that gpi__convert_layer left beside the task. */
-static gemmepi_status gpi__build_layer(gemmepi_context *context, const gpi__layer_task *task,
-  const gpi__problem *formula, gemmepi_plan **result) {
+static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__layer_task *task, const gpi__problem *formula) {
   gpi__linear_plan *layer = (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer);
-  gemmepi_status status;
   if (!layer)
-    return GEMMEPI_OUT_OF_MEMORY;
+    return NULL;
   layer->base =
     gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR, gpi__destroy_layer);
   layer->base.is_beside = 1;
   layer->task = *task;
   gpi__hold_formula(context, formula);
-  status =
-    gpi__is_backward(task) ? gpi__build_backward(layer, formula) : gpi__build_forward(layer, formula);
+  return layer;
+}
+
+static gemmepi_status gpi__finish_layer(gpi__linear_plan *layer, gemmepi_status status, gemmepi_plan **result) {
   layer->built_size = status ? 0 : gpi__layer_workspace(layer);
   return gpi__finish_plan(&layer->base, status, result);
 }
+
+/* A plan of steps. formula: the problem that gpi__convert_layer left beside the task. */
+static gemmepi_status gpi__build_steps(gemmepi_context *context, const gpi__layer_task *task,
+  const gpi__problem *formula, gemmepi_plan **result) {
+  gpi__linear_plan *layer = gpi__new_layer(context, task, formula);
+  if (!layer)
+    return GEMMEPI_OUT_OF_MEMORY;
+  return gpi__finish_layer(layer, gpi__is_backward(task) ? gpi__build_backward(layer, formula)
+    : gpi__build_forward(layer, formula), result);
+}
+/* Backward by blocks of rows, of a layer whose formula assigns no d: each block is a backward of a layer with fewer rows, and has G in the same
+ workspace. The first block writes what is a sum over rows, the others add to it. */
+
+#ifndef GEMMEPI_NO_FORMULA
+
+enum {
+  GPI__LEAST_BLOCK = 128
+}; /* rows of all blocks but the last are a multiple: so each begins as aligned as the first */
+
+/* Whether rows may be counted from any row on. */
+static int gpi__is_divisible(const gpi__layer_task *task) {
+  const gpi__placed_formula *placed = &task->formula->placed;
+  const uint32_t rows = 1u << GPI__INDEX_ROW | 1u << GPI__INDEX_ROWS;
+  int i;
+  for (i = 0; i < task->operand_count; i++)
+    if (placed->formula->operands[i].used && placed->operands[i].row_period)
+      return 0;
+  return task->batch <= 1 && !(placed->formula->indices & rows) &&
+     task->views[GPI__L_A].scale <= GEMMEPI_SCALE_TENSOR;
+}
+
+/* >>building */
+
+/* What a plan of blocks is made of. */
+typedef struct gpi__blocks_wish {
+  gemmepi_context *context;
+  const gemmepi_linear_desc *desc; /* of all rows */
+  size_t alignment;
+  const gpi__layer_task *task; /* of all rows */
+} gpi__blocks_wish;
+
+/* The block's part of the layer before. */
+static void gpi__point_to_before(const gpi__blocks_wish *wish, int64_t rows, gemmepi_linear_desc *before,
+  gemmepi_linear_desc *block) {
+  if (!block->before)
+    return;
+  *before = *block->before;
+  *(wish->task->exchanged ? &before->n : &before->m) = rows;
+  block->before = before;
+}
+
+/* The layer of a block. What is a sum over rows is added up behind the first block. operands: for as long as the desc. */
+static gemmepi_linear_desc gpi__block_desc(const gpi__blocks_wish *wish, int64_t rows, int adds,
+  gemmepi_operand operands[GPI__LAYER_OPERANDS]) {
+  gemmepi_linear_desc block = *wish->desc;
+  int exchanged = wish->task->exchanged, i;
+  uint64_t sums = exchanged ? GEMMEPI_LINEAR_DA : GEMMEPI_LINEAR_DB;
+  *(exchanged ? &block.n : &block.m) = rows;
+  (exchanged ? &block.b : &block.a)->ld = wish->task->views[GPI__L_A].ld;
+  (exchanged ? &block.db : &block.da)->ld = wish->task->views[GPI__L_DA].ld;
+  if (block.alignment > GPI__LEAST_BLOCK)
+    block.alignment = GPI__LEAST_BLOCK;
+  if (block.operand_count)
+    memcpy(operands, block.operands, (size_t)block.operand_count * sizeof *operands);
+  block.operands = operands;
+  if (!adds)
+    return block;
+  if (block.flags & sums)
+    block.flags |= exchanged ? GEMMEPI_ACCUMULATE_DA : GEMMEPI_ACCUMULATE_DB;
+  if (block.flags & GEMMEPI_LINEAR_DBIAS)
+    block.flags |= GEMMEPI_ACCUMULATE_DBIAS;
+  for (i = 0; i < block.operand_count; i++)
+    if (gpi__layers_role(&operands[i]) == GPI__IS_GRADIENT && (operands[i].kind == GEMMEPI_SCALAR ||
+      operands[i].kind == (exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN)))
+      operands[i].accumulate = 1;
+  return block;
+}
+
+static gemmepi_status gpi__build_block(const gpi__blocks_wish *wish, int64_t rows, int adds, gpi__linear_plan **block) {
+  gemmepi_operand operands[GPI__LAYER_OPERANDS];
+  gemmepi_linear_desc desc = gpi__block_desc(wish, rows, adds, operands), before;
+  gemmepi_plan *plan = NULL;
+  gpi__layer_task task;
+  gpi__problem formula;
+  gemmepi_status status;
+  gpi__point_to_before(wish, rows, &before, &desc);
+  status = gpi__convert_layer(wish->context, &desc, 1, wish->alignment, &task, &formula);
+  if (!status)
+    status = gpi__build_steps(wish->context, &task, &formula, &plan);
+  gpi__drop_formula(wish->context, &formula);
+  *block = (gpi__linear_plan *)plan;
+  return status;
+}
+
+/* As many blocks as are needed with at most so many rows, of equal size but for the last. */
+static int64_t gpi__even_rows(int64_t all, int64_t most) {
+  int64_t rows =
+    gpi__divide_up(gpi__divide_up(all, gpi__divide_up(all, most)), GPI__LEAST_BLOCK) * GPI__LEAST_BLOCK;
+  return rows < all ? rows : all;
+}
+
+/* Rows of a block, by what share of a size is to be had. */
+static int64_t gpi__share_of_rows(int64_t all, int64_t rows, double share) {
+  double most = (double)rows * share / GPI__LEAST_BLOCK;
+  int64_t units = most >= (double)rows ? rows : most < 1 ? 1 : (int64_t)most;
+  return all > 0 ? gpi__even_rows(all, units * GPI__LEAST_BLOCK) : 0;
+}
+
+static gemmepi_status gpi__refuse_limit(const gpi__layer_task *task, int64_t rows, size_t needed) {
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.workspace_limit is %lld bytes (0 stands for 256 MiB), but backward needs %llu for %lld rows, %s: allow as many",
+    (long long)task->workspace_limit, (gpi__ull)needed, (long long)rows,
+    gpi__is_divisible(task) ? "its smallest block" : "which cannot be divided into blocks");
+}
+
+/* The first block, with as many rows as there is workspace for. */
+static gemmepi_status gpi__build_first_block(const gpi__blocks_wish *wish, gpi__linear_plan *layer) {
+  const gpi__layer_task *task = wish->task;
+  double limit = (double)task->workspace_limit;
+  double of_row = (double)gpi__padded(task->n) * (double)gemmepi_dtype_size((gemmepi_dtype)task->g_dtype);
+  int64_t rows = task->m;
+  gpi__linear_plan **first = &layer->blocks[GPI__FIRST_BLOCK];
+  gemmepi_status status;
+  size_t needed;
+  int is_whole = !gpi__is_divisible(task);
+  if (!is_whole && of_row * (double)rows > limit)
+    rows = gpi__share_of_rows(task->m, rows, limit / (of_row * (double)rows));
+  for (;;) {
+    layer->block_rows = rows;
+    status = gpi__build_block(wish, rows, 0, first);
+    if (status)
+      return status;
+    needed = wish->context->is_host ? gpi__all_temporaries(*first) : gpi__layer_workspace(*first);
+    if ((double)needed <= limit)
+      return GEMMEPI_OK;
+    if (is_whole || rows <= GPI__LEAST_BLOCK)
+      return gpi__refuse_limit(task, rows, needed);
+    gpi__release_plan(&(*first)->base);
+    *first = NULL;
+    rows = gpi__share_of_rows(task->m, rows - 1, limit / (double)needed);
+  }
+}
+
+static gemmepi_status gpi__build_blocks(const gpi__blocks_wish *wish, const gpi__problem *formula, gemmepi_plan **result) {
+  gpi__linear_plan *layer = gpi__new_layer(wish->context, wish->task, formula);
+  int64_t all = wish->task->m, rows, last;
+  gemmepi_status status;
+  if (!layer)
+    return GEMMEPI_OUT_OF_MEMORY;
+  status = gpi__build_first_block(wish, layer);
+  rows = layer->block_rows;
+  last = rows ? all % rows : 0;
+  if (!status && all - last > rows)
+    status = gpi__build_block(wish, rows, 1, &layer->blocks[GPI__NEXT_BLOCK]);
+  if (!status && last)
+    status = gpi__build_block(wish, last, 1, &layer->blocks[GPI__LAST_BLOCK]);
+  return gpi__finish_layer(layer, status, result);
+}
+
+#endif
 GPI__OPTIMIZE_LITTLE_END
 /* The pointers of a layer's run, checked: those of its tensors, and of the operands of its formula. */
 
@@ -33951,6 +34278,9 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
   int of = tensor >= GPI__L_SCALE_A && tensor <= GPI__L_SCALE_DY ? tensor - GPI__L_SCALE_A : tensor;
   const gpi__layers_flag *flag = gpi__flag_of_tensor(task, of);
   const char *name = gpi__layer_name(task, tensor);
+  if (task->lacks_y && (of == GPI__L_Y || of == GPI__L_DY))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL", name, pointer, name);
   if (flag && !(task->flags & flag->bit))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
       pointer, flag->name, name);
@@ -34055,6 +34385,34 @@ static gemmepi_status gpi__convert_layer_pointers(const gpi__layer_task *task, c
     status = gpi__list_layer_pointer(task, t, pointers[t], regions);
   return status ? status : gpi__check_regions(regions, gpi__judge_layer);
 }
+
+#ifndef GEMMEPI_NO_FORMULA
+/* >>of a block of rows */
+
+/* Elements from row 0 of a tensor or operand of the layer to row `first`, a multiple of 8: RELU's mask has bits. */
+static int64_t gpi__elements_to_row(const gpi__layer_task *task, int tensor, int64_t first) {
+  const gpi__view *view = gpi__layer_view(task, tensor);
+  int kind;
+  if (tensor == GPI__L_A || tensor == GPI__L_DA)
+    return view->transposed ? first : first * view->ld;
+  if (tensor == GPI__L_PREACT || tensor == GPI__L_BEFORE)
+    return first * view->ld;
+  if (tensor < GPI__L_OPERANDS || tensor >= GPI__L_OPERAND_SCALES)
+    return 0;
+  kind = task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind;
+  return kind == GEMMEPI_FULL ? first * view->ld : kind == GEMMEPI_PER_ROW ? first : 0;
+}
+
+/* The pointers of a block, from those of the layer. */
+static void gpi__point_block(const gpi__layer_task *task, void *const *whole, int64_t first, void **block) {
+  int t;
+  memcpy(block, whole, GPI__L_ALL * sizeof *block);
+  for (t = 0; t < GPI__L_ALL; t = gpi__next_pointer(task, t))
+    if (block[t] && gpi__layer_has(task, t) && !gpi__is_layers_number(task, t))
+      block[t] =
+        (char *)block[t] + gpi__elements_to_row(task, t, first) * gpi__layer_view(task, t)->bits / 8;
+}
+#endif
 /* Runs of layers' plans, and the calls that plan by themselves. */
 
 /* >>running */
@@ -34197,9 +34555,8 @@ static gemmepi_status gpi__run_copy_step(const gpi__linear_plan *layer, const gp
   return gpi__launch_in(layer->base.context, &space, step->copy->workspace_size, gpi__launch_elementwise, &copy);
 }
 
-/* In a workspace of so many bytes; on the host, or with the primary context current. */
-static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
-  gpi__layer_run *run = (gpi__layer_run *)user;
+/* Runs the steps of a layer, or of one block. */
+static gemmepi_status gpi__run_block(gpi__layer_run *run, char *workspace, size_t size, gemmepi_stream stream) {
   const gpi__linear_plan *layer = run->layer;
   gemmepi_status status = GEMMEPI_OK;
   int i;
@@ -34211,6 +34568,36 @@ static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, g
         : gpi__run_kernel_step(layer, step, run, stream);
   }
   return status;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+static const gpi__linear_plan *gpi__block_at(const gpi__linear_plan *layer, int64_t first) {
+  int which = first == 0                                  ? GPI__FIRST_BLOCK
+        : layer->task.m - first < layer->block_rows ? GPI__LAST_BLOCK
+        : GPI__NEXT_BLOCK;
+  return layer->blocks[which];
+}
+#endif
+
+/* In a workspace of so many bytes; on the host, or with the primary context current. */
+static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+  gpi__layer_run *run = (gpi__layer_run *)user;
+#ifndef GEMMEPI_NO_FORMULA
+  const gpi__linear_plan *layer = run->layer;
+  gemmepi_status status = GEMMEPI_OK;
+  int64_t first = 0;
+  gpi__layer_run block;
+  if (layer->blocks[GPI__FIRST_BLOCK]) {
+    do {
+      block.layer = gpi__block_at(layer, first);
+      gpi__point_block(&layer->task, run->sources, first, block.sources);
+      status = gpi__run_block(&block, workspace, size, stream);
+      first += layer->block_rows;
+    } while (!status && first < layer->task.m);
+    return status;
+  }
+#endif
+  return gpi__run_block(run, workspace, size, stream);
 }
 
 /* The temporaries of a host's run are memory for its time. */
@@ -34295,6 +34682,28 @@ static int gpi__step_launches(const gpi__step *step) {
   }
 }
 
+/* Of all steps, by blocks of all blocks. */
+static int gpi__layer_launches(const gpi__linear_plan *layer) {
+  int64_t rows = layer->block_rows, full = rows ? layer->task.m / rows : 0;
+  int i, launches = 0;
+  for (i = 0; i < layer->step_count; i++)
+    launches += gpi__step_launches(&layer->steps[i]);
+  for (i = 0; i < GPI__BLOCKS; i++)
+    if (layer->blocks[i])
+      launches += gpi__layer_launches(layer->blocks[i]) * (i == GPI__NEXT_BLOCK ? (int)full - 1 : 1);
+  return launches;
+}
+
+/* Whether tuning has measured a product. */
+static int gpi__layer_is_measured(const gpi__linear_plan *layer) {
+  int i, is_measured = 0;
+  for (i = 0; i < GPI__BLOCKS; i++)
+    is_measured = is_measured || (layer->blocks[i] && gpi__layer_is_measured(layer->blocks[i]));
+  for (i = 0; i < layer->step_count; i++)
+    is_measured = is_measured || (layer->steps[i].product && layer->steps[i].product->tuned.is_measured);
+  return is_measured;
+}
+
 static int gpi__layer_is_empty(const gpi__linear_plan *layer) {
   int i, empty = 1;
   for (i = 0; i < layer->step_count; i++)
@@ -34325,21 +34734,20 @@ static void gpi__describe_first(const gpi__linear_plan *layer, gemmepi_plan_deta
 
 static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *details) {
   const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
-  int is_f64 = layer->task.views[GPI__L_DY].dtype == GEMMEPI_F64, i;
+  const gpi__linear_plan *steps = layer->blocks[GPI__FIRST_BLOCK] ? layer->blocks[GPI__FIRST_BLOCK] : layer;
+  int is_f64 = layer->task.views[GPI__L_A].dtype == GEMMEPI_F64;
   if (!gpi__is_backward(&layer->task)) {
     gpi__describe_matmul(&layer->steps[0].product->base, details);
     return;
   }
-  details->route = gpi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
+  details->route = gpi__layer_is_empty(steps) ? GEMMEPI_ROUTE_EMPTY
         : base->context->is_host   ? GEMMEPI_ROUTE_HOST
         : GEMMEPI_ROUTE_LINEAR;
   if (details->route != GEMMEPI_ROUTE_EMPTY)
-    gpi__describe_first(layer, details);
-  for (i = 0; i < layer->step_count; i++) {
-    details->launches += base->context->is_host ? 0 : gpi__step_launches(&layer->steps[i]);
-    if (layer->steps[i].product && layer->steps[i].product->tuned.is_measured)
-      details->bit_stable = 0;
-  }
+    gpi__describe_first(steps, details);
+  details->launches = base->context->is_host ? 0 : gpi__layer_launches(layer);
+  if (gpi__layer_is_measured(layer))
+    details->bit_stable = 0;
   details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
         : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
         : GEMMEPI_COMPUTE_F32;
@@ -34370,6 +34778,18 @@ static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, co
       step->kind == GPI__STEP_PASS ? "one pass over dY and P, of " : "", gpi__step_launches(step));
 }
 
+static void gpi__explain_block(gpi__text *text, const gpi__linear_plan *layer, int which) {
+  static const char *const names[GPI__BLOCKS] = {
+    "the first block", "blocks behind it, which add to its sums", "the last block"};
+  const gpi__linear_plan *block = layer->blocks[which];
+  int i;
+  if (!block)
+    return;
+  gpi__append(text, "%s, %lld rows:\n", names[which], (long long)block->task.m);
+  for (i = 0; i < block->step_count; i++)
+    gpi__explain_step(text, block, &block->steps[i]);
+}
+
 static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
   const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
   const gpi__layer_task *task = &layer->task;
@@ -34387,15 +34807,30 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base, const 
     gpi__append_epilogue(text, task->before);
     gpi__append(text, " of the layer before");
   }
-  gpi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
-    layer->step_count == 1 ? "" : "s", (gpi__ull)details->workspace_size);
+  if (layer->blocks[GPI__FIRST_BLOCK])
+    gpi__append(text, ": by blocks of %lld rows", (long long)layer->block_rows);
+  else
+    gpi__append(text, ": %d step%s", layer->step_count, layer->step_count == 1 ? "" : "s");
+  gpi__append(text, ", workspace %llu bytes\n", (gpi__ull)details->workspace_size);
   if (task->exchanged)
     gpi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
   for (i = 0; i < layer->step_count; i++)
     gpi__explain_step(text, layer, &layer->steps[i]);
+  for (i = 0; i < GPI__BLOCKS; i++)
+    gpi__explain_block(text, layer, i);
 }
 GPI__OPTIMIZE_LITTLE_END
 /* The calls of layers: plans, runs, and both at once. */
+
+static gemmepi_status gpi__build_layer(const gpi__wish *wish, const gpi__layer_task *task,
+  const gpi__problem *formula, gemmepi_plan **plan) {
+#ifndef GEMMEPI_NO_FORMULA
+  gpi__blocks_wish blocks = {wish->context, (const gemmepi_linear_desc *)wish->desc, wish->alignment, task};
+  if (task->workspace_limit)
+    return gpi__build_blocks(&blocks, formula, plan);
+#endif
+  return gpi__build_steps(wish->context, task, formula, plan);
+}
 
 static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan) {
   gpi__layer_task task;
@@ -34406,7 +34841,8 @@ static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan
   if (status)
     return status;
   if (!gpi__is_found(wish, &task, sizeof task, plan))
-    status = gpi__keep_built(wish, &task, sizeof task, gpi__build_layer(wish->context, &task, &formula, plan), plan);
+    status =
+      gpi__keep_built(wish, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
   gpi__drop_formula(wish->context, &formula); /* the plan has it */
   return status;
 }
@@ -34420,6 +34856,9 @@ static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tu
   const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
   gemmepi_status status = GEMMEPI_OK;
   int i;
+  for (i = 0; i < GPI__BLOCKS && !status; i++)
+    if (layer->blocks[i])
+      status = gpi__tune_layer(&layer->blocks[i]->base, options);
   for (i = 0; i < layer->step_count && !status; i++)
     if (layer->steps[i].product)
       status = gpi__tune_matmul(&layer->steps[i].product->base, options);
@@ -34464,7 +34903,7 @@ static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gem
   if (backward && desc && desc->before && args->before)
     bits |= (uintptr_t)args->before->preact;
   for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
-    if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
+    if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || gpi__layers_role(&desc->operands[i]) < GPI__IS_GRADIENT))
       bits |= (uintptr_t)args->operands[i];
   return (size_t)(bits & (~bits + 1));
 }

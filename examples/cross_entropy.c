@@ -3,14 +3,15 @@
 
        lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)       loss = the mean of lse - hit
 
-   As formulas of the product these store no logits. The gradient computes a block of rows again and turns them into
+   A layer with these as its formula stores no logits. Its backward takes the gradients of the loss by lse and hit, here 1 / tokens and
+   -1 / tokens, and goes by blocks of rows: it computes the logits of a block again, turns them into
 
-       d = (exp(v - lse) - (column == label)) / tokens
+       d_v = exp(v - lse) * dy_lse + (column == label ? dy_hit : 0)
 
-   of which come dx = d w and dw += d^T x. This holds both against plain loops at a small size, then against the way through memory: the
+   and adds dx = d_v w and dw += d_v^T x. This holds both against plain loops at a small size, then against the way through memory: the
    product, a pass for the loss, another for the gradient. On the GPU if there is one, else on the host, where formulas are slow.
 
-       cross_entropy [--small] [--host] */
+       cross_entropy [--small | --large] [--host] */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #define GEMMEPI_IMPLEMENTATION
 #include "gemmepi.h"
@@ -22,7 +23,6 @@
 
 static const char loss_of_v[] = "lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)";
 static const char loss_of_z[] = "lse = row_logsumexp(z); hit = row_sum(column == label ? z : 0)";
-static const char gradient_of_v[] = "d = (exp(v - lse) - (column == label)) * scale";
 static const char gradient_of_z[] = "d = (exp(z - lse) - (column == label)) * scale";
 
 static gemmepi_context *context;
@@ -78,15 +78,16 @@ static void fill(bf16 *values, size_t count, float step) {
     }
 }
 
-/* Pointers to the device: to point into, not to read from here. x [tokens, width] and w [words, width] are BF16, and so are dx, logits
-   and their gradient; the sums dw, lse and hit are floats. */
+/* Pointers to the device: to hand on, not to read from here. x [tokens, width] and w [words, width] are BF16, and so are dx and logits; the
+   sums dw, lse and hit are floats. */
 typedef struct head {
-    int64_t tokens, words, width, block; /* block: rows of logits whose gradient is there at a time */
+    int64_t tokens, words, width;
+    size_t limit; /* bytes of workspace, most of which are a block's gradient by its logits; 0: the default */
     bf16 *x, *w, *dx;
     float *dw, *lse, *hit;
     int64_t *labels;
-    bf16 *logits, *dlogits; /* [tokens, words], and NULL without; [block, words] */
-    bf16 *x_here, *w_here;  /* the same on the host */
+    bf16 *logits;          /* [tokens, words], and NULL without */
+    bf16 *x_here, *w_here; /* the same on the host */
     int64_t *labels_here;
 } head;
 
@@ -108,14 +109,13 @@ static void open_head(head *h) {
     h->w = room(words * width * sizeof(bf16)), h->dw = room(words * width * sizeof(float));
     h->lse = room(tokens * sizeof(float)), h->hit = room(tokens * sizeof(float));
     h->labels = room(tokens * sizeof(int64_t));
-    h->dlogits = room((size_t)h->block * words * sizeof(bf16));
     check(gemmepi_upload(context, h->x, h->x_here, tokens * width * sizeof(bf16), NULL));
     check(gemmepi_upload(context, h->w, h->w_here, words * width * sizeof(bf16), NULL));
     check(gemmepi_upload(context, h->labels, h->labels_here, tokens * sizeof(int64_t), NULL));
 }
 
 static void close_head(head *h) {
-    void *const there[] = {h->x, h->dx, h->w, h->dw, h->lse, h->hit, h->labels, h->dlogits, h->logits};
+    void *const there[] = {h->x, h->dx, h->w, h->dw, h->lse, h->hit, h->labels, h->logits};
     for (size_t i = 0; i < sizeof there / sizeof there[0]; i++)
         check(gemmepi_free(context, there[i]));
     free(h->x_here), free(h->w_here), free(h->labels_here);
@@ -134,18 +134,22 @@ static double mean_loss(const head *h) {
     return sum / (double)h->tokens;
 }
 
-/* Bytes of workspace that the largest product needs; NULL: not wanted. */
+/* Bytes of workspace that the largest plan needs; NULL: not wanted. */
 static size_t *most_workspace;
 
+static void count_workspace(gemmepi_plan *plan) {
+    gemmepi_plan_details details;
+    check(gemmepi_plan_info(plan, &details));
+    gemmepi_plan_destroy(plan);
+    if (*most_workspace < details.workspace_size)
+        *most_workspace = details.workspace_size;
+}
+
 static void run(const gemmepi_matmul_desc *desc, const gemmepi_matmul_args *args) {
+    gemmepi_plan *plan;
     if (most_workspace) {
-        gemmepi_plan *plan;
-        gemmepi_plan_details details;
         check(gemmepi_plan_matmul(context, desc, &plan));
-        check(gemmepi_plan_info(plan, &details));
-        gemmepi_plan_destroy(plan);
-        if (*most_workspace < details.workspace_size)
-            *most_workspace = details.workspace_size;
+        count_workspace(plan);
     }
     check(gemmepi_matmul(context, desc, args, NULL));
 }
@@ -159,60 +163,39 @@ static gemmepi_operand operand(const char *name, gemmepi_operand_kind kind, gemm
     return made;
 }
 
-/* v = x w^T of `rows` rows, w as stored [words, width] */
-static gemmepi_matmul_desc logits_desc(const head *h, int64_t rows) {
-    gemmepi_matmul_desc desc = {.m = rows, .n = h->words, .k = h->width};
+/* The loss, and with_gradient dx and dw. Both directions have one desc and the same operands: forward writes lse and hit, backward reads
+   lse and the gradients dy_lse and dy_hit of the mean. */
+static void run_head(head *h, int with_gradient) {
+    const double dy_lse = 1 / (double)h->tokens, dy_hit = -dy_lse; /* NUMBERs are on the host */
+    const gemmepi_operand operands[] = {operand("label", GEMMEPI_PER_ROW, GEMMEPI_I64, 0),
+                                        operand("lse", GEMMEPI_PER_ROW, GEMMEPI_F32, 1),
+                                        operand("hit", GEMMEPI_PER_ROW, GEMMEPI_F32, 1),
+                                        operand("dy_lse", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0),
+                                        operand("dy_hit", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
+    void *const pointers[] = {h->labels, h->lse, h->hit, gemmepi_number(&dy_lse), gemmepi_number(&dy_hit)};
+    gemmepi_linear_desc desc = {.m = h->tokens, .n = h->words, .k = h->width, .workspace_limit = h->limit};
+    gemmepi_linear_args args = {.a = h->x, .b = h->w, .da = h->dx, .db = h->dw, .operands = pointers};
+    gemmepi_plan *plan;
+    desc.flags = GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
     desc.a.dtype = GEMMEPI_BF16;
     desc.b.transposed = 1;
-    return desc;
+    desc.db.dtype = GEMMEPI_F32; /* blocks add to it */
+    desc.formula = loss_of_v, desc.operands = operands, desc.operand_count = 5;
+    if (most_workspace) {
+        check((with_gradient ? gemmepi_plan_linear_backward : gemmepi_plan_linear)(context, &desc, &plan));
+        count_workspace(plan);
+    }
+    check(gemmepi_linear(context, &desc, &args, NULL));
+    if (with_gradient)
+        check(gemmepi_linear_backward(context, &desc, &args, NULL));
 }
 
 static void loss_alone(head *h) {
-    const gemmepi_operand operands[] = {operand("label", GEMMEPI_PER_ROW, GEMMEPI_I64, 0),
-                                        operand("lse", GEMMEPI_PER_ROW, GEMMEPI_F32, 1),
-                                        operand("hit", GEMMEPI_PER_ROW, GEMMEPI_F32, 1)};
-    void *const pointers[] = {h->labels, h->lse, h->hit};
-    gemmepi_matmul_desc desc = logits_desc(h, h->tokens);
-    gemmepi_matmul_args args = {.a = h->x, .b = h->w, .operands = pointers}; /* no d: none is stored */
-    desc.formula = loss_of_v, desc.operands = operands, desc.operand_count = 3;
-    run(&desc, &args);
-}
-
-/* dlogits of the rows from `first` on, computed again from x, w and the loss's numbers of each row */
-static void gradient_block(head *h, int64_t first, int64_t rows) {
-    double scale = 1 / (double)h->tokens; /* a NUMBER is on the host */
-    const gemmepi_operand operands[] = {operand("label", GEMMEPI_PER_ROW, GEMMEPI_I64, 0),
-                                        operand("lse", GEMMEPI_PER_ROW, GEMMEPI_F32, 0),
-                                        operand("scale", GEMMEPI_NUMBER, GEMMEPI_DTYPE_DEFAULT, 0)};
-    void *const pointers[] = {h->labels + first, h->lse + first, gemmepi_number(&scale)};
-    gemmepi_matmul_desc desc = logits_desc(h, rows);
-    gemmepi_matmul_args args = {.a = h->x + first * h->width, .b = h->w, .d = h->dlogits};
-    desc.formula = gradient_of_v, desc.operands = operands, desc.operand_count = 3;
-    args.operands = pointers;
-    run(&desc, &args);
-}
-
-/* dx = dlogits w, and dw (+)= dlogits^T x, of the rows from `first` on */
-static void gradient_products(head *h, const bf16 *dlogits, int64_t first, int64_t rows) {
-    gemmepi_matmul_desc of_x = {.m = rows, .n = h->width, .k = h->words};
-    gemmepi_matmul_desc of_w = {.m = h->words, .n = h->width, .k = rows};
-    gemmepi_matmul_args x_args = {.a = dlogits, .b = h->w, .d = h->dx + first * h->width};
-    gemmepi_matmul_args w_args = {.a = dlogits, .b = h->x + first * h->width, .d = h->dw};
-    of_x.a.dtype = of_w.a.dtype = GEMMEPI_BF16;
-    of_w.a.transposed = 1;
-    of_w.d.dtype = GEMMEPI_F32;
-    of_w.flags = first ? GEMMEPI_ACCUMULATE : 0;
-    run(&of_x, &x_args);
-    run(&of_w, &w_args);
+    run_head(h, 0);
 }
 
 static void loss_and_gradient(head *h) {
-    loss_alone(h);
-    for (int64_t first = 0; first < h->tokens; first += h->block) {
-        const int64_t rows = h->tokens - first < h->block ? h->tokens - first : h->block;
-        gradient_block(h, first, rows);
-        gradient_products(h, h->dlogits, first, rows);
-    }
+    run_head(h, 1);
 }
 
 /* ---- through memory ---- */
@@ -261,9 +244,24 @@ static void gradient_loop(head *h) {
 }
 
 static void store_logits(head *h) {
-    gemmepi_matmul_desc desc = logits_desc(h, h->tokens);
+    gemmepi_matmul_desc desc = {.m = h->tokens, .n = h->words, .k = h->width};
     gemmepi_matmul_args args = {.a = h->x, .b = h->w, .d = h->logits};
+    desc.a.dtype = GEMMEPI_BF16;
+    desc.b.transposed = 1;
     run(&desc, &args);
+}
+
+/* dx = dlogits w and dw = dlogits^T x, of what the logits have become. */
+static void gradient_products(head *h) {
+    gemmepi_matmul_desc of_x = {.m = h->tokens, .n = h->width, .k = h->words};
+    gemmepi_matmul_desc of_w = {.m = h->words, .n = h->width, .k = h->tokens};
+    gemmepi_matmul_args x_args = {.a = h->logits, .b = h->w, .d = h->dx};
+    gemmepi_matmul_args w_args = {.a = h->logits, .b = h->x, .d = h->dw};
+    of_x.a.dtype = of_w.a.dtype = GEMMEPI_BF16;
+    of_w.a.transposed = 1;
+    of_w.d.dtype = GEMMEPI_F32;
+    run(&of_x, &x_args);
+    run(&of_w, &w_args);
 }
 
 static void loss_through_memory(head *h) {
@@ -280,14 +278,14 @@ static void both_through_memory(head *h) {
         gradient_loop(h);
     else
         pass(h, gradient_of_z, 0, h->logits); /* in place */
-    gradient_products(h, h->logits, 0, h->tokens);
+    gradient_products(h);
 }
 
 static void both_by_passes(head *h) {
     store_logits(h);
     pass(h, loss_of_z, 1, NULL);
     pass(h, gradient_of_z, 0, h->logits);
-    gradient_products(h, h->logits, 0, h->tokens);
+    gradient_products(h);
 }
 
 /* ---- against plain loops ---- */
@@ -328,18 +326,18 @@ static double error_of(const double *right, const bf16 *narrow, const float *wid
     return worst / largest;
 }
 
-/* An odd size, whose last block is not full. */
+/* An odd size, in blocks of which the last is not full. */
 static void check_way(const char *name, void (*way)(head *)) {
-    enum { TOKENS = 37, WORDS = 101, WIDTH = 24, OF_X = TOKENS * WIDTH, OF_W = WORDS * WIDTH };
-    head h = {.tokens = TOKENS, .words = WORDS, .width = WIDTH, .block = 16};
+    enum { TOKENS = 2999, WORDS = 301, WIDTH = 24, OF_X = TOKENS * WIDTH, OF_W = WORDS * WIDTH };
+    head h = {.tokens = TOKENS, .words = WORDS, .width = WIDTH, .limit = 1 << 20};
     double *dx = allocate(OF_X, sizeof *dx), *dw = allocate(OF_W, sizeof *dw);
-    bf16 dx_here[OF_X];
-    float dw_here[OF_W];
+    bf16 *dx_here = allocate(OF_X, sizeof *dx_here);
+    float *dw_here = allocate(OF_W, sizeof *dw_here);
     open_head(&h);
     h.logits = room(TOKENS * WORDS * sizeof(bf16));
     way(&h);
-    check(gemmepi_download(context, dx_here, h.dx, sizeof dx_here, NULL));
-    check(gemmepi_download(context, dw_here, h.dw, sizeof dw_here, NULL));
+    check(gemmepi_download(context, dx_here, h.dx, OF_X * sizeof *dx_here, NULL));
+    check(gemmepi_download(context, dw_here, h.dw, OF_W * sizeof *dw_here, NULL));
     const double loss = by_loops(&h, dx, dw), of_loss = fabs(mean_loss(&h) - loss) / loss;
     const double of_x = error_of(dx, dx_here, NULL, OF_X), of_w = error_of(dw, NULL, dw_here, OF_W);
     printf("%-16s against plain loops: loss within %.0e, dx within %.0e, dw within %.0e\n", name, of_loss,
@@ -347,7 +345,7 @@ static void check_way(const char *name, void (*way)(head *)) {
     if (!(of_loss < 1e-3 && of_x < 0.01 && of_w < 0.01)) /* a NaN too; logits, dlogits and dx are BF16 */
         fail(name, "that is not what plain loops give");
     close_head(&h);
-    free(dx), free(dw);
+    free(dx), free(dw), free(dx_here), free(dw_here);
 }
 
 /* ---- against the way through memory ---- */
@@ -386,13 +384,12 @@ static void show(const char *way, cost of_loss, cost of_both) {
            of_both.time, of_both.megabytes);
 }
 
-static void race(int64_t tokens, int64_t words, int64_t width, int64_t block) {
-    head h = {.tokens = tokens, .words = words, .width = width, .block = block};
+static void race(int64_t tokens, int64_t words, int64_t width) {
+    head h = {.tokens = tokens, .words = words, .width = width};
     const size_t bytes = (size_t)(tokens * words) * sizeof(bf16);
     open_head(&h);
     cost formulas = cost_of(&h, loss_alone), both_formulas = cost_of(&h, loss_and_gradient);
     const double loss = mean_loss(&h);
-    both_formulas.megabytes += 2e-6 * (double)(block * words); /* dlogits */
     h.logits = room(bytes);
     cost memory = cost_of(&h, loss_through_memory), both_memory = cost_of(&h, both_through_memory);
     const double other = mean_loss(&h);
@@ -439,27 +436,32 @@ static void open_context(int device) {
 }
 
 int main(int argc, char **argv) {
-    int device = 0, is_small = 0;
+    int device = 0, is_small = 0, is_large = 0;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--host"))
             device = GEMMEPI_DEVICE_HOST;
         else if (!strcmp(argv[i], "--small"))
             is_small = 1;
+        else if (!strcmp(argv[i], "--large"))
+            is_large = 1;
         else if (!strcmp(argv[i], "--help"))
-            return puts("cross_entropy [--small] [--host]\n  --small  64 tokens, 2000 words\n"
+            return puts("cross_entropy [--small | --large] [--host]\n  --small  64 tokens, 2000 words\n"
+                        "  --large  8192 tokens, 131072 words, width 4096: 14 GB of memory\n"
                         "  --host   not on the GPU") < 0;
         else
-            fail(argv[i], "known are --small, --host and --help");
+            fail(argv[i], "known are --small, --large, --host and --help");
     }
     open_context(device);
     check_way("by formulas,", loss_and_gradient);
     check_way("through memory,", both_by_passes);
     if (is_small)
-        race(64, 2000, 64, 16);
+        race(64, 2000, 64);
+    else if (is_large)
+        race(8192, 131072, 4096);
     else if (is_host)
-        race(512, 8000, 128, 64);
+        race(512, 8000, 128);
     else
-        race(8192, 50304, 768, 1024);
+        race(8192, 50304, 768);
     gemmepi_destroy(context);
     return 0;
 }

@@ -254,6 +254,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/factors.h"
 #include "linear/backward.h"
 #include "linear/plan.h"
+#include "linear/blocks.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "linear/pointers.h"
 #include "linear/run.h"

@@ -61,7 +61,7 @@
    scales: any mode for a and b, TENSOR for the others. With FIND_SCALE_D forward finds y's scales, in the modes OUTER, VECTOR_128
    and TENSOR, as a product finds its d's; backward ignores the flag.
 
-   A formula replaces the activation, for instance d = v * sigmoid(beta * v). v is P, with the bias, d is Y, and nothing else is assigned.
+   A formula replaces the activation, for instance d = v * sigmoid(beta * v). v is P, with the bias, and d is Y.
    Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P
    itself, for any formula; its scale and dy's are one for the batch. Backward runs the formula's
    gradient, as gemmepi_derive writes it; a formula without a derivative is refused. If that gradient reads P, it needs SAVED or
@@ -70,7 +70,22 @@
    input's, BF16 where that has 8 bits, for others F32 or F64). List it in operands to ask for it: backward writes it, or, with
    accumulate and except for FULL, adds to it; forward ignores it. It has no scale and no amax. NUMBERs, whole
    numbers and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over the batch, for
-   PER_COLUMN (column-major: PER_ROW) and SCALAR only, where NAME has 0, too. */
+   PER_COLUMN (column-major: PER_ROW) and SCALAR only, where NAME has 0, too.
+
+   A formula may assign output operands, too, beside d or in its place, as a loss does without storing its logits:
+
+       lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)
+
+   Forward writes them; they have no scale and no amax. The gradient of a loss by an output NAME comes in as an input operand dy_NAME, of
+   NAME's kind and width, or one SCALAR or NUMBER for all its elements (dtype 0: NAME's); forward ignores it. An output without one passes
+   nothing on. If the gradient reads a reduction's result, as that of row_logsumexp does, backward reads NAME where forward wrote it.
+
+   Without d there is no Y: args.y and args.dy are NULL, and backward runs by blocks of rows (column-major: of columns), so that G is
+   there for one block alone. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
+   layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
+   by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
+   scales that are not TENSOR, and where the gradient reads row, rows, uniform or an operand with a row_period (column-major: column, columns, a
+   column_period). */
 typedef struct gemmepi_linear_desc {
     int64_t m, n, k;             /* as in gemmepi_matmul_desc */
     int64_t batch;               /* the number of items; 0: 1 */
@@ -97,13 +112,15 @@ typedef struct gemmepi_linear_desc {
 
     /* Replaces the activation: text that computes Y from P. activation and has_parameter are 0 then. NULL: none */
     const char *formula;
-    const struct gemmepi_operand *operands; /* what it reads besides P, and gradients of these, d_NAME */
+    const struct gemmepi_operand *operands; /* inputs, outputs, and gradients: d_NAME, dy_NAME */
     int operand_count;                      /* at most 28 */
     const char *formula_value;              /* the formula's name of P; NULL: "v" */
     const char *formula_result;             /* the formula's name of Y; NULL: "d" */
 
     gemmepi_matrix residual;                  /* with RESIDUAL; dtype 0: y's, BF16 where that is E4M3 or E5M2 */
     const struct gemmepi_linear_desc *before; /* the layer whose y is a, for DA; read during the call. NULL: none */
+
+    size_t workspace_limit; /* of backward, if the formula assigns no d: bytes at most; 0: 256 MiB */
 } gemmepi_linear_desc;
 
 /* The pointers of a layer. Forward reads a, b and, with BIAS, bias, and writes y and, with SAVED, preact. Backward reads dy, b for da,

@@ -126,15 +126,15 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
     return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
 }
 
-/* Names that the gradient gives. is_layers: outputs are gradients themselves. */
+/* Names that the gradient gives. is_layers: gradients are among the operands. */
 static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
     int i;
     for (i = -2; i < desc->operand_count; i++) {
         const char *name = i == -2   ? gpi__result_name(desc)
                            : i == -1 ? gpi__value_name(desc)
                                      : desc->operands[i].name;
-        if (is_layers && i >= 0 && desc->operands[i].output)
-            continue;
+        if (is_layers && i >= 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))
+            continue; /* their names have been checked */
         if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,

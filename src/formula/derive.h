@@ -97,7 +97,7 @@ static gemmepi_status gpi__check_columns(gpi__derivation *d) {
     gemmepi_status status;
     if (d->graph.n_width == GPI__WIDE || !gpi__counts_columns(d))
         return GEMMEPI_OK;
-    status = gpi__copy_gradient(d, &d->desc, 0, 0, NULL);
+    status = gpi__copy_gradient(d, &d->desc, 0, NULL, NULL);
     if (status || d->gradient.n_width == GPI__NARROW)
         return status;
     return gpi__fail(

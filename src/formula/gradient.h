@@ -7,21 +7,31 @@
 typedef struct gpi__copying {
     const gpi__derivation *of;
     gpi__graph *to;
-    int value, upstream;             /* operands that v and dy are; value -1: v is the value here, too */
+    int value; /* the operand that v is; -1: v is the value here, too */
+    const int16_t
+        *upstreams; /* the operands that the upstreams of outputs are, RESULT's last; NULL: all are 0 */
     int16_t nodes[GPI__GRAPH_NODES]; /* what has been made; -1: not yet */
 } gpi__copying;
 
 static int gpi__copy_node(gpi__copying *c, int number);
 
+/* Where all of an upstream is one number, it does not change along columns. */
+static int gpi__is_one_number(const gemmepi_operand *operand) {
+    return operand->kind == GEMMEPI_SCALAR || operand->kind == GEMMEPI_NUMBER;
+}
+
 static int gpi__copy_leaf(const gpi__copying *c, gpi__node leaf) {
+    int is_upstream = leaf.op == GPI__OP_UPSTREAM;
     if (leaf.op == GPI__OP_NUMBER && leaf.number < 0)
         return gpi__make(c->to, GPI__OP_NEG, gpi__number(c->to, -leaf.number), -1, -1);
     if (leaf.op == GPI__OP_VALUE && c->to->product >= 0)
         return c->to->product;
-    if (leaf.op == GPI__OP_UPSTREAM || (leaf.op == GPI__OP_VALUE && c->value >= 0)) {
-        leaf.place = (int16_t)(leaf.op == GPI__OP_VALUE ? c->value : c->upstream);
+    if (is_upstream || (leaf.op == GPI__OP_VALUE && c->value >= 0)) {
+        leaf.place = (int16_t)(!is_upstream ? c->value : c->upstreams ? c->upstreams[leaf.place] : 0);
         leaf.op = GPI__OP_OPERAND;
     }
+    if (is_upstream && c->upstreams && gpi__is_one_number(&c->to->desc->operands[leaf.place]))
+        leaf.width = GPI__ANY;
     if (leaf.width && leaf.op != GPI__OP_INDEX)
         leaf.width = (uint8_t)(leaf.width + c->to->n_width - c->of->graph.n_width);
     return leaf.width <= GPI__WIDE ? gpi__intern(c->to, &leaf) : -1;
@@ -89,11 +99,11 @@ static int gpi__copy_outputs(gpi__copying *c, const int16_t *outputs) {
     return 0;
 }
 
-/* d->gradient: the gradients that were asked for as a formula for desc, whose operands value (-1: none) and upstream are v and dy. The i-th goes
-   to outputs[i], NULL: to an operand as wide. n is as wide as where its text is parsed. */
+/* d->gradient: the gradients that were asked for as a formula for desc, whose operands value (-1: none) and upstreams are v and what comes in
+   for each output. The i-th goes to outputs[i], NULL: to an operand as wide. n is as wide as where its text is parsed. */
 static gemmepi_status gpi__copy_gradient(gpi__derivation *d, const gpi__formula_desc *desc, int value,
-                                         int upstream, const int16_t *outputs) {
-    gpi__copying c = {d, &d->gradient, value, upstream, {0}};
+                                         const int16_t *upstreams, const int16_t *outputs) {
+    gpi__copying c = {d, &d->gradient, value, upstreams, {0}};
     int n_width;
     gpi__label_nodes(&d->printer);
     for (n_width = GPI__WIDE; n_width >= d->graph.n_width; n_width--) {

@@ -4,6 +4,16 @@
 
 #include "explain.h"
 
+static gemmepi_status gpi__build_layer(const gpi__wish *wish, const gpi__layer_task *task,
+                                       const gpi__problem *formula, gemmepi_plan **plan) {
+#ifndef GEMMEPI_NO_FORMULA
+    gpi__blocks_wish blocks = {wish->context, (const gemmepi_linear_desc *)wish->desc, wish->alignment, task};
+    if (task->workspace_limit)
+        return gpi__build_blocks(&blocks, formula, plan);
+#endif
+    return gpi__build_steps(wish->context, task, formula, plan);
+}
+
 static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan) {
     gpi__layer_task task;
     gpi__problem formula;
@@ -13,8 +23,8 @@ static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan
     if (status)
         return status;
     if (!gpi__is_found(wish, &task, sizeof task, plan))
-        status = gpi__keep_built(wish, &task, sizeof task,
-                                 gpi__build_layer(wish->context, &task, &formula, plan), plan);
+        status =
+            gpi__keep_built(wish, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
     gpi__drop_formula(wish->context, &formula); /* the plan has it */
     return status;
 }
@@ -28,6 +38,9 @@ static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tu
     const gpi__linear_plan *layer = (const gpi__linear_plan *)plan;
     gemmepi_status status = GEMMEPI_OK;
     int i;
+    for (i = 0; i < GPI__BLOCKS && !status; i++)
+        if (layer->blocks[i])
+            status = gpi__tune_layer(&layer->blocks[i]->base, options);
     for (i = 0; i < layer->step_count && !status; i++)
         if (layer->steps[i].product)
             status = gpi__tune_matmul(&layer->steps[i].product->base, options);
@@ -77,7 +90,8 @@ static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gem
     if (backward && desc && desc->before && args->before)
         bits |= (uintptr_t)args->before->preact;
     for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
-        if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || !desc->operands[i].output))
+        if (desc->operands[i].kind >= GEMMEPI_PER_ROW &&
+            (backward || gpi__layers_role(&desc->operands[i]) < GPI__IS_GRADIENT))
             bits |= (uintptr_t)args->operands[i];
     return (size_t)(bits & (~bits + 1));
 }

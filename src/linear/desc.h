@@ -46,11 +46,24 @@ static gemmepi_linear_desc gpi__fold_layer(const gemmepi_linear_desc *desc) {
     return folded;
 }
 
-/* Whether operands are gradients of others, which the caller calls d_NAME. The formula's fields have been checked. */
+/* What an operand of a layer's formula is. d_NAME is the gradient of an input, which backward writes, dy_NAME that of an output, which it
+   reads. */
+enum { GPI__IS_INPUT, GPI__IS_OUTPUT, GPI__IS_GRADIENT, GPI__IS_UPSTREAM };
+
+/* Its name may be missing: names are checked later. */
+static int gpi__layers_role(const gemmepi_operand *operand) {
+    if (operand->name && strncmp(operand->name, "d_", 2) == 0)
+        return GPI__IS_GRADIENT;
+    if (operand->name && strncmp(operand->name, "dy_", 3) == 0)
+        return GPI__IS_UPSTREAM;
+    return operand->output ? GPI__IS_OUTPUT : GPI__IS_INPUT;
+}
+
+/* Whether operands are gradients of others. The formula's fields have been checked. */
 static int gpi__asks_for_gradients(const gemmepi_linear_desc *desc) {
     int i;
     for (i = 0; i < desc->operand_count; i++)
-        if (desc->operands[i].output)
+        if (gpi__layers_role(&desc->operands[i]) == GPI__IS_GRADIENT)
             return 1;
     return 0;
 }
@@ -70,6 +83,7 @@ static gemmepi_status gpi__layer_of_g(const gemmepi_linear_desc *desc, gemmepi_l
     layer->formula = layer->formula_value = layer->formula_result = NULL;
     layer->operands = NULL;
     layer->operand_count = 0;
+    layer->workspace_limit = 0;
     layer->flags &= ~(GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE);
     return GEMMEPI_OK;
 }

@@ -20,6 +20,28 @@ static int gpi__step_launches(const gpi__step *step) {
     }
 }
 
+/* Of all steps, by blocks of all blocks. */
+static int gpi__layer_launches(const gpi__linear_plan *layer) {
+    int64_t rows = layer->block_rows, full = rows ? layer->task.m / rows : 0;
+    int i, launches = 0;
+    for (i = 0; i < layer->step_count; i++)
+        launches += gpi__step_launches(&layer->steps[i]);
+    for (i = 0; i < GPI__BLOCKS; i++)
+        if (layer->blocks[i])
+            launches += gpi__layer_launches(layer->blocks[i]) * (i == GPI__NEXT_BLOCK ? (int)full - 1 : 1);
+    return launches;
+}
+
+/* Whether tuning has measured a product. */
+static int gpi__layer_is_measured(const gpi__linear_plan *layer) {
+    int i, is_measured = 0;
+    for (i = 0; i < GPI__BLOCKS; i++)
+        is_measured = is_measured || (layer->blocks[i] && gpi__layer_is_measured(layer->blocks[i]));
+    for (i = 0; i < layer->step_count; i++)
+        is_measured = is_measured || (layer->steps[i].product && layer->steps[i].product->tuned.is_measured);
+    return is_measured;
+}
+
 static int gpi__layer_is_empty(const gpi__linear_plan *layer) {
     int i, empty = 1;
     for (i = 0; i < layer->step_count; i++)
@@ -52,21 +74,20 @@ static void gpi__describe_first(const gpi__linear_plan *layer, gemmepi_plan_deta
 
 static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *details) {
     const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
-    int is_f64 = layer->task.views[GPI__L_DY].dtype == GEMMEPI_F64, i;
+    const gpi__linear_plan *steps = layer->blocks[GPI__FIRST_BLOCK] ? layer->blocks[GPI__FIRST_BLOCK] : layer;
+    int is_f64 = layer->task.views[GPI__L_A].dtype == GEMMEPI_F64;
     if (!gpi__is_backward(&layer->task)) {
         gpi__describe_matmul(&layer->steps[0].product->base, details);
         return;
     }
-    details->route = gpi__layer_is_empty(layer) ? GEMMEPI_ROUTE_EMPTY
+    details->route = gpi__layer_is_empty(steps) ? GEMMEPI_ROUTE_EMPTY
                      : base->context->is_host   ? GEMMEPI_ROUTE_HOST
                                                 : GEMMEPI_ROUTE_LINEAR;
     if (details->route != GEMMEPI_ROUTE_EMPTY)
-        gpi__describe_first(layer, details);
-    for (i = 0; i < layer->step_count; i++) {
-        details->launches += base->context->is_host ? 0 : gpi__step_launches(&layer->steps[i]);
-        if (layer->steps[i].product && layer->steps[i].product->tuned.is_measured)
-            details->bit_stable = 0;
-    }
+        gpi__describe_first(steps, details);
+    details->launches = base->context->is_host ? 0 : gpi__layer_launches(layer);
+    if (gpi__layer_is_measured(layer))
+        details->bit_stable = 0;
     details->compute = is_f64                                        ? GEMMEPI_COMPUTE_F64
                        : layer->task.compute == GEMMEPI_COMPUTE_TF32 ? GEMMEPI_COMPUTE_TF32
                                                                      : GEMMEPI_COMPUTE_F32;
@@ -99,6 +120,18 @@ static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, co
                     gpi__step_launches(step));
 }
 
+static void gpi__explain_block(gpi__text *text, const gpi__linear_plan *layer, int which) {
+    static const char *const names[GPI__BLOCKS] = {
+        "the first block", "blocks behind it, which add to its sums", "the last block"};
+    const gpi__linear_plan *block = layer->blocks[which];
+    int i;
+    if (!block)
+        return;
+    gpi__append(text, "%s, %lld rows:\n", names[which], (long long)block->task.m);
+    for (i = 0; i < block->step_count; i++)
+        gpi__explain_step(text, block, &block->steps[i]);
+}
+
 static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base,
                                const gemmepi_plan_details *details) {
     const gpi__linear_plan *layer = (const gpi__linear_plan *)base;
@@ -118,12 +151,17 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base,
         gpi__append_epilogue(text, task->before);
         gpi__append(text, " of the layer before");
     }
-    gpi__append(text, ": %d step%s, workspace %llu bytes\n", layer->step_count,
-                layer->step_count == 1 ? "" : "s", (gpi__ull)details->workspace_size);
+    if (layer->blocks[GPI__FIRST_BLOCK])
+        gpi__append(text, ": by blocks of %lld rows", (long long)layer->block_rows);
+    else
+        gpi__append(text, ": %d step%s", layer->step_count, layer->step_count == 1 ? "" : "s");
+    gpi__append(text, ", workspace %llu bytes\n", (gpi__ull)details->workspace_size);
     if (task->exchanged)
         gpi__append(text, "column-major: in the steps A and B are exchanged, row-major\n");
     for (i = 0; i < layer->step_count; i++)
         gpi__explain_step(text, layer, &layer->steps[i]);
+    for (i = 0; i < GPI__BLOCKS; i++)
+        gpi__explain_block(text, layer, i);
 }
 
 #endif

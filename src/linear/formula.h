@@ -19,12 +19,22 @@ typedef struct gpi__draft {
 
 /* >>the caller's operands */
 
-/* What d_NAME is the gradient of: an input's number, or -1. */
+/* The input or output NAME that d_NAME or dy_NAME is the gradient of, or -1. */
 static int gpi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
+    int is_upstream = gpi__layers_role(&layer->operands[gradient]) == GPI__IS_UPSTREAM, i;
+    const char *name = layer->operands[gradient].name + (is_upstream ? 3 : 2);
+    for (i = 0; i < layer->operand_count; i++)
+        if (gpi__layers_role(&layer->operands[i]) == (is_upstream ? GPI__IS_OUTPUT : GPI__IS_INPUT) &&
+            strcmp(layer->operands[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* The operand dy_NAME of an output NAME, or -1. */
+static int gpi__upstream_of(const gemmepi_linear_desc *layer, int output) {
     int i;
     for (i = 0; i < layer->operand_count; i++)
-        if (!layer->operands[i].output &&
-            strcmp(layer->operands[i].name, layer->operands[gradient].name + 2) == 0)
+        if (gpi__layers_role(&layer->operands[i]) == GPI__IS_UPSTREAM && gpi__gradient_of(layer, i) == output)
             return i;
     return -1;
 }
@@ -40,37 +50,47 @@ static int gpi__place_of_name(const char *text, const char *name) {
     return -1;
 }
 
+/* One of d_NAME and dy_NAME. */
+static gemmepi_status gpi__check_layers_gradient_name(const gemmepi_linear_desc *layer, int i) {
+    const gemmepi_operand *operand = &layer->operands[i];
+    int is_upstream = gpi__layers_role(operand) == GPI__IS_UPSTREAM;
+    if (operand->output != !is_upstream)
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            is_upstream ? "desc.operands[%d].output (of %s) is %d; names that begin with dy_ are those of "
+                          "gradients that come in, which are inputs: leave it 0, or choose another name"
+                        : "desc.operands[%d].output (of %s) is %d; names that begin with d_ are those of "
+                          "gradients, which are outputs: set it to 1, or choose another name",
+            i, operand->name, operand->output);
+    if (gpi__gradient_of(layer, i) < 0)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.operands[%d] is called %s, but there is no %s operand %s", i, operand->name,
+                         is_upstream ? "output" : "input", operand->name + (is_upstream ? 3 : 2));
+    if (gpi__place_of_name(layer->formula, operand->name) >= 0)
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.formula has %s, an operand that backward %s by itself: leave it out of the text",
+            operand->name, is_upstream ? "reads" : "makes");
+    return GEMMEPI_OK;
+}
+
 /* Names and directions, which both directions ask about. */
 static gemmepi_status gpi__check_layers_operands(const gemmepi_linear_desc *layer) {
-    const char *result = layer->formula_result ? layer->formula_result : "d";
     gemmepi_status status = GEMMEPI_OK;
-    int i, is_gradient;
+    int i, role;
     for (i = 0; i < layer->operand_count && !status; i++)
         status = gpi__check_given_name("operands", i, layer->operands[i].name);
     for (i = 0; i < layer->operand_count && !status; i++) {
         const gemmepi_operand *operand = &layer->operands[i];
-        is_gradient = strncmp(operand->name, "d_", 2) == 0;
-        if (operand->output && !is_gradient)
+        role = gpi__layers_role(operand);
+        if (role == GPI__IS_OUTPUT && (operand->scale.mode || operand->amax))
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
-                "desc.operands[%d].output (of %s) is %d; a layer's formula assigns only %s, and other "
-                "outputs are gradients, which are called d_NAME",
-                i, operand->name, operand->output, result);
-        if (!operand->output && is_gradient)
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.operands[%d].output (of %s) is 0; names that begin with d_ are those of gradients, "
-                "which are outputs: set it to 1, or choose another name",
-                i, operand->name);
-        if (is_gradient && gpi__gradient_of(layer, i) < 0)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.operands[%d] is called %s, but there is no input operand %s", i,
-                             operand->name, operand->name + 2);
-        if (is_gradient && gpi__place_of_name(layer->formula, operand->name) >= 0)
-            return gpi__fail(
-                GEMMEPI_INVALID_ARGUMENT,
-                "desc.formula has %s, an operand that backward makes by itself: leave it out of the text",
-                operand->name);
+                "desc.operands[%d].%s (of %s) is %d; outputs of a layer's formula have none: leave it 0", i,
+                operand->amax ? "amax" : "scale.mode", operand->name,
+                operand->amax ? operand->amax : (int)operand->scale.mode);
+        if (role >= GPI__IS_GRADIENT)
+            status = gpi__check_layers_gradient_name(layer, i);
     }
     return status;
 }
@@ -125,15 +145,43 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
     return GEMMEPI_OK;
 }
 
+/* The rules of a gradient that comes in. */
+static gemmepi_status gpi__check_layers_upstream(const gemmepi_linear_desc *layer, int i) {
+    const gemmepi_operand *upstream = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
+    int differs = upstream->kind != of->kind;
+    if (gpi__is_one_number(upstream) || (!differs && upstream->width == of->width))
+        return GEMMEPI_OK;
+    return gpi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "desc.operands[%d].%s (of %s) is %d; it is that of %s, %d, or the operand is a SCALAR or NUMBER", i,
+        differs ? "kind" : "width", upstream->name, differs ? (int)upstream->kind : (int)upstream->width,
+        of->name, differs ? (int)of->kind : (int)of->width);
+}
+
 /* What an operand's dtype 0 means where D is Y. */
 static gemmepi_dtype gpi__dtype_beside_y(const gemmepi_linear_desc *layer) {
     return gpi__is_fp8((int)layer->y.dtype) ? GEMMEPI_BF16 : layer->y.dtype;
 }
 
-/* As backward has it, whose D is G. */
-static gemmepi_operand gpi__operand_of_backward(const gemmepi_linear_desc *layer, int i) {
+/* What forward wrote, or the gradient that comes in for it: an input of backward. */
+static gemmepi_operand gpi__output_in_backward(const gpi__graph *graph, const gemmepi_linear_desc *layer,
+                                               int i) {
     gemmepi_operand operand = layer->operands[i];
+    if (!operand.dtype && operand.kind != GEMMEPI_NUMBER)
+        operand.dtype = gpi__dtype_of_operand(
+            graph, gpi__layers_role(&operand) == GPI__IS_UPSTREAM ? gpi__gradient_of(layer, i) : i);
+    operand.output = operand.accumulate = 0;
+    return operand;
+}
+
+/* As backward has it, whose D is G. graph: forward's. */
+static gemmepi_operand gpi__operand_of_backward(const gpi__graph *graph, const gemmepi_linear_desc *layer,
+                                                int i) {
+    gemmepi_operand operand = layer->operands[i];
+    int role = gpi__layers_role(&operand);
     gemmepi_dtype of;
+    if (role == GPI__IS_OUTPUT || role == GPI__IS_UPSTREAM)
+        return gpi__output_in_backward(graph, layer, i);
     if (!operand.output && operand.kind != GEMMEPI_NUMBER && !operand.dtype)
         operand.dtype = gpi__dtype_beside_y(layer);
     if (!operand.output || operand.dtype || operand.kind != GEMMEPI_FULL)
@@ -169,7 +217,7 @@ static gpi__draft *gpi__new_draft(const gemmepi_allocator *allocator, const gemm
     desc->operands = draft->said.operands;
     desc->operand_count = layer->operand_count;
     for (i = 0; i < layer->operand_count; i++)
-        if (!layer->operands[i].output) {
+        if (gpi__layers_role(&layer->operands[i]) < GPI__IS_GRADIENT) {
             draft->said.operands[i] = layer->operands[i];
         } else { /* forward knows of no gradients: a NUMBER that nobody reads has their place */
             draft->said.operands[i].name = layer->operands[i].name;
@@ -237,7 +285,7 @@ static gemmepi_status gpi__draft_forward(gpi__draft *draft) {
 
 /* >>backward */
 
-/* The caller's formula alone. *columns: Y's. */
+/* The caller's formula alone. *columns: Y's, -1: there is no Y. */
 static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocator *allocator,
                                         int64_t *columns) {
     const gpi__layer_task *task = draft->task;
@@ -247,7 +295,9 @@ static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocat
         status = gpi__formula_of(allocator, &draft->said.graph, &formula);
     if (status)
         return status;
-    *columns = gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width);
+    *columns = formula->operands[GPI__RESULT].used
+                   ? gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width)
+                   : -1;
     status = gpi__check_formula_extents(formula, draft->layer->formula, task->m, task->n, task->batch);
     gpi__delete(allocator, formula);
     return status;
@@ -256,6 +306,32 @@ static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocat
 /* Whether G is to be stored, or only gradients of operands are asked for. */
 static int gpi__wants_g(const gpi__layer_task *task) {
     return (task->flags & GPI__LINEAR_OUTPUTS) != 0;
+}
+
+/* What comes in: an output without dy_NAME passes nothing on, and of outputs reductions alone may be read. */
+static gemmepi_status gpi__list_upstreams(gpi__draft *draft) {
+    const gemmepi_linear_desc *layer = draft->layer;
+    gpi__derivation *d = &draft->said;
+    int i, any = d->graph.assigned[GPI__RESULT].node >= 0;
+    gemmepi_status status = GEMMEPI_OK;
+    for (i = 0; i < layer->operand_count && !status; i++) {
+        int role = gpi__layers_role(&layer->operands[i]);
+        any = any || role == GPI__IS_UPSTREAM;
+        if (role == GPI__IS_UPSTREAM)
+            status = gpi__check_layers_upstream(layer, i);
+        if (role != GPI__IS_OUTPUT)
+            continue;
+        d->readable[i] = d->graph.assigned[i].reduction != 0;
+        if (gpi__upstream_of(layer, i) < 0)
+            d->graph.assigned[i].node = -1;
+    }
+    if (status || any)
+        return status;
+    return gpi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "desc.formula does not assign %s, and no operand is called dy_NAME after an output NAME: no gradient "
+        "comes into backward",
+        gpi__result_name(&d->desc));
 }
 
 /* All but Y may be read. outputs: where each gradient goes, G's first. */
@@ -270,10 +346,12 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
     memset(d->readable, 1, sizeof d->readable);
     d->readable[GPI__RESULT] = 0;
     outputs[0] = GPI__RESULT;
+    if (!status)
+        status = gpi__list_upstreams(draft);
     if (!status && gpi__wants_g(draft->task))
         status = gpi__ask_for_gradient(d, GPI__OF_VALUE);
     for (i = 0; i < layer->operand_count && !status; i++) {
-        if (!layer->operands[i].output)
+        if (gpi__layers_role(&layer->operands[i]) != GPI__IS_GRADIENT)
             continue;
         outputs[d->wrt_count] = (int16_t)i;
         status = gpi__check_layers_gradient(layer, i);
@@ -283,14 +361,14 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
     return status;
 }
 
-/* The operands of backward, dY last and before it P, if it is read; and the names of the product and G. */
+/* The operands of backward, dY last, if there is one, and before it P, if it is read; and the names of the product and G. */
 static void gpi__list_operands_of_backward(gpi__draft *draft) {
     const gemmepi_linear_desc *layer = draft->layer;
     gpi__derivation *d = &draft->said;
     const char *value = gpi__value_name(&d->desc);
     int i, reads_p = gpi__gradient_reads(d, GPI__OP_VALUE, 0);
     for (i = 0; i < layer->operand_count; i++)
-        d->operands[i] = gpi__operand_of_backward(layer, i);
+        d->operands[i] = gpi__operand_of_backward(&d->graph, layer, i);
     d->desc.d = (gemmepi_dtype)draft->task->g_dtype;
     d->desc.result = gpi__new_name(draft, "d_", value);
     if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
@@ -300,8 +378,17 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
         if (reads_p)
             gpi__add_beside(draft, GPI__L_PREACT, value);
     }
-    gpi__add_beside(draft, GPI__L_DY, "dy")->width =
-        gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+    if (d->graph.assigned[GPI__RESULT].node >= 0)
+        gpi__add_beside(draft, GPI__L_DY, "dy")->width =
+            gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+}
+
+/* Which operand of backward is the gradient that comes in for each output, Y's last. */
+static void gpi__point_to_upstreams(const gpi__draft *draft, int16_t upstreams[GPI__RESULT + 1]) {
+    int i;
+    for (i = 0; i < draft->layer->operand_count; i++)
+        upstreams[i] = (int16_t)gpi__upstream_of(draft->layer, i);
+    upstreams[GPI__RESULT] = (int16_t)(draft->said.desc.operand_count - 1);
 }
 
 static void gpi__sum_dbias(gpi__draft *draft) {
@@ -344,9 +431,8 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
                                           const gemmepi_linear_desc *folded, size_t alignment,
                                           gpi__layer_task *task) {
     gpi__derivation *d = &draft->said;
-    int16_t outputs[GPI__FORMULA_OPERANDS + 1];
+    int16_t outputs[GPI__FORMULA_OPERANDS + 1], upstreams[GPI__RESULT + 1];
     int64_t columns;
-    int upstream;
     gemmepi_status status = gpi__read_formula(draft, allocator, &columns);
     if (!status)
         status = gpi__convert_gradients(folded, columns, alignment, task);
@@ -359,9 +445,10 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
     if (status)
         return status;
     gpi__list_operands_of_backward(draft);
-    upstream = d->desc.operand_count - 1;
-    status = gpi__copy_gradient(d, &d->desc, folded->flags & GEMMEPI_LINEAR_SAVED ? upstream - 1 : -1,
-                                upstream, outputs);
+    gpi__point_to_upstreams(draft, upstreams);
+    status = gpi__copy_gradient(d, &d->desc,
+                                folded->flags & GEMMEPI_LINEAR_SAVED ? draft->layer->operand_count : -1,
+                                upstreams, outputs);
     if (status)
         return status;
     gpi__sum_dbias(draft);

@@ -92,9 +92,11 @@ typedef struct gpi__layer_task {
     uint32_t used;        /* bit t: this direction has tensor t */
     uint32_t written;
     struct gpi__kept_formula
-        *formula;          /* that this direction's one step with a formula has; NULL: the layer has none */
-    int32_t operand_count; /* of the caller's, which are the formula's first ones */
-    int8_t beside[4];      /* tensors of the layer that stand behind them */
+        *formula;            /* that this direction's one step with a formula has; NULL: the layer has none */
+    int32_t operand_count;   /* of the caller's, which are the formula's first ones */
+    int8_t beside[4];        /* tensors of the layer that stand behind them */
+    int32_t lacks_y;         /* the formula assigns no d: there is neither Y nor dY */
+    int64_t workspace_limit; /* of a backward by blocks of rows; 0: it is none */
     gpi__view views[GPI__L_COUNT];
 } gpi__layer_task;
 

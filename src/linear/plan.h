@@ -47,6 +47,9 @@ static void gpi__drop_layers_formula(const gpi__linear_plan *layer) {
 static void gpi__destroy_layer(gemmepi_plan *destroyed) {
     gpi__linear_plan *layer = (gpi__linear_plan *)destroyed;
     int i;
+    for (i = 0; i < GPI__BLOCKS; i++)
+        if (layer->blocks[i])
+            gpi__release_plan(&layer->blocks[i]->base);
     for (i = 0; i < layer->step_count; i++) {
         if (layer->steps[i].product)
             gpi__release_plan(&layer->steps[i].product->base);
@@ -57,9 +60,14 @@ static void gpi__destroy_layer(gemmepi_plan *destroyed) {
     gpi__delete(&layer->base.context->allocator, layer);
 }
 
+/* Of a layer by blocks: of that which needs most. */
 static size_t gpi__all_temporaries(const gpi__linear_plan *layer) {
-    size_t size = 0;
+    size_t size = 0, of_block;
     int i;
+    for (i = 0; i < GPI__BLOCKS; i++) {
+        of_block = layer->blocks[i] ? gpi__all_temporaries(layer->blocks[i]) : 0;
+        size = size > of_block ? size : of_block;
+    }
     for (i = 0; i < GPI__TEMPORARIES; i++)
         size += gpi__round_up(layer->temporary_bytes[i], 256);
     return size;
@@ -72,6 +80,12 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
     int i;
     if (layer->base.context->is_host)
         return 0;
+    for (i = 0; layer->blocks[0] && i < GPI__BLOCKS; i++) {
+        size_t size = layer->blocks[i] ? gpi__layer_workspace(layer->blocks[i]) : 0;
+        most = size > most ? size : most;
+    }
+    if (layer->blocks[0])
+        return most;
     for (i = 0; i < layer->step_count; i++) {
         const gpi__step *step = &layer->steps[i];
         size_t size = step->product ? gpi__workspace_now(step->product) : step->workspace_size;
@@ -80,23 +94,36 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
     return gpi__all_temporaries(layer) + most;
 }
 
-/* formula: the problem that gpi__convert_layer left beside the task. */
-static gemmepi_status gpi__build_layer(gemmepi_context *context, const gpi__layer_task *task,
-                                       const gpi__problem *formula, gemmepi_plan **result) {
+static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__layer_task *task,
+                                        const gpi__problem *formula) {
     gpi__linear_plan *layer = (gpi__linear_plan *)gpi__new(&context->allocator, sizeof *layer);
-    gemmepi_status status;
     if (!layer)
-        return GEMMEPI_OUT_OF_MEMORY;
+        return NULL;
     layer->base =
         gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR,
                        gpi__destroy_layer);
     layer->base.is_beside = 1;
     layer->task = *task;
     gpi__hold_formula(context, formula);
-    status =
-        gpi__is_backward(task) ? gpi__build_backward(layer, formula) : gpi__build_forward(layer, formula);
+    return layer;
+}
+
+static gemmepi_status gpi__finish_layer(gpi__linear_plan *layer, gemmepi_status status,
+                                        gemmepi_plan **result) {
     layer->built_size = status ? 0 : gpi__layer_workspace(layer);
     return gpi__finish_plan(&layer->base, status, result);
+}
+
+/* A plan of steps. formula: the problem that gpi__convert_layer left beside the task. */
+static gemmepi_status gpi__build_steps(gemmepi_context *context, const gpi__layer_task *task,
+                                       const gpi__problem *formula, gemmepi_plan **result) {
+    gpi__linear_plan *layer = gpi__new_layer(context, task, formula);
+    if (!layer)
+        return GEMMEPI_OUT_OF_MEMORY;
+    return gpi__finish_layer(layer,
+                             gpi__is_backward(task) ? gpi__build_backward(layer, formula)
+                                                    : gpi__build_forward(layer, formula),
+                             result);
 }
 
 #endif

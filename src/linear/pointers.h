@@ -108,6 +108,10 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
     int of = tensor >= GPI__L_SCALE_A && tensor <= GPI__L_SCALE_DY ? tensor - GPI__L_SCALE_A : tensor;
     const gpi__layers_flag *flag = gpi__flag_of_tensor(task, of);
     const char *name = gpi__layer_name(task, tensor);
+    if (task->lacks_y && (of == GPI__L_Y || of == GPI__L_DY))
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL",
+                         name, pointer, name);
     if (flag && !(task->flags & flag->bit))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
@@ -221,5 +225,33 @@ static gemmepi_status gpi__convert_layer_pointers(const gpi__layer_task *task,
         status = gpi__list_layer_pointer(task, t, pointers[t], regions);
     return status ? status : gpi__check_regions(regions, gpi__judge_layer);
 }
+
+#ifndef GEMMEPI_NO_FORMULA
+/* >>of a block of rows */
+
+/* Elements from row 0 of a tensor or operand of the layer to row `first`, a multiple of 8: RELU's mask has bits. */
+static int64_t gpi__elements_to_row(const gpi__layer_task *task, int tensor, int64_t first) {
+    const gpi__view *view = gpi__layer_view(task, tensor);
+    int kind;
+    if (tensor == GPI__L_A || tensor == GPI__L_DA)
+        return view->transposed ? first : first * view->ld;
+    if (tensor == GPI__L_PREACT || tensor == GPI__L_BEFORE)
+        return first * view->ld;
+    if (tensor < GPI__L_OPERANDS || tensor >= GPI__L_OPERAND_SCALES)
+        return 0;
+    kind = task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind;
+    return kind == GEMMEPI_FULL ? first * view->ld : kind == GEMMEPI_PER_ROW ? first : 0;
+}
+
+/* The pointers of a block, from those of the layer. */
+static void gpi__point_block(const gpi__layer_task *task, void *const *whole, int64_t first, void **block) {
+    int t;
+    memcpy(block, whole, GPI__L_ALL * sizeof *block);
+    for (t = 0; t < GPI__L_ALL; t = gpi__next_pointer(task, t))
+        if (block[t] && gpi__layer_has(task, t) && !gpi__is_layers_number(task, t))
+            block[t] =
+                (char *)block[t] + gpi__elements_to_row(task, t, first) * gpi__layer_view(task, t)->bits / 8;
+}
+#endif
 
 #endif

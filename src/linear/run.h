@@ -3,7 +3,7 @@
 #define GEMMEPI_LINEAR_RUN_H
 
 #include "../elementwise/run.h"
-#include "plan.h"
+#include "blocks.h"
 #include "pointers.h"
 
 /* >>running */
@@ -148,9 +148,9 @@ static gemmepi_status gpi__run_copy_step(const gpi__linear_plan *layer, const gp
                           &copy);
 }
 
-/* In a workspace of so many bytes; on the host, or with the primary context current. */
-static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
-    gpi__layer_run *run = (gpi__layer_run *)user;
+/* Runs the steps of a layer, or of one block. */
+static gemmepi_status gpi__run_block(gpi__layer_run *run, char *workspace, size_t size,
+                                     gemmepi_stream stream) {
     const gpi__linear_plan *layer = run->layer;
     gemmepi_status status = GEMMEPI_OK;
     int i;
@@ -162,6 +162,36 @@ static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, g
                                                  : gpi__run_kernel_step(layer, step, run, stream);
     }
     return status;
+}
+
+#ifndef GEMMEPI_NO_FORMULA
+static const gpi__linear_plan *gpi__block_at(const gpi__linear_plan *layer, int64_t first) {
+    int which = first == 0                                  ? GPI__FIRST_BLOCK
+                : layer->task.m - first < layer->block_rows ? GPI__LAST_BLOCK
+                                                            : GPI__NEXT_BLOCK;
+    return layer->blocks[which];
+}
+#endif
+
+/* In a workspace of so many bytes; on the host, or with the primary context current. */
+static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
+    gpi__layer_run *run = (gpi__layer_run *)user;
+#ifndef GEMMEPI_NO_FORMULA
+    const gpi__linear_plan *layer = run->layer;
+    gemmepi_status status = GEMMEPI_OK;
+    int64_t first = 0;
+    gpi__layer_run block;
+    if (layer->blocks[GPI__FIRST_BLOCK]) {
+        do {
+            block.layer = gpi__block_at(layer, first);
+            gpi__point_block(&layer->task, run->sources, first, block.sources);
+            status = gpi__run_block(&block, workspace, size, stream);
+            first += layer->block_rows;
+        } while (!status && first < layer->task.m);
+        return status;
+    }
+#endif
+    return gpi__run_block(run, workspace, size, stream);
 }
 
 /* The temporaries of a host's run are memory for its time. */

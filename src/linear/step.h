@@ -52,13 +52,19 @@ typedef struct gpi__step {
 
 #define GPI__MAX_STEPS 8 /* copies of A and B and their scales, G, dA, dB, dbias */
 
+/* Which block of rows a plan is for: the first, which may overwrite sums over rows, those that add to them, and a last one that is smaller. */
+enum { GPI__FIRST_BLOCK, GPI__NEXT_BLOCK, GPI__LAST_BLOCK, GPI__BLOCKS };
+
 typedef struct gpi__linear_plan {
     gemmepi_plan base;
     gpi__layer_task task;
     gpi__step steps[GPI__MAX_STEPS];
     int step_count;
     size_t temporary_bytes[GPI__TEMPORARIES];
-    size_t built_size; /* the workspace as it was built: more once a product takes another route */
+    struct gpi__linear_plan *blocks
+        [GPI__BLOCKS];  /* of a backward by blocks of rows, in the place of steps; NULL: there is none such */
+    int64_t block_rows; /* of all but the last */
+    size_t built_size;  /* the workspace as it was built: more once a product takes another route */
 } gpi__linear_plan;
 
 /* >>building */

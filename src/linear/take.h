@@ -8,6 +8,20 @@
 #include "formula.h"
 #endif
 
+enum { GPI__DEFAULT_WORKSPACE_LIMIT = 256 << 20 };
+
+/* A backward whose G is there for a block of rows alone, and how much workspace it may have. */
+static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *layer, gpi__layer_task *task) {
+    size_t limit = layer->workspace_limit ? layer->workspace_limit : (size_t)GPI__DEFAULT_WORKSPACE_LIMIT;
+    GPI__INVALID_IF(
+        layer->workspace_limit && !task->lacks_y,
+        "desc.workspace_limit is %llu; it goes with a formula that does not assign the result: leave it 0%s",
+        (gpi__ull)layer->workspace_limit, GPI__UNINITIALISED);
+    if (gpi__is_backward(task) && task->lacks_y && layer->flags & GPI__LINEAR_OUTPUTS)
+        task->workspace_limit = limit < INT64_MAX ? (int64_t)limit : INT64_MAX;
+    return GEMMEPI_OK;
+}
+
 #ifndef GEMMEPI_NO_FORMULA
 /* >>with a formula */
 
@@ -69,6 +83,9 @@ static gemmepi_status gpi__convert_layers_formula(gemmepi_context *context,
     if (!status)
         status = gpi__is_backward(task) ? gpi__draft_backward(draft, allocator, folded, alignment, task)
                                         : gpi__draft_forward(draft);
+    task->lacks_y = draft->said.graph.assigned[GPI__RESULT].node < 0;
+    if (!status)
+        status = gpi__convert_workspace_limit(folded, task);
     if (!status)
         status = gpi__convert_draft(context, draft, alignment, problem);
     if (!status && !gpi__is_backward(task))
@@ -135,6 +152,8 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     if (task->exchanged)
         gpi__exchange_layer(&callers);
     callers.order = desc->order;
+    if (!status && !layer.formula)
+        status = gpi__convert_workspace_limit(&layer, task);
     if (!status && backward && !layer.formula)
         status = gpi__convert_gradients(&layer, 0, alignment, task);
 #ifndef GEMMEPI_NO_FORMULA

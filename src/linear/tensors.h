@@ -117,7 +117,7 @@ static gemmepi_status gpi__convert_formulas_dy(const gemmepi_linear_desc *layer,
     return GEMMEPI_OK;
 }
 
-/* dY and dbias. columns: of dY, if the layer has a formula. */
+/* dY and dbias. columns: of dY, if the layer has a formula; below 0: there is no dY. */
 static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, int64_t columns,
                                             size_t alignment, gpi__layer_task *task) {
     gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
@@ -141,9 +141,11 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
     status = gpi__normalise(&desc, alignment, &problem);
     if (status)
         return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
-    gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
     gpi__convert_layer_view(task, GPI__L_DBIAS, &problem, GPI__BIAS_GRAD);
-    return layer->formula ? gpi__convert_formulas_dy(layer, columns, alignment, task) : GEMMEPI_OK;
+    if (layer->formula)
+        return columns < 0 ? GEMMEPI_OK : gpi__convert_formulas_dy(layer, columns, alignment, task);
+    gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
+    return GEMMEPI_OK;
 }
 
 /* The epilogue with which dA becomes the G of the layer before: 0 where it is that as it is. */
@@ -297,14 +299,16 @@ static void gpi__use_tensors(gpi__layer_task *task, int backward) {
     if (backward && task->views[GPI__L_BEFORE].dtype)
         gpi__use_layer(task, GPI__L_BEFORE);
     if (!backward) {
-        gpi__write_layer(task, GPI__L_Y);
+        if (!task->lacks_y)
+            gpi__write_layer(task, GPI__L_Y);
         if (task->found_scale)
             gpi__write_layer(task, GPI__L_FOUND_SCALE_Y);
         if (task->found_scale == GEMMEPI_SCALE_TENSOR)
             gpi__write_layer(task, GPI__L_AMAX_HISTORY);
         return;
     }
-    gpi__use_layer(task, GPI__L_DY);
+    if (!task->lacks_y)
+        gpi__use_layer(task, GPI__L_DY);
     if (flags & GEMMEPI_LINEAR_DA)
         gpi__write_layer(task, GPI__L_DA);
     if (flags & GEMMEPI_LINEAR_DB)

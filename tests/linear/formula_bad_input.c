@@ -178,9 +178,9 @@ static void mistakes_in_the_text_are_told_by_the_callers_places(void) {
     BOTH(operands[UP].dtype = GEMMEPI_F64, "desc.operands[2].dtype (of up) is F64");
 }
 
-static void outputs_are_gradients_alone(void) {
-    BOTH((operands[UP].output = 1, operands[UP].name = "extra"),
-         "desc.operands[2].output (of extra) is 1; a layer's formula assigns only d");
+static void names_tell_gradients_from_outputs(void) {
+    BOTH((operands[NUMBER].output = 1, operands[NUMBER].kind = GEMMEPI_SCALAR),
+         "number is an output and has no value yet; assign it first");
     BOTH(operands[D_UP].output = 0, "desc.operands[3].output (of d_up) is 0", "set it to 1");
     BOTH(operands[D_UP].name = "d_down",
          "desc.operands[3] is called d_down, but there is no input operand down");
@@ -373,7 +373,7 @@ int main(void) {
     RUN(operands_are_counted_and_named);
     RUN(places_are_the_callers_behind_lines_that_a_layer_adds);
     RUN(mistakes_in_the_text_are_told_by_the_callers_places);
-    RUN(outputs_are_gradients_alone);
+    RUN(names_tell_gradients_from_outputs);
     RUN(gradients_have_rules);
     RUN(what_has_no_derivative_is_refused);
     RUN(the_gradient_says_whether_it_needs_p);

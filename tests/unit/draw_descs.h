@@ -124,6 +124,23 @@ static void draw_gradients(void) {
             }
 }
 
+/* What comes in for a layer's outputs. */
+static void draw_upstreams(void) {
+    static char names[GPI__FORMULA_OPERANDS][16];
+    int i, operands = drawn.operand_count;
+    for (i = 0; i < operands && drawn.operand_count < GPI__FORMULA_OPERANDS; i++) {
+        const gemmepi_operand *output = &drawn.operands[i];
+        gemmepi_operand *upstream = &drawn.operands[drawn.operand_count];
+        if (!output->output || strncmp(output->name, "d_", 2) == 0 || one_in(4))
+            continue;
+        *upstream = *output;
+        snprintf(names[i], sizeof names[i], "dy_%s", output->name);
+        upstream->name = names[i], upstream->output = upstream->accumulate = upstream->amax = 0;
+        upstream->kind = one_in(4) ? GEMMEPI_SCALAR : upstream->kind;
+        drawn.operand_count++;
+    }
+}
+
 /* Without a product what is read is an operand. */
 static void read_operand_for_value(void) {
     char *at = text;
@@ -346,6 +363,9 @@ static gemmepi_linear_desc any_layer(void) {
         desc.activation = 0;
         draw_formula(desc.m, desc.n, 1);
         draw_gradients();
+        draw_upstreams();
+        if (one_in(4))
+            desc.workspace_limit = (size_t)1 << below(40);
         desc.formula = text, desc.operands = drawn.operands, desc.operand_count = drawn.operand_count;
     }
     if (desc.activation || desc.formula)
