@@ -66,11 +66,11 @@ static void is_near(double got, double want, double by, const char *what, int at
 }
 
 /* Two layers: x [rows, width] w1 = p [rows, inner], y1 = act(p), whose width is `joint`; y1 w2 = y2 [rows, outer]. Each item of the batch
-   has its own x, and its own w2 if has_items. */
+   has its own x, and its own w2 if has_items; or (of_all) x is that of all, whose gradient is a sum. */
 typedef struct chain {
     gemmepi_epilogue activation;
     gemmepi_dtype dtype;
-    int batch, has_items, column_major, rows, width, inner, joint, outer;
+    int batch, has_items, of_all, column_major, rows, width, inner, joint, outer;
     held *x, *w1, *b1, *p, *y1, *w2, *y2, *dy, *g1, *dw1, *db1;
     gemmepi_linear_desc first, second;
     gemmepi_linear_args of_first, of_second;
@@ -97,7 +97,7 @@ static void exchange(gemmepi_linear_desc *desc, gemmepi_linear_args *args) {
 static void describe_first(chain *c) {
     gemmepi_linear_desc *d = &c->first;
     const int is_mask = c->activation == GEMMEPI_RELU;
-    d->m = c->rows, d->n = c->inner, d->k = c->width, d->batch = c->batch;
+    d->m = c->rows, d->n = c->inner, d->k = c->width, d->batch = c->of_all ? 1 : c->batch;
     d->a.dtype = d->b.dtype = d->y.dtype = d->dy.dtype = d->da.dtype = d->db.dtype = c->dtype;
     d->activation = c->activation;
     d->flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS | GEMMEPI_LINEAR_DY_IS_G;
@@ -116,19 +116,23 @@ static void describe_second(chain *c) {
     d->m = c->rows, d->n = c->outer, d->k = c->joint, d->batch = c->batch;
     d->a.dtype = d->b.dtype = d->y.dtype = d->dy.dtype = d->da.dtype = c->dtype;
     d->flags = GEMMEPI_LINEAR_DA;
-    d->a.batch_stride = (int64_t)c->rows * c->joint;
+    d->a.batch_stride = c->of_all ? 0 : (int64_t)c->rows * c->joint;
     d->b.batch_stride = c->has_items ? (int64_t)c->joint * c->outer : 0;
     d->y.batch_stride = d->dy.batch_stride = (int64_t)c->rows * c->outer;
-    d->da.batch_stride = (int64_t)c->rows * c->inner;
+    d->da.batch_stride = c->of_all ? 0 : (int64_t)c->rows * c->inner;
     d->before = &c->first;
     c->of_second.a = c->y1->there, c->of_second.b = c->w2->there, c->of_second.y = c->y2->there;
     c->of_second.dy = c->dy->there, c->of_second.da = c->g1->there;
     c->of_second.before = &c->of_first;
 }
 
+static int rows_of_x(const chain *c) {
+    return c->of_all ? c->rows : c->batch * c->rows;
+}
+
 static void open_chain(chain *c) {
     rng random = rng_seeded((uint64_t)c->activation * 8 + (uint64_t)c->batch);
-    const int rows = c->batch * c->rows, gated = (c->activation & GEMMEPI_GATED) != 0;
+    const int rows = rows_of_x(c), all = c->batch * c->rows, gated = (c->activation & GEMMEPI_GATED) != 0;
     c->joint = gated ? c->inner / 2 : c->inner;
     c->x = make(c->dtype, rows * c->width, &random), c->w1 = make(c->dtype, c->width * c->inner, &random);
     c->b1 = make(c->dtype, c->inner, &random);
@@ -136,7 +140,7 @@ static void open_chain(chain *c) {
                                          : make(c->dtype, rows * c->inner, NULL);
     c->y1 = make(c->dtype, rows * c->joint, NULL);
     c->w2 = make(c->dtype, (c->has_items ? c->batch : 1) * c->joint * c->outer, &random);
-    c->y2 = make(c->dtype, rows * c->outer, NULL), c->dy = make(c->dtype, rows * c->outer, &random);
+    c->y2 = make(c->dtype, all * c->outer, NULL), c->dy = make(c->dtype, all * c->outer, &random);
     c->g1 = make(c->dtype, rows * c->inner, NULL);
     c->dw1 = make(c->dtype, c->width * c->inner, NULL), c->db1 = make(c->dtype, c->inner, NULL);
     memset(&c->first, 0, sizeof c->first), memset(&c->second, 0, sizeof c->second);
@@ -182,14 +186,15 @@ static double preact(const chain *c, int row, int column) {
 
 /* The gradient of y1, and the sum of its terms' magnitudes. */
 static double gradient_of_y1(const chain *c, int row, int column, double *terms) {
-    const double *w2 =
-        c->w2->at + (c->has_items ? row / c->rows * c->joint * c->outer : 0) + column * c->outer;
     double sum = 0;
-    int j;
-    for (*terms = j = 0; j < c->outer; j++) {
-        sum += c->dy->at[row * c->outer + j] * w2[j];
-        *terms += fabs(c->dy->at[row * c->outer + j] * w2[j]);
-    }
+    int j, of = row;
+    for (*terms = 0; of < c->batch * c->rows; of += c->of_all ? c->rows : c->batch * c->rows)
+        for (j = 0; j < c->outer; j++) {
+            const int item = c->has_items ? of / c->rows : 0;
+            const double term =
+                c->dy->at[of * c->outer + j] * c->w2->at[(item * c->joint + column) * c->outer + j];
+            sum += term, *terms += fabs(term);
+        }
     return sum;
 }
 
@@ -220,7 +225,7 @@ static void check_first(const chain *c) {
     for (j = 0; j < c->inner; j++)
         for (s = -1; s < c->width; s++) {
             double sum = 0, terms = 0;
-            for (row = 0; row < c->batch * c->rows; row++) {
+            for (row = 0; row < rows_of_x(c); row++) {
                 const double term =
                     (s < 0 ? 1 : c->x->at[row * c->width + s]) * c->g1->at[row * c->inner + j];
                 sum += term, terms += fabs(term);
@@ -230,19 +235,20 @@ static void check_first(const chain *c) {
         }
 }
 
-static void check_chain(gemmepi_epilogue activation, gemmepi_dtype dtype, int batch, int has_items,
+/* items: 1: w2 has items, 2: and x is that of all. */
+static void check_chain(gemmepi_epilogue activation, gemmepi_dtype dtype, int batch, int items,
                         int column_major) {
     static chain c;
-    const int numbers[] = {(int)activation, (int)dtype, batch, has_items, column_major};
+    const int numbers[] = {(int)activation, (int)dtype, batch, items, column_major};
     int row;
     if (!test_takes(test_key(numbers, 5)))
         return;
     c.activation = activation, c.dtype = dtype, c.batch = batch;
-    c.has_items = has_items, c.column_major = column_major;
-    c.rows = 19 + 8 * has_items, c.width = 7, c.inner = 34, c.outer = 21;
+    c.has_items = items > 0, c.of_all = items == 2, c.column_major = column_major;
+    c.rows = 19 + 8 * c.has_items, c.width = 7, c.inner = 34, c.outer = 21;
     open_chain(&c);
-    run_chain(&c, has_items);
-    for (row = 0; row < batch * c.rows; row++)
+    run_chain(&c, items > 0);
+    for (row = 0; row < rows_of_x(&c); row++)
         check_row(&c, row);
     check_first(&c);
     drop_all();
@@ -263,8 +269,8 @@ static void chains_hold_in_every_type_order_and_batch(void) {
     static const gemmepi_dtype dtypes[] = {GEMMEPI_F64, GEMMEPI_F32, GEMMEPI_BF16};
     int i, form;
     for (i = 0; i < 15; i++)
-        for (form = 0; form < 6; form++)
-            check_chain(some[i % 5], dtypes[i / 5], form < 2 ? 1 : 3, form >= 4, form & 1);
+        for (form = 0; form < 8; form++)
+            check_chain(some[i % 5], dtypes[i / 5], form < 2 ? 1 : 3, form < 4 ? 0 : form / 2 - 1, form & 1);
 }
 
 /* ---- three layers, whose loss is the sum of c y3 ---- */
