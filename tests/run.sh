@@ -83,12 +83,13 @@ fi
 fused= inside= weights= random= problems=40 pieces=$((jobs < 4 ? 2 : jobs > 32 ? 32 : jobs))
 case $mode in
 test-all)
-    share=1 pieces=32 problems=300 seconds=900
-    has_gpu && seconds=14000
+    share=1 pieces=32 problems=300 seconds=1300
+    [ -n "$REST" ] && seconds=900
+    has_gpu && seconds=18000
     ;;
 test)
     share=4 seconds=240
-    has_gpu && share=96 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=3000
+    has_gpu && share=96 pieces=32 fused='1 -1 1' inside='-1 1' weights='1 -1 1' random=60 seconds=4000
     ;;
 *)
     share=16 seconds=100
@@ -110,7 +111,8 @@ if [ "$ahead" = --say ]; then
     rm -rf "$results"
     mkdir -p "$results"
     [ "$mode" = quick ] || seconds=$((seconds * $(compilation) / 700))
-    minutes=$((seconds / parts / (jobs < 1 ? 1 : jobs) / 60 + 1))
+    minutes=$(((seconds / parts / (jobs < 1 ? 1 : jobs) + 30) / 60))
+    [ $minutes -gt 0 ] || minutes=1
     what="1 in $share of the grids' kernels and all else that is short"
     case $mode in quick | host) what="programs of tests, 1 in $share of the grids' cases" ;; esac
     [ "$mode" = test-all ] && what="all tests${PART:+, part $PART}${REST:+, but what make test runs in full}"
