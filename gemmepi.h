@@ -29921,7 +29921,7 @@ enum {
 
 /* Tensors by their number: operands, those of a formula with their scales and amax, and lists of groups. */
 enum {
-  GPI__OF_FORMULA = GPI__OPERANDS,
+  GPI__OF_FORMULA = (int)GPI__OPERANDS,
 #ifndef GEMMEPI_NO_FORMULA
   GPI__SCALES_OF_FORMULA = GPI__OF_FORMULA + GPI__FORMULA_OPERANDS,
   GPI__AMAX_OF_FORMULA = GPI__SCALES_OF_FORMULA + GPI__FORMULA_OPERANDS,
@@ -34118,7 +34118,7 @@ static int64_t gpi__even_rows(int64_t all, int64_t most) {
 
 /* Rows of a block, by what share of a size is to be had. */
 static int64_t gpi__share_of_rows(int64_t all, int64_t rows, double share) {
-  double most = (double)rows * share / GPI__LEAST_BLOCK;
+  double most = (double)rows * share / (double)GPI__LEAST_BLOCK;
   int64_t units = most >= (double)rows ? rows : most < 1 ? 1 : (int64_t)most;
   return all > 0 ? gpi__even_rows(all, units * GPI__LEAST_BLOCK) : 0;
 }

@@ -97,7 +97,7 @@ static int64_t gpi__even_rows(int64_t all, int64_t most) {
 
 /* Rows of a block, by what share of a size is to be had. */
 static int64_t gpi__share_of_rows(int64_t all, int64_t rows, double share) {
-    double most = (double)rows * share / GPI__LEAST_BLOCK;
+    double most = (double)rows * share / (double)GPI__LEAST_BLOCK;
     int64_t units = most >= (double)rows ? rows : most < 1 ? 1 : (int64_t)most;
     return all > 0 ? gpi__even_rows(all, units * GPI__LEAST_BLOCK) : 0;
 }

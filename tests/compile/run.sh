@@ -709,10 +709,12 @@ for compiler in "${CXX:-g++}" $others; do
     fi
     case $compiler in c++) has g++ && continue ;; esac
     found="$found $compiler"
+    newest=c++20
+    echo 'int main() {}' | "$compiler" -x c++ -std=$newest -fsyntax-only - 2>/dev/null || newest=c++17
     mine tests_of "$compiler" c++11
-    mine tests_of "$compiler" c++17
-    mine attempt "$compiler -std=c++17: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" c++17
-    mine optimised "$compiler" c++17
+    mine tests_of "$compiler" $newest
+    mine attempt "$compiler -std=$newest: warns of a status that nobody looks at" warns_of_a_lost_status "$compiler" $newest
+    mine optimised "$compiler" $newest
     mine exports_of "$compiler" c++11
     mine files_of "$compiler" c++11
     mine options_of "$compiler" c++11

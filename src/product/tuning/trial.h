@@ -24,7 +24,7 @@ enum {
 
 /* Tensors by their number: operands, those of a formula with their scales and amax, and lists of groups. */
 enum {
-    GPI__OF_FORMULA = GPI__OPERANDS,
+    GPI__OF_FORMULA = (int)GPI__OPERANDS,
 #ifndef GEMMEPI_NO_FORMULA
     GPI__SCALES_OF_FORMULA = GPI__OF_FORMULA + GPI__FORMULA_OPERANDS,
     GPI__AMAX_OF_FORMULA = GPI__SCALES_OF_FORMULA + GPI__FORMULA_OPERANDS,
