@@ -64,7 +64,7 @@ static void check_graph(const gemmepi_derive_desc *derive, const char *gradient,
     gpi__formula_desc desc;
     gpi__derivation *d = NULL;
     gpi__formula *f, *g = NULL;
-    int16_t outputs[2];
+    int16_t outputs[2], upstreams[GPI__RESULT + 1] = {0};
     int i, count = derive->operand_count;
     for (i = 0; i < count; i++)
         if (derive->operands[i].output || count + 3 > GPI__FORMULA_OPERANDS)
@@ -80,13 +80,14 @@ static void check_graph(const gemmepi_derive_desc *derive, const char *gradient,
     operands[count + 1].width = width_of_dy;
     operands[count + 2].output = 1;
     outputs[0] = GPI__RESULT, outputs[1] = (int16_t)(count + 2);
+    upstreams[GPI__RESULT] = (int16_t)(count + 1);
     desc = desc_of(gradient, operands, count + 2 + (strchr(derive->wrt, 'r') != NULL), GEMMEPI_F32,
                    GEMMEPI_BF16);
     desc.without_value = 1;
     desc.result = "d_v";
     CHECK(gpi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK &&
               !gpi__derivation_of(&allocator, derive, &d) &&
-              !gpi__copy_gradient(d, &desc, count, count + 1, outputs) &&
+              !gpi__copy_gradient(d, &desc, count, upstreams, outputs) &&
               !gpi__formula_of(&allocator, &d->gradient, &g) && are_equal(f, g),
           "seed %llu: %s\n%s\n%s", seed_here, text, gradient, gemmepi_last_error());
     compared++;
