@@ -98,19 +98,19 @@ page() { # PAGE
         of_other_sections "$FOLDER/$name" "$at"
         grep -q -E '^(\./|python3 |cc |c\+\+ |nvcc |cmake |make |x86_64-w64-mingw32-gcc )' "$at/commands" && ls "$at" | grep -q -E '\.(c|cpp|cu|py)$' || continue
         cp gemmepi.h "$FOLDER/$name"/*.h "$at" 2>/dev/null
-        what="$1: $(cat "$title")"
+        section="$1: $(cat "$title")"
         why=$(obstacle "$at")
         if [ -n "$why" ]; then
-            skip "$what: $why"
+            skip "$section: $why"
             continue
         fi
         # by the compilers that make test was given; optimising takes long and changes nothing here
         sed "s|^cc |$CC |; s|^c++ |$CXX |; s| -O2 | |" "$at/commands" >"$at/here"
-        attempt "$what" shown "$at" env GEMMEPI="$ROOT" sh -e here
+        attempt "$section" shown "$at" env GEMMEPI="$ROOT" sh -e here
         has "$CXX" || continue
         for file in "$at"/*.c; do
             if grep -q " $(basename "$file") -lm" "$at/commands" && grep -q 'int main' "$file"; then
-                attempt "$what, $(basename "$file") as C++11" as_cpp "$at" "$(basename "$file")"
+                attempt "$section, $(basename "$file") as C++11" as_cpp "$at" "$(basename "$file")"
             fi
         done
     done
