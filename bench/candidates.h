@@ -143,23 +143,23 @@ static void candidates_name(const gemmepi_plan *plan, candidates_row *line) {
 
 typedef struct candidates_work {
     gemmepi_context *context;
-    uint64_t seed;
-    int from, to, first;
+    const draw_problem *problems;
+    int count, first;
     int answers; /* --answers */
 } candidates_work;
 
 static void *candidates_compile_some(void *argument) {
     const candidates_work *w = argument;
     int row, i;
-    for (row = w->from + w->first; row < w->to; row += CANDIDATES_THREADS) {
+    for (row = w->first; row < w->count; row += CANDIDATES_THREADS) {
+        const draw_problem *p = &w->problems[row];
         gpi__candidate list[CANDIDATES_MOST];
         gpi__problem problem;
-        draw_problem p;
-        int attempt = 0, count;
-        if (!draw(w->seed, row, &attempt, &p) || !candidates_problem(&p, &problem))
+        int count;
+        if (!candidates_problem(p, &problem))
             continue;
-        count = w->answers ? candidates_list_answers(w->context, &p, &problem, list)
-                           : candidates_list(w->context, &p, &problem, list);
+        count = w->answers ? candidates_list_answers(w->context, p, &problem, list)
+                           : candidates_list(w->context, p, &problem, list);
         for (i = 0; i < count; i++)
             gemmepi_plan_destroy(candidates_build(w->context, &problem, &list[i]));
     }

@@ -79,7 +79,7 @@ static const option options[] = {
     {"--seed", "S", "of --random, 1 unless given", &wanted.seed, 0, 1 << 30, NULL},
     {"--rows", "A..B", "of the N from A to before B", NULL, 0, 0, &wanted.rows},
     {"--candidates", "FILE",
-     "of --random: in place of races writes to FILE the time of every route, kernel and shape of ours in a CUDA graph",
+     "of --random, --famous and --problem: in place of races writes to FILE the time of every route, kernel and shape of ours in a CUDA graph",
      NULL, 0, 0, &wanted.candidates},
     {"--answers", NULL,
      "of --candidates: the time of cuBLASLt's first answers alone, which plans do not ask for, of products of 10^9"
@@ -360,8 +360,8 @@ static int take_named(random_wishes *w) {
 static int take_products(random_wishes *w) {
     int named = wanted.problems[0] != NULL;
     w->count = wanted.random, w->seed = wanted.seed;
-    if ((wanted.random != 0) + wanted.famous + named > 1 || (wanted.candidates && !wanted.random)) {
-        fprintf(stderr, "one of --random, --famous and --problem, and --candidates with --random\n");
+    if ((wanted.random != 0) + wanted.famous + named > 1) {
+        fprintf(stderr, "one of --random, --famous and --problem\n");
         return 0;
     }
     if (named)

@@ -740,16 +740,29 @@ static int random_tell(const outcomes *list, const char *svg) {
 
 /* >>the whole */
 
+/* Of all rows the kernels of all candidates. */
+static void random_compile_candidates(bench *b, const random_wishes *wishes) {
+    int count = wishes->to - wishes->from, attempt;
+    draw_problem *problems = calloc((size_t)count, sizeof *problems);
+    candidates_work all;
+    memset(&all, 0, sizeof all);
+    all.context = b->context, all.problems = problems, all.answers = wishes->answers;
+    for (; problems && all.count < count; all.count++) {
+        attempt = 0;
+        if (!random_problem(wishes, random_row_at(wishes, wishes->from + all.count), &attempt,
+                            &problems[all.count]))
+            break;
+    }
+    candidates_compile(&all);
+    free(problems);
+}
+
 static void random_measure_rows(bench *b, const random_wishes *wishes) {
     progress rows;
     int i;
-    if (wishes->candidates) {
-        candidates_work all;
-        memset(&all, 0, sizeof all);
-        all.context = b->context, all.seed = (uint64_t)wishes->seed;
-        all.from = wishes->from, all.to = wishes->to, all.answers = wishes->answers;
-        candidates_compile(&all);
-    } else
+    if (wishes->candidates)
+        random_compile_candidates(b, wishes);
+    else
         random_precompile(b, wishes);
     progress_begin(&rows, "rows", wishes->to - wishes->from);
     for (i = wishes->from; i < wishes->to; i++) {
