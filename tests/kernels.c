@@ -48,6 +48,7 @@ static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family fp8 = {"fp8", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
 static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
+static const family outer = {"outer", "gemm_outer.cu", 80, NULL, 0};
 static const family small_parts = {"small_parts", "gemm_small.cu", 90, NULL,
                                    0}; /* clusters are Hopper's and later */
 static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
@@ -65,6 +66,7 @@ static const family grouped_plain = {"grouped_plain", "gemm_plain.cu", 0, NULL, 
 static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
 static const family small_inside = {"small_inside", "gemm_small.cu", 80, NULL, 0};
+static const family outer_inside = {"outer_inside", "gemm_outer.cu", 80, NULL, 0};
 static const family small_parts_inside = {"small_parts_inside", "gemm_small.cu", 90, NULL, 0};
 static const family weights_inside = {"weights_inside", "gemm_weights.cu", 90, NULL, 0};
 static const family weights_wgmma_inside = {"weights_wgmma_inside", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
@@ -142,6 +144,7 @@ static struct layouts {
     {&found, GPI__COUNT(gpi__sm90_shapes), 0, 15, {0}},
     {&mma, GPI__COUNT(gpi__sm80_shapes), 1, 15, {0}},
     {&small, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
+    {&outer, GPI__COUNT(gpi__outer_shapes), 1, 15, {0}},
     {&weights, GPI__COUNT(gpi__weights_shapes), 1, 4, {0}},
     {&grouped, GPI__COUNT(gpi__sm90_shapes), 0, 5, {0}},
     {&plain, 1, 1, 15, {0}},
@@ -149,6 +152,7 @@ static struct layouts {
     {&fused_inside, GPI__COUNT(gpi__sm90_shapes), 1, 15, {0}},
     {&mma_inside, GPI__COUNT(gpi__sm80_shapes), 1, 15, {0}},
     {&small_inside, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
+    {&outer_inside, GPI__COUNT(gpi__outer_shapes), 1, 15, {0}},
     {&weights_inside, GPI__COUNT(gpi__weights_shapes), 1, 4, {0}},
 };
 
@@ -1150,6 +1154,50 @@ static void list_small(void) {
     }
 }
 
+/* As add_small has them. */
+static void add_outer(gemmepi_dtype operands, gemmepi_dtype results, gemmepi_epilogue epilogue, int shape,
+                      int layout, int unit, int applied) {
+    gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
+    gpi__problem problem;
+    char name[160], prologue[2048];
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    transpose_operands(&desc, layout);
+    desc.a.ld = desc.b.ld = 8192 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
+    if (unit < 16)
+        set_odd_lines(&desc);
+    append_dtype(&text, operands);
+    append_results(&text, &desc);
+    gpi__append(&text, "_shape_%d_layout_%d_by_%d%s", shape, layout, unit, applied ? "" : "_scaled");
+    normalise(&desc, name, &problem);
+    gpi__append_outer_defines(&defines, &problem, &gpi__outer_shapes[shape], applied);
+    note_layout(&outer, shape, layout);
+    add(&outer, name, prologue);
+}
+
+/* Every shape in every layout, and every activation in some shape. */
+static void list_outer(void) {
+    const gemmepi_epilogue back = GEMMEPI_BACKWARD | GEMMEPI_BGRAD;
+    uint32_t nth;
+    int shape, layout, shapes = (int)GPI__COUNT(gpi__outer_shapes);
+    few_archs = 1;
+    for (shape = 0; shape < shapes; shape++)
+        for (layout = 0; layout < 4; layout++) {
+            add_outer(GEMMEPI_BF16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_BIAS, shape, layout, 16, 1);
+            add_outer(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_SILU | GEMMEPI_GATED | back, shape, layout,
+                      2, 0);
+            add_outer(GEMMEPI_F32, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_GELU_ERF | GEMMEPI_GATED | GEMMEPI_AUX,
+                      shape, layout, 8, 1);
+        }
+    for (nth = 0; nth < GPI__COUNT(gpi__activations); nth++) {
+        gemmepi_epilogue activation = gpi__activations[nth].code;
+        add_outer(GEMMEPI_BF16, GEMMEPI_F32, activation | GEMMEPI_BIAS | GEMMEPI_AUX, (int)nth % shapes,
+                  (int)nth % 4, 16, 0);
+        add_outer(GEMMEPI_F16, GEMMEPI_DTYPE_DEFAULT, activation | back | GEMMEPI_UPSTREAM | GEMMEPI_GATED,
+                  (int)(nth + 2) % shapes, (int)nth % 4, 8, 1);
+    }
+}
+
 static void add_weights(gemmepi_dtype a, gemmepi_dtype results, gemmepi_scale_mode scale,
                         gemmepi_epilogue epilogue, int shape, int applied) {
     gemmepi_matmul_desc desc = new_desc(a, GEMMEPI_I8, results, epilogue);
@@ -1714,7 +1762,8 @@ typedef struct inside_way {
 } inside_way;
 
 static inside_way nth_way(const family *of, int nth, int layout) {
-    int takes_f32 = of == &mma_inside || of == &small_inside || (of == &fused_inside && layout == 2);
+    int takes_f32 = of == &mma_inside || of == &small_inside || of == &outer_inside ||
+                    (of == &fused_inside && layout == 2);
     int is_tf32 = of == &fused_inside || (of == &mma_inside && nth / 3 % 2);
     inside_way way;
     memset(&way, 0, sizeof way);
@@ -1787,6 +1836,10 @@ static int append_inside_defines(const family *of, const gpi__problem *problem, 
         if (gpi__leaves_states(problem) || !gpi__weights_shape_accepts(problem, cut, 90))
             return 0;
         gpi__append_weights_defines(defines, problem, cut, gpi__weights_stages(problem, cut, 80), applied);
+    } else if (of == &outer_inside) {
+        if (gpi__leaves_states(problem))
+            return 0;
+        gpi__append_outer_defines(defines, problem, &gpi__outer_shapes[shape], applied);
     } else {
         if (gpi__leaves_states(problem) || !gpi__small_shape_accepts(problem, &gpi__small_shapes[shape], 90))
             return 0;
@@ -1858,6 +1911,7 @@ static void list_inside(void) {
     } engines[] = {{&fused_inside, GPI__COUNT(gpi__sm90_shapes), 0, 3, 2},
                    {&mma_inside, GPI__COUNT(gpi__sm80_shapes), 0, 3, 1},
                    {&small_inside, GPI__COUNT(gpi__small_shapes), 0, 3, 1},
+                   {&outer_inside, GPI__COUNT(gpi__outer_shapes), 0, 3, 1},
                    {&weights_inside, GPI__COUNT(gpi__weights_shapes), 2, 2, 1}};
     const int rows = (int)GPI__COUNT(inside_rows);
     size_t e;
@@ -1885,6 +1939,7 @@ static void list_kernels(void) {
     list_invariant();
     list_found();
     list_small();
+    list_outer();
     list_weights();
     list_scaled_rows();
     list_both_layouts();

@@ -59,6 +59,14 @@
 #define GPI__SMALL_WARP_LOAD 3.6   /* and of each load | 0.2 */
 #define GPI__SMALL_READ      0.43  /* of the time of memory, by hand: larger operands took sm90 a quarter longer | 0.3 */
 
+/* That for a short k, 30 percent off in the mean of 119 plans, H200. */
+#define GPI__OUTER_MARGIN    0.9   /* counts as its time over this */
+#define GPI__OUTER_LAUNCH    1670
+#define GPI__OUTER_STEP      280   /* of k, whose loads all wait for */
+#define GPI__OUTER_ROW       7     /* of a warp, a row of each matrix, */
+#define GPI__OUTER_MATRIX    14    /* a load or store of each matrix, */
+#define GPI__OUTER_LINE      12    /* and one of B in a step of k */
+
 /* That for weights in I8, 11 percent off in the mean; by wgmma, H200, 4 percent. */
 #define GPI__WEIGHTS_WAVE    3100  /* | 0.5 */
 #define GPI__WEIGHTS_STEP    720   /* | 11.3 */

@@ -135,7 +135,7 @@ typedef struct gpi__pass_params {
     GPI__PLACES
 } gpi__pass_params;
 
-/* gemm_plain.cu, gemm_small.cu, gemm_weights.cu: product and epilogue. a and b lie as stored. */
+/* gemm_plain.cu, gemm_small.cu, gemm_outer.cu, gemm_weights.cu: product and epilogue. a and b lie as stored. */
 typedef struct gpi__plain_params {
     gpi__epilogue_params epilogue;
     gpi__kernel_matrix a, b;

@@ -11,13 +11,13 @@
 . tests/compile/lines.sh
 folder=$(pwd)/build/emulator
 
-# The kernel for Hopper in shapes of each sort, each with another composition, all shapes of that for small products, fp8 in every pairing and mode of scales, and random problems on what came before it and after;
+# The kernel for Hopper in shapes of each sort, each with another composition, all shapes of those for small products and a short k, fp8 in every pairing and mode of scales, and random problems on what came before it and after;
 # fused SIZES SHAPE KERNELS, fuzz COUNT SEED. NVRTC takes most of the time.
 sample() {
     for shape in 0 2 4 7 9 14; do
         echo "90 gpu/fused 1 $shape 1"
     done
-    for shape in 23 24 25 26 27 28 29 30 31 32 33; do
+    for shape in 23 24 25 26 27 28 29 30 31 32 33 34 35 36; do
         echo "90 gpu/fused 2 $shape 5"
     done
     cat <<'LIST'

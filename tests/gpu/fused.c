@@ -17,6 +17,7 @@ typedef struct cut {
     const gpi__sm90_shape *sm90;
     const gpi__sm80_shape *mma;
     const gpi__small_shape *small;
+    const gpi__outer_shape *outer;
     int engine, shape, parts, least_k;
 } cut;
 
@@ -26,14 +27,20 @@ enum {
     MMA_CUTS = GPI__COUNT(gpi__sm80_shapes),
     SMALL_CUTS = GPI__COUNT(gpi__small_shapes),
     FIRST_SMALL = FUSED_CUTS + 2 * MMA_CUTS,
-    CUTS = FIRST_SMALL + SMALL_CUTS,
+    FIRST_OUTER = FIRST_SMALL + SMALL_CUTS,
+    CUTS = FIRST_OUTER + GPI__COUNT(gpi__outer_shapes),
     PARTS = 5
 };
 
 static cut cut_at(int i) {
-    cut c = {NULL, NULL, NULL, 0, 0, 1, 1};
+    cut c = {NULL, NULL, NULL, NULL, 0, 0, 1, 1};
     c.shape = i;
-    if (i >= FIRST_SMALL) {
+    if (i >= FIRST_OUTER) {
+        while (gpi__engines[c.engine] != &gpi__outer_engine)
+            c.engine++;
+        c.shape = i - FIRST_OUTER;
+        c.outer = &gpi__outer_shapes[c.shape];
+    } else if (i >= FIRST_SMALL) {
         c.engine = 2;
         c.shape = i - FIRST_SMALL;
         c.small = &gpi__small_shapes[c.shape];
@@ -68,6 +75,8 @@ static gpi__problem cut_problem(const cut *c, const gpi__problem *problem, int p
 static int cut_takes(const cut *c, const gpi__problem *problem, int applied) {
     int packs[2];
     gpi__problem packed = cut_problem(c, problem, packs);
+    if (c->outer)
+        return 1;
     if (c->small)
         return gpi__small_shape_accepts(problem, c->small, 90);
     if (c->mma)
@@ -241,6 +250,8 @@ static problem draw(const kernel *k, uint64_t seed, const cut *c) {
     p.desc.b.transposed = k->layout >> 1;
     if (p.desc.k < c->least_k)
         p.desc.k = c->least_k;
+    if (c->outer)
+        p.desc.k = 1 + p.desc.k % GPI__OUTER_DEPTH;
     if (c->small)
         draw_small(&p, c->small, &r);
     else if (k->unit == 8)
@@ -281,7 +292,7 @@ static void special_values_stay_in_their_rows_and_columns(void) {
     enum { M = 19, MOST_N = 21, K = 37 };
     static double a[M * K], b[K * MOST_N];
     int which, layout, i;
-    for (which = FIRST_SMALL; which < CUTS; which++)
+    for (which = FIRST_SMALL; which < FIRST_OUTER; which++)
         for (layout = 0; layout < 4; layout++) {
             cut c = cut_at(which);
             int n = c.small->tile_n % GPI__RUN ? c.small->tile_n : MOST_N;

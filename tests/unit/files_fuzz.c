@@ -198,8 +198,8 @@ static void end_answers(char *text, size_t size, int lines) {
 
 /* A line of the good ones with other numbers and words; what it says for people stays. */
 static size_t draw_line(const char *line, char *to) {
-    static const char *const words[] = {"fused", "lt",      "split",    "plain", "host",  "sm90", "sm80",
-                                        "small", "weights", "sm90_fp8", "-",     "empty", "tile"};
+    static const char *const words[] = {"fused", "lt",      "split",    "plain", "host", "sm90",  "sm80",
+                                        "small", "weights", "sm90_fp8", "outer", "-",    "empty", "tile"};
     size_t size = 0;
     int is_spoiled = 1;
     while (*line && *line != '\n') {

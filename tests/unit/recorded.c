@@ -22,6 +22,7 @@ static const struct {
 } parameters[] = {{"gemmepi_pass", sizeof(gpi__pass_params)},
                   {"gemmepi_plain", sizeof(gpi__plain_params)},
                   {"gemmepi_small", sizeof(gpi__plain_params)},
+                  {"gemmepi_outer", sizeof(gpi__plain_params)},
                   {"gemmepi_sm80", sizeof(gpi__sm80_params)},
                   {"gemmepi_sm90", sizeof(gpi__sm90_params)},
                   {"gemmepi_weights", sizeof(gpi__plain_params)},

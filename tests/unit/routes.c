@@ -462,6 +462,33 @@ static void what_tma_does_not_take_is_copied_by_threads(void) {
     nothing_is_left();
 }
 
+static void a_short_k_has_a_kernel_of_its_own_where_results_are_few(void) {
+    static const struct {
+        int64_t m, n, k;
+        const char *kernel;
+    } rows[] = {{500, 40, 1, "gemmepi_outer_"},
+                {500, 40, 4, "gemmepi_outer_"},
+                {8, 2000, 2, "gemmepi_outer_"},
+                {4096, 4096, 8, "gemmepi_sm90_"},
+                {500, 40, 64, "gemmepi_sm"}};
+    gemmepi_config config = config_with_all_routes();
+    size_t i;
+    config.routes = 1u << GEMMEPI_ROUTE_FUSED;
+    for (i = 0; i < GPI__COUNT(rows); i++) {
+        gemmepi_matmul_desc desc = fused_product();
+        gemmepi_plan_details details;
+        gemmepi_plan *plan = NULL;
+        gemmepi_context *context = open_fake(&config);
+        desc.m = rows[i].m, desc.n = rows[i].n, desc.k = rows[i].k;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK && is_kernel(&details, rows[i].kernel),
+              "%d: %s", (int)i, details.kernel);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 static void a_chip_that_is_not_known_is_counted_as_the_nearest_older_one(void) {
     static const struct {
         int arch;
@@ -985,6 +1012,7 @@ int main(void) {
     RUN(what_fused_does_not_take_says_why);
     RUN(a_gate_whose_second_half_begins_between_units_has_b_transposed);
     RUN(what_tma_does_not_take_is_copied_by_threads);
+    RUN(a_short_k_has_a_kernel_of_its_own_where_results_are_few);
     RUN(a_chip_that_is_not_known_is_counted_as_the_nearest_older_one);
     RUN(other_chips_from_8_0_on_have_the_second_kernel);
     RUN(weights_of_8_bits_have_a_kernel_of_their_own);

@@ -29,6 +29,7 @@ static const char *const families[][MAX_INCLUDED] = {
     {"maps_sm90.cu", "types.cuh", "params.h"},
     {"group_sums.cu", "types.cuh", "params.h"},
     {"gemm_small.cu", EPILOGUE},
+    {"gemm_outer.cu", EPILOGUE},
     {"gemm_weights.cu", "weights.cuh", EPILOGUE},
     {"gemm_weights_sm90.cu", "weights.cuh", "sm90/ptx.cuh", EPILOGUE},
     {"elementwise.cu", OPERATIONS},

@@ -7,8 +7,9 @@
 #include "sm80.h"
 #include "small.h"
 #include "weights.h"
+#include "outer.h"
 
-#define GPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights) X(sm90_fp8)
+#define GPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights) X(sm90_fp8) X(outer)
 
 #define GPI__BUILT_OF(name)  gpi__##name name;
 #define GPI__ENGINE_OF(name) &gpi__##name##_engine,

@@ -1,0 +1,167 @@
+/* The kernel of the route fused for products whose k is short, gemm_outer.cu: each thread adds up runs of its own. TF32 is multiplied as
+   F32. */
+#ifndef GEMMEPI_PRODUCT_ENGINES_OUTER_H
+#define GEMMEPI_PRODUCT_ENGINES_OUTER_H
+
+#include "sm80.h"
+
+#define GPI__OUTER_DEPTH 16 /* of k, at most */
+
+/* A way to cut the product up: its kernel is compiled for it. A thread has eight columns of a row, of either half. */
+typedef struct gpi__outer_shape {
+    short tile_m, tile_n; /* of a block; columns of both halves, eight of each at least */
+} gpi__outer_shape;
+
+static const gpi__outer_shape gpi__outer_shapes[] = {{8, 256}, {32, 64}, {128, 16}};
+
+typedef struct gpi__outer {
+    gpi__outer_shape shape;
+    int applied; /* alpha is 1 and there is no C: compiled in */
+    gpi__launch launch;
+    gpi__plain_params params; /* all but pointers and scalars */
+    size_t partial_bytes;     /* BGRAD: of the kernel's sums of a tile's rows */
+    gpi__sums sums;
+} gpi__outer;
+
+/* >>what may go there */
+
+static const char *gpi__outer_rule(const gemmepi_context *context, const gpi__problem *problem) {
+    (void)context;
+    if (gpi__is_of_weights(problem))
+        return "a and b differ in dtype";
+    if (gpi__is_fp8_product(problem))
+        return "it does not multiply fp8";
+    if (problem->k > GPI__OUTER_DEPTH)
+        return "it is for a k of 16 at most";
+    if (gpi__leaves_states(problem))
+        return "it leaves no states of rows for a formula's reductions";
+    return problem->found_scale ? "it finds no scales of d" : gpi__half_group_rule(problem);
+}
+
+/* Its own sums are the same at any m. But engines before it take what it takes, and where m may not decide the first runs all m. */
+static const char *gpi__outer_varies(const gpi__problem *problem) {
+    (void)problem;
+    return "BATCH_INVARIANT: one kernel runs all m";
+}
+
+static unsigned gpi__outer_threads(const gpi__problem *problem, const gpi__outer_shape *shape) {
+    return (unsigned)(shape->tile_m * (shape->tile_n / gpi__halves_in(problem) / GPI__RUN));
+}
+
+/* >>how long it takes */
+
+/* Microseconds with a shape, roughly. Where lines of a matrix begin anywhere a run is eight loads or stores. */
+static double gpi__outer_microseconds(const gemmepi_context *context, const gpi__problem *problem,
+                                      const gpi__outer_shape *shape) {
+    const gpi__view *b = &problem->views[GPI__B];
+    int halves = gpi__halves_in(problem), width = shape->tile_n / halves / GPI__RUN;
+    int rows = width < 32 ? 32 / width : 1; /* of a warp */
+    int matrices = gpi__halves_out(problem) + gpi__has(problem, GEMMEPI_RESIDUAL) +
+                   gpi__has(problem, GEMMEPI_AUX | GEMMEPI_BACKWARD);
+    int of_b = !b->transposed && gpi__copy_unit(problem, GPI__B) >= 16 ? 1 : GPI__RUN;
+    int of_matrix = gpi__epilogue_is_aligned(problem) ? 1 : GPI__RUN;
+    double tiles = (double)gpi__divide_up(problem->m, shape->tile_m) *
+                   (double)gpi__divide_up(problem->n, shape->tile_n) * (double)problem->batch;
+    double warps = tiles * shape->tile_m * width / 32 / context->multiprocessors;
+    double of_warp = matrices * (GPI__OUTER_ROW * rows + GPI__OUTER_MATRIX * of_matrix) +
+                     (double)problem->k * halves * GPI__OUTER_LINE * of_b;
+    double cycles = GPI__OUTER_LAUNCH + GPI__OUTER_STEP * (double)problem->k + warps * of_warp;
+    return cycles / gpi__chip_of(context->arch)->megahertz + gpi__sums_microseconds(problem);
+}
+
+/* >>building */
+
+static void gpi__append_outer_defines(gpi__text *text, const gpi__problem *problem,
+                                      const gpi__outer_shape *shape, int applied) {
+    gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, 0);
+    gpi__append(text, "#define GEMMEPI_INPUT %s\n#define GEMMEPI_APPLIED %d\n",
+                gpi__type_name(problem, GPI__A), applied);
+    gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
+    gpi__append_lines(text, problem);
+}
+
+static gemmepi_status gpi__outer_build(gemmepi_context *context, const gpi__problem *problem,
+                                       const gpi__candidate *candidate, void *built) {
+    gpi__outer *outer = (gpi__outer *)built;
+    const gpi__outer_shape *shape = &gpi__outer_shapes[candidate->shape];
+    char prologue[1536], words[160];
+    gpi__text text = gpi__text_in(prologue, sizeof prologue);
+    gemmepi_status status;
+    memset(outer, 0, sizeof *outer);
+    outer->shape = *shape;
+    outer->applied = candidate->applied;
+    status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n,
+                                (int)gpi__outer_threads(problem, shape), &outer->launch, &outer->params);
+    if (status)
+        return status;
+    outer->partial_bytes = gpi__line_bytes(problem, outer->params.epilogue.row_tiles);
+    gpi__append_outer_defines(&text, problem, shape, candidate->applied);
+    gpi__name_kernel(&outer->launch, "gemmepi_outer_%s_%dx%d%s", gpi__type_name(problem, GPI__A),
+                     shape->tile_m, shape->tile_n, gpi__name_of_epilogue(problem, problem->common, words));
+    status =
+        gpi__get_product_kernel(context, problem, "gemm_outer.cu", prologue, "gemmepi_outer", &outer->launch);
+    if (!status && gpi__has(problem, GPI__ANY_BGRAD))
+        status = gpi__build_sums(context, problem, outer->params.epilogue.row_tiles, &outer->sums);
+    return status;
+}
+
+static void gpi__outer_describe(const void *built, gpi__built_details *details) {
+    const gpi__outer *outer = (const gpi__outer *)built;
+    details->launch = &outer->launch;
+    details->pass = NULL;
+    details->sums = &outer->sums;
+    details->tile_m = outer->shape.tile_m;
+    details->tile_n = outer->shape.tile_n;
+    details->workspace_size = gpi__round_up(outer->partial_bytes, 256) + outer->sums.partial_bytes;
+}
+
+/* >>running, and in words */
+
+/* The primary context is current. */
+static gemmepi_status gpi__outer_run(const gemmepi_context *context, const gpi__problem *problem,
+                                     const void *built, const gpi__arguments *arguments, char *workspace,
+                                     gemmepi_stream stream) {
+    const gpi__outer *outer = (const gpi__outer *)built;
+    gpi__plain_params params = outer->params;
+    gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
+    gpi__point_epilogue(arguments, outer->applied, workspace, &params.epilogue, params.extras, params.places);
+    params.a.data = arguments->pointers[GPI__A];
+    params.b.data = arguments->pointers[GPI__B];
+    if (!status)
+        status = gpi__launch_kernel(context, &outer->launch, &params, "the product", stream);
+    if (!status)
+        status = gpi__run_sums(context, &outer->sums, arguments, workspace,
+                               gpi__past(workspace, outer->partial_bytes), stream);
+    return status;
+}
+
+static void gpi__outer_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
+    const gpi__outer *outer = (const gpi__outer *)built;
+    (void)problem;
+    gpi__append(text, "  %s: product and epilogue, %u blocks of %u threads, tiles of %d x %d\n",
+                outer->launch.name, outer->launch.blocks, outer->launch.threads_x, outer->shape.tile_m,
+                outer->shape.tile_n);
+    gpi__explain_sums(text, &outer->sums);
+}
+
+/* >>the engine */
+
+static double gpi__outer_estimate(const gemmepi_context *context, const gpi__problem *problem,
+                                  const gpi__candidate *candidate) {
+    const gpi__outer_shape *shape = &gpi__outer_shapes[candidate->shape];
+    return candidate->parts == 1 ? gpi__outer_microseconds(context, problem, shape) : GPI__NEVER;
+}
+
+static const gpi__engine gpi__outer_engine = {"outer",
+                                              GPI__HAS_SM80,
+                                              GPI__OUTER_MARGIN,
+                                              gpi__outer_rule,
+                                              gpi__outer_varies,
+                                              GPI__SHAPES(gpi__outer_shapes),
+                                              gpi__outer_estimate,
+                                              GPI__HAS_SM80 ? gpi__outer_build : NULL,
+                                              gpi__outer_describe,
+                                              gpi__outer_explain,
+                                              GPI__HAS_SM80 ? gpi__outer_run : NULL};
+
+#endif
