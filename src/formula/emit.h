@@ -146,9 +146,22 @@ static int gpi__is_sum_of_products(const gpi__formula *f, int number) {
     return node->op == GPI__OP_VALUE;
 }
 
+/* Whether an activation's derivative is made, too, of the same number. */
+static int gpi__is_derived_beside(const gpi__formula *f, const gpi__node *node) {
+    int i;
+    for (i = 0; i < f->node_count; i++) {
+        const gpi__node *other = &f->nodes[i];
+        if (other->op == GPI__OP_DERIVE && other->place == node->place && other->args[0] == node->args[0] &&
+            other->args[1] == node->args[1])
+            return 1;
+    }
+    return 0;
+}
+
 static void gpi__emit_activation(const gpi__emitter *e, const gpi__node *node, int member) {
     gpi__append(e->out, "%s(%s, ",
                 node->op == GPI__OP_DERIVE                           ? "FORMULA_DERIVE"
+                : gpi__is_derived_beside(e->formula, node)           ? "FORMULA_ACTIVATE_BESIDE"
                 : gpi__is_sum_of_products(e->formula, node->args[0]) ? "FORMULA_ACTIVATE_SUM"
                                                                      : "FORMULA_ACTIVATE",
                 gpi__activations[node->place].name);
@@ -342,10 +355,12 @@ static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
     e.formula = formula;
     e.is_whole = formula->accumulator == GEMMEPI_I32;
     gpi__emit_table(&e);
-    gpi__append(out, "#ifndef FORMULA_ACTIVATE\n"
-                     "#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
-                     "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n#endif\n"
-                     "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n");
+    gpi__append(out,
+                "#ifndef FORMULA_ACTIVATE\n"
+                "#define FORMULA_ACTIVATE(name, x, p) activate<name>(x, p)\n"
+                "#define FORMULA_DERIVE(name, x, p) times_derivative<name>(GEMMEPI_T(1), x, p)\n"
+                "#define FORMULA_ACTIVATE_BESIDE(name, x, p) activate_beside_derivative<name>(x, p)\n#endif\n"
+                "#ifndef FORMULA_ACTIVATE_SUM\n#define FORMULA_ACTIVATE_SUM FORMULA_ACTIVATE\n#endif\n");
     gpi__emit_inputs(&e);
     gpi__append(out, "struct Formula_out {\n");
     gpi__emit_outputs(&e, 0);

@@ -658,6 +658,14 @@ template <int Activation, class A> __device__ inline A times_activation(A v, A x
         return v * activate<Activation>(x, parameter);
 }
 
+// The activation where its derivative at x is made, too, whose exponential and reciprocal it shares.
+template <int Activation, class A> __device__ inline A activate_beside_derivative(A x, A parameter) {
+    if constexpr (ENDS_TAILS<Activation>)
+        return times_activation<Activation>(A(1), x, parameter);
+    else
+        return activate<Activation>(x, parameter);
+}
+
 // dy value act'(gate): the gradient of value act(gate) at the gate, of N. Where the derivative is of 1.5 at most, dy value goes
 // first, and where it overflows the smaller factor waits (act' times the larger one may be subnormal then). Its own underflow does
 // little harm, half a smallest subnormal that act' multiplies: in f64 it waits there, too.

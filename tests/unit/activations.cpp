@@ -166,6 +166,8 @@ template <int Activation> static void activation_is_as_accurate_as_it_says() {
             float x = number(i);
             CHECK_WITHIN(activate<Activation>(x, (float)parameter_of<Activation>()), want_of<Activation>(x),
                          "f", x);
+            CHECK_WITHIN(activate_beside_derivative<Activation>(x, (float)parameter_of<Activation>()),
+                         want_of<Activation>(x), "f beside f'", x);
         }
 }
 
