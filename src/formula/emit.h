@@ -244,6 +244,14 @@ static void gpi__emit_uniforms(const gpi__emitter *e) {
     gpi__append(e->out, "\n");
 }
 
+static int gpi__has_waves(const gpi__formula *f) {
+    int i;
+    for (i = 0; i < f->node_count; i++)
+        if (f->nodes[i].op == GPI__OP_SIN || f->nodes[i].op == GPI__OP_COS)
+            return 1;
+    return 0;
+}
+
 /* What a kernel must know, for #if and as lists for macros:
 
        FORMULA_MEMBERS   columns of a unit, of what is wide; what is narrow has one then
@@ -252,6 +260,7 @@ static void gpi__emit_uniforms(const gpi__emitter *e) {
        FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
        FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
        FORMULA_ROUNDS    1: an `in` has scale_d, that of D, 1 where it has none
+       FORMULA_WAVES     1: there are sines or cosines; an `in` has is_near, an `out` is_far (kernels/trig.cuh)
        FORMULA_EXCHANGED 1: the caller's rows are the columns here
        FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform(), of an `in`
        FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
@@ -262,10 +271,11 @@ static void gpi__emit_table(const gpi__emitter *e) {
     gpi__append(e->out,
                 "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
                 "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
-                "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n#define FORMULA_ROUNDS %d\n",
+                "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n#define FORMULA_ROUNDS %d\n"
+                "#define FORMULA_WAVES %d\n",
                 f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
                 f->operands[GPI__RESULT].used ? f->operands[GPI__RESULT].members : 0, (unsigned)f->indices,
-                (int)f->exchanged, !f->is_short, (int)f->rounds);
+                (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__has_waves(f));
     gpi__emit_uniforms(e);
     for (pass = 0; pass < 2; pass++) {
         gpi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
@@ -321,6 +331,8 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
                                                : "[1]");
     if (f->rounds)
         gpi__append(e->out, "    GEMMEPI_T scale_d;\n");
+    if (gpi__has_waves(f))
+        gpi__append(e->out, "    bool is_near;\n");
     gpi__emit_random_inputs(e);
     gpi__append(e->out, "};\n");
 }
@@ -350,7 +362,7 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
    may be defined otherwise. Appends to out, which counts on where there is no room. */
 static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
     gpi__emitter e;
-    int i;
+    int i, waves = gpi__has_waves(formula);
     e.out = out;
     e.formula = formula;
     e.is_whole = formula->accumulator == GEMMEPI_I32;
@@ -366,7 +378,8 @@ static void gpi__emit_formula(gpi__text *out, const gpi__formula *formula) {
     gpi__emit_outputs(&e, 0);
     gpi__append(
         out,
-        "};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n");
+        "%s};\n__device__ static __forceinline__ void formula(const Formula_in &in, Formula_out &out) {\n%s",
+        waves ? "    bool is_far;\n" : "", waves ? "    out.is_far = false;\n" : "");
     for (i = 0; i < formula->node_count; i++)
         gpi__emit_node(&e, i);
     gpi__emit_outputs(&e, 1);

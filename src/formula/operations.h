@@ -48,8 +48,8 @@
       "x == 0 && y >= 0 ? 0 : g * r * log(x)", NULL)                                                                           \
     X(SQRT,    "sqrt",    1, 1, 9, 0, sqrt, "sqrt(x)", 0.5, 0.5, 18, "0.5 * g / r", NULL, NULL)                                \
     X(RSQRT,   "rsqrt",   1, 1, 9, 0, gpi__rsqrt, "rsqrt(x)", 2, 1, 16, "-0.5 * g * r / x", NULL, NULL)                    \
-    X(SIN,     "sin",     1, 1, 9, GPI__WAVES, sin, "formula_sin(x)", 2, 2, 44, "g * cos(x)", NULL, NULL)                  \
-    X(COS,     "cos",     1, 1, 9, GPI__WAVES, cos, "formula_cos(x)", 2, 2, 44, "-(g * sin(x))", NULL, NULL)               \
+    X(SIN,     "sin",     1, 1, 9, GPI__WAVES, sin, "formula_sin(x, in.is_near, out.is_far)", 2, 2, 44, "g * cos(x)", NULL, NULL)                  \
+    X(COS,     "cos",     1, 1, 9, GPI__WAVES, cos, "formula_cos(x, in.is_near, out.is_far)", 2, 2, 44, "-(g * sin(x))", NULL, NULL)               \
     X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, 30, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL)           \
     X(FLOOR,   "floor",   1, 1, 9, GPI__HAS_0, floor, "floor(x)", 0, 0, 8, "0", NULL, NULL)                                \
     X(ROUND,   "round",   1, 1, 9, GPI__HAS_0, rint, "rint(x)", 0, 0, 8, "0", NULL, NULL)                                  \

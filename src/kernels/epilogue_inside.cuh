@@ -323,39 +323,48 @@ struct Output_runs {
     FORMULA_OUTPUTS(INSIDE_OUTPUTS)
 };
 
-// The i-th of a run. FORMULA_VALUE members of v go in, FORMULA_RESULT of D come out.
+// What of a run goes into the formula and comes out, and v with what becomes of it.
+struct Numbers_of_run {
+    Operand_runs runs;
+    Drawn_runs drawn;
+    Output_runs outputs;
+    Acc v[HALVES][RUN];
+};
+
+// The i-th of a run, whose numbers are the at-th. FORMULA_VALUE members of v go in, FORMULA_RESULT of D come out. Near: false where a
+// number was too far (trig.cuh).
 #define INSIDE_TAKE(place_, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)             \
-        in.name[member] = runs.name[member][i];
+        in.name[member] = x.runs.name[member][at];
 #define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \
     for (int member = 0; member < members; member++)                            \
-        outputs.name[member][i] = out.name[member];
+        x.outputs.name[member][at] = out.name[member];
 #define INSIDE_TAKE_DRAWN(name, members, seed, number) \
     for (int member = 0; member < members; member++)  \
-        in.name[member] = drawn.name[member][i];
-__device__ inline void compute_element(const gpi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &at,
-                                       const Operand_runs &runs, const Drawn_runs &drawn, int i, Acc (&v)[HALVES][RUN],
-                                       Output_runs &outputs) {
+        in.name[member] = x.drawn.name[member][at];
+template <bool Near>
+__device__ inline bool compute_element(const gpi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &run, int i,
+                                       int at, Numbers_of_run &x) {
     Formula_in in;
     Formula_out out;
     FORMULA_INPUTS(INSIDE_TAKE)
     FORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)
 #if FORMULA_VALUE
     for (int member = 0; member < FORMULA_VALUE; member++)
-        in.v[member] = v[member][i];
+        in.v[member] = x.v[member][at];
 #endif
 #if FORMULA_INDICES & 1
-    in.row = (GEMMEPI_INDEX)at.row;
+    in.row = (GEMMEPI_INDEX)run.row;
 #endif
 #if FORMULA_INDICES & 2
     for (int member = 0; member < FORMULA_MEMBERS; member++) {
-        GEMMEPI_INDEX first = (GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p, at.column, member) + place(i / 2 * 2));
+        GEMMEPI_INDEX first = (GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p, run.column, member) + place(i / 2 * 2));
         // as it is: so a compiler sees that a pair shares its random numbers
         in.column[member] = SPREAD && WHOLE ? (first & ~(GEMMEPI_INDEX)1) | (i & 1) : first + (i & 1);
     }
 #endif
 #if FORMULA_INDICES & 4
-    in.item = (GEMMEPI_INDEX)at.item;
+    in.item = (GEMMEPI_INDEX)run.item;
 #endif
 #if FORMULA_INDICES & 8
     in.rows = (GEMMEPI_INDEX)p.m;
@@ -369,34 +378,80 @@ __device__ inline void compute_element(const gpi__epilogue_params &p, const Epil
 #if FORMULA_ROUNDS
     in.scale_d = SCALES_D ? state.scale_d : Acc(1);
 #endif
+#if FORMULA_WAVES
+    in.is_near = Near;
+#endif
     formula(in, out);
 #if FORMULA_RESULT
     for (int member = 0; member < FORMULA_RESULT; member++)
-        v[member][i] = out.d[member];
+        x.v[member][at] = out.d[member];
 #endif
     FORMULA_OUTPUTS(INSIDE_KEEP)
+#if FORMULA_WAVES
+    return !out.is_far;
+#else
+    return true;
+#endif
+}
+
+// A run with numbers that are far, which is rare: by one copy of the instructions, so that the others are all that their cache holds. It
+// has the first of a run, which goes round.
+template <class T, int N> __device__ inline void turn_round(T (&x)[N][RUN]) {
+#pragma unroll
+    for (int member = 0; member < N; member++) {
+        T first = x[member][0];
+#pragma unroll
+        for (int i = 0; i + 1 < RUN; i++)
+            x[member][i] = x[member][i + 1];
+        x[member][RUN - 1] = first;
+    }
+}
+#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);
+#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);
+#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);
+__device__ inline void compute_far_run(const gpi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &run,
+                                       Numbers_of_run &x) {
+#pragma unroll 1
+    for (int i = 0; i < RUN; i++) {
+        compute_element<false>(p, state, run, i, 0, x);
+        turn_round(x.v);
+        FORMULA_INPUTS(INSIDE_TURN_RUN)
+        FORMULA_UNIFORMS(INSIDE_TURN_DRAWN)
+        FORMULA_OUTPUTS(INSIDE_TURN_OUTPUT)
+    }
+}
+__device__ inline void compute_run(const gpi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &run,
+                                   Numbers_of_run &x) {
+    Acc given[HALVES][RUN];
+    bool is_right = true;
+    memcpy(given, x.v, sizeof given);
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+        is_right &= compute_element<true>(p, state, run, i, i, x);
+    if (FORMULA_WAVES && !is_right) {
+        memcpy(x.v, given, sizeof given);
+        compute_far_run(p, state, run, x);
+    }
 }
 
 // v: what the product left, with its factors and C.
 #define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)             \
-        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, at, member, state.held.name, runs.name[member]);
+        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, run, member, state.held.name, x.runs.name[member]);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
-    finish_output<place_, members, type, reduction::reduction_>(p, state, at, outputs.name, state.kept_parts.name);
+    finish_output<place_, members, type, reduction::reduction_>(p, state, run, x.outputs.name, state.kept_parts.name);
 __device__ inline void apply_formula(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,
-                                     const Saved &saved, const Run_of_formula &at, Acc (&v)[HALVES][RUN]) {
-    Operand_runs runs;
-    Output_runs outputs;
-    Drawn_runs drawn;
+                                     const Saved &saved, const Run_of_formula &run, Acc (&v)[HALVES][RUN]) {
+    Numbers_of_run x;
     Formula_in in;
-    constexpr int i = 0; // of any element, what is the same for all
-    (void)runs, (void)outputs, (void)in, (void)i; // there may be none
+    constexpr int at = 0; // of any element, what is the same for all
+    (void)in, (void)at;   // there may be none
+    memcpy(x.v, v, sizeof x.v);
     FORMULA_INPUTS(INSIDE_LOAD)
     FORMULA_INPUTS(INSIDE_TAKE)
-    draw(p, at, in, drawn);
-#pragma unroll
-    for (int i = 0; i < RUN; i++)
-        compute_element(p, state, at, runs, drawn, i, v, outputs);
+    draw(p, run, in, x.drawn);
+    compute_run(p, state, run, x);
     FORMULA_OUTPUTS(INSIDE_STORE)
+    memcpy(v, x.v, sizeof x.v);
 }
 #endif

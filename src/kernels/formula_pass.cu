@@ -340,6 +340,9 @@ __device__ inline void compute(const gpi__formula_pass_params &p, const Place &p
 #if FORMULA_INDICES & 32
         in.depth = (GEMMEPI_INDEX)p.depth;
 #endif
+#if FORMULA_WAVES
+        in.is_near = false;
+#endif
 #if FORMULA_ROUNDS
         in.scale_d = scale_of_result(p, place);
 #endif

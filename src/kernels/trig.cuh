@@ -3,6 +3,9 @@
 // |x| is a number of quarters of a turn and a rest r between -pi/4 and pi/4. Up to a bound, r comes of fused multiply-adds with pi/2 in
 // three parts (Cody and Waite). Beyond it, |x| = m 2^e with a whole m, and of the bits of 2/pi only those count whose product with m 2^e
 // is no multiple of four quarters, nor too small to matter (Payne and Hanek).
+//
+// Where is_near, which the compiler knows, no number is beyond the bound: is_far becomes true if one is, whose result is none then. A
+// branch for each number would have each wait for the one before.
 #pragma once
 #ifndef GEMMEPI_HAS_FUNCTIONS // a test on the host brings its own
 #include "types.cuh"
@@ -44,12 +47,14 @@ template <class A> __device__ inline A signed_rest_of_far(A x, int &quarters) {
 }
 
 // As 1.5 2^23 is added, the quarters are rounded to a whole number, which is then the lower bits.
-__device__ inline float rest_of_turn(float x, int &quarters) {
+__device__ inline float rest_of_turn(float x, int &quarters, bool is_near, bool &is_far) {
     float shifted = fmaf(x, 0.636619747f, 12582912), n = shifted - 12582912, r = fmaf(n, -1.57079637f, x);
     quarters = (int)__float_as_uint(shifted);
     r = fmaf(n, 4.37113883e-8f, r);
     r = fmaf(n, 1.71512451e-15f, r);
-    if (fabs(x) > 1e5f)
+    if (is_near)
+        is_far |= fabs(x) > 1e5f;
+    else if (fabs(x) > 1e5f)
         r = signed_rest_of_far(x, quarters);
     return r;
 }
@@ -67,12 +72,14 @@ __device__ inline double rest_of_far(double x, int &quarters) {
     double most = (double)(rest & ~0x7ffll), least = (double)(rest & 0x7ff) + (double)(low << 2) * 5.421010862427522e-20;
     return fma(most, 8.515303950216386e-20, fma(least, 8.515303950216386e-20, most * 3.319411800407449e-36));
 }
-__device__ inline double rest_of_turn(double x, int &quarters) {
+__device__ inline double rest_of_turn(double x, int &quarters, bool is_near, bool &is_far) {
     double n = rint(x * 0.6366197723675814), r = fma(n, -1.5707963267948966, x);
     quarters = (int)n;
     r = fma(n, -6.123233995736766e-17, r);
     r = fma(n, 1.4973849048591698e-33, r);
-    if (fabs(x) > 1e9)
+    if (is_near)
+        is_far |= fabs(x) > 1e9;
+    else if (fabs(x) > 1e9)
         r = signed_rest_of_far(x, quarters);
     return r;
 }
@@ -95,14 +102,14 @@ __device__ inline double wave_of_rest(double r, bool is_cosine) {
 }
 
 // sin of -0 is -0.
-template <class A> __device__ inline A formula_sin(A x) {
+template <class A> __device__ inline A formula_sin(A x, bool is_near, bool &is_far) {
     int quarters;
-    A r = rest_of_turn(x, quarters), wave = wave_of_rest(r, quarters & 1);
+    A r = rest_of_turn(x, quarters, is_near, is_far), wave = wave_of_rest(r, quarters & 1);
     wave = quarters & 2 ? -wave : wave;
     return x == 0 ? x : wave;
 }
-template <class A> __device__ inline A formula_cos(A x) {
+template <class A> __device__ inline A formula_cos(A x, bool is_near, bool &is_far) {
     int quarters;
-    A r = rest_of_turn(x, quarters), wave = wave_of_rest(r, !(quarters & 1));
+    A r = rest_of_turn(x, quarters, is_near, is_far), wave = wave_of_rest(r, !(quarters & 1));
     return (quarters + 1) & 2 ? -wave : wave;
 }

@@ -116,6 +116,8 @@ static const formula_case cases[] = {
      "db:column:f32:out top:column:half:f32:out", GEMMEPI_F32, 1e-5},
     {"d = pair(v * silu(right(p)), v * left(p) * d_silu(right(p))); g = column_sum(d)",
      "p:full:double g:column:double:f32:out", GEMMEPI_BF16, 1e-3},
+    {"d = sin(1048576 * v) * cos(v + bias)", "bias:column:f32", GEMMEPI_F32,
+     1e-5}, /* far and near in a run */
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };

@@ -11,7 +11,9 @@ static const char *const formulas[] = {"d = silu(v + bias) * r + q",
                                        "d = left(v, 64) * silu(right(v, 64))",
                                        "d = even(v) + odd(v) * q",
                                        "d = gelu_erf(v)",
-                                       "d = exp(v / 16) + r"};
+                                       "d = exp(v / 16) + r",
+                                       "d = sin(16384 * v) * cos(v) + r", /* of which some are far in a run */
+                                       "d = v * d_silu(q) + silu(q)"};
 enum { OPERANDS = 4, MOST_ROWS = 2048 };
 
 static int all_rows = MOST_ROWS;

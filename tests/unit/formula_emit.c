@@ -99,7 +99,7 @@ static void write_formula(FILE *file, const gpi__formula *f, int number, const c
     fprintf(
         file,
         "#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n"
-        "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_ROUNDS\n#undef FORMULA_EXACT\n"
+        "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_EXACT\n"
         "#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n");
 }
 

@@ -30,6 +30,15 @@ static u64 __umul64hi(u64 x, u64 y) { /* by halves */
 
 #include "kernels/trig.cuh"
 
+template <class A> static A sine(A x) {
+    bool is_far = false;
+    return formula_sin(x, false, is_far);
+}
+template <class A> static A cosine(A x) {
+    bool is_far = false;
+    return formula_cos(x, false, is_far);
+}
+
 static uint64_t state = 1;
 
 static uint64_t random_bits() {
@@ -45,10 +54,10 @@ static double units_off(long double exact, double got, int bits, int least) {
 }
 
 template <class A> static void check(A x, int bits, int least) {
-    double of_sin = units_off(sinl(x), (double)formula_sin(x), bits, least);
-    double of_cos = units_off(cosl(x), (double)formula_cos(x), bits, least);
-    CHECK(of_sin <= 1.75, "sin(%a) is %a, %g units off", (double)x, (double)formula_sin(x), of_sin);
-    CHECK(of_cos <= 1.75, "cos(%a) is %a, %g units off", (double)x, (double)formula_cos(x), of_cos);
+    double of_sin = units_off(sinl(x), (double)sine(x), bits, least);
+    double of_cos = units_off(cosl(x), (double)cosine(x), bits, least);
+    CHECK(of_sin <= 1.75, "sin(%a) is %a, %g units off", (double)x, (double)sine(x), of_sin);
+    CHECK(of_cos <= 1.75, "cos(%a) is %a, %g units off", (double)x, (double)cosine(x), of_cos);
 }
 
 static void numbers_of_32_bits_are_less_than_two_units_off() {
@@ -85,25 +94,48 @@ static void beside_multiples_of_a_quarter_the_rest_is_exact() {
         check(nextafterf(y, 1e9f), 24, -125);
     }
     /* the double that lies nearest to a multiple of pi/2, and what its cosine is */
-    CHECK(fabs(formula_cos(6381956970095103.0 * ldexp(1, 797)) + 4.68716592425462761112e-19) < 1e-34, "%.20g",
-          formula_cos(6381956970095103.0 * ldexp(1, 797)));
+    CHECK(fabs(cosine(6381956970095103.0 * ldexp(1, 797)) + 4.68716592425462761112e-19) < 1e-34, "%.20g",
+          cosine(6381956970095103.0 * ldexp(1, 797)));
 }
 
 static void what_is_no_number_gives_nan_and_zero_keeps_its_sign() {
-    CHECK(std::isnan(formula_sin(HUGE_VAL)) && std::isnan(formula_cos(-HUGE_VAL)) &&
-              std::isnan(formula_sin(NAN)) && std::isnan((double)formula_sin(-HUGE_VALF)) &&
-              std::isnan((double)formula_cos(HUGE_VALF)),
+    CHECK(std::isnan(sine(HUGE_VAL)) && std::isnan(cosine(-HUGE_VAL)) && std::isnan(sine(NAN)) &&
+              std::isnan((double)sine(-HUGE_VALF)) && std::isnan((double)cosine(HUGE_VALF)),
           "a number came of none");
-    CHECK(std::signbit(formula_sin(-0.0)) && !std::signbit(formula_sin(0.0)) &&
-              std::signbit(formula_sin(-0.0f)),
+    CHECK(std::signbit(sine(-0.0)) && !std::signbit(sine(0.0)) && std::signbit(sine(-0.0f)),
           "a zero lost its sign");
-    CHECK(formula_cos(0.0) == 1 && formula_cos(-0.0f) == 1, "cos(0) is not 1");
+    CHECK(cosine(0.0) == 1 && cosine(-0.0f) == 1, "cos(0) is not 1");
+}
+
+/* Where the compiler knows that no number is far, one that is far is told, and others have the same bits. */
+template <class A> static void check_near(A x, double bound) {
+    bool of_sin = false, of_cos = false;
+    A s = formula_sin(x, true, of_sin), c = formula_cos(x, true, of_cos);
+    CHECK(of_sin == of_cos && of_sin == (fabs((double)x) > bound), "%a is%s far", (double)x,
+          of_sin ? "" : " not");
+    CHECK(of_sin || std::isnan(x) || (s == sine(x) && c == cosine(x)),
+          "%a has other bits where it is known to be near", (double)x);
+}
+
+static void far_numbers_are_told_and_near_ones_have_the_same_bits() {
+    static const double numbers[] = {0, -0.0, 1, -1e5, 100001, 1e9, -1000000001.0, HUGE_VAL, -HUGE_VAL, NAN};
+    for (int i = 0; i < 100000; i++) {
+        double x = ldexp((double)(long long)random_bits(), (int)(random_bits() % 60) - 80);
+        check_near((float)x, 1e5);
+        check_near(x, 1e9);
+    }
+    for (double x : numbers)
+        check_near((float)x, 1e5), check_near(x, 1e9);
+    bool is_far = true;
+    (void)formula_sin(1.0f, true, is_far);
+    CHECK(is_far, "a number that is near made another near");
 }
 
 int main() {
     RUN(numbers_of_32_bits_are_less_than_two_units_off);
     RUN(numbers_of_64_bits_are_less_than_two_units_off);
     RUN(beside_multiples_of_a_quarter_the_rest_is_exact);
+    RUN(far_numbers_are_told_and_near_ones_have_the_same_bits);
     RUN(what_is_no_number_gives_nan_and_zero_keeps_its_sign);
     return test_finish();
 }
