@@ -125,7 +125,7 @@ __device__ inline void finish_product(const gpi__epilogue_params &p, Epilogue_st
     }
     if (AMAX_AUX)
         keep_largest_of_run(v, valid, state.largest_aux);
-    if (WRITES_AUX) {
+    if (WRITES_AUX && !GEMMEPI_FORMULA) { // an output of a formula leaves as AUX does, where it is finished
         if (KEEPS_MASK)
             keep_mask(state, v);
         else if (AUX_IS_MASK)

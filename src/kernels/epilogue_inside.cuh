@@ -2,7 +2,7 @@
 // the places of bias, aux and residual come as these do, ahead of the run; all others come from memory, straight to registers.
 //
 // The prologue defines GEMMEPI_FORMULA and, besides what formula/emit.h wants, the numbers of the operands in those places, -1 for none:
-// GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL; GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
+// GEMMEPI_IN_BIAS, GEMMEPI_IN_AUX and GEMMEPI_IN_RESIDUAL, and GEMMEPI_WRITTEN, that of the output which leaves as AUX does; GEMMEPI_INSIDE_SCALED, a bit for each operand that has a scale; and
 // GEMMEPI_INSIDE_REDUCES, 1 where it has reductions of rows; GEMMEPI_STATE_COLUMNS, 32 or 64, columns of their states, which exist all
 // or none where GEMMEPI_INSIDE_WHOLE is 1;
 // GEMMEPI_IN_DEPTH, the place whose number is depth, where it is read.
@@ -307,10 +307,11 @@ __device__ inline void finish_output(const gpi__epilogue_params &p, Epilogue_sta
     else if constexpr (Reduction != reduction::none)
         keep_part<Members, Reduction>(p, at, x, kept.parts[state.mask_place]);
     else {
+        const gpi__kernel_matrix matrix = {to.data, to.ld, to.stride};
 #pragma unroll
         for (int member = 0; member < Members; member++)
-            store_at((Type *)to.data + at.item * to.stride + at.row * to.ld + column_of_half<Members>(p, at.column, member),
-                     at.valid, x[member]);
+            store<Type, Place == GEMMEPI_WRITTEN && STAGES_AUX>(matrix, state.staged_aux[member % HALVES_IN], at.item, at.row,
+                                                                column_of_half<Members>(p, at.column, member), at.valid, x[member]);
     }
 }
 

@@ -118,6 +118,13 @@ static const formula_case cases[] = {
      "p:full:double g:column:double:f32:out", GEMMEPI_BF16, 1e-3},
     {"d = sin(1048576 * v) * cos(v + bias)", "bias:column:f32", GEMMEPI_F32,
      1e-5}, /* far and near in a run */
+    {"x = v + bias; d = left(x) * silu(right(x)) + r; pre = x", "bias:column r:full:half pre:full:out",
+     GEMMEPI_BF16, 1e-3},
+    {"x = v + bias; d = left(x, 64) * silu(right(x, 64)); pre = x", "bias:column pre:full:out", GEMMEPI_BF16,
+     1e-3},
+    {"x = left(v, 64); y = right(v, 64); d = x * y; pre = v", "pre:full:f32:out", GEMMEPI_F32, 1e-5},
+    {"d = v * d_gelu_tanh(p); y = gelu_tanh(p); z = p + v", "p:full y:full:out z:full:out", GEMMEPI_E4M3,
+     1e-3},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };

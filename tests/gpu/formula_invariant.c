@@ -5,15 +5,12 @@
 
 static test_device *here;
 
-static const char *const formulas[] = {"d = silu(v + bias) * r + q",
-                                       "d = silu(v + bias) + r",
-                                       "d = v * q; s = row_sum(d * d)",
-                                       "d = left(v, 64) * silu(right(v, 64))",
-                                       "d = even(v) + odd(v) * q",
-                                       "d = gelu_erf(v)",
-                                       "d = exp(v / 16) + r",
-                                       "d = sin(16384 * v) * cos(v) + r", /* of which some are far in a run */
-                                       "d = v * d_silu(q) + silu(q)"};
+static const char *const formulas[] = {
+    "d = silu(v + bias) * r + q",    "d = silu(v + bias) + r",
+    "d = v * q; s = row_sum(d * d)", "d = left(v, 64) * silu(right(v, 64))",
+    "d = even(v) + odd(v) * q",      "d = gelu_erf(v)",
+    "d = exp(v / 16) + r",           "d = sin(16384 * v) * cos(v) + r", /* of which some are far in a run */
+    "d = v * d_silu(q) + silu(q)"};
 enum { OPERANDS = 4, MOST_ROWS = 2048 };
 
 static int all_rows = MOST_ROWS;

@@ -234,6 +234,49 @@ static void a_kernel_has_the_instructions_of_a_long_formula_once(void) {
     }
 }
 
+/* As AUX does, if it has as many columns as v, and what goes there is of D's width; a second matrix that is read has the place else. */
+static void a_matrix_that_is_written_beside_d_leaves_by_tma(void) {
+    static const struct {
+        const char *formula;
+        gemmepi_dtype d;
+        int staged, read, loaded; /* bits 1 D, 2 the output; 1 in aux's place, 2 in the residual's; by TMA */
+    } cases[] = {{"d = v * r; s = v + r", GEMMEPI_BF16, 3, 2, 2},
+                 {"d = v * r", GEMMEPI_BF16, 1, 2, 2},
+                 {"d = v * r + q", GEMMEPI_BF16, 1, 3, 3},
+                 {"d = v * r + q; s = v", GEMMEPI_BF16, 3, 2, 2},
+                 {"s = v + r; d = v", GEMMEPI_F32, 1, 2, 2},
+                 {"s = v; d = left(v) * right(v)", GEMMEPI_BF16, 3, 0, 0},
+                 {"s = left(v); d = left(v) * right(v)", GEMMEPI_BF16, 1, 0, 0},
+                 {"s = v; d = left(v, 64) * right(v, 64)", GEMMEPI_BF16, 3, 0, 0},
+                 {"s = v; d = pair(left(v), right(v))", GEMMEPI_BF16, 1, 0, 0}};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gemmepi_config config = gpu_config(1u << GEMMEPI_ROUTE_FUSED);
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = formula_product(cases[i].formula);
+        gemmepi_plan *plan = NULL;
+        const gpi__sm90 *built;
+        int reads;
+        operands[0].name = "q", operands[0].kind = GEMMEPI_FULL;
+        operands[2].kind = GEMMEPI_FULL, operands[2].dtype = GEMMEPI_BF16;
+        operands[2].width = strstr(cases[i].formula, "s = left") ? GEMMEPI_WIDTH_HALF : GEMMEPI_WIDTH_N;
+        desc.operand_count = strstr(cases[i].formula, "s = ") ? 3 : 2;
+        desc.m = 8192, desc.n = 3072, desc.k = 768;
+        desc.a.dtype = GEMMEPI_BF16, desc.d.dtype = cases[i].d;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        built = plan ? &((const gpi__fused *)matmul_of(plan)->built)->built.sm90 : NULL;
+        reads = (gpi__has(&matmul_of(plan)->problem, GEMMEPI_BACKWARD) ? 1 : 0) |
+                (gpi__has(&matmul_of(plan)->problem, GEMMEPI_RESIDUAL) ? 2 : 0);
+        CHECK(built && built->staged == cases[i].staged && reads == cases[i].read &&
+                  built->loaded == cases[i].loaded,
+              "%s: staged %d, read %d, loaded %d", cases[i].formula, built ? built->staged : -1, reads,
+              built ? built->loaded : -1);
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 static void without_v_there_is_no_product(void) {
     gemmepi_config config = gpu_config(0);
     gemmepi_context *context = open_fake(&config);
@@ -553,6 +596,7 @@ int main(void) {
     RUN(a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it);
     RUN(large_products_have_their_formulas_inside);
     RUN(a_kernel_has_the_instructions_of_a_long_formula_once);
+    RUN(a_matrix_that_is_written_beside_d_leaves_by_tma);
     RUN(without_v_there_is_no_product);
     RUN(a_refused_product_takes_another_route_within_its_formula);
     RUN(routes_that_are_left_out_make_no_v);

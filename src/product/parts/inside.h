@@ -1,5 +1,6 @@
 /* A formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh): which it takes, the problem as such a kernel sees it, and
-   what it is given. Three operands may come where an epilogue has bias, aux and residual, whose ways of getting there are short. */
+   what it is given. Three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
+   leave where it has AUX. */
 #ifndef GEMMEPI_PRODUCT_PARTS_INSIDE_H
 #define GEMMEPI_PRODUCT_PARTS_INSIDE_H
 
@@ -10,9 +11,10 @@
 #include "../../elementwise/formula_pass.h"
 #include "../../formula/compose.h"
 
-/* Operands by their number, -1: none. */
+/* Operands by their number, -1: none. Of aux and written, which have one place, one is none. */
 typedef struct gpi__slots {
     int bias, aux, residual;
+    int written; /* an output, as AUX */
 } gpi__slots;
 
 /* What the plan of a problem with a formula has. */
@@ -62,17 +64,27 @@ static int64_t gpi__half_group_of(const gpi__problem *problem) {
 static int gpi__fits_slot(const gpi__problem *problem, int i, int operand, int members) {
     const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
     const gpi__placed_operand *place = &problem->formula->placed.operands[i];
-    return o->used && !o->output && o->members == members && !place->scale && !o->periods &&
+    return o->used && o->members == members && !place->scale && !place->amax && !o->periods &&
            o->kind == (operand == GPI__BIAS ? GEMMEPI_PER_COLUMN : GEMMEPI_FULL) &&
            gpi__side_types(problem, operand) >> o->dtype & 1;
 }
 
-/* The first operand that fits and is not `but`. */
+/* The first input that fits and is not `but`. */
 static int gpi__find_for_slot(const gpi__problem *problem, int operand, int members, int but) {
     const gpi__formula *f = problem->formula->placed.formula;
     int i;
     for (i = 0; i < f->operand_count; i++)
-        if (i != but && gpi__fits_slot(problem, i, operand, members))
+        if (i != but && !f->operands[i].output && gpi__fits_slot(problem, i, operand, members))
+            return i;
+    return -1;
+}
+
+/* The first output that may leave as AUX does, in as many halves as v has. */
+static int gpi__find_written(const gpi__problem *problem) {
+    const gpi__formula *f = problem->formula->placed.formula;
+    int i;
+    for (i = 0; i < f->operand_count && !gpi__wants_aux(f) && !problem->found_scale; i++)
+        if (f->operands[i].output && gpi__fits_slot(problem, i, GPI__AUX, gpi__members_of_v(f)))
             return i;
     return -1;
 }
@@ -85,10 +97,9 @@ static gpi__slots gpi__slots_of(const gpi__problem *problem) {
     slots.bias = gpi__find_for_slot(problem, GPI__BIAS, v, -1);
     slots.aux = gpi__wants_aux(f) ? gpi__find_for_slot(problem, GPI__AUX, saved, -1) : -1;
     slots.residual = gpi__find_for_slot(problem, GPI__RESIDUAL, d, slots.aux);
-    if (v == 1 && d == 1) /* a second matrix */
+    slots.written = gpi__find_written(problem);
+    if (v == 1 && d == 1 && slots.residual >= 0 && slots.written < 0) /* a second matrix */
         slots.aux = gpi__find_for_slot(problem, GPI__AUX, 1, slots.residual);
-    if (slots.residual < 0 && v == 1 && d == 1)
-        slots.aux = -1;
     return slots;
 }
 
@@ -198,10 +209,11 @@ static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
     return node->op >= GPI__LEAVES ? gpi__operation_of(node->op)->cycles : 0;
 }
 
-/* Whether an operand is a matrix that comes straight from memory. */
+/* Whether an operand is a matrix that comes straight from memory, or goes there. */
 static int gpi__is_direct(const gpi__problem *problem, const gpi__slots *slots, int i) {
     const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-    return o->used && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual;
+    return o->used && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual &&
+           i != slots->written;
 }
 
 /* Likewise of the formula: of the operations, and of operands that come from memory. */
@@ -244,6 +256,7 @@ static gpi__problem gpi__problem_inside(const gpi__problem *problem) {
         inside.epilogue |= GEMMEPI_UPSTREAM;
     gpi__add_slot(&inside, GPI__BIAS, slots.bias, GEMMEPI_BIAS);
     gpi__add_slot(&inside, GPI__AUX, slots.aux, GEMMEPI_BACKWARD);
+    gpi__add_slot(&inside, GPI__AUX, slots.written, GEMMEPI_AUX);
     gpi__add_slot(&inside, GPI__RESIDUAL, slots.residual, GEMMEPI_RESIDUAL);
     gpi__list_operands(&inside);
     return inside;
@@ -294,7 +307,7 @@ static double gpi__inside_instructions(const gpi__problem *problem) {
 #define GPI__ROLLED_INSTRUCTIONS   30
 
 /* Whether ptxas would lack registers without: of long formulas, such with matrices straight from memory, and of two halves two of 32 bits
-   beside a residual, or a bias and such a matrix, and of groups those of 32 bits, and lines of sums of columns. */
+   beside a residual, or a bias and such a matrix, or any beside an output, and of groups those of 32 bits, and lines of sums of columns. */
 static int gpi__lacks_registers_inside(const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
     gpi__slots slots = gpi__slots_of(problem);
@@ -305,6 +318,7 @@ static int gpi__lacks_registers_inside(const gpi__problem *problem) {
     return f->node_count > 24 || gpi__column_lines_inside(problem) > 1 || direct > 1 ||
            (direct && f->operand_count > 3) ||
            (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
+           (slots.written >= 0 && gpi__members_of_v(f) > 1) ||
            (problem->grouping.groups && problem->views[GPI__D].bits == 32);
 }
 
@@ -329,8 +343,9 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
         scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
     gpi__append(text, "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n",
                 slots.bias, slots.aux);
-    gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_INSIDE_SCALED 0x%x\n", slots.residual,
-                scaled);
+    gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_WRITTEN %d\n", slots.residual,
+                slots.written);
+    gpi__append(text, "#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
     gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
                 gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
     gpi__append(text, "#define GEMMEPI_INSIDE_REDUCES %d\n", gpi__reduces_rows_inside(problem));
@@ -443,6 +458,8 @@ static void gpi__point_inside(const gpi__problem *problem, const gpi__slots *slo
         arguments->pointers[GPI__BIAS] = arguments->operands[slots->bias];
     if (slots->aux >= 0)
         arguments->pointers[GPI__AUX] = arguments->operands[slots->aux];
+    if (slots->written >= 0)
+        arguments->pointers[GPI__AUX] = arguments->operands[slots->written];
     if (slots->residual >= 0)
         arguments->pointers[GPI__RESIDUAL] = arguments->operands[slots->residual];
 }
