@@ -5594,9 +5594,16 @@ static int gpi__selection(gpi__parser *p, size_t at, int c) {
   return b < 0 ? -1 : gpi__apply(p, at, "?:", &node);
 }
 
+/* a < b < c: not a is below b and b below c, as one reads it, but 0 or 1 is compared with c. */
+static int gpi__refuse_chain(const gpi__parser *p, int op) {
+  const char *name = gpi__operation_of(op)->name;
+  return gpi__refuse(p, p->token, "comparisons do not chain: write a %s b && b %s c, or put one of them in parentheses",
+    name, name);
+}
+
 static int gpi__expression(gpi__parser *p, int precedence) {
   gpi__node node;
-  int x, y, op;
+  int x, y, op, before = -1;
   size_t at;
   gpi__skip_blanks(p);
   if (precedence == 1 && gpi__deeper(p) < 0) /* operators nest eight deep at most */
@@ -5604,6 +5611,10 @@ static int gpi__expression(gpi__parser *p, int precedence) {
   x = gpi__unary(p);
   while (x >= 0 && (op = gpi__next_operator(p, precedence)) >= 0) {
     at = p->token;
+    if (before >= 0 && gpi__operation_of(op)->traits == GPI__COMPARES &&
+      gpi__operation_of(op)->precedence == gpi__operation_of(before)->precedence)
+      return gpi__refuse_chain(p, op);
+    before = op;
     y = gpi__expression(p, gpi__operation_of(op)->precedence + 1);
     if (y < 0)
       return -1;
@@ -6036,7 +6047,7 @@ static void gpi__print_operation(const gpi__printer *p, const gpi__node *node, i
     gpi__append(p->out, "%s", row->name);
     gpi__print_expression(p, node->args[0], 9);
   } else {
-    gpi__print_expression(p, node->args[0], row->precedence);
+    gpi__print_expression(p, node->args[0], row->precedence + (row->traits == GPI__COMPARES));
     gpi__append(p->out, " %s ", row->name);
     gpi__print_expression(p, node->args[1], row->precedence + !(p->regroups && gpi__begins_with_number(p, node)));
   }

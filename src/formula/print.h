@@ -197,7 +197,7 @@ static void gpi__print_operation(const gpi__printer *p, const gpi__node *node, i
         gpi__append(p->out, "%s", row->name);
         gpi__print_expression(p, node->args[0], 9);
     } else {
-        gpi__print_expression(p, node->args[0], row->precedence);
+        gpi__print_expression(p, node->args[0], row->precedence + (row->traits == GPI__COMPARES));
         gpi__append(p->out, " %s ", row->name);
         gpi__print_expression(p, node->args[1],
                               row->precedence + !(p->regroups && gpi__begins_with_number(p, node)));

@@ -261,6 +261,9 @@ static void mistakes_of_syntax_are_refused_with_their_place(void) {
         {"d = r(v)", 5, "r is not the name of a function"},
         {"d = row(v)", 5, "row is not the name of a function"},
         {"d = none(v)", 5, "none is not the name of a function"},
+        {"d = 0 < v < 2", 11, "comparisons do not chain: write a < b && b < c"},
+        {"d = v == r == 2 ? v : r", 12, "comparisons do not chain: write a == b && b == c"},
+        {"d = r + v >= r > 2 + v", 16, "comparisons do not chain"},
         {"\n\n d = exp(", 10, "the end is not expected"},
     };
     size_t i;
@@ -268,6 +271,14 @@ static void mistakes_of_syntax_are_refused_with_their_place(void) {
         check_refusal(&refusals[i], GEMMEPI_F32);
     (void)parsed("\n\n d = exp(", GEMMEPI_F32, GEMMEPI_F32);
     CHECK(strstr(gemmepi_last_error(), "line 3, column 10") != NULL, "%s", gemmepi_last_error());
+}
+
+static void comparisons_of_what_was_compared_are_accepted_in_parentheses(void) {
+    static const char *const texts[] = {"d = (0 < v) < 2", "d = 0 < (v < 2)", "d = 0 < v == r < 2",
+                                        "d = 0 < v && v < 2", "d = (v == r) == (r != 2)"};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(texts); i++)
+        CHECK(parsed(texts[i], GEMMEPI_F32, GEMMEPI_F32), "%s: %s", texts[i], gemmepi_last_error());
 }
 
 static void wrong_counts_and_names_are_refused_with_their_place(void) {
@@ -817,6 +828,7 @@ int main(void) {
     RUN(numbers_print_in_as_many_digits_as_read_back);
     RUN(numbers_print_alike_in_locales_with_another_point);
     RUN(mistakes_of_syntax_are_refused_with_their_place);
+    RUN(comparisons_of_what_was_compared_are_accepted_in_parentheses);
     RUN(wrong_counts_and_names_are_refused_with_their_place);
     RUN(names_of_other_languages_are_refused_with_those_of_this_one);
     RUN(what_is_meant_by_names_of_other_languages_is_accepted);
