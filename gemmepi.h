@@ -6176,6 +6176,7 @@ static const char *gpi__behind_blanks(const char *at) {
 /* The next name of a list from *at on, which moves behind it; 0: there is none, -1: an unknown or empty one, with the sentence. */
 static int gpi__next_name(const gpi__derivation *d, const char *list, const char *field, const char **at, int *which) {
   int is_first = *at == list, is_apart = 1; /* by a comma or blanks */
+  int of_result = strcmp(field, "saved") == 0; /* there is no gradient of it */
   size_t length;
   *at = gpi__behind_blanks(*at);
   if (!**at)
@@ -6195,9 +6196,9 @@ static int gpi__next_name(const gpi__derivation *d, const char *list, const char
       *at += length;
       return 1;
     }
-  (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.%s has \"%.60s\"; accepted are names of operands, %s and %s, separated by commas",
-    field, *at, gpi__value_name(&d->desc), gpi__result_name(&d->desc));
+  (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s has \"%.60s\"; accepted are names of operands%s %s%s%s, separated by commas",
+    field, *at, of_result ? "," : " and", gpi__value_name(&d->desc), of_result ? " and " : "",
+    of_result ? gpi__result_name(&d->desc) : "");
   return -1;
 }
 
@@ -29271,6 +29272,8 @@ static gemmepi_status gpi__build_plan_by(gemmepi_context *context, const gpi__pr
   } else {
     status = gpi__build_for_gpu(plan);
   }
+  if (problem->k == 0 && !gpi__is_empty(problem))
+    gpi__say(&context->log, GEMMEPI_LOG_INFO, "desc.k is 0 (was it forgotten?): a and b are not read, and their product is 0");
   plan->forced = NULL;
   return gpi__finish_plan(&plan->base, status, result);
 }
@@ -31901,9 +31904,10 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
   if (!status && context->is_host) {
     status = gpi__check_memory(context, &space);
     if (!status)
+      status = gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
+    if (!status)
       gpi__tell_of_rest(plan, &run.lists);
-    return status ? status
-        : gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
+    return status;
   }
 #endif
   if (!status)

@@ -75,7 +75,8 @@ static const char *gpi__behind_blanks(const char *at) {
 /* The next name of a list from *at on, which moves behind it; 0: there is none, -1: an unknown or empty one, with the sentence. */
 static int gpi__next_name(const gpi__derivation *d, const char *list, const char *field, const char **at,
                           int *which) {
-    int is_first = *at == list, is_apart = 1; /* by a comma or blanks */
+    int is_first = *at == list, is_apart = 1;    /* by a comma or blanks */
+    int of_result = strcmp(field, "saved") == 0; /* there is no gradient of it */
     size_t length;
     *at = gpi__behind_blanks(*at);
     if (!**at)
@@ -97,8 +98,9 @@ static int gpi__next_name(const gpi__derivation *d, const char *list, const char
             return 1;
         }
     (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                    "desc.%s has \"%.60s\"; accepted are names of operands, %s and %s, separated by commas",
-                    field, *at, gpi__value_name(&d->desc), gpi__result_name(&d->desc));
+                    "desc.%s has \"%.60s\"; accepted are names of operands%s %s%s%s, separated by commas",
+                    field, *at, of_result ? "," : " and", gpi__value_name(&d->desc), of_result ? " and " : "",
+                    of_result ? gpi__result_name(&d->desc) : "");
     return -1;
 }
 

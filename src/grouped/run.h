@@ -211,9 +211,10 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
     if (!status && context->is_host) {
         status = gpi__check_memory(context, &space);
         if (!status)
+            status = gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
+        if (!status)
             gpi__tell_of_rest(plan, &run.lists);
-        return status ? status
-                      : gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
+        return status;
     }
 #endif
     if (!status)

@@ -393,6 +393,9 @@ static gemmepi_status gpi__build_plan_by(gemmepi_context *context, const gpi__pr
     } else {
         status = gpi__build_for_gpu(plan);
     }
+    if (problem->k == 0 && !gpi__is_empty(problem))
+        gpi__say(&context->log, GEMMEPI_LOG_INFO,
+                 "desc.k is 0 (was it forgotten?): a and b are not read, and their product is 0");
     plan->forced = NULL;
     return gpi__finish_plan(&plan->base, status, result);
 }

@@ -421,7 +421,7 @@ static void gradients_are_short_and_read_like_the_formula(void) {
     DERIVES("d = v * 2 + r * 0 + 1 * u", "u", NULL, "d_u = dy");
     DERIVES("d = - -v", "v", NULL, "d_v = dy");
     DERIVES("d = v", "r", NULL,
-            "desc.wrt has \"r\"; accepted are names of operands, v and d, separated by commas");
+            "desc.wrt has \"r\"; accepted are names of operands and v, separated by commas");
     DERIVES("d = v; o = r", "r", NULL, "d_r = dy_o");
     DERIVES("rs = row_sum(v * r)", "v", NULL, "d_v = dy_rs * r");
     DERIVES("rs = row_logsumexp(v)", "v", "v,rs", "d_v = dy_rs * exp(v - rs)");
@@ -431,7 +431,7 @@ static void gradients_are_short_and_read_like_the_formula(void) {
     DERIVES("h_1 = v + b; d = exp(h_1) * silu(h_1)", "v", NULL,
             "h_1 = v + b;\nt1 = exp(h_1);\nd_v = dy * t1 * d_silu(h_1) + dy * silu(h_1) * t1");
     DERIVES("d = s * v", "v,k", NULL,
-            "desc.wrt has \"k\"; accepted are names of operands, v and d, separated by commas");
+            "desc.wrt has \"k\"; accepted are names of operands and v, separated by commas");
     DERIVES("d = k * v", "k", NULL, "d_k = all_sum(dy * v)");
     CHECK(strcmp(gradient_of("d = acc * r", "acc", "acc,r", NULL), "d_acc = dy * r;\nd_r = dy * acc") == 0,
           "%s", gradient_of("d = acc * r", "acc", "acc,r", NULL));

@@ -348,6 +348,50 @@ static void positions_of_no_group_are_told(void) {
     close_host();
 }
 
+static void refused_ends_are_told_once(void) {
+    gemmepi_config config;
+    gemmepi_grouped_desc desc;
+    gemmepi_grouped_args args;
+    int32_t ends[3] = {5, 2, 3};
+    float a[16] = {1}, b[12] = {1}, d[16];
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE_HOST;
+    config.log = keep_log;
+    CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    memset(&desc, 0, sizeof desc);
+    memset(&args, 0, sizeof args);
+    desc.product = product(GEMMEPI_F32, 8, 2, 2, GEMMEPI_NONE);
+    desc.product.batch = 0;
+    desc.groups = 3;
+    args.product.a = a, args.product.b = b, args.product.d = d;
+    args.ends = ends;
+    said[0] = 0;
+    CHECK(gemmepi_grouped(host, &desc, &args, NULL) == GEMMEPI_INVALID_ARGUMENT && !said[0],
+          "%s; the log: %s", gemmepi_last_error(), said);
+    close_host();
+}
+
+static void a_k_of_0_is_told(void) {
+    gemmepi_config config;
+    int64_t k;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE_HOST;
+    config.log = keep_log;
+    CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (k = 0; k < 2; k++) {
+        gemmepi_matmul_desc desc = product(GEMMEPI_F32, 2, 2, k, GEMMEPI_NONE);
+        gemmepi_matmul_args args;
+        float a[2] = {1, 2}, b[2] = {3, 4}, d[4] = {9, 9, 9, 9};
+        memset(&args, 0, sizeof args);
+        args.a = a, args.b = b, args.d = d;
+        said[0] = 0;
+        CHECK(gemmepi_matmul(host, &desc, &args, NULL) == GEMMEPI_OK && d[3] == (k ? 8 : 0), "%g",
+              (double)d[3]);
+        CHECK(!strstr(said, "desc.k is 0") == (k != 0), "the log: %s", said);
+    }
+    close_host();
+}
+
 /* A heap that gives nothing back until the end, as many do for a while. */
 static struct {
     void *all[4096];
@@ -637,6 +681,8 @@ int main(void) {
     RUN(tensors_before_the_beginning_of_memory_are_refused);
     RUN(memory_and_its_values_come_in_one_call);
     RUN(positions_of_no_group_are_told);
+    RUN(refused_ends_are_told_once);
+    RUN(a_k_of_0_is_told);
     RUN(a_context_that_has_ended_is_refused_where_its_memory_is_still_there);
     RUN(a_plan_that_was_destroyed_is_refused_where_its_memory_is_still_there);
     RUN(streams_are_those_that_were_created_and_not_destroyed);
