@@ -4,7 +4,7 @@
    fails. */
 #include "fake_cuda.h"
 
-enum { EDGE = 64, ROWS = 20000, MOST_CALLS = 3000 };
+enum { EDGE = 64, ROWS = 20000, MOST_CALLS = 10000 };
 
 static double memory[8][ROWS * 4]; /* stands for tensors on the device, larger than any of them */
 
