@@ -752,6 +752,7 @@ typedef struct gemmepi_elementwise_args {
 #define GEMMEPI_ACCUMULATE_DBIAS 0x1000000000000ull /* args.dbias += dbias */
 #define GEMMEPI_LINEAR_RESIDUAL  0x2000000000000ull /* Y has a residual */
 #define GEMMEPI_LINEAR_DY_IS_G   0x4000000000000ull /* backward finds G in args.dy, not dY */
+#define GEMMEPI_LINEAR_FORWARD   0x8000000000000ull /* backward runs forward, too: see formulas without d */
 
 /* A layer of a network, forward and backward, for every item of a batch:
 
@@ -818,8 +819,12 @@ typedef struct gemmepi_elementwise_args {
    there for one block alone. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
    layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
    by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
-   scales that are not TENSOR, and where the gradient reads row, rows, uniform or an operand with a row_period (column-major: column, columns, a
-   column_period). */
+   scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform or an operand with a row_period (column-major: column, columns, a
+   column_period).
+
+   With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
+   workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are
+   PER_ROW (column-major: PER_COLUMN) or FULL. Neither SAVED nor RECOMPUTE goes with it, and args.preact is NULL; forward ignores it. */
 typedef struct gemmepi_linear_desc {
     int64_t m, n, k;             /* as in gemmepi_matmul_desc */
     int64_t batch;               /* the number of items; 0: 1 */
@@ -8327,6 +8332,7 @@ static const gpi__flag_row gpi__flags[] = {
   {GEMMEPI_ACCUMULATE_DBIAS, "ACCUMULATE_DBIAS", GPI__OF_LAYER},
   {GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL", GPI__OF_LAYER},
   {GEMMEPI_LINEAR_DY_IS_G, "LINEAR_DY_IS_G", GPI__OF_LAYER},
+  {GEMMEPI_LINEAR_FORWARD, "LINEAR_FORWARD", GPI__OF_LAYER},
 };
 
 /* What a layer has instead of a flag of products. */
@@ -32187,6 +32193,9 @@ typedef struct gpi__layer_task {
     *formula; /* that this direction's one step with a formula has; NULL: the layer has none */
   int32_t operand_count; /* of the caller's, which are the formula's first ones */
   int8_t beside[4]; /* tensors of the layer that stand behind them */
+  uint32_t formula_uses; /* bit i: forward's formula has the caller's operand i. Backward's: */
+  uint32_t ahead_uses; /* those, where it runs forward */
+  uint32_t outputs; /* and which of them it writes */
   int32_t lacks_y; /* the formula assigns no d: there is neither Y nor dY */
   int64_t workspace_limit; /* of a backward by blocks of rows; 0: it is none */
   gpi__view views[GPI__L_COUNT];
@@ -32225,7 +32234,8 @@ static int gpi__layer_has(const gpi__layer_task *task, int tensor) {
   int is_scale = tensor >= GPI__L_OPERAND_SCALES;
   int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
   if (place >= 0)
-    return place < task->operand_count && task->formula->placed.formula->operands[place].used &&
+    return place < task->operand_count &&
+       (task->formula->placed.formula->operands[place].used || task->ahead_uses >> place & 1) &&
        (!is_scale || task->formula->placed.operands[place].scale);
 #endif
   return (int)(task->used >> tensor & 1);
@@ -32235,7 +32245,8 @@ static int gpi__layer_writes(const gpi__layer_task *task, int tensor) {
 #ifndef GEMMEPI_NO_FORMULA
   if (tensor >= GPI__L_OPERANDS)
     return tensor < GPI__L_OPERAND_SCALES && gpi__layer_has(task, tensor) &&
-       task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].output;
+       (task->outputs >> (tensor - GPI__L_OPERANDS) & 1 ||
+         task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].output);
 #endif
   return (int)(task->written >> tensor & 1);
 }
@@ -33141,15 +33152,18 @@ static gemmepi_status gpi__draft_forward(gpi__draft *draft) {
 
 /* >>backward */
 
-/* The caller's formula alone. *columns: Y's, -1: there is no Y. */
-static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocator *allocator, int64_t *columns) {
+/* The caller's formula alone. *columns: Y's, -1: there is no Y. *uses: bits of the operands that it has. */
+static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocator *allocator, int64_t *columns, uint32_t *uses) {
   const gpi__layer_task *task = draft->task;
   gpi__formula *formula;
+  int i;
   gemmepi_status status = gpi__parse(&draft->said.parser, &draft->said.graph, &draft->said.desc);
   if (!status)
     status = gpi__formula_of(allocator, &draft->said.graph, &formula);
   if (status)
     return status;
+  for (i = 0; i < draft->layer->operand_count; i++)
+    *uses |= (uint32_t)(formula->operands[i].used != 0) << i;
   *columns = formula->operands[GPI__RESULT].used
         ? gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width)
         : -1;
@@ -33281,7 +33295,7 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
   gpi__derivation *d = &draft->said;
   int16_t outputs[GPI__FORMULA_OPERANDS + 1], upstreams[GPI__RESULT + 1];
   int64_t columns;
-  gemmepi_status status = gpi__read_formula(draft, allocator, &columns);
+  gemmepi_status status = gpi__read_formula(draft, allocator, &columns, &task->formula_uses);
   if (!status)
     status = gpi__convert_gradients(folded, columns, alignment, task);
   if (!status)
@@ -33387,6 +33401,8 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
   GPI__INVALID_IF(layer->workspace_limit && !task->lacks_y,
     "desc.workspace_limit is %llu; it goes with a formula that does not assign the result: leave it 0%s",
     (gpi__ull)layer->workspace_limit, GPI__UNINITIALISED);
+  GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_FORWARD && !task->lacks_y,
+    "desc.flags has LINEAR_FORWARD; it goes with a formula that does not assign the result");
   if (gpi__is_backward(task) && task->lacks_y && layer->flags & GPI__LINEAR_OUTPUTS)
     task->workspace_limit = limit < INT64_MAX ? (int64_t)limit : INT64_MAX;
   return GEMMEPI_OK;
@@ -33482,11 +33498,51 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
           GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RESIDUAL);
 }
 
+/* With LINEAR_FORWARD: the layer whose P is saved, in workspace. Its fields have not been checked. */
+static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
+  int64_t n = desc->order == GEMMEPI_COLUMN_MAJOR ? desc->m : desc->n;
+  gemmepi_operand_kind row = desc->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
+  int i;
+  GPI__INVALID_IF(!desc->formula, "desc.flags has LINEAR_FORWARD; it goes with a formula that does not assign the result");
+  GPI__INVALID_IF(desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE),
+    "desc.flags has LINEAR_FORWARD and LINEAR_%s; P is in workspace then: leave out one of them",
+    desc->flags & GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
+  GPI__UNSUPPORTED_IF(desc->batch > 1, "desc.flags has LINEAR_FORWARD, but desc.batch is %lld: rows of all items follow one "
+    "another as one matrix, with batch 1", (long long)desc->batch);
+  for (i = 0; i < desc->operand_count; i++)
+    if (gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
+      desc->operands[i].kind != GEMMEPI_FULL)
+      return gpi__fail(GEMMEPI_UNSUPPORTED,
+        "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %d; accepted for its "
+        "outputs are %d and %d: run forward by itself",
+        i, desc->operands[i].name ? desc->operands[i].name : "NULL", (int)desc->operands[i].kind, (int)row, (int)GEMMEPI_FULL);
+  GPI__INVALID_IF(desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
+    "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %d; P in workspace has no scale", (int)desc->preact.scale.mode);
+  *layer = *desc;
+  layer->flags |= GEMMEPI_LINEAR_SAVED;
+  layer->preact.ld = n > 0 && n < GPI__MAX_ELEMENTS ? gpi__padded(n) : 0;
+  return GEMMEPI_OK;
+}
+
+/* With LINEAR_FORWARD: P is no pointer of args, and outputs are. */
+static void gpi__use_outputs(const gemmepi_linear_desc *desc, gpi__layer_task *task) {
+  int i;
+  task->used &= ~(1u << GPI__L_PREACT);
+  gpi__use_layer(task, GPI__L_A);
+  gpi__use_layer(task, GPI__L_B);
+  if (desc->flags & GEMMEPI_LINEAR_BIAS)
+    gpi__use_layer(task, GPI__L_BIAS);
+  for (i = 0; i < desc->operand_count; i++)
+    if (task->formula_uses >> i & 1 && gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT)
+      task->outputs |= 1u << i;
+  task->ahead_uses = task->formula_uses;
+}
+
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
  one, to be given to gpi__drop_formula. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   int backward, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
-  gemmepi_linear_desc layer, callers, of_g, before;
+  gemmepi_linear_desc layer, callers, of_g, with_forward, before;
   gemmepi_status status;
   memset(task, 0, sizeof *task);
   memset(problem, 0, sizeof *problem);
@@ -33498,6 +33554,10 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   if (!status && backward && desc->flags & GEMMEPI_LINEAR_DY_IS_G) {
     status = gpi__layer_of_g(desc, &of_g);
     desc = &of_g;
+  }
+  if (!status && backward && desc->flags & GEMMEPI_LINEAR_FORWARD) {
+    status = gpi__layer_with_forward(desc, &with_forward);
+    desc = &with_forward;
   }
   if (!status && backward)
     status = gpi__check_layer_flags(desc, 1);
@@ -33529,6 +33589,8 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   task->formula = problem->formula;
   if (!status)
     gpi__use_tensors(task, backward);
+  if (!status && backward && layer.flags & GEMMEPI_LINEAR_FORWARD)
+    gpi__use_outputs(desc, task);
   return status;
 }
 /* Layers: prepared once, run any number of times, and the calls that do both.
@@ -33590,6 +33652,8 @@ typedef struct gpi__linear_plan {
   size_t temporary_bytes[GPI__TEMPORARIES];
   struct gpi__linear_plan *blocks
     [GPI__BLOCKS]; /* of a backward by blocks of rows, in the place of steps; NULL: there is none such */
+  struct gpi__linear_plan *ahead; /* of a block with LINEAR_FORWARD: its forward, run before it */
+  size_t p_bytes; /* of the P between both, ahead of all in workspace */
   int64_t block_rows; /* of all but the last */
   size_t built_size; /* the workspace as it was built: more once a product takes another route */
 } gpi__linear_plan;
@@ -34186,6 +34250,8 @@ static void gpi__destroy_layer(gemmepi_plan *destroyed) {
   for (i = 0; i < GPI__BLOCKS; i++)
     if (layer->blocks[i])
       gpi__release_plan(&layer->blocks[i]->base);
+  if (layer->ahead)
+    gpi__release_plan(&layer->ahead->base);
   for (i = 0; i < layer->step_count; i++) {
     if (layer->steps[i].product)
       gpi__release_plan(&layer->steps[i].product->base);
@@ -34206,7 +34272,7 @@ static size_t gpi__all_temporaries(const gpi__linear_plan *layer) {
   }
   for (i = 0; i < GPI__TEMPORARIES; i++)
     size += gpi__round_up(layer->temporary_bytes[i], 256);
-  return size;
+  return size + layer->p_bytes;
 }
 
 /* Temporaries one after another, then what the largest step needs now. On the host 0: there temporaries are allocated for each
@@ -34222,6 +34288,8 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
   }
   if (layer->blocks[0])
     return most;
+  if (layer->ahead)
+    most = gpi__layer_workspace(layer->ahead);
   for (i = 0; i < layer->step_count; i++) {
     const gpi__step *step = &layer->steps[i];
     size_t size = step->product ? gpi__workspace_now(step->product) : step->workspace_size;
@@ -34324,6 +34392,27 @@ static gemmepi_linear_desc gpi__block_desc(const gpi__blocks_wish *wish, int64_t
   return block;
 }
 
+/* The forward of a block, whose P is where G will be, if both are of one type. */
+static gemmepi_status gpi__build_ahead(const gpi__blocks_wish *wish, const gemmepi_linear_desc *desc, gpi__linear_plan *block) {
+  const gpi__view *p = &block->task.views[GPI__L_PREACT];
+  gemmepi_plan *plan = NULL;
+  gemmepi_linear_desc forward;
+  gpi__layer_task task;
+  gpi__problem formula;
+  gemmepi_status status = gpi__layer_with_forward(desc, &forward);
+  if (status)
+    return status;
+  status = gpi__convert_layer(wish->context, &forward, 0, wish->alignment, &task, &formula);
+  if (!status)
+    status = gpi__build_steps(wish->context, &task, &formula, &plan);
+  gpi__drop_formula(wish->context, &formula);
+  block->ahead = (gpi__linear_plan *)plan;
+  block->p_bytes = gpi__round_up((size_t)gpi__times(p->lines, p->ld) * (size_t)(p->bits / 8), 256);
+  if (p->dtype == block->task.g_dtype)
+    block->temporary_bytes[0] = 0;
+  return status;
+}
+
 static gemmepi_status gpi__build_block(const gpi__blocks_wish *wish, int64_t rows, int adds, gpi__linear_plan **block) {
   gemmepi_operand operands[GPI__LAYER_OPERANDS];
   gemmepi_linear_desc desc = gpi__block_desc(wish, rows, adds, operands), before;
@@ -34337,7 +34426,7 @@ static gemmepi_status gpi__build_block(const gpi__blocks_wish *wish, int64_t row
     status = gpi__build_steps(wish->context, &task, &formula, &plan);
   gpi__drop_formula(wish->context, &formula);
   *block = (gpi__linear_plan *)plan;
-  return status;
+  return status || !wish->task->outputs ? status : gpi__build_ahead(wish, &desc, *block);
 }
 
 /* As many blocks as are needed with at most so many rows, of equal size but for the last. */
@@ -34354,11 +34443,23 @@ static int64_t gpi__share_of_rows(int64_t all, int64_t rows, double share) {
   return all > 0 ? gpi__even_rows(all, units * GPI__LEAST_BLOCK) : 0;
 }
 
-static gemmepi_status gpi__refuse_limit(const gpi__layer_task *task, int64_t rows, size_t needed) {
+static gemmepi_status gpi__refuse_limit(const gpi__layer_task *task, int64_t rows, int is_whole, size_t needed) {
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
     "desc.workspace_limit is %lld bytes (0 stands for 256 MiB), but backward needs %llu for %lld rows, %s: allow as many",
     (long long)task->workspace_limit, (gpi__ull)needed, (long long)rows,
-    gpi__is_divisible(task) ? "its smallest block" : "which cannot be divided into blocks");
+    is_whole ? "which cannot be divided into blocks" : "its smallest block");
+}
+
+/* Whether forward's rows, too, may be counted from any row on. */
+static gemmepi_status gpi__is_forward_divisible(const gpi__blocks_wish *wish, int *is_whole) {
+  gpi__layer_task task;
+  gpi__problem formula;
+  gemmepi_status status =
+    gpi__convert_layer(wish->context, wish->desc, 0, wish->alignment, &task, &formula);
+  if (!status)
+    *is_whole = !gpi__is_divisible(&task);
+  gpi__drop_formula(wish->context, &formula);
+  return status;
 }
 
 /* The first block, with as many rows as there is workspace for. */
@@ -34371,6 +34472,11 @@ static gemmepi_status gpi__build_first_block(const gpi__blocks_wish *wish, gpi__
   gemmepi_status status;
   size_t needed;
   int is_whole = !gpi__is_divisible(task);
+  if (task->outputs && !is_whole) {
+    status = gpi__is_forward_divisible(wish, &is_whole);
+    if (status)
+      return status;
+  }
   if (!is_whole && of_row * (double)rows > limit)
     rows = gpi__share_of_rows(task->m, rows, limit / (of_row * (double)rows));
   for (;;) {
@@ -34382,7 +34488,7 @@ static gemmepi_status gpi__build_first_block(const gpi__blocks_wish *wish, gpi__
     if ((double)needed <= limit)
       return GEMMEPI_OK;
     if (is_whole || rows <= GPI__LEAST_BLOCK)
-      return gpi__refuse_limit(task, rows, needed);
+      return gpi__refuse_limit(task, rows, is_whole, needed);
     gpi__release_plan(&(*first)->base);
     *first = NULL;
     rows = gpi__share_of_rows(task->m, rows - 1, limit / (double)needed);
@@ -34511,6 +34617,10 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
   if (task->lacks_y && (of == GPI__L_Y || of == GPI__L_DY))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL", name, pointer, name);
+  if (task->outputs && of == GPI__L_PREACT)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL",
+      name, pointer, name);
   if (flag && !(task->flags & flag->bit))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,
       pointer, flag->name, name);
@@ -34689,6 +34799,10 @@ static void gpi__point_layer(const gpi__linear_plan *layer, void *workspace, siz
   int i;
   run->workspace = (char *)workspace;
   run->workspace_size = size;
+  if (layer->ahead) { /* P is there */
+    run->workspace += layer->p_bytes;
+    run->workspace_size -= layer->p_bytes;
+  }
   for (i = 0; i < GPI__TEMPORARIES; i++) {
     size_t bytes = gpi__round_up(layer->temporary_bytes[i], 256);
     run->sources[GPI__G + i] = bytes ? run->workspace : NULL;
@@ -34697,6 +34811,8 @@ static void gpi__point_layer(const gpi__linear_plan *layer, void *workspace, siz
       run->workspace_size -= bytes;
     }
   }
+  if (layer->ahead && !run->sources[GPI__G])
+    run->sources[GPI__G] = workspace;
 }
 
 /* No checks: those of the layer cover them. */
@@ -34809,6 +34925,19 @@ static const gpi__linear_plan *gpi__block_at(const gpi__linear_plan *layer, int6
 }
 #endif
 
+#ifndef GEMMEPI_NO_FORMULA
+/* With LINEAR_FORWARD: runs the block's forward, to the beginning of the workspace, which run_block then leaves alone. */
+static gemmepi_status gpi__run_block_ahead(gpi__layer_run *run, char *workspace, size_t size, gemmepi_stream stream) {
+  gpi__layer_run ahead = *run;
+  if (!run->layer->ahead)
+    return GEMMEPI_OK;
+  run->sources[GPI__L_PREACT] = workspace;
+  ahead.layer = run->layer->ahead;
+  ahead.sources[GPI__L_PREACT] = workspace;
+  return gpi__run_block(&ahead, workspace + run->layer->p_bytes, size - run->layer->p_bytes, stream);
+}
+#endif
+
 /* In a workspace of so many bytes; on the host, or with the primary context current. */
 static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
   gpi__layer_run *run = (gpi__layer_run *)user;
@@ -34821,7 +34950,9 @@ static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, g
     do {
       block.layer = gpi__block_at(layer, first);
       gpi__point_block(&layer->task, run->sources, first, block.sources);
-      status = gpi__run_block(&block, workspace, size, stream);
+      status = gpi__run_block_ahead(&block, workspace, size, stream);
+      if (!status)
+        status = gpi__run_block(&block, workspace, size, stream);
       first += layer->block_rows;
     } while (!status && first < layer->task.m);
     return status;
@@ -34915,7 +35046,7 @@ static int gpi__step_launches(const gpi__step *step) {
 /* Of all steps, by blocks of all blocks. */
 static int gpi__layer_launches(const gpi__linear_plan *layer) {
   int64_t rows = layer->block_rows, full = rows ? layer->task.m / rows : 0;
-  int i, launches = 0;
+  int i, launches = layer->ahead ? gpi__layer_launches(layer->ahead) : 0;
   for (i = 0; i < layer->step_count; i++)
     launches += gpi__step_launches(&layer->steps[i]);
   for (i = 0; i < GPI__BLOCKS; i++)
@@ -34926,7 +35057,7 @@ static int gpi__layer_launches(const gpi__linear_plan *layer) {
 
 /* Whether tuning has measured a product. */
 static int gpi__layer_is_measured(const gpi__linear_plan *layer) {
-  int i, is_measured = 0;
+  int i, is_measured = layer->ahead && gpi__layer_is_measured(layer->ahead);
   for (i = 0; i < GPI__BLOCKS; i++)
     is_measured = is_measured || (layer->blocks[i] && gpi__layer_is_measured(layer->blocks[i]));
   for (i = 0; i < layer->step_count; i++)
@@ -35016,6 +35147,8 @@ static void gpi__explain_block(gpi__text *text, const gpi__linear_plan *layer, i
   if (!block)
     return;
   gpi__append(text, "%s, %lld rows:\n", names[which], (long long)block->task.m);
+  if (block->ahead)
+    gpi__explain_step(text, block->ahead, &block->ahead->steps[0]);
   for (i = 0; i < block->step_count; i++)
     gpi__explain_step(text, block, &block->steps[i]);
 }
@@ -35065,14 +35198,17 @@ static gemmepi_status gpi__build_layer(const gpi__wish *wish, const gpi__layer_t
 static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan) {
   gpi__layer_task task;
   gpi__problem formula;
+  gpi__wish kept = *wish;
   gemmepi_status status =
     gpi__convert_layer(wish->context, (const gemmepi_linear_desc *)wish->desc,
       wish->kind == GEMMEPI_PLAN_LINEAR_BACKWARD, wish->alignment, &task, &formula);
   if (status)
     return status;
-  if (!gpi__is_found(wish, &task, sizeof task, plan))
+  if (task.outputs) /* the task has the gradient's formula, but not that of forward */
+    kept.is_kept = 0;
+  if (!gpi__is_found(&kept, &task, sizeof task, plan))
     status =
-      gpi__keep_built(wish, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
+      gpi__keep_built(&kept, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
   gpi__drop_formula(wish->context, &formula); /* the plan has it */
   return status;
 }
@@ -35089,6 +35225,8 @@ static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tu
   for (i = 0; i < GPI__BLOCKS && !status; i++)
     if (layer->blocks[i])
       status = gpi__tune_layer(&layer->blocks[i]->base, options);
+  if (layer->ahead && !status)
+    status = gpi__tune_layer(&layer->ahead->base, options);
   for (i = 0; i < layer->step_count && !status; i++)
     if (layer->steps[i].product)
       status = gpi__tune_matmul(&layer->steps[i].product->base, options);

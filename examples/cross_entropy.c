@@ -4,7 +4,7 @@
        lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)       loss = the mean of lse - hit
 
    A layer with these as its formula stores no logits. Its backward takes the gradients of the loss by lse and hit, here 1 / tokens and
-   -1 / tokens, and goes by blocks of rows: it computes the logits of a block again, turns them into
+   -1 / tokens, and goes by blocks of rows: it computes the logits of a block, writes lse and hit, turns the logits into
 
        d_v = exp(v - lse) * dy_lse + (column == label ? dy_hit : 0)
 
@@ -163,8 +163,8 @@ static gemmepi_operand operand(const char *name, gemmepi_operand_kind kind, gemm
     return made;
 }
 
-/* The loss, and with_gradient dx and dw. Both directions have one desc and the same operands: forward writes lse and hit, backward reads
-   lse and the gradients dy_lse and dy_hit of the mean. */
+/* The loss, and with_gradient dx and dw. dy_lse and dy_hit are the gradients of the mean, which are known ahead: so backward runs forward,
+   too, and computes each logit once. */
 static void run_head(head *h, int with_gradient) {
     const double dy_lse = 1 / (double)h->tokens, dy_hit = -dy_lse; /* NUMBERs are on the host */
     const gemmepi_operand operands[] = {operand("label", GEMMEPI_PER_ROW, GEMMEPI_I64, 0),
@@ -176,7 +176,7 @@ static void run_head(head *h, int with_gradient) {
     gemmepi_linear_desc desc = {.m = h->tokens, .n = h->words, .k = h->width, .workspace_limit = h->limit};
     gemmepi_linear_args args = {.a = h->x, .b = h->w, .da = h->dx, .db = h->dw, .operands = pointers};
     gemmepi_plan *plan;
-    desc.flags = GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
+    desc.flags = GEMMEPI_LINEAR_FORWARD | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
     desc.a.dtype = GEMMEPI_BF16;
     desc.b.transposed = 1;
     desc.db.dtype = GEMMEPI_F32; /* blocks add to it */
@@ -185,9 +185,7 @@ static void run_head(head *h, int with_gradient) {
         check((with_gradient ? gemmepi_plan_linear_backward : gemmepi_plan_linear)(context, &desc, &plan));
         count_workspace(plan);
     }
-    check(gemmepi_linear(context, &desc, &args, NULL));
-    if (with_gradient)
-        check(gemmepi_linear_backward(context, &desc, &args, NULL));
+    check((with_gradient ? gemmepi_linear_backward : gemmepi_linear)(context, &desc, &args, NULL));
 }
 
 static void loss_alone(head *h) {

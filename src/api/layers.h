@@ -18,6 +18,7 @@
 #define GEMMEPI_ACCUMULATE_DBIAS 0x1000000000000ull /* args.dbias += dbias */
 #define GEMMEPI_LINEAR_RESIDUAL  0x2000000000000ull /* Y has a residual */
 #define GEMMEPI_LINEAR_DY_IS_G   0x4000000000000ull /* backward finds G in args.dy, not dY */
+#define GEMMEPI_LINEAR_FORWARD   0x8000000000000ull /* backward runs forward, too: see formulas without d */
 
 /* A layer of a network, forward and backward, for every item of a batch:
 
@@ -84,8 +85,12 @@
    there for one block alone. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
    layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
    by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
-   scales that are not TENSOR, and where the gradient reads row, rows, uniform or an operand with a row_period (column-major: column, columns, a
-   column_period). */
+   scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform or an operand with a row_period (column-major: column, columns, a
+   column_period).
+
+   With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
+   workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are
+   PER_ROW (column-major: PER_COLUMN) or FULL. Neither SAVED nor RECOMPUTE goes with it, and args.preact is NULL; forward ignores it. */
 typedef struct gemmepi_linear_desc {
     int64_t m, n, k;             /* as in gemmepi_matmul_desc */
     int64_t batch;               /* the number of items; 0: 1 */

@@ -71,6 +71,28 @@ static gemmepi_linear_desc gpi__block_desc(const gpi__blocks_wish *wish, int64_t
     return block;
 }
 
+/* The forward of a block, whose P is where G will be, if both are of one type. */
+static gemmepi_status gpi__build_ahead(const gpi__blocks_wish *wish, const gemmepi_linear_desc *desc,
+                                       gpi__linear_plan *block) {
+    const gpi__view *p = &block->task.views[GPI__L_PREACT];
+    gemmepi_plan *plan = NULL;
+    gemmepi_linear_desc forward;
+    gpi__layer_task task;
+    gpi__problem formula;
+    gemmepi_status status = gpi__layer_with_forward(desc, &forward);
+    if (status)
+        return status;
+    status = gpi__convert_layer(wish->context, &forward, 0, wish->alignment, &task, &formula);
+    if (!status)
+        status = gpi__build_steps(wish->context, &task, &formula, &plan);
+    gpi__drop_formula(wish->context, &formula);
+    block->ahead = (gpi__linear_plan *)plan;
+    block->p_bytes = gpi__round_up((size_t)gpi__times(p->lines, p->ld) * (size_t)(p->bits / 8), 256);
+    if (p->dtype == block->task.g_dtype)
+        block->temporary_bytes[0] = 0;
+    return status;
+}
+
 static gemmepi_status gpi__build_block(const gpi__blocks_wish *wish, int64_t rows, int adds,
                                        gpi__linear_plan **block) {
     gemmepi_operand operands[GPI__LAYER_OPERANDS];
@@ -85,7 +107,7 @@ static gemmepi_status gpi__build_block(const gpi__blocks_wish *wish, int64_t row
         status = gpi__build_steps(wish->context, &task, &formula, &plan);
     gpi__drop_formula(wish->context, &formula);
     *block = (gpi__linear_plan *)plan;
-    return status;
+    return status || !wish->task->outputs ? status : gpi__build_ahead(wish, &desc, *block);
 }
 
 /* As many blocks as are needed with at most so many rows, of equal size but for the last. */
@@ -102,13 +124,26 @@ static int64_t gpi__share_of_rows(int64_t all, int64_t rows, double share) {
     return all > 0 ? gpi__even_rows(all, units * GPI__LEAST_BLOCK) : 0;
 }
 
-static gemmepi_status gpi__refuse_limit(const gpi__layer_task *task, int64_t rows, size_t needed) {
+static gemmepi_status gpi__refuse_limit(const gpi__layer_task *task, int64_t rows, int is_whole,
+                                        size_t needed) {
     return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "desc.workspace_limit is %lld bytes (0 stands for 256 MiB), but backward needs %llu for %lld rows, %s: "
         "allow as many",
         (long long)task->workspace_limit, (gpi__ull)needed, (long long)rows,
-        gpi__is_divisible(task) ? "its smallest block" : "which cannot be divided into blocks");
+        is_whole ? "which cannot be divided into blocks" : "its smallest block");
+}
+
+/* Whether forward's rows, too, may be counted from any row on. */
+static gemmepi_status gpi__is_forward_divisible(const gpi__blocks_wish *wish, int *is_whole) {
+    gpi__layer_task task;
+    gpi__problem formula;
+    gemmepi_status status =
+        gpi__convert_layer(wish->context, wish->desc, 0, wish->alignment, &task, &formula);
+    if (!status)
+        *is_whole = !gpi__is_divisible(&task);
+    gpi__drop_formula(wish->context, &formula);
+    return status;
 }
 
 /* The first block, with as many rows as there is workspace for. */
@@ -121,6 +156,11 @@ static gemmepi_status gpi__build_first_block(const gpi__blocks_wish *wish, gpi__
     gemmepi_status status;
     size_t needed;
     int is_whole = !gpi__is_divisible(task);
+    if (task->outputs && !is_whole) {
+        status = gpi__is_forward_divisible(wish, &is_whole);
+        if (status)
+            return status;
+    }
     if (!is_whole && of_row * (double)rows > limit)
         rows = gpi__share_of_rows(task->m, rows, limit / (of_row * (double)rows));
     for (;;) {
@@ -132,7 +172,7 @@ static gemmepi_status gpi__build_first_block(const gpi__blocks_wish *wish, gpi__
         if ((double)needed <= limit)
             return GEMMEPI_OK;
         if (is_whole || rows <= GPI__LEAST_BLOCK)
-            return gpi__refuse_limit(task, rows, needed);
+            return gpi__refuse_limit(task, rows, is_whole, needed);
         gpi__release_plan(&(*first)->base);
         *first = NULL;
         rows = gpi__share_of_rows(task->m, rows - 1, limit / (double)needed);

@@ -17,14 +17,17 @@ static gemmepi_status gpi__build_layer(const gpi__wish *wish, const gpi__layer_t
 static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan) {
     gpi__layer_task task;
     gpi__problem formula;
+    gpi__wish kept = *wish;
     gemmepi_status status =
         gpi__convert_layer(wish->context, (const gemmepi_linear_desc *)wish->desc,
                            wish->kind == GEMMEPI_PLAN_LINEAR_BACKWARD, wish->alignment, &task, &formula);
     if (status)
         return status;
-    if (!gpi__is_found(wish, &task, sizeof task, plan))
+    if (task.outputs) /* the task has the gradient's formula, but not that of forward */
+        kept.is_kept = 0;
+    if (!gpi__is_found(&kept, &task, sizeof task, plan))
         status =
-            gpi__keep_built(wish, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
+            gpi__keep_built(&kept, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
     gpi__drop_formula(wish->context, &formula); /* the plan has it */
     return status;
 }
@@ -41,6 +44,8 @@ static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tu
     for (i = 0; i < GPI__BLOCKS && !status; i++)
         if (layer->blocks[i])
             status = gpi__tune_layer(&layer->blocks[i]->base, options);
+    if (layer->ahead && !status)
+        status = gpi__tune_layer(&layer->ahead->base, options);
     for (i = 0; i < layer->step_count && !status; i++)
         if (layer->steps[i].product)
             status = gpi__tune_matmul(&layer->steps[i].product->base, options);

@@ -23,7 +23,7 @@ static int gpi__step_launches(const gpi__step *step) {
 /* Of all steps, by blocks of all blocks. */
 static int gpi__layer_launches(const gpi__linear_plan *layer) {
     int64_t rows = layer->block_rows, full = rows ? layer->task.m / rows : 0;
-    int i, launches = 0;
+    int i, launches = layer->ahead ? gpi__layer_launches(layer->ahead) : 0;
     for (i = 0; i < layer->step_count; i++)
         launches += gpi__step_launches(&layer->steps[i]);
     for (i = 0; i < GPI__BLOCKS; i++)
@@ -34,7 +34,7 @@ static int gpi__layer_launches(const gpi__linear_plan *layer) {
 
 /* Whether tuning has measured a product. */
 static int gpi__layer_is_measured(const gpi__linear_plan *layer) {
-    int i, is_measured = 0;
+    int i, is_measured = layer->ahead && gpi__layer_is_measured(layer->ahead);
     for (i = 0; i < GPI__BLOCKS; i++)
         is_measured = is_measured || (layer->blocks[i] && gpi__layer_is_measured(layer->blocks[i]));
     for (i = 0; i < layer->step_count; i++)
@@ -128,6 +128,8 @@ static void gpi__explain_block(gpi__text *text, const gpi__linear_plan *layer, i
     if (!block)
         return;
     gpi__append(text, "%s, %lld rows:\n", names[which], (long long)block->task.m);
+    if (block->ahead)
+        gpi__explain_step(text, block->ahead, &block->ahead->steps[0]);
     for (i = 0; i < block->step_count; i++)
         gpi__explain_step(text, block, &block->steps[i]);
 }

@@ -285,16 +285,19 @@ static gemmepi_status gpi__draft_forward(gpi__draft *draft) {
 
 /* >>backward */
 
-/* The caller's formula alone. *columns: Y's, -1: there is no Y. */
+/* The caller's formula alone. *columns: Y's, -1: there is no Y. *uses: bits of the operands that it has. */
 static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocator *allocator,
-                                        int64_t *columns) {
+                                        int64_t *columns, uint32_t *uses) {
     const gpi__layer_task *task = draft->task;
     gpi__formula *formula;
+    int i;
     gemmepi_status status = gpi__parse(&draft->said.parser, &draft->said.graph, &draft->said.desc);
     if (!status)
         status = gpi__formula_of(allocator, &draft->said.graph, &formula);
     if (status)
         return status;
+    for (i = 0; i < draft->layer->operand_count; i++)
+        *uses |= (uint32_t)(formula->operands[i].used != 0) << i;
     *columns = formula->operands[GPI__RESULT].used
                    ? gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width)
                    : -1;
@@ -433,7 +436,7 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
     gpi__derivation *d = &draft->said;
     int16_t outputs[GPI__FORMULA_OPERANDS + 1], upstreams[GPI__RESULT + 1];
     int64_t columns;
-    gemmepi_status status = gpi__read_formula(draft, allocator, &columns);
+    gemmepi_status status = gpi__read_formula(draft, allocator, &columns, &task->formula_uses);
     if (!status)
         status = gpi__convert_gradients(folded, columns, alignment, task);
     if (!status)

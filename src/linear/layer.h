@@ -95,6 +95,9 @@ typedef struct gpi__layer_task {
         *formula;            /* that this direction's one step with a formula has; NULL: the layer has none */
     int32_t operand_count;   /* of the caller's, which are the formula's first ones */
     int8_t beside[4];        /* tensors of the layer that stand behind them */
+    uint32_t formula_uses;   /* bit i: forward's formula has the caller's operand i. Backward's: */
+    uint32_t ahead_uses;     /* those, where it runs forward */
+    uint32_t outputs;        /* and which of them it writes */
     int32_t lacks_y;         /* the formula assigns no d: there is neither Y nor dY */
     int64_t workspace_limit; /* of a backward by blocks of rows; 0: it is none */
     gpi__view views[GPI__L_COUNT];
@@ -133,7 +136,8 @@ static int gpi__layer_has(const gpi__layer_task *task, int tensor) {
     int is_scale = tensor >= GPI__L_OPERAND_SCALES;
     int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
     if (place >= 0)
-        return place < task->operand_count && task->formula->placed.formula->operands[place].used &&
+        return place < task->operand_count &&
+               (task->formula->placed.formula->operands[place].used || task->ahead_uses >> place & 1) &&
                (!is_scale || task->formula->placed.operands[place].scale);
 #endif
     return (int)(task->used >> tensor & 1);
@@ -143,7 +147,8 @@ static int gpi__layer_writes(const gpi__layer_task *task, int tensor) {
 #ifndef GEMMEPI_NO_FORMULA
     if (tensor >= GPI__L_OPERANDS)
         return tensor < GPI__L_OPERAND_SCALES && gpi__layer_has(task, tensor) &&
-               task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].output;
+               (task->outputs >> (tensor - GPI__L_OPERANDS) & 1 ||
+                task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].output);
 #endif
     return (int)(task->written >> tensor & 1);
 }

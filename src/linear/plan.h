@@ -50,6 +50,8 @@ static void gpi__destroy_layer(gemmepi_plan *destroyed) {
     for (i = 0; i < GPI__BLOCKS; i++)
         if (layer->blocks[i])
             gpi__release_plan(&layer->blocks[i]->base);
+    if (layer->ahead)
+        gpi__release_plan(&layer->ahead->base);
     for (i = 0; i < layer->step_count; i++) {
         if (layer->steps[i].product)
             gpi__release_plan(&layer->steps[i].product->base);
@@ -70,7 +72,7 @@ static size_t gpi__all_temporaries(const gpi__linear_plan *layer) {
     }
     for (i = 0; i < GPI__TEMPORARIES; i++)
         size += gpi__round_up(layer->temporary_bytes[i], 256);
-    return size;
+    return size + layer->p_bytes;
 }
 
 /* Temporaries one after another, then what the largest step needs now. On the host 0: there temporaries are allocated for each
@@ -86,6 +88,8 @@ static size_t gpi__layer_workspace(const gpi__linear_plan *layer) {
     }
     if (layer->blocks[0])
         return most;
+    if (layer->ahead)
+        most = gpi__layer_workspace(layer->ahead);
     for (i = 0; i < layer->step_count; i++) {
         const gpi__step *step = &layer->steps[i];
         size_t size = step->product ? gpi__workspace_now(step->product) : step->workspace_size;

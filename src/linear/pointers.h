@@ -112,6 +112,11 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "args.%s is given (%p), but desc.formula does not assign the result: leave %s NULL",
                          name, pointer, name);
+    if (task->outputs && of == GPI__L_PREACT)
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "args.%s is given (%p), but desc.flags has LINEAR_FORWARD, with which P is in workspace: leave %s NULL",
+            name, pointer, name);
     if (flag && !(task->flags & flag->bit))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "args.%s is given (%p), but desc.flags has no %s: set it, or leave %s NULL", name,

@@ -51,6 +51,10 @@ static void gpi__point_layer(const gpi__linear_plan *layer, void *workspace, siz
     int i;
     run->workspace = (char *)workspace;
     run->workspace_size = size;
+    if (layer->ahead) { /* P is there */
+        run->workspace += layer->p_bytes;
+        run->workspace_size -= layer->p_bytes;
+    }
     for (i = 0; i < GPI__TEMPORARIES; i++) {
         size_t bytes = gpi__round_up(layer->temporary_bytes[i], 256);
         run->sources[GPI__G + i] = bytes ? run->workspace : NULL;
@@ -59,6 +63,8 @@ static void gpi__point_layer(const gpi__linear_plan *layer, void *workspace, siz
             run->workspace_size -= bytes;
         }
     }
+    if (layer->ahead && !run->sources[GPI__G])
+        run->sources[GPI__G] = workspace;
 }
 
 /* No checks: those of the layer cover them. */
@@ -173,6 +179,20 @@ static const gpi__linear_plan *gpi__block_at(const gpi__linear_plan *layer, int6
 }
 #endif
 
+#ifndef GEMMEPI_NO_FORMULA
+/* With LINEAR_FORWARD: runs the block's forward, to the beginning of the workspace, which run_block then leaves alone. */
+static gemmepi_status gpi__run_block_ahead(gpi__layer_run *run, char *workspace, size_t size,
+                                           gemmepi_stream stream) {
+    gpi__layer_run ahead = *run;
+    if (!run->layer->ahead)
+        return GEMMEPI_OK;
+    run->sources[GPI__L_PREACT] = workspace;
+    ahead.layer = run->layer->ahead;
+    ahead.sources[GPI__L_PREACT] = workspace;
+    return gpi__run_block(&ahead, workspace + run->layer->p_bytes, size - run->layer->p_bytes, stream);
+}
+#endif
+
 /* In a workspace of so many bytes; on the host, or with the primary context current. */
 static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
     gpi__layer_run *run = (gpi__layer_run *)user;
@@ -185,7 +205,9 @@ static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, g
         do {
             block.layer = gpi__block_at(layer, first);
             gpi__point_block(&layer->task, run->sources, first, block.sources);
-            status = gpi__run_block(&block, workspace, size, stream);
+            status = gpi__run_block_ahead(&block, workspace, size, stream);
+            if (!status)
+                status = gpi__run_block(&block, workspace, size, stream);
             first += layer->block_rows;
         } while (!status && first < layer->task.m);
         return status;

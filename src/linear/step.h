@@ -62,9 +62,11 @@ typedef struct gpi__linear_plan {
     int step_count;
     size_t temporary_bytes[GPI__TEMPORARIES];
     struct gpi__linear_plan *blocks
-        [GPI__BLOCKS];  /* of a backward by blocks of rows, in the place of steps; NULL: there is none such */
-    int64_t block_rows; /* of all but the last */
-    size_t built_size;  /* the workspace as it was built: more once a product takes another route */
+        [GPI__BLOCKS]; /* of a backward by blocks of rows, in the place of steps; NULL: there is none such */
+    struct gpi__linear_plan *ahead; /* of a block with LINEAR_FORWARD: its forward, run before it */
+    size_t p_bytes;                 /* of the P between both, ahead of all in workspace */
+    int64_t block_rows;             /* of all but the last */
+    size_t built_size; /* the workspace as it was built: more once a product takes another route */
 } gpi__linear_plan;
 
 /* >>building */

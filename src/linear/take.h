@@ -17,6 +17,8 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
         layer->workspace_limit && !task->lacks_y,
         "desc.workspace_limit is %llu; it goes with a formula that does not assign the result: leave it 0%s",
         (gpi__ull)layer->workspace_limit, GPI__UNINITIALISED);
+    GPI__INVALID_IF(layer->flags & GEMMEPI_LINEAR_FORWARD && !task->lacks_y,
+                    "desc.flags has LINEAR_FORWARD; it goes with a formula that does not assign the result");
     if (gpi__is_backward(task) && task->lacks_y && layer->flags & GPI__LINEAR_OUTPUTS)
         task->workspace_limit = limit < INT64_MAX ? (int64_t)limit : INT64_MAX;
     return GEMMEPI_OK;
@@ -118,12 +120,60 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
                                         GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RESIDUAL);
 }
 
+/* With LINEAR_FORWARD: the layer whose P is saved, in workspace. Its fields have not been checked. */
+static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
+    int64_t n = desc->order == GEMMEPI_COLUMN_MAJOR ? desc->m : desc->n;
+    gemmepi_operand_kind row = desc->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
+    int i;
+    GPI__INVALID_IF(!desc->formula,
+                    "desc.flags has LINEAR_FORWARD; it goes with a formula that does not assign the result");
+    GPI__INVALID_IF(
+        desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE),
+        "desc.flags has LINEAR_FORWARD and LINEAR_%s; P is in workspace then: leave out one of them",
+        desc->flags & GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
+    GPI__UNSUPPORTED_IF(desc->batch > 1,
+                        "desc.flags has LINEAR_FORWARD, but desc.batch is %lld: rows of all items follow one "
+                        "another as one matrix, with batch 1",
+                        (long long)desc->batch);
+    for (i = 0; i < desc->operand_count; i++)
+        if (gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
+            desc->operands[i].kind != GEMMEPI_FULL)
+            return gpi__fail(
+                GEMMEPI_UNSUPPORTED,
+                "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %d; accepted for its "
+                "outputs are %d and %d: run forward by itself",
+                i, desc->operands[i].name ? desc->operands[i].name : "NULL", (int)desc->operands[i].kind,
+                (int)row, (int)GEMMEPI_FULL);
+    GPI__INVALID_IF(
+        desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
+        "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %d; P in workspace has no scale",
+        (int)desc->preact.scale.mode);
+    *layer = *desc;
+    layer->flags |= GEMMEPI_LINEAR_SAVED;
+    layer->preact.ld = n > 0 && n < GPI__MAX_ELEMENTS ? gpi__padded(n) : 0;
+    return GEMMEPI_OK;
+}
+
+/* With LINEAR_FORWARD: P is no pointer of args, and outputs are. */
+static void gpi__use_outputs(const gemmepi_linear_desc *desc, gpi__layer_task *task) {
+    int i;
+    task->used &= ~(1u << GPI__L_PREACT);
+    gpi__use_layer(task, GPI__L_A);
+    gpi__use_layer(task, GPI__L_B);
+    if (desc->flags & GEMMEPI_LINEAR_BIAS)
+        gpi__use_layer(task, GPI__L_BIAS);
+    for (i = 0; i < desc->operand_count; i++)
+        if (task->formula_uses >> i & 1 && gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT)
+            task->outputs |= 1u << i;
+    task->ahead_uses = task->formula_uses;
+}
+
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
    one, to be given to gpi__drop_formula. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                          int backward, size_t alignment, gpi__layer_task *task,
                                          gpi__problem *problem) {
-    gemmepi_linear_desc layer, callers, of_g, before;
+    gemmepi_linear_desc layer, callers, of_g, with_forward, before;
     gemmepi_status status;
     memset(task, 0, sizeof *task);
     memset(problem, 0, sizeof *problem);
@@ -135,6 +185,10 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     if (!status && backward && desc->flags & GEMMEPI_LINEAR_DY_IS_G) {
         status = gpi__layer_of_g(desc, &of_g);
         desc = &of_g;
+    }
+    if (!status && backward && desc->flags & GEMMEPI_LINEAR_FORWARD) {
+        status = gpi__layer_with_forward(desc, &with_forward);
+        desc = &with_forward;
     }
     if (!status && backward)
         status = gpi__check_layer_flags(desc, 1);
@@ -166,6 +220,8 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     task->formula = problem->formula;
     if (!status)
         gpi__use_tensors(task, backward);
+    if (!status && backward && layer.flags & GEMMEPI_LINEAR_FORWARD)
+        gpi__use_outputs(desc, task);
     return status;
 }
 

@@ -58,6 +58,7 @@ static const gpi__flag_row gpi__flags[] = {
     {GEMMEPI_ACCUMULATE_DBIAS, "ACCUMULATE_DBIAS", GPI__OF_LAYER},
     {GEMMEPI_LINEAR_RESIDUAL, "LINEAR_RESIDUAL", GPI__OF_LAYER},
     {GEMMEPI_LINEAR_DY_IS_G, "LINEAR_DY_IS_G", GPI__OF_LAYER},
+    {GEMMEPI_LINEAR_FORWARD, "LINEAR_FORWARD", GPI__OF_LAYER},
 };
 
 /* What a layer has instead of a flag of products. */

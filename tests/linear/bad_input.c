@@ -413,7 +413,7 @@ static void flags_that_do_not_go_together_are_refused(void) {
 #define LAYER_FLAGS                                                                                     \
     (GEMMEPI_RELAXED | GEMMEPI_FAST_ACCUMULATION | GEMMEPI_BATCH_INVARIANT | BIAS | SAVED | RECOMPUTE | \
      ALL_GRADIENTS | GEMMEPI_ACCUMULATE_DA | GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS |         \
-     GEMMEPI_FIND_SCALE_D | GEMMEPI_LINEAR_RESIDUAL | GEMMEPI_LINEAR_DY_IS_G)
+     GEMMEPI_FIND_SCALE_D | GEMMEPI_LINEAR_RESIDUAL | GEMMEPI_LINEAR_DY_IS_G | GEMMEPI_LINEAR_FORWARD)
 #define UNINITIALISED "did you leave desc uninitialised"
 
 static void unknown_flags_are_refused(void) {

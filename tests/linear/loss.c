@@ -17,7 +17,8 @@ typedef struct head {
     int upstream; /* 1: dy_lse is a NUMBER, and dy_hit a SCALAR; 2: dy_hit is not listed */
     int has_d;    /* d = v * v, and ss = row_sum(d) */
     size_t limit;
-    int before; /* 1: X comes out of SILU, 2: out of RELU, whose backward goes with this one */
+    int before;  /* 1: X comes out of SILU, 2: out of RELU, whose backward goes with this one */
+    int forward; /* backward runs it */
 } head;
 
 /* A tensor as it is stored, and in double as plain loops say. */
@@ -413,13 +414,17 @@ static void describe(const head *h) {
     int across = h->column_major;
     gemmepi_matrix x = stored(at[X], h->x_transposed), w = stored(at[W], h->w_transposed);
     gemmepi_matrix dx = stored(at[DX], h->x_transposed), dw = stored(at[DW], h->w_transposed);
+    if (!h->padded)
+        x.ld = w.ld = dx.ld = dw.ld = 0;
     memset(&desc, 0, sizeof desc);
     memset(&args, 0, sizeof args);
     desc.m = across ? h->n : h->m, desc.n = across ? h->m : h->n, desc.k = h->k;
     desc.order = across ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
     desc.a = across ? w : x, desc.b = across ? x : w, desc.da = across ? dw : dx, desc.db = across ? dx : dw;
     desc.flags = GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS;
-    desc.flags |= h->saved ? GEMMEPI_LINEAR_SAVED : GEMMEPI_LINEAR_RECOMPUTE;
+    desc.flags |= h->forward ? GEMMEPI_LINEAR_FORWARD
+                  : h->saved ? GEMMEPI_LINEAR_SAVED
+                             : GEMMEPI_LINEAR_RECOMPUTE;
     desc.flags |= h->has_bias ? GEMMEPI_LINEAR_BIAS : 0;
     if (h->accumulate)
         desc.flags |= GEMMEPI_ACCUMULATE_DA | GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS;
@@ -432,8 +437,10 @@ static void describe(const head *h) {
     args.bias = h->has_bias ? at[B]->device : NULL, args.dbias = at[DB]->device;
     args.operands = pointers;
     desc.alignment = 8; /* malloc may give no more */
-    if (h->saved)
+    if (h->saved && !h->forward)
         desc.preact = stored(preact, 0), args.preact = preact->device;
+    if (h->forward)
+        desc.preact.dtype = preact->dtype;
     if (h->before)
         describe_before(h);
     if (h->has_d)
@@ -500,11 +507,12 @@ static void allow_for_products(const head *h) {
     desc.workspace_limit = (size_t)least + (h->limit > of_rows ? h->limit - of_rows : 0);
 }
 
-static void check(const head *h) {
+static void check_as_it_is(const head *h) {
     start(h);
     allow_for_products(h);
-    CHECK(gemmepi_linear(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
-          gemmepi_last_error());
+    if (!h->forward)
+        CHECK(gemmepi_linear(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+              gemmepi_last_error());
     CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
     check_results(h);
@@ -513,6 +521,15 @@ static void check(const head *h) {
           h->n, h->k, (int)h->dtype, h->column_major, h->x_transposed, h->w_transposed, h->saved, h->rich,
           (int)h->limit);
     finish();
+}
+
+/* Forward and then backward, and backward that runs forward. */
+static void check(const head *h) {
+    head both = *h;
+    check_as_it_is(h);
+    both.forward = 1;
+    if (!h->has_d)
+        check_as_it_is(&both);
 }
 
 /* >>tests */
@@ -525,13 +542,13 @@ static void gradients_by_blocks_are_those_of_all_logits(void) {
         for (form = 0; form < 16; form++)
             for (rows = 0; rows < 3; rows++) {
                 head h = {sizes[s][0], sizes[s][1], sizes[s][2], 0, GEMMEPI_F64, 0, 0, 0, 0,
-                          0,           0,           0,           0, 0,           0, 0, 0};
+                          0,           0,           0,           0, 0,           0, 0, 0, 0};
                 int key[2] = {s, form};
                 if (!test_takes(test_key(key, 2)))
                     continue;
                 h.seed = s, h.column_major = form & 1, h.x_transposed = form >> 1 & 1,
                 h.w_transposed = form >> 2 & 1;
-                h.padded = form & 1, h.has_bias = form >> 3, h.saved = (s + form) % 3 == 0;
+                h.padded = (form + s) & 1, h.has_bias = form >> 3, h.saved = (s + form) % 3 == 0;
                 h.accumulate = (s + form / 2) % 2, h.rich = (s + form) % 4 == 1;
                 h.limit = rows ? limit_of_rows(rows == 1 ? 128 : 256, h.n, 8) : 0;
                 check(&h);
@@ -541,7 +558,7 @@ static void gradients_by_blocks_are_those_of_all_logits(void) {
 static void gradients_of_operands_add_up_over_blocks(void) {
     int form;
     for (form = 0; form < 8; form++) {
-        head h = {300, 34, 6, 7, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0};
+        head h = {300, 34, 6, 7, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0};
         h.column_major = form & 1, h.saved = form >> 1 & 1, h.accumulate = form >> 2;
         h.limit = limit_of_rows(128, h.n, 8);
         check(&h);
@@ -552,7 +569,7 @@ static void what_comes_in_is_a_number_or_nothing(void) {
     int upstream, order;
     for (upstream = 1; upstream < 3; upstream++)
         for (order = 0; order < 2; order++) {
-            head h = {200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+            head h = {200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
             h.upstream = upstream, h.column_major = order;
             h.limit = limit_of_rows(128, h.n, 8);
             check(&h);
@@ -562,17 +579,37 @@ static void what_comes_in_is_a_number_or_nothing(void) {
 static void dx_goes_through_the_layer_before(void) {
     int form;
     for (form = 0; form < 8; form++) {
-        head h = {300, 34, 6, 7, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0};
+        head h = {300, 34, 6, 7, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0};
         h.column_major = form & 1, h.saved = form >> 1 & 1, h.before = 1 + (form >> 2);
         h.limit = limit_of_rows(128, h.n, 8);
         check(&h);
     }
 }
 
+/* Two layers whose gradients are one formula. */
+static void what_backward_writes_of_forward_is_its_own(void) {
+    head h = {200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1};
+    int i;
+    start(&h);
+    desc.formula = "lse = row_logsumexp(v); hit = row_sum(2 * (column == label ? v : 0))";
+    CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    for (i = 0; i < h.m; i++)
+        part[HIT][i] *= 2;
+    holds(at[HIT], part[HIT], 0, 1e-12, "hit");
+    desc.formula = formula_of(&h);
+    CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    for (i = 0; i < h.m; i++)
+        part[HIT][i] /= 2;
+    holds(at[HIT], part[HIT], 0, 1e-12, "hit");
+    finish();
+}
+
 static void outputs_stand_beside_d(void) {
     int form;
     for (form = 0; form < 4; form++) {
-        head h = {37, 21, 9, 5, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0};
+        head h = {37, 21, 9, 5, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0};
         h.column_major = form & 1, h.saved = form >> 1;
         check(&h);
     }
@@ -581,7 +618,7 @@ static void outputs_stand_beside_d(void) {
 static void narrow_types_are_near_what_loops_give(void) {
     int form;
     for (form = 0; form < 4; form++) {
-        head h = {1000, 264, 64, 11, GEMMEPI_BF16, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+        head h = {1000, 264, 64, 11, GEMMEPI_BF16, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
         h.dtype = form & 1 ? GEMMEPI_BF16 : GEMMEPI_F32;
         h.n -= form >> 1;
         h.limit = limit_of_rows(384, h.n, form & 1 ? 2 : 4);
@@ -591,7 +628,7 @@ static void narrow_types_are_near_what_loops_give(void) {
 
 /* The numbers of blocks, and that they keep to the limit. */
 static void a_plan_keeps_to_the_limit_and_says_its_blocks(void) {
-    head h = {1000, 264, 64, 11, GEMMEPI_BF16, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    head h = {1000, 264, 64, 11, GEMMEPI_BF16, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     gemmepi_plan *plan = NULL;
     gemmepi_plan_details details;
     char text[16384];
@@ -615,11 +652,11 @@ static void is_refused(int backward, const char *words) {
                                      : gemmepi_linear(here->context, &desc, &args, here->stream);
     CHECK(status == GEMMEPI_INVALID_ARGUMENT && strstr(gemmepi_last_error(), words) != NULL, "%s: %s, not %s",
           gemmepi_status_name(status), gemmepi_last_error(), words);
-    describe(&(head){200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    describe(&(head){200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
 }
 
 static void a_limit_that_is_too_small_says_what_it_needs(void) {
-    head h = {200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    head h = {200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     if (!here->is_host)
         SKIP("on a GPU products need workspace, too");
     start(&h);
@@ -632,6 +669,11 @@ static void a_limit_that_is_too_small_says_what_it_needs(void) {
     desc.workspace_limit = 24576,
     desc.formula = "lse = row_logsumexp(row < 150 ? v : 0); hit = row_sum(label * v)";
     is_refused(1, "needs 38400 for 200 rows, which cannot be divided into blocks");
+    desc.flags ^= GEMMEPI_LINEAR_FORWARD | GEMMEPI_LINEAR_RECOMPUTE,
+        desc.operand_count = 4; /* without dy_hit */
+    desc.workspace_limit = 24576,
+    desc.formula = "lse = row_logsumexp(v); hit = row_sum(row < 150 ? label * v : 0)";
+    is_refused(1, "needs 38400 for 200 rows, which cannot be divided into blocks");
     desc.formula = "lse = row_logsumexp(row < 150 ? v : 0); hit = row_sum(label * v)";
     CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
@@ -639,7 +681,7 @@ static void a_limit_that_is_too_small_says_what_it_needs(void) {
 }
 
 static void what_does_not_go_together_is_refused(void) {
-    head h = {200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    head h = {200, 19, 5, 3, GEMMEPI_F64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     int b;
     start(&h); /* operands: lse, label, hit, dy_lse, dy_hit */
     for (b = 0; b < 2; b++) {
@@ -662,11 +704,28 @@ static void what_does_not_go_together_is_refused(void) {
         desc.flags &= ~GEMMEPI_LINEAR_RECOMPUTE;
         is_refused(b, "desc.workspace_limit is 1; it goes with a formula");
     }
+    desc.flags |= GEMMEPI_LINEAR_FORWARD;
+    is_refused(
+        1,
+        "desc.flags has LINEAR_FORWARD and LINEAR_RECOMPUTE; P is in workspace then: leave out one of them");
+    desc.flags ^= GEMMEPI_LINEAR_FORWARD | GEMMEPI_LINEAR_RECOMPUTE, args.preact = preact->device;
+    is_refused(1, "args.preact is given");
+    desc.flags ^= GEMMEPI_LINEAR_FORWARD | GEMMEPI_LINEAR_RECOMPUTE, pointers[2] = NULL;
+    is_refused(1, "args.operands[2] (of hit) is NULL; this backward needs it");
+    desc.flags ^= GEMMEPI_LINEAR_FORWARD | GEMMEPI_LINEAR_RECOMPUTE, pointers[2] = args.da;
+    is_refused(1, "overlap");
+    desc.flags ^= GEMMEPI_LINEAR_FORWARD | GEMMEPI_LINEAR_RECOMPUTE,
+        desc.formula = "d = v; lse = row_logsumexp(v); hit = row_sum(label * v)";
+    is_refused(1, "desc.flags has LINEAR_FORWARD; it goes with a formula that does not assign the result");
     args.y = at[Y]->device, is_refused(0, "args.y is given");
     args.dy = at[DY]->device, is_refused(1, "args.dy is given");
     listed[3].kind = GEMMEPI_PER_COLUMN,
     is_refused(1, "desc.operands[3].kind (of dy_lse) is 4; it is that of lse, 3");
     pointers[3] = NULL, is_refused(1, "args.operands[3] (of dy_lse) is NULL; this backward needs it");
+    listed[2].accumulate = 1; /* hit: forward adds to it, and backward lets it be */
+    CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    describe(&h);
     pointers[0] = NULL, is_refused(1, "args.operands[0] (of lse) is NULL; this backward needs it");
     desc.operand_count = 3, is_refused(1, "desc.formula does not assign d, and no operand is called dy_NAME");
     desc.formula = "lse = row_max(v); hit = row_sum(label * v)";
@@ -694,6 +753,7 @@ static void run_all(void) {
     RUN(gradients_of_operands_add_up_over_blocks);
     RUN(what_comes_in_is_a_number_or_nothing);
     RUN(dx_goes_through_the_layer_before);
+    RUN(what_backward_writes_of_forward_is_its_own);
     RUN(outputs_stand_beside_d);
     RUN(narrow_types_are_near_what_loops_give);
     RUN(a_plan_keeps_to_the_limit_and_says_its_blocks);
