@@ -24429,7 +24429,7 @@ static void gpi__fill_with_stages(const gpi__problem *problem, gpi__sm90 *sm90) 
     sm90->stages--;
 }
 
-/* Two buffers, where four stages are left, or five where a formula leaves two results: on an H100 a gradient with GELU itself takes 0.96 of
+/* Two buffers, where four stages are left, or five where a formula leaves two results: on an H200 a gradient with GELU itself takes 0.96 of
  the time with one, at 8192 x 3072 x 768. One is enough for what is copied, which is free at once. */
 static void gpi__share_memory(const gpi__problem *problem, gpi__sm90 *sm90) {
   int wanted = problem->formula && sm90->staged == 3 ? 5 : 4;
