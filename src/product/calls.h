@@ -6,6 +6,30 @@
 #include "explain.h"
 #include "tuning/tune.h"
 
+/* Tells of fields that describe what the product does not have: they are not read, but a flag may have been forgotten. */
+static void gpi__tell_of_unread(const gpi__log *log, const gemmepi_matmul_desc *desc,
+                                const gpi__problem *problem) {
+    gemmepi_matrix nothing;
+    const struct {
+        int operand;
+        const char *name, *flags;
+        const void *field;
+        size_t size;
+    } fields[] = {
+        {GPI__AUX, "aux", "AUX or BACKWARD", &desc->aux, sizeof desc->aux},
+        {GPI__RESIDUAL, "residual", "RESIDUAL", &desc->residual, sizeof desc->residual},
+        {GPI__BIAS, "bias", "BIAS", &desc->bias, sizeof desc->bias},
+        {GPI__BIAS_GRAD, "bias_grad", "one of the BGRADs", &desc->bias_grad, sizeof desc->bias_grad}};
+    size_t i;
+    memset(&nothing, 0, sizeof nothing);
+    for (i = 0; i < GPI__COUNT(fields); i++)
+        if (memcmp(fields[i].field, &nothing, fields[i].size) != 0 &&
+            !gpi__has_operand(problem, fields[i].operand))
+            gpi__say(log, GEMMEPI_LOG_INFO,
+                     "desc.%s has fields other than 0, which are read only with %s in desc.epilogue",
+                     fields[i].name, fields[i].flags);
+}
+
 static gemmepi_status gpi__make_matmul(const gpi__wish *wish, gemmepi_plan **plan) {
     gpi__problem problem;
     gpi__plan_key key;
@@ -14,9 +38,11 @@ static gemmepi_status gpi__make_matmul(const gpi__wish *wish, gemmepi_plan **pla
     if (status)
         return status;
     gpi__make_plan_key(&problem, &key);
-    if (!gpi__is_found(wish, key.bytes, key.size, plan))
+    if (!gpi__is_found(wish, key.bytes, key.size, plan)) {
+        gpi__tell_of_unread(&wish->context->log, (const gemmepi_matmul_desc *)wish->desc, &problem);
         status =
             gpi__keep_built(wish, key.bytes, key.size, gpi__build_plan(wish->context, &problem, plan), plan);
+    }
     gpi__drop_formula(wish->context, &problem); /* the plan has it */
     return status;
 }

@@ -392,6 +392,37 @@ static void a_k_of_0_is_told(void) {
     close_host();
 }
 
+static void fields_without_their_flag_are_told(void) {
+    gemmepi_config config;
+    int field, has;
+    memset(&config, 0, sizeof config);
+    config.device = GEMMEPI_DEVICE_HOST;
+    config.log = keep_log;
+    CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    for (field = 0; field < 4; field++)
+        for (has = 0; has < 2; has++) {
+            static const struct {
+                gemmepi_epilogue flags;
+                const char *says;
+            } fields[] = {{GEMMEPI_BIAS, "desc.bias has fields"},
+                          {GEMMEPI_SILU | GEMMEPI_AUX, "desc.aux has fields"},
+                          {GEMMEPI_RESIDUAL, "desc.residual has fields"},
+                          {GEMMEPI_BGRAD_A, "desc.bias_grad has fields"}};
+            gemmepi_matmul_desc desc =
+                product(GEMMEPI_F32, 4, 4, 4, has ? fields[field].flags : GEMMEPI_NONE);
+            gemmepi_plan *plan = NULL;
+            desc.bias.dtype = field == 0 ? GEMMEPI_F32 : GEMMEPI_DTYPE_DEFAULT;
+            desc.aux.ld = field == 1 ? 4 : 0;
+            desc.residual.ld = field == 2 ? 4 : 0;
+            desc.bias_grad.dtype = field == 3 ? GEMMEPI_F32 : GEMMEPI_DTYPE_DEFAULT;
+            said[0] = 0;
+            CHECK(gemmepi_plan_matmul(host, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK((strstr(said, fields[field].says) == NULL) == has, "field %d, %d: %s", field, has, said);
+            gemmepi_plan_destroy(plan);
+        }
+    close_host();
+}
+
 /* A heap that gives nothing back until the end, as many do for a while. */
 static struct {
     void *all[4096];
@@ -683,6 +714,7 @@ int main(void) {
     RUN(positions_of_no_group_are_told);
     RUN(refused_ends_are_told_once);
     RUN(a_k_of_0_is_told);
+    RUN(fields_without_their_flag_are_told);
     RUN(a_context_that_has_ended_is_refused_where_its_memory_is_still_there);
     RUN(a_plan_that_was_destroyed_is_refused_where_its_memory_is_still_there);
     RUN(streams_are_those_that_were_created_and_not_destroyed);
