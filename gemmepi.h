@@ -31184,10 +31184,11 @@ static void gpi__tell_of_unread(const gpi__log *log, const gemmepi_matmul_desc *
     const char *name, *flags;
     const void *field;
     size_t size;
-  } fields[] = {{GPI__AUX, "aux", "AUX or BACKWARD", &desc->aux, sizeof desc->aux},
-        {GPI__RESIDUAL, "residual", "RESIDUAL", &desc->residual, sizeof desc->residual},
-        {GPI__BIAS, "bias", "BIAS", &desc->bias, sizeof desc->bias},
-        {GPI__BIAS_GRAD, "bias_grad", "one of the BGRADs", &desc->bias_grad, sizeof desc->bias_grad}};
+  } fields[] = {
+    {GPI__AUX, "aux", "AUX or BACKWARD", &desc->aux, sizeof desc->aux},
+    {GPI__RESIDUAL, "residual", "RESIDUAL", &desc->residual, sizeof desc->residual},
+    {GPI__BIAS, "bias", "BIAS", &desc->bias, sizeof desc->bias},
+    {GPI__BIAS_GRAD, "bias_grad", "one of the BGRADs", &desc->bias_grad, sizeof desc->bias_grad}};
   size_t i;
   memset(&nothing, 0, sizeof nothing);
   for (i = 0; i < GPI__COUNT(fields); i++)
@@ -35527,9 +35528,11 @@ static gemmepi_status gpi__check_tune_options(const gemmepi_tune_options *option
       (int)options->mode);
   if (!(options->milliseconds >= 0) || options->milliseconds > 1e9)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.milliseconds is %g; accepted are 0 to 1e9", options->milliseconds);
-  if (options->threads < 0 || options->again < 0 || options->again > 1)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.%s is %d", options->threads < 0 ? "threads" : "again",
-      options->threads < 0 ? options->threads : options->again);
+  if (options->threads < 0)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.threads is %d; accepted are 0, for as many as there are cores, and more",
+      options->threads);
+  if (options->again < 0 || options->again > 1)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.again is %d; accepted are 0 and 1", options->again);
   return GEMMEPI_OK;
 }
 

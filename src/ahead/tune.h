@@ -31,10 +31,13 @@ static gemmepi_status gpi__check_tune_options(const gemmepi_tune_options *option
     if (!(options->milliseconds >= 0) || options->milliseconds > 1e9)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.milliseconds is %g; accepted are 0 to 1e9",
                          options->milliseconds);
-    if (options->threads < 0 || options->again < 0 || options->again > 1)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.%s is %d",
-                         options->threads < 0 ? "threads" : "again",
-                         options->threads < 0 ? options->threads : options->again);
+    if (options->threads < 0)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "options.threads is %d; accepted are 0, for as many as there are cores, and more",
+                         options->threads);
+    if (options->again < 0 || options->again > 1)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "options.again is %d; accepted are 0 and 1",
+                         options->again);
     return GEMMEPI_OK;
 }
 

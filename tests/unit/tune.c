@@ -630,10 +630,10 @@ static void options_are_accepted_to_their_borders_and_named_past_them(void) {
         {{-1, 0, 0, 0, GEMMEPI_TUNE_GRAPH}, "options.milliseconds is -1;"},
         {{1e9 + 1, 0, 0, 0, GEMMEPI_TUNE_GRAPH}, "options.milliseconds is 1e+09;"},
         {{NAN, 0, 0, 0, GEMMEPI_TUNE_GRAPH}, "options.milliseconds is "},
-        {{0, 0, -1, 0, GEMMEPI_TUNE_GRAPH}, "options.again is -1"},
+        {{0, 0, -1, 0, GEMMEPI_TUNE_GRAPH}, "options.again is -1; accepted are 0 and 1"},
         {{0, 0, 2, 0, GEMMEPI_TUNE_GRAPH}, "options.again is 2"},
         {{0, 0, 2, 1, GEMMEPI_TUNE_GRAPH}, "options.again is 2"},
-        {{0, 0, 0, -1, GEMMEPI_TUNE_GRAPH}, "options.threads is -1"},
+        {{0, 0, 0, -1, GEMMEPI_TUNE_GRAPH}, "options.threads is -1; accepted are 0"},
         {{0, 0, 0, 0, (gemmepi_tune_mode)(GEMMEPI_TUNE_STREAM + 1)}, "options.mode is "},
     };
     gemmepi_config config = config_with_all_routes();
