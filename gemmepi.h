@@ -16787,6 +16787,7 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__LT_ODD_PAIRS    6.5 /* times what it takes to multiply | 9.5 */
 #define GPI__LT_BACKWARD     6 /* ps | 0.2 */
 #define GPI__LT_ACTIVATION   0.6 /* ps; RELU has none | 0.3 */
+#define GPI__LT_AUX          0.7 /* ps more; 4096^3 with GELU, BIAS and AUX took it 200 us, and the kernel for Hopper 186 */
 #define GPI__LT_BGRAD        7 /* | 0.00 */
 #define GPI__LT_SUM          3.5 /* sums of an operand; H100, as the next two | 0.3 */
 #define GPI__LT_SUM_F32      0.07 /* each step of k, where D is in F32, | 1.7 */
@@ -28082,6 +28083,8 @@ static double gpi__lt_epilogue_microseconds(const gpi__problem *problem) {
   double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
   int costs = gpi__activation_costs(problem->epilogue) || gpi__has(problem, GEMMEPI_BIAS | GEMMEPI_AUX);
   double each = gpi__has(problem, GEMMEPI_BACKWARD) ? GPI__LT_BACKWARD : costs ? GPI__LT_ACTIVATION : 0;
+  if (gpi__has(problem, GEMMEPI_AUX))
+    each += GPI__LT_AUX;
   return (gpi__has(problem, GEMMEPI_BGRAD) ? GPI__LT_BGRAD : 0) + elements * 1e-6 * each;
 }
 /* The routes of products, a row each. To add one: a file with the functions of a row, and its row here. */

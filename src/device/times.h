@@ -99,6 +99,7 @@
 #define GPI__LT_ODD_PAIRS    6.5   /* times what it takes to multiply | 9.5 */
 #define GPI__LT_BACKWARD     6     /* ps | 0.2 */
 #define GPI__LT_ACTIVATION   0.6   /* ps; RELU has none | 0.3 */
+#define GPI__LT_AUX          0.7   /* ps more; 4096^3 with GELU, BIAS and AUX took it 200 us, and the kernel for Hopper 186 */
 #define GPI__LT_BGRAD        7     /* | 0.00 */
 #define GPI__LT_SUM          3.5   /* sums of an operand; H100, as the next two | 0.3 */
 #define GPI__LT_SUM_F32      0.07  /* each step of k, where D is in F32, | 1.7 */

@@ -102,6 +102,8 @@ static double gpi__lt_epilogue_microseconds(const gpi__problem *problem) {
     double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
     int costs = gpi__activation_costs(problem->epilogue) || gpi__has(problem, GEMMEPI_BIAS | GEMMEPI_AUX);
     double each = gpi__has(problem, GEMMEPI_BACKWARD) ? GPI__LT_BACKWARD : costs ? GPI__LT_ACTIVATION : 0;
+    if (gpi__has(problem, GEMMEPI_AUX))
+        each += GPI__LT_AUX;
     return (gpi__has(problem, GEMMEPI_BGRAD) ? GPI__LT_BGRAD : 0) + elements * 1e-6 * each;
 }
 
