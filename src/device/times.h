@@ -23,6 +23,7 @@
 /* The kernel for Hopper. */
 #define GPI__SM90_LAUNCH     3200  /* | 1.8 */
 #define GPI__SM90_FEW        1400  /* where rows are so few that B's beginning comes to L2 before the launch | 0.6 */
+#define GPI__SM90_AHEAD      20    /* at most so many less for each stage of k: a short k has little to fetch ahead | 0.3 */
 #define GPI__SM90_HIDDEN     350   /* of an epilogue that is behind the other warpgroup's sums, and half of the rest | 0.2 */
 #define GPI__SM90_MEET       1200  /* blocks that divide k add up | 1.5 */
 #define GPI__SM90_MEET_AGAIN 800   /* for each doubling of their number | 1.0 */
