@@ -277,8 +277,11 @@ static void comparisons_of_what_was_compared_are_accepted_in_parentheses(void) {
     static const char *const texts[] = {"d = (0 < v) < 2", "d = 0 < (v < 2)", "d = 0 < v == r < 2",
                                         "d = 0 < v && v < 2", "d = (v == r) == (r != 2)"};
     size_t i;
-    for (i = 0; i < GPI__COUNT(texts); i++)
-        CHECK(parsed(texts[i], GEMMEPI_F32, GEMMEPI_F32), "%s: %s", texts[i], gemmepi_last_error());
+    for (i = 0; i < GPI__COUNT(texts); i++) {
+        gpi__formula *f = parsed(texts[i], GEMMEPI_F32, GEMMEPI_F32);
+        CHECK(f != NULL, "%s: %s", texts[i], gemmepi_last_error());
+        freed(f);
+    }
 }
 
 static void wrong_counts_and_names_are_refused_with_their_place(void) {
