@@ -24641,9 +24641,10 @@ static int gpi__fetches_ahead(const gpi__problem *problem) {
 
 /* Of a short k there is little to fetch ahead: 5 x 448 x 1 took an H200 1.85 us, where 1.3 were counted. */
 static double gpi__launch_cycles(const gpi__problem *problem) {
-  double earlier = GPI__SM90_AHEAD * (double)gpi__sm90_steps(problem),
-     most = GPI__SM90_LAUNCH - GPI__SM90_FEW;
-  return GPI__SM90_LAUNCH - (gpi__fetches_ahead(problem) ? (earlier < most ? earlier : most) : 0);
+  double launch = GPI__SM90_LAUNCH - GPI__SM90_AHEAD * (double)gpi__sm90_steps(problem);
+  if (!gpi__fetches_ahead(problem))
+    return GPI__SM90_LAUNCH;
+  return launch > GPI__SM90_FEW ? launch : GPI__SM90_FEW;
 }
 
 /* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. */
@@ -26010,14 +26011,7 @@ typedef struct gpi__outer_shape {
 
 static const gpi__outer_shape gpi__outer_shapes[] = {{8, 256}, {32, 64}, {128, 16}};
 
-typedef struct gpi__outer {
-  gpi__outer_shape shape;
-  int applied; /* alpha is 1 and there is no C: compiled in */
-  gpi__launch launch;
-  gpi__plain_params params; /* all but pointers and scalars */
-  size_t partial_bytes; /* BGRAD: of the kernel's sums of a tile's rows */
-  gpi__sums sums;
-} gpi__outer;
+typedef gpi__small gpi__outer; /* of whose shape it has a tile */
 
 /* >>what may go there */
 
@@ -26034,7 +26028,7 @@ static const char *gpi__outer_rule(const gemmepi_context *context, const gpi__pr
   return problem->found_scale ? "it finds no scales of d" : gpi__half_group_rule(problem);
 }
 
-/* Its own sums are the same at any m. But engines before it take what it takes, and where m may not decide the first runs all m. */
+/* Its sums are the same at any m. But where m may not decide, an engine before it runs all m. */
 static const char *gpi__outer_varies(const gpi__problem *problem) {
   (void)problem;
   return "BATCH_INVARIANT: one kernel runs all m";
@@ -26082,7 +26076,8 @@ static gemmepi_status gpi__outer_build(gemmepi_context *context, const gpi__prob
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gemmepi_status status;
   memset(outer, 0, sizeof *outer);
-  outer->shape = *shape;
+  outer->shape.tile_m = shape->tile_m;
+  outer->shape.tile_n = shape->tile_n;
   outer->applied = candidate->applied;
   status = gpi__lay_out_tiles(problem, shape->tile_m, shape->tile_n,
     (int)gpi__outer_threads(problem, shape), &outer->launch, &outer->params);
@@ -26099,33 +26094,7 @@ static gemmepi_status gpi__outer_build(gemmepi_context *context, const gpi__prob
   return status;
 }
 
-static void gpi__outer_describe(const void *built, gpi__built_details *details) {
-  const gpi__outer *outer = (const gpi__outer *)built;
-  details->launch = &outer->launch;
-  details->pass = NULL;
-  details->sums = &outer->sums;
-  details->tile_m = outer->shape.tile_m;
-  details->tile_n = outer->shape.tile_n;
-  details->workspace_size = gpi__round_up(outer->partial_bytes, 256) + outer->sums.partial_bytes;
-}
-
-/* >>running, and in words */
-
-/* The primary context is current. */
-static gemmepi_status gpi__outer_run(const gemmepi_context *context, const gpi__problem *problem,
-  const void *built, const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
-  const gpi__outer *outer = (const gpi__outer *)built;
-  gpi__plain_params params = outer->params;
-  gemmepi_status status = gpi__clear_amax(context, problem, arguments, stream);
-  gpi__point_epilogue(arguments, outer->applied, workspace, &params.epilogue, params.extras, params.places);
-  params.a.data = arguments->pointers[GPI__A];
-  params.b.data = arguments->pointers[GPI__B];
-  if (!status)
-    status = gpi__launch_kernel(context, &outer->launch, &params, "the product", stream);
-  if (!status)
-    status = gpi__run_sums(context, &outer->sums, arguments, workspace, gpi__past(workspace, outer->partial_bytes), stream);
-  return status;
-}
+/* >>in words */
 
 static void gpi__outer_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
   const gpi__outer *outer = (const gpi__outer *)built;
@@ -26150,9 +26119,9 @@ static const gpi__engine gpi__outer_engine = {"outer",
         GPI__SHAPES(gpi__outer_shapes),
         gpi__outer_estimate,
         GPI__HAS_SM80 ? gpi__outer_build : NULL,
-        gpi__outer_describe,
+        gpi__small_describe,
         gpi__outer_explain,
-        GPI__HAS_SM80 ? gpi__outer_run : NULL};
+        GPI__HAS_SM80 ? gpi__small_run : NULL};
 
 #define GPI__ENGINES(X) X(sm90) X(sm80) X(small) X(weights) X(sm90_fp8) X(outer)
 

@@ -316,48 +316,20 @@ static void keep_log(void *user, gemmepi_log_level level, const char *message) {
     snprintf(said, sizeof said, "%s", message);
 }
 
-static void positions_of_no_group_are_told(void) {
-    static const struct {
-        int32_t ends[3];
-        const char *says;
-    } cases[] = {{{2, 5, 8}, ""},
-                 {{2, 3, 3}, "the last of args.ends is 3, and rows from there up to desc.product.m (8)"},
-                 {{0, 2, 5}, "the last of args.ends is 5"}};
+static void open_host_that_logs(void) {
     gemmepi_config config;
-    gemmepi_grouped_desc desc;
-    gemmepi_grouped_args args;
-    float a[16] = {1}, b[12] = {1}, d[16];
-    size_t i;
     memset(&config, 0, sizeof config);
     config.device = GEMMEPI_DEVICE_HOST;
     config.log = keep_log;
     CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
-    memset(&desc, 0, sizeof desc);
-    memset(&args, 0, sizeof args);
-    desc.product = product(GEMMEPI_F32, 8, 2, 2, GEMMEPI_NONE);
-    desc.product.batch = 0;
-    desc.groups = 3;
-    args.product.a = a, args.product.b = b, args.product.d = d;
-    for (i = 0; i < GPI__COUNT(cases); i++) {
-        args.ends = cases[i].ends;
-        said[0] = 0;
-        CHECK(gemmepi_grouped(host, &desc, &args, NULL) == GEMMEPI_OK && strstr(said, cases[i].says) &&
-                  (cases[i].says[0] || !strstr(said, "args.ends")),
-              "%s; the log: %s", gemmepi_last_error(), said);
-    }
-    close_host();
 }
 
-static void refused_ends_are_told_once(void) {
-    gemmepi_config config;
+/* Three groups of eight rows, A [8, 2] and three B [2, 2]. */
+static gemmepi_status run_groups(const int32_t *ends) {
+    static const float a[16] = {1}, b[12] = {1};
     gemmepi_grouped_desc desc;
     gemmepi_grouped_args args;
-    int32_t ends[3] = {5, 2, 3};
-    float a[16] = {1}, b[12] = {1}, d[16];
-    memset(&config, 0, sizeof config);
-    config.device = GEMMEPI_DEVICE_HOST;
-    config.log = keep_log;
-    CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    float d[16];
     memset(&desc, 0, sizeof desc);
     memset(&args, 0, sizeof args);
     desc.product = product(GEMMEPI_F32, 8, 2, 2, GEMMEPI_NONE);
@@ -366,18 +338,36 @@ static void refused_ends_are_told_once(void) {
     args.product.a = a, args.product.b = b, args.product.d = d;
     args.ends = ends;
     said[0] = 0;
-    CHECK(gemmepi_grouped(host, &desc, &args, NULL) == GEMMEPI_INVALID_ARGUMENT && !said[0],
-          "%s; the log: %s", gemmepi_last_error(), said);
+    return gemmepi_grouped(host, &desc, &args, NULL);
+}
+
+static void positions_of_no_group_are_told(void) {
+    static const struct {
+        int32_t ends[3];
+        const char *says;
+    } cases[] = {{{2, 5, 8}, ""},
+                 {{2, 3, 3}, "the last of args.ends is 3, and rows from there up to desc.product.m (8)"},
+                 {{0, 2, 5}, "the last of args.ends is 5"}};
+    size_t i;
+    open_host_that_logs();
+    for (i = 0; i < GPI__COUNT(cases); i++)
+        CHECK(run_groups(cases[i].ends) == GEMMEPI_OK && strstr(said, cases[i].says) &&
+                  (cases[i].says[0] || !strstr(said, "args.ends")),
+              "%s; the log: %s", gemmepi_last_error(), said);
+    close_host();
+}
+
+static void refused_ends_are_told_once(void) {
+    static const int32_t ends[3] = {5, 2, 3};
+    open_host_that_logs();
+    CHECK(run_groups(ends) == GEMMEPI_INVALID_ARGUMENT && !said[0], "%s; the log: %s", gemmepi_last_error(),
+          said);
     close_host();
 }
 
 static void a_k_of_0_is_told(void) {
-    gemmepi_config config;
     int64_t k;
-    memset(&config, 0, sizeof config);
-    config.device = GEMMEPI_DEVICE_HOST;
-    config.log = keep_log;
-    CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    open_host_that_logs();
     for (k = 0; k < 2; k++) {
         gemmepi_matmul_desc desc = product(GEMMEPI_F32, 2, 2, k, GEMMEPI_NONE);
         gemmepi_matmul_args args;
@@ -393,12 +383,8 @@ static void a_k_of_0_is_told(void) {
 }
 
 static void fields_without_their_flag_are_told(void) {
-    gemmepi_config config;
     int field, has;
-    memset(&config, 0, sizeof config);
-    config.device = GEMMEPI_DEVICE_HOST;
-    config.log = keep_log;
-    CHECK(gemmepi_create(&config, &host) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    open_host_that_logs();
     for (field = 0; field < 4; field++)
         for (has = 0; has < 2; has++) {
             static const struct {

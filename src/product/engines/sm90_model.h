@@ -210,9 +210,10 @@ static int gpi__fetches_ahead(const gpi__problem *problem) {
 
 /* Of a short k there is little to fetch ahead: 5 x 448 x 1 took an H200 1.85 us, where 1.3 were counted. */
 static double gpi__launch_cycles(const gpi__problem *problem) {
-    double earlier = GPI__SM90_AHEAD * (double)gpi__sm90_steps(problem),
-           most = GPI__SM90_LAUNCH - GPI__SM90_FEW;
-    return GPI__SM90_LAUNCH - (gpi__fetches_ahead(problem) ? (earlier < most ? earlier : most) : 0);
+    double launch = GPI__SM90_LAUNCH - GPI__SM90_AHEAD * (double)gpi__sm90_steps(problem);
+    if (!gpi__fetches_ahead(problem))
+        return GPI__SM90_LAUNCH;
+    return launch > GPI__SM90_FEW ? launch : GPI__SM90_FEW;
 }
 
 /* Of formulas where warpgroups take turns: boxes of two matrices leave four stages, which are loaded too late. */
