@@ -7,11 +7,14 @@
 #include "race.h"
 #include "report.h"
 
+/* A view is what one line of a chart shows: a mode, of plans as they are or tuned. */
+enum { OUTCOME_VIEWS = 2 * RACE_MODES, OUTCOME_VIEW_NAME = 16 };
+
 enum { OUTCOME_LINE = 4096, OUTCOME_WORST = 10, OUTCOME_NAME_WIDTH = 62 /* printed at least */ };
 
 typedef struct outcome {
     long seed;
-    int row, mode;
+    int row, mode, tuned;
     draw_problem problem;
     char name[DRAW_NAME]; /* of the problem, for people */
     char route[16], kernel[96];
@@ -28,11 +31,22 @@ typedef struct outcomes {
 
 /* >>the list */
 
-/* A later one of the same seed, row and mode takes the place of an earlier one. Returns 0 where there is no memory. */
+static int outcome_view(const outcome *o) {
+    return o->mode + RACE_MODES * (o->tuned != 0);
+}
+
+/* Of OUTCOME_VIEW_NAME bytes. */
+static void outcome_view_name(int view, char *name) {
+    snprintf(name, OUTCOME_VIEW_NAME, "%s%s", race_mode_names[view % RACE_MODES],
+             view < RACE_MODES ? "" : ", tuned");
+}
+
+/* A later one of the same seed, row and view takes the place of an earlier one. Returns 0 where there is no memory. */
 static int outcomes_add(outcomes *list, const outcome *o) {
     int i;
     for (i = 0; i < list->count; i++)
-        if (list->all[i].seed == o->seed && list->all[i].row == o->row && list->all[i].mode == o->mode) {
+        if (list->all[i].seed == o->seed && list->all[i].row == o->row &&
+            outcome_view(&list->all[i]) == outcome_view(o)) {
             list->all[i] = *o;
             return 1;
         }
@@ -71,6 +85,7 @@ static const outcome_column outcome_columns[] = {
     OUTCOME_AT(OUTCOME_LONG, "seed", seed),
     OUTCOME_AT(OUTCOME_INT, "row", row),
     OUTCOME_AT(OUTCOME_INT, "mode", mode),
+    OUTCOME_AT(OUTCOME_INT, "tuned", tuned),
     OUTCOME_AT(OUTCOME_I64, "m", problem.m),
     OUTCOME_AT(OUTCOME_I64, "n", problem.n),
     OUTCOME_AT(OUTCOME_I64, "k", problem.k),
@@ -291,14 +306,14 @@ static void outcome_count(outcome_summary *s, const outcome *o) {
     s->count++;
 }
 
-/* Of the lines of a mode. noises has room for all. */
-static outcome_summary outcomes_summarise(const outcomes *list, int mode, double *noises) {
+/* Of the lines of a view. noises has room for all. */
+static outcome_summary outcomes_summarise(const outcomes *list, int view, double *noises) {
     outcome_summary s;
     int i;
     memset(&s, 0, sizeof s);
     for (i = 0; i < list->count; i++) {
         const outcome *o = list->all + i;
-        if (o->mode != mode || outcome_ratio(o) <= 0)
+        if (outcome_view(o) != view || outcome_ratio(o) <= 0)
             continue;
         noises[s.count] = outcome_noise(o);
         outcome_count(&s, o);
@@ -337,18 +352,18 @@ static void outcome_print(const outcome *o, int width) {
            strcmp(o->check, "ok") == 0 ? "" : "  FAILED");
 }
 
-/* A mode's lines that have a ratio, the largest first; their number. */
-static int outcomes_sort(const outcomes *list, int mode, const outcome **sorted) {
+/* A view's lines that have a ratio, the largest first; their number. */
+static int outcomes_sort(const outcomes *list, int view, const outcome **sorted) {
     int count = 0, i;
     for (i = 0; i < list->count; i++)
-        if (list->all[i].mode == mode && outcome_ratio(list->all + i) > 0)
+        if (outcome_view(&list->all[i]) == view && outcome_ratio(list->all + i) > 0)
             sorted[count++] = list->all + i;
     qsort(sorted, (size_t)count, sizeof *sorted, outcome_compare);
     return count;
 }
 
-static void outcomes_print_worst(const outcomes *list, int mode, const outcome **sorted) {
-    int count = outcomes_sort(list, mode, sorted), width = OUTCOME_NAME_WIDTH, i;
+static void outcomes_print_worst(const outcomes *list, int view, const outcome **sorted) {
+    int count = outcomes_sort(list, view, sorted), width = OUTCOME_NAME_WIDTH, i;
     for (i = 0; i < count && i < OUTCOME_WORST; i++)
         if ((int)strlen(sorted[i]->name) > width)
             width = (int)strlen(sorted[i]->name);
@@ -358,18 +373,20 @@ static void outcomes_print_worst(const outcomes *list, int mode, const outcome *
         outcome_print(sorted[i], width);
 }
 
-static void outcomes_print_mode(const outcomes *list, int mode, double *noises, const outcome **sorted) {
-    outcome_summary s = outcomes_summarise(list, mode, noises);
+static void outcomes_print_view(const outcomes *list, int view, double *noises, const outcome **sorted) {
+    outcome_summary s = outcomes_summarise(list, view, noises);
+    char name[OUTCOME_VIEW_NAME];
     if (!s.count)
         return;
+    outcome_view_name(view, name);
     printf(
         "\n%s: %d products, ours over the best alternative: geometric mean %.3f; above 1.02: %d (%d beyond "
         "noise), above 1.15: %d (%d); noise %.3f%s",
-        race_mode_names[mode], s.count, s.mean, s.above[0], s.beyond[0], s.above[1], s.beyond[1], s.noise,
+        name, s.count, s.mean, s.above[0], s.beyond[0], s.above[1], s.beyond[1], s.noise,
         s.failed ? "" : "\n");
     if (s.failed)
         printf("; FAILED: %d\n", s.failed);
-    outcomes_print_worst(list, mode, sorted);
+    outcomes_print_worst(list, view, sorted);
 }
 
 /* Ratios hold within one card. */
@@ -391,9 +408,9 @@ static void outcomes_print_cards(const outcomes *list) {
 static int outcomes_report(const outcomes *list) {
     double *noises = malloc((size_t)(list->count + 1) * sizeof *noises);
     const outcome **sorted = malloc((size_t)(list->count + 1) * sizeof *sorted);
-    int made = noises && sorted && list->count, mode;
-    for (mode = 0; made && mode < RACE_MODES; mode++)
-        outcomes_print_mode(list, mode, noises, sorted);
+    int made = noises && sorted && list->count, view;
+    for (view = 0; made && view < OUTCOME_VIEWS; view++)
+        outcomes_print_view(list, view, noises, sorted);
     if (made) {
         printf("\n");
         outcomes_print_cards(list);

@@ -344,7 +344,7 @@ static void random_version(char *text, size_t size, int version, int major_unit,
 static void random_describe(bench *b, const random_work *w, const random_wishes *wishes, int row,
                             outcome *o) {
     memset(o, 0, sizeof *o);
-    o->seed = wishes->seed, o->row = row;
+    o->seed = wishes->seed, o->row = row, o->tuned = wishes->tuned;
     o->problem = w->problem;
     snprintf(o->name, sizeof o->name, "%s", w->name);
     snprintf(o->route, sizeof o->route, "%s", w->details.route_name);

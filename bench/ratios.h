@@ -1,4 +1,5 @@
-/* The chart of outcomes as SVG: for each mode a line of ours over the best alternative, the products sorted by it. */
+/* The chart of outcomes as SVG: for each view (a mode, untuned or tuned) a line of ours over the best alternative, the products sorted
+   by it. */
 #ifndef GEMMEPI_BENCH_RATIOS_H
 #define GEMMEPI_BENCH_RATIOS_H
 
@@ -8,13 +9,13 @@
 /* Lengths in the SVG's units. */
 enum {
     RATIOS_WIDTH = 960,
-    RATIOS_HEIGHT = 620,
     RATIOS_LEFT = 60, /* of the plot */
-    RATIOS_TOP = 150,
     RATIOS_PLOT_WIDTH = 840,
     RATIOS_PLOT_HEIGHT = 420,
-    RATIOS_LEGEND_Y = 66, /* of the first mode, */
+    RATIOS_LEGEND_Y = 66, /* of the first view, */
     RATIOS_LEGEND_STEP = 19,
+    RATIOS_GAP = 27,  /* from the legend to the plot, */
+    RATIOS_FOOT = 50, /* and below the plot */
     RATIOS_TEXT = 400
 };
 
@@ -37,44 +38,47 @@ static const struct {
 
 static const char ratios_light[] =
     ".end { text-anchor: end } .middle { text-anchor: middle } .bound { stroke: #b33; stroke-dasharray: 4 4 }\n"
-    ".mode { fill: none; stroke: currentColor; stroke-width: 2 } .key { fill: currentColor }\n"
+    ".mode { fill: none; stroke: currentColor; stroke-width: 2 }\n"
+    ".tuned { stroke-dasharray: 6 3 } .key { fill: currentColor }\n"
     ".graph { color: #1f6fd0 } .spaced { color: #c9661a } .burst { color: #2a8a4c } .stream { color: #8a56c2 }\n";
 
 static const char ratios_dark[] =
     "    .bound { stroke: #e77 } .graph { color: #5a9cf0 } .spaced { color: #e39a55 }\n"
     "    .burst { color: #5cc585 } .stream { color: #b48af0 }\n";
 
-/* What one mode's line shows. */
-typedef struct ratios_mode {
+/* What one view's line shows. */
+typedef struct ratios_view {
     const outcome **sorted; /* the largest ratio first */
     int count;
     outcome_summary summary;
-} ratios_mode;
+} ratios_view;
 
 typedef struct ratios {
-    ratios_mode modes[RACE_MODES];
+    ratios_view views[OUTCOME_VIEWS];
     double least, most; /* of the axis */
-    int products;       /* of the mode that has most */
+    int products;       /* of the view that has most */
+    int top;            /* of the plot */
 } ratios;
 
 /* >>what is drawn */
 
 static void ratios_close(ratios *r) {
-    int mode;
-    for (mode = 0; mode < RACE_MODES; mode++)
-        free(r->modes[mode].sorted);
+    int view;
+    for (view = 0; view < OUTCOME_VIEWS; view++)
+        free(r->views[view].sorted);
 }
 
-static int ratios_take_mode(ratios *r, const outcomes *list, int mode) {
-    ratios_mode *m = &r->modes[mode];
+static int ratios_take_view(ratios *r, const outcomes *list, int view) {
+    ratios_view *m = &r->views[view];
     double *noises = malloc((size_t)(list->count + 1) * sizeof *noises);
     m->sorted = malloc((size_t)(list->count + 1) * sizeof *m->sorted);
     if (noises && m->sorted) {
-        m->summary = outcomes_summarise(list, mode, noises);
-        m->count = outcomes_sort(list, mode, m->sorted);
+        m->summary = outcomes_summarise(list, view, noises);
+        m->count = outcomes_sort(list, view, m->sorted);
     }
     free(noises);
     if (m->count) {
+        r->top += RATIOS_LEGEND_STEP;
         r->most = fmax(r->most, 1.05 * outcome_ratio(m->sorted[0]));
         r->least = fmin(r->least, 0.95 * outcome_ratio(m->sorted[m->count - 1]));
     }
@@ -85,11 +89,12 @@ static int ratios_take_mode(ratios *r, const outcomes *list, int mode) {
 
 /* ratios_close takes whatever this leaves. Returns 0 where there is no memory. */
 static int ratios_take(ratios *r, const outcomes *list) {
-    int taken = 1, mode;
+    int taken = 1, view;
     memset(r, 0, sizeof *r);
+    r->top = RATIOS_LEGEND_Y + RATIOS_GAP;
     r->least = RATIOS_LEAST_SHOWN, r->most = RATIOS_MOST_SHOWN;
-    for (mode = 0; mode < RACE_MODES && taken; mode++)
-        taken = ratios_take_mode(r, list, mode);
+    for (view = 0; view < OUTCOME_VIEWS && taken; view++)
+        taken = ratios_take_view(r, list, view);
     r->least = fmax(r->least, RATIOS_LOWEST_SHOWN);
     r->most = fmin(r->most, RATIOS_TOP_SHOWN);
     return taken;
@@ -123,22 +128,27 @@ static void ratios_describe(const outcomes *list, char *text) {
     }
 }
 
+static const char *ratios_tuned(int view) {
+    return view < RACE_MODES ? "" : " tuned";
+}
+
 static void ratios_head(FILE *file, const ratios *r, const outcomes *list) {
-    char text[RATIOS_TEXT], part[64], key[32];
-    int y = RATIOS_LEGEND_Y, mode;
+    char text[RATIOS_TEXT], part[64], key[32], name[OUTCOME_VIEW_NAME];
+    int y = RATIOS_LEGEND_Y, view;
     svg_text(file, "title", RATIOS_LEFT, 24,
              "Products with their epilogue: time / time of the best alternative");
     ratios_describe(list, text);
-    snprintf(part, sizeof part, "%d products, sorted in each mode; lower is better", r->products);
+    snprintf(part, sizeof part, "%d products, each line sorted; lower is better", r->products);
     ratios_append(text, part);
     svg_text(file, "", RATIOS_LEFT, 44, text);
-    for (mode = 0; mode < RACE_MODES; mode++) {
-        const outcome_summary *s = &r->modes[mode].summary;
+    for (view = 0; view < OUTCOME_VIEWS; view++) {
+        const outcome_summary *s = &r->views[view].summary;
         if (!s->count)
             continue;
-        snprintf(key, sizeof key, "key %s", race_mode_names[mode]);
-        snprintf(text, sizeof text, "%s: geometric mean %.3f, above 1.02: %d of %d, above 1.15: %d",
-                 race_mode_names[mode], s->mean, s->above[0], s->count, s->above[1]);
+        outcome_view_name(view, name);
+        snprintf(key, sizeof key, "key %s%s", race_mode_names[view % RACE_MODES], ratios_tuned(view));
+        snprintf(text, sizeof text, "%s: geometric mean %.3f, above 1.02: %d of %d, above 1.15: %d", name,
+                 s->mean, s->above[0], s->count, s->above[1]);
         svg_key(file, key, RATIOS_LEFT, y, text);
         y += RATIOS_LEGEND_STEP;
     }
@@ -153,7 +163,7 @@ static double ratios_x(double part) {
 /* Logarithmic */
 static double ratios_y(const ratios *r, double ratio) {
     double shown = fmin(fmax(ratio, r->least), r->most);
-    return RATIOS_TOP + RATIOS_PLOT_HEIGHT * log(r->most / shown) / log(r->most / r->least);
+    return r->top + RATIOS_PLOT_HEIGHT * log(r->most / shown) / log(r->most / r->least);
 }
 
 static void ratios_axes(FILE *file, const ratios *r) {
@@ -174,18 +184,19 @@ static void ratios_axes(FILE *file, const ratios *r) {
     }
     for (i = 0; i <= 4; i++) {
         snprintf(text, sizeof text, "%d %%", 25 * i);
-        svg_text(file, "middle", ratios_x(i / 4.0), RATIOS_TOP + RATIOS_PLOT_HEIGHT + 18, text);
+        svg_text(file, "middle", ratios_x(i / 4.0), r->top + RATIOS_PLOT_HEIGHT + 18, text);
     }
-    svg_text(file, "middle", ratios_x(0.5), RATIOS_TOP + RATIOS_PLOT_HEIGHT + 38, "of the products");
+    svg_text(file, "middle", ratios_x(0.5), r->top + RATIOS_PLOT_HEIGHT + 38, "of the products");
 }
 
 /* A step for each product, the least ratio first. */
-static void ratios_line(FILE *file, const ratios *r, int mode) {
-    const ratios_mode *m = &r->modes[mode];
+static void ratios_line(FILE *file, const ratios *r, int view) {
+    const ratios_view *m = &r->views[view];
     int i;
     if (!m->count)
         return;
-    fprintf(file, "<path class='mode %s' d='M%d", race_mode_names[mode], RATIOS_LEFT);
+    fprintf(file, "<path class='mode %s%s' d='M%d", race_mode_names[view % RACE_MODES], ratios_tuned(view),
+            RATIOS_LEFT);
     for (i = 0; i < m->count; i++)
         fprintf(file, "%s%.1fH%.1f", i ? "V" : " ", ratios_y(r, outcome_ratio(m->sorted[m->count - 1 - i])),
                 ratios_x((i + 1.0) / m->count));
@@ -195,13 +206,13 @@ static void ratios_line(FILE *file, const ratios *r, int mode) {
 /* Returns 0 where there is no memory. */
 static int ratios_draw(const outcomes *list, FILE *file) {
     ratios r;
-    int taken = ratios_take(&r, list), mode;
+    int taken = ratios_take(&r, list), view;
     if (taken) {
-        svg_begin(file, RATIOS_WIDTH, RATIOS_HEIGHT, ratios_light, ratios_dark);
+        svg_begin(file, RATIOS_WIDTH, r.top + RATIOS_PLOT_HEIGHT + RATIOS_FOOT, ratios_light, ratios_dark);
         ratios_head(file, &r, list);
         ratios_axes(file, &r);
-        for (mode = 0; mode < RACE_MODES; mode++)
-            ratios_line(file, &r, mode);
+        for (view = 0; view < OUTCOME_VIEWS; view++)
+            ratios_line(file, &r, view);
         svg_end(file);
     }
     ratios_close(&r);

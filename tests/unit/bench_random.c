@@ -404,6 +404,24 @@ static void the_chart_has_a_step_for_each_ratio_the_least_first(void) {
     free(svg);
 }
 
+/* The same product in the same mode: each has its line, and neither takes the other's place. */
+static void tuned_products_have_a_line_of_their_own(void) {
+    outcome all[3];
+    double y[8];
+    char *svg;
+    all[0] = taken(0, RACE_GRAPH, GEMMEPI_SILU, 8, 8, 0, 4, 3);
+    all[1] = taken(1, RACE_GRAPH, GEMMEPI_SILU, 8, 8, 0, 4, 3);
+    all[2] = taken(0, RACE_GRAPH, GEMMEPI_SILU, 4, 4, 0, 4, 3);
+    all[2].tuned = 1;
+    svg = drawn_chart(all, 3);
+    CHECK(steps_of(svg, "graph", y, 8) == 2, "%d steps", steps_of(svg, "graph", y, 8));
+    CHECK(steps_of(svg, "graph tuned", y, 8) == 1, "%d steps", steps_of(svg, "graph tuned", y, 8));
+    CHECK(strstr(svg, "graph: geometric mean 2.000, above 1.02: 2 of 2, above 1.15: 2<") != NULL, "untuned");
+    CHECK(strstr(svg, "graph, tuned: geometric mean 1.000, above 1.02: 0 of 1, above 1.15: 0<") != NULL,
+          "tuned");
+    free(svg);
+}
+
 static void the_chart_is_well_formed_whatever_the_card_is_called(void) {
     outcome o = taken(0, RACE_SPACED, GEMMEPI_SILU, 1, 1, 0, 400, 3);
     char *svg;
@@ -448,6 +466,7 @@ int main(void) {
     RUN(the_report_is_what_was_computed_by_hand);
     RUN(a_line_of_something_else_is_refused);
     RUN(the_chart_has_a_step_for_each_ratio_the_least_first);
+    RUN(tuned_products_have_a_line_of_their_own);
     RUN(the_chart_is_well_formed_whatever_the_card_is_called);
     RUN(progress_tells_the_time_that_is_left);
     return test_finish();
