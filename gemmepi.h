@@ -579,10 +579,10 @@ typedef enum gemmepi_grouping {
    BATCH_INVARIANT is refused. BGRAD_A needs GROUPS_OF_K with a stored [k, m], BGRAD_B with b stored [k, n]: bias_grad has `groups` items. BGRAD is
    refused, and so are scales along k (VECTOR_128, BLOCK_128) with GROUPS_OF_K.
 
-   A formula needs GROUPS_OF_ROWS, neither scattered nor weighted: D is its one output, and it reads neither row,
+   A formula needs GROUPS_OF_ROWS, not weighted. It assigns D and, if wanted, FULL outputs, but no reductions, and reads neither row,
    item and rows nor uniform. A GPU refuses a formula that no kernel can run inside: with even and odd, or with a D wider than v
-   and all FULL operands. FULL and PER_ROW operands have the rows of D; PER_COLUMN and SCALAR operands are
-   batch_stride apart from group to group, with 0 the same for all.
+   and all FULL operands. FULL and PER_ROW operands have the rows of D: position i reads and writes the row of each that it writes of
+   D. PER_COLUMN and SCALAR operands are batch_stride apart from group to group, with 0 the same for all.
 
    FIND_SCALE_D needs GROUPS_OF_ROWS, VECTOR_128 (or OUTER, if d has at most 128 columns), no formula, and the host or
    the kernel for Hopper; else it is refused. It writes args.found_scale_d[column / 128 * rows of D + row of D]
@@ -597,8 +597,8 @@ typedef struct gemmepi_grouped_desc {
        0: row i */
     int64_t gather_a, gather_b;
 
-    /* GROUPS_OF_ROWS. More than 0: C, D, aux and residual have so many rows, and position i has row index_d[i] of each. No two positions
-       may have the same row. 0: row i */
+    /* GROUPS_OF_ROWS. More than 0: C, D, aux, residual and a formula's FULL and PER_ROW operands have so many rows, and position i
+       has row index_d[i] of each. No two positions may have the same row. 0: row i */
     int64_t scatter_d;
     int weighted; /* 1, GROUPS_OF_ROWS: D = weights[row of D] (result before the residual) + residual */
 } gemmepi_grouped_desc;
@@ -8768,7 +8768,7 @@ static int gpi__may_cover_batch(const gpi__formula_operand *operand) {
      gpi__reductions[operand->reduction].op != GPI__REDUCE_ARGMAX;
 }
 
-static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const gemmepi_operand *given, int i) {
+static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const gemmepi_operand *given, int i, int64_t items) {
   const gpi__formula *formula = kept->placed.formula;
   const gpi__formula_operand *operand = &formula->operands[i];
   gpi__placed_operand *place = &kept->placed.operands[i];
@@ -8786,9 +8786,9 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
   place->amax = given->amax;
   gpi__lay_out_operand(kept, i, given->ld);
   snprintf(name, sizeof name, "operands[%d]", i);
-  status = gpi__check_view(view, name, kept->placed.items);
+  status = gpi__check_view(view, name, items);
   if (!status && operand->output && (view->batch_stride || !gpi__may_cover_batch(operand)))
-    status = gpi__check_output(view, name, kept->placed.items);
+    status = gpi__check_output(view, name, items);
   if (status)
     return gpi__fail(status, "%s (the formula calls it %s)", gpi__error_text, given->name);
   place->ld = view->ld;
@@ -8796,9 +8796,9 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
   return GEMMEPI_OK;
 }
 
-/* Extents of the row-major problem; d is D's view. */
+/* Extents of the row-major problem, and how many items there are of what has rows; d is D's view. */
 static gemmepi_status gpi__place_formula(gpi__kept_formula *kept, const gemmepi_matmul_desc *desc,
-  const int64_t extents[4], const gpi__view *d) {
+  const int64_t extents[5], const gpi__view *d) {
   gemmepi_status status = GEMMEPI_OK;
   int i;
   kept->placed.rows = extents[0];
@@ -8809,8 +8809,11 @@ static gemmepi_status gpi__place_formula(gpi__kept_formula *kept, const gemmepi_
   kept->placed.operands[GPI__RESULT].batch_stride = d->batch_stride;
   kept->placed.operands[GPI__RESULT].scale = d->scale != 0;
   kept->placed.operands[GPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
-  for (i = 0; i < kept->placed.formula->operand_count && !status; i++)
-    status = gpi__place_formula_operand(kept, &desc->operands[i], i);
+  for (i = 0; i < kept->placed.formula->operand_count && !status; i++) {
+    int kind = kept->placed.formula->operands[i].kind;
+    status = gpi__place_formula_operand(kept, &desc->operands[i], i,
+      extents[kind == GEMMEPI_FULL || kind == GEMMEPI_PER_ROW ? 4 : 3]);
+  }
   return status;
 }
 
@@ -9257,7 +9260,7 @@ typedef struct gpi__grouping {
   int32_t groups; /* 0: it is none */
   int32_t is_of_k; /* groups are of k, else of rows */
   int32_t gathered; /* whose rows an index says: bits 1 A, 2 B */
-  int32_t scattered;
+  int32_t scattered; /* the rows that D has, where an index says which; else 0 */
   int32_t scales_gathered; /* A's rows lie side by side, but its scales do not */
   int32_t unused;
 } gpi__grouping;
@@ -9283,6 +9286,15 @@ typedef struct gpi__problem {
   struct gpi__kept_formula *formula; /* in the epilogue's place; NULL: none */
   gpi__view views[GPI__OPERANDS];
 } gpi__problem;
+
+static int gpi__has_groups_of_rows(const gpi__problem *problem) {
+  return problem->grouping.groups && !problem->grouping.is_of_k;
+}
+
+/* Items of D and of what has its rows: groups of rows share one. */
+static int64_t gpi__items_of_d(const gpi__problem *problem) {
+  return gpi__has_groups_of_rows(problem) ? 1 : problem->batch;
+}
 
 static int gpi__has(const gpi__problem *problem, uint64_t flags) {
   return (problem->epilogue & flags) != 0;
@@ -9533,7 +9545,7 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
   found->batch_stride = scale->batch_stride;
   status = gpi__convert_scale_numbers(problem, GPI__FOUND_SCALE_D, GEMMEPI_F32, is_tensor ? 4 : 16);
   if (!status && !is_tensor)
-    return gpi__check_output(found, "d.scale", problem->batch);
+    return gpi__check_output(found, "d.scale", gpi__items_of_d(problem));
   if (status)
     return status;
   history->written = 1;
@@ -9792,9 +9804,9 @@ static gemmepi_status gpi__check_outputs(gpi__problem *problem) {
     status = gpi__convert_amax(problem, GEMMEPI_AMAX_AUX, GPI__AMAX_AUX, GPI__AUX);
   if (status)
     return status;
-  status = gpi__check_output(&problem->views[GPI__D], "d", problem->batch);
+  status = gpi__check_output(&problem->views[GPI__D], "d", gpi__items_of_d(problem));
   if (!status && gpi__has(problem, GEMMEPI_AUX))
-    status = gpi__check_output(&problem->views[GPI__AUX], "aux", problem->batch);
+    status = gpi__check_output(&problem->views[GPI__AUX], "aux", gpi__items_of_d(problem));
   if (!status && bias_grad->dtype && bias_grad->batch_stride)
     status = gpi__check_output(bias_grad, "bias_grad", problem->batch);
   return status;
@@ -9975,11 +9987,13 @@ static gemmepi_status gpi__finish_formula(gpi__problem *problem, const gemmepi_m
   (void)problem, (void)desc;
   return GEMMEPI_OK;
 #else
-  int64_t extents[4];
+  int64_t extents[5];
   gemmepi_status status;
   if (!problem->formula)
     return GEMMEPI_OK;
-  extents[0] = problem->m, extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
+  extents[0] = problem->grouping.scattered ? problem->grouping.scattered : problem->m;
+  extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
+  extents[4] = gpi__items_of_d(problem);
   status = gpi__check_without_d(problem, desc);
   if (!status)
     status = gpi__check_rounded(problem, desc->formula);
@@ -10057,9 +10071,10 @@ static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_
 }
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. A formula is made in
- memory of the allocator, to be given to gpi__free_formula; graph: what desc.formula has become already, or NULL. */
+ memory of the allocator, to be given to gpi__free_formula; graph: what desc.formula has become already, or NULL. grouping: what the batch is,
+ or NULL. */
 static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
-  const struct gpi__graph *graph, size_t alignment, gpi__problem *problem) {
+  const struct gpi__graph *graph, const gpi__grouping *grouping, size_t alignment, gpi__problem *problem) {
   gemmepi_status status;
   int64_t along, result;
   memset(problem, 0, sizeof *problem);
@@ -10067,6 +10082,8 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
   status = gpi__check_scalars_of_desc(desc);
   if (status)
     return status;
+  if (grouping)
+    problem->grouping = *grouping;
   problem->m = desc->m;
   problem->n = desc->n;
   problem->k = desc->k;
@@ -10091,7 +10108,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
 #ifndef GEMMEPI_NO_LINEAR
 /* The same of a desc that has no formula. */
 static gemmepi_status gpi__normalise(const gemmepi_matmul_desc *desc, size_t alignment, gpi__problem *problem) {
-  return gpi__normalise_in(NULL, desc, NULL, alignment, problem);
+  return gpi__normalise_in(NULL, desc, NULL, NULL, alignment, problem);
 }
 #endif
 
@@ -10128,7 +10145,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
   GPI__INVALID_IF(!needs, "needs is NULL");
   memset(needs, 0, sizeof *needs);
   allocator = gpi__default_allocator();
-  status = gpi__normalise_in(&allocator, desc, NULL, GPI__DEFAULT_ALIGNMENT, &problem);
+  status = gpi__normalise_in(&allocator, desc, NULL, NULL, GPI__DEFAULT_ALIGNMENT, &problem);
   if (!status)
     gpi__fill_needs(&problem, needs);
   if (!status)
@@ -10979,10 +10996,9 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
   GPI__UNSUPPORTED_IF(product->order != GEMMEPI_ROW_MAJOR,
     "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
     "column by column is a row-major one that is transposed", (int)product->order);
-  GPI__UNSUPPORTED_IF(product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->scatter_d || desc->weighted),
-    "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS whose rows of D are "
-    "neither scattered nor weighted", desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K"
-    : desc->scatter_d                     ? "scatter_d" : "weighted");
+  GPI__UNSUPPORTED_IF(product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->weighted),
+    "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS, and has weights of rows as an operand PER_ROW",
+    desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K" : "weighted");
   GPI__UNSUPPORTED_IF(product->epilogue & GEMMEPI_BGRAD || (desc->grouping == GEMMEPI_GROUPS_OF_ROWS &&
     product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)),
     "desc.product.epilogue has a BGRAD; of grouped products those of GROUPS_OF_K have "
@@ -11012,18 +11028,6 @@ static gemmepi_status gpi__check_positions(const char *name, int64_t size) {
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
     (long long)size, GPI__UNINITIALISED);
 }
-
-#ifndef GEMMEPI_NO_FORMULA
-/* A formula's outputs: D alone. */
-static gemmepi_status gpi__check_outputs_of_groups(const gemmepi_matmul_desc *product) {
-  int count = product->formula && product->operands ? product->operand_count : 0, i;
-  for (i = 0; i < count && count <= GPI__FORMULA_OPERANDS; i++)
-    if (product->operands[i].output)
-      return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.operands[%d] is an output; the formula of a grouped product "
-        "writes only D", i);
-  return GEMMEPI_OK;
-}
-#endif
 
 /* What gathers and scatters ask of the rest. */
 static gemmepi_status gpi__check_indices(const gemmepi_grouped_desc *desc) {
@@ -11086,13 +11090,11 @@ typedef struct gpi__desc_matrix {
   int64_t lines, length;
 } gpi__desc_matrix;
 
-/* Strides as the problem needs them: of what groups have of their own the caller's, or one after another; of outputs that are one matrix any that
- keep items apart, for a moment. */
+/* Strides as the problem needs them: of what groups have of their own the caller's, or one after another. */
 static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
   int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
   uint32_t own = gpi__own_of_group(of_k);
-  int64_t n = product->n,
-      columns = product->formula ? 2 * n /* at most */ : gpi__result_columns(product->epilogue, n);
+  int64_t n = product->n, columns = gpi__result_columns(product->epilogue, n);
   const gpi__desc_matrix matrices[] = {
     {GPI__A, &product->a, 0, 0},
     {GPI__B, &product->b, product->b.transposed ? n : product->k, product->b.transposed ? product->k : n},
@@ -11104,7 +11106,7 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
   for (i = 0; i < GPI__COUNT(matrices); i++) {
     const gpi__desc_matrix *row = &matrices[i];
     const char *name = gpi__operand_names[row->operand];
-    int is_own = own >> row->operand & 1, is_output = row->operand == GPI__D || row->operand == GPI__AUX;
+    int is_own = own >> row->operand & 1;
     GPI__INVALID_IF(!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride),
       "desc.product.%s has a batch_stride, but it is one matrix for all groups with GROUPS_OF_%s: leave it 0",
       name, of_k ? "K" : "ROWS");
@@ -11112,14 +11114,11 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
       continue; /* it has operands instead */
     if (row->operand == GPI__C && !row->matrix->ld)
       continue; /* as D */
-    if (!row->matrix->batch_stride && (is_own || is_output))
+    if (!row->matrix->batch_stride && is_own)
       row->matrix->batch_stride =
         gpi__dense_stride(row->lines, row->length, row->matrix->ld,
           row->operand == GPI__AUX && gpi__aux_is_mask(product->epilogue));
   }
-  if (product->flags & GEMMEPI_FIND_SCALE_D)
-    product->d.scale.batch_stride =
-      gpi__dense_stride(columns > 0 ? (columns + 127) / 128 : 1, product->m, 0, 0);
   if (product->bias.batch_stride == 0 && !product->formula)
     product->bias.batch_stride = n < 0 ? 0 : n;
   if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
@@ -11243,9 +11242,22 @@ static gemmepi_status gpi__convert_gathered_scale(const gemmepi_grouped_desc *de
 }
 
 #ifndef GEMMEPI_NO_FORMULA
+static gemmepi_status gpi__check_operand_of_groups(const gpi__formula_operand *o, const gemmepi_operand *operand, int i) {
+  int has_rows = o->kind == GEMMEPI_FULL || o->kind == GEMMEPI_PER_ROW;
+  GPI__UNSUPPORTED_IF(o->reduction, "desc.product.operands[%d] (%s) is a reduction; next to d a grouped product writes FULL "
+    "outputs: reduce one of those afterwards", i, operand->name);
+  GPI__UNSUPPORTED_IF(operand->amax, "desc.product.operands[%d] (%s) has an amax; of a grouped product's outputs only d has", i,
+    operand->name);
+  GPI__INVALID_IF(has_rows && (operand->batch_stride || operand->row_period),
+    "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all groups: leave it 0",
+    i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
+  return GEMMEPI_OK;
+}
+
 /* What a formula may have of groups: of operands those of columns or of one number may be a group's own. */
 static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *desc, const gpi__problem *problem) {
   const gpi__formula *f = problem->formula->placed.formula;
+  gemmepi_status status = GEMMEPI_OK;
   static const uint8_t lacking[] = {GPI__INDEX_ROW, GPI__INDEX_ITEM, GPI__INDEX_ROWS};
   char place[GPI__PLACE_TEXT];
   int i;
@@ -11255,27 +11267,21 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
         "%s: row, item, rows and uniform are not what the positions of a grouped product have",
         gpi__name_place(desc->product.formula, f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
         : f->places.uniform, place));
-  for (i = 0; i < f->operand_count; i++) {
-    const gemmepi_operand *operand = &desc->product.operands[i];
-    int has_rows = f->operands[i].kind == GEMMEPI_FULL || f->operands[i].kind == GEMMEPI_PER_ROW;
-    GPI__INVALID_IF(has_rows && (operand->batch_stride || operand->row_period),
-      "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all groups: leave it 0",
-      i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
-  }
-  return GEMMEPI_OK;
+  GPI__UNSUPPORTED_IF(gpi__lacks_d(problem), "desc.product.formula does not assign %s; that of a grouped product does",
+    desc->product.formula_result ? desc->product.formula_result : "d");
+  for (i = 0; i < f->operand_count && !status; i++)
+    status = gpi__check_operand_of_groups(&f->operands[i], &desc->product.operands[i], i);
+  return status;
 }
 #endif
 
 static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocator,
   const gemmepi_grouped_desc *desc, size_t alignment, gpi__problem *problem) {
   gemmepi_matmul_desc product = desc->product;
+  gpi__grouping grouping;
   gemmepi_status status = gpi__check_extents(&product);
   if (!status)
     status = gpi__check_grouping(desc);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status)
-    status = gpi__check_outputs_of_groups(&product);
-#endif
   if (!status)
     status = gpi__check_indices(desc);
   if (!status)
@@ -11284,15 +11290,16 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
     status = gpi__check_epilogue(product.epilogue);
   if (!status)
     status = gpi__set_strides(desc, &product);
+  memset(&grouping, 0, sizeof grouping);
+  grouping.groups = desc->groups;
+  grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+  grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
+  grouping.scattered = (int32_t)desc->scatter_d;
   product.batch = desc->groups;
   if (!status)
-    status = gpi__normalise_in(allocator, &product, NULL, alignment, problem);
+    status = gpi__normalise_in(allocator, &product, NULL, &grouping, alignment, problem);
   if (status)
     return status;
-  problem->grouping.groups = desc->groups;
-  problem->grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
-  problem->grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
-  problem->grouping.scattered = desc->scatter_d > 0;
   status = gpi__unite_views(desc, problem);
   if (!status)
     status = gpi__convert_gathered_scale(desc, problem);
@@ -15069,21 +15076,20 @@ static const gpi__source gpi__sources[] = {
 {
 "#line 1 \"src/kernels/epilogue_inside.cuh\"\n#line 9\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n\n\ntemplate<class Type>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read(from,valid),x);\nelse{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=place(i)<valid?from[place(i)]:Type(0);\n}\n}\ntemplate<class Type>DEVICE Taken<Type>take_one(const Type*from){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nreturn to_acc<Acc>(*from);\nelse\nreturn*from;\n}\ntemplate<class T>DEVICE void take_for_all(T one,T(&x)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\ntemplate<bool Repeats>DEVICE long long within(long long x,long long period){\nreturn Repeats?(u32)x%(u32)period:x;\n}\n\n\n"
 "template<int Place,int Kind,int Periods,class Type>\nDEVICE Taken<Type>load_of_row(const Beside*beside,long long item,long long row,bool exists){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+item*from.stride;\nTaken<Type>one=0;\nif(Kind==kind::SCALAR)\none=take_one(data);\nelse if(exists)\none=take_one(data+within<(Periods&1)!=0>(row,from.row_period));\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\none*= *from.scale;\nreturn one;\n}\n\n\ntemplate<int Place,int Periods,class Type,int Kind>\nDEVICE void hold(const Beside*beside,long long item,long long row,bool exists,Held<Type,Kind> &held){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW)\nheld.at=load_of_row<Place,Kind,Periods,Type>(beside,item,row,exists);\n}\n#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, periods>(beside, item, row, exists, held.name);\n"
-"DEVICE Held_operands hold_operands(const Beside*beside,long long item,long long row,bool exists){\nHeld_operands held;\nFORMULA_INPUTS(INSIDE_HOLD)\nreturn held;\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void prefetch_operand(const gpi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\nconstexpr bool is_loaded=(Place==GEMMEPI_IN_RESIDUAL&&LOADS_RESIDUAL)||(Place==GEMMEPI_IN_AUX&&LOADS_AUX);\nif constexpr(Kind==kind::FULL&& !is_loaded){\nconst gpi__formula_place&from=beside[Place];\nlong long row=at.row+(int)threadIdx.x%16;\nconst Type*line=(const Type*)from.data+at.item*from.stride +within<(Periods&1)!=0>(row,from.row_period)*from.ld;\nint lines=(columns*(int)sizeof(Type)+127)/128,per_line=128/(int)sizeof(Type);\n#pragma unroll\nfor(int i=0;i<Members*lines;i+=2){\nint mine=i+(int)threadIdx.x%32/16,column=(int)at.column+mine%lines*per_line;\n"
-"const Type*first=line +within<(Periods&2)!=0>(column_of_half<Members>(p,column,mine/lines),from.column_period);\nif(mine<Members*lines&&row<p.m&&column<p.n)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(first));\n}\n}\n}\n#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \\\nprefetch_operand<place_,kind::kind_,members,periods,type>(p,beside,at,columns);\nDEVICE void prefetch_operands(const gpi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\n(void)p,(void)beside,(void)at,(void)columns;\nFORMULA_INPUTS(INSIDE_PREFETCH)\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void load_operand(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,const Held<Type,Kind> &held,\nTaken<Type>(&x)[RUN]){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW){\nif constexpr(HOLDS)\ntake_for_all(held.at,x);\nelse\n"
-"take_for_all(load_of_row<Place,Kind,Periods,Type>(state.beside,at.item,at.row,at.valid>0),x);\nreturn;\n}\nconst gpi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\n",
-"if constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type>(state.loaded_residual[member]),x);\nelse\ntake_run(data+at.row*from.ld+column_of_half<Members>(p,at.column,member),at.valid,x);\n}else if constexpr(Kind==kind::NUMBER){\ntake_for_all(from_acc<Acc>(from.number),x);\n}else{\nlong long row=within<(Periods&1)!=0>(at.row,from.row_period);\nlong long column=within<(Periods&2)!=0>(column_of_half<Members>(p,at.column,member),from.column_period);\ntake_run(data+row*from.ld+column,at.valid,x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\n"
-"template<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\npart.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\n"
-"there[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\nDEVICE void join_lanes_of_rows(Logsumexp<Acc>(&parts)[RUNS_OF_BOX]){\nMax<Acc>most[RUNS_OF_BOX];\nSum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\n#pragma unroll\n"
-"for(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<Acc>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\njoin_lanes_of_rows(sums);\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\n#pragma unroll\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n"
-"((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\n",
-"DEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\n#pragma unroll\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\n#pragma unroll\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\n"
-"u32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\n#pragma unroll\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\ntemplate<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n"
-"#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\nmemcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\n#pragma unroll\nfor(int member=0;member<Members;member++)\n"
-"store<Type,Place==GEMMEPI_WRITTEN&&STAGES_AUX>(matrix,state.staged_aux[member%HALVES_IN],at.item,at.row,\ncolumn_of_half<Members>(p,at.column,member),at.valid,x[member]);\n}\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\nstruct Numbers_of_run{\nOperand_runs runs;\nDrawn_runs drawn;\nOutput_runs outputs;\nAcc v[HALVES][RUN];\n};\n\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=x.runs.name[member][at];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\nx.outputs.name[member][at]=out.name[member];\n"
-"#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\n",
-"in.name[member]=x.drawn.name[member][at];\ntemplate<bool Near>\nDEVICE bool compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,int i,\nint at,Numbers_of_run&x){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=x.v[member][at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)run.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p,run.column,member)+place(i/2*2));\n\nin.column[member]=SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1):first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)run.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\n"
-"in.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nx.v[member][at]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<class T,int N>DEVICE void turn_round(T(&x)[N][RUN]){\n#pragma unroll\nfor(int member=0;member<N;member++){\nT first=x[member][0];\n#pragma unroll\nfor(int i=0;i+1<RUN;i++)\nx[member][i]=x[member][i+1];\nx[member][RUN-1]=first;\n}\n}\n#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);\n#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);\n#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);\n"
+"DEVICE Held_operands hold_operands(const Beside*beside,long long item,long long row,bool exists){\nHeld_operands held;\nFORMULA_INPUTS(INSIDE_HOLD)\nreturn held;\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void prefetch_operand(const gpi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\nconstexpr bool is_loaded=(Place==GEMMEPI_IN_RESIDUAL&&LOADS_RESIDUAL)||(Place==GEMMEPI_IN_AUX&&LOADS_AUX);\nif constexpr(Kind==kind::FULL&& !is_loaded){\nconst gpi__formula_place&from=beside[Place];\nconst Type*line=(const Type*)from.data+at.item*from.stride +within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nint lines=(columns*(int)sizeof(Type)+127)/128,per_line=128/(int)sizeof(Type);\n#pragma unroll\nfor(int i=0;i<Members*lines;i+=2){\nint mine=i+(int)threadIdx.x%32/16,column=(int)at.column+mine%lines*per_line;\nconst Type*first=line +within<(Periods&2)!=0>(column_of_half<Members>(p,column,mine/lines),from.column_period);\n"
+"if(mine<Members*lines&&at.valid&&column<p.n)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(first));\n}\n}\n}\n#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \\\nprefetch_operand<place_,kind::kind_,members,periods,type>(p,beside,at,columns);\nDEVICE void prefetch_operands(const gpi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\n(void)p,(void)beside,(void)at,(void)columns;\nFORMULA_INPUTS(INSIDE_PREFETCH)\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void load_operand(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,const Held<Type,Kind> &held,\nTaken<Type>(&x)[RUN]){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW){\nif constexpr(HOLDS)\ntake_for_all(held.at,x);\nelse\ntake_for_all(load_of_row<Place,Kind,Periods,Type>(state.beside,at.item,at.row,at.valid>0),x);\nreturn;\n}\n"
+"const gpi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS){\n",
+"to_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type>(state.loaded_residual[member]),x);\nelse\ntake_run(data+at.row*from.ld+column_of_half<Members>(p,at.column,member),at.valid,x);\n}else if constexpr(Kind==kind::NUMBER){\ntake_for_all(from_acc<Acc>(from.number),x);\n}else{\nlong long row=within<(Periods&1)!=0>(at.row,from.row_period);\nlong long column=within<(Periods&2)!=0>(column_of_half<Members>(p,at.column,member),from.column_period);\ntake_run(data+row*from.ld+column,at.valid,x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\n"
+"if constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\npart.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\n"
+"columns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\nDEVICE void join_lanes_of_rows(Logsumexp<Acc>(&parts)[RUNS_OF_BOX]){\nMax<Acc>most[RUNS_OF_BOX];\nSum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<Acc>joined={most[i%STATES_OF_BOX].at,0};\n"
+"sums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\njoin_lanes_of_rows(sums);\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\n#pragma unroll\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\n"
+"DEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\n",
+"int first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\n#pragma unroll\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\n#pragma unroll\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\n"
+"x[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\n#pragma unroll\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\ntemplate<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\n"
+"DEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\nmemcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\n#pragma unroll\nfor(int member=0;member<Members;member++)\nstore<Type,Place==GEMMEPI_WRITTEN&&STAGES_AUX>(matrix,state.staged_aux[member%HALVES_IN],at.item,at.row,\ncolumn_of_half<Members>(p,at.column,member),at.valid,x[member]);\n}\n}\n\n"
+"#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\nstruct Numbers_of_run{\nOperand_runs runs;\nDrawn_runs drawn;\nOutput_runs outputs;\nAcc v[HALVES][RUN];\n};\n\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=x.runs.name[member][at];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\nx.outputs.name[member][at]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=x.drawn.name[member][at];\ntemplate<bool Near>\n",
+"DEVICE bool compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,int i,\nint at,Numbers_of_run&x){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=x.v[member][at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)run.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p,run.column,member)+place(i/2*2));\n\nin.column[member]=SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1):first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)run.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n"
+"#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nx.v[member][at]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<class T,int N>DEVICE void turn_round(T(&x)[N][RUN]){\n#pragma unroll\nfor(int member=0;member<N;member++){\nT first=x[member][0];\n#pragma unroll\nfor(int i=0;i+1<RUN;i++)\nx[member][i]=x[member][i+1];\nx[member][RUN-1]=first;\n}\n}\n#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);\n#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);\n#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);\n"
 "DEVICE void compute_far_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\n#pragma unroll 1\nfor(int i=0;i<RUN;i++){\ncompute_element<false>(p,state,run,i,0,x);\nturn_round(x.v);\nFORMULA_INPUTS(INSIDE_TURN_RUN)\nFORMULA_UNIFORMS(INSIDE_TURN_DRAWN)\nFORMULA_OUTPUTS(INSIDE_TURN_OUTPUT)\n}\n}\nDEVICE void compute_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\nAcc given[HALVES][RUN];\nbool is_right=true;\nmemcpy(given,x.v,sizeof given);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nis_right&=compute_element<true>(p,state,run,i,i,x);\nif(FORMULA_WAVES&& !is_right){\nmemcpy(x.v,given,sizeof given);\ncompute_far_run(p,state,run,x);\n}\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\n"
 "load_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,run,member,state.held.name,x.runs.name[member]);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,run,x.outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&run,Acc(&v)[HALVES][RUN]){\nNumbers_of_run x;\nFormula_in in;\nconstexpr int at=0;\n(void)in,(void)at;\nmemcpy(x.v,v,sizeof x.v);\nFORMULA_INPUTS(INSIDE_LOAD)\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,run,in,x.drawn);\ncompute_run(p,state,run,x);\nFORMULA_OUTPUTS(INSIDE_STORE)\nmemcpy(v,x.v,sizeof x.v);\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
@@ -15444,14 +15450,14 @@ static const gpi__source gpi__sources[] = {
 {"sm90/box.cuh",
 {
 "#line 1 \"src/kernels/sm90/box.cuh\"\n\n#pragma once\n#include \"sm90/box_memory.cuh\"\n#include \"sm90/column_sums.cuh\"\n#include \"sm90/columns.cuh\"\n#include \"sm90/mask.cuh\"\n\n\n\n\nstruct Next_box{\nbool exists;\nint row,group;\n};\n\n\nstruct Sums_of_box{\nfloat at[HALVES_IN][BOX_COLUMNS/8][4];\n};\n\nstruct Held_of_strip{\n#if GEMMEPI_FORMULA\nHeld_operands at[2];\n#endif\n};\nstruct Box{\nconst Tile&tile;\nint row,strip,group;\nconst Of_columns(&columns)[BOX_GROUPS];\nconst Masks&masks;\nconst Sums_of_box&sums;\nNext_box next;\nconst Held_of_strip&held;\n};\n\n\nstruct Finisher{\nEpilogue_state&state;\nBuffers&buffers;\n};\n\n\nDEVICE Sums_of_box sums_of_box(const float(&sums)[TILE_N/2],int group){\nSums_of_box box;\n#pragma unroll\nfor(int j=0;j<HALVES_IN*BOX_COLUMNS/2;j++)\nbox.at[j/(BOX_COLUMNS/2)][j%(BOX_COLUMNS/2)/4][j%4]=\nsums[first_sum(j/(BOX_COLUMNS/2),group +j%(BOX_COLUMNS/2)/16)+j%16];\nreturn box;\n}\n\n"
-"template<int N>DEVICE void drop_first_box(float(&sums)[N]){\nconstexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\n#pragma unroll\nfor(int i=0;i+of_box<N;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR_COLUMNS/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gpi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\n#if GEMMEPI_SCATTERED\nat=valid>0?(int)row_of_d(params.groups,at):0;\n#endif\nreturn{half,g,at,column,valid};\n}\n\n\nDEVICE void load_saved_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\n"
-"const Run_place&at,Saved&saved){\n#pragma unroll\nfor(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gpi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\n"
+"template<int N>DEVICE void drop_first_box(float(&sums)[N]){\nconstexpr int of_box=SIDE_BY_SIDE?BOX_COLUMNS:BOX_COLUMNS/2;\n#pragma unroll\nfor(int i=0;i+of_box<N;i++)\nsums[i]=sums[i+of_box];\n}\n\n\nconstexpr int VECTOR_GROUPS=VECTOR_COLUMNS/GROUP;\nstruct Found_vectors{\nAcc runs[FINDS?VECTOR_GROUPS:1][2][RUN];\n};\n\n\n\n\nstruct Run_place{\nint half,g,row,column,valid;\n};\nDEVICE Run_place place_of_run(const gpi__sm90_params&params,const Box&box,int half,int g){\nint group=box.group +g;\nint at=box.row+threadIdx.x%32/4+half*8,column=box.tile.n*TILE_COLUMNS+lane_of_row()*2+group*GROUP;\nif((BACKWARD||FINDS)&& !GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(column));\nint valid=at<end_of_rows(params,box.tile)?columns_left(params,box.tile,group):0;\nreturn{half,g,row_in_memory(params,at,valid>0),column,valid};\n}\n\n\nDEVICE void load_saved_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Saved&saved){\n#pragma unroll\n"
+"for(int i=0;i<INPUT_AUX;i++)\nfinisher.state.loaded_aux[i]=input_at<HALVES_SAVED>(finisher.buffers,0,i,at.half,at.g);\nif(LOADS_MASK)\nfinisher.state.loaded_mask=mask_of(box.masks,box.strip,at.half,box.group +at.g);\nload_saved(params.epilogue,finisher.state,box.tile.item,at.row,at.column,at.valid,saved);\n}\n\n\nDEVICE void set_outputs(Epilogue_state&state,const Buffers&buffers,const Run_place&at){\n#pragma unroll\nfor(int i=0;i<OUTPUT_D;i++)\nstate.staged_d[i]=output_at<HALVES_OUT>(buffers,0,i,at.half,at.g);\n#pragma unroll\nfor(int i=0;i<OUTPUTS-OUTPUT_D;i++)\nstate.staged_aux[i]=output_at<HALVES_IN>(buffers,OUTPUT_D,i,at.half,at.g);\n}\n\nDEVICE void finish_run(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nconst Run_place&at,Acc(&v)[HALVES][RUN]){\nconst gpi__epilogue_params&p=params.epilogue;\nEpilogue_state&state=finisher.state;\nSaved saved;\n#pragma unroll\nfor(int i=0;i<HALVES_IN*RUN;i++)\n"
 "v[i/RUN][i%RUN]=box.sums.at[i/RUN][at.g*4+i%RUN/2][at.half*2+i%2];\nset_outputs(state,finisher.buffers,at);\n#pragma unroll\nfor(int i=0;i<INPUTS-INPUT_AUX;i++)\nstate.loaded_residual[i]=input_at<HALVES_OUT>(finisher.buffers,INPUT_AUX,i,at.half,at.g);\nstate.mask_place=at.half+2*at.g;\n#if GEMMEPI_FORMULA\nstate.held=box.held.at[at.half];\n#endif\nload_saved_run(params,finisher,box,at,saved);\nepilogue(p,state,box.columns[at.g],saved,box.tile.item,at.row,at.column,at.valid,v);\nif(!FINDS)\nstore_result(p,state,box.tile.item,at.row,at.column,at.valid,v);\n}\n\nDEVICE void finish_runs(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\n#pragma unroll\nfor(int g=0;g<BOX_GROUPS;g++){\n#pragma unroll\nfor(int half=0;half<2;half++){\nRun_place at=place_of_run(params,box,half,g);\nAcc results[HALVES][RUN];\nfinish_run(params,finisher,box,at,results);\nif constexpr(ADDS_COLUMNS)\n"
-"column_sums[g].add(results,finisher.state,at.row<(int)params.epilogue.m);\nif(FINDS)\n",
-"memcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\nif(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\n}\n\n\n\n\nDEVICE void ask_for_box(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group){\nask_for_inputs(params,finisher.buffers,tile,row,group);\n#if GEMMEPI_FORMULA\nprefetch_operands(params.epilogue,params.BESIDE,{tile.item,row,tile.n*TILE_COLUMNS+group*GROUP,0},BOX_COLUMNS);\n#endif\n}\nDEVICE void finish_box(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_box(params,finisher,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n"
+"column_sums[g].add(results,finisher.state,at.row<(int)params.epilogue.m);\nif(FINDS)\nmemcpy(found.runs[FINDS?(box.group +g)%VECTOR_GROUPS:0][half],results[0],sizeof results[0]);\n}\n",
+"if(ADDS_COLUMNS)\ncolumn_sums[g].end_rows();\n}\n}\n\n\n\n\nDEVICE void ask_for_box(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group){\nask_for_inputs(params,finisher.buffers,tile,row,group);\n#if GEMMEPI_FORMULA\nint mine=row+(int)threadIdx.x%16;\nbool exists=mine<end_of_rows(params,tile);\nprefetch_operands(params.epilogue,params.BESIDE,\n{tile.item,row_in_memory(params,mine,exists),tile.n*TILE_COLUMNS+group*GROUP,exists},BOX_COLUMNS);\n#endif\n}\nDEVICE void finish_box(const gpi__sm90_params&params,const Finisher&finisher,const Box&box,\nBox_sums&column_sums,Found_vectors&found){\nif(box.next.exists)\nask_for_box(params,finisher,box.tile,box.next.row,box.next.group);\nwait_for_inputs(finisher.buffers);\nif(OUTPUTS)\nbegin_outputs();\nfinish_runs(params,finisher,box,column_sums,found);\nif(KEEPS_MASK)\nstore_kept_masks(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,\nBOX_GROUPS);\n"
 "#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES\nstatic_assert(BOX_COLUMNS%GEMMEPI_STATE_COLUMNS==0,\"a box has whole states\");\nstore_kept_states(params.epilogue,finisher.state,box.tile.item,box.row,box.tile.n*TILE_COLUMNS+box.group*GROUP,BOX_GROUPS);\n#endif\nif(HAS_OUTPUTS)\nend_outputs(params,finisher.buffers,box.tile.n*TILE_COLUMNS+box.group*GROUP,box.row,box.tile);\nfinisher.buffers.taken++;\n}\n\n\n\n\nDEVICE Magnitude largest_of_runs(const Found_vectors&found,int half){\nfloat largest=0;\n#pragma unroll\nfor(int i=0;i<VECTOR_GROUPS*RUN;i++)\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(largest): \"f\"(fabsf(found.runs[FINDS?i/RUN:0][half][i%RUN])));\nreturn magnitude(largest);\n}\n\n\nDEVICE void store_vectors(const gpi__sm90_params&params,const Finisher&finisher,const Tile&tile,int row,int group,\nconst Found_vectors&found){\nconst gpi__epilogue_params&p=params.epilogue;\n#pragma unroll\nfor(int half=0;half<(FINDS?2:0);half++){\n"
-"int at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<end_of_rows(params,tile);\n#if GEMMEPI_SCATTERED\nat=exists?(int)row_of_d(params.groups,at):0;\n#endif\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\n"
-"store_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\nexists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
+"int at=row+threadIdx.x%32/4+half*8,first=tile.n*TILE_COLUMNS+group*GROUP;\nif(!GEMMEPI_APPLIED)\nasm volatile(\"\" : \"+r\"(at),\"+r\"(first));\nbool exists=at<end_of_rows(params,tile);\nat=row_in_memory(params,at,exists);\nMagnitude largest=first+VECTOR_COLUMNS<=(int)p.n&&exists?largest_of_runs(found,half):0;\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nif(first+VECTOR_COLUMNS>(int)p.n)\nkeep_largest_of_run(found.runs[FINDS?g:0][half],exists?columns_left(params,tile,group +g):0,largest);\nif(AMAX_D&&largest>finisher.state.largest_d)\nfinisher.state.largest_d=largest;\n#pragma unroll\nfor(int step=1;step<4;step*=2){\nMagnitude other=__shfl_xor_sync(0xffffffffu,largest,step);\nlargest=other>largest?other:largest;\n}\nfloat scale=scale_of_amax<GEMMEPI_D_TYPE>(largest);\nif(exists&&lane_of_row()==0&&first<(int)p.n)\nwrite_scale(p,tile.item,at,first,scale);\n#pragma unroll\nfor(int g=0;g<VECTOR_GROUPS;g++)\nstore_by_scale(p,scale,tile.item,at,first+g*GROUP +lane_of_row()*2,\n"
+"exists?columns_left(params,tile,group +g):0,found.runs[FINDS?g:0][half]);\n}\n}\n"}},
 {"sm90/box_memory.cuh",
 {
 "#line 1 \"src/kernels/sm90/box_memory.cuh\"\n\n\n\n#pragma once\n#include \"sm90/barriers.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\nstruct Buffers{\nu32 outputs;\nu32 line;\nint turn;\nu32 inputs,full;\nu32 asked,taken;\n};\nDEVICE Buffers buffers_of(const Shared&shared){\nreturn{shared.outputs(),\nBOX_GROUPS==1?threadIdx.x%32/4:threadIdx.x%8,\n0,\nshared.inputs(),\nshared.input_full(),\n0,\n0};\n}\n\n\n\n\nDEVICE u32 place_in_box(const Buffers&buffers,int half,int group){\nu32 unit=BOX_GROUPS==1?threadIdx.x%4/2:group*4+threadIdx.x%32/8;\nreturn(half*8+buffers.line)*LINE +((unit ^ buffers.line)<<4)+(BOX_GROUPS==1?threadIdx.x%2*8:0);\n}\ntemplate<int Halves>constexpr bool IS_GROUPS=BOXES_GROUPS&&Halves>1;\ntemplate<int Halves>DEVICE u32 output_at(const Buffers&buffers,int first,int member,int half,int group){\nint matrix=IS_GROUPS<Halves> ?group:member,within=IS_GROUPS<Halves> ?member:group;\n"
@@ -15471,13 +15477,13 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/sm90/columns.cuh\"\n\n#pragma once\n#include \"sm90/schedule.cuh\"\n\ntemplate<int Groups>\nDEVICE void load_groups(const gpi__sm90_params&p,const Tile&tile,int first_group,\nOf_columns(&columns)[Groups]){\n#pragma unroll\nfor(int i=0;i<Groups;i++){\nlong long column=tile.n*TILE_COLUMNS+lane_of_row()*2+(first_group +i)*GROUP;\ncolumns[i]=load_columns(p.epilogue,tile.item,column,columns_left(p,tile,first_group +i));\n}\n}\n"}},
 {"sm90/consume.cuh",
 {
-"#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\nstruct Rows{\nconst Tile&tile;\nint first;\nconst Masks&masks;\nOf_columns(&columns)[BOX_GROUPS];\nconst Held_of_strip(&held)[STRIPS];\n};\n\n\nDEVICE Held_of_strip hold_strip(const gpi__sm90_params&p,const Tile&tile,int row){\nHeld_of_strip held;\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<(HOLDS?2:0);half++,row+=8)\nheld.at[half]=hold_operands(p.BESIDE,tile.item,row+row_of_lane(),row+row_of_lane()<end_of_rows(p,tile));\n#endif\nreturn held;\n}\n\n\nDEVICE void finish_boxes(const gpi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows&rows,float(&sums)[STRIPS][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\nif(!AHEAD)\nload_groups(p,tile,i,rows.columns);\n"
-"memcpy(now,rows.columns,sizeof now);\nif(AHEAD&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nSums_of_box box=sums_of_box(sums[strip],ROLLS?0:i);\nNext_box next={strip +1<STRIPS||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<STRIPS?strip +1:0)*64,\nstrip +1<STRIPS?i:i+BOX_GROUPS};\nFound_vectors never;\nfinish_box(p,finisher,{tile,rows.first+strip*64,strip,i,now,rows.masks,box,next,rows.held[strip]},column_sums,\nnever);\nif(ROLLS)\ndrop_first_box(sums[strip]);\n}\nif(ADDS_COLUMNS)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\nDEVICE void finish_strips(const gpi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\nconstexpr int boxes=GROUPS/BOX_GROUPS;\n#pragma unroll 1\nfor(int i=0;i<STRIPS*boxes;i++){\nint strip=i/boxes,group=i%boxes*BOX_GROUPS;\nOf_columns now[BOX_GROUPS];\nHeld_of_strip held=rows.held[0];\nBox_sums none;\n"
-"Found_vectors never;\nif(STRIPS>1&&strip>0)\nheld=rows.held[STRIPS-1];\nif(!AHEAD)\nload_groups(p,rows.tile,group,rows.columns);\nmemcpy(now,rows.columns,sizeof now);\nNext_box next={i+1<STRIPS*boxes,rows.first+(i+1)/boxes*64,(i+1)%boxes*BOX_GROUPS};\nif(AHEAD&&boxes>1&&next.exists)\nload_groups(p,rows.tile,next.group,rows.columns);\nfinish_box(p,finisher,\n{rows.tile,rows.first+strip*64,strip,group,now,rows.masks,sums_of_box(sums[0],0),next,held},none,never);\ndrop_first_box(reinterpret_cast<float(&)[STRIPS*TILE_N/2]>(sums));\n}\n}\n\n\nDEVICE void finish_vectors(const gpi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nint row=rows.first+strip*64;\nFound_vectors found;\n#pragma unroll\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums none;\nbool is_end=i+BOX_GROUPS==GROUPS;\nload_groups(p,rows.tile,i,now);\n"
+"#line 1 \"src/kernels/sm90/consume.cuh\"\n\n#pragma once\n#include \"sm90/multiply.cuh\"\n#include \"sm90/parts.cuh\"\n\n\n\n\nstruct Rows{\nconst Tile&tile;\nint first;\nconst Masks&masks;\nOf_columns(&columns)[BOX_GROUPS];\nconst Held_of_strip(&held)[STRIPS];\n};\n\n\nDEVICE Held_of_strip hold_strip(const gpi__sm90_params&p,const Tile&tile,int row){\nHeld_of_strip held;\n#if GEMMEPI_FORMULA\n#pragma unroll\nfor(int half=0;half<(HOLDS?2:0);half++,row+=8){\nint mine=row+row_of_lane();\nbool exists=mine<end_of_rows(p,tile);\nheld.at[half]=hold_operands(p.BESIDE,tile.item,row_in_memory(p,mine,exists),exists);\n}\n#endif\nreturn held;\n}\n\n\nDEVICE void finish_boxes(const gpi__sm90_params&p,const Warpgroup&mine,const Finisher&finisher,\nconst Rows&rows,float(&sums)[STRIPS][TILE_N/2]){\nconst Shared&shared=mine.pipeline.shared;\nconst Tile&tile=rows.tile;\n#pragma unroll ROLLS ? 1 : GROUPS\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums column_sums;\n"
+"if(!AHEAD)\nload_groups(p,tile,i,rows.columns);\nmemcpy(now,rows.columns,sizeof now);\nif(AHEAD&&i+BOX_GROUPS<GROUPS)\nload_groups(p,tile,i+BOX_GROUPS,rows.columns);\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nSums_of_box box=sums_of_box(sums[strip],ROLLS?0:i);\nNext_box next={strip +1<STRIPS||i+BOX_GROUPS<GROUPS,rows.first+(strip +1<STRIPS?strip +1:0)*64,\nstrip +1<STRIPS?i:i+BOX_GROUPS};\nFound_vectors never;\nfinish_box(p,finisher,{tile,rows.first+strip*64,strip,i,now,rows.masks,box,next,rows.held[strip]},column_sums,\nnever);\nif(ROLLS)\ndrop_first_box(sums[strip]);\n}\nif(ADDS_COLUMNS)\nleave_column_sums(shared,mine.which,mine.thread,i,column_sums);\n}\n}\n\n\nDEVICE void finish_strips(const gpi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\nconstexpr int boxes=GROUPS/BOX_GROUPS;\n#pragma unroll 1\nfor(int i=0;i<STRIPS*boxes;i++){\nint strip=i/boxes,group=i%boxes*BOX_GROUPS;\nOf_columns now[BOX_GROUPS];\n"
+"Held_of_strip held=rows.held[0];\nBox_sums none;\nFound_vectors never;\nif(STRIPS>1&&strip>0)\nheld=rows.held[STRIPS-1];\nif(!AHEAD)\nload_groups(p,rows.tile,group,rows.columns);\nmemcpy(now,rows.columns,sizeof now);\nNext_box next={i+1<STRIPS*boxes,rows.first+(i+1)/boxes*64,(i+1)%boxes*BOX_GROUPS};\nif(AHEAD&&boxes>1&&next.exists)\nload_groups(p,rows.tile,next.group,rows.columns);\nfinish_box(p,finisher,\n{rows.tile,rows.first+strip*64,strip,group,now,rows.masks,sums_of_box(sums[0],0),next,held},none,never);\ndrop_first_box(reinterpret_cast<float(&)[STRIPS*TILE_N/2]>(sums));\n}\n}\n\n\nDEVICE void finish_vectors(const gpi__sm90_params&p,const Finisher&finisher,const Rows&rows,\nfloat(&sums)[STRIPS][TILE_N/2]){\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++){\nint row=rows.first+strip*64;\nFound_vectors found;\n#pragma unroll\nfor(int i=0;i<GROUPS;i+=BOX_GROUPS){\nOf_columns now[BOX_GROUPS];\nBox_sums none;\nbool is_end=i+BOX_GROUPS==GROUPS;\nload_groups(p,rows.tile,i,now);\n"
 "Next_box next={strip +1<STRIPS|| !is_end,is_end?row+64:row,is_end?0:i+BOX_GROUPS};\nfinish_box(p,finisher,{rows.tile,row,strip,i,now,rows.masks,sums_of_box(sums[strip],i),next,rows.held[strip]},none,\nfound);\nif((i+BOX_GROUPS)%VECTOR_GROUPS==0)\nstore_vectors(p,finisher,rows.tile,row,i+BOX_GROUPS-VECTOR_GROUPS,found);\n}\n}\n}\n\n\n\nDEVICE void consume(const gpi__sm90_params&p,const Shared&shared,const Work&work){\n\nu32 which=__shfl_sync(0xffffffffu,threadIdx.x/WARPGROUP -1,0),thread=threadIdx.x%WARPGROUP;\nu32 all=count_tiles(p),tiles=PARTS>1?1:(all-work.first+work.step -1)/work.step;\nif(GROUPED&&work.first>=all)\nreturn;\nint blocks=GROUPED_K?0:blocks_of_k(p,work.rank),first_strip=PING_PONG?0:(int)which*STRIPS;\nWarpgroup mine={which,thread,tiles,first_strip,blocks,Pipeline::of_reader(shared,HAS_SCALES?thread%32:thread,work.rank)};\nEpilogue_state state;\nMagnitude largest_d=0,largest_aux=0;\nBuffers buffers=buffers_of(shared);\nconst Finisher finisher={state,buffers};\n\n\n"
-"if(PING_PONG&&which==1){\nturn_give(0);\nmine.pipeline.skip(blocks);\n}\n",
-"u32 count=PING_PONG?which:0;\n\n\nfor(;count<tiles;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nbegin_sums(sums);\nlook_ahead(p,work.first+(count+TURNS)*work.step,all);\nif(GROUPED_K)\nmine.blocks=blocks_of_tile(p,tile,work.rank);\nint row=first_row(tile)+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_box(p,finisher,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nHeld_of_strip held[STRIPS];\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nheld[strip]=hold_strip(p,tile,row+strip*64);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(PROMOTES)\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nadd_up_tile(shared,mine,count,sums);\nif(!PROMOTES)\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\n#if GEMMEPI_ELEMENT == 1\n#pragma unroll\nfor(int strip=0;strip<(HAS_FACTORS&& !PROMOTES?STRIPS:0);strip++)\nmultiply_by_factors(p,tile,row+strip*64,sums[strip]);\n#endif\n"
-"if(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse if constexpr(ROLLS_STRIPS)\nfinish_strips(p,finisher,{tile,row,masks,columns,held},sums);\nelse if constexpr(FINDS)\nfinish_vectors(p,finisher,{tile,row,masks,columns,held},sums);\nelse\nfinish_boxes(p,mine,finisher,{tile,row,masks,columns,held},sums);\nif(AMAX_D&&state.largest_d>largest_d)\nlargest_d=state.largest_d;\nif(AMAX_AUX&&state.largest_aux>largest_aux)\nlargest_aux=state.largest_aux;\n}\nstate.largest_d=largest_d,state.largest_aux=largest_aux;\nend_epilogue(p.epilogue,state);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
+"if(PING_PONG&&which==1){\n",
+"turn_give(0);\nmine.pipeline.skip(blocks);\n}\nu32 count=PING_PONG?which:0;\n\n\nfor(;count<tiles;count+=TURNS){\nTile tile=nth_tile(p,work,count);\nfloat sums[STRIPS][TILE_N/2];\nOf_columns columns[BOX_GROUPS];\nbegin_sums(sums);\nlook_ahead(p,work.first+(count+TURNS)*work.step,all);\nif(GROUPED_K)\nmine.blocks=blocks_of_tile(p,tile,work.rank);\nint row=first_row(tile)+first_strip*64+(int)(thread/32)*16;\nMasks masks;\nif(PARTS==1){\nask_for_box(p,finisher,tile,row,0);\nmasks=load_masks(p,tile,row);\n}\nHeld_of_strip held[STRIPS];\n#pragma unroll\nfor(int strip=0;strip<STRIPS;strip++)\nheld[strip]=hold_strip(p,tile,row+strip*64);\nif(AHEAD)\nload_groups(p,tile,0,columns);\nif(PROMOTES)\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\nadd_up_tile(shared,mine,count,sums);\nif(!PROMOTES)\nstate=begin_epilogue(p.epilogue,p.BESIDE,tile.item,0,0);\n#if GEMMEPI_ELEMENT == 1\n#pragma unroll\nfor(int strip=0;strip<(HAS_FACTORS&& !PROMOTES?STRIPS:0);strip++)\n"
+"multiply_by_factors(p,tile,row+strip*64,sums[strip]);\n#endif\nif(PARTS>1)\nexchange_sums(p,finisher,tile,shared,work.rank,sums[0]);\nelse if constexpr(ROLLS_STRIPS)\nfinish_strips(p,finisher,{tile,row,masks,columns,held},sums);\nelse if constexpr(FINDS)\nfinish_vectors(p,finisher,{tile,row,masks,columns,held},sums);\nelse\nfinish_boxes(p,mine,finisher,{tile,row,masks,columns,held},sums);\nif(AMAX_D&&state.largest_d>largest_d)\nlargest_d=state.largest_d;\nif(AMAX_AUX&&state.largest_aux>largest_aux)\nlargest_aux=state.largest_aux;\n}\nstate.largest_d=largest_d,state.largest_aux=largest_aux;\nend_epilogue(p.epilogue,state);\nif(HAS_OUTPUTS)\nwait_for_stores<0>();\n}\n"}},
 {"sm90/load.cuh",
 {
 "#line 1 \"src/kernels/sm90/load.cuh\"\n\n#pragma once\n#include \"sm90/pipeline.cuh\"\n#include \"sm90/schedule.cuh\"\n\n\n\n\n\n\nconstexpr bool TAILS=GEMMEPI_TAILS;\nconstexpr int A_LINES=TILE_M/CLUSTER_N,B_LINES=TILE_N/CLUSTER_M;\nconstexpr int B_MOST=B_LINES>SPAN?SPAN:B_LINES,B_BOX=IN_GROUPS&&SPANS>1&&HALF_GROUP%B_MOST?64:B_MOST;\n\n\ntemplate<bool Rows>DEVICE u32 tail_bytes(int left,int lines){\nint there=left<0?0:left<lines?left:lines;\nreturn(u32)(Rows?there:(there +63)/64*64)*LINE;\n}\nDEVICE u32 stage_bytes(const gpi__sm90_params&p,const Tile&tile){\nu32 a=TAILS&& !GROUPED_ROWS?tail_bytes<A_ROWS>((int)p.epilogue.m-tile.m*TILE_M,TILE_M):A_BYTES;\nu32 b=TAILS?SPANS*tail_bytes<B_ROWS>(span_left(p,tile),SPAN):B_BYTES;\nreturn a+b;\n}\n\n\n\n\nstruct Sharers{\nu32 row,column;\nu16 of_a,of_b;\n};\n\nstruct Step{\nint block,k;\nint rows_left,columns_left;\nu32 full,a,b;\n};\n\n\ntemplate<int Lines,bool Multicast>\n"
@@ -15525,12 +15531,12 @@ static const gpi__source gpi__sources[] = {
 "\"r\"(from),\"r\"(at.column),\"r\"(row),\"r\"(at.half),\"r\"(item)\n: \"memory\");\n}\n\nDEVICE void show_to_tma(){\nasm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}\nDEVICE void commit_stores(){\nasm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}\n\ntemplate<int Left>DEVICE void wait_for_stores(){\nasm volatile(\"cp.async.bulk.wait_group.read %0;\" ::\"n\"(Left): \"memory\");\n}\n"}},
 {"sm90/schedule.cuh",
 {
-"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n#if GEMMEPI_GROUPED\nint first,end;\n#endif\n};\n\n\n\n#if GEMMEPI_GROUPED == 1\nDEVICE int first_row(const Tile&tile){\nreturn tile.first;\n}\nDEVICE int end_of_rows(const gpi__sm90_params&p,const Tile&tile){\nreturn tile.end;\n}\nDEVICE u32 count_tiles(const gpi__sm90_params&p){\nreturn(u32)*p.groups.count;\n}\n#else\nDEVICE int first_row(const Tile&tile){\nreturn tile.m*TILE_M;\n}\nDEVICE int end_of_rows(const gpi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.m;\n}\nDEVICE u32 count_tiles(const gpi__sm90_params&p){\n#if GEMMEPI_GROUPED == 2\nreturn*p.groups.count?p.tiles:0;\n#else\nreturn p.tiles;\n#endif\n}\n#endif\n\n\n\n\nstruct Work{\nu32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nstruct Tile_place{\nu32 item,row,column;\n};\n"
-"DEVICE Tile_place place_of_tile(const gpi__sm90_params&p,u32 t){\nu32 rows=p.cluster_rows,of_item=rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=rows-first<p.band?rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nreturn{item,row,column};\n}\n\n\n#if GEMMEPI_GROUPED == 1\n\n\nconstexpr bool MAY_LIE_BESIDE=CLUSTER_M>1;\nstatic_assert(PARTS==1&&(CLUSTER_M==1||(CLUSTER_M==2&&CLUSTER_N==1)),\"two columns have one tile's rows\");\nDEVICE Tile tile_of(const gpi__sm90_params&p,u32 t,u32 rank){\nconst gpi__group_part part=p.groups.parts[t];\nbool beside=MAY_LIE_BESIDE&&part.end-part.first<=TILE_M;\nint row=(int)rank%CLUSTER_M,column=part.column*CLUSTER_N+(int)rank/CLUSTER_M;\nreturn{beside,column+(beside?row:0),(u32)part.group,part.first+(beside?0:row*TILE_M),part.end};\n}\n#else\nconstexpr bool MAY_LIE_BESIDE=false;\n"
-"DEVICE Tile tile_of(const gpi__sm90_params&p,u32 t,u32 rank){\nTile_place at=place_of_tile(p,t);\nu32 place=PARTS>1?0:rank;\nint row=(int)(at.row*CLUSTER_M+place%CLUSTER_M),column=(int)(at.column*CLUSTER_N+place/CLUSTER_M);\n#if GEMMEPI_GROUPED\nstatic_assert(PARTS==1,\"a group's k is one\");\nconst gpi__group_part part=p.groups.parts[at.item];\nreturn{row,column,(u32)part.group,part.first,part.end};\n#else\nreturn{row,column,at.item};\n#endif\n}\n#endif\n\n\nDEVICE Tile nth_tile(const gpi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\nDEVICE void look_ahead(const gpi__sm90_params&p,u32 t,u32 tiles){\n#if GEMMEPI_GROUPED == 1\nif(t<tiles)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(p.groups.parts+t));\n#endif\n}\n\n\nDEVICE int begin_of_k(const gpi__sm90_params&p,u32 part){\nreturn PARTS>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*part/PARTS):0;\n}\nDEVICE int end_of_k(const gpi__sm90_params&p,u32 part){\n"
-"return PARTS>1?begin_of_k(p,part+1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gpi__sm90_params&p,u32 part){\nreturn end_of_k(p,part)-begin_of_k(p,part);\n}\n\n\n#if GEMMEPI_GROUPED == 2\nstatic_assert(!PING_PONG&&PARTS==1,\"warpgroups go through the stages of their own tiles alone\");\nDEVICE int blocks_of_tile(const gpi__sm90_params&p,const Tile&tile,u32 rank){\nreturn tile.end>tile.first?(tile.end-tile.first+TILE_K-1)/TILE_K:1;\n}\nDEVICE int first_k(const Tile&tile){\nreturn tile.end>tile.first?tile.first:tile.end>0?tile.end:1;\n}\n#else\nDEVICE int blocks_of_tile(const gpi__sm90_params&p,const Tile&tile,u32 rank){\nreturn blocks_of_k(p,rank);\n}\nDEVICE int first_k(const Tile&tile){\nreturn 0;\n}\n#endif\n\n\nDEVICE int column_of(const gpi__sm90_params&p,const Tile&tile,int line){\nint half=SPANS==2&&line>=SPAN;\nif(IN_GROUPS)\nreturn(int)column_of_half<SPANS>(p.epilogue,tile.n*SPAN+line -half*SPAN,half);\n"
-"return tile.n*SPAN+line -half*SPAN+half*(int)p.epilogue.n;\n}\n\n",
-"DEVICE int span_left(const gpi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.n*(HALVES_IN/SPANS)-tile.n*SPAN;\n}\n\n__device__ constexpr int first_sum(int half,int group){\nreturn SIDE_BY_SIDE?(group*2+half)*GROUP/2:(half*TILE_COLUMNS+group*GROUP)/2;\n}\n\nDEVICE int columns_left(const gpi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
+"#line 1 \"src/kernels/sm90/schedule.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\nstruct Tile{\nint m,n;\nu32 item;\n#if GEMMEPI_GROUPED\nint first,end;\n#endif\n};\n\n\n\n#if GEMMEPI_GROUPED == 1\nDEVICE int first_row(const Tile&tile){\nreturn tile.first;\n}\nDEVICE int end_of_rows(const gpi__sm90_params&p,const Tile&tile){\nreturn tile.end;\n}\nDEVICE u32 count_tiles(const gpi__sm90_params&p){\nreturn(u32)*p.groups.count;\n}\n#else\nDEVICE int first_row(const Tile&tile){\nreturn tile.m*TILE_M;\n}\nDEVICE int end_of_rows(const gpi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.m;\n}\nDEVICE u32 count_tiles(const gpi__sm90_params&p){\n#if GEMMEPI_GROUPED == 2\nreturn*p.groups.count?p.tiles:0;\n#else\nreturn p.tiles;\n#endif\n}\n#endif\n\n\nDEVICE int row_in_memory(const gpi__sm90_params&p,int position,bool exists){\n#if GEMMEPI_SCATTERED\nreturn exists?(int)row_of_d(p.groups,position):0;\n#else\nreturn position;\n#endif\n}\n\n\n\n\nstruct Work{\n"
+"u32 rank,first,step;\n};\n\n\nDEVICE u32 first_tile(){\nu32 block;\nasm volatile(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(block));\nreturn block/CLUSTER;\n}\n\n\n\nstruct Tile_place{\nu32 item,row,column;\n};\nDEVICE Tile_place place_of_tile(const gpi__sm90_params&p,u32 t){\nu32 rows=p.cluster_rows,of_item=rows*p.cluster_columns,item=t/of_item,rest=t-item*of_item;\nu32 of_band=p.band*p.cluster_columns,band=rest/of_band,first=band*p.band;\nu32 height=rows-first<p.band?rows-first:p.band,within=rest-band*of_band;\nu32 column=within/height,row=first+within-column*height;\nreturn{item,row,column};\n}\n\n\n#if GEMMEPI_GROUPED == 1\n\n\nconstexpr bool MAY_LIE_BESIDE=CLUSTER_M>1;\nstatic_assert(PARTS==1&&(CLUSTER_M==1||(CLUSTER_M==2&&CLUSTER_N==1)),\"two columns have one tile's rows\");\nDEVICE Tile tile_of(const gpi__sm90_params&p,u32 t,u32 rank){\nconst gpi__group_part part=p.groups.parts[t];\nbool beside=MAY_LIE_BESIDE&&part.end-part.first<=TILE_M;\n"
+"int row=(int)rank%CLUSTER_M,column=part.column*CLUSTER_N+(int)rank/CLUSTER_M;\nreturn{beside,column+(beside?row:0),(u32)part.group,part.first+(beside?0:row*TILE_M),part.end};\n}\n#else\nconstexpr bool MAY_LIE_BESIDE=false;\nDEVICE Tile tile_of(const gpi__sm90_params&p,u32 t,u32 rank){\nTile_place at=place_of_tile(p,t);\nu32 place=PARTS>1?0:rank;\nint row=(int)(at.row*CLUSTER_M+place%CLUSTER_M),column=(int)(at.column*CLUSTER_N+place/CLUSTER_M);\n#if GEMMEPI_GROUPED\nstatic_assert(PARTS==1,\"a group's k is one\");\nconst gpi__group_part part=p.groups.parts[at.item];\nreturn{row,column,(u32)part.group,part.first,part.end};\n#else\nreturn{row,column,at.item};\n#endif\n}\n#endif\n\n\nDEVICE Tile nth_tile(const gpi__sm90_params&p,const Work&work,u32 nth){\nreturn tile_of(p,work.first+nth*work.step,work.rank);\n}\n\n\nDEVICE void look_ahead(const gpi__sm90_params&p,u32 t,u32 tiles){\n#if GEMMEPI_GROUPED == 1\nif(t<tiles)\n"
+"asm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(p.groups.parts+t));\n#endif\n}\n\n\nDEVICE int begin_of_k(const gpi__sm90_params&p,u32 part){\nreturn PARTS>1?(int)((u32)((p.k+TILE_K-1)/TILE_K)*part/PARTS):0;\n}\nDEVICE int end_of_k(const gpi__sm90_params&p,u32 part){\nreturn PARTS>1?begin_of_k(p,part+1):(p.k+TILE_K-1)/TILE_K;\n}\nDEVICE int blocks_of_k(const gpi__sm90_params&p,u32 part){\nreturn end_of_k(p,part)-begin_of_k(p,part);\n}\n\n\n#if GEMMEPI_GROUPED == 2\nstatic_assert(!PING_PONG&&PARTS==1,\"warpgroups go through the stages of their own tiles alone\");\nDEVICE int blocks_of_tile(const gpi__sm90_params&p,const Tile&tile,u32 rank){\nreturn tile.end>tile.first?(tile.end-tile.first+TILE_K-1)/TILE_K:1;\n}\nDEVICE int first_k(const Tile&tile){\nreturn tile.end>tile.first?tile.first:tile.end>0?tile.end:1;\n}\n#else\nDEVICE int blocks_of_tile(const gpi__sm90_params&p,const Tile&tile,u32 rank){\nreturn blocks_of_k(p,rank);\n}\nDEVICE int first_k(const Tile&tile){\nreturn 0;\n}\n"
+"#endif\n\n\nDEVICE int column_of(const gpi__sm90_params&p,const Tile&tile,int line){\nint half=SPANS==2&&line>=SPAN;\nif(IN_GROUPS)\n",
+"return(int)column_of_half<SPANS>(p.epilogue,tile.n*SPAN+line -half*SPAN,half);\nreturn tile.n*SPAN+line -half*SPAN+half*(int)p.epilogue.n;\n}\n\nDEVICE int span_left(const gpi__sm90_params&p,const Tile&tile){\nreturn(int)p.epilogue.n*(HALVES_IN/SPANS)-tile.n*SPAN;\n}\n\n__device__ constexpr int first_sum(int half,int group){\nreturn SIDE_BY_SIDE?(group*2+half)*GROUP/2:(half*TILE_COLUMNS+group*GROUP)/2;\n}\n\nDEVICE int columns_left(const gpi__sm90_params&p,const Tile&tile,int group){\nreturn(int)p.epilogue.n-tile.n*TILE_COLUMNS-lane_of_row()*2-group*GROUP;\n}\n"}},
 {"sm90/shared.cuh",
 {
 "#line 1 \"src/kernels/sm90/shared.cuh\"\n\n#pragma once\n#include \"sm90/options.cuh\"\n\n\nconstexpr u32 SLOT_BYTES=UNIT_GROUPS*COLUMN_LINES*WARPGROUP*4;\n\nstruct Shared{\nu32 first;\n\n\nstatic constexpr u32 STAGE=0;\nstatic constexpr u32 OUTPUT=STAGE +STAGES*STAGE_BYTES;\nstatic constexpr u32 INPUT=OUTPUT+WARPS*OUTPUT_BUFFERS*OUTPUTS*BOX_BYTES;\nstatic constexpr u32 SCALES=INPUT+WARPS*INPUT_BUFFERS*INPUTS*BOX_BYTES;\nstatic constexpr u32 FULL=SCALES+STAGES*SCALE_BYTES;\nstatic constexpr u32 EMPTY=FULL+STAGES*8;\nstatic constexpr u32 INPUT_FULL=EMPTY+STAGES*8;\nstatic constexpr u32 RECEIVED=INPUT_FULL+WARPS*16;\n\nstatic constexpr u32 TOTALS=RECEIVED+(PARTS>1?16:0);\nstatic constexpr u32 SLOTS=TOTALS;\nstatic constexpr u32 SLOT_FULL=SLOTS+CONSUMERS*SLOT_BYTES;\nstatic constexpr u32 SLOT_EMPTY=SLOT_FULL+CONSUMERS*8;\nstatic constexpr u32 BYTES=SUMMED?TOTALS+SUMMERS*16*8:ADDS_COLUMNS?SLOT_EMPTY+CONSUMERS*8:TOTALS;\n\nDEVICE u32 a(u32 stage)const{\nreturn first+stage*STAGE_BYTES;\n"
@@ -18630,7 +18636,7 @@ static gemmepi_status gpi__host_product_of(const gpi__problem *problem, gpi__arg
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-/* A formula's operands of a group, those that have rows from row `first` on. */
+/* A formula's operands of a group, those that have rows from row `first` of D on. */
 static void gpi__operands_of_group(const gpi__problem *problem, gpi__arguments *arguments, int group,
   int64_t first, void **operands) {
   const gpi__placed_formula *placed = &problem->formula->placed;
@@ -18661,7 +18667,7 @@ static gemmepi_status gpi__host_group_of_rows(const gpi__problem *problem, const
 #ifndef GEMMEPI_NO_FORMULA
     void *operands[GPI__FORMULA_OPERANDS];
     if (problem->formula)
-      gpi__operands_of_group(problem, &own, group, first, operands);
+      gpi__operands_of_group(problem, &own, group, to ? to[first] : first, operands);
 #endif
     gpi__to_row_of_a(problem, &own, from ? from[first] : first);
     gpi__to_row_of_d(problem, &own, to ? to[first] : first);
@@ -22926,10 +22932,6 @@ static int64_t gpi__most_parts(const gpi__problem *problem, int tile) {
   return problem->m / tile + (grouping->groups < problem->m ? grouping->groups : problem->m);
 }
 
-static int gpi__has_groups_of_rows(const gpi__problem *problem) {
-  return problem->grouping.groups && !problem->grouping.is_of_k;
-}
-
 static const char *gpi__name_of_grouping(const gpi__problem *problem) {
   return !problem->grouping.groups ? "" : problem->grouping.is_of_k ? "_groups_of_k" : "_groups";
 }
@@ -22938,7 +22940,7 @@ static void gpi__append_grouping(gpi__text *text, const gpi__problem *problem) {
   const gpi__grouping *grouping = &problem->grouping;
   if (grouping->groups)
     gpi__append(text, "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
-      grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
+      grouping->is_of_k ? 2 : 1, (int)grouping->gathered, grouping->scattered != 0);
   if (grouping->scales_gathered)
     gpi__append(text, "#define GEMMEPI_SCALES_GATHERED 1\n");
 }
@@ -29267,7 +29269,7 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
 /* The problem of a desc, which a context plans: to be given to gpi__drop_formula. */
 static gemmepi_status gpi__convert_problem(gemmepi_context *context, const gemmepi_matmul_desc *desc,
   size_t alignment, gpi__problem *problem) {
-  gemmepi_status status = gpi__normalise_in(&context->allocator, desc, NULL, alignment, problem);
+  gemmepi_status status = gpi__normalise_in(&context->allocator, desc, NULL, NULL, alignment, problem);
   if (!status)
     gpi__share_formula(context, problem);
   return status;
@@ -33443,8 +33445,9 @@ static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__dr
   desc.formula = layer->formula;
   desc.operands = draft->said.operands;
   desc.operand_count = draft->said.desc.operand_count;
-  status = gpi__normalise_in(&context->allocator, &desc,
-    backward ? &draft->said.gradient : &draft->said.graph, alignment, problem);
+  status =
+    gpi__normalise_in(&context->allocator, &desc, backward ? &draft->said.gradient : &draft->said.graph,
+      NULL, alignment, problem);
   if (status)
     return gpi__in_layers_words(status, 0, "desc.a", "desc.b", backward ? "desc.g" : "desc.y", "desc.aux");
   gpi__share_formula(context, problem);

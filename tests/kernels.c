@@ -1757,7 +1757,8 @@ typedef struct inside_way {
     gemmepi_dtype operands, d;
     gemmepi_compute compute;
     int odd, applied, layout;
-    int groups;  /* of rows; 0: none */
+    int groups; /* of rows; 0: none */
+    int scattered;
     int columns; /* 0: as many as there are mostly, odd or not */
 } inside_way;
 
@@ -1800,13 +1801,15 @@ static gpi__problem inside_problem(const struct formula_row *row, const inside_w
         if (strstr(row->text, operand->name))
             operands[desc.operand_count++] = *operand;
     }
-    if (gpi__normalise_in(&allocator, &desc, NULL, 16, &problem) != GEMMEPI_OK || gpi__not_inside(&problem)) {
+    if (gpi__normalise_in(&allocator, &desc, NULL, NULL, 16, &problem) != GEMMEPI_OK ||
+        gpi__not_inside(&problem)) {
         printf("%s is not inside: %s\n", row->name,
                problem.formula ? gpi__not_inside(&problem) : gemmepi_last_error());
         exit(1);
     }
     problem = gpi__problem_inside(&problem);
     problem.grouping.groups = way->groups;
+    problem.grouping.scattered = way->scattered;
     return problem;
 }
 
@@ -1869,9 +1872,10 @@ static int add_inside(const family *of, const struct formula_row *row, int shape
     if (!append_inside_defines(of, &problem, shape, way.applied, &defines))
         return 0;
     gpi__append_inside_code(&defines, &problem);
-    snprintf(name, sizeof name, "%s_%s%s_to_%s_shape_%d_layout_%d%s%s%s", row->name,
+    snprintf(name, sizeof name, "%s_%s%s_to_%s_shape_%d_layout_%d%s%s%s%s", row->name,
              gpi__dtype(way.operands)->name, way.compute ? "_tf32" : "", gpi__dtype(way.d)->name, shape,
-             way.layout, way.odd ? "_odd" : "", way.applied ? "" : "_scaled", way.groups ? "_of_rows" : "");
+             way.layout, way.odd ? "_odd" : "", way.applied ? "" : "_scaled", way.groups ? "_of_rows" : "",
+             way.scattered ? "_scattered" : "");
     if (!way.groups)
         note_layout(of, shape, way.layout);
     if (of == &weights_inside && gpi__weights_shapes[shape].wgmma)
@@ -1882,7 +1886,7 @@ static int add_inside(const family *of, const struct formula_row *row, int shape
     return 1;
 }
 
-/* Of groups of rows, which have D alone as their output and no halves of groups of columns. */
+/* Of groups of rows, which have no reductions and no halves of groups of columns; of every third kernel rows are scattered. */
 static void list_inside_groups(void) {
     static const struct formula_row rows[] = {
         {"norm", "d = v * rstd * bias"},
@@ -1892,6 +1896,11 @@ static void list_inside_groups(void) {
          "x = v + bias; g = min(left(x), 7); d = g * sigmoid(1.702 * g) * (clamp(right(x), -7, 7) + 1)"},
         {"swiglu_backward", "d = pair(v * silu(right(pre)), v * left(pre) * d_silu(right(pre)))"},
         {"waves", "d = sin(30 * (v + bias))"},
+        {"kept", "kept = v + bias; d = gelu_tanh(kept)"},
+        {"four", "d = (v + bias) * up * rstd + residual; kept = d - up"},
+        {"kept_halves", "kept = v; d = left(v) * silu(right(v))"},
+        {"swiglu_both_ways",
+         "g = silu(right(pre)); d = pair(v * g, v * left(pre) * d_silu(right(pre))); kept = left(pre) * g"},
     };
     size_t i;
     int shape;
@@ -1899,6 +1908,7 @@ static void list_inside_groups(void) {
         for (shape = 0; shape < (int)GPI__COUNT(gpi__sm90_shapes); shape++) {
             inside_way way = nth_way(&grouped, (int)i + shape, (((int)i / 2 + shape) & 1) * 2);
             way.groups = 8;
+            way.scattered = (i + (size_t)shape) % 3 == 0 ? 8192 : 0;
             add_inside(&fused_inside, &rows[i], shape, way);
         }
 }

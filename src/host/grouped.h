@@ -127,7 +127,7 @@ static gemmepi_status gpi__host_product_of(const gpi__problem *problem, gpi__arg
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-/* A formula's operands of a group, those that have rows from row `first` on. */
+/* A formula's operands of a group, those that have rows from row `first` of D on. */
 static void gpi__operands_of_group(const gpi__problem *problem, gpi__arguments *arguments, int group,
                                    int64_t first, void **operands) {
     const gpi__placed_formula *placed = &problem->formula->placed;
@@ -159,7 +159,7 @@ static gemmepi_status gpi__host_group_of_rows(const gpi__problem *problem, const
 #ifndef GEMMEPI_NO_FORMULA
         void *operands[GPI__FORMULA_OPERANDS];
         if (problem->formula)
-            gpi__operands_of_group(problem, &own, group, first, operands);
+            gpi__operands_of_group(problem, &own, group, to ? to[first] : first, operands);
 #endif
         gpi__to_row_of_a(problem, &own, from ? from[first] : first);
         gpi__to_row_of_d(problem, &own, to ? to[first] : first);

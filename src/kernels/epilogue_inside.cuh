@@ -75,20 +75,19 @@ __device__ inline Held_operands hold_operands(const Beside *beside, long long it
     return held;
 }
 
-// Matrices that come straight from memory, of a warp's 16 rows and so many columns: half a warp asks for a line of each row.
+// Matrices that come straight from memory, of a warp's 16 rows and so many columns: half a warp asks for a line of each row. at: a lane's.
 template <int Place, int Kind, int Members, int Periods, class Type>
 __device__ inline void prefetch_operand(const gpi__epilogue_params &p, const Beside *beside, const Run_of_formula &at, int columns) {
     constexpr bool is_loaded = (Place == GEMMEPI_IN_RESIDUAL && LOADS_RESIDUAL) || (Place == GEMMEPI_IN_AUX && LOADS_AUX);
     if constexpr (Kind == kind::FULL && !is_loaded) {
         const gpi__formula_place &from = beside[Place];
-        long long row = at.row + (int)threadIdx.x % 16;
-        const Type *line = (const Type *)from.data + at.item * from.stride + within<(Periods & 1) != 0>(row, from.row_period) * from.ld;
+        const Type *line = (const Type *)from.data + at.item * from.stride + within<(Periods & 1) != 0>(at.row, from.row_period) * from.ld;
         int lines = (columns * (int)sizeof(Type) + 127) / 128, per_line = 128 / (int)sizeof(Type);
 #pragma unroll
         for (int i = 0; i < Members * lines; i += 2) {
             int mine = i + (int)threadIdx.x % 32 / 16, column = (int)at.column + mine % lines * per_line;
             const Type *first = line + within<(Periods & 2) != 0>(column_of_half<Members>(p, column, mine / lines), from.column_period);
-            if (mine < Members * lines && row < p.m && column < p.n)
+            if (mine < Members * lines && at.valid && column < p.n)
                 asm volatile("prefetch.global.L1 [%0];" ::"l"(first));
         }
     }

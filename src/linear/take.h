@@ -62,8 +62,9 @@ static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__dr
     desc.formula = layer->formula;
     desc.operands = draft->said.operands;
     desc.operand_count = draft->said.desc.operand_count;
-    status = gpi__normalise_in(&context->allocator, &desc,
-                               backward ? &draft->said.gradient : &draft->said.graph, alignment, problem);
+    status =
+        gpi__normalise_in(&context->allocator, &desc, backward ? &draft->said.gradient : &draft->said.graph,
+                          NULL, alignment, problem);
     if (status)
         return gpi__in_layers_words(status, 0, "desc.a", "desc.b", backward ? "desc.g" : "desc.y",
                                     "desc.aux");

@@ -117,8 +117,8 @@ static int gpi__may_cover_batch(const gpi__formula_operand *operand) {
            gpi__reductions[operand->reduction].op != GPI__REDUCE_ARGMAX;
 }
 
-static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const gemmepi_operand *given,
-                                                 int i) {
+static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const gemmepi_operand *given, int i,
+                                                 int64_t items) {
     const gpi__formula *formula = kept->placed.formula;
     const gpi__formula_operand *operand = &formula->operands[i];
     gpi__placed_operand *place = &kept->placed.operands[i];
@@ -138,9 +138,9 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
     place->amax = given->amax;
     gpi__lay_out_operand(kept, i, given->ld);
     snprintf(name, sizeof name, "operands[%d]", i);
-    status = gpi__check_view(view, name, kept->placed.items);
+    status = gpi__check_view(view, name, items);
     if (!status && operand->output && (view->batch_stride || !gpi__may_cover_batch(operand)))
-        status = gpi__check_output(view, name, kept->placed.items);
+        status = gpi__check_output(view, name, items);
     if (status)
         return gpi__fail(status, "%s (the formula calls it %s)", gpi__error_text, given->name);
     place->ld = view->ld;
@@ -148,9 +148,9 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
     return GEMMEPI_OK;
 }
 
-/* Extents of the row-major problem; d is D's view. */
+/* Extents of the row-major problem, and how many items there are of what has rows; d is D's view. */
 static gemmepi_status gpi__place_formula(gpi__kept_formula *kept, const gemmepi_matmul_desc *desc,
-                                         const int64_t extents[4], const gpi__view *d) {
+                                         const int64_t extents[5], const gpi__view *d) {
     gemmepi_status status = GEMMEPI_OK;
     int i;
     kept->placed.rows = extents[0];
@@ -161,8 +161,11 @@ static gemmepi_status gpi__place_formula(gpi__kept_formula *kept, const gemmepi_
     kept->placed.operands[GPI__RESULT].batch_stride = d->batch_stride;
     kept->placed.operands[GPI__RESULT].scale = d->scale != 0;
     kept->placed.operands[GPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
-    for (i = 0; i < kept->placed.formula->operand_count && !status; i++)
-        status = gpi__place_formula_operand(kept, &desc->operands[i], i);
+    for (i = 0; i < kept->placed.formula->operand_count && !status; i++) {
+        int kind = kept->placed.formula->operands[i].kind;
+        status = gpi__place_formula_operand(kept, &desc->operands[i], i,
+                                            extents[kind == GEMMEPI_FULL || kind == GEMMEPI_PER_ROW ? 4 : 3]);
+    }
     return status;
 }
 

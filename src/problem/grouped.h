@@ -60,12 +60,10 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
                         "column by column is a row-major one that is transposed",
                         (int)product->order);
     GPI__UNSUPPORTED_IF(
-        product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->scatter_d || desc->weighted),
-        "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS whose rows of D are "
-        "neither scattered nor weighted",
-        desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K"
-        : desc->scatter_d                     ? "scatter_d"
-                                              : "weighted");
+        product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->weighted),
+        "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS, and has weights of rows "
+        "as an operand PER_ROW",
+        desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K" : "weighted");
     GPI__UNSUPPORTED_IF(product->epilogue & GEMMEPI_BGRAD ||
                             (desc->grouping == GEMMEPI_GROUPS_OF_ROWS &&
                              product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B)),
@@ -100,20 +98,6 @@ static gemmepi_status gpi__check_positions(const char *name, int64_t size) {
                      "desc.%s is %lld; of a grouped product accepted are 0 to 2^30 - 1%s", name,
                      (long long)size, GPI__UNINITIALISED);
 }
-
-#ifndef GEMMEPI_NO_FORMULA
-/* A formula's outputs: D alone. */
-static gemmepi_status gpi__check_outputs_of_groups(const gemmepi_matmul_desc *product) {
-    int count = product->formula && product->operands ? product->operand_count : 0, i;
-    for (i = 0; i < count && count <= GPI__FORMULA_OPERANDS; i++)
-        if (product->operands[i].output)
-            return gpi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.operands[%d] is an output; the formula of a grouped product "
-                             "writes only D",
-                             i);
-    return GEMMEPI_OK;
-}
-#endif
 
 /* What gathers and scatters ask of the rest. */
 static gemmepi_status gpi__check_indices(const gemmepi_grouped_desc *desc) {
@@ -182,13 +166,11 @@ typedef struct gpi__desc_matrix {
     int64_t lines, length;
 } gpi__desc_matrix;
 
-/* Strides as the problem needs them: of what groups have of their own the caller's, or one after another; of outputs that are one matrix any that
-   keep items apart, for a moment. */
+/* Strides as the problem needs them: of what groups have of their own the caller's, or one after another. */
 static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi_matmul_desc *product) {
     int of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
     uint32_t own = gpi__own_of_group(of_k);
-    int64_t n = product->n,
-            columns = product->formula ? 2 * n /* at most */ : gpi__result_columns(product->epilogue, n);
+    int64_t n = product->n, columns = gpi__result_columns(product->epilogue, n);
     const gpi__desc_matrix matrices[] = {
         {GPI__A, &product->a, 0, 0},
         {GPI__B, &product->b, product->b.transposed ? n : product->k, product->b.transposed ? product->k : n},
@@ -200,7 +182,7 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
     for (i = 0; i < GPI__COUNT(matrices); i++) {
         const gpi__desc_matrix *row = &matrices[i];
         const char *name = gpi__operand_names[row->operand];
-        int is_own = own >> row->operand & 1, is_output = row->operand == GPI__D || row->operand == GPI__AUX;
+        int is_own = own >> row->operand & 1;
         GPI__INVALID_IF(!is_own && (row->matrix->batch_stride || row->matrix->scale.batch_stride),
                         "desc.product.%s has a batch_stride, but it is one matrix for all groups with "
                         "GROUPS_OF_%s: leave it 0",
@@ -209,14 +191,11 @@ static gemmepi_status gpi__set_strides(const gemmepi_grouped_desc *desc, gemmepi
             continue; /* it has operands instead */
         if (row->operand == GPI__C && !row->matrix->ld)
             continue; /* as D */
-        if (!row->matrix->batch_stride && (is_own || is_output))
+        if (!row->matrix->batch_stride && is_own)
             row->matrix->batch_stride =
                 gpi__dense_stride(row->lines, row->length, row->matrix->ld,
                                   row->operand == GPI__AUX && gpi__aux_is_mask(product->epilogue));
     }
-    if (product->flags & GEMMEPI_FIND_SCALE_D)
-        product->d.scale.batch_stride =
-            gpi__dense_stride(columns > 0 ? (columns + 127) / 128 : 1, product->m, 0, 0);
     if (product->bias.batch_stride == 0 && !product->formula)
         product->bias.batch_stride = n < 0 ? 0 : n;
     if (product->bias_grad.batch_stride == 0 && product->epilogue & (GEMMEPI_BGRAD_A | GEMMEPI_BGRAD_B))
@@ -342,10 +321,30 @@ static gemmepi_status gpi__convert_gathered_scale(const gemmepi_grouped_desc *de
 }
 
 #ifndef GEMMEPI_NO_FORMULA
+static gemmepi_status gpi__check_operand_of_groups(const gpi__formula_operand *o,
+                                                   const gemmepi_operand *operand, int i) {
+    int has_rows = o->kind == GEMMEPI_FULL || o->kind == GEMMEPI_PER_ROW;
+    GPI__UNSUPPORTED_IF(
+        o->reduction,
+        "desc.product.operands[%d] (%s) is a reduction; next to d a grouped product writes FULL "
+        "outputs: reduce one of those afterwards",
+        i, operand->name);
+    GPI__UNSUPPORTED_IF(
+        operand->amax,
+        "desc.product.operands[%d] (%s) has an amax; of a grouped product's outputs only d has", i,
+        operand->name);
+    GPI__INVALID_IF(has_rows && (operand->batch_stride || operand->row_period),
+                    "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
+                    "groups: leave it 0",
+                    i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
+    return GEMMEPI_OK;
+}
+
 /* What a formula may have of groups: of operands those of columns or of one number may be a group's own. */
 static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *desc,
                                                    const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
+    gemmepi_status status = GEMMEPI_OK;
     static const uint8_t lacking[] = {GPI__INDEX_ROW, GPI__INDEX_ITEM, GPI__INDEX_ROWS};
     char place[GPI__PLACE_TEXT];
     int i;
@@ -358,15 +357,12 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
                                 f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
                                                                    : f->places.uniform,
                                 place));
-    for (i = 0; i < f->operand_count; i++) {
-        const gemmepi_operand *operand = &desc->product.operands[i];
-        int has_rows = f->operands[i].kind == GEMMEPI_FULL || f->operands[i].kind == GEMMEPI_PER_ROW;
-        GPI__INVALID_IF(has_rows && (operand->batch_stride || operand->row_period),
-                        "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
-                        "groups: leave it 0",
-                        i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
-    }
-    return GEMMEPI_OK;
+    GPI__UNSUPPORTED_IF(gpi__lacks_d(problem),
+                        "desc.product.formula does not assign %s; that of a grouped product does",
+                        desc->product.formula_result ? desc->product.formula_result : "d");
+    for (i = 0; i < f->operand_count && !status; i++)
+        status = gpi__check_operand_of_groups(&f->operands[i], &desc->product.operands[i], i);
+    return status;
 }
 #endif
 
@@ -374,13 +370,10 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
                                                 const gemmepi_grouped_desc *desc, size_t alignment,
                                                 gpi__problem *problem) {
     gemmepi_matmul_desc product = desc->product;
+    gpi__grouping grouping;
     gemmepi_status status = gpi__check_extents(&product);
     if (!status)
         status = gpi__check_grouping(desc);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status)
-        status = gpi__check_outputs_of_groups(&product);
-#endif
     if (!status)
         status = gpi__check_indices(desc);
     if (!status)
@@ -389,15 +382,16 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
         status = gpi__check_epilogue(product.epilogue);
     if (!status)
         status = gpi__set_strides(desc, &product);
+    memset(&grouping, 0, sizeof grouping);
+    grouping.groups = desc->groups;
+    grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
+    grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
+    grouping.scattered = (int32_t)desc->scatter_d;
     product.batch = desc->groups;
     if (!status)
-        status = gpi__normalise_in(allocator, &product, NULL, alignment, problem);
+        status = gpi__normalise_in(allocator, &product, NULL, &grouping, alignment, problem);
     if (status)
         return status;
-    problem->grouping.groups = desc->groups;
-    problem->grouping.is_of_k = desc->grouping == GEMMEPI_GROUPS_OF_K;
-    problem->grouping.gathered = (desc->gather_a > 0) | (desc->gather_b > 0) << 1;
-    problem->grouping.scattered = desc->scatter_d > 0;
     status = gpi__unite_views(desc, problem);
     if (!status)
         status = gpi__convert_gathered_scale(desc, problem);

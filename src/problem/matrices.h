@@ -230,9 +230,9 @@ static gemmepi_status gpi__check_outputs(gpi__problem *problem) {
         status = gpi__convert_amax(problem, GEMMEPI_AMAX_AUX, GPI__AMAX_AUX, GPI__AUX);
     if (status)
         return status;
-    status = gpi__check_output(&problem->views[GPI__D], "d", problem->batch);
+    status = gpi__check_output(&problem->views[GPI__D], "d", gpi__items_of_d(problem));
     if (!status && gpi__has(problem, GEMMEPI_AUX))
-        status = gpi__check_output(&problem->views[GPI__AUX], "aux", problem->batch);
+        status = gpi__check_output(&problem->views[GPI__AUX], "aux", gpi__items_of_d(problem));
     if (!status && bias_grad->dtype && bias_grad->batch_stride)
         status = gpi__check_output(bias_grad, "bias_grad", problem->batch);
     return status;

@@ -74,11 +74,13 @@ static gemmepi_status gpi__finish_formula(gpi__problem *problem, const gemmepi_m
     (void)problem, (void)desc;
     return GEMMEPI_OK;
 #else
-    int64_t extents[4];
+    int64_t extents[5];
     gemmepi_status status;
     if (!problem->formula)
         return GEMMEPI_OK;
-    extents[0] = problem->m, extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
+    extents[0] = problem->grouping.scattered ? problem->grouping.scattered : problem->m;
+    extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
+    extents[4] = gpi__items_of_d(problem);
     status = gpi__check_without_d(problem, desc);
     if (!status)
         status = gpi__check_rounded(problem, desc->formula);
@@ -158,10 +160,11 @@ static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_
 }
 
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. A formula is made in
-   memory of the allocator, to be given to gpi__free_formula; graph: what desc.formula has become already, or NULL. */
+   memory of the allocator, to be given to gpi__free_formula; graph: what desc.formula has become already, or NULL. grouping: what the batch is,
+   or NULL. */
 static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
-                                        const struct gpi__graph *graph, size_t alignment,
-                                        gpi__problem *problem) {
+                                        const struct gpi__graph *graph, const gpi__grouping *grouping,
+                                        size_t alignment, gpi__problem *problem) {
     gemmepi_status status;
     int64_t along, result;
     memset(problem, 0, sizeof *problem);
@@ -169,6 +172,8 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
     status = gpi__check_scalars_of_desc(desc);
     if (status)
         return status;
+    if (grouping)
+        problem->grouping = *grouping;
     problem->m = desc->m;
     problem->n = desc->n;
     problem->k = desc->k;
@@ -194,7 +199,7 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
 /* The same of a desc that has no formula. */
 static gemmepi_status gpi__normalise(const gemmepi_matmul_desc *desc, size_t alignment,
                                      gpi__problem *problem) {
-    return gpi__normalise_in(NULL, desc, NULL, alignment, problem);
+    return gpi__normalise_in(NULL, desc, NULL, NULL, alignment, problem);
 }
 #endif
 
@@ -232,7 +237,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     GPI__INVALID_IF(!needs, "needs is NULL");
     memset(needs, 0, sizeof *needs);
     allocator = gpi__default_allocator();
-    status = gpi__normalise_in(&allocator, desc, NULL, GPI__DEFAULT_ALIGNMENT, &problem);
+    status = gpi__normalise_in(&allocator, desc, NULL, NULL, GPI__DEFAULT_ALIGNMENT, &problem);
     if (!status)
         gpi__fill_needs(&problem, needs);
     if (!status)

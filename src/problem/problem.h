@@ -62,10 +62,10 @@ static const int gpi__extra_along[GPI__EXTRAS] = {GEMMEPI_EXTRA_OPERANDS(GPI__EX
 
 /* Of a grouped product, whose groups are the items of its batch: see problem/grouped.h. */
 typedef struct gpi__grouping {
-    int32_t groups;   /* 0: it is none */
-    int32_t is_of_k;  /* groups are of k, else of rows */
-    int32_t gathered; /* whose rows an index says: bits 1 A, 2 B */
-    int32_t scattered;
+    int32_t groups;          /* 0: it is none */
+    int32_t is_of_k;         /* groups are of k, else of rows */
+    int32_t gathered;        /* whose rows an index says: bits 1 A, 2 B */
+    int32_t scattered;       /* the rows that D has, where an index says which; else 0 */
     int32_t scales_gathered; /* A's rows lie side by side, but its scales do not */
     int32_t unused;
 } gpi__grouping;
@@ -91,6 +91,15 @@ typedef struct gpi__problem {
     struct gpi__kept_formula *formula; /* in the epilogue's place; NULL: none */
     gpi__view views[GPI__OPERANDS];
 } gpi__problem;
+
+static int gpi__has_groups_of_rows(const gpi__problem *problem) {
+    return problem->grouping.groups && !problem->grouping.is_of_k;
+}
+
+/* Items of D and of what has its rows: groups of rows share one. */
+static int64_t gpi__items_of_d(const gpi__problem *problem) {
+    return gpi__has_groups_of_rows(problem) ? 1 : problem->batch;
+}
 
 static int gpi__has(const gpi__problem *problem, uint64_t flags) {
     return (problem->epilogue & flags) != 0;

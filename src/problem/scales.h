@@ -103,7 +103,7 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
     found->batch_stride = scale->batch_stride;
     status = gpi__convert_scale_numbers(problem, GPI__FOUND_SCALE_D, GEMMEPI_F32, is_tensor ? 4 : 16);
     if (!status && !is_tensor)
-        return gpi__check_output(found, "d.scale", problem->batch);
+        return gpi__check_output(found, "d.scale", gpi__items_of_d(problem));
     if (status)
         return status;
     history->written = 1;

@@ -408,7 +408,7 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
 /* The problem of a desc, which a context plans: to be given to gpi__drop_formula. */
 static gemmepi_status gpi__convert_problem(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                            size_t alignment, gpi__problem *problem) {
-    gemmepi_status status = gpi__normalise_in(&context->allocator, desc, NULL, alignment, problem);
+    gemmepi_status status = gpi__normalise_in(&context->allocator, desc, NULL, NULL, alignment, problem);
     if (!status)
         gpi__share_formula(context, problem);
     return status;

@@ -51,6 +51,8 @@ TEST_SHARE=99 80 products/formula
 TEST_SHARE=90 90 products/found_scales
 TEST_SHARE=120 80 products/found_scales
 90 products/grouped
+90 products/grouped_outputs
+80 products/grouped_outputs
 90 products/grouped_refused
 90 products/fuzz 24 1
 90 products/composed 24 1

@@ -1,7 +1,7 @@
 /* grouped_shapes [shape]: groups of rows by each shape of the kernels for Hopper, which a plan is made to take here, against the oracle: few blocks
-   with many tiles each, bands of two columns, last rows that blocks of a cluster take side by side. Needs a GPU of compute capability 9.0, the
+   with many tiles each, bands of two columns, last rows that blocks of a cluster take side by side. Likewise of formulas that write outputs next to D. Needs a GPU of compute capability 9.0, the
    first or that which GEMMEPI_TEST_DEVICE numbers. A third of the cases by each shape; with a number all of them by that one. */
-#include "../products/grouped_case.h"
+#include "../products/grouped_formula.h"
 
 static test_device device;
 static int shape_here, runs, only = -1;
@@ -69,11 +69,16 @@ static const grouped_case cases[] = {
 
 static void the_shape_is_within_the_bound_for_groups(void) {
     size_t i;
-    wants_fused = 1;
-    change_plan = take_shape;
     for (i = 0; i < sizeof cases / sizeof *cases; i++)
         if (only >= 0 || (i + (size_t)shape_here) % 3 == 0)
             run_case(&cases[i], 300 + i);
+}
+
+static void formulas_of_groups_write_their_outputs_by_the_shape(void) {
+    size_t i;
+    for (i = 0; i < sizeof outputs_cases / sizeof *outputs_cases; i++)
+        if (outputs_cases[i].is_fast && (only >= 0 || (i + (size_t)shape_here) % 3 == 0))
+            run_outputs_case(&outputs_cases[i], 400 + i);
 }
 
 int main(int argc, char **argv) {
@@ -95,9 +100,13 @@ int main(int argc, char **argv) {
         test_skipped++;
         return test_finish();
     }
+    wants_fused = 1;
+    change_plan = take_shape;
     for (shape_here = 0; shape_here < shapes; shape_here++)
-        if (only < 0 || only == shape_here)
+        if (only < 0 || only == shape_here) {
             RUN(the_shape_is_within_the_bound_for_groups);
+            RUN(formulas_of_groups_write_their_outputs_by_the_shape);
+        }
     CHECK(only >= 0 || getenv("TEST_PART") || runs >= 20, "shapes took %d products", runs);
     test_device_close(&device);
     return test_finish();

@@ -4,9 +4,6 @@
 
 /* >>cases */
 
-#define BF16   GEMMEPI_BF16
-#define F16    GEMMEPI_F16
-#define F32    GEMMEPI_F32
 #define E4M3   GEMMEPI_E4M3
 #define FIND   GEMMEPI_FIND_SCALE_D
 #define NO     GEMMEPI_SCALE_NONE
@@ -414,9 +411,7 @@ static void formulas_without_a_meaning_for_groups_are_refused_in_words(void) {
                     "desc.product.formula, column 10: row, item, rows and uniform");
     FORMULA_REFUSED("d = left(v, 6) * right(v, 6) + 0 * x", (f.operands[0].width = GEMMEPI_WIDTH_HALF),
                     "desc.product.formula, column 5: halves are of groups of 6");
-    FORMULA_REFUSED("d = v; x = v * v", f.operands[0].output = 1, "is an output");
     FORMULA_REFUSED("d = v + x", f.operands[0].batch_stride = F_ROWS * F_N, "has a batch_stride");
-    FORMULA_REFUSED("d = v + x", f.desc.scatter_d = F_ROWS, "scatter_d");
     FORMULA_REFUSED("d = v + x", f.desc.weighted = 1, "weighted");
     FORMULA_REFUSED("d = v + x", f.desc.grouping = GEMMEPI_GROUPS_OF_K, "GROUPS_OF_K");
     FORMULA_REFUSED("d = v + ", (void)0, "formula");

@@ -41,6 +41,9 @@ typedef struct grouped_run {
     unsigned char *old_sums; /* bias_grad before the run */
 } grouped_run;
 
+#define BF16     GEMMEPI_BF16
+#define F16      GEMMEPI_F16
+#define F32      GEMMEPI_F32
 #define F32_SUMS GEMMEPI_F32
 
 static test_device *here;

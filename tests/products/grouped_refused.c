@@ -2,9 +2,6 @@
    same product with right ones follows, whose amax are those of what it wrote. */
 #include "grouped_case.h"
 
-#define BF16   GEMMEPI_BF16
-#define F16    GEMMEPI_F16
-#define F32    GEMMEPI_F32
 #define F64    GEMMEPI_F64
 #define E4M3   GEMMEPI_E4M3
 #define FIND   GEMMEPI_FIND_SCALE_D

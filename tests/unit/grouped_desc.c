@@ -132,7 +132,7 @@ static void gathered_and_scattered_tensors_have_rows_of_their_own(void) {
     CHECK(view_of(&problem, GPI__A)->bytes == 2 * (89 * 80 + 72) &&
               view_of(&problem, GPI__D)->bytes == 2 * (49 * 60 + 56),
           "bytes");
-    CHECK(problem.m == 40 && problem.grouping.gathered == 1 && problem.grouping.scattered == 1, "positions");
+    CHECK(problem.m == 40 && problem.grouping.gathered == 1 && problem.grouping.scattered == 50, "positions");
     /* a single position, whose ld would not count of a product alone */
     desc.product.m = 1;
     problem = problem_of(&desc);
@@ -345,7 +345,11 @@ static gemmepi_operand *second_of_two(gemmepi_matmul_desc *p, const char *text, 
 
 static void formulas_have_one_matrix_of_rows_for_all_groups(void) {
     DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_FULL), NULL);
-    DESC(0, second_of_two(p, "d = v + x; y = v", GEMMEPI_FULL)->output = 1, "operands[1] is an output");
+    DESC(0, second_of_two(p, "d = v + x; y = v", GEMMEPI_FULL)->output = 1, NULL);
+    DESC(0, second_of_two(p, "d = v + x; y = row_sum(v)", GEMMEPI_PER_ROW)->output = 1,
+         "operands[1] (y) is a reduction");
+    DESC(0, second_of_two(p, "d = v + x; y = column_sum(v)", GEMMEPI_PER_COLUMN)->output = 1,
+         "operands[1] (y) is a reduction");
     DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_FULL)->batch_stride = 9000,
          "operands[1] (y) has a batch_stride");
     DESC(0, second_of_two(p, "d = v + x * y", GEMMEPI_PER_ROW)->row_period = 2, "operands[1]");
@@ -356,7 +360,11 @@ static void formulas_have_one_matrix_of_rows_for_all_groups(void) {
     DESC(0, (formula(p, "d = v + x", GEMMEPI_PER_ROW), operands[0].batch_stride = 40), "has a batch_stride");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_PER_COLUMN), operands[0].batch_stride = 56), NULL);
     DESC(0, (formula(p, "d = v + x", GEMMEPI_SCALAR), operands[0].batch_stride = 1), NULL);
-    DESC(0, (formula(p, "d = v + x; x = v", GEMMEPI_FULL), operands[0].output = 1), "is an output");
+    DESC(0, (formula(p, "d = v * v; x = v", GEMMEPI_FULL), operands[0].output = 1), NULL);
+    DESC(0, (formula(p, "x = v", GEMMEPI_FULL), operands[0].output = 1), "does not assign d");
+    DESC(0,
+         (formula(p, "d = v; x = v", GEMMEPI_FULL), operands[0].output = 1, operands[0].batch_stride = 9000),
+         "has a batch_stride");
     DESC(0, formula(p, "d = v + x + column", GEMMEPI_FULL), NULL);
     DESC(0, formula(p, "d = v + x + columns + depth", GEMMEPI_FULL), NULL);
     DESC(0, formula(p, "d = v + x + row", GEMMEPI_FULL), "row");
@@ -366,7 +374,7 @@ static void formulas_have_one_matrix_of_rows_for_all_groups(void) {
          "uniform are not what the positions");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), p->operand_count = 2), NULL);
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), desc.weighted = 1), "weighted");
-    DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), desc.scatter_d = 80), "scatter_d");
+    DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), desc.scatter_d = 80), NULL);
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), desc.gather_a = 80), NULL);
     DESC(1, formula(p, "d = v + x", GEMMEPI_FULL), "GROUPS_OF_K");
 }

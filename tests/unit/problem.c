@@ -103,7 +103,7 @@ static void an_fp8_d_that_is_left_open_has_something_said_of_its_scale(void) {
     CHECK(problem.views[GPI__D].dtype == GEMMEPI_E4M3, "with an amax: %d", (int)problem.views[GPI__D].dtype);
     desc.flags = 0;
     desc.formula = "d = rounded(v)";
-    CHECK(gpi__normalise_in(&allocator, &desc, NULL, PROMISED, &problem) == GEMMEPI_OK, "%s",
+    CHECK(gpi__normalise_in(&allocator, &desc, NULL, NULL, PROMISED, &problem) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
     CHECK(problem.views[GPI__D].dtype == GEMMEPI_BF16 && problem.formula->placed.formula->d == GEMMEPI_BF16,
           "with a formula: %d", (int)problem.views[GPI__D].dtype);

@@ -74,10 +74,7 @@ __device__ inline Run_place place_of_run(const gpi__sm90_params &params, const B
     if ((BACKWARD || FINDS) && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
         asm volatile("" : "+r"(at), "+r"(column));
     int valid = at < end_of_rows(params, box.tile) ? columns_left(params, box.tile, group) : 0;
-#if GEMMEPI_SCATTERED
-    at = valid > 0 ? (int)row_of_d(params.groups, at) : 0;
-#endif
-    return {half, g, at, column, valid};
+    return {half, g, row_in_memory(params, at, valid > 0), column, valid};
 }
 
 // What BACKWARD reads there.
@@ -148,7 +145,10 @@ __device__ inline void finish_runs(const gpi__sm90_params &params, const Finishe
 __device__ inline void ask_for_box(const gpi__sm90_params &params, const Finisher &finisher, const Tile &tile, int row, int group) {
     ask_for_inputs(params, finisher.buffers, tile, row, group);
 #if GEMMEPI_FORMULA
-    prefetch_operands(params.epilogue, params.BESIDE, {tile.item, row, tile.n * TILE_COLUMNS + group * GROUP, 0}, BOX_COLUMNS);
+    int mine = row + (int)threadIdx.x % 16;
+    bool exists = mine < end_of_rows(params, tile);
+    prefetch_operands(params.epilogue, params.BESIDE,
+                      {tile.item, row_in_memory(params, mine, exists), tile.n * TILE_COLUMNS + group * GROUP, exists}, BOX_COLUMNS);
 #endif
 }
 __device__ inline void finish_box(const gpi__sm90_params &params, const Finisher &finisher, const Box &box,
@@ -192,9 +192,7 @@ __device__ inline void store_vectors(const gpi__sm90_params &params, const Finis
         if (!GEMMEPI_APPLIED)
             asm volatile("" : "+r"(at), "+r"(first));
         bool exists = at < end_of_rows(params, tile);
-#if GEMMEPI_SCATTERED
-        at = exists ? (int)row_of_d(params.groups, at) : 0;
-#endif
+        at = row_in_memory(params, at, exists);
         Magnitude largest = first + VECTOR_COLUMNS <= (int)p.n && exists ? largest_of_runs(found, half) : 0;
 #pragma unroll
         for (int g = 0; g < VECTOR_GROUPS; g++)

@@ -38,6 +38,15 @@ __device__ inline u32 count_tiles(const gpi__sm90_params &p) {
 }
 #endif
 
+// The row of D, and of what has its rows, that a position has, if it exists.
+__device__ inline int row_in_memory(const gpi__sm90_params &p, int position, bool exists) {
+#if GEMMEPI_SCATTERED
+    return exists ? (int)row_of_d(p.groups, position) : 0;
+#else
+    return position;
+#endif
+}
+
 // >>which tile
 
 // A block's: every `step`-th tile of its cluster from the first on, of which it takes the one of its rank.

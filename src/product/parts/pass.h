@@ -104,10 +104,6 @@ static int64_t gpi__most_parts(const gpi__problem *problem, int tile) {
     return problem->m / tile + (grouping->groups < problem->m ? grouping->groups : problem->m);
 }
 
-static int gpi__has_groups_of_rows(const gpi__problem *problem) {
-    return problem->grouping.groups && !problem->grouping.is_of_k;
-}
-
 static const char *gpi__name_of_grouping(const gpi__problem *problem) {
     return !problem->grouping.groups ? "" : problem->grouping.is_of_k ? "_groups_of_k" : "_groups";
 }
@@ -117,7 +113,7 @@ static void gpi__append_grouping(gpi__text *text, const gpi__problem *problem) {
     if (grouping->groups)
         gpi__append(text,
                     "#define GEMMEPI_GROUPED %d\n#define GEMMEPI_GATHERED %d\n#define GEMMEPI_SCATTERED %d\n",
-                    grouping->is_of_k ? 2 : 1, (int)grouping->gathered, (int)grouping->scattered);
+                    grouping->is_of_k ? 2 : 1, (int)grouping->gathered, grouping->scattered != 0);
     if (grouping->scales_gathered)
         gpi__append(text, "#define GEMMEPI_SCALES_GATHERED 1\n");
 }
