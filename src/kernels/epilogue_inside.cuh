@@ -194,8 +194,9 @@ template <class Part> __device__ inline void join_lanes_of_rows(Part (&parts)[RU
         for (int i = 0; i < STATES_OF_BOX; i++)
             parts[i].join(from_lane(parts[i], step));
 }
-__device__ inline void join_lanes_of_rows(Logsumexp<Acc> (&parts)[RUNS_OF_BOX]) { // an exponential for each run, not two for each join
-    Max<Acc> most[RUNS_OF_BOX];
+template <class T> // an exponential for each run, not two for each join
+__device__ inline void join_lanes_of_rows(Logsumexp<T> (&parts)[RUNS_OF_BOX]) {
+    Max<T> most[RUNS_OF_BOX];
     Sum_of_lane sums[RUNS_OF_BOX];
 #pragma unroll
     for (int i = 0; i < RUNS_OF_BOX; i++)
@@ -203,7 +204,7 @@ __device__ inline void join_lanes_of_rows(Logsumexp<Acc> (&parts)[RUNS_OF_BOX]) 
     join_lanes_of_rows(most);
 #pragma unroll
     for (int i = 0; i < RUNS_OF_BOX; i++) {
-        Logsumexp<Acc> joined = {most[i % STATES_OF_BOX].at, 0};
+        Logsumexp<T> joined = {most[i % STATES_OF_BOX].at, 0};
         sums[i] = {parts[i].sum * exponential_below(parts[i].most - joined.shift())};
     }
     join_lanes_of_rows(sums);

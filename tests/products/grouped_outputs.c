@@ -41,6 +41,33 @@ static void an_output_may_be_an_input(void) {
     free_outputs_run(&r);
 }
 
+static void wrong_ends_write_no_output(void) {
+    static outputs_run r;
+    const outputs_case *c = &outputs_cases[5];
+    const int32_t wrong[O_GROUPS] = {0, 1, 1, 38, 175, 176, O_ROWS + 1};
+    const char no_row[O_ALL_ROWS] = {0};
+    void *ends = send(wrong, sizeof wrong);
+    gemmepi_status status;
+    int t;
+    make_outputs_run(c, &r, 650);
+    send_outputs_run(c, &r);
+    r.args.ends = (const int32_t *)ends;
+    status = gemmepi_grouped(here->context, &r.desc, &r.args, here->stream);
+    if (!status)
+        status = gemmepi_synchronize(here->context, here->stream);
+    CHECK(status == GEMMEPI_INVALID_ARGUMENT && strstr(gemmepi_last_error(), "args.ends[6] "), "on %s: %s",
+          here->name, gemmepi_last_error());
+    for (t = 0; t <= O_D; t++)
+        if (is_written(&r, t)) {
+            CHECK(gemmepi_download(here->context, r.tensors[t].at.data, r.tensors[t].device,
+                                   r.tensors[t].bytes, here->stream) == GEMMEPI_OK,
+                  "%s", gemmepi_last_error());
+            check_outputs_rest(c, &r, t, no_row);
+        }
+    gemmepi_free(here->context, ends);
+    free_outputs_run(&r);
+}
+
 static void refused(const outputs_case *c, void (*change)(outputs_run *r), const char *says) {
     static outputs_run r;
     gemmepi_plan *plan = NULL;
@@ -101,10 +128,11 @@ int main(int argc, char **argv) {
         printf("on %s:\n", here->name);
         wants_fused = strstr(here->name, "without fused") == NULL;
         RUN(outputs_are_written_where_the_rows_of_d_are);
-        if (only < 0)
+        if (only < 0) {
             RUN(an_output_may_be_an_input);
-        if (only < 0)
+            RUN(wrong_ends_write_no_output);
             RUN(what_groups_do_not_write_is_refused_in_words);
+        }
         test_device_close(here);
     }
     return test_finish();
