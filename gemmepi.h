@@ -15509,7 +15509,7 @@ static const gpi__source gpi__sources[] = {
 "static_assert(PARTS==1||(!PING_PONG&&CLUSTER_M*CLUSTER_N==1),\"a cluster is one tile's\");\n\n\n\nconstexpr int STAGES=GEMMEPI_STAGES;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int LINE=128,TILE_K=LINE/GEMMEPI_ELEMENT;\nconstexpr int LINES_64=64*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\nstatic_assert(GEMMEPI_ELEMENT==2||(A_ROWS&&B_ROWS&& !SUMMED),\"wgmma takes other than 16 bits along k alone\");\n\n\n\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr bool VARIES_A=GEMMEPI_SCALE_A==SCALE_VECTOR_128||GEMMEPI_SCALE_A==SCALE_BLOCK_128;\nconstexpr bool VARIES_B=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\n\nconstexpr bool FACTOR_A=GEMMEPI_SCALE_A==SCALE_OUTER,FACTOR_B=GEMMEPI_SCALE_B==SCALE_OUTER,HAS_FACTORS=FACTOR_A||FACTOR_B;\nconstexpr bool HAS_SCALES=VARIES_A||VARIES_B||(PROMOTES&&HAS_FACTORS);\n\nconstexpr bool IS_UNIFORM=GEMMEPI_UNIFORM;\n"
 "constexpr int A_SCALES=VARIES_A||(PROMOTES&&FACTOR_A)?TILE_M:0;\nconstexpr int B_SCALES=VARIES_B||(PROMOTES&&FACTOR_B)?IS_UNIFORM?TILE_N/64:TILE_N:0;\nconstexpr int LANE_SCALES=(TILE_N>128?128:TILE_N)/4+4;\nconstexpr int B_PLACES=IS_UNIFORM?B_SCALES:(B_SCALES+127)/128*4*LANE_SCALES;\nconstexpr u32 SCALE_BYTES=(A_SCALES+B_PLACES+3)/4*16;\nstatic_assert(!HAS_SCALES||(PROMOTES&&TILE_K==SCALE_STEPS),\"scales are multiplied in as sums are promoted\");\nstatic_assert(!PROMOTES||(GEMMEPI_ELEMENT==1&&STRIPS==1&& !PING_PONG),\"registers have two sums of each element\");\n\n\n\nconstexpr int BOX_GROUPS=GEMMEPI_BOX_GROUPS,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int BOX_BYTES=16*LINE;\nstatic_assert(TILE_COLUMNS%BOX_COLUMNS==0,\"tiles are of whole boxes\");\n\nconstexpr bool BOXES_GROUPS=IN_GROUPS&&HALF_GROUP<BOX_COLUMNS;\n\nconstexpr int INPUT_AUX=LOADS_AUX?HALVES_SAVED:0;\nconstexpr int INPUTS=INPUT_AUX+(LOADS_RESIDUAL?HALVES_OUT:0),INPUT_BUFFERS=INPUTS?2:0;\n\n"
 "constexpr bool HAS_OUTPUTS=STAGES_D||STAGES_AUX;\nconstexpr int OUTPUT_D=STAGES_D?HALVES_OUT:0,OUTPUT_BUFFERS=GEMMEPI_BUFFERS;\n",
-"constexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||(GROUPED&&WRITES_AUX&&BOX_GROUPS==1)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID)));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !ADDS_COLUMNS&&(HALVES_IN==1||SIDE_BY_SIDE);\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !ADDS_COLUMNS&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED?1:2;\nstatic_assert(!ADDS_COLUMNS||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n"
+"constexpr int OUTPUTS=OUTPUT_D+(STAGES_AUX?HALVES_IN:0);\n\n\n\n\nconstexpr bool AHEAD= !FINDS&&PARTS==1&&STRIPS*TILE_N<=256&&GEMMEPI_APPLIED&& !GEMMEPI_FORMULA_LACKS&&\n!(GATED&&(WRITES_AUX||(BACKWARD&&STRIPS==1)));\n\n\n\n\nconstexpr bool ROLLS=HAS_BGRAD?GATED||ACTIVATION==GELU_ERF||BOX_GROUPS==1||GEMMEPI_EXTRAS||\n(ACTIVATION==ELU&&COMPILER>=1300)\n:GEMMEPI_FORMULA_ROLLS||(HAS_BIAS&&(ACTIVATION==ELU||(GATED&&UPSTREAM)))||(GROUPED&&WRITES_AUX&&BOX_GROUPS==1)||\nBOX_GROUPS==1&&((COMPILER<1300&&GATED&&WRITES_AUX&&ACTIVATION==MISH)||\n(GEMMEPI_EXACT&&(GEMMEPI_COPIED||ACTIVATION==SIGMOID)));\n\nconstexpr bool ROLLS_STRIPS=GEMMEPI_FORMULA_ROLLS>1&&PARTS==1&& !FINDS&& !ADDS_COLUMNS&&(HALVES_IN==1||SIDE_BY_SIDE);\nstatic_assert(!FINDS||(TILE_COLUMNS%SCALE_STEPS==0&& !ADDS_COLUMNS&&HALVES_OUT==1),\"a tile has whole vectors, of one half\");\n\nconstexpr int UNIT_GROUPS=GATED||TILE_N%128?1:2;\nstatic_assert(!ADDS_COLUMNS||(PARTS==1&& !SUMMED&&GROUPS/UNIT_GROUPS%2==0),\n"
 "\"a warp of its own for each warpgroup's sums, and the same parity for each tile\");\n\n\n\n\n\nconstexpr bool NEEDS_REGISTERS=\n!SUMMED&& !HAS_SCALES&&((ADDS_COLUMNS&& !LOADS_MASK)||GEMMEPI_FORMULA_ROLLS||FINDS||\n(TILE_N==128&&GATED&&(((WRITES_AUX||BACKWARD||UPSTREAM)&& !GEMMEPI_APPLIED)||__CUDACC_VER_MAJOR__<13)));\nconstexpr int PRODUCER_REGISTERS=NEEDS_REGISTERS?24:40,CONSUMER_REGISTERS=NEEDS_REGISTERS?240:232;\nstatic_assert(PRODUCER_REGISTERS+CONSUMERS*CONSUMER_REGISTERS<=504,\"setmaxnreg waits for ever\");\n"}},
 {"sm90/parts.cuh",
 {
@@ -16722,6 +16722,7 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__SM90_MEET       1200 /* blocks that divide k add up | 1.5 */
 #define GPI__SM90_MEET_AGAIN 800 /* for each doubling of their number | 1.0 */
 #define GPI__SM90_PAIRS      4220 /* bytes of pairs that a multiprocessor multiplies in a cycle | 2.5 */
+#define GPI__SM90_LEAST      8192 /* elements of a tile: fewer are multiplied no faster, as a warpgroup waits for each step, H200 */
 #define GPI__SM90_FP8_PAIRS  3500 /* of fp8, at the clock that the power leaves it | 0.1 */
 #define GPI__SM90_BLOCK_RATE 68 /* bytes in a cycle that a block asks for | 0.9 */
 #define GPI__SM90_RATE       6500 /* that all blocks have from L2, where half of what a cluster shares counts | 1.6 */
@@ -24097,7 +24098,7 @@ static const gpi__sm90_shape gpi__sm90_shapes[] = {
   {128, 128, 1, 2, 1, 1}, /* first the one for everything that the rules admit */
   {128, 128, 1, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 192, 0, 2, 1, 1}, {128, 128, 0, 1, 1, 2},
   {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 1, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
-  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},
+  {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},  {64, 64, 1, 1, 1, 1},   {64, 128, 1, 1, 1, 1},
 };
 
 /* Those of fp8. */
@@ -24408,10 +24409,11 @@ static unsigned gpi__loaded_matrices(const gpi__problem *problem, int loaded) {
   return (unsigned)((loaded & 1 ? gpi__halves_aside(problem) : 0) + (loaded & 2 ? gpi__halves_out(problem) : 0));
 }
 
-/* Sums of columns: a slot of either warpgroup, in which each lane leaves one of every 32 columns for each line: of 32 of a gate's, of 64 of
- others. */
-static unsigned gpi__slot_bytes(const gpi__problem *problem) {
-  int groups = gpi__has(problem, GEMMEPI_GATED) ? 1 : 2, lines = gpi__column_lines(problem);
+/* Sums of columns: a slot of either warpgroup, in which each lane leaves one of every 32 columns for each line: of 32 of a gate's and
+ where tiles have no multiple of 128 columns, of 64 of others. */
+static unsigned gpi__slot_bytes(const gpi__problem *problem, const gpi__sm90_shape *shape) {
+  int groups = gpi__has(problem, GEMMEPI_GATED) || shape->tile_n % 128 ? 1 : 2,
+    lines = gpi__column_lines(problem);
   return lines ? (unsigned)(groups * lines) * GPI__SM90_WARPS * 32 * 4 + 2 * GPI__SM90_PAIR : 0;
 }
 
@@ -24421,7 +24423,7 @@ static unsigned gpi__sm90_shared(const gpi__problem *problem, const gpi__sm90 *s
   unsigned boxes = (unsigned)sm90->buffers * gpi__staged_matrices(problem, sm90) +
         2 * gpi__loaded_matrices(problem, sm90->loaded);
   unsigned divided = sm90->shape.parts > 1 ? GPI__SM90_PAIR : 0;
-  unsigned sums = sm90->summed ? GPI__SM90_SUMMERS * 16 * 8 : gpi__slot_bytes(problem);
+  unsigned sums = sm90->summed ? GPI__SM90_SUMMERS * 16 * 8 : gpi__slot_bytes(problem, &sm90->shape);
   return (unsigned)sm90->stages * stage + boxes * GPI__SM90_BOXES + GPI__SM90_WARPS * GPI__SM90_PAIR +
      divided + sums;
 }
@@ -24529,13 +24531,13 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
     return 0;
   if (problem->found_scale && !gpi__has_whole_vectors(problem, shape))
     return 0;
-  if (gpi__found_beside(problem, applied) && gpi__halves_in(problem) == 1 && shape->tile_n > 128)
+  if (gpi__found_beside(problem, applied) && (shape->tile_m < 128 || (gpi__halves_in(problem) == 1 && shape->tile_n > 128)))
     return 0;
   if (problem->found_scale && shape->tile_n > 128 && gpi__has(problem, GEMMEPI_BIAS) &&
     gpi__activation(problem->epilogue) == GEMMEPI_TANH)
     return 0; /* a register is missing, or three where A is transposed */
-  if (gpi__column_lines(problem) && (shape->parts > 1 || shape->tile_n % (2 * GPI__SM90_UNIT_N)))
-    return 0; /* in units of columns, of which there is an even number */
+  if (gpi__column_lines(problem) && shape->parts > 1)
+    return 0;
   if (!shape->ping_pong && shape->parts == 1 && gpi__extras(problem) && (!applied || gpi__has(problem, GEMMEPI_RESIDUAL)))
     return 0; /* a register is missing: GELU_ERF spills three */
   return (steps >= 2 * shape->parts || shape->parts == 1) && gpi__has_stages(problem, shape, applied);
@@ -24666,9 +24668,10 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
   double megahertz = gpi__chip_of(context->arch)->megahertz;
   double waves = (double)gpi__sm90_waves(context, problem, shape);
   double area = (double)shape->tile_m * shape->tile_n;
+  double multiplied = area > GPI__SM90_LEAST ? area : GPI__SM90_LEAST;
   double steps = (double)gpi__divide_up(gpi__sm90_steps(problem), shape->parts);
   double multiply =
-    area * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__SM90_FP8_PAIRS : GPI__SM90_PAIRS);
+    multiplied * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__SM90_FP8_PAIRS : GPI__SM90_PAIRS);
   double load = gpi__load_cycles(context, problem, shape);
   double slowness = gpi__stages_slowness(problem, shape, applied);
   double sums, storing, finish, cycles = gpi__launch_cycles(problem);

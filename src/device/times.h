@@ -28,6 +28,7 @@
 #define GPI__SM90_MEET       1200  /* blocks that divide k add up | 1.5 */
 #define GPI__SM90_MEET_AGAIN 800   /* for each doubling of their number | 1.0 */
 #define GPI__SM90_PAIRS      4220  /* bytes of pairs that a multiprocessor multiplies in a cycle | 2.5 */
+#define GPI__SM90_LEAST      8192  /* elements of a tile: fewer are multiplied no faster, as a warpgroup waits for each step, H200 */
 #define GPI__SM90_FP8_PAIRS  3500  /* of fp8, at the clock that the power leaves it | 0.1 */
 #define GPI__SM90_BLOCK_RATE 68    /* bytes in a cycle that a block asks for | 0.9 */
 #define GPI__SM90_RATE       6500  /* that all blocks have from L2, where half of what a cluster shares counts | 1.6 */

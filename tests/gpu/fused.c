@@ -467,8 +467,8 @@ static void large_products_are_exact(void) {
 /* Products that each read the result before, without a wait between them, so that launches overlap, and sum an operand where
    the shape does; then those that leave BGRAD's sums of columns, of three tiles a block. */
 static void a_thousand_repetitions_have_the_same_bits(void) {
-    enum { EXTENT = 1032, CHAIN = 4 };      /* k enough for eight parts */
-    static const int summing[] = {0, 1, 2}; /* of shapes, those of 128 and 256 columns */
+    enum { EXTENT = 1032, CHAIN = 4 };             /* k enough for eight parts */
+    static const int summing[] = {0, 1, 2, 3, 11}; /* of shapes, those of 128, 256, 192 and 64 columns */
     int which;
     for (which = 0; which < CUTS + (int)GPI__COUNT(summing); which++) {
         int sums_columns = which >= CUTS;

@@ -1,4 +1,4 @@
-/* The choice among candidates against what each of them took on an H100, in CUDA graphs and bursts: bench/candidates_h100.csv, which
+/* The choice among candidates against what each of them took on an H100 (seed 931: an H200), in CUDA graphs and bursts: bench/candidates_h100.csv, which
    `make bench BENCH='--random N --seed S --candidates FILE'` writes. No GPU. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #define GEMMEPI_IMPLEMENTATION

@@ -127,7 +127,7 @@ constexpr bool ROLLS = HAS_BGRAD ? GATED || ACTIVATION == GELU_ERF || BOX_GROUPS
 constexpr bool ROLLS_STRIPS = GEMMEPI_FORMULA_ROLLS > 1 && PARTS == 1 && !FINDS && !ADDS_COLUMNS && (HALVES_IN == 1 || SIDE_BY_SIDE);
 static_assert(!FINDS || (TILE_COLUMNS % SCALE_STEPS == 0 && !ADDS_COLUMNS && HALVES_OUT == 1), "a tile has whole vectors, of one half");
 // ADDS_COLUMNS: column sums go to the warp that adds them up a unit of columns at a time.
-constexpr int UNIT_GROUPS = GATED ? 1 : 2;
+constexpr int UNIT_GROUPS = GATED || TILE_N % 128 ? 1 : 2;
 static_assert(!ADDS_COLUMNS || (PARTS == 1 && !SUMMED && GROUPS / UNIT_GROUPS % 2 == 0),
               "a warp of its own for each warpgroup's sums, and the same parity for each tile");
 

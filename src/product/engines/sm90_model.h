@@ -91,13 +91,14 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
         return 0;
     if (problem->found_scale && !gpi__has_whole_vectors(problem, shape))
         return 0;
-    if (gpi__found_beside(problem, applied) && gpi__halves_in(problem) == 1 && shape->tile_n > 128)
+    if (gpi__found_beside(problem, applied) &&
+        (shape->tile_m < 128 || (gpi__halves_in(problem) == 1 && shape->tile_n > 128)))
         return 0;
     if (problem->found_scale && shape->tile_n > 128 && gpi__has(problem, GEMMEPI_BIAS) &&
         gpi__activation(problem->epilogue) == GEMMEPI_TANH)
         return 0; /* a register is missing, or three where A is transposed */
-    if (gpi__column_lines(problem) && (shape->parts > 1 || shape->tile_n % (2 * GPI__SM90_UNIT_N)))
-        return 0; /* in units of columns, of which there is an even number */
+    if (gpi__column_lines(problem) && shape->parts > 1)
+        return 0;
     if (!shape->ping_pong && shape->parts == 1 && gpi__extras(problem) &&
         (!applied || gpi__has(problem, GEMMEPI_RESIDUAL)))
         return 0; /* a register is missing: GELU_ERF spills three */
@@ -233,9 +234,10 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     double megahertz = gpi__chip_of(context->arch)->megahertz;
     double waves = (double)gpi__sm90_waves(context, problem, shape);
     double area = (double)shape->tile_m * shape->tile_n;
+    double multiplied = area > GPI__SM90_LEAST ? area : GPI__SM90_LEAST;
     double steps = (double)gpi__divide_up(gpi__sm90_steps(problem), shape->parts);
     double multiply =
-        area * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__SM90_FP8_PAIRS : GPI__SM90_PAIRS);
+        multiplied * GPI__SM90_LINE / (gpi__is_fp8_product(problem) ? GPI__SM90_FP8_PAIRS : GPI__SM90_PAIRS);
     double load = gpi__load_cycles(context, problem, shape);
     double slowness = gpi__stages_slowness(problem, shape, applied);
     double sums, storing, finish, cycles = gpi__launch_cycles(problem);

@@ -27,7 +27,7 @@ static const gpi__sm90_shape gpi__sm90_shapes[] = {
     {128, 128, 1, 2, 1, 1}, /* first the one for everything that the rules admit */
     {128, 128, 1, 1, 2, 1}, {128, 256, 0, 2, 1, 1}, {128, 192, 0, 2, 1, 1}, {128, 128, 0, 1, 1, 2},
     {128, 128, 0, 1, 1, 4}, {128, 128, 0, 1, 1, 8}, {128, 64, 1, 1, 1, 1},  {128, 64, 0, 1, 1, 2},
-    {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},
+    {128, 64, 0, 1, 1, 4},  {128, 64, 0, 1, 1, 8},  {64, 64, 1, 1, 1, 1},   {64, 128, 1, 1, 1, 1},
 };
 
 /* Those of fp8. */
@@ -342,10 +342,11 @@ static unsigned gpi__loaded_matrices(const gpi__problem *problem, int loaded) {
                       (loaded & 2 ? gpi__halves_out(problem) : 0));
 }
 
-/* Sums of columns: a slot of either warpgroup, in which each lane leaves one of every 32 columns for each line: of 32 of a gate's, of 64 of
-   others. */
-static unsigned gpi__slot_bytes(const gpi__problem *problem) {
-    int groups = gpi__has(problem, GEMMEPI_GATED) ? 1 : 2, lines = gpi__column_lines(problem);
+/* Sums of columns: a slot of either warpgroup, in which each lane leaves one of every 32 columns for each line: of 32 of a gate's and
+   where tiles have no multiple of 128 columns, of 64 of others. */
+static unsigned gpi__slot_bytes(const gpi__problem *problem, const gpi__sm90_shape *shape) {
+    int groups = gpi__has(problem, GEMMEPI_GATED) || shape->tile_n % 128 ? 1 : 2,
+        lines = gpi__column_lines(problem);
     return lines ? (unsigned)(groups * lines) * GPI__SM90_WARPS * 32 * 4 + 2 * GPI__SM90_PAIR : 0;
 }
 
@@ -355,7 +356,7 @@ static unsigned gpi__sm90_shared(const gpi__problem *problem, const gpi__sm90 *s
     unsigned boxes = (unsigned)sm90->buffers * gpi__staged_matrices(problem, sm90) +
                      2 * gpi__loaded_matrices(problem, sm90->loaded);
     unsigned divided = sm90->shape.parts > 1 ? GPI__SM90_PAIR : 0;
-    unsigned sums = sm90->summed ? GPI__SM90_SUMMERS * 16 * 8 : gpi__slot_bytes(problem);
+    unsigned sums = sm90->summed ? GPI__SM90_SUMMERS * 16 * 8 : gpi__slot_bytes(problem, &sm90->shape);
     return (unsigned)sm90->stages * stage + boxes * GPI__SM90_BOXES + GPI__SM90_WARPS * GPI__SM90_PAIR +
            divided + sums;
 }
