@@ -24513,9 +24513,9 @@ static int gpi__fp8_has_registers(const gpi__problem *problem, const gpi__sm90_s
     (is_odd && gpi__has(problem, GEMMEPI_AUX | GEMMEPI_RESIDUAL | GEMMEPI_GATED)));
 }
 
-/* Whether a block has all of the 128 columns whose scale is found, of a half. */
+/* Whether a block has all of the 128 columns whose scale is found, of a half, and rows that two warpgroups may share. */
 static int gpi__has_whole_vectors(const gpi__problem *problem, const gpi__sm90_shape *shape) {
-  return shape->parts == 1 && shape->tile_n / gpi__halves_in(problem) % 128 == 0;
+  return shape->parts == 1 && shape->tile_m == 128 && shape->tile_n / gpi__halves_in(problem) % 128 == 0;
 }
 
 /* What shapes do not do for want of registers, or as they are made of units of 64 columns. */
@@ -24531,7 +24531,7 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
     return 0;
   if (problem->found_scale && !gpi__has_whole_vectors(problem, shape))
     return 0;
-  if (gpi__found_beside(problem, applied) && (shape->tile_m < 128 || (gpi__halves_in(problem) == 1 && shape->tile_n > 128)))
+  if (gpi__found_beside(problem, applied) && gpi__halves_in(problem) == 1 && shape->tile_n > 128)
     return 0;
   if (problem->found_scale && shape->tile_n > 128 && gpi__has(problem, GEMMEPI_BIAS) &&
     gpi__activation(problem->epilogue) == GEMMEPI_TANH)
