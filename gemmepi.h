@@ -1713,13 +1713,16 @@ typedef struct gpi__region {
 
 #define GPI__ALL_REGIONS 128 /* a product's own, three for each operand of a formula, scalars and lists */
 
-typedef struct gpi__regions {
+typedef struct gpi__regions gpi__regions;
+struct gpi__regions {
   const void *owner;
   /* The caller's name of one, in room or elsewhere. */
   const char *(*name)(const void *owner, const gpi__region *region, char room[128]);
+  /* Returns whether an output may share bytes with another region, or the sentence that says that it may not. */
+  gemmepi_status (*judge)(const gpi__regions *regions, const gpi__region *output, const gpi__region *other);
   int count;
   gpi__region list[GPI__ALL_REGIONS];
-} gpi__regions;
+};
 
 static gpi__region *gpi__add_region(gpi__regions *regions, int kind, int place, int written, const void *pointer, int64_t bytes) {
   gpi__region *region = &regions->list[regions->count++];
@@ -1739,11 +1742,8 @@ static int gpi__ranges_meet(const gpi__region *p, const gpi__region *q) {
   return p->begin < q->end && q->begin < p->end && p->begin < p->end && q->begin < q->end && !q->idle;
 }
 
-/* Whether an output may meet another region so, or the sentence that says that it may not. */
-typedef gemmepi_status (*gpi__region_judge)(const gpi__regions *regions, const gpi__region *output, const gpi__region *other);
-
 /* Each output against all others. The quick answer, by ranges, is the usual one. */
-static gemmepi_status gpi__check_regions(const gpi__regions *regions, gpi__region_judge judge) {
+static gemmepi_status gpi__check_regions(const gpi__regions *regions) {
   gemmepi_status status;
   int i, j;
   for (i = 0; i < regions->count; i++) {
@@ -1753,7 +1753,7 @@ static gemmepi_status gpi__check_regions(const gpi__regions *regions, gpi__regio
     for (j = 0; j < regions->count; j++) {
       const gpi__region *other = &regions->list[j];
       if (gpi__ranges_meet(output, other) && j != i && !(j < i && other->written) &&
-        (status = judge(regions, output, other)) != GEMMEPI_OK)
+        (status = regions->judge(regions, output, other)) != GEMMEPI_OK)
         return status;
     }
   }
@@ -3254,7 +3254,7 @@ static int gpi__library_path(void *library, const char *symbol, char *path, size
   return path[0] != 0;
 }
 
-/* The table of element types. */
+/* The table of element types, and the names of scale modes. */
 
 #ifdef GEMMEPI_NO_FP8
 #define GPI__HAS_FP8 0
@@ -3318,6 +3318,12 @@ static const gpi__dtype_row *gpi__dtype(gemmepi_dtype dtype) {
 
 static int gpi__dtype_is_known(gemmepi_dtype dtype) {
   return gpi__dtype(dtype)->size != 0;
+}
+
+/* For sentences. */
+static const char *gpi__scale_mode_name(gemmepi_scale_mode mode) {
+  static const char *const names[] = {"NONE", "TENSOR", "OUTER", "VECTOR_128", "BLOCK_128"};
+  return (size_t)mode < GPI__COUNT(names) ? names[mode] : "no gemmepi_scale_mode";
 }
 
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype) {
@@ -4901,15 +4907,15 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
         rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
   GPI__INVALID_IF(o->accumulate && o->scale.mode,
-    "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and written has no one scale",
-    i, o->name, (int)o->scale.mode);
+    "desc.operands[%d].scale.mode (of %s) is %s (%d), but it accumulates; what is read and written has no one scale",
+    i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
   GPI__INVALID_IF(o->scale.batch_stride, "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
     "one scale for the whole batch: leave it 0", i, o->name, (long long)o->scale.batch_stride);
   if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
     return GEMMEPI_OK;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.operands[%d].scale.mode (of %s) is %d; accepted are 0 and, of E4M3, E5M2 and I8, GEMMEPI_SCALE_TENSOR (1)",
-    i, o->name, (int)o->scale.mode);
+    "desc.operands[%d].scale.mode (of %s) is %s (%d); accepted are 0 and, of E4M3, E5M2 and I8, GEMMEPI_SCALE_TENSOR (1)",
+    i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
 }
 
 /* All that can be said without the text. */
@@ -5188,7 +5194,9 @@ static int gpi__refuse_token(gpi__parser *p, const char *wanted) {
     return gpi__refuse(p, p->token, "a comment begins that has no end: */ is missing");
   at = p->text + p->token;
   return gpi__refuse(p, p->token, "%s is not expected here, but %s%s", gpi__found(p, room, sizeof room), wanted,
-    *at == '^' || (*at == '*' && p->token && at[-1] == '*') ? "; a power is pow(x, y)" : "");
+    *at == '^' || (*at == '*' && p->token && at[-1] == '*') ? "; a power is pow(x, y)"
+    : *at && strchr("+-*/", *at) && at[1] == '=' ? "; to add to d write d = c + v with an input c, and likewise with -, * and /"
+    : "");
 }
 
 static int gpi__want(gpi__parser *p, const char *sign, const char *wanted) {
@@ -9496,12 +9504,15 @@ static gemmepi_status gpi__convert_scale(gpi__problem *problem, int operand, con
     "desc.%s.scale.batch_stride is %lld, but its mode is NONE", name, (long long)scale->batch_stride);
   if (scale->mode == GEMMEPI_SCALE_NONE)
     return GEMMEPI_OK;
-  GPI__INVALID_IF(view->bits == 1, "desc.aux.scale.mode is %d; RELU's aux is a bit mask and has no scale", (int)scale->mode);
+  GPI__INVALID_IF(view->bits == 1, "desc.aux.scale.mode is %s (%d); RELU's aux is a bit mask and has no scale",
+    gpi__scale_mode_name(scale->mode), (int)scale->mode);
   GPI__INVALID_IF(!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32,
-    "desc.%s.scale.mode is %d; %s has no scale: %s", name, (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name,
+    "desc.%s.scale.mode is %s (%d); %s has no scale: %s", name, gpi__scale_mode_name(scale->mode),
+    (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name,
     gpi__is_scaled_dtype(view->dtype) ? "the result is in I32" : "accepted with E4M3, E5M2 and I8");
   GPI__INVALID_IF(!is_factor && scale->mode != GEMMEPI_SCALE_TENSOR,
-    "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b%s", name, (int)scale->mode,
+    "desc.%s.scale.mode is %s (%d); accepted are NONE (0) and TENSOR (1): the others are for a and b%s",
+    name, gpi__scale_mode_name(scale->mode), (int)scale->mode,
     operand == GPI__D ? ", and OUTER and VECTOR_128 for scales of d that FIND_SCALE_D in desc.flags finds" : "");
   view->scale = (int32_t)scale->mode;
   view = &problem->views[GPI__SCALE_OF(operand)];
@@ -9524,8 +9535,8 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
   int is_tensor = scale->mode == GEMMEPI_SCALE_TENSOR;
   gemmepi_status status;
   GPI__INVALID_IF(scale->mode != GEMMEPI_SCALE_VECTOR_128 && scale->mode != GEMMEPI_SCALE_OUTER && !is_tensor,
-    "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for TENSOR (1), OUTER (2) and VECTOR_128 (3)",
-    (int)scale->mode);
+    "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %s (%d); scales are found for "
+    "TENSOR (1), OUTER (2) and VECTOR_128 (3)", gpi__scale_mode_name(scale->mode), (int)scale->mode);
   GPI__INVALID_IF(!gpi__is_fp8(d->dtype), "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
     gpi__dtype((gemmepi_dtype)d->dtype)->name);
   GPI__INVALID_IF(is_tensor ? amax_history < 1 || amax_history > 1024 : amax_history != 0,
@@ -9849,8 +9860,9 @@ static gemmepi_status gpi__check_accumulation(const gemmepi_matmul_desc *desc) {
   GPI__INVALID_IF(c->dtype || c->transposed || c->ld || c->batch_stride || c->scale.mode || c->scale.batch_stride,
     "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
   GPI__INVALID_IF(desc->d.scale.mode != GEMMEPI_SCALE_NONE,
-    "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
-    "written has no one scale: give c with its own scale and args.beta", (int)desc->d.scale.mode);
+    "desc.flags has ACCUMULATE, and desc.d.scale.mode is %s (%d); a d that is read and "
+    "written has no one scale: give c with its own scale and args.beta",
+    gpi__scale_mode_name(desc->d.scale.mode), (int)desc->d.scale.mode);
   return GEMMEPI_OK;
 }
 
@@ -10734,6 +10746,7 @@ static gemmepi_status gpi__list_regions(const gpi__problem *problem, const gpi__
   int i;
   regions->owner = problem;
   regions->name = gpi__name_region;
+  regions->judge = gpi__judge_product;
   regions->count = 0;
   for (i = 0; i < problem->count; i++) {
     int operand = problem->list[i];
@@ -10920,8 +10933,9 @@ static void gpi__take_arguments(const gpi__problem *problem, const gemmepi_matmu
   }
 }
 
-/* args -> arguments and regions, or the sentence that says what is wrong with them; whether these are apart is not asked yet. */
-static gemmepi_status gpi__list_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
+/* args -> arguments and regions, or the sentence that says what is wrong with them; whether these are apart is not asked yet. row_factor: a
+ grouped product's weights, or NULL. */
+static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
   const float *row_factor, gpi__arguments *arguments, gpi__regions *regions) {
   gemmepi_status status = gpi__check_c(problem, args);
   if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
@@ -10937,12 +10951,6 @@ static gemmepi_status gpi__list_arguments(const gpi__problem *problem, const gem
     status = gpi__list_formula_arguments(problem, args, arguments, regions);
 #endif
   return status;
-}
-
-static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
-  gpi__arguments *arguments, gpi__regions *regions) {
-  gemmepi_status status = gpi__list_arguments(problem, args, NULL, arguments, regions);
-  return status ? status : gpi__check_regions(regions, gpi__judge_product);
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* Grouped products: desc to a problem whose batch is the groups, and the pointers of a run.
@@ -10994,8 +11002,9 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
   GPI__INVALID_IF(product->batch != 0 && product->batch != 1,
     "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many", (long long)product->batch);
   GPI__UNSUPPORTED_IF(product->order != GEMMEPI_ROW_MAJOR,
-    "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
-    "column by column is a row-major one that is transposed", (int)product->order);
+    "desc.product.order is %s (%d); grouped products are row-major (0): a matrix stored "
+    "column by column is a row-major one that is transposed",
+    product->order == GEMMEPI_COLUMN_MAJOR ? "COLUMN_MAJOR" : "no gemmepi_order", (int)product->order);
   GPI__UNSUPPORTED_IF(product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->weighted),
     "desc.product.formula is given with %s; a formula goes with GROUPS_OF_ROWS, and has weights of rows as an operand PER_ROW",
     desc->grouping == GEMMEPI_GROUPS_OF_K ? "GROUPS_OF_K" : "weighted");
@@ -11012,10 +11021,10 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
     "desc.product.flags has BATCH_INVARIANT, which grouped products do not have");
   GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_FIND_SCALE_D && (desc->grouping == GEMMEPI_GROUPS_OF_K ||
     (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)),
-    "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
+    "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %s (%d) and "
     "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
-    "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
-    (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+    "most 128 columns, OUTER (2), and GROUPS_OF_ROWS", gpi__scale_mode_name(product->d.scale.mode), (int)product->d.scale.mode,
+    desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
   GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_FIND_SCALE_D && product->formula,
     "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
     "grouped products are found only after an epilogue");
@@ -11065,8 +11074,9 @@ static gemmepi_status gpi__check_scales_of_groups(const gemmepi_grouped_desc *de
   scales[0] = &desc->product.a.scale, scales[1] = &desc->product.b.scale;
   for (i = 0; i < 2 && desc->grouping == GEMMEPI_GROUPS_OF_K; i++)
     if (scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 || scales[i]->mode == GEMMEPI_SCALE_BLOCK_128)
-      return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.%s.scale.mode is %d with GROUPS_OF_K; groups do not end where "
-        "128 steps of k do: accepted are NONE, TENSOR and OUTER", i ? "b" : "a", (int)scales[i]->mode);
+      return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.product.%s.scale.mode is %s (%d) with GROUPS_OF_K; groups do not end where "
+        "128 steps of k do: accepted are NONE, TENSOR and OUTER",
+        i ? "b" : "a", gpi__scale_mode_name(scales[i]->mode), (int)scales[i]->mode);
   return GEMMEPI_OK;
 }
 
@@ -11357,14 +11367,14 @@ static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const g
   return GEMMEPI_OK;
 }
 
-/* args -> arguments, lists and regions, or the sentence that says what is wrong with them. */
+/* args -> arguments, lists and regions, likewise. */
 static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem, const gemmepi_grouped_args *args,
   gpi__arguments *arguments, gpi__group_lists *lists, gpi__regions *regions) {
   int weighted = gpi__has_operand(problem, GPI__ROW_FACTOR);
   gemmepi_status status;
   GPI__INVALID_IF(weighted != (args->weights != NULL) && (args->weights || gpi__rows_of_d(problem)),
     "args.weights is %s, but desc.weighted is %d", args->weights ? "given" : "NULL", weighted);
-  status = gpi__list_arguments(problem, &args->product, args->weights, arguments, regions);
+  status = gpi__convert_arguments(problem, &args->product, args->weights, arguments, regions);
   if (status)
     return status;
   memset(lists, 0, sizeof *lists);
@@ -11373,8 +11383,7 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
   lists->lists[GPI__FAULT_B] = args->index_b;
   lists->lists[GPI__FAULT_D] = args->index_d;
   gpi__limit_group_lists(problem, lists->limits);
-  status = gpi__list_group_lists(problem, lists, regions);
-  return status ? status : gpi__check_regions(regions, gpi__judge_product);
+  return gpi__list_group_lists(problem, lists, regions);
 }
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* An element-wise operation as every launch sees it: what it reads and writes for each index of one shape. And the table of operations. */
@@ -11838,8 +11847,10 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
       : desc->formula_result ? "formula_result"
         : NULL;
   GPI__INVALID_IF(other && (desc->operation || !desc->formula), desc->operation
-    ? "desc.%s is given, and desc.operation is %d; a formula replaces the operation: leave one of them 0%s"
-    : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s", other, (int)desc->operation, GPI__UNINITIALISED);
+    ? "desc.%s is given, and desc.operation is %d (%s); a formula replaces the operation: leave one of them 0%s"
+    : "desc.%s is given, but desc.formula is NULL (and desc.operation %d, %s)%s", other, (int)desc->operation,
+    (size_t)desc->operation <= GPI__COUNT(gpi__operations) && (int)desc->operation > 0 ? gpi__operation(desc->operation)->name
+    : "none", GPI__UNINITIALISED);
 #ifdef GEMMEPI_NO_FORMULA
   GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
 #else
@@ -14935,12 +14946,18 @@ static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__spa
   return status;
 }
 
+/* Whether the run has its memory, if that is asked, and no output shares bytes with anything else. */
+static gemmepi_status gpi__check_space(gemmepi_context *context, const gpi__space *space, int asks) {
+  gemmepi_status status = asks ? gpi__check_memory(context, space) : GEMMEPI_OK;
+  return status ? status : gpi__check_regions(space->regions);
+}
+
 /* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
 static gemmepi_status gpi__enter_run(gemmepi_context *context, const gpi__space *space, int asks, gpi__entry *entry) {
   gemmepi_status status = gpi__enter(context, entry);
-  if (status || !(asks || context->check_pointers))
+  if (status)
     return status;
-  status = gpi__check_memory(context, space);
+  status = gpi__check_space(context, space, asks || context->check_pointers);
   if (status)
     gpi__leave(context, entry);
   return status;
@@ -18543,7 +18560,27 @@ static gemmepi_status gpi__host_check_ends(const gpi__problem *problem, const in
   return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__host_check_lists(const gpi__problem *problem, const gpi__group_lists *lists) {
+/* Whether no two positions have the same row of D, a bit for each row. The device does not ask. */
+static gemmepi_status gpi__host_check_apart(const int32_t *rows, int32_t positions, int64_t most,
+  const gemmepi_allocator *allocator) {
+  unsigned char *had = (unsigned char *)gpi__new(allocator, (size_t)(most / 8 + 1));
+  int32_t i = 0, before = 0;
+  if (!had)
+    return GEMMEPI_OUT_OF_MEMORY;
+  for (; i < positions && !(had[rows[i] / 8] >> rows[i] % 8 & 1); i++)
+    had[rows[i] / 8] |= (unsigned char)(1 << rows[i] % 8);
+  gpi__delete(allocator, had);
+  if (i == positions)
+    return GEMMEPI_OK;
+  while (rows[before] != rows[i])
+    before++;
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "args.index_d[%d] of a grouped product is %d, as index_d[%d] is; each position has its own row of d",
+    (int)i, (int)rows[i], (int)before);
+}
+
+static gemmepi_status gpi__host_check_lists(const gpi__problem *problem, const gpi__group_lists *lists,
+  const gemmepi_allocator *allocator) {
   const int32_t *ends = lists->lists[GPI__FAULT_ENDS];
   gemmepi_status status = gpi__host_check_ends(problem, ends);
   gpi__fault fault;
@@ -18555,7 +18592,10 @@ static gemmepi_status gpi__host_check_lists(const gpi__problem *problem, const g
       if (fault.value < 0 || fault.value >= fault.beside)
         return gpi__refuse_list(which, fault.at, fault.value, fault.beside);
     }
-  return status;
+  if (status || !lists->lists[GPI__FAULT_D])
+    return status;
+  return gpi__host_check_apart(lists->lists[GPI__FAULT_D], ends[problem->grouping.groups - 1],
+    lists->limits[GPI__FAULT_D], allocator);
 }
 
 /* >>pointers of a group */
@@ -18724,7 +18764,7 @@ static gemmepi_status gpi__host_group_of_k(const gpi__problem *problem, const gp
 
 static gemmepi_status gpi__host_grouped(const gpi__problem *problem, const gpi__arguments *arguments,
   const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
-  gemmepi_status status = gpi__host_check_lists(problem, lists);
+  gemmepi_status status = gpi__host_check_lists(problem, lists, allocator);
   gpi__host_largest amax = {{0, 0}};
   int64_t first = 0;
   int group;
@@ -20311,12 +20351,13 @@ static gemmepi_status gpi__check_formula_pointers(const gpi__formula_task *task,
   int i;
   regions->owner = task;
   regions->name = gpi__name_of_formula;
+  regions->judge = gpi__judge_formula;
   regions->count = 0;
   for (i = gpi__next_place(formula, -1); i <= GPI__RESULT && !status; i = gpi__next_place(formula, i))
     status = formula->operands[i].kind == GEMMEPI_NUMBER
         ? gpi__check_number(task, i, pointers[i])
         : gpi__add_tensor_regions(task, i, &reach[i], pointers, args, regions);
-  return status ? status : gpi__check_regions(regions, gpi__judge_formula);
+  return status;
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* Element-wise formulas: what a plan has of one, and its runs. */
@@ -21625,6 +21666,7 @@ static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, con
 #endif
   regions->owner = &plan->task;
   regions->name = gpi__name_of_operation;
+  regions->judge = gpi__judge_operation;
   regions->count = 0;
   status = gpi__check_weight(&plan->task, args->weight);
   if (!status)
@@ -21632,7 +21674,7 @@ static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, con
   if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
     args->y_transposed_scale))
     status = gpi__check_numbers(&plan->task, args, regions);
-  return status ? status : gpi__check_regions(regions, gpi__judge_operation);
+  return status;
 }
 /* Runs of element-wise operations. */
 
@@ -21735,7 +21777,7 @@ static gemmepi_status gpi__run_elementwise(const gemmepi_plan *base, const void 
   status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
 #ifndef GEMMEPI_NO_HOST
   if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
-    status = gpi__check_memory(context, &space);
+    status = gpi__check_space(context, &space, 1);
     return status ? status : gpi__run_elementwise_on_host(plan, args, pointers);
   }
 #endif
@@ -29614,10 +29656,10 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
   gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
   if (status || gpi__writes_nothing(problem))
     return status;
-  status = gpi__convert_arguments(problem, args, &arguments, &regions);
+  status = gpi__convert_arguments(problem, args, NULL, &arguments, &regions);
 #ifndef GEMMEPI_NO_HOST
   if (!status && context->is_host) {
-    status = gpi__check_memory(context, &space);
+    status = gpi__check_space(context, &space, 1);
     return status ? status : gpi__run_on_host(problem, &arguments, NULL, &context->allocator);
   }
 #endif
@@ -31912,7 +31954,7 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
   status = gpi__convert_grouped_arguments(&plan->problem, args, &run.arguments, &run.lists, &regions);
 #ifndef GEMMEPI_NO_HOST
   if (!status && context->is_host) {
-    status = gpi__check_memory(context, &space);
+    status = gpi__check_space(context, &space, 1);
     if (!status)
       status = gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
     if (!status)
@@ -32710,7 +32752,8 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     "desc.flags has BATCH_INVARIANT and LINEAR_%s, and desc.%s is stored transposed, as its gradient is, whose "
     "rows then depend on m; leave one of the flags out", task->exchanged ? "DB" : "DA", gpi__layer_name(task, GPI__L_A));
   GPI__INVALID_IF(matrix->scale.mode != GEMMEPI_SCALE_NONE,
-    "desc.%s.scale.mode is %d; a gradient has no scale", gpi__layer_name(task, tensor), (int)matrix->scale.mode);
+    "desc.%s.scale.mode is %s (%d); a gradient has no scale", gpi__layer_name(task, tensor),
+    gpi__scale_mode_name(matrix->scale.mode), (int)matrix->scale.mode);
   GPI__INVALID_IF(!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1),
     "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s", gpi__layer_name(task, tensor), (int)matrix->dtype,
     gpi__dtype_is_known(matrix->dtype) ? gpi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
@@ -33381,7 +33424,8 @@ static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemme
   gemmepi_linear_desc *folded, gpi__layer_task *task) {
   gemmepi_status status = gpi__check_before(desc->before);
   GPI__INVALID_IF(!status && desc->before->order != desc->order,
-    "desc.before->order is %d, but desc.order is %d: give both the same", (int)desc->before->order, (int)desc->order);
+    "desc.before->order is %d, but desc.order is %s (%d): give both the same", (int)desc->before->order,
+    desc->order == GEMMEPI_COLUMN_MAJOR ? "COLUMN_MAJOR" : "ROW_MAJOR", (int)desc->order);
   *folded = gpi__fold_layer(desc->before);
   if (!status)
     status = gpi__check_chain(layer, folded, task->exchanged);
@@ -33518,11 +33562,13 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
     if (gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
       desc->operands[i].kind != GEMMEPI_FULL)
       return gpi__fail(GEMMEPI_UNSUPPORTED,
-        "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %d; accepted for its "
-        "outputs are %d and %d: run forward by itself",
-        i, desc->operands[i].name ? desc->operands[i].name : "NULL", (int)desc->operands[i].kind, (int)row, (int)GEMMEPI_FULL);
+        "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
+        "outputs are %s and FULL: run forward by itself", i, desc->operands[i].name ? desc->operands[i].name : "NULL",
+        (size_t)desc->operands[i].kind < GPI__COUNT(gpi__kind_names) ? gpi__kind_names[desc->operands[i].kind]
+        : "no gemmepi_operand_kind", (int)desc->operands[i].kind, gpi__kind_names[row]);
   GPI__INVALID_IF(desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
-    "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %d; P in workspace has no scale", (int)desc->preact.scale.mode);
+    "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",
+    gpi__scale_mode_name(desc->preact.scale.mode), (int)desc->preact.scale.mode);
   *layer = *desc;
   layer->flags |= GEMMEPI_LINEAR_SAVED;
   layer->preact.ld = n > 0 && n < GPI__MAX_ELEMENTS ? gpi__padded(n) : 0;
@@ -34725,10 +34771,11 @@ static gemmepi_status gpi__convert_layer_pointers(const gpi__layer_task *task, c
   gpi__list_layer_pointers(task, args, pointers);
   regions->owner = task;
   regions->name = gpi__name_layers_region;
+  regions->judge = gpi__judge_layer;
   regions->count = 0;
   for (t = 0; t < GPI__L_ALL && !status; t = gpi__next_pointer(task, t))
     status = gpi__list_layer_pointer(task, t, pointers[t], regions);
-  return status ? status : gpi__check_regions(regions, gpi__judge_layer);
+  return status;
 }
 
 #ifndef GEMMEPI_NO_FORMULA
@@ -35020,7 +35067,7 @@ static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given
   run.layer = layer;
   status = gpi__convert_layer_pointers(&layer->task, args, run.sources, &regions);
   if (!status && context->is_host) {
-    status = gpi__check_memory(context, &space);
+    status = gpi__check_space(context, &space, 1);
     return status ? status : gpi__run_layer_on_host(&run, &space);
   }
   if (!status)

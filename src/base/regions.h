@@ -17,13 +17,16 @@ typedef struct gpi__region {
 
 #define GPI__ALL_REGIONS 128 /* a product's own, three for each operand of a formula, scalars and lists */
 
-typedef struct gpi__regions {
+typedef struct gpi__regions gpi__regions;
+struct gpi__regions {
     const void *owner;
     /* The caller's name of one, in room or elsewhere. */
     const char *(*name)(const void *owner, const gpi__region *region, char room[128]);
+    /* Returns whether an output may share bytes with another region, or the sentence that says that it may not. */
+    gemmepi_status (*judge)(const gpi__regions *regions, const gpi__region *output, const gpi__region *other);
     int count;
     gpi__region list[GPI__ALL_REGIONS];
-} gpi__regions;
+};
 
 static gpi__region *gpi__add_region(gpi__regions *regions, int kind, int place, int written,
                                     const void *pointer, int64_t bytes) {
@@ -44,12 +47,8 @@ static int gpi__ranges_meet(const gpi__region *p, const gpi__region *q) {
     return p->begin < q->end && q->begin < p->end && p->begin < p->end && q->begin < q->end && !q->idle;
 }
 
-/* Whether an output may meet another region so, or the sentence that says that it may not. */
-typedef gemmepi_status (*gpi__region_judge)(const gpi__regions *regions, const gpi__region *output,
-                                            const gpi__region *other);
-
 /* Each output against all others. The quick answer, by ranges, is the usual one. */
-static gemmepi_status gpi__check_regions(const gpi__regions *regions, gpi__region_judge judge) {
+static gemmepi_status gpi__check_regions(const gpi__regions *regions) {
     gemmepi_status status;
     int i, j;
     for (i = 0; i < regions->count; i++) {
@@ -59,7 +58,7 @@ static gemmepi_status gpi__check_regions(const gpi__regions *regions, gpi__regio
         for (j = 0; j < regions->count; j++) {
             const gpi__region *other = &regions->list[j];
             if (gpi__ranges_meet(output, other) && j != i && !(j < i && other->written) &&
-                (status = judge(regions, output, other)) != GEMMEPI_OK)
+                (status = regions->judge(regions, output, other)) != GEMMEPI_OK)
                 return status;
         }
     }

@@ -36,13 +36,19 @@ static gemmepi_status gpi__check_memory(gemmepi_context *context, const gpi__spa
     return status;
 }
 
+/* Whether the run has its memory, if that is asked, and no output shares bytes with anything else. */
+static gemmepi_status gpi__check_space(gemmepi_context *context, const gpi__space *space, int asks) {
+    gemmepi_status status = asks ? gpi__check_memory(context, space) : GEMMEPI_OK;
+    return status ? status : gpi__check_regions(space->regions);
+}
+
 /* Makes the context current. asks: whether the device reaches each pointer, which takes the driver a microsecond for each. */
 static gemmepi_status gpi__enter_run(gemmepi_context *context, const gpi__space *space, int asks,
                                      gpi__entry *entry) {
     gemmepi_status status = gpi__enter(context, entry);
-    if (status || !(asks || context->check_pointers))
+    if (status)
         return status;
-    status = gpi__check_memory(context, space);
+    status = gpi__check_space(context, space, asks || context->check_pointers);
     if (status)
         gpi__leave(context, entry);
     return status;

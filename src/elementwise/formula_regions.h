@@ -146,12 +146,13 @@ static gemmepi_status gpi__check_formula_pointers(const gpi__formula_task *task,
     int i;
     regions->owner = task;
     regions->name = gpi__name_of_formula;
+    regions->judge = gpi__judge_formula;
     regions->count = 0;
     for (i = gpi__next_place(formula, -1); i <= GPI__RESULT && !status; i = gpi__next_place(formula, i))
         status = formula->operands[i].kind == GEMMEPI_NUMBER
                      ? gpi__check_number(task, i, pointers[i])
                      : gpi__add_tensor_regions(task, i, &reach[i], pointers, args, regions);
-    return status ? status : gpi__check_regions(regions, gpi__judge_formula);
+    return status;
 }
 
 #endif

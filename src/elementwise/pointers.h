@@ -127,6 +127,7 @@ static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan,
 #endif
     regions->owner = &plan->task;
     regions->name = gpi__name_of_operation;
+    regions->judge = gpi__judge_operation;
     regions->count = 0;
     status = gpi__check_weight(&plan->task, args->weight);
     if (!status)
@@ -134,7 +135,7 @@ static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan,
     if (!status && (plan->task.operation == GEMMEPI_OP_CAST || args->scale || args->y_scale || args->amax ||
                     args->y_transposed_scale))
         status = gpi__check_numbers(&plan->task, args, regions);
-    return status ? status : gpi__check_regions(regions, gpi__judge_operation);
+    return status;
 }
 
 #endif

@@ -107,7 +107,7 @@ static gemmepi_status gpi__run_elementwise(const gemmepi_plan *base, const void 
     status = gpi__check_pointers(plan, args, one_shot, pointers, &regions);
 #ifndef GEMMEPI_NO_HOST
     if (!status && plan->route == GEMMEPI_ROUTE_HOST) {
-        status = gpi__check_memory(context, &space);
+        status = gpi__check_space(context, &space, 1);
         return status ? status : gpi__run_elementwise_on_host(plan, args, pointers);
     }
 #endif

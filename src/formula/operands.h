@@ -205,19 +205,20 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %lld; %s", i,
                              rules[r].field, o->name, (long long)rules[r].value, rules[r].accepted);
     GPI__INVALID_IF(o->accumulate && o->scale.mode,
-                    "desc.operands[%d].scale.mode (of %s) is %d, but it accumulates; what is read and "
+                    "desc.operands[%d].scale.mode (of %s) is %s (%d), but it accumulates; what is read and "
                     "written has no one scale",
-                    i, o->name, (int)o->scale.mode);
+                    i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
     GPI__INVALID_IF(o->scale.batch_stride,
                     "desc.operands[%d].scale.batch_stride (of %s) is %lld; operands of formulas have "
                     "one scale for the whole batch: leave it 0",
                     i, o->name, (long long)o->scale.batch_stride);
     if (o->scale.mode == GEMMEPI_SCALE_NONE || (o->scale.mode == GEMMEPI_SCALE_TENSOR && takes_scale))
         return GEMMEPI_OK;
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "desc.operands[%d].scale.mode (of %s) is %d; accepted are 0 and, of E4M3, E5M2 and I8, "
-                     "GEMMEPI_SCALE_TENSOR (1)",
-                     i, o->name, (int)o->scale.mode);
+    return gpi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "desc.operands[%d].scale.mode (of %s) is %s (%d); accepted are 0 and, of E4M3, E5M2 and I8, "
+        "GEMMEPI_SCALE_TENSOR (1)",
+        i, o->name, gpi__scale_mode_name(o->scale.mode), (int)o->scale.mode);
 }
 
 /* All that can be said without the text. */

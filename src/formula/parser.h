@@ -113,7 +113,10 @@ static int gpi__refuse_token(gpi__parser *p, const char *wanted) {
     at = p->text + p->token;
     return gpi__refuse(
         p, p->token, "%s is not expected here, but %s%s", gpi__found(p, room, sizeof room), wanted,
-        *at == '^' || (*at == '*' && p->token && at[-1] == '*') ? "; a power is pow(x, y)" : "");
+        *at == '^' || (*at == '*' && p->token && at[-1] == '*') ? "; a power is pow(x, y)"
+        : *at && strchr("+-*/", *at) && at[1] == '=' ? "; to add to d write d = c + v with an input c, "
+                                                       "and likewise with -, * and /"
+                                                     : "");
 }
 
 static int gpi__want(gpi__parser *p, const char *sign, const char *wanted) {

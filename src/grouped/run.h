@@ -209,7 +209,7 @@ static gemmepi_status gpi__run_grouped(const gemmepi_plan *base, const void *giv
     status = gpi__convert_grouped_arguments(&plan->problem, args, &run.arguments, &run.lists, &regions);
 #ifndef GEMMEPI_NO_HOST
     if (!status && context->is_host) {
-        status = gpi__check_memory(context, &space);
+        status = gpi__check_space(context, &space, 1);
         if (!status)
             status = gpi__run_on_host(&plan->problem, &run.arguments, &run.lists, &context->allocator);
         if (!status)

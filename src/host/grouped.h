@@ -31,7 +31,28 @@ static gemmepi_status gpi__host_check_ends(const gpi__problem *problem, const in
     return GEMMEPI_OK;
 }
 
-static gemmepi_status gpi__host_check_lists(const gpi__problem *problem, const gpi__group_lists *lists) {
+/* Whether no two positions have the same row of D, a bit for each row. The device does not ask. */
+static gemmepi_status gpi__host_check_apart(const int32_t *rows, int32_t positions, int64_t most,
+                                            const gemmepi_allocator *allocator) {
+    unsigned char *had = (unsigned char *)gpi__new(allocator, (size_t)(most / 8 + 1));
+    int32_t i = 0, before = 0;
+    if (!had)
+        return GEMMEPI_OUT_OF_MEMORY;
+    for (; i < positions && !(had[rows[i] / 8] >> rows[i] % 8 & 1); i++)
+        had[rows[i] / 8] |= (unsigned char)(1 << rows[i] % 8);
+    gpi__delete(allocator, had);
+    if (i == positions)
+        return GEMMEPI_OK;
+    while (rows[before] != rows[i])
+        before++;
+    return gpi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "args.index_d[%d] of a grouped product is %d, as index_d[%d] is; each position has its own row of d",
+        (int)i, (int)rows[i], (int)before);
+}
+
+static gemmepi_status gpi__host_check_lists(const gpi__problem *problem, const gpi__group_lists *lists,
+                                            const gemmepi_allocator *allocator) {
     const int32_t *ends = lists->lists[GPI__FAULT_ENDS];
     gemmepi_status status = gpi__host_check_ends(problem, ends);
     gpi__fault fault;
@@ -43,7 +64,10 @@ static gemmepi_status gpi__host_check_lists(const gpi__problem *problem, const g
             if (fault.value < 0 || fault.value >= fault.beside)
                 return gpi__refuse_list(which, fault.at, fault.value, fault.beside);
         }
-    return status;
+    if (status || !lists->lists[GPI__FAULT_D])
+        return status;
+    return gpi__host_check_apart(lists->lists[GPI__FAULT_D], ends[problem->grouping.groups - 1],
+                                 lists->limits[GPI__FAULT_D], allocator);
 }
 
 /* >>pointers of a group */
@@ -218,7 +242,7 @@ static gemmepi_status gpi__host_group_of_k(const gpi__problem *problem, const gp
 
 static gemmepi_status gpi__host_grouped(const gpi__problem *problem, const gpi__arguments *arguments,
                                         const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
-    gemmepi_status status = gpi__host_check_lists(problem, lists);
+    gemmepi_status status = gpi__host_check_lists(problem, lists, allocator);
     gpi__host_largest amax = {{0, 0}};
     int64_t first = 0;
     int group;

@@ -69,8 +69,9 @@ static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemme
                                           gemmepi_linear_desc *folded, gpi__layer_task *task) {
     gemmepi_status status = gpi__check_before(desc->before);
     GPI__INVALID_IF(!status && desc->before->order != desc->order,
-                    "desc.before->order is %d, but desc.order is %d: give both the same",
-                    (int)desc->before->order, (int)desc->order);
+                    "desc.before->order is %d, but desc.order is %s (%d): give both the same",
+                    (int)desc->before->order,
+                    desc->order == GEMMEPI_COLUMN_MAJOR ? "COLUMN_MAJOR" : "ROW_MAJOR", (int)desc->order);
     *folded = gpi__fold_layer(desc->before);
     if (!status)
         status = gpi__check_chain(layer, folded, task->exchanged);

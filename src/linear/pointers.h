@@ -225,10 +225,11 @@ static gemmepi_status gpi__convert_layer_pointers(const gpi__layer_task *task,
     gpi__list_layer_pointers(task, args, pointers);
     regions->owner = task;
     regions->name = gpi__name_layers_region;
+    regions->judge = gpi__judge_layer;
     regions->count = 0;
     for (t = 0; t < GPI__L_ALL && !status; t = gpi__next_pointer(task, t))
         status = gpi__list_layer_pointer(task, t, pointers[t], regions);
-    return status ? status : gpi__check_regions(regions, gpi__judge_layer);
+    return status;
 }
 
 #ifndef GEMMEPI_NO_FORMULA

@@ -271,7 +271,7 @@ static gemmepi_status gpi__run_layer(const gemmepi_plan *base, const void *given
     run.layer = layer;
     status = gpi__convert_layer_pointers(&layer->task, args, run.sources, &regions);
     if (!status && context->is_host) {
-        status = gpi__check_memory(context, &space);
+        status = gpi__check_space(context, &space, 1);
         return status ? status : gpi__run_layer_on_host(&run, &space);
     }
     if (!status)

@@ -141,14 +141,17 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
             desc->operands[i].kind != GEMMEPI_FULL)
             return gpi__fail(
                 GEMMEPI_UNSUPPORTED,
-                "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %d; accepted for its "
-                "outputs are %d and %d: run forward by itself",
-                i, desc->operands[i].name ? desc->operands[i].name : "NULL", (int)desc->operands[i].kind,
-                (int)row, (int)GEMMEPI_FULL);
+                "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
+                "outputs are %s and FULL: run forward by itself",
+                i, desc->operands[i].name ? desc->operands[i].name : "NULL",
+                (size_t)desc->operands[i].kind < GPI__COUNT(gpi__kind_names)
+                    ? gpi__kind_names[desc->operands[i].kind]
+                    : "no gemmepi_operand_kind",
+                (int)desc->operands[i].kind, gpi__kind_names[row]);
     GPI__INVALID_IF(
         desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
-        "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %d; P in workspace has no scale",
-        (int)desc->preact.scale.mode);
+        "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",
+        gpi__scale_mode_name(desc->preact.scale.mode), (int)desc->preact.scale.mode);
     *layer = *desc;
     layer->flags |= GEMMEPI_LINEAR_SAVED;
     layer->preact.ld = n > 0 && n < GPI__MAX_ELEMENTS ? gpi__padded(n) : 0;

@@ -180,8 +180,8 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
         "rows then depend on m; leave one of the flags out",
         task->exchanged ? "DB" : "DA", gpi__layer_name(task, GPI__L_A));
     GPI__INVALID_IF(matrix->scale.mode != GEMMEPI_SCALE_NONE,
-                    "desc.%s.scale.mode is %d; a gradient has no scale", gpi__layer_name(task, tensor),
-                    (int)matrix->scale.mode);
+                    "desc.%s.scale.mode is %s (%d); a gradient has no scale", gpi__layer_name(task, tensor),
+                    gpi__scale_mode_name(matrix->scale.mode), (int)matrix->scale.mode);
     GPI__INVALID_IF(!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1),
                     "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s",
                     gpi__layer_name(task, tensor), (int)matrix->dtype,

@@ -1,4 +1,4 @@
-/* The table of element types. */
+/* The table of element types, and the names of scale modes. */
 #ifndef GEMMEPI_NUMBERS_DTYPE_H
 #define GEMMEPI_NUMBERS_DTYPE_H
 
@@ -66,6 +66,12 @@ static const gpi__dtype_row *gpi__dtype(gemmepi_dtype dtype) {
 
 static int gpi__dtype_is_known(gemmepi_dtype dtype) {
     return gpi__dtype(dtype)->size != 0;
+}
+
+/* For sentences. */
+static const char *gpi__scale_mode_name(gemmepi_scale_mode mode) {
+    static const char *const names[] = {"NONE", "TENSOR", "OUTER", "VECTOR_128", "BLOCK_128"};
+    return (size_t)mode < GPI__COUNT(names) ? names[mode] : "no gemmepi_scale_mode";
 }
 
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype) {

@@ -149,6 +149,7 @@ static gemmepi_status gpi__list_regions(const gpi__problem *problem, const gpi__
     int i;
     regions->owner = problem;
     regions->name = gpi__name_region;
+    regions->judge = gpi__judge_product;
     regions->count = 0;
     for (i = 0; i < problem->count; i++) {
         int operand = problem->list[i];

@@ -27,10 +27,11 @@ static void gpi__take_arguments(const gpi__problem *problem, const gemmepi_matmu
     }
 }
 
-/* args -> arguments and regions, or the sentence that says what is wrong with them; whether these are apart is not asked yet. */
-static gemmepi_status gpi__list_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
-                                          const float *row_factor, gpi__arguments *arguments,
-                                          gpi__regions *regions) {
+/* args -> arguments and regions, or the sentence that says what is wrong with them; whether these are apart is not asked yet. row_factor: a
+   grouped product's weights, or NULL. */
+static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
+                                             const float *row_factor, gpi__arguments *arguments,
+                                             gpi__regions *regions) {
     gemmepi_status status = gpi__check_c(problem, args);
     if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
         status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
@@ -47,12 +48,6 @@ static gemmepi_status gpi__list_arguments(const gpi__problem *problem, const gem
         status = gpi__list_formula_arguments(problem, args, arguments, regions);
 #endif
     return status;
-}
-
-static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
-                                             gpi__arguments *arguments, gpi__regions *regions) {
-    gemmepi_status status = gpi__list_arguments(problem, args, NULL, arguments, regions);
-    return status ? status : gpi__check_regions(regions, gpi__judge_product);
 }
 
 #endif

@@ -184,12 +184,17 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
             : desc->operand_count  ? "operand_count"
             : desc->formula_result ? "formula_result"
                                    : NULL;
-    GPI__INVALID_IF(other && (desc->operation || !desc->formula),
-                    desc->operation
-                        ? "desc.%s is given, and desc.operation is %d; a formula replaces the operation: "
-                          "leave one of them 0%s"
-                        : "desc.%s is given, but desc.formula is NULL (and desc.operation %d)%s",
-                    other, (int)desc->operation, GPI__UNINITIALISED);
+    GPI__INVALID_IF(
+        other && (desc->operation || !desc->formula),
+        desc->operation
+            ? "desc.%s is given, and desc.operation is %d (%s); a formula replaces the operation: "
+              "leave one of them 0%s"
+            : "desc.%s is given, but desc.formula is NULL (and desc.operation %d, %s)%s",
+        other, (int)desc->operation,
+        (size_t)desc->operation <= GPI__COUNT(gpi__operations) && (int)desc->operation > 0
+            ? gpi__operation(desc->operation)->name
+            : "none",
+        GPI__UNINITIALISED);
 #ifdef GEMMEPI_NO_FORMULA
     GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build "
                                        "(GEMMEPI_NO_FORMULA)");

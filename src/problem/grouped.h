@@ -56,8 +56,9 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
                     "desc.product.batch is %lld; a grouped product's is 0 or 1: groups says how many",
                     (long long)product->batch);
     GPI__UNSUPPORTED_IF(product->order != GEMMEPI_ROW_MAJOR,
-                        "desc.product.order is %d; grouped products are row-major (0): a matrix stored "
+                        "desc.product.order is %s (%d); grouped products are row-major (0): a matrix stored "
                         "column by column is a row-major one that is transposed",
+                        product->order == GEMMEPI_COLUMN_MAJOR ? "COLUMN_MAJOR" : "no gemmepi_order",
                         (int)product->order);
     GPI__UNSUPPORTED_IF(
         product->formula && (desc->grouping == GEMMEPI_GROUPS_OF_K || desc->weighted),
@@ -81,10 +82,11 @@ static gemmepi_status gpi__check_grouping(const gemmepi_grouped_desc *desc) {
     GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_FIND_SCALE_D &&
                             (desc->grouping == GEMMEPI_GROUPS_OF_K ||
                              (product->d.scale.mode != GEMMEPI_SCALE_VECTOR_128 && !rows_are_vectors)),
-                        "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %d and "
+                        "desc.product.flags has FIND_SCALE_D with desc.product.d.scale.mode %s (%d) and "
                         "GROUPS_OF_%s; of grouped products scales are found with VECTOR_128 (3) or, of at "
                         "most 128 columns, OUTER (2), and GROUPS_OF_ROWS",
-                        (int)product->d.scale.mode, desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
+                        gpi__scale_mode_name(product->d.scale.mode), (int)product->d.scale.mode,
+                        desc->grouping == GEMMEPI_GROUPS_OF_K ? "K" : "ROWS");
     GPI__UNSUPPORTED_IF(product->flags & GEMMEPI_FIND_SCALE_D && product->formula,
                         "desc.product.flags has FIND_SCALE_D, and desc.product.formula is given; scales of "
                         "grouped products are found only after an epilogue");
@@ -139,10 +141,11 @@ static gemmepi_status gpi__check_scales_of_groups(const gemmepi_grouped_desc *de
     scales[0] = &desc->product.a.scale, scales[1] = &desc->product.b.scale;
     for (i = 0; i < 2 && desc->grouping == GEMMEPI_GROUPS_OF_K; i++)
         if (scales[i]->mode == GEMMEPI_SCALE_VECTOR_128 || scales[i]->mode == GEMMEPI_SCALE_BLOCK_128)
-            return gpi__fail(GEMMEPI_UNSUPPORTED,
-                             "desc.product.%s.scale.mode is %d with GROUPS_OF_K; groups do not end where "
-                             "128 steps of k do: accepted are NONE, TENSOR and OUTER",
-                             i ? "b" : "a", (int)scales[i]->mode);
+            return gpi__fail(
+                GEMMEPI_UNSUPPORTED,
+                "desc.product.%s.scale.mode is %s (%d) with GROUPS_OF_K; groups do not end where "
+                "128 steps of k do: accepted are NONE, TENSOR and OUTER",
+                i ? "b" : "a", gpi__scale_mode_name(scales[i]->mode), (int)scales[i]->mode);
     return GEMMEPI_OK;
 }
 
@@ -452,7 +455,7 @@ static gemmepi_status gpi__list_group_lists(const gpi__problem *problem, const g
     return GEMMEPI_OK;
 }
 
-/* args -> arguments, lists and regions, or the sentence that says what is wrong with them. */
+/* args -> arguments, lists and regions, likewise. */
 static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem,
                                                      const gemmepi_grouped_args *args,
                                                      gpi__arguments *arguments, gpi__group_lists *lists,
@@ -462,7 +465,7 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
     GPI__INVALID_IF(weighted != (args->weights != NULL) && (args->weights || gpi__rows_of_d(problem)),
                     "args.weights is %s, but desc.weighted is %d", args->weights ? "given" : "NULL",
                     weighted);
-    status = gpi__list_arguments(problem, &args->product, args->weights, arguments, regions);
+    status = gpi__convert_arguments(problem, &args->product, args->weights, arguments, regions);
     if (status)
         return status;
     memset(lists, 0, sizeof *lists);
@@ -471,8 +474,7 @@ static gemmepi_status gpi__convert_grouped_arguments(const gpi__problem *problem
     lists->lists[GPI__FAULT_B] = args->index_b;
     lists->lists[GPI__FAULT_D] = args->index_d;
     gpi__limit_group_lists(problem, lists->limits);
-    status = gpi__list_group_lists(problem, lists, regions);
-    return status ? status : gpi__check_regions(regions, gpi__judge_product);
+    return gpi__list_group_lists(problem, lists, regions);
 }
 
 #endif

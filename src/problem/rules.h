@@ -46,9 +46,9 @@ static gemmepi_status gpi__check_accumulation(const gemmepi_matmul_desc *desc) {
                         c->scale.batch_stride,
                     "desc.flags has ACCUMULATE, and desc.c is not zero; c is d then: leave it zero");
     GPI__INVALID_IF(desc->d.scale.mode != GEMMEPI_SCALE_NONE,
-                    "desc.flags has ACCUMULATE, and desc.d.scale.mode is %d; a d that is read and "
+                    "desc.flags has ACCUMULATE, and desc.d.scale.mode is %s (%d); a d that is read and "
                     "written has no one scale: give c with its own scale and args.beta",
-                    (int)desc->d.scale.mode);
+                    gpi__scale_mode_name(desc->d.scale.mode), (int)desc->d.scale.mode);
     return GEMMEPI_OK;
 }
 

@@ -39,17 +39,18 @@ static gemmepi_status gpi__convert_scale(gpi__problem *problem, int operand, con
                     (long long)scale->batch_stride);
     if (scale->mode == GEMMEPI_SCALE_NONE)
         return GEMMEPI_OK;
-    GPI__INVALID_IF(view->bits == 1, "desc.aux.scale.mode is %d; RELU's aux is a bit mask and has no scale",
-                    (int)scale->mode);
-    GPI__INVALID_IF(!gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32,
-                    "desc.%s.scale.mode is %d; %s has no scale: %s", name, (int)scale->mode,
-                    gpi__dtype((gemmepi_dtype)view->dtype)->name,
-                    gpi__is_scaled_dtype(view->dtype) ? "the result is in I32"
-                                                      : "accepted with E4M3, E5M2 and I8");
+    GPI__INVALID_IF(view->bits == 1,
+                    "desc.aux.scale.mode is %s (%d); RELU's aux is a bit mask and has no scale",
+                    gpi__scale_mode_name(scale->mode), (int)scale->mode);
+    GPI__INVALID_IF(
+        !gpi__is_scaled_dtype(view->dtype) || problem->accumulator == GEMMEPI_I32,
+        "desc.%s.scale.mode is %s (%d); %s has no scale: %s", name, gpi__scale_mode_name(scale->mode),
+        (int)scale->mode, gpi__dtype((gemmepi_dtype)view->dtype)->name,
+        gpi__is_scaled_dtype(view->dtype) ? "the result is in I32" : "accepted with E4M3, E5M2 and I8");
     GPI__INVALID_IF(
         !is_factor && scale->mode != GEMMEPI_SCALE_TENSOR,
-        "desc.%s.scale.mode is %d; accepted are NONE (0) and TENSOR (1): the others are for a and b%s", name,
-        (int)scale->mode,
+        "desc.%s.scale.mode is %s (%d); accepted are NONE (0) and TENSOR (1): the others are for a and b%s",
+        name, gpi__scale_mode_name(scale->mode), (int)scale->mode,
         operand == GPI__D ? ", and OUTER and VECTOR_128 for scales of d that FIND_SCALE_D in desc.flags finds"
                           : "");
     view->scale = (int32_t)scale->mode;
@@ -76,9 +77,9 @@ static gemmepi_status gpi__convert_found_scale(gpi__problem *problem, const gemm
     gemmepi_status status;
     GPI__INVALID_IF(scale->mode != GEMMEPI_SCALE_VECTOR_128 && scale->mode != GEMMEPI_SCALE_OUTER &&
                         !is_tensor,
-                    "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %d; scales are found for "
+                    "desc.flags has FIND_SCALE_D, and desc.d.scale.mode is %s (%d); scales are found for "
                     "TENSOR (1), OUTER (2) and VECTOR_128 (3)",
-                    (int)scale->mode);
+                    gpi__scale_mode_name(scale->mode), (int)scale->mode);
     GPI__INVALID_IF(!gpi__is_fp8(d->dtype),
                     "desc.flags has FIND_SCALE_D, and desc.d.dtype is %s; accepted are E4M3 and E5M2",
                     gpi__dtype((gemmepi_dtype)d->dtype)->name);

@@ -268,10 +268,10 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
     gemmepi_status status = gpi__check_run(context, stream, args->workspace, args->workspace_size);
     if (status || gpi__writes_nothing(problem))
         return status;
-    status = gpi__convert_arguments(problem, args, &arguments, &regions);
+    status = gpi__convert_arguments(problem, args, NULL, &arguments, &regions);
 #ifndef GEMMEPI_NO_HOST
     if (!status && context->is_host) {
-        status = gpi__check_memory(context, &space);
+        status = gpi__check_space(context, &space, 1);
         return status ? status : gpi__run_on_host(problem, &arguments, NULL, &context->allocator);
     }
 #endif

@@ -389,7 +389,7 @@ static int64_t count_wrong(const product_case *c, const gpi__problem *problem, c
     if (problem->views[GPI__AUX].written)
         places[GPI__AUX] = aux;
     args = args_of(c, places);
-    CHECK(gpi__convert_arguments(problem, &args, &arguments, &regions) == GEMMEPI_OK, "%s",
+    CHECK(gpi__convert_arguments(problem, &args, NULL, &arguments, &regions) == GEMMEPI_OK, "%s",
           gemmepi_last_error());
     gpi__host_product(problem, &arguments, NULL);
     for (i = 0; i < view->bytes * 8 / view->bits; i++) {

@@ -162,7 +162,7 @@ static void the_host_multiplies_what_comes_before_the_residual(void) {
 static gemmepi_status check_arguments(const gpi__problem *problem, gpi__arguments *arguments) {
     gpi__regions regions;
     gemmepi_status status = gpi__check_arguments(problem, arguments, &regions);
-    return status ? status : gpi__check_regions(&regions, gpi__judge_product);
+    return status ? status : gpi__check_regions(&regions);
 }
 
 static void pointers_to_factors_are_checked_like_others(void) {

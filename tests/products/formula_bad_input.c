@@ -167,9 +167,9 @@ static void operands_are_refused(void) {
     operands[FULL].amax = 1;
     REFUSED("desc.operands[0].amax (of full) is 1", "outputs", "");
     operands[FULL].scale.mode = GEMMEPI_SCALE_TENSOR;
-    REFUSED("desc.operands[0].scale.mode (of full) is 1", "E4M3", "");
+    REFUSED("desc.operands[0].scale.mode (of full) is TENSOR (1)", "E4M3", "");
     operands[FULL].dtype = GEMMEPI_E4M3, operands[FULL].scale.mode = GEMMEPI_SCALE_OUTER;
-    REFUSED("desc.operands[0].scale.mode (of full) is 2", "", "");
+    REFUSED("desc.operands[0].scale.mode (of full) is OUTER (2)", "", "");
     operands[FULL].dtype = GEMMEPI_E4M3, operands[FULL].scale.mode = GEMMEPI_SCALE_TENSOR,
     operands[FULL].scale.batch_stride = 1;
     REFUSED("desc.operands[0].scale.batch_stride (of full) is 1", "one scale", "");

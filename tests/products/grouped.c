@@ -437,7 +437,7 @@ static void descs_without_a_meaning_are_refused_in_words(void) {
     REFUSED(product->epilogue = GEMMEPI_BGRAD_B, "BGRAD");
     REFUSED((desc.grouping = GEMMEPI_GROUPS_OF_K, product->epilogue = GEMMEPI_BGRAD_A), "stored [k, m]");
     REFUSED(product->flags = GEMMEPI_BATCH_INVARIANT, "BATCH_INVARIANT");
-    REFUSED(product->flags = GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D with desc.product.d.scale.mode 0");
+    REFUSED(product->flags = GEMMEPI_FIND_SCALE_D, "FIND_SCALE_D with desc.product.d.scale.mode NONE (0)");
     REFUSED((product->flags = GEMMEPI_FIND_SCALE_D, product->d.scale.mode = GEMMEPI_SCALE_VECTOR_128,
              product->d.dtype = GEMMEPI_E4M3, product->formula = "d = v * 2"),
             "FIND_SCALE_D, and desc.product.formula is given");
@@ -453,7 +453,7 @@ static void descs_without_a_meaning_are_refused_in_words(void) {
             "desc.product.b has a batch_stride");
     REFUSED((desc.grouping = GEMMEPI_GROUPS_OF_K, product->a.dtype = E4M3,
              product->a.scale.mode = GEMMEPI_SCALE_VECTOR_128),
-            "desc.product.a.scale.mode is 3 with GROUPS_OF_K");
+            "desc.product.a.scale.mode is VECTOR_128 (3) with GROUPS_OF_K");
     REFUSED(product->m = (int64_t)1 << 30, "desc.product.m is 1073741824");
     REFUSED(product->n = -1, "desc.product.n is -1");
     REFUSED(product->a.ld = 3, "desc.product.a.ld is 3");
@@ -502,7 +502,7 @@ static gemmepi_status run_lists(const int32_t *ends, const int32_t *index_a, con
 
 static void wrong_ends_and_indices_write_nothing_and_are_told(void) {
     static const int32_t good[4] = {8, 8, 20, 32}, falling[4] = {8, 7, 20, 32}, beyond[4] = {8, 8, 20, 33},
-                         below[4] = {-1, 8, 20, 32};
+                         below[4] = {-1, 8, 20, 32}, shorter[4] = {8, 8, 20, 31};
     int32_t a[32], d[32];
     int i, written;
     for (i = 0; i < 32; i++)
@@ -523,6 +523,11 @@ static void wrong_ends_and_indices_write_nothing_and_are_told(void) {
     TOLD("args.index_d[31] of a grouped product is 40; accepted are 0 to 39", good, a, d);
     CHECK(run_lists(good, a, NULL, &written) == GEMMEPI_OK && written, "after what was wrong: %s",
           gemmepi_last_error());
+    d[31] = 4;
+    if (here->is_host)
+        TOLD("args.index_d[31] of a grouped product is 4, as index_d[4] is", good, a, d);
+    CHECK(!here->is_host || run_lists(shorter, a, d, &written) == GEMMEPI_OK,
+          "a row of a position that is of no group: %s", said);
 }
 
 static void a_run_wants_its_own_plan_lists_and_workspace(void) {

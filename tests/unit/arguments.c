@@ -73,7 +73,7 @@ static gpi__regions regions; /* of the last check */
 
 static gemmepi_status check(const gpi__problem *problem, gpi__arguments *arguments) {
     gemmepi_status status = gpi__check_arguments(problem, arguments, &regions);
-    return status ? status : gpi__check_regions(&regions, gpi__judge_product);
+    return status ? status : gpi__check_regions(&regions);
 }
 
 /* Whether 256 bytes of workspace are apart from all. */
@@ -320,7 +320,7 @@ static void pointers_of_a_column_major_product_are_exchanged_with_their_scales(v
     args.alpha = &two;
     for (is_column_major = 0; is_column_major < 2; is_column_major++) {
         gpi__problem *problem = &cases[3 + is_column_major];
-        CHECK(gpi__convert_arguments(problem, &args, &arguments, &regions) == GEMMEPI_OK, "%s",
+        CHECK(gpi__convert_arguments(problem, &args, NULL, &arguments, &regions) == GEMMEPI_OK, "%s",
               gemmepi_last_error());
         CHECK(pointers[GPI__A] == (is_column_major ? args.b : args.a) &&
                   pointers[GPI__B] == (is_column_major ? args.a : args.b) &&
@@ -339,24 +339,24 @@ static void what_accumulates_reads_d_and_numbers_on_the_device_are_not_read(void
     gpi__arguments arguments;
     memset(&args, 0, sizeof args);
     args.a = far_address(0), args.b = far_address(1), args.d = far_address(3);
-    CHECK(gpi__convert_arguments(&problem, &args, &arguments, &regions) == GEMMEPI_OK && arguments.uses_c &&
-              arguments.beta == 1 && arguments.pointers[GPI__C] == args.d,
+    CHECK(gpi__convert_arguments(&problem, &args, NULL, &arguments, &regions) == GEMMEPI_OK &&
+              arguments.uses_c && arguments.beta == 1 && arguments.pointers[GPI__C] == args.d,
           "%s", gemmepi_last_error());
     CHECK(check_workspace(&problem, &arguments, (uintptr_t)args.d) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), "overlaps args.d "),
           "%s", gemmepi_last_error());
     args.beta = &one;
-    CHECK(gpi__convert_arguments(&problem, &args, &arguments, &regions) == GEMMEPI_INVALID_ARGUMENT,
+    CHECK(gpi__convert_arguments(&problem, &args, NULL, &arguments, &regions) == GEMMEPI_INVALID_ARGUMENT,
           "beta is accepted");
     args.beta = NULL, args.c = far_address(2);
-    CHECK(gpi__convert_arguments(&problem, &args, &arguments, &regions) == GEMMEPI_INVALID_ARGUMENT,
+    CHECK(gpi__convert_arguments(&problem, &args, NULL, &arguments, &regions) == GEMMEPI_INVALID_ARGUMENT,
           "c is accepted");
     desc.flags = GEMMEPI_DEVICE_SCALARS;
     problem = problem_of(&desc);
     args.alpha = (const double *)far_address(9), args.beta = (const double *)far_address(10);
-    CHECK(gpi__convert_arguments(&problem, &args, &arguments, &regions) == GEMMEPI_OK && arguments.uses_c &&
-              arguments.alpha == 1 && arguments.beta == 0 && arguments.device_alpha == args.alpha &&
-              arguments.device_beta == args.beta,
+    CHECK(gpi__convert_arguments(&problem, &args, NULL, &arguments, &regions) == GEMMEPI_OK &&
+              arguments.uses_c && arguments.alpha == 1 && arguments.beta == 0 &&
+              arguments.device_alpha == args.alpha && arguments.device_beta == args.beta,
           "%s", gemmepi_last_error());
 }
 

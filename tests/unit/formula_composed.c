@@ -408,10 +408,10 @@ static void point_both(const composed *c, const gemmepi_matmul_desc *of, gpi__ar
     args.amax_aux = of->flags & GEMMEPI_AMAX_AUX ? amax + 1 : NULL;
     composed_point(&formula, c, &args);
     CHECK(gpi__normalise(of, 16, &problem) == GEMMEPI_OK &&
-              gpi__convert_arguments(&problem, &args, &both[0], &regions) == GEMMEPI_OK,
+              gpi__convert_arguments(&problem, &args, NULL, &both[0], &regions) == GEMMEPI_OK,
           "%s", gemmepi_last_error());
     CHECK(gpi__convert_problem(host, &c->desc, 16, &problem) == GEMMEPI_OK &&
-              gpi__convert_arguments(&problem, &formula.args, &both[1], &regions) == GEMMEPI_OK &&
+              gpi__convert_arguments(&problem, &formula.args, NULL, &both[1], &regions) == GEMMEPI_OK &&
               gpi__find_composition(host, &problem, &said, &composed_problem, &is) == GEMMEPI_OK && is,
           "%s: %s", c->text, gemmepi_last_error());
     if (is)

@@ -347,6 +347,8 @@ static void names_of_other_languages_are_refused_with_those_of_this_one(void) {
         {"d = v ^ 2", 7,
          "'^' is not expected here, but an operator or the ';' between statements; a power is pow(x, y)"},
         {"d = v ** 2", 8, "; a power is pow(x, y)"},
+        {"d += v", 3, "; to add to d write d = c + v with an input c"},
+        {"d *= v", 3, "; to add to d write d = c + v with an input c"},
     };
     size_t i;
     for (i = 0; i < GPI__COUNT(refusals); i++)
@@ -615,8 +617,8 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("row_period (of r) is 4", one_operand.row_period = 4, one_operand.kind = GEMMEPI_PER_COLUMN);
     REFUSED("column_period (of r) is 4", one_operand.column_period = 4, one_operand.kind = GEMMEPI_SCALAR);
     REFUSED("row_period (of r) is -4", one_operand.row_period = -4);
-    REFUSED("scale.mode (of r) is 1", one_operand.scale.mode = GEMMEPI_SCALE_TENSOR);
-    REFUSED("scale.mode (of r) is 2", one_operand.scale.mode = GEMMEPI_SCALE_OUTER,
+    REFUSED("scale.mode (of r) is TENSOR (1)", one_operand.scale.mode = GEMMEPI_SCALE_TENSOR);
+    REFUSED("scale.mode (of r) is OUTER (2)", one_operand.scale.mode = GEMMEPI_SCALE_OUTER,
             one_operand.dtype = GEMMEPI_E4M3);
     REFUSED("amax (of r) is 1", one_operand.amax = 1, one_operand.dtype = GEMMEPI_E4M3);
     REFUSED("and r, an output, has not been assigned", one_operand.output = 1, one_desc.text = "d = v");

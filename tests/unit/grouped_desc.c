@@ -276,7 +276,7 @@ static void scales_are_found_of_rows_and_of_vectors(void) {
     DESC(0, (FINDS(GEMMEPI_SCALE_OUTER), p->n = 256, p->epilogue = GEMMEPI_SILU | GEMMEPI_GATED), NULL);
     DESC(0, (FINDS(GEMMEPI_SCALE_OUTER), p->n = 258, p->epilogue = GEMMEPI_SILU | GEMMEPI_GATED),
          "at most 128 columns");
-    DESC(0, FINDS(GEMMEPI_SCALE_TENSOR), "d.scale.mode 1");
+    DESC(0, FINDS(GEMMEPI_SCALE_TENSOR), "d.scale.mode TENSOR (1)");
 }
 
 static void strides_of_what_is_one_matrix_are_refused(void) {

@@ -31,10 +31,28 @@ typedef struct calls {
     call_function at_once, planned;
 } calls;
 
-static void check_fields(gemmepi_context *context, const calls *of, const void *desc, const void *args,
+/* All pointers the same: memory that ends too early is told first, as the caller may mend it and still have given it twice. */
+static void check_order(gemmepi_context *context, const calls *of, const void *desc, void *args,
+                        const field *fields, size_t count) {
+    void *there = address(0);
+    size_t i;
+    for (i = 0; i < count; i++)
+        memcpy((char *)args + fields[i].place, &there, sizeof there);
+    context->check_pointers = 1;
+    gpu.short_one = there;
+    CHECK(of->at_once(context, desc, args) == GEMMEPI_BUFFER_TOO_SMALL && sentence_has("ends after 1 bytes"),
+          "too small, and given twice: %s", gemmepi_last_error());
+    gpu.short_one = NULL;
+    CHECK(of->at_once(context, desc, args) == GEMMEPI_INVALID_ARGUMENT && sentence_has("overlaps"),
+          "given twice: %s", gemmepi_last_error());
+    point_all(args, fields, count);
+}
+
+static void check_fields(gemmepi_context *context, const calls *of, const void *desc, void *args,
                          const field *fields, size_t count) {
     size_t i;
     int checks;
+    check_order(context, of, desc, args, fields, count);
     for (checks = 0; checks < 2; checks++) {
         context->check_pointers = checks;
         gpu.unknown = NULL;

@@ -35,6 +35,7 @@ static gpi__region *add(uintptr_t begin, int64_t bytes, int written) {
 static void begin(void) {
     memset(&regions, 0, sizeof regions);
     regions.name = name_of;
+    regions.judge = refuse;
     memset(judged, 0, sizeof judged);
 }
 
@@ -43,7 +44,7 @@ static int shares(uintptr_t place, int64_t bytes, int first_writes, int second_w
     begin();
     add(1000, 100, first_writes);
     add(place, bytes, second_writes);
-    return gpi__check_regions(&regions, refuse) != GEMMEPI_OK;
+    return gpi__check_regions(&regions) != GEMMEPI_OK;
 }
 
 static void an_output_shares_no_byte_with_anything_and_inputs_may(void) {
@@ -71,28 +72,29 @@ static void an_output_shares_no_byte_with_anything_and_inputs_may(void) {
 static void what_has_no_byte_or_is_not_read_shares_nothing(void) {
     begin();
     add(1000, 0, 1), add(900, 200, 0);
-    CHECK(gpi__check_regions(&regions, refuse) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__check_regions(&regions) == GEMMEPI_OK, "%s", gemmepi_last_error());
     begin();
     add(1000, 100, 1), add(1000, 100, 0)->idle = 1;
-    CHECK(gpi__check_regions(&regions, refuse) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(gpi__check_regions(&regions) == GEMMEPI_OK, "%s", gemmepi_last_error());
 }
 
 static void each_pair_with_an_output_is_judged_once(void) {
     begin();
     add(1000, 100, 1), add(1000, 100, 0), add(1000, 100, 1);
-    CHECK(gpi__check_regions(&regions, allow) == GEMMEPI_OK && judged[0] == 3 && judged[1] == 1, "%d and %d",
+    regions.judge = allow;
+    CHECK(gpi__check_regions(&regions) == GEMMEPI_OK && judged[0] == 3 && judged[1] == 1, "%d and %d",
           judged[0], judged[1]);
 }
 
 static void a_sentence_names_both_and_says_how_large_they_are(void) {
     begin();
     add(0x1000, 100, 1), add(0x1010, 8, 0);
-    CHECK(gpi__check_regions(&regions, refuse) == GEMMEPI_INVALID_ARGUMENT &&
+    CHECK(gpi__check_regions(&regions) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), ", 100 bytes) overlaps args.second (") &&
               strstr(gemmepi_last_error(), ", 8 bytes); say more"),
           "%s", gemmepi_last_error());
     regions.list[1].note = ", on the device";
-    CHECK(gpi__check_regions(&regions, refuse) == GEMMEPI_INVALID_ARGUMENT &&
+    CHECK(gpi__check_regions(&regions) == GEMMEPI_INVALID_ARGUMENT &&
               strstr(gemmepi_last_error(), ", on the device); say more"),
           "%s", gemmepi_last_error());
 }
