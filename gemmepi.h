@@ -991,9 +991,10 @@ typedef struct gemmepi_derive_desc {
     const char *formula;
     const gemmepi_operand *operands;
     int operand_count;
-    const char *value; /* the name of what the formula is applied to; NULL: "v" */
-    const char *wrt;   /* names of inputs or the value, separated by commas, whose gradients are wanted */
-    const char *saved; /* names that the gradient may read: inputs, outputs, the value. NULL: all inputs and the value */
+    const char *value;    /* the name of what the formula is applied to; NULL: "v" */
+    const char *wrt;      /* names of inputs or the value, separated by commas, whose gradients are wanted */
+    const char *saved;    /* names that the gradient may read: inputs, outputs, the value. NULL: all inputs and the value */
+    const char *upstream; /* names of the outputs that have an upstream; nothing comes in from others. NULL: all outputs have one */
 } gemmepi_derive_desc;
 
 /* >>work ahead */
@@ -1429,7 +1430,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    The gradient reads what desc->saved names and computes the rest again from that; if it cannot, it is refused. It may always read operands
    of the kind NUMBER. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over
    all; gradients of FULL operands and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
-   Refused: row_max, row_argmax and the other maxima where wrt depends on them, derivatives of activations such as d_silu, inputs with
+   Nothing comes in from outputs that desc->upstream does not name: a copy, or a statistic.
+   Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, derivatives of activations such as d_silu, inputs with
    periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
    Equal inputs of min and max share the gradient, clamp passes it at its bounds,
@@ -6141,6 +6143,7 @@ typedef struct gpi__derivation {
   int wrt_count;
   int16_t wrt[GPI__FORMULA_OPERANDS + 1]; /* operands, or OF_VALUE */
   uint8_t readable[GPI__OF_VALUE + 1]; /* by desc.saved */
+  uint8_t silent[GPI__RESULT + 1]; /* outputs without an upstream, by desc.upstream */
   uint8_t depends[GPI__GRAPH_NODES]; /* on what is in wrt */
   gpi__adjoint adjoints[GPI__GRAPH_NODES];
   int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
@@ -6189,7 +6192,7 @@ static const char *gpi__behind_blanks(const char *at) {
 /* The next name of a list from *at on, which moves behind it; 0: there is none, -1: an unknown or empty one, with the sentence. */
 static int gpi__next_name(const gpi__derivation *d, const char *list, const char *field, const char **at, int *which) {
   int is_first = *at == list, is_apart = 1; /* by a comma or blanks */
-  int of_result = strcmp(field, "saved") == 0; /* there is no gradient of it */
+  int of_result = strcmp(field, "wrt") != 0; /* there is no gradient of it */
   size_t length;
   *at = gpi__behind_blanks(*at);
   if (!**at)
@@ -6237,6 +6240,24 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
   while ((more = gpi__next_name(d, list, "saved", &at, &which)) > 0)
     d->readable[which] = 1;
   return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list) {
+  const char *at = list;
+  int which, more, count = 0;
+  if (!list)
+    return GEMMEPI_OK;
+  memset(d->silent, 1, sizeof d->silent);
+  for (; (more = gpi__next_name(d, list, "upstream", &at, &which)) > 0; count++) {
+    if (which == GPI__OF_VALUE || d->graph.assigned[which].node < 0)
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+        "desc.upstream names %s, which desc.formula does not assign; accepted are its outputs", gpi__name_in(d, which));
+    d->silent[which] = 0;
+  }
+  if (more < 0 || count)
+    return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "desc.upstream is empty; it names the outputs that have an upstream, NULL stands for all");
 }
 
 /* Names that the gradient gives. is_layers: gradients are among the operands. */
@@ -6289,7 +6310,9 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
   status = gpi__parse(&d->parser, &d->graph, &d->desc);
   if (!status)
     status = gpi__check_names_for_gradient(&d->desc, 0);
-  return status ? status : gpi__parse_lists(d, desc);
+  if (!status)
+    status = gpi__parse_lists(d, desc);
+  return status ? status : gpi__parse_upstreams(d, desc->upstream);
 }
 /* Gradients in reverse mode on the graph: each node passes on what has come together for it. */
 
@@ -6721,7 +6744,7 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
     d->adjoints[i].node = -1;
   gpi__mark_dependent(d);
   for (i = 0; i <= GPI__RESULT && !status; i++)
-    if (d->graph.assigned[i].node >= 0)
+    if (d->graph.assigned[i].node >= 0 && !d->silent[i])
       status = gpi__seed(d, i);
   if (!status)
     status = gpi__sweep(d);

@@ -100,9 +100,10 @@ typedef struct gemmepi_derive_desc {
     const char *formula;
     const gemmepi_operand *operands;
     int operand_count;
-    const char *value; /* the name of what the formula is applied to; NULL: "v" */
-    const char *wrt;   /* names of inputs or the value, separated by commas, whose gradients are wanted */
-    const char *saved; /* names that the gradient may read: inputs, outputs, the value. NULL: all inputs and the value */
+    const char *value;    /* the name of what the formula is applied to; NULL: "v" */
+    const char *wrt;      /* names of inputs or the value, separated by commas, whose gradients are wanted */
+    const char *saved;    /* names that the gradient may read: inputs, outputs, the value. NULL: all inputs and the value */
+    const char *upstream; /* names of the outputs that have an upstream; nothing comes in from others. NULL: all outputs have one */
 } gemmepi_derive_desc;
 
 #endif

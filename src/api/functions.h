@@ -331,7 +331,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    The gradient reads what desc->saved names and computes the rest again from that; if it cannot, it is refused. It may always read operands
    of the kind NUMBER. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over
    all; gradients of FULL operands and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
-   Refused: row_max, row_argmax and the other maxima where wrt depends on them, derivatives of activations such as d_silu, inputs with
+   Nothing comes in from outputs that desc->upstream does not name: a copy, or a statistic.
+   Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, derivatives of activations such as d_silu, inputs with
    periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
    Equal inputs of min and max share the gradient, clamp passes it at its bounds,

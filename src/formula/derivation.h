@@ -22,6 +22,7 @@ typedef struct gpi__derivation {
     int wrt_count;
     int16_t wrt[GPI__FORMULA_OPERANDS + 1]; /* operands, or OF_VALUE */
     uint8_t readable[GPI__OF_VALUE + 1];    /* by desc.saved */
+    uint8_t silent[GPI__RESULT + 1];        /* outputs without an upstream, by desc.upstream */
     uint8_t depends[GPI__GRAPH_NODES];      /* on what is in wrt */
     gpi__adjoint adjoints[GPI__GRAPH_NODES];
     int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
@@ -75,8 +76,8 @@ static const char *gpi__behind_blanks(const char *at) {
 /* The next name of a list from *at on, which moves behind it; 0: there is none, -1: an unknown or empty one, with the sentence. */
 static int gpi__next_name(const gpi__derivation *d, const char *list, const char *field, const char **at,
                           int *which) {
-    int is_first = *at == list, is_apart = 1;    /* by a comma or blanks */
-    int of_result = strcmp(field, "saved") == 0; /* there is no gradient of it */
+    int is_first = *at == list, is_apart = 1;  /* by a comma or blanks */
+    int of_result = strcmp(field, "wrt") != 0; /* there is no gradient of it */
     size_t length;
     *at = gpi__behind_blanks(*at);
     if (!**at)
@@ -126,6 +127,27 @@ static gemmepi_status gpi__parse_lists(gpi__derivation *d, const gemmepi_derive_
     while ((more = gpi__next_name(d, list, "saved", &at, &which)) > 0)
         d->readable[which] = 1;
     return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list) {
+    const char *at = list;
+    int which, more, count = 0;
+    if (!list)
+        return GEMMEPI_OK;
+    memset(d->silent, 1, sizeof d->silent);
+    for (; (more = gpi__next_name(d, list, "upstream", &at, &which)) > 0; count++) {
+        if (which == GPI__OF_VALUE || d->graph.assigned[which].node < 0)
+            return gpi__fail(
+                GEMMEPI_INVALID_ARGUMENT,
+                "desc.upstream names %s, which desc.formula does not assign; accepted are its outputs",
+                gpi__name_in(d, which));
+        d->silent[which] = 0;
+    }
+    if (more < 0 || count)
+        return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
+    return gpi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "desc.upstream is empty; it names the outputs that have an upstream, NULL stands for all");
 }
 
 /* Names that the gradient gives. is_layers: gradients are among the operands. */
@@ -183,7 +205,9 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
     status = gpi__parse(&d->parser, &d->graph, &d->desc);
     if (!status)
         status = gpi__check_names_for_gradient(&d->desc, 0);
-    return status ? status : gpi__parse_lists(d, desc);
+    if (!status)
+        status = gpi__parse_lists(d, desc);
+    return status ? status : gpi__parse_upstreams(d, desc->upstream);
 }
 
 #endif

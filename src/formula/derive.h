@@ -135,7 +135,7 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
         d->adjoints[i].node = -1;
     gpi__mark_dependent(d);
     for (i = 0; i <= GPI__RESULT && !status; i++)
-        if (d->graph.assigned[i].node >= 0)
+        if (d->graph.assigned[i].node >= 0 && !d->silent[i])
             status = gpi__seed(d, i);
     if (!status)
         status = gpi__sweep(d);

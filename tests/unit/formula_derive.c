@@ -720,6 +720,50 @@ static void the_gradient_of_what_is_not_taken_stays_0_in_halves(void) {
             "d_v = pair(t2 ? -(dy / t1) : 0, t2 ? 0 : dy / right(v))");
 }
 
+static const char *gradient_by(const char *text, const char *upstream) {
+    static char gradient[1024];
+    gemmepi_derive_desc desc;
+    c.count = operands_of(text, c.operands);
+    desc = derive_desc(text);
+    desc.wrt = "v", desc.saved = NULL, desc.upstream = upstream;
+    if (gemmepi_derive(&desc, gradient, sizeof gradient) == 0)
+        snprintf(gradient, sizeof gradient, "%s", gemmepi_last_error());
+    return gradient;
+}
+
+#define DERIVES_BY(text, upstream, expected) \
+    CHECK(strcmp(gradient_by(text, upstream), expected) == 0, "%s", gradient_by(text, upstream))
+
+/* A copy for later and a statistic have no upstream, and what has no derivative may then be among them. */
+static void nothing_comes_in_from_outputs_that_upstream_does_not_name(void) {
+    gemmepi_derive_desc desc;
+    int i, count;
+    DERIVES_BY("d = silu(v); o = d", NULL, "d_v = (dy_o + dy) * d_silu(v)");
+    DERIVES_BY("d = silu(v); o = d", "d", "d_v = dy * d_silu(v)");
+    DERIVES_BY("d = silu(v); o = d", "o", "d_v = dy_o * d_silu(v)");
+    DERIVES_BY("d = silu(v); o = d", "o, d", "d_v = (dy_o + dy) * d_silu(v)");
+    DERIVES_BY("d = 2 * v; rs = row_max(d); rt = row_sum(v)", "d rt", "d_v = dy_rt + 2 * dy");
+    DERIVES_BY("d = 2 * v; o = r", "o", "d_v = 0");
+    DERIVES_BY("d = v; o = r", "",
+               "desc.upstream is empty; it names the outputs that have an upstream, NULL stands for all");
+    DERIVES_BY("d = v; o = r", "d,", "desc.upstream has a comma without a name behind it, at character 2");
+    DERIVES_BY("d = v; o = r", "rs",
+               "desc.upstream has \"rs\"; accepted are names of operands, v and d, separated by commas");
+    DERIVES_BY("d = v; o = r", "d, r",
+               "desc.upstream names r, which desc.formula does not assign; accepted are its outputs");
+    DERIVES_BY("o = v", "d",
+               "desc.upstream names d, which desc.formula does not assign; accepted are its outputs");
+    DERIVES_BY("o = v", "v",
+               "desc.upstream names v, which desc.formula does not assign; accepted are its outputs");
+    c.count = operands_of("d = silu(v); o = d", c.operands);
+    desc = derive_desc("d = silu(v); o = d");
+    desc.wrt = "v", desc.saved = NULL, desc.upstream = "d";
+    count = gemmepi_derive_operands(&desc, c.derived, 80);
+    CHECK(count == 3, "%d: %s", count, gemmepi_last_error());
+    for (i = 0; i < count; i++)
+        CHECK(strcmp(c.derived[i].name, "dy_o") != 0, "dy_o is listed");
+}
+
 static void a_formula_without_operands_has_a_gradient(void) {
     char text[64];
     gemmepi_derive_desc desc;
@@ -983,6 +1027,7 @@ int main(void) {
     RUN(gradients_are_what_differences_say);
     RUN(gradients_of_drawn_formulas_of_two_widths_are_what_differences_say);
     RUN(a_formula_without_operands_has_a_gradient);
+    RUN(nothing_comes_in_from_outputs_that_upstream_does_not_name);
     RUN(gradients_are_short_and_read_like_the_formula);
     RUN(gradients_that_people_want_are_simplified);
     RUN(numbers_come_first_and_terms_together);
