@@ -1423,7 +1423,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 /* >>formulas */
 
 /* Writes the gradient of a formula as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
-   desc->wrt. The text may be read and changed, and parses again.
+   desc->wrt. The text may be read and changed, and parses again; with the operands that gemmepi_derive_operands lists it may be derived again.
+   There is no value where desc->value is NULL and an operand is called v, and no d where an operand is called d.
    Writes at most size bytes with the final zero (text may be NULL if size is 0) and returns the length of the whole text without it, as
    snprintf does; 0: an error, and gemmepi_last_error() has the sentence.
 
@@ -1431,8 +1432,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    of the kind NUMBER. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over
    all; gradients of FULL operands and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
    Nothing comes in from outputs that desc->upstream does not name: a copy, or a statistic.
-   Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, derivatives of activations such as d_silu, inputs with
-   periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
+   Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, inputs with periods, and
+   whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
    Equal inputs of min and max share the gradient, clamp passes it at its bounds,
    and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where
@@ -1447,7 +1448,8 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    formula that will run in F64 set F64 in desc. New operands have the kind and width of what they belong to, dtype 0 (gradients of
    FULL inputs without a tensor: the input's), no tensor, and strides of 0.
    Widths count from the n of the derived formula. Where the gradient is the epilogue of the product that makes dy, dy is that product's n, and
-   is left out like the value otherwise. The names of new operands belong to the library and are valid until this thread's next call. */
+   is left out like the value otherwise. The names of new operands belong to the library and are valid until this thread's next call; those that
+   desc has in that call stay valid. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 
 #endif
@@ -6125,7 +6127,7 @@ static void gpi__add_output(gpi__printer *p, const char *before, const char *nam
 }
 /* What a derivation is asked for: a formula, and names. */
 
-enum { GPI__OF_VALUE = GPI__RESULT + 1, GPI__DERIVED_NAMES = 2 * GPI__FORMULA_OPERANDS + 2 };
+enum { GPI__OF_VALUE = GPI__RESULT + 1, GPI__DERIVED_NAMES = 4 * GPI__FORMULA_OPERANDS };
 
 /* What has come together for a node: an expression as wide as what reads the node, which `width` tells where the expression itself does
  not change along columns. node -1: nothing yet. */
@@ -6260,16 +6262,14 @@ static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list)
     "desc.upstream is empty; it names the outputs that have an upstream, NULL stands for all");
 }
 
-/* Names that the gradient gives. is_layers: gradients are among the operands. */
+/* Names that get d_ or dy_ before them. is_layers: operands with such names are gradients and upstreams, and dy is Y's. */
 static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
   int i;
   for (i = -2; i < desc->operand_count; i++) {
     const char *name = i == -2   ? gpi__result_name(desc)
         : i == -1 ? gpi__value_name(desc)
         : desc->operands[i].name;
-    if (is_layers && i >= 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))
-      continue; /* their names have been checked */
-    if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
+    if (is_layers && (strcmp(name, "dy") == 0 || (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))))
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
         "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands", name);
     if (strlen(name) > GPI__FORMULA_NAME - 3)
@@ -6278,6 +6278,45 @@ static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *des
         name, (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
   }
   return GEMMEPI_OK;
+}
+
+static int gpi__is_name_behind(const char *name, const char *before, const char *of) {
+  size_t length = strlen(before);
+  return strncmp(name, before, length) == 0 && strcmp(name + length, of) == 0;
+}
+
+/* Whether the gradient gives that name, to what it writes or to what comes in. */
+static int gpi__gives_name(const gpi__derivation *d, const char *name) {
+  int i;
+  for (i = 0; i < d->wrt_count; i++)
+    if (gpi__is_name_behind(name, "d_", gpi__name_in(d, d->wrt[i])))
+      return 1;
+  for (i = 0; i <= GPI__RESULT; i++)
+    if (d->graph.assigned[i].node >= 0 && !d->silent[i] && (i == GPI__RESULT ? strcmp(name, "dy") == 0
+      : gpi__is_name_behind(name, "dy_", gpi__name_in(d, i))))
+      return 1;
+  return 0;
+}
+
+/* What may be read needs a name that the gradient does not give. */
+static gemmepi_status gpi__check_given_names(const gpi__derivation *d) {
+  int i;
+  for (i = 0; i <= GPI__OF_VALUE; i++) {
+    int is_there =
+      i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i];
+    if (is_there && gpi__gives_name(d, gpi__name_in(d, i)))
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula reads %s, a name that its gradient gives; choose another",
+        gpi__name_in(d, i));
+  }
+  return GEMMEPI_OK;
+}
+
+static int gpi__has_operand_called(const gemmepi_derive_desc *desc, const char *name) {
+  int i;
+  for (i = 0; desc->operands && i < desc->operand_count && i < GPI__FORMULA_OPERANDS; i++)
+    if (desc->operands[i].name && strcmp(desc->operands[i].name, name) == 0)
+      return 1;
+  return 0;
 }
 
 /* Where count or pointer are bad nothing is taken, which parsing refuses. */
@@ -6300,6 +6339,8 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
   d->desc.operand_count = desc->operand_count;
   d->desc.value = desc->value;
   d->desc.value_field = "value";
+  d->desc.without_value = !desc->value && gpi__has_operand_called(desc, "v"); /* as of a gradient's text */
+  d->desc.without_result = gpi__has_operand_called(desc, "d");
   d->desc.accumulator = GEMMEPI_F32;
   gpi__list_operands_to_derive(d, desc);
   for (i = 0; desc->operands && i < desc->operand_count && i < GPI__FORMULA_OPERANDS; i++)
@@ -6312,7 +6353,9 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
     status = gpi__check_names_for_gradient(&d->desc, 0);
   if (!status)
     status = gpi__parse_lists(d, desc);
-  return status ? status : gpi__parse_upstreams(d, desc->upstream);
+  if (!status)
+    status = gpi__parse_upstreams(d, desc->upstream);
+  return status ? status : gpi__check_given_names(d);
 }
 /* Gradients in reverse mode on the graph: each node passes on what has come together for it. */
 
@@ -6432,18 +6475,56 @@ static const char *gpi__rule_of_activation(const gpi__node *node, int argument, 
   return room;
 }
 
+/* Where they are 0 to the last bit they are so by selection: their factors may overflow there. */
+static const char *gpi__rule_of_derivative(const gpi__node *node, int argument) {
+#define GPI__U     "(x * (1.5957691216057308 + 0.07135481627260025 * x * x))" /* gelu_tanh(x) is x sigmoid(u) */
+#define GPI__SLOPE "(1.5957691216057308 + 0.21406444881780073 * x * x)"
+  switch (gpi__activation(gpi__activations[node->place].code)) {
+  case GEMMEPI_GELU_TANH:
+    return "abs(x) > 40 ? 0 : g * d_sigmoid" GPI__U " * (2 * " GPI__SLOPE
+       " + x * (0.42812889763560147 * x - " GPI__SLOPE " * " GPI__SLOPE " * tanh(0.5 * " GPI__U ")))";
+  case GEMMEPI_GELU_ERF:
+    return "abs(x) > 40 ? 0 : 0.3989422804014327 * g * (2 - x * x) * exp(-0.5 * x * x)";
+  case GEMMEPI_SILU:
+    return "g * d_sigmoid(x) * (2 - x * tanh(0.5 * x))";
+  case GEMMEPI_SIGMOID:
+    return "-(g * r * tanh(0.5 * x))";
+  case GEMMEPI_TANH:
+    return "-2 * g * r * tanh(x)";
+  case GEMMEPI_LEAKY_RELU:
+    return argument ? "x > 0 ? 0 : g" : "0";
+  case GEMMEPI_ELU:
+    return argument ? "x > 0 ? 0 : g * exp(x)" : "x > 0 ? 0 : g * r";
+  case GEMMEPI_SQUARED_RELU:
+    return "x > 0 ? 2 * g : 0";
+  case GEMMEPI_QUICK_GELU:
+    return "1.702 * g * d_sigmoid(1.702 * x) * (2 - 1.702 * x * tanh(0.851 * x))";
+  case GEMMEPI_SOFTPLUS:
+    return "g * d_sigmoid(x)";
+  case GEMMEPI_HARDSWISH:
+    return "x > -3 && x < 3 ? g / 3 : 0";
+  case GEMMEPI_MISH:
+    return "g * d_tanh(softplus(x)) * sigmoid(x) * "
+       "(2 + x * (1 - sigmoid(x) * (1 + 2 * tanh(softplus(x)))))";
+  default:
+    return "0"; /* they jump, at most */
+  }
+#undef GPI__U
+#undef GPI__SLOPE
+}
+
 static void gpi__note_0(gpi__derivation *d, int op) {
-  if (gpi__operation_of(op)->traits & GPI__IS_TRUTH)
+  if (gpi__operation_of(op)->traits & GPI__IS_TRUTH || op == GPI__OP_DERIVE)
     d->has_0 |= 4;
   else if (op == GPI__OP_FLOOR || op == GPI__OP_ROUND)
     d->has_0 |= op == GPI__OP_FLOOR ? 1 : 2;
 }
 
-/* What comes from a node's adjoint to one of its arguments; -1: there is no room, -2: refused. */
+/* What comes from a node's adjoint to one of its arguments; -1: there is no room. */
 static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
   const gpi__node node = d->graph.nodes[number];
   int16_t nodes[5];
-  char room[96], place[GPI__PLACE_TEXT];
+  char room[96];
   const char *rule;
   int zero = gpi__number(&d->graph, 0);
   switch (node.op) {
@@ -6457,9 +6538,8 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
     rule = gpi__rule_of_activation(&node, argument, room, sizeof room);
     break;
   case GPI__OP_DERIVE:
-    (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: d_%s has no derivative; the second derivatives of activations are not known",
-      gpi__name_place(d->desc.text, d->graph.places[number], place), gpi__small_name(node.place, room));
-    return -2;
+    rule = gpi__rule_of_derivative(&node, argument);
+    break;
   default:
     rule = gpi__operation_of(node.op)->derivatives[argument];
   }
@@ -6483,8 +6563,6 @@ static gemmepi_status gpi__sweep(gpi__derivation *d) {
       if (to < 0 || !d->depends[to])
         continue;
       passed = gpi__passed_on(d, i, a, d->adjoints[i].node);
-      if (passed == -2)
-        return GEMMEPI_INVALID_ARGUMENT;
       width = d->graph.nodes[i].op == GPI__OP_BOTH    ? (int)GPI__NARROW
         : d->graph.nodes[i].op >= GPI__OP_FIRST ? (int)GPI__WIDE
         : (int)d->adjoints[i].width;
@@ -6817,12 +6895,14 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
 }
 /* The operands of a gradient. */
 
-/* Names of this thread's last list. */
+/* Names of this thread's lists, and where the next goes: those of the desc and of its list are kept. */
 static GPI__THREAD_LOCAL char gpi__derived_names[GPI__DERIVED_NAMES][GPI__FORMULA_NAME + 4];
+static GPI__THREAD_LOCAL int gpi__next_derived_name;
 
 typedef struct gpi__operand_list {
+  const gemmepi_derive_desc *of;
   gemmepi_operand *operands;
-  int room, count, names;
+  int room, count;
 } gpi__operand_list;
 
 static void gpi__list_operand(gpi__operand_list *list, const gemmepi_operand *operand) {
@@ -6831,9 +6911,26 @@ static void gpi__list_operand(gpi__operand_list *list, const gemmepi_operand *op
   list->count++;
 }
 
-static const char *gpi__derived_name(gpi__operand_list *list, const char *before, const char *name) {
-  char *to = gpi__derived_names[list->names++];
-  snprintf(to, sizeof gpi__derived_names[0], "%s%s", before, name);
+static int gpi__has_name_there(const gemmepi_operand *operands, int count, const char *at) {
+  int i;
+  for (i = 0; i < count; i++)
+    if (operands[i].name == at)
+      return 1;
+  return 0;
+}
+
+static const char *gpi__derived_name(const gpi__operand_list *list, const char *before, const char *name) {
+  char made[GPI__FORMULA_NAME + 4], *to;
+  int i;
+  snprintf(made, sizeof made, "%s%s", before, name);
+  for (i = 0; i < GPI__DERIVED_NAMES; i++)
+    if (strcmp(gpi__derived_names[i], made) == 0)
+      return gpi__derived_names[i];
+  do
+    to = gpi__derived_names[gpi__next_derived_name++ % GPI__DERIVED_NAMES];
+  while (gpi__has_name_there(list->of->operands, list->of->operand_count, to) || to == list->of->value ||
+    gpi__has_name_there(list->operands, list->count < list->room ? list->count : list->room, to));
+  memcpy(to, made, sizeof made);
   return to;
 }
 
@@ -6908,7 +7005,8 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
     return 0;
   list.operands = operands;
   list.room = operands ? count : 0;
-  list.count = list.names = 0;
+  list.of = desc;
+  list.count = 0;
   if (gpi__gradient_reads(d, GPI__OP_VALUE, 0))
     gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N);
   gpi__list_upstream(&list, d, GPI__RESULT);

@@ -324,7 +324,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
 /* >>formulas */
 
 /* Writes the gradient of a formula as a formula: from dy, the upstream of d (of other outputs NAME: dy_NAME), to d_NAME for each name in
-   desc->wrt. The text may be read and changed, and parses again.
+   desc->wrt. The text may be read and changed, and parses again; with the operands that gemmepi_derive_operands lists it may be derived again.
+   There is no value where desc->value is NULL and an operand is called v, and no d where an operand is called d.
    Writes at most size bytes with the final zero (text may be NULL if size is 0) and returns the length of the whole text without it, as
    snprintf does; 0: an error, and gemmepi_last_error() has the sentence.
 
@@ -332,8 +333,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    of the kind NUMBER. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over
    all; gradients of FULL operands and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
    Nothing comes in from outputs that desc->upstream does not name: a copy, or a statistic.
-   Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, derivatives of activations such as d_silu, inputs with
-   periods, and whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
+   Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, inputs with periods, and
+   whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
    Equal inputs of min and max share the gradient, clamp passes it at its bounds,
    and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where
@@ -348,7 +349,8 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    formula that will run in F64 set F64 in desc. New operands have the kind and width of what they belong to, dtype 0 (gradients of
    FULL inputs without a tensor: the input's), no tensor, and strides of 0.
    Widths count from the n of the derived formula. Where the gradient is the epilogue of the product that makes dy, dy is that product's n, and
-   is left out like the value otherwise. The names of new operands belong to the library and are valid until this thread's next call. */
+   is left out like the value otherwise. The names of new operands belong to the library and are valid until this thread's next call; those that
+   desc has in that call stay valid. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "print.h"
 
-enum { GPI__OF_VALUE = GPI__RESULT + 1, GPI__DERIVED_NAMES = 2 * GPI__FORMULA_OPERANDS + 2 };
+enum { GPI__OF_VALUE = GPI__RESULT + 1, GPI__DERIVED_NAMES = 4 * GPI__FORMULA_OPERANDS };
 
 /* What has come together for a node: an expression as wide as what reads the node, which `width` tells where the expression itself does
    not change along columns. node -1: nothing yet. */
@@ -150,20 +150,18 @@ static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list)
         "desc.upstream is empty; it names the outputs that have an upstream, NULL stands for all");
 }
 
-/* Names that the gradient gives. is_layers: gradients are among the operands. */
+/* Names that get d_ or dy_ before them. is_layers: operands with such names are gradients and upstreams, and dy is Y's. */
 static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *desc, int is_layers) {
     int i;
     for (i = -2; i < desc->operand_count; i++) {
         const char *name = i == -2   ? gpi__result_name(desc)
                            : i == -1 ? gpi__value_name(desc)
                                      : desc->operands[i].name;
-        if (is_layers && i >= 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))
-            continue; /* their names have been checked */
-        if (strcmp(name, "dy") == 0 || strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0)
+        if (is_layers && (strcmp(name, "dy") == 0 ||
+                          (i < 0 && (strncmp(name, "d_", 2) == 0 || strncmp(name, "dy_", 3) == 0))))
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,
-                "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's "
-                "operands",
+                "an operand is called %s; dy and names that begin with d_ or dy_ are for its gradient's operands",
                 name);
         if (strlen(name) > GPI__FORMULA_NAME - 3)
             return gpi__fail(
@@ -172,6 +170,47 @@ static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *des
                 name, (int)strlen(name), (int)GPI__FORMULA_NAME - 3);
     }
     return GEMMEPI_OK;
+}
+
+static int gpi__is_name_behind(const char *name, const char *before, const char *of) {
+    size_t length = strlen(before);
+    return strncmp(name, before, length) == 0 && strcmp(name + length, of) == 0;
+}
+
+/* Whether the gradient gives that name, to what it writes or to what comes in. */
+static int gpi__gives_name(const gpi__derivation *d, const char *name) {
+    int i;
+    for (i = 0; i < d->wrt_count; i++)
+        if (gpi__is_name_behind(name, "d_", gpi__name_in(d, d->wrt[i])))
+            return 1;
+    for (i = 0; i <= GPI__RESULT; i++)
+        if (d->graph.assigned[i].node >= 0 && !d->silent[i] &&
+            (i == GPI__RESULT ? strcmp(name, "dy") == 0
+                              : gpi__is_name_behind(name, "dy_", gpi__name_in(d, i))))
+            return 1;
+    return 0;
+}
+
+/* What may be read needs a name that the gradient does not give. */
+static gemmepi_status gpi__check_given_names(const gpi__derivation *d) {
+    int i;
+    for (i = 0; i <= GPI__OF_VALUE; i++) {
+        int is_there =
+            i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i];
+        if (is_there && gpi__gives_name(d, gpi__name_in(d, i)))
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.formula reads %s, a name that its gradient gives; choose another",
+                             gpi__name_in(d, i));
+    }
+    return GEMMEPI_OK;
+}
+
+static int gpi__has_operand_called(const gemmepi_derive_desc *desc, const char *name) {
+    int i;
+    for (i = 0; desc->operands && i < desc->operand_count && i < GPI__FORMULA_OPERANDS; i++)
+        if (desc->operands[i].name && strcmp(desc->operands[i].name, name) == 0)
+            return 1;
+    return 0;
 }
 
 /* Where count or pointer are bad nothing is taken, which parsing refuses. */
@@ -195,6 +234,8 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
     d->desc.operand_count = desc->operand_count;
     d->desc.value = desc->value;
     d->desc.value_field = "value";
+    d->desc.without_value = !desc->value && gpi__has_operand_called(desc, "v"); /* as of a gradient's text */
+    d->desc.without_result = gpi__has_operand_called(desc, "d");
     d->desc.accumulator = GEMMEPI_F32;
     gpi__list_operands_to_derive(d, desc);
     for (i = 0; desc->operands && i < desc->operand_count && i < GPI__FORMULA_OPERANDS; i++)
@@ -207,7 +248,9 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
         status = gpi__check_names_for_gradient(&d->desc, 0);
     if (!status)
         status = gpi__parse_lists(d, desc);
-    return status ? status : gpi__parse_upstreams(d, desc->upstream);
+    if (!status)
+        status = gpi__parse_upstreams(d, desc->upstream);
+    return status ? status : gpi__check_given_names(d);
 }
 
 #endif

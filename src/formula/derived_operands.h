@@ -4,12 +4,14 @@
 
 #include "derive.h"
 
-/* Names of this thread's last list. */
+/* Names of this thread's lists, and where the next goes: those of the desc and of its list are kept. */
 static GPI__THREAD_LOCAL char gpi__derived_names[GPI__DERIVED_NAMES][GPI__FORMULA_NAME + 4];
+static GPI__THREAD_LOCAL int gpi__next_derived_name;
 
 typedef struct gpi__operand_list {
+    const gemmepi_derive_desc *of;
     gemmepi_operand *operands;
-    int room, count, names;
+    int room, count;
 } gpi__operand_list;
 
 static void gpi__list_operand(gpi__operand_list *list, const gemmepi_operand *operand) {
@@ -18,9 +20,26 @@ static void gpi__list_operand(gpi__operand_list *list, const gemmepi_operand *op
     list->count++;
 }
 
-static const char *gpi__derived_name(gpi__operand_list *list, const char *before, const char *name) {
-    char *to = gpi__derived_names[list->names++];
-    snprintf(to, sizeof gpi__derived_names[0], "%s%s", before, name);
+static int gpi__has_name_there(const gemmepi_operand *operands, int count, const char *at) {
+    int i;
+    for (i = 0; i < count; i++)
+        if (operands[i].name == at)
+            return 1;
+    return 0;
+}
+
+static const char *gpi__derived_name(const gpi__operand_list *list, const char *before, const char *name) {
+    char made[GPI__FORMULA_NAME + 4], *to;
+    int i;
+    snprintf(made, sizeof made, "%s%s", before, name);
+    for (i = 0; i < GPI__DERIVED_NAMES; i++)
+        if (strcmp(gpi__derived_names[i], made) == 0)
+            return gpi__derived_names[i];
+    do
+        to = gpi__derived_names[gpi__next_derived_name++ % GPI__DERIVED_NAMES];
+    while (gpi__has_name_there(list->of->operands, list->of->operand_count, to) || to == list->of->value ||
+           gpi__has_name_there(list->operands, list->count < list->room ? list->count : list->room, to));
+    memcpy(to, made, sizeof made);
     return to;
 }
 
@@ -99,7 +118,8 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
         return 0;
     list.operands = operands;
     list.room = operands ? count : 0;
-    list.count = list.names = 0;
+    list.of = desc;
+    list.count = 0;
     if (gpi__gradient_reads(d, GPI__OP_VALUE, 0))
         gpi__list_new(&list, gpi__value_name(&d->desc), GEMMEPI_FULL, GEMMEPI_WIDTH_N);
     gpi__list_upstream(&list, d, GPI__RESULT);

@@ -128,18 +128,56 @@ static const char *gpi__rule_of_activation(const gpi__node *node, int argument, 
     return room;
 }
 
+/* Where they are 0 to the last bit they are so by selection: their factors may overflow there. */
+static const char *gpi__rule_of_derivative(const gpi__node *node, int argument) {
+#define GPI__U     "(x * (1.5957691216057308 + 0.07135481627260025 * x * x))" /* gelu_tanh(x) is x sigmoid(u) */
+#define GPI__SLOPE "(1.5957691216057308 + 0.21406444881780073 * x * x)"
+    switch (gpi__activation(gpi__activations[node->place].code)) {
+    case GEMMEPI_GELU_TANH:
+        return "abs(x) > 40 ? 0 : g * d_sigmoid" GPI__U " * (2 * " GPI__SLOPE
+               " + x * (0.42812889763560147 * x - " GPI__SLOPE " * " GPI__SLOPE " * tanh(0.5 * " GPI__U ")))";
+    case GEMMEPI_GELU_ERF:
+        return "abs(x) > 40 ? 0 : 0.3989422804014327 * g * (2 - x * x) * exp(-0.5 * x * x)";
+    case GEMMEPI_SILU:
+        return "g * d_sigmoid(x) * (2 - x * tanh(0.5 * x))";
+    case GEMMEPI_SIGMOID:
+        return "-(g * r * tanh(0.5 * x))";
+    case GEMMEPI_TANH:
+        return "-2 * g * r * tanh(x)";
+    case GEMMEPI_LEAKY_RELU:
+        return argument ? "x > 0 ? 0 : g" : "0";
+    case GEMMEPI_ELU:
+        return argument ? "x > 0 ? 0 : g * exp(x)" : "x > 0 ? 0 : g * r";
+    case GEMMEPI_SQUARED_RELU:
+        return "x > 0 ? 2 * g : 0";
+    case GEMMEPI_QUICK_GELU:
+        return "1.702 * g * d_sigmoid(1.702 * x) * (2 - 1.702 * x * tanh(0.851 * x))";
+    case GEMMEPI_SOFTPLUS:
+        return "g * d_sigmoid(x)";
+    case GEMMEPI_HARDSWISH:
+        return "x > -3 && x < 3 ? g / 3 : 0";
+    case GEMMEPI_MISH:
+        return "g * d_tanh(softplus(x)) * sigmoid(x) * "
+               "(2 + x * (1 - sigmoid(x) * (1 + 2 * tanh(softplus(x)))))";
+    default:
+        return "0"; /* they jump, at most */
+    }
+#undef GPI__U
+#undef GPI__SLOPE
+}
+
 static void gpi__note_0(gpi__derivation *d, int op) {
-    if (gpi__operation_of(op)->traits & GPI__IS_TRUTH)
+    if (gpi__operation_of(op)->traits & GPI__IS_TRUTH || op == GPI__OP_DERIVE)
         d->has_0 |= 4;
     else if (op == GPI__OP_FLOOR || op == GPI__OP_ROUND)
         d->has_0 |= op == GPI__OP_FLOOR ? 1 : 2;
 }
 
-/* What comes from a node's adjoint to one of its arguments; -1: there is no room, -2: refused. */
+/* What comes from a node's adjoint to one of its arguments; -1: there is no room. */
 static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
     const gpi__node node = d->graph.nodes[number];
     int16_t nodes[5];
-    char room[96], place[GPI__PLACE_TEXT];
+    char room[96];
     const char *rule;
     int zero = gpi__number(&d->graph, 0);
     switch (node.op) {
@@ -153,11 +191,8 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
         rule = gpi__rule_of_activation(&node, argument, room, sizeof room);
         break;
     case GPI__OP_DERIVE:
-        (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                        "%s: d_%s has no derivative; the second derivatives of activations are not known",
-                        gpi__name_place(d->desc.text, d->graph.places[number], place),
-                        gpi__small_name(node.place, room));
-        return -2;
+        rule = gpi__rule_of_derivative(&node, argument);
+        break;
     default:
         rule = gpi__operation_of(node.op)->derivatives[argument];
     }
@@ -181,8 +216,6 @@ static gemmepi_status gpi__sweep(gpi__derivation *d) {
             if (to < 0 || !d->depends[to])
                 continue;
             passed = gpi__passed_on(d, i, a, d->adjoints[i].node);
-            if (passed == -2)
-                return GEMMEPI_INVALID_ARGUMENT;
             width = d->graph.nodes[i].op == GPI__OP_BOTH    ? (int)GPI__NARROW
                     : d->graph.nodes[i].op >= GPI__OP_FIRST ? (int)GPI__WIDE
                                                             : (int)d->adjoints[i].width;

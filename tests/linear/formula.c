@@ -143,6 +143,7 @@ static const gradient_case gradient_cases[] = {
     {"g = min(left(v), 0.7); d = g * sigmoid(alpha * g) * (right(v) + 1) + u", "alpha:n u:F", 'h', NULL,
      NULL},
     {"d = pair(sin(v), cos(v) * g)", "g:c", 'd', NULL, NULL},
+    {"d = d_silu(v) * up", "up:f", 'n', NULL, NULL},
     {"d = cap * tanh(v / cap) * gain", "cap:n gain:r", 'n', NULL, NULL},
     {"d = uniform(seed, 1) < 0.6 ? v * beta / 0.6 : 0", "seed:S beta:c", 'n', NULL, NULL},
     {"x = even(v); y = odd(v); d = interleave(x * c - y * s, y * c + x * s)", "c:t s:t", 'n', NULL, NULL},

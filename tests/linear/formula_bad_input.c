@@ -216,8 +216,6 @@ static void gradients_have_rules(void) {
 }
 
 static void what_has_no_derivative_is_refused(void) {
-    BACKWARD(desc.formula = "d = d_silu(v) * up", "desc.formula, column 5: d_silu has no derivative");
-    TAKEN(0, desc.formula = "d = d_silu(v) * up");
     BACKWARD(operands[UP].name = "dy", "there is no input operand up");
     BACKWARD(
         (operands[UP].name = "dy", operands[D_UP].name = "d_dy", desc.formula = "d = v * dy"),

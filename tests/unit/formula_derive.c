@@ -489,9 +489,6 @@ static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
     DERIVES("al = all_max(v)", "v", NULL,
             "desc.formula, column 1: all_max, which al is assigned, has no derivative");
     DERIVES("rs = row_max(r); d = v", "v", NULL, "d_v = dy"); /* v has no part in it */
-    DERIVES(
-        "d = d_silu(v)", "v", NULL,
-        "desc.formula, column 5: d_silu has no derivative; the second derivatives of activations are not known");
     DERIVES("d = v * label", "label", NULL, "desc.wrt names label, whose whole numbers have no gradient");
     DERIVES("d = v; o = r", "o", NULL, "desc.wrt names o, an output; accepted are inputs and the value");
     DERIVES("d = v", "d", NULL, "desc.wrt names d, an output; accepted are inputs and the value");
@@ -995,22 +992,33 @@ static void a_gradient_that_is_too_long_is_refused(void) {
           "%d good, %d too long, %d of too many", good, too_long, too_many);
 }
 
-static void names_of_gradients_are_kept_free(void) {
+static void a_name_that_the_gradient_gives_is_refused_where_it_may_be_read(void) {
     gemmepi_operand operand;
     gemmepi_derive_desc desc;
-    static const char *const names[] = {"dy", "d_x", "dy_x"};
+    static const struct {
+        const char *name, *upstream, *said; /* "": it is derived */
+    } cases[] = {
+        {"dy", NULL, "desc.formula reads dy, a name that its gradient gives; choose another"},
+        {"d_v", NULL, "desc.formula reads d_v, a name that its gradient gives; choose another"},
+        {"d_x", NULL, ""},
+        {"dy_x", NULL, ""},
+        {"v", NULL, "desc.wrt names v twice"},
+    };
     size_t i;
     memset(&operand, 0, sizeof operand);
     memset(&desc, 0, sizeof desc);
     operand.kind = GEMMEPI_FULL;
-    desc.operands = &operand, desc.operand_count = 1, desc.wrt = "v";
-    for (i = 0; i < GPI__COUNT(names); i++) {
+    desc.operands = &operand, desc.operand_count = 1;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
         char text[32];
-        snprintf(text, sizeof text, "d = v * %s", names[i]);
-        operand.name = names[i], desc.formula = text;
-        CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "an operand is called d"),
-              "%s", gemmepi_last_error());
+        snprintf(text, sizeof text, "d = v * %s", cases[i].name);
+        operand.name = cases[i].name, desc.formula = text;
+        desc.wrt = strcmp(cases[i].name, "v") == 0 ? "v, v" : "v";
+        CHECK((gemmepi_derive(&desc, NULL, 0) ? !cases[i].said[0]
+                                              : strcmp(gemmepi_last_error(), cases[i].said) == 0),
+              "%s: %s", text, gemmepi_last_error());
     }
+    desc.wrt = "v";
     operand.name = "a_name_of_58_characters_that_is_too_long_with_d_before_it_xx", desc.formula = "d = v";
     CHECK(gemmepi_derive(&desc, NULL, 0) == 0 && strstr(gemmepi_last_error(), "at most 57 are accepted"),
           "%s", gemmepi_last_error());
@@ -1020,6 +1028,150 @@ static void names_of_gradients_are_kept_free(void) {
         char text[512];
         gemmepi_derive(&desc, text, sizeof text);
         CHECK(!strstr(text, "t1 =") && !strstr(text, "dy =") && strstr(text, "t_1 = v * t1"), "%s", text);
+    }
+}
+
+/* >>gradients of gradients */
+
+static void second_derivatives_of_activations_are_what_differences_say(void) {
+    char name[16], text[128];
+    int i, before = gradients, has_parameter;
+    for (i = 1; i < (int)GPI__COUNT(gpi__activations); i++) {
+        gpi__small_name(i, name);
+        has_parameter = gpi__activations[i].parameter != 0;
+        snprintf(text, sizeof text, "d = r * d_%s(2.5 * v%s)", name, has_parameter ? ", s" : "");
+        check_formula(text);
+        snprintf(text, sizeof text, "d = d_%s(v) * d_%s(u) * p", name, name);
+        check_formula(text);
+    }
+    CHECK(gradients - before > 70, "%d gradients were looked at", gradients - before);
+}
+
+/* The formula of one gradient at one row and column, dy being 0.75, and L what it writes to d_v. */
+static double first_gradient(const char *text, const gemmepi_operand *operands, int count, const char *wanted,
+                             double v, double r) {
+    gemmepi_allocator allocator = gpi__default_allocator();
+    gpi__formula_desc desc = desc_of(text, operands, count, GEMMEPI_F64, GEMMEPI_F64);
+    gpi__formula *f;
+    bounded_unit unit;
+    static estimate here[GPI__GRAPH_NODES * 2];
+    double out = NAN;
+    int i;
+    desc.without_value = desc.without_result = 1;
+    if (gpi__parse_formula(&allocator, &desc, &f))
+        return NAN;
+    memset(&unit, 0, sizeof unit);
+    for (i = 0; i < count; i++)
+        unit.operands[i][0].value = strcmp(operands[i].name, "v") == 0    ? v
+                                    : strcmp(operands[i].name, "r") == 0  ? r
+                                    : strcmp(operands[i].name, "dy") == 0 ? 0.75
+                                                                          : 1;
+    evaluate_bounded(f, &unit, here);
+    for (i = 0; i < count; i++)
+        if (operands[i].output && strcmp(operands[i].name, wanted) == 0)
+            out = bounded_output(f, here, i, 0).value;
+    freed(f);
+    return out;
+}
+
+/* Of the text that derive wrote, with the operands that it listed: v is one of them. */
+static void check_twice(const char *text) {
+    static char once[8192], twice[8192];
+    gemmepi_operand first[8], second[16];
+    gemmepi_derive_desc desc;
+    const double points[] = {-3.6, -2.1, -0.7, 0.4, 1.9, 3.3}, h = 1e-5;
+    double got, want;
+    int counts[2], i;
+    c.count = operands_of(text, c.operands);
+    desc = derive_desc(text);
+    desc.wrt = "v", desc.saved = NULL;
+    counts[0] = gemmepi_derive(&desc, once, sizeof once) ? gemmepi_derive_operands(&desc, first, 8) : 0;
+    memset(&desc, 0, sizeof desc);
+    desc.formula = once, desc.operands = first, desc.operand_count = counts[0], desc.wrt = "v, dy";
+    counts[1] = counts[0] && gemmepi_derive(&desc, twice, sizeof twice)
+                    ? gemmepi_derive_operands(&desc, second, 16)
+                    : 0;
+    CHECK(counts[1] > 0, "%s\n%s\n%s", text, once, gemmepi_last_error());
+    for (i = 0; i < (int)GPI__COUNT(points) && counts[1]; i++) {
+        got = first_gradient(twice, second, counts[1], "d_v", points[i], 0.5);
+        want = (first_gradient(once, first, counts[0], "d_v", points[i] + h, 0.5) -
+                first_gradient(once, first, counts[0], "d_v", points[i] - h, 0.5)) /
+               (2 * h);
+        CHECK(fabs(got - want) <= 1e-7 * (1 + fabs(want)), "%s\n%s\n%g: %.9g, not %.9g", once, twice,
+              points[i], got, want);
+        got = first_gradient(twice, second, counts[1], "d_dy", points[i], 0.5) * 0.75;
+        want = first_gradient(once, first, counts[0], "d_v", points[i], 0.5);
+        CHECK(fabs(got - want) <= 1e-12 * (1 + fabs(want)), "%s\n%s\n%g: d_dy %.9g, not %.9g", once, twice,
+              points[i], got, want);
+    }
+}
+
+static void gradients_of_gradients_are_what_differences_say(void) {
+    char name[16], text[128];
+    int i;
+    for (i = 1; i < (int)GPI__COUNT(gpi__activations); i++) {
+        snprintf(text, sizeof text, "d = %s(v) * r", gpi__small_name(i, name));
+        check_twice(text);
+    }
+    check_twice("d = exp(r * v) * v");
+    check_twice("x = v * r; d = x * x * sin(x)");
+    check_twice("d = pow(v, 3) + log(20 + v)");
+    check_twice("d = max(v, r) * v");
+}
+
+/* An operand called d is what a gradient reads of D. */
+static void an_operand_called_d_or_v_is_one(void) {
+    gemmepi_operand operands[3];
+    gemmepi_derive_desc desc;
+    char text[64];
+    memset(operands, 0, sizeof operands);
+    memset(&desc, 0, sizeof desc);
+    operands[0].name = "v", operands[1].name = "d", operands[2].name = "o";
+    operands[0].kind = operands[1].kind = operands[2].kind = GEMMEPI_FULL;
+    operands[2].output = 1;
+    desc.formula = "o = v * d", desc.operands = operands, desc.operand_count = 3, desc.wrt = "d, v";
+    CHECK(gemmepi_derive(&desc, text, sizeof text) && strcmp(text, "d_d = dy_o * v;\nd_v = dy_o * d") == 0,
+          "%s", gemmepi_last_error());
+    desc.value = "v";
+    CHECK(!gemmepi_derive(&desc, text, sizeof text) &&
+              strstr(gemmepi_last_error(), "is v, as the value is called"),
+          "%s", gemmepi_last_error());
+}
+
+/* Lists of lists: each names what the one before has, and new names. */
+static void names_of_a_list_stay_where_the_next_list_reads_them(void) {
+    static char texts[2][1024];
+    gemmepi_operand lists[2][16];
+    gemmepi_derive_desc desc;
+    int turn, i, counts[2], lengths[40];
+    for (turn = 0; turn < 40; turn++) {
+        char formula[64], name[16];
+        gemmepi_operand operand;
+        memset(&operand, 0, sizeof operand);
+        snprintf(name, sizeof name, "x%d", turn);
+        snprintf(formula, sizeof formula, "o%d = silu(v) * %s", turn % 3, name);
+        operand.name = name, operand.kind = GEMMEPI_FULL;
+        {
+            gemmepi_operand two[2];
+            char out[8];
+            snprintf(out, sizeof out, "o%d", turn % 3);
+            two[0] = two[1] = operand;
+            two[1].name = out, two[1].output = 1;
+            memset(&desc, 0, sizeof desc);
+            desc.formula = formula, desc.operands = two, desc.operand_count = 2, desc.wrt = "v";
+            CHECK(gemmepi_derive(&desc, texts[0], sizeof texts[0]) > 0, "%s", gemmepi_last_error());
+            counts[0] = gemmepi_derive_operands(&desc, lists[0], 16);
+            memset(&desc, 0, sizeof desc);
+            desc.formula = texts[0], desc.operands = lists[0], desc.operand_count = counts[0];
+            desc.wrt = name, desc.upstream = "d_v";
+            CHECK(gemmepi_derive_operands(&desc, NULL, 0) > 0, "%s", gemmepi_last_error());
+            counts[1] = gemmepi_derive_operands(&desc, lists[1], 16);
+            lengths[turn] = (int)gemmepi_derive(&desc, texts[1], sizeof texts[1]);
+        }
+        CHECK(counts[0] == 4 && counts[1] == 4 && lengths[turn] > 0, "%d, %d: %s", counts[0], counts[1],
+              gemmepi_last_error());
+        for (i = 0; i < counts[1] && i < 16; i++)
+            CHECK(strstr(texts[1], lists[1][i].name) != NULL, "%s: %s", texts[1], lists[1][i].name);
     }
 }
 
@@ -1051,6 +1203,10 @@ int main(void) {
     RUN(results_that_are_read_become_inputs);
     RUN(derive_writes_as_snprintf_does);
     RUN(a_gradient_that_is_too_long_is_refused);
-    RUN(names_of_gradients_are_kept_free);
+    RUN(a_name_that_the_gradient_gives_is_refused_where_it_may_be_read);
+    RUN(second_derivatives_of_activations_are_what_differences_say);
+    RUN(gradients_of_gradients_are_what_differences_say);
+    RUN(an_operand_called_d_or_v_is_one);
+    RUN(names_of_a_list_stay_where_the_next_list_reads_them);
     return test_finish();
 }
