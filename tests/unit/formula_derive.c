@@ -1130,7 +1130,7 @@ static void an_operand_called_d_or_v_is_one(void) {
     operands[0].kind = operands[1].kind = operands[2].kind = GEMMEPI_FULL;
     operands[2].output = 1;
     desc.formula = "o = v * d", desc.operands = operands, desc.operand_count = 3, desc.wrt = "d, v";
-    CHECK(gemmepi_derive(&desc, text, sizeof text) && strcmp(text, "d_d = dy_o * v;\nd_v = dy_o * d") == 0,
+    CHECK(gemmepi_derive(&desc, text, sizeof text) && strcmp(text, "d_v = dy_o * d;\nd_d = dy_o * v") == 0,
           "%s", gemmepi_last_error());
     desc.value = "v";
     CHECK(!gemmepi_derive(&desc, text, sizeof text) &&
