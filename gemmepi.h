@@ -903,7 +903,7 @@ typedef struct gemmepi_linear_args {
    statement   name '=' expression
    expression  c ? a : b    || && !    < <= > >= == !=    + - * /    unary -    function(...)    (...)    number    name
 
-   Precedence is C's, and so are comments. At most 4,096 characters, 1,024 operations, 32 operands with names of up to 60 characters, and
+   Precedence is C's, and so are comments. At most 4,096 characters (of gradients 32,000), 1,024 operations, 32 operands with names of up to 60 characters, and
    64 nested expressions.
 
    Names: v is the value that the formula is applied to, operands have names of the caller's choice. A name is defined once, before it is
@@ -4076,6 +4076,7 @@ static void gpi__print_number(char text[GPI__NUMBER_SIZE], double number) {
 
 enum {
   GPI__FORMULA_CHARACTERS = 4096,
+  GPI__GRADIENT_CHARACTERS = 32000, /* of what is derived: places in a text have 16 bits */
   GPI__FORMULA_OPERANDS = 32,
   GPI__RESULT = GPI__FORMULA_OPERANDS, /* D's place among the operands */
   GPI__FORMULA_DEPTH = 64,
@@ -4455,6 +4456,12 @@ static int gpi__zero_branch(const gpi__graph *graph, int node) {
   return gpi__is_the_number(graph, n->args[1], 0) ? 1 : gpi__is_the_number(graph, n->args[2], 0) ? 2 : 0;
 }
 
+/* A masked sum s: s op y becomes s != 0 ? s op y : 0. Part by part each factor would come to each of its terms, which double in chains. */
+static int gpi__select_sum(gpi__graph *graph, const gpi__node *node, int sum) {
+  int zero = gpi__number(graph, 0), there = gpi__make(graph, GPI__OP_NE, sum, zero, -1);
+  return gpi__make(graph, GPI__OP_SELECT, there, gpi__intern(graph, node), zero);
+}
+
 /* (c ? x : 0) op y becomes c ? x op y : 0: a y that is NaN has no effect where it is not taken. So does all that is masked, part by part;
  -1: it is not. What is masked is the argument `which` of the operation. */
 static int gpi__select_outside(gpi__graph *graph, const gpi__node *node, int which) {
@@ -4463,6 +4470,8 @@ static int gpi__select_outside(gpi__graph *graph, const gpi__node *node, int whi
   int first = parts.op == GPI__OP_SELECT;
   if (gpi__is_number(graph, masked) || !graph->masked[masked] || parts.args[first + 1] < 0)
     return -1;
+  if ((parts.op == GPI__OP_ADD || parts.op == GPI__OP_SUB) && !gpi__is_number(graph, other))
+    return gpi__select_sum(graph, node, masked);
   for (i = 0; i < 2; i++) {
     part = parts.args[first + i];
     beside = parts.op != GPI__OP_BOTH
@@ -4686,14 +4695,12 @@ static int gpi__finish(gpi__graph *graph, gpi__node *node) {
     return -2;
   if ((node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND) && width == GPI__ANY)
     return node->args[0];
+  node->width = (uint8_t)width;
+  node->type = (uint8_t)gpi__result_type(graph, node);
   found = gpi__fold(graph, node);
   if (found < 0 && graph->simplifies)
     found = gpi__come_to(graph, node);
-  if (found >= 0)
-    return found;
-  node->width = (uint8_t)width;
-  node->type = (uint8_t)gpi__result_type(graph, node);
-  return gpi__intern(graph, node);
+  return found >= 0 ? found : gpi__intern(graph, node);
 }
 
 /* An operation of nodes that fit; -1: there is no room. */
@@ -5765,6 +5772,8 @@ static int gpi__statement(gpi__parser *p) {
   if (node < 0)
     return -1;
   if (target.output < 0) {
+    if (p->local_count == (int)GPI__COUNT(p->locals))
+      return gpi__refuse(p, target.at, "the formula gives more than %d names", p->local_count);
     local = &p->locals[p->local_count++];
     local->name = p->text + target.at;
     local->length = (int16_t)target.length;
@@ -5853,6 +5862,14 @@ static void gpi__start_parser(gpi__parser *p, gpi__graph *graph, const char *tex
   p->rule = NULL;
 }
 
+/* More of a gradient, which has what begins with d_ among its outputs. */
+static int gpi__most_characters(const gpi__formula_desc *desc) {
+  int i, derived = strncmp(gpi__result_name(desc), "d_", 2) == 0;
+  for (i = 0; i < desc->operand_count; i++)
+    derived = derived || (desc->operands[i].output && strncmp(desc->operands[i].name, "d_", 2) == 0);
+  return derived ? GPI__GRADIENT_CHARACTERS : GPI__FORMULA_CHARACTERS;
+}
+
 /* The graph of desc.text, the whole. n is as wide as what is widest, or, where that comes to a mistake of widths, half of it. */
 static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__formula_desc *desc) {
   static const int widths[] = {GPI__WIDE, GPI__NARROW, GPI__WIDE};
@@ -5861,9 +5878,9 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
   int turn;
   if (status)
     return status;
-  if (strlen(desc->text) > GPI__FORMULA_CHARACTERS)
+  if (strlen(desc->text) > (size_t)gpi__most_characters(desc))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula has %llu characters; at most %d are accepted",
-      (gpi__ull)strlen(desc->text), GPI__FORMULA_CHARACTERS);
+      (gpi__ull)strlen(desc->text), gpi__most_characters(desc));
   for (turn = 0; turn < 3; turn++) {
     gpi__clear_graph(graph, desc, widths[turn]);
     gpi__make_product(graph);
@@ -6459,6 +6476,29 @@ static gemmepi_status gpi__seed(gpi__derivation *d, int output) {
   return gpi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }
 
+/* The saved output, no reduction, that has a node's values, and changes along columns as they do; -1: none. */
+static int gpi__saved_as(const gpi__derivation *d, int number) {
+  const gpi__node *node = &d->graph.nodes[number];
+  int o = node->op == GPI__OP_NUMBER || node->op == GPI__OP_INDEX || !node->width ? -1 : (int)GPI__RESULT;
+  while (o >= 0 && !(d->readable[o] && d->graph.assigned[o].node == number && !d->graph.assigned[o].reduction))
+    o--;
+  return o;
+}
+
+/* Of activations whose result tells the derivative; NULL: it does not. */
+static const char *gpi__rule_by_result(const gpi__node *node) {
+  switch (gpi__activation(gpi__activations[node->place].code)) {
+  case GEMMEPI_RELU:
+    return "r > 0 ? g : 0";
+  case GEMMEPI_SIGMOID:
+    return "g * r * (1 - r)";
+  case GEMMEPI_TANH:
+    return "g * (1 - r * r)";
+  default:
+    return NULL;
+  }
+}
+
 /* Of activations whose derivative is 0 by selection, and of parameters. */
 static const char *gpi__rule_of_activation(const gpi__node *node, int argument, char *room, size_t size) {
   const gpi__activation_row *row = &gpi__activations[node->place];
@@ -6535,7 +6575,9 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
   case GPI__OP_BOTH:
     return gpi__make(&d->graph, argument ? GPI__OP_SECOND : GPI__OP_FIRST, g, -1, -1);
   case GPI__OP_ACTIVATE:
-    rule = gpi__rule_of_activation(&node, argument, room, sizeof room);
+    rule = gpi__saved_as(d, number) >= 0 ? gpi__rule_by_result(&node) : NULL;
+    if (!rule)
+      rule = gpi__rule_of_activation(&node, argument, room, sizeof room);
     break;
   case GPI__OP_DERIVE:
     rule = gpi__rule_of_derivative(&node, argument);
@@ -6733,18 +6775,15 @@ static gemmepi_status gpi__add_gradient(gpi__derivation *d, int which) {
   return GEMMEPI_OK;
 }
 
-/* Nodes that are read from a saved output, which is no reduction, and changes along columns as they do. */
+/* Nodes that are read from a saved output, but for what is saved itself. */
 static void gpi__label_saved(gpi__derivation *d) {
-  const gpi__node *node;
-  int o;
-  for (o = 0; o <= GPI__RESULT; o++) {
-    if (!d->readable[o] || d->graph.assigned[o].node < 0 || d->graph.assigned[o].reduction)
-      continue;
-    node = &d->graph.nodes[d->graph.assigned[o].node];
-    if (node->op == GPI__OP_NUMBER || node->op == GPI__OP_INDEX || node->width == GPI__ANY ||
-      (node->op == GPI__OP_VALUE && d->readable[GPI__OF_VALUE]) || (node->op == GPI__OP_OPERAND && d->readable[node->place]))
-      continue;
-    d->printer.labels[d->graph.assigned[o].node] = (int16_t)(GPI__BY_OPERAND + o);
+  int i;
+  for (i = 0; i < d->graph.count; i++) {
+    const gpi__node *node = &d->graph.nodes[i];
+    int o = gpi__saved_as(d, i);
+    if (o >= 0 && !(node->op == GPI__OP_VALUE && d->readable[GPI__OF_VALUE]) &&
+      !(node->op == GPI__OP_OPERAND && d->readable[node->place]))
+      d->printer.labels[i] = (int16_t)(GPI__BY_OPERAND + o);
   }
 }
 
@@ -6885,12 +6924,12 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
     return 0;
   gpi__print_gradient(d, &out);
   gpi__delete(&allocator, d);
-  if (out.length <= GPI__FORMULA_CHARACTERS)
+  if (out.length <= GPI__GRADIENT_CHARACTERS)
     return out.length;
   if (out.size)
     text[0] = 0;
-  (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of desc.formula has %llu characters; a formula has at most %d",
-    (gpi__ull)out.length, GPI__FORMULA_CHARACTERS);
+  (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "the gradient of desc.formula has %llu characters; at most %d are accepted",
+    (gpi__ull)out.length, GPI__GRADIENT_CHARACTERS);
   return 0;
 }
 /* The operands of a gradient. */

@@ -12,7 +12,7 @@
    statement   name '=' expression
    expression  c ? a : b    || && !    < <= > >= == !=    + - * /    unary -    function(...)    (...)    number    name
 
-   Precedence is C's, and so are comments. At most 4,096 characters, 1,024 operations, 32 operands with names of up to 60 characters, and
+   Precedence is C's, and so are comments. At most 4,096 characters (of gradients 32,000), 1,024 operations, 32 operands with names of up to 60 characters, and
    64 nested expressions.
 
    Names: v is the value that the formula is applied to, operands have names of the caller's choice. A name is defined once, before it is

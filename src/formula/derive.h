@@ -41,19 +41,15 @@ static gemmepi_status gpi__add_gradient(gpi__derivation *d, int which) {
     return GEMMEPI_OK;
 }
 
-/* Nodes that are read from a saved output, which is no reduction, and changes along columns as they do. */
+/* Nodes that are read from a saved output, but for what is saved itself. */
 static void gpi__label_saved(gpi__derivation *d) {
-    const gpi__node *node;
-    int o;
-    for (o = 0; o <= GPI__RESULT; o++) {
-        if (!d->readable[o] || d->graph.assigned[o].node < 0 || d->graph.assigned[o].reduction)
-            continue;
-        node = &d->graph.nodes[d->graph.assigned[o].node];
-        if (node->op == GPI__OP_NUMBER || node->op == GPI__OP_INDEX || node->width == GPI__ANY ||
-            (node->op == GPI__OP_VALUE && d->readable[GPI__OF_VALUE]) ||
-            (node->op == GPI__OP_OPERAND && d->readable[node->place]))
-            continue;
-        d->printer.labels[d->graph.assigned[o].node] = (int16_t)(GPI__BY_OPERAND + o);
+    int i;
+    for (i = 0; i < d->graph.count; i++) {
+        const gpi__node *node = &d->graph.nodes[i];
+        int o = gpi__saved_as(d, i);
+        if (o >= 0 && !(node->op == GPI__OP_VALUE && d->readable[GPI__OF_VALUE]) &&
+            !(node->op == GPI__OP_OPERAND && d->readable[node->place]))
+            d->printer.labels[i] = (int16_t)(GPI__BY_OPERAND + o);
     }
 }
 
@@ -198,13 +194,13 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
         return 0;
     gpi__print_gradient(d, &out);
     gpi__delete(&allocator, d);
-    if (out.length <= GPI__FORMULA_CHARACTERS)
+    if (out.length <= GPI__GRADIENT_CHARACTERS)
         return out.length;
     if (out.size)
         text[0] = 0;
     (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                    "the gradient of desc.formula has %llu characters; a formula has at most %d",
-                    (gpi__ull)out.length, GPI__FORMULA_CHARACTERS);
+                    "the gradient of desc.formula has %llu characters; at most %d are accepted",
+                    (gpi__ull)out.length, GPI__GRADIENT_CHARACTERS);
     return 0;
 }
 

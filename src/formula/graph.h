@@ -10,6 +10,7 @@
 
 enum {
     GPI__FORMULA_CHARACTERS = 4096,
+    GPI__GRADIENT_CHARACTERS = 32000, /* of what is derived: places in a text have 16 bits */
     GPI__FORMULA_OPERANDS = 32,
     GPI__RESULT = GPI__FORMULA_OPERANDS, /* D's place among the operands */
     GPI__FORMULA_DEPTH = 64,

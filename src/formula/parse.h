@@ -134,6 +134,8 @@ static int gpi__statement(gpi__parser *p) {
     if (node < 0)
         return -1;
     if (target.output < 0) {
+        if (p->local_count == (int)GPI__COUNT(p->locals))
+            return gpi__refuse(p, target.at, "the formula gives more than %d names", p->local_count);
         local = &p->locals[p->local_count++];
         local->name = p->text + target.at;
         local->length = (int16_t)target.length;
@@ -225,6 +227,14 @@ static void gpi__start_parser(gpi__parser *p, gpi__graph *graph, const char *tex
     p->rule = NULL;
 }
 
+/* More of a gradient, which has what begins with d_ among its outputs. */
+static int gpi__most_characters(const gpi__formula_desc *desc) {
+    int i, derived = strncmp(gpi__result_name(desc), "d_", 2) == 0;
+    for (i = 0; i < desc->operand_count; i++)
+        derived = derived || (desc->operands[i].output && strncmp(desc->operands[i].name, "d_", 2) == 0);
+    return derived ? GPI__GRADIENT_CHARACTERS : GPI__FORMULA_CHARACTERS;
+}
+
 /* The graph of desc.text, the whole. n is as wide as what is widest, or, where that comes to a mistake of widths, half of it. */
 static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__formula_desc *desc) {
     static const int widths[] = {GPI__WIDE, GPI__NARROW, GPI__WIDE};
@@ -233,10 +243,10 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
     int turn;
     if (status)
         return status;
-    if (strlen(desc->text) > GPI__FORMULA_CHARACTERS)
+    if (strlen(desc->text) > (size_t)gpi__most_characters(desc))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.formula has %llu characters; at most %d are accepted",
-                         (gpi__ull)strlen(desc->text), GPI__FORMULA_CHARACTERS);
+                         (gpi__ull)strlen(desc->text), gpi__most_characters(desc));
     for (turn = 0; turn < 3; turn++) {
         gpi__clear_graph(graph, desc, widths[turn]);
         gpi__make_product(graph);

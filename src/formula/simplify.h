@@ -140,6 +140,12 @@ static int gpi__zero_branch(const gpi__graph *graph, int node) {
     return gpi__is_the_number(graph, n->args[1], 0) ? 1 : gpi__is_the_number(graph, n->args[2], 0) ? 2 : 0;
 }
 
+/* A masked sum s: s op y becomes s != 0 ? s op y : 0. Part by part each factor would come to each of its terms, which double in chains. */
+static int gpi__select_sum(gpi__graph *graph, const gpi__node *node, int sum) {
+    int zero = gpi__number(graph, 0), there = gpi__make(graph, GPI__OP_NE, sum, zero, -1);
+    return gpi__make(graph, GPI__OP_SELECT, there, gpi__intern(graph, node), zero);
+}
+
 /* (c ? x : 0) op y becomes c ? x op y : 0: a y that is NaN has no effect where it is not taken. So does all that is masked, part by part;
    -1: it is not. What is masked is the argument `which` of the operation. */
 static int gpi__select_outside(gpi__graph *graph, const gpi__node *node, int which) {
@@ -148,6 +154,8 @@ static int gpi__select_outside(gpi__graph *graph, const gpi__node *node, int whi
     int first = parts.op == GPI__OP_SELECT;
     if (gpi__is_number(graph, masked) || !graph->masked[masked] || parts.args[first + 1] < 0)
         return -1;
+    if ((parts.op == GPI__OP_ADD || parts.op == GPI__OP_SUB) && !gpi__is_number(graph, other))
+        return gpi__select_sum(graph, node, masked);
     for (i = 0; i < 2; i++) {
         part = parts.args[first + i];
         beside = parts.op != GPI__OP_BOTH
@@ -375,14 +383,12 @@ static int gpi__finish(gpi__graph *graph, gpi__node *node) {
         return -2;
     if ((node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND) && width == GPI__ANY)
         return node->args[0];
+    node->width = (uint8_t)width;
+    node->type = (uint8_t)gpi__result_type(graph, node);
     found = gpi__fold(graph, node);
     if (found < 0 && graph->simplifies)
         found = gpi__come_to(graph, node);
-    if (found >= 0)
-        return found;
-    node->width = (uint8_t)width;
-    node->type = (uint8_t)gpi__result_type(graph, node);
-    return gpi__intern(graph, node);
+    return found >= 0 ? found : gpi__intern(graph, node);
 }
 
 /* An operation of nodes that fit; -1: there is no room. */

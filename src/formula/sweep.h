@@ -111,6 +111,30 @@ static gemmepi_status gpi__seed(gpi__derivation *d, int output) {
     return gpi__contribute(d, node, upstream, width ? width : d->graph.n_width);
 }
 
+/* The saved output, no reduction, that has a node's values, and changes along columns as they do; -1: none. */
+static int gpi__saved_as(const gpi__derivation *d, int number) {
+    const gpi__node *node = &d->graph.nodes[number];
+    int o = node->op == GPI__OP_NUMBER || node->op == GPI__OP_INDEX || !node->width ? -1 : (int)GPI__RESULT;
+    while (o >= 0 &&
+           !(d->readable[o] && d->graph.assigned[o].node == number && !d->graph.assigned[o].reduction))
+        o--;
+    return o;
+}
+
+/* Of activations whose result tells the derivative; NULL: it does not. */
+static const char *gpi__rule_by_result(const gpi__node *node) {
+    switch (gpi__activation(gpi__activations[node->place].code)) {
+    case GEMMEPI_RELU:
+        return "r > 0 ? g : 0";
+    case GEMMEPI_SIGMOID:
+        return "g * r * (1 - r)";
+    case GEMMEPI_TANH:
+        return "g * (1 - r * r)";
+    default:
+        return NULL;
+    }
+}
+
 /* Of activations whose derivative is 0 by selection, and of parameters. */
 static const char *gpi__rule_of_activation(const gpi__node *node, int argument, char *room, size_t size) {
     const gpi__activation_row *row = &gpi__activations[node->place];
@@ -188,7 +212,9 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
     case GPI__OP_BOTH:
         return gpi__make(&d->graph, argument ? GPI__OP_SECOND : GPI__OP_FIRST, g, -1, -1);
     case GPI__OP_ACTIVATE:
-        rule = gpi__rule_of_activation(&node, argument, room, sizeof room);
+        rule = gpi__saved_as(d, number) >= 0 ? gpi__rule_by_result(&node) : NULL;
+        if (!rule)
+            rule = gpi__rule_of_activation(&node, argument, room, sizeof room);
         break;
     case GPI__OP_DERIVE:
         rule = gpi__rule_of_derivative(&node, argument);
