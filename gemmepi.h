@@ -598,7 +598,7 @@ typedef struct gemmepi_grouped_desc {
     int64_t gather_a, gather_b;
 
     /* GROUPS_OF_ROWS. More than 0: C, D, aux, residual and a formula's FULL and PER_ROW operands have so many rows, and position i
-       has row index_d[i] of each. No two positions may have the same row. 0: row i */
+       has row index_d[i] of each. No two positions may have the same row, which only the host checks. 0: row i */
     int64_t scatter_d;
     int weighted; /* 1, GROUPS_OF_ROWS: D = weights[row of D] (result before the residual) + residual */
 } gemmepi_grouped_desc;
@@ -3325,6 +3325,10 @@ static int gpi__dtype_is_known(gemmepi_dtype dtype) {
 }
 
 /* For sentences. */
+static const char *gpi__dtype_name(gemmepi_dtype dtype) {
+  return gpi__dtype_is_known(dtype) ? gpi__dtype(dtype)->name : "no gemmepi_dtype";
+}
+
 static const char *gpi__scale_mode_name(gemmepi_scale_mode mode) {
   static const char *const names[] = {"NONE", "TENSOR", "OUTER", "VECTOR_128", "BLOCK_128"};
   return (size_t)mode < GPI__COUNT(names) ? names[mode] : "no gemmepi_scale_mode";
@@ -4008,6 +4012,17 @@ static int gpi__index_across(int index) {
 
 /* by gemmepi_operand_kind */
 static const char *const gpi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
+
+/* For sentences. */
+static const char *gpi__kind_name(gemmepi_operand_kind kind) {
+  return kind && (size_t)kind < GPI__COUNT(gpi__kind_names) ? gpi__kind_names[kind]
+        : "no gemmepi_operand_kind";
+}
+
+static const char *gpi__width_name(gemmepi_width width) {
+  static const char *const names[] = {"WIDTH_N", "WIDTH_HALF", "WIDTH_DOUBLE"};
+  return (size_t)width < GPI__COUNT(names) ? names[width] : "no gemmepi_width";
+}
 /* Numbers as text, whatever the program's locale is. */
 
 enum { GPI__NUMBER_SIZE = 40 }; /* 17 digits, sign, exponent, and a point of several bytes */
@@ -4873,8 +4888,7 @@ static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, 
     if (accepted >> dtype & 1 && !gpi__is_left_out(dtype))
       gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__dtype((gemmepi_dtype)dtype)->name);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,
-    operand->tensor ? "tensor." : "", operand->name,
-    gpi__dtype_is_known(operand->dtype) ? gpi__dtype(operand->dtype)->name : "no gemmepi_dtype", (int)operand->dtype, names);
+    operand->tensor ? "tensor." : "", operand->name, gpi__dtype_name(operand->dtype), (int)operand->dtype, names);
 }
 
 /* What a field of an operand must not be, and what is accepted. */
@@ -9832,7 +9846,8 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
   if (operand == GPI__AUX && gpi__aux_is_mask(problem->epilogue)) {
     view->bits = 1;
     GPI__INVALID_IF(matrix->dtype != GEMMEPI_DTYPE_DEFAULT,
-      "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0", (int)matrix->dtype);
+      "desc.aux.dtype is %s (%d); RELU's aux is a mask of bits, not of numbers: leave it 0",
+      gpi__dtype_name(matrix->dtype), (int)matrix->dtype);
   } else {
     if (!is_factor)
       status = gpi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
@@ -11729,8 +11744,8 @@ static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char
   if (gpi__is_float(dtype))
     return gpi__check_layout(tensor, name);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
-    gpi__dtype_is_known(tensor->dtype) ? gpi__dtype((gemmepi_dtype)dtype)->name : "no gemmepi_dtype");
+    "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2",
+    name, dtype, gpi__dtype_name((gemmepi_dtype)dtype));
 }
 
 /* >>the shape of the operation */
@@ -11890,12 +11905,13 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
   GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
     "desc.alignment is %llu; accepted are 0 and the powers of two up to 256", (gpi__ull)desc->alignment);
   GPI__INVALID_IF((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128,
-    "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode, GPI__UNINITIALISED);
+    "desc.scale_mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
+    (int)desc->scale_mode, GPI__UNINITIALISED);
   GPI__UNSUPPORTED_IF(!GPI__HAS_FP8 && desc->scale_mode > GEMMEPI_SCALE_TENSOR,
-    "desc.scale_mode is %d, but scales and amax of rows, vectors and blocks were left out of "
-    "this program with fp8 (GEMMEPI_NO_FP8)", (int)desc->scale_mode);
+    "desc.scale_mode is %s, but scales and amax of rows, vectors and blocks were left out of "
+    "this program with fp8 (GEMMEPI_NO_FP8)", gpi__scale_mode_name(desc->scale_mode));
   GPI__INVALID_IF(desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
-    "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
+    "desc.scale_mode is %s (%d), but %s", gpi__scale_mode_name(desc->scale_mode), (int)desc->scale_mode,
     row->flags & GEMMEPI_CAST_SCALE ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX" : "only CAST has scales");
   GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE),
     "desc.flags has CAST_SCALE and CAST_Y_SCALE; one scale is read, or one written");
@@ -12417,8 +12433,7 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
     "%s.dtype is %d, which is no gemmepi_dtype%s", name, (int)tensor->dtype, GPI__UNINITIALISED);
   GPI__INVALID_IF(operand && operand->dtype && (int)operand->dtype != gpi__type_of_tensor(tensor),
     "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0", i,
-    gpi__dtype_is_known(operand->dtype) ? gpi__dtype(operand->dtype)->name : "no gemmepi_dtype",
-    (int)operand->dtype, gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
+    gpi__dtype_name(operand->dtype), (int)operand->dtype, gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
   GPI__INVALID_IF(operand && (operand->ld || operand->batch_stride),
     "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i, operand->ld ? "ld" : "batch_stride",
     (long long)(operand->ld ? operand->ld : operand->batch_stride));
@@ -29940,8 +29955,17 @@ static void gpi__explain_view(gpi__text *text, const gpi__problem *problem, int 
 }
 
 #ifndef GEMMEPI_NO_FORMULA
+/* Which groups an operand of their formula is for. */
+static const char *gpi__groups_of_operand(const gpi__problem *problem, int kind, int64_t batch_stride) {
+  return !problem->grouping.groups                         ? ""
+     : kind == GEMMEPI_FULL || kind == GEMMEPI_PER_ROW ? ", with the rows of d"
+     : batch_stride && kind != GEMMEPI_NUMBER          ? ", its own for each group"
+        : ", the same for all groups";
+}
+
 /* The formula as it is run, and its operands. */
-static void gpi__explain_formula(gpi__text *text, const gpi__kept_formula *kept) {
+static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
+  const gpi__kept_formula *kept = problem->formula;
   const gpi__formula *formula = kept->placed.formula;
   int i;
   gpi__append(text, "  formula   ");
@@ -29956,8 +29980,8 @@ static void gpi__explain_formula(gpi__text *text, const gpi__kept_formula *kept)
     if (operand->kind != GEMMEPI_NUMBER)
       gpi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
         (long long)view->length, (long long)view->ld, (long long)view->batch_stride);
-    gpi__append(text, "%s%s\n", operand->output ? ", written" : operand->used ? "" : ", not needed",
-      kept->placed.operands[i].scale ? ", one scale" : "");
+    gpi__append(text, "%s%s%s\n", gpi__groups_of_operand(problem, kind, view->batch_stride), operand->output ? ", written"
+      : operand->used ? "" : ", not needed", kept->placed.operands[i].scale ? ", one scale" : "");
   }
 }
 #endif
@@ -29980,7 +30004,7 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
       gpi__explain_view(text, problem, operand);
 #ifndef GEMMEPI_NO_FORMULA
   if (problem->formula)
-    gpi__explain_formula(text, problem->formula);
+    gpi__explain_formula(text, problem);
 #endif
 }
 
@@ -32690,8 +32714,9 @@ static gemmepi_status gpi__check_layer_scalars(const gemmepi_linear_desc *desc) 
   if (!status)
     status = gpi__check_beside_layers_formula(desc);
   if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-    status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
-      (int)desc->order, GPI__UNINITIALISED);
+    status =
+      gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
+        "GEMMEPI_COLUMN_MAJOR (1)%s", (int)desc->order, GPI__UNINITIALISED);
   if (status)
     return status;
   if (desc->batch < 0 || desc->batch > GPI__MAX_ELEMENTS)
@@ -32824,8 +32849,8 @@ static gemmepi_status gpi__choose_g_dtype(const gemmepi_linear_desc *layer, gpi_
     (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
   GPI__INVALID_IF((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1),
     "desc.g_dtype is %d (%s); accepted %s here%s", (int)layer->g_dtype,
-    gpi__dtype_is_known(layer->g_dtype) ? gpi__dtype(layer->g_dtype)->name : "no gemmepi_dtype",
-    a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16", gpi__dtype_is_known(layer->g_dtype) ? "" : GPI__UNINITIALISED);
+    gpi__dtype_name(layer->g_dtype), a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
+    gpi__dtype_is_known(layer->g_dtype) ? "" : GPI__UNINITIALISED);
   return GEMMEPI_OK;
 }
 
@@ -32915,8 +32940,8 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     "desc.%s.scale.mode is %s (%d); a gradient has no scale", gpi__layer_name(task, tensor),
     gpi__scale_mode_name(matrix->scale.mode), (int)matrix->scale.mode);
   GPI__INVALID_IF(!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1),
-    "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s", gpi__layer_name(task, tensor), (int)matrix->dtype,
-    gpi__dtype_is_known(matrix->dtype) ? gpi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
+    "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s",
+    gpi__layer_name(task, tensor), (int)matrix->dtype, gpi__dtype_name(matrix->dtype),
     gpi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
     gpi__dtype_is_known(matrix->dtype) ? "" : GPI__UNINITIALISED);
   memset(&desc, 0, sizeof desc);
@@ -33192,6 +33217,15 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
   return NULL;
 }
 
+static gemmepi_status gpi__refuse_shape_of_gradient(int i, const gemmepi_operand *operand,
+  const gemmepi_operand *of, const char *further) {
+  int is_kind = operand->kind != of->kind;
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %s; it is that of %s, %s%s",
+    i, is_kind ? "kind" : "width", operand->name,
+    is_kind ? gpi__kind_name(operand->kind) : gpi__width_name(operand->width), of->name,
+    is_kind ? gpi__kind_name(of->kind) : gpi__width_name(of->width), further);
+}
+
 /* The rules of a gradient beside those of any output. */
 static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *layer, int i) {
   const gemmepi_operand *gradient = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
@@ -33200,15 +33234,11 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
   if (why)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is %s, but %s %s", i, name, of->name, why);
   if (gradient->kind != of->kind || gradient->width != of->width)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %d; it is that of %s, %d",
-      i, gradient->kind != of->kind ? "kind" : "width", name,
-      gradient->kind != of->kind ? (int)gradient->kind : (int)gradient->width, of->name,
-      gradient->kind != of->kind ? (int)of->kind : (int)of->width);
+    return gpi__refuse_shape_of_gradient(i, gradient, of, "");
   if (gradient->dtype && !(gpi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.operands[%d].dtype (of %s) is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)",
-      i, name, (int)gradient->dtype,
-      gpi__dtype_is_known(gradient->dtype) ? gpi__dtype(gradient->dtype)->name : "no gemmepi_dtype");
+      i, name, (int)gradient->dtype, gpi__dtype_name(gradient->dtype));
   if (gradient->scale.mode || gradient->amax)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %d; a gradient has none: leave it 0", i,
       gradient->amax ? "amax" : "scale.mode", name, gradient->amax ? gradient->amax : (int)gradient->scale.mode);
@@ -33226,13 +33256,9 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
 /* The rules of a gradient that comes in. */
 static gemmepi_status gpi__check_layers_upstream(const gemmepi_linear_desc *layer, int i) {
   const gemmepi_operand *upstream = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
-  int differs = upstream->kind != of->kind;
-  if (gpi__is_one_number(upstream) || (!differs && upstream->width == of->width))
+  if (gpi__is_one_number(upstream) || (upstream->kind == of->kind && upstream->width == of->width))
     return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.operands[%d].%s (of %s) is %d; it is that of %s, %d, or the operand is a SCALAR or NUMBER", i,
-    differs ? "kind" : "width", upstream->name, differs ? (int)upstream->kind : (int)upstream->width,
-    of->name, differs ? (int)of->kind : (int)of->width);
+  return gpi__refuse_shape_of_gradient(i, upstream, of, ", or the operand is a SCALAR or NUMBER");
 }
 
 /* What an operand's dtype 0 means where D is Y. */
@@ -33724,8 +33750,7 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
       return gpi__fail(GEMMEPI_UNSUPPORTED,
         "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
         "outputs are %s and FULL: run forward by itself", i, desc->operands[i].name ? desc->operands[i].name : "NULL",
-        (size_t)desc->operands[i].kind < GPI__COUNT(gpi__kind_names) ? gpi__kind_names[desc->operands[i].kind]
-        : "no gemmepi_operand_kind", (int)desc->operands[i].kind, gpi__kind_names[row]);
+        gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
   GPI__INVALID_IF(desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
     "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",
     gpi__scale_mode_name(desc->preact.scale.mode), (int)desc->preact.scale.mode);

@@ -44,7 +44,7 @@ typedef struct gemmepi_grouped_desc {
     int64_t gather_a, gather_b;
 
     /* GROUPS_OF_ROWS. More than 0: C, D, aux, residual and a formula's FULL and PER_ROW operands have so many rows, and position i
-       has row index_d[i] of each. No two positions may have the same row. 0: row i */
+       has row index_d[i] of each. No two positions may have the same row, which only the host checks. 0: row i */
     int64_t scatter_d;
     int weighted; /* 1, GROUPS_OF_ROWS: D = weights[row of D] (result before the residual) + residual */
 } gemmepi_grouped_desc;

@@ -151,11 +151,10 @@ static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, 
     for (dtype = 1; dtype <= GEMMEPI_I64; dtype++)
         if (accepted >> dtype & 1 && !gpi__is_left_out(dtype))
             gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__dtype((gemmepi_dtype)dtype)->name);
-    return gpi__fail(
-        GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,
-        operand->tensor ? "tensor." : "", operand->name,
-        gpi__dtype_is_known(operand->dtype) ? gpi__dtype(operand->dtype)->name : "no gemmepi_dtype",
-        (int)operand->dtype, names);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                     "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,
+                     operand->tensor ? "tensor." : "", operand->name, gpi__dtype_name(operand->dtype),
+                     (int)operand->dtype, names);
 }
 
 /* What a field of an operand must not be, and what is accepted. */

@@ -162,8 +162,11 @@ static gemmepi_status gpi__check_layer_scalars(const gemmepi_linear_desc *desc) 
     if (!status)
         status = gpi__check_beside_layers_formula(desc);
     if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
-        status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order%s",
-                           (int)desc->order, GPI__UNINITIALISED);
+        status =
+            gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                      "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
+                      "GEMMEPI_COLUMN_MAJOR (1)%s",
+                      (int)desc->order, GPI__UNINITIALISED);
     if (status)
         return status;
     if (desc->batch < 0 || desc->batch > GPI__MAX_ELEMENTS)

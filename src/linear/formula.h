@@ -106,6 +106,15 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
     return NULL;
 }
 
+static gemmepi_status gpi__refuse_shape_of_gradient(int i, const gemmepi_operand *operand,
+                                                    const gemmepi_operand *of, const char *further) {
+    int is_kind = operand->kind != of->kind;
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %s; it is that of %s, %s%s",
+                     i, is_kind ? "kind" : "width", operand->name,
+                     is_kind ? gpi__kind_name(operand->kind) : gpi__width_name(operand->width), of->name,
+                     is_kind ? gpi__kind_name(of->kind) : gpi__width_name(of->width), further);
+}
+
 /* The rules of a gradient beside those of any output. */
 static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *layer, int i) {
     const gemmepi_operand *gradient = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
@@ -115,16 +124,12 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d] is %s, but %s %s", i, name, of->name,
                          why);
     if (gradient->kind != of->kind || gradient->width != of->width)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%s (of %s) is %d; it is that of %s, %d",
-                         i, gradient->kind != of->kind ? "kind" : "width", name,
-                         gradient->kind != of->kind ? (int)gradient->kind : (int)gradient->width, of->name,
-                         gradient->kind != of->kind ? (int)of->kind : (int)of->width);
+        return gpi__refuse_shape_of_gradient(i, gradient, of, "");
     if (gradient->dtype && !(gpi__dtype_is_known(gradient->dtype) && accepted >> gradient->dtype & 1))
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,
             "desc.operands[%d].dtype (of %s) is %d (%s); accepted for gradients are F32, F16 and BF16 (F64 in F64)",
-            i, name, (int)gradient->dtype,
-            gpi__dtype_is_known(gradient->dtype) ? gpi__dtype(gradient->dtype)->name : "no gemmepi_dtype");
+            i, name, (int)gradient->dtype, gpi__dtype_name(gradient->dtype));
     if (gradient->scale.mode || gradient->amax)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.operands[%d].%s (of %s) is %d; a gradient has none: leave it 0", i,
@@ -148,14 +153,9 @@ static gemmepi_status gpi__check_layers_gradient(const gemmepi_linear_desc *laye
 /* The rules of a gradient that comes in. */
 static gemmepi_status gpi__check_layers_upstream(const gemmepi_linear_desc *layer, int i) {
     const gemmepi_operand *upstream = &layer->operands[i], *of = &layer->operands[gpi__gradient_of(layer, i)];
-    int differs = upstream->kind != of->kind;
-    if (gpi__is_one_number(upstream) || (!differs && upstream->width == of->width))
+    if (gpi__is_one_number(upstream) || (upstream->kind == of->kind && upstream->width == of->width))
         return GEMMEPI_OK;
-    return gpi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "desc.operands[%d].%s (of %s) is %d; it is that of %s, %d, or the operand is a SCALAR or NUMBER", i,
-        differs ? "kind" : "width", upstream->name, differs ? (int)upstream->kind : (int)upstream->width,
-        of->name, differs ? (int)of->kind : (int)of->width);
+    return gpi__refuse_shape_of_gradient(i, upstream, of, ", or the operand is a SCALAR or NUMBER");
 }
 
 /* What an operand's dtype 0 means where D is Y. */

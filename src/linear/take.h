@@ -144,10 +144,7 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
                 "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
                 "outputs are %s and FULL: run forward by itself",
                 i, desc->operands[i].name ? desc->operands[i].name : "NULL",
-                (size_t)desc->operands[i].kind < GPI__COUNT(gpi__kind_names)
-                    ? gpi__kind_names[desc->operands[i].kind]
-                    : "no gemmepi_operand_kind",
-                (int)desc->operands[i].kind, gpi__kind_names[row]);
+                gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
     GPI__INVALID_IF(
         desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
         "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",

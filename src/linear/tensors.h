@@ -86,9 +86,7 @@ static gemmepi_status gpi__choose_g_dtype(const gemmepi_linear_desc *layer, gpi_
                         (a == GEMMEPI_I8) != (task->exchanged != 0) ? "a" : "b");
     GPI__INVALID_IF((unsigned)task->g_dtype > GEMMEPI_I32 || !(accepted >> task->g_dtype & 1),
                     "desc.g_dtype is %d (%s); accepted %s here%s", (int)layer->g_dtype,
-                    gpi__dtype_is_known(layer->g_dtype) ? gpi__dtype(layer->g_dtype)->name
-                                                        : "no gemmepi_dtype",
-                    a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
+                    gpi__dtype_name(layer->g_dtype), a == GEMMEPI_F64 ? "is F64" : "are F32, F16 and BF16",
                     gpi__dtype_is_known(layer->g_dtype) ? "" : GPI__UNINITIALISED);
     return GEMMEPI_OK;
 }
@@ -184,8 +182,7 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
                     gpi__scale_mode_name(matrix->scale.mode), (int)matrix->scale.mode);
     GPI__INVALID_IF(!gpi__dtype_is_known(matrix->dtype) || !(accepted >> matrix->dtype & 1),
                     "desc.%s.dtype is %d (%s); gradients of a layer in %s are in %s%s",
-                    gpi__layer_name(task, tensor), (int)matrix->dtype,
-                    gpi__dtype_is_known(matrix->dtype) ? gpi__dtype(matrix->dtype)->name : "no gemmepi_dtype",
+                    gpi__layer_name(task, tensor), (int)matrix->dtype, gpi__dtype_name(matrix->dtype),
                     gpi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
                     gpi__dtype_is_known(matrix->dtype) ? "" : GPI__UNINITIALISED);
     memset(&desc, 0, sizeof desc);

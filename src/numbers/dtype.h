@@ -69,6 +69,10 @@ static int gpi__dtype_is_known(gemmepi_dtype dtype) {
 }
 
 /* For sentences. */
+static const char *gpi__dtype_name(gemmepi_dtype dtype) {
+    return gpi__dtype_is_known(dtype) ? gpi__dtype(dtype)->name : "no gemmepi_dtype";
+}
+
 static const char *gpi__scale_mode_name(gemmepi_scale_mode mode) {
     static const char *const names[] = {"NONE", "TENSOR", "OUTER", "VECTOR_128", "BLOCK_128"};
     return (size_t)mode < GPI__COUNT(names) ? names[mode] : "no gemmepi_scale_mode";

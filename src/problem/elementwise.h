@@ -57,17 +57,18 @@ static gemmepi_status gpi__check_flags(const gemmepi_elementwise_desc *desc, con
     GPI__INVALID_IF(desc->alignment & (desc->alignment - 1) || desc->alignment > 256,
                     "desc.alignment is %llu; accepted are 0 and the powers of two up to 256",
                     (gpi__ull)desc->alignment);
-    GPI__INVALID_IF((unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128,
-                    "desc.scale_mode is %d, which is no gemmepi_scale_mode%s", (int)desc->scale_mode,
-                    GPI__UNINITIALISED);
+    GPI__INVALID_IF(
+        (unsigned)desc->scale_mode > GEMMEPI_SCALE_BLOCK_128,
+        "desc.scale_mode is %d, which is no gemmepi_scale_mode: accepted are 0 (NONE) to 4 (BLOCK_128)%s",
+        (int)desc->scale_mode, GPI__UNINITIALISED);
     GPI__UNSUPPORTED_IF(
         !GPI__HAS_FP8 && desc->scale_mode > GEMMEPI_SCALE_TENSOR,
-        "desc.scale_mode is %d, but scales and amax of rows, vectors and blocks were left out of "
+        "desc.scale_mode is %s, but scales and amax of rows, vectors and blocks were left out of "
         "this program with fp8 (GEMMEPI_NO_FP8)",
-        (int)desc->scale_mode);
+        gpi__scale_mode_name(desc->scale_mode));
     GPI__INVALID_IF(
         desc->scale_mode && !(desc->flags & (GEMMEPI_CAST_SCALE | GEMMEPI_CAST_Y_SCALE | GEMMEPI_CAST_AMAX)),
-        "desc.scale_mode is %d, but %s", (int)desc->scale_mode,
+        "desc.scale_mode is %s (%d), but %s", gpi__scale_mode_name(desc->scale_mode), (int)desc->scale_mode,
         row->flags & GEMMEPI_CAST_SCALE ? "desc.flags has none of CAST_SCALE, CAST_Y_SCALE and CAST_AMAX"
                                         : "only CAST has scales");
     GPI__INVALID_IF((desc->flags & GEMMEPI_CAST_SCALE) && (desc->flags & GEMMEPI_CAST_Y_SCALE),

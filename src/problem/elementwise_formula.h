@@ -89,9 +89,8 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
                     GPI__UNINITIALISED);
     GPI__INVALID_IF(operand && operand->dtype && (int)operand->dtype != gpi__type_of_tensor(tensor),
                     "desc.operands[%d].dtype is %s (%d), but its tensor has %s: leave it 0", i,
-                    gpi__dtype_is_known(operand->dtype) ? gpi__dtype(operand->dtype)->name
-                                                        : "no gemmepi_dtype",
-                    (int)operand->dtype, gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
+                    gpi__dtype_name(operand->dtype), (int)operand->dtype,
+                    gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(tensor))->name);
     GPI__INVALID_IF(operand && (operand->ld || operand->batch_stride),
                     "desc.operands[%d].%s is %lld; element-wise its tensor has strides: leave it 0", i,
                     operand->ld ? "ld" : "batch_stride",

@@ -74,8 +74,8 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
     if (operand == GPI__AUX && gpi__aux_is_mask(problem->epilogue)) {
         view->bits = 1;
         GPI__INVALID_IF(matrix->dtype != GEMMEPI_DTYPE_DEFAULT,
-                        "desc.aux.dtype is %d; RELU's aux is a mask of bits, not of numbers: leave it 0",
-                        (int)matrix->dtype);
+                        "desc.aux.dtype is %s (%d); RELU's aux is a mask of bits, not of numbers: leave it 0",
+                        gpi__dtype_name(matrix->dtype), (int)matrix->dtype);
     } else {
         if (!is_factor)
             status = gpi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);

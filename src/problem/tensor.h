@@ -89,10 +89,9 @@ static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char
                         gpi__dtype((gemmepi_dtype)dtype)->name);
     if (gpi__is_float(dtype))
         return gpi__check_layout(tensor, name);
-    return gpi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2", name, dtype,
-        gpi__dtype_is_known(tensor->dtype) ? gpi__dtype((gemmepi_dtype)dtype)->name : "no gemmepi_dtype");
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                     "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2",
+                     name, dtype, gpi__dtype_name((gemmepi_dtype)dtype));
 }
 
 /* >>the shape of the operation */

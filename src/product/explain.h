@@ -110,8 +110,17 @@ static void gpi__explain_view(gpi__text *text, const gpi__problem *problem, int 
 }
 
 #ifndef GEMMEPI_NO_FORMULA
+/* Which groups an operand of their formula is for. */
+static const char *gpi__groups_of_operand(const gpi__problem *problem, int kind, int64_t batch_stride) {
+    return !problem->grouping.groups                         ? ""
+           : kind == GEMMEPI_FULL || kind == GEMMEPI_PER_ROW ? ", with the rows of d"
+           : batch_stride && kind != GEMMEPI_NUMBER          ? ", its own for each group"
+                                                             : ", the same for all groups";
+}
+
 /* The formula as it is run, and its operands. */
-static void gpi__explain_formula(gpi__text *text, const gpi__kept_formula *kept) {
+static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
+    const gpi__kept_formula *kept = problem->formula;
     const gpi__formula *formula = kept->placed.formula;
     int i;
     gpi__append(text, "  formula   ");
@@ -126,7 +135,7 @@ static void gpi__explain_formula(gpi__text *text, const gpi__kept_formula *kept)
         if (operand->kind != GEMMEPI_NUMBER)
             gpi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
                         (long long)view->length, (long long)view->ld, (long long)view->batch_stride);
-        gpi__append(text, "%s%s\n",
+        gpi__append(text, "%s%s%s\n", gpi__groups_of_operand(problem, kind, view->batch_stride),
                     operand->output ? ", written"
                     : operand->used ? ""
                                     : ", not needed",
@@ -155,7 +164,7 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
             gpi__explain_view(text, problem, operand);
 #ifndef GEMMEPI_NO_FORMULA
     if (problem->formula)
-        gpi__explain_formula(text, problem->formula);
+        gpi__explain_formula(text, problem);
 #endif
 }
 

@@ -194,9 +194,9 @@ static void gradients_have_rules(void) {
     BACKWARD(operands[D_UP].name = "d_label", "desc.operands[3] is d_label, but label has whole numbers");
     BACKWARD(operands[BETA].column_period = 4, "desc.operands[1] is d_beta, but beta has a period");
     BACKWARD(operands[D_UP].kind = GEMMEPI_PER_ROW,
-             "desc.operands[3].kind (of d_up) is 3; it is that of up, 5");
+             "desc.operands[3].kind (of d_up) is PER_ROW; it is that of up, FULL");
     BACKWARD(operands[D_UP].width = GEMMEPI_WIDTH_HALF,
-             "desc.operands[3].width (of d_up) is 1; it is that of up, 0");
+             "desc.operands[3].width (of d_up) is WIDTH_HALF; it is that of up, WIDTH_N");
     BACKWARD(operands[D_UP].dtype = GEMMEPI_E4M3, "desc.operands[3].dtype (of d_up) is", "F32, F16 and BF16");
     BACKWARD(operands[D_BETA].dtype = GEMMEPI_F64, "desc.operands[1].dtype (of d_beta) is");
     BACKWARD(operands[D_UP].amax = 1, "desc.operands[3].amax (of d_up) is 1; a gradient has none");

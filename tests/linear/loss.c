@@ -720,7 +720,7 @@ static void what_does_not_go_together_is_refused(void) {
     args.y = at[Y]->device, is_refused(0, "args.y is given");
     args.dy = at[DY]->device, is_refused(1, "args.dy is given");
     listed[3].kind = GEMMEPI_PER_COLUMN,
-    is_refused(1, "desc.operands[3].kind (of dy_lse) is 4; it is that of lse, 3");
+    is_refused(1, "desc.operands[3].kind (of dy_lse) is PER_COLUMN; it is that of lse, PER_ROW");
     pointers[3] = NULL, is_refused(1, "args.operands[3] (of dy_lse) is NULL; this backward needs it");
     listed[2].accumulate = 1; /* hit: forward adds to it, and backward lets it be */
     CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",

@@ -417,6 +417,27 @@ static void formulas_without_a_meaning_for_groups_are_refused_in_words(void) {
     FORMULA_REFUSED("d = v + ", (void)0, "formula");
 }
 
+/* With batch stride 0 a PER_COLUMN operand is one for all groups, where an epilogue's bias is one for each. */
+static void explain_says_which_groups_an_operand_is_for(void) {
+    static formula_run f;
+    gemmepi_plan *plan = NULL;
+    static char text[8192];
+    make_formula_run(&f, "d = v * s + shared + own + full", F_K);
+    memset(f.operands, 0, sizeof f.operands);
+    f.operands[0].name = "s", f.operands[0].kind = GEMMEPI_NUMBER;
+    f.operands[1].name = "shared", f.operands[1].kind = GEMMEPI_PER_COLUMN;
+    f.operands[2].name = "own", f.operands[2].kind = GEMMEPI_PER_COLUMN, f.operands[2].batch_stride = F_N;
+    f.operands[3].name = "full", f.operands[3].kind = GEMMEPI_FULL;
+    f.desc.product.operand_count = 4;
+    CHECK(gemmepi_plan_grouped(here->context, &f.desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    gemmepi_plan_explain(plan, text, sizeof text);
+    CHECK(strstr(text, "  s         F64, NUMBER, the same for all groups\n") &&
+              strstr(text, "batch stride 0, the same for all groups\n") &&
+              strstr(text, ", its own for each group\n") && strstr(text, ", with the rows of d\n"),
+          "%s", text);
+    gemmepi_plan_destroy(plan);
+}
+
 /* >>bad input */
 
 static void descs_without_a_meaning_are_refused_in_words(void) {
@@ -678,6 +699,7 @@ int main(void) {
         RUN(the_amax_is_that_of_all_groups);
         RUN(formulas_go_with_groups_of_rows);
         RUN(formulas_without_a_meaning_for_groups_are_refused_in_words);
+        RUN(explain_says_which_groups_an_operand_is_for);
         RUN(descs_without_a_meaning_are_refused_in_words);
         RUN(wrong_ends_and_indices_write_nothing_and_are_told);
         RUN(a_run_wants_its_own_plan_lists_and_workspace);
