@@ -14660,11 +14660,18 @@ static gemmepi_status gpi__check_known(const gemmepi_context *context, const cha
     "copy with gemmepi_upload, or register it with CUDA", name, pointer);
 }
 
-/* What was allocated where the pointer is; 0: that is not known. On a GPU the primary context is current. */
+/* On the host the end of memory, and the bytes before it that have its block's address, are nobody else's. */
+static int gpi__find_memory_of_host(gemmepi_context *context, const void *pointer, struct gpi__span *span) {
+  uintptr_t address = (uintptr_t)pointer;
+  return gpi__find_span(context, pointer, span) || gpi__find_span(context, (void *)(address - 1), span) ||
+     gpi__find_span(context, (void *)(address + sizeof(char *)), span);
+}
+
+/* What was allocated where the pointer is, or next to it; 0: that is not known. On a GPU the primary context is current. */
 static int gpi__find_memory(gemmepi_context *context, const void *pointer, struct gpi__span *span) {
   gpi__cu_deviceptr address = (gpi__cu_deviceptr)(uintptr_t)pointer, begin = 0;
   if (context->is_host)
-    return gpi__find_span(context, pointer, span);
+    return gpi__find_memory_of_host(context, pointer, span);
   span->bytes = 0;
   if (context->driver.pointer_get_attribute(&begin, GPI__CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) ||
     context->driver.pointer_get_attribute(&span->bytes, GPI__CU_POINTER_ATTRIBUTE_RANGE_SIZE, address))
@@ -14679,8 +14686,11 @@ static gemmepi_status gpi__check_room(gemmepi_context *context, const char *of, 
   const void *pointer, size_t before, size_t bytes) {
   struct gpi__span span;
   size_t ahead, left;
-  if ((!context->is_host && !context->check_pointers) || !gpi__find_memory(context, pointer, &span))
+  if ((!context->is_host && !context->check_pointers) || !(before || bytes) || !gpi__find_memory(context, pointer, &span))
     return GEMMEPI_OK;
+  if ((uintptr_t)pointer < span.begin)
+    return gpi__fail(GEMMEPI_BUFFER_TOO_SMALL, "%s%s is %p, %llu bytes before the memory that was allocated there", of, name,
+      pointer, (gpi__ull)(span.begin - (uintptr_t)pointer));
   ahead = (size_t)((uintptr_t)pointer - span.begin);
   left = span.bytes - ahead;
   if (before > ahead)

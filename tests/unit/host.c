@@ -211,6 +211,12 @@ static void copies_beyond_the_end_of_memory_are_refused(void) {
           gemmepi_last_error());
     CHECK(is_too_small(gemmepi_download(host, own, memory + 99, 2, NULL), "device is", 1), "%s",
           gemmepi_last_error());
+    CHECK(is_too_small(gemmepi_upload(host, memory + 100, own, 1, NULL), "device is", 0), "%s",
+          gemmepi_last_error());
+    for (i = 1; i <= 8; i++)
+        CHECK(gemmepi_upload(host, memory - i, own, 1, NULL) == GEMMEPI_BUFFER_TOO_SMALL &&
+                  strstr(gemmepi_last_error(), "bytes before the memory that was allocated there"),
+              "%d bytes before: %s", i, gemmepi_last_error());
     CHECK(gemmepi_upload(host, memory, own, 100, NULL) == GEMMEPI_OK &&
               gemmepi_upload(host, memory + 60, own, 40, NULL) == GEMMEPI_OK &&
               gemmepi_download(host, own, memory + 99, 1, NULL) == GEMMEPI_OK,
