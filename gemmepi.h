@@ -917,7 +917,7 @@ typedef struct gemmepi_linear_args {
    rounded is refused). If d is not stored, its type is the one that it would have, without a scale; over tensors without y it is the type of
    the computation, so that rounded(x) is x.
 
-   Functions: abs min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
+   Functions: abs sign min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
    every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
    NaN in the other branch has no effect. min, max and clamp propagate NaN, clamp is min(max(x, low), high), round is half to even, and
    mod(a, b) has a's sign, as C's fmod.
@@ -1435,7 +1435,7 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, inputs with periods, and
    whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
-   Equal inputs of min and max share the gradient, clamp passes it at its bounds,
+   Equal inputs of min and max share the gradient, clamp (and min(max(x, 0), 6), of numbers) passes it at its bounds,
    and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where
    they are NaN. A gradient that one formula cannot say is refused: sums over columns of what does not change along them, in a
    formula with halves, and counts of columns (column, columns, uniform, sums) where the gradient would not show that there are 2 n.
@@ -3860,7 +3860,8 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, 20, "g / y", "-(g * r / y)", NULL) \
   X(NEG,     "-",       1, 1, 8, GPI__WHOLE_TOO, NULL, "-x", 0, 0, 2, "-g", NULL, NULL) \
   X(NOT,     "!",       1, 1, 8, GPI__WHOLE_TOO | GPI__IS_TRUTH, NULL, "!x", 0, 0, 2, "0", NULL, NULL) \
-  X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, 2, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL) \
+  X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, 2, "g * sign(x)", NULL, NULL) \
+  X(SIGN,    "sign",    1, 1, 9, 0, gpi__sign, "x > 0 ? 1 : x < 0 ? -1 : x", 0, 0, 4, "0", NULL, NULL) \
   X(MIN,     "min",     2, 2, 9, GPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0, 2, \
     "x < y ? g : x == y ? 0.5 * g : 0", "y < x ? g : x == y ? 0.5 * g : 0", NULL) \
   X(MAX,     "max",     2, 2, 9, GPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0, 2, \
@@ -3929,6 +3930,10 @@ typedef struct gpi__operation_of_formula {
 } gpi__operation_of_formula;
 
 #ifndef GEMMEPI_NO_HOST
+static double gpi__sign(double x) {
+  return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
 static double gpi__rsqrt(double x) {
   return 1 / sqrt(x);
 }
@@ -4338,6 +4343,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
  divide; a sum of -0 and 0 may be either. */
 
 static int gpi__make(gpi__graph *graph, int op, int x, int y, int z);
+static int gpi__finish(gpi__graph *graph, gpi__node *node);
 
 static int gpi__is_op(const gpi__graph *graph, int node, int op) {
   return node >= 0 && graph->nodes[node].op == op;
@@ -4415,19 +4421,6 @@ static int gpi__add_within(gpi__graph *graph, int op, int x, int y) {
   if (first->op != GPI__OP_MUL || second->op != GPI__OP_MUL || g != second->args[0])
     return -1;
   return gpi__make(graph, GPI__OP_MUL, g, gpi__make(graph, op, first->args[1], second->args[1], -1), -1);
-}
-
-/* A sum and another of what is in it: (p + q) + q; -1: it has none. */
-static int gpi__add_to_sum(gpi__graph *graph, int sum, int y) {
-  const gpi__node n = graph->nodes[sum];
-  int which, alike;
-  for (which = 1; which >= 0 && n.op == GPI__OP_ADD; which--) {
-    alike = gpi__add_alike(graph, n.args[which], y, 1);
-    if (alike >= 0)
-      return which ? gpi__make(graph, GPI__OP_ADD, n.args[0], alike, -1)
-        : gpi__make(graph, GPI__OP_ADD, alike, n.args[1], -1);
-  }
-  return -1;
 }
 
 /* Numbers to the front: 2 * x of x * 2, 6 * x of 2 * (3 * x), 2 * (x * y) of x * (2 * y); -1: they are there. */
@@ -4516,6 +4509,29 @@ static int gpi__negative_selection(gpi__graph *graph, gpi__node select) {
   return gpi__make(graph, GPI__OP_SELECT, select.args[0], first, gpi__negative(graph, select.args[2]));
 }
 
+/* g * (c ? a : b) of c ? g * a : g * b; -1: they have no first factor in common. */
+static int gpi__select_within(gpi__graph *graph, int c, int x, int y) {
+  double of_x = gpi__split_number(graph, x, &x), of_y = gpi__split_number(graph, y, &y);
+  const gpi__node n = graph->nodes[x];
+  if (n.op != GPI__OP_MUL || (y = gpi__without_factor(graph, y, n.args[0], 0)) < 0)
+    return -1;
+  x = gpi__make(graph, GPI__OP_MUL, gpi__number(graph, of_x), n.args[1], -1);
+  y = gpi__make(graph, GPI__OP_MUL, gpi__number(graph, of_y), y, -1);
+  return gpi__make(graph, GPI__OP_MUL, n.args[0], gpi__make(graph, GPI__OP_SELECT, c, x, y), -1);
+}
+
+/* clamp(x, -k, k) of abs(x) < k ? x : k * sign(x), k a number above 0; -1: it is none. */
+static int gpi__select_clamp(gpi__graph *graph, int c, int x, int y) {
+  const gpi__node n = graph->nodes[c];
+  int k = n.args[1], is_less = n.op == GPI__OP_LT || n.op == GPI__OP_LE, inside = is_less ? x : y;
+  if ((!is_less && n.op != GPI__OP_GT && n.op != GPI__OP_GE) ||
+    !gpi__is_op(graph, n.args[0], GPI__OP_ABS) || graph->nodes[n.args[0]].args[0] != inside ||
+    !gpi__is_number(graph, k) || !(graph->nodes[k].number > 0) ||
+    gpi__make(graph, GPI__OP_MUL, k, gpi__make(graph, GPI__OP_SIGN, inside, -1, -1), -1) != (is_less ? y : x))
+    return -1;
+  return gpi__make(graph, GPI__OP_CLAMP, inside, gpi__number(graph, -graph->nodes[k].number), k);
+}
+
 /* Two selections by one condition. */
 static int gpi__add_selections(gpi__graph *graph, int x, int y) {
   const gpi__node first = graph->nodes[x], second = graph->nodes[y];
@@ -4526,13 +4542,70 @@ static int gpi__add_selections(gpi__graph *graph, int x, int y) {
   return gpi__make(graph, GPI__OP_SELECT, first.args[0], a, gpi__make(graph, GPI__OP_ADD, first.args[2], second.args[2], -1));
 }
 
+/* >>the logistic function */
+
+static int gpi__sigmoid(gpi__graph *graph, int x) {
+  gpi__node node = gpi__node_of(GPI__OP_ACTIVATE, x, -1, -1);
+  node.place = (int16_t)(gpi__activation_of(GEMMEPI_SIGMOID) - gpi__activations);
+  return x < 0 || graph->full ? -1 : gpi__finish(graph, &node);
+}
+
+/* g * sigmoid(x) of g / (1 + exp(x)) * exp(x); -1: it is none. */
+static int gpi__product_of_logistic(gpi__graph *graph, int quotient, int e) {
+  const gpi__node n = graph->nodes[quotient];
+  int sum = n.op == GPI__OP_DIV && gpi__is_op(graph, e, GPI__OP_EXP) ? n.args[1] : -1, i;
+  for (i = 0; i < 2 && gpi__is_op(graph, sum, GPI__OP_ADD); i++)
+    if (graph->nodes[sum].args[i] == e && gpi__is_the_number(graph, graph->nodes[sum].args[!i], 1))
+      return gpi__make(graph, GPI__OP_MUL, n.args[0], gpi__sigmoid(graph, graph->nodes[e].args[0]), -1);
+  return -1;
+}
+
+/* g * sigmoid(x) of (x > 0 ? g : ..) - g * sigmoid(-abs(x)) * sign(x), as of max(x, 0) + log1p(exp(-abs(x))); -1: it is none. */
+static int gpi__difference_of_logistic(gpi__graph *graph, int step, int y) {
+  const gpi__node s = graph->nodes[step], *c = &graph->nodes[s.op == GPI__OP_SELECT ? s.args[0] : step];
+  int x = c->args[0], g = s.args[1], zero = c->args[1], down;
+  if (c->op != GPI__OP_GT || s.op != GPI__OP_SELECT || !gpi__is_the_number(graph, zero, 0))
+    return -1;
+  down = gpi__make(graph, GPI__OP_MUL, gpi__number(graph, 0.5), g, -1);
+  down = gpi__make(graph, GPI__OP_SELECT, gpi__make(graph, GPI__OP_EQ, x, zero, -1), down, zero);
+  if (s.args[2] != zero && s.args[2] != down)
+    return -1;
+  down = gpi__sigmoid(graph, gpi__negative(graph, gpi__make(graph, GPI__OP_ABS, x, -1, -1)));
+  down = gpi__make(graph, GPI__OP_MUL, gpi__make(graph, GPI__OP_MUL, g, down, -1), gpi__make(graph, GPI__OP_SIGN, x, -1, -1), -1);
+  return down == y ? gpi__make(graph, GPI__OP_MUL, g, gpi__sigmoid(graph, x), -1) : -1;
+}
+
+/* x + sign * y of two that come to one; -1: they do not. */
+static int gpi__join_two(gpi__graph *graph, int x, int y, int sign) {
+  int joined = gpi__add_alike(graph, x, y, sign);
+  if (joined >= 0 || (sign > 0 && !gpi__is_op(graph, x, GPI__OP_NEG)))
+    return joined;
+  return sign > 0 ? gpi__difference_of_logistic(graph, y, graph->nodes[x].args[0])
+        : gpi__difference_of_logistic(graph, x, y);
+}
+
+/* A sum or difference, plus sign * y, which comes to one with a term of it: (p + q) + q; -1: with none. */
+static int gpi__add_to_sum(gpi__graph *graph, int sum, int y, int sign) {
+  const gpi__node n = graph->nodes[sum];
+  int first = n.args[0], second = n.args[1], joined, is_sum = n.op == GPI__OP_ADD;
+  if (!is_sum && n.op != GPI__OP_SUB)
+    return -1;
+  joined = is_sum     ? gpi__join_two(graph, second, y, sign)
+      : sign > 0 ? gpi__join_two(graph, y, second, -1)
+        : gpi__join_two(graph, second, y, 1);
+  if (joined >= 0)
+    return gpi__make(graph, is_sum || sign > 0 ? GPI__OP_ADD : GPI__OP_SUB, first, joined, -1);
+  joined = gpi__join_two(graph, first, y, sign);
+  return joined < 0 ? -1 : gpi__make(graph, n.op, joined, second, -1);
+}
+
 /* >>all */
 
 /* x + y of what is alike, or has a factor in common; -1: neither. */
 static int gpi__join_terms(gpi__graph *graph, int op, int x, int y) {
-  int joined = gpi__add_alike(graph, x, y, op == GPI__OP_SUB ? -1 : 1);
-  if (joined < 0 && op == GPI__OP_ADD)
-    joined = gpi__add_to_sum(graph, x, y);
+  int sign = op == GPI__OP_SUB ? -1 : 1, joined = gpi__join_two(graph, x, y, sign);
+  if (joined < 0)
+    joined = gpi__add_to_sum(graph, x, y, sign);
   return joined >= 0 ? joined : gpi__add_within(graph, op, x, y);
 }
 
@@ -4592,7 +4665,9 @@ static int gpi__simplify_product(gpi__graph *graph, const gpi__node *node) {
     return gpi__negative(graph, gpi__make(graph, GPI__OP_MUL, graph->nodes[x].args[0], y, -1));
   if (gpi__is_op(graph, y, GPI__OP_NEG))
     return gpi__negative(graph, gpi__make(graph, GPI__OP_MUL, x, graph->nodes[y].args[0], -1));
-  selected = gpi__number_first(graph, x, y);
+  selected = gpi__product_of_logistic(graph, x, y);
+  if (selected < 0)
+    selected = gpi__number_first(graph, x, y);
   if (selected < 0)
     selected = gpi__select_outside(graph, node, 0);
   return selected >= 0 ? selected : gpi__select_outside(graph, node, 1);
@@ -4624,7 +4699,7 @@ static int gpi__simplify_negative(gpi__graph *graph, int x) {
 /* What the operation comes to; -1: it stays. */
 static int gpi__simplify_node(gpi__graph *graph, const gpi__node *node) {
   const gpi__node *nodes = graph->nodes;
-  int x = node->args[0], y = node->args[1];
+  int x = node->args[0], y = node->args[1], found;
   switch (node->op) {
   case GPI__OP_ADD:
     return gpi__simplify_sum(graph, x, y);
@@ -4640,10 +4715,16 @@ static int gpi__simplify_node(gpi__graph *graph, const gpi__node *node) {
     return gpi__is_the_number(graph, y, 1)   ? x
        : gpi__is_the_number(graph, y, 0) ? gpi__number(graph, 1)
         : -1;
+  case GPI__OP_EQ:
+    return gpi__is_number(graph, x) && !gpi__is_number(graph, y) ? gpi__make(graph, GPI__OP_EQ, y, x, -1)
+        : -1;
   case GPI__OP_SELECT:
     if (gpi__is_number(graph, x))
       return node->args[nodes[x].number != 0 ? 1 : 2];
-    return y == node->args[2] ? y : -1;
+    if (y == node->args[2])
+      return y;
+    found = gpi__select_clamp(graph, x, y, node->args[2]);
+    return found >= 0 ? found : gpi__select_within(graph, x, y, node->args[2]);
   case GPI__OP_BOTH:
     return gpi__is_the_number(graph, x, 0) && x == y ? x : -1;
   case GPI__OP_FIRST:
@@ -5001,7 +5082,6 @@ static const struct {
   {"select", "c ? x : y"},
   {"rand", "uniform(seed, i)"},
   {"random", "uniform(seed, i)"},
-  {"sign", "x > 0 ? 1 : x < 0 ? -1 : 0"},
   {"ceil", "-floor(-x)"},
   {"trunc", "x < 0 ? -floor(-x) : floor(x)"},
   {"log10", "0.43429448190325182 * log(x)"},
@@ -6311,34 +6391,30 @@ static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *des
   return GEMMEPI_OK;
 }
 
-static int gpi__is_name_behind(const char *name, const char *before, const char *of) {
-  size_t length = strlen(before);
-  return strncmp(name, before, length) == 0 && strcmp(name + length, of) == 0;
-}
-
-/* Whether the gradient gives that name, to what it writes or to what comes in. */
+/* Whether the gradient calls something by that name: d_NAME, dy or dy_NAME. */
 static int gpi__gives_name(const gpi__derivation *d, const char *name) {
-  int i;
-  for (i = 0; i < d->wrt_count; i++)
-    if (gpi__is_name_behind(name, "d_", gpi__name_in(d, d->wrt[i])))
+  char given[GPI__FORMULA_NAME + 4];
+  int i, which;
+  for (i = 0; i <= GPI__RESULT + d->wrt_count; i++) {
+    which = i <= GPI__RESULT ? i : d->wrt[i - GPI__RESULT - 1];
+    if (i <= GPI__RESULT && (d->graph.assigned[i].node < 0 || d->silent[i]))
+      continue;
+    snprintf(given, sizeof given, "%s%s", i < GPI__RESULT   ? "dy_" : i > GPI__RESULT ? "d_" : "dy",
+      i == GPI__RESULT ? "" : gpi__name_in(d, which));
+    if (strcmp(name, given) == 0)
       return 1;
-  for (i = 0; i <= GPI__RESULT; i++)
-    if (d->graph.assigned[i].node >= 0 && !d->silent[i] && (i == GPI__RESULT ? strcmp(name, "dy") == 0
-      : gpi__is_name_behind(name, "dy_", gpi__name_in(d, i))))
-      return 1;
+  }
   return 0;
 }
 
 /* What may be read needs a name that the gradient does not give. */
 static gemmepi_status gpi__check_given_names(const gpi__derivation *d) {
   int i;
-  for (i = 0; i <= GPI__OF_VALUE; i++) {
-    int is_there =
-      i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i];
-    if (is_there && gpi__gives_name(d, gpi__name_in(d, i)))
+  for (i = 0; i <= GPI__OF_VALUE; i++)
+    if ((i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i]) &&
+      gpi__gives_name(d, gpi__name_in(d, i)))
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.formula reads %s, a name that its gradient gives; choose another",
         gpi__name_in(d, i));
-  }
   return GEMMEPI_OK;
 }
 
@@ -6568,15 +6644,32 @@ static const char *gpi__rule_of_derivative(const gpi__node *node, int argument) 
 }
 
 static void gpi__note_0(gpi__derivation *d, int op) {
-  if (gpi__operation_of(op)->traits & GPI__IS_TRUTH || op == GPI__OP_DERIVE)
+  if (gpi__operation_of(op)->traits & GPI__IS_TRUTH || op == GPI__OP_DERIVE || op == GPI__OP_SIGN)
     d->has_0 |= 4;
   else if (op == GPI__OP_FLOOR || op == GPI__OP_ROUND)
     d->has_0 |= op == GPI__OP_FLOOR ? 1 : 2;
 }
 
+/* A node, or the clamp that it is: min(max(x, 0), 6), in any order, of numbers. */
+static gpi__node gpi__read_node(const gpi__graph *graph, int number) {
+  gpi__node node = graph->nodes[number], clamp = gpi__node_of(GPI__OP_CLAMP, -1, -1, -1);
+  int i, inner, outer, is_min = node.op == GPI__OP_MIN;
+  for (i = 0; i < 4 && (is_min || node.op == GPI__OP_MAX); i++) {
+    inner = node.args[i & 1], outer = node.args[!(i & 1)];
+    if (!gpi__is_number(graph, outer) || graph->nodes[inner].op != (is_min ? GPI__OP_MAX : GPI__OP_MIN))
+      continue;
+    clamp.args[0] = graph->nodes[inner].args[i >> 1];
+    inner = graph->nodes[inner].args[!(i >> 1)];
+    clamp.args[1] = (int16_t)(is_min ? inner : outer), clamp.args[2] = (int16_t)(is_min ? outer : inner);
+    if (gpi__is_number(graph, inner) && graph->nodes[clamp.args[1]].number <= graph->nodes[clamp.args[2]].number)
+      return clamp;
+  }
+  return node;
+}
+
 /* What comes from a node's adjoint to one of its arguments; -1: there is no room. */
 static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
-  const gpi__node node = d->graph.nodes[number];
+  const gpi__node node = gpi__read_node(&d->graph, number);
   int16_t nodes[5];
   char room[96];
   const char *rule;
@@ -6615,7 +6708,7 @@ static gemmepi_status gpi__sweep(gpi__derivation *d) {
     if (d->adjoints[i].node < 0 || d->graph.nodes[i].op < GPI__LEAVES)
       continue;
     for (a = 0; a < 3 && !status; a++) {
-      to = d->graph.nodes[i].args[a];
+      to = gpi__read_node(&d->graph, i).args[a];
       if (to < 0 || !d->depends[to])
         continue;
       passed = gpi__passed_on(d, i, a, d->adjoints[i].node);

@@ -26,7 +26,7 @@
    rounded is refused). If d is not stored, its type is the one that it would have, without a scale; over tensors without y it is the type of
    the computation, so that rounded(x) is x.
 
-   Functions: abs min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
+   Functions: abs sign min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
    every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
    NaN in the other branch has no effect. min, max and clamp propagate NaN, clamp is min(max(x, low), high), round is half to even, and
    mod(a, b) has a's sign, as C's fmod.

@@ -172,36 +172,34 @@ static gemmepi_status gpi__check_names_for_gradient(const gpi__formula_desc *des
     return GEMMEPI_OK;
 }
 
-static int gpi__is_name_behind(const char *name, const char *before, const char *of) {
-    size_t length = strlen(before);
-    return strncmp(name, before, length) == 0 && strcmp(name + length, of) == 0;
-}
-
-/* Whether the gradient gives that name, to what it writes or to what comes in. */
+/* Whether the gradient calls something by that name: d_NAME, dy or dy_NAME. */
 static int gpi__gives_name(const gpi__derivation *d, const char *name) {
-    int i;
-    for (i = 0; i < d->wrt_count; i++)
-        if (gpi__is_name_behind(name, "d_", gpi__name_in(d, d->wrt[i])))
+    char given[GPI__FORMULA_NAME + 4];
+    int i, which;
+    for (i = 0; i <= GPI__RESULT + d->wrt_count; i++) {
+        which = i <= GPI__RESULT ? i : d->wrt[i - GPI__RESULT - 1];
+        if (i <= GPI__RESULT && (d->graph.assigned[i].node < 0 || d->silent[i]))
+            continue;
+        snprintf(given, sizeof given, "%s%s",
+                 i < GPI__RESULT   ? "dy_"
+                 : i > GPI__RESULT ? "d_"
+                                   : "dy",
+                 i == GPI__RESULT ? "" : gpi__name_in(d, which));
+        if (strcmp(name, given) == 0)
             return 1;
-    for (i = 0; i <= GPI__RESULT; i++)
-        if (d->graph.assigned[i].node >= 0 && !d->silent[i] &&
-            (i == GPI__RESULT ? strcmp(name, "dy") == 0
-                              : gpi__is_name_behind(name, "dy_", gpi__name_in(d, i))))
-            return 1;
+    }
     return 0;
 }
 
 /* What may be read needs a name that the gradient does not give. */
 static gemmepi_status gpi__check_given_names(const gpi__derivation *d) {
     int i;
-    for (i = 0; i <= GPI__OF_VALUE; i++) {
-        int is_there =
-            i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i];
-        if (is_there && gpi__gives_name(d, gpi__name_in(d, i)))
+    for (i = 0; i <= GPI__OF_VALUE; i++)
+        if ((i == GPI__OF_VALUE ? !d->desc.without_value : i < d->desc.operand_count && d->readable[i]) &&
+            gpi__gives_name(d, gpi__name_in(d, i)))
             return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                              "desc.formula reads %s, a name that its gradient gives; choose another",
                              gpi__name_in(d, i));
-    }
     return GEMMEPI_OK;
 }
 

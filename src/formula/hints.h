@@ -29,7 +29,6 @@ static const struct {
     {"select", "c ? x : y"},
     {"rand", "uniform(seed, i)"},
     {"random", "uniform(seed, i)"},
-    {"sign", "x > 0 ? 1 : x < 0 ? -1 : 0"},
     {"ceil", "-floor(-x)"},
     {"trunc", "x < 0 ? -floor(-x) : floor(x)"},
     {"log10", "0.43429448190325182 * log(x)"},

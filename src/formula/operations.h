@@ -31,7 +31,8 @@
     X(DIV,     "/",       2, 2, 7, 0, NULL, "x / y", 0.5, 0.5, 20, "g / y", "-(g * r / y)", NULL)                              \
     X(NEG,     "-",       1, 1, 8, GPI__WHOLE_TOO, NULL, "-x", 0, 0, 2, "-g", NULL, NULL)                                  \
     X(NOT,     "!",       1, 1, 8, GPI__WHOLE_TOO | GPI__IS_TRUTH, NULL, "!x", 0, 0, 2, "0", NULL, NULL)               \
-    X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, 2, "x > 0 ? g : x < 0 ? -g : 0", NULL, NULL)                      \
+    X(ABS,     "abs",     1, 1, 9, 0, NULL, "fabs(x)", 0, 0, 2, "g * sign(x)", NULL, NULL)                      \
+    X(SIGN,    "sign",    1, 1, 9, 0, gpi__sign, "x > 0 ? 1 : x < 0 ? -1 : x", 0, 0, 4, "0", NULL, NULL)                       \
     X(MIN,     "min",     2, 2, 9, GPI__WHOLE_TOO, NULL, "formula_min(x, y)", 0, 0, 2,                                     \
       "x < y ? g : x == y ? 0.5 * g : 0", "y < x ? g : x == y ? 0.5 * g : 0", NULL)                                            \
     X(MAX,     "max",     2, 2, 9, GPI__WHOLE_TOO, NULL, "formula_max(x, y)", 0, 0, 2,                                     \
@@ -100,6 +101,10 @@ typedef struct gpi__operation_of_formula {
 } gpi__operation_of_formula;
 
 #ifndef GEMMEPI_NO_HOST
+static double gpi__sign(double x) {
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
 static double gpi__rsqrt(double x) {
     return 1 / sqrt(x);
 }

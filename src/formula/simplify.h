@@ -6,6 +6,7 @@
 #include "graph.h"
 
 static int gpi__make(gpi__graph *graph, int op, int x, int y, int z);
+static int gpi__finish(gpi__graph *graph, gpi__node *node);
 
 static int gpi__is_op(const gpi__graph *graph, int node, int op) {
     return node >= 0 && graph->nodes[node].op == op;
@@ -84,19 +85,6 @@ static int gpi__add_within(gpi__graph *graph, int op, int x, int y) {
     if (first->op != GPI__OP_MUL || second->op != GPI__OP_MUL || g != second->args[0])
         return -1;
     return gpi__make(graph, GPI__OP_MUL, g, gpi__make(graph, op, first->args[1], second->args[1], -1), -1);
-}
-
-/* A sum and another of what is in it: (p + q) + q; -1: it has none. */
-static int gpi__add_to_sum(gpi__graph *graph, int sum, int y) {
-    const gpi__node n = graph->nodes[sum];
-    int which, alike;
-    for (which = 1; which >= 0 && n.op == GPI__OP_ADD; which--) {
-        alike = gpi__add_alike(graph, n.args[which], y, 1);
-        if (alike >= 0)
-            return which ? gpi__make(graph, GPI__OP_ADD, n.args[0], alike, -1)
-                         : gpi__make(graph, GPI__OP_ADD, alike, n.args[1], -1);
-    }
-    return -1;
 }
 
 /* Numbers to the front: 2 * x of x * 2, 6 * x of 2 * (3 * x), 2 * (x * y) of x * (2 * y); -1: they are there. */
@@ -185,6 +173,30 @@ static int gpi__negative_selection(gpi__graph *graph, gpi__node select) {
     return gpi__make(graph, GPI__OP_SELECT, select.args[0], first, gpi__negative(graph, select.args[2]));
 }
 
+/* g * (c ? a : b) of c ? g * a : g * b; -1: they have no first factor in common. */
+static int gpi__select_within(gpi__graph *graph, int c, int x, int y) {
+    double of_x = gpi__split_number(graph, x, &x), of_y = gpi__split_number(graph, y, &y);
+    const gpi__node n = graph->nodes[x];
+    if (n.op != GPI__OP_MUL || (y = gpi__without_factor(graph, y, n.args[0], 0)) < 0)
+        return -1;
+    x = gpi__make(graph, GPI__OP_MUL, gpi__number(graph, of_x), n.args[1], -1);
+    y = gpi__make(graph, GPI__OP_MUL, gpi__number(graph, of_y), y, -1);
+    return gpi__make(graph, GPI__OP_MUL, n.args[0], gpi__make(graph, GPI__OP_SELECT, c, x, y), -1);
+}
+
+/* clamp(x, -k, k) of abs(x) < k ? x : k * sign(x), k a number above 0; -1: it is none. */
+static int gpi__select_clamp(gpi__graph *graph, int c, int x, int y) {
+    const gpi__node n = graph->nodes[c];
+    int k = n.args[1], is_less = n.op == GPI__OP_LT || n.op == GPI__OP_LE, inside = is_less ? x : y;
+    if ((!is_less && n.op != GPI__OP_GT && n.op != GPI__OP_GE) ||
+        !gpi__is_op(graph, n.args[0], GPI__OP_ABS) || graph->nodes[n.args[0]].args[0] != inside ||
+        !gpi__is_number(graph, k) || !(graph->nodes[k].number > 0) ||
+        gpi__make(graph, GPI__OP_MUL, k, gpi__make(graph, GPI__OP_SIGN, inside, -1, -1), -1) !=
+            (is_less ? y : x))
+        return -1;
+    return gpi__make(graph, GPI__OP_CLAMP, inside, gpi__number(graph, -graph->nodes[k].number), k);
+}
+
 /* Two selections by one condition. */
 static int gpi__add_selections(gpi__graph *graph, int x, int y) {
     const gpi__node first = graph->nodes[x], second = graph->nodes[y];
@@ -196,13 +208,71 @@ static int gpi__add_selections(gpi__graph *graph, int x, int y) {
                      gpi__make(graph, GPI__OP_ADD, first.args[2], second.args[2], -1));
 }
 
+/* >>the logistic function */
+
+static int gpi__sigmoid(gpi__graph *graph, int x) {
+    gpi__node node = gpi__node_of(GPI__OP_ACTIVATE, x, -1, -1);
+    node.place = (int16_t)(gpi__activation_of(GEMMEPI_SIGMOID) - gpi__activations);
+    return x < 0 || graph->full ? -1 : gpi__finish(graph, &node);
+}
+
+/* g * sigmoid(x) of g / (1 + exp(x)) * exp(x); -1: it is none. */
+static int gpi__product_of_logistic(gpi__graph *graph, int quotient, int e) {
+    const gpi__node n = graph->nodes[quotient];
+    int sum = n.op == GPI__OP_DIV && gpi__is_op(graph, e, GPI__OP_EXP) ? n.args[1] : -1, i;
+    for (i = 0; i < 2 && gpi__is_op(graph, sum, GPI__OP_ADD); i++)
+        if (graph->nodes[sum].args[i] == e && gpi__is_the_number(graph, graph->nodes[sum].args[!i], 1))
+            return gpi__make(graph, GPI__OP_MUL, n.args[0], gpi__sigmoid(graph, graph->nodes[e].args[0]), -1);
+    return -1;
+}
+
+/* g * sigmoid(x) of (x > 0 ? g : ..) - g * sigmoid(-abs(x)) * sign(x), as of max(x, 0) + log1p(exp(-abs(x))); -1: it is none. */
+static int gpi__difference_of_logistic(gpi__graph *graph, int step, int y) {
+    const gpi__node s = graph->nodes[step], *c = &graph->nodes[s.op == GPI__OP_SELECT ? s.args[0] : step];
+    int x = c->args[0], g = s.args[1], zero = c->args[1], down;
+    if (c->op != GPI__OP_GT || s.op != GPI__OP_SELECT || !gpi__is_the_number(graph, zero, 0))
+        return -1;
+    down = gpi__make(graph, GPI__OP_MUL, gpi__number(graph, 0.5), g, -1);
+    down = gpi__make(graph, GPI__OP_SELECT, gpi__make(graph, GPI__OP_EQ, x, zero, -1), down, zero);
+    if (s.args[2] != zero && s.args[2] != down)
+        return -1;
+    down = gpi__sigmoid(graph, gpi__negative(graph, gpi__make(graph, GPI__OP_ABS, x, -1, -1)));
+    down = gpi__make(graph, GPI__OP_MUL, gpi__make(graph, GPI__OP_MUL, g, down, -1),
+                     gpi__make(graph, GPI__OP_SIGN, x, -1, -1), -1);
+    return down == y ? gpi__make(graph, GPI__OP_MUL, g, gpi__sigmoid(graph, x), -1) : -1;
+}
+
+/* x + sign * y of two that come to one; -1: they do not. */
+static int gpi__join_two(gpi__graph *graph, int x, int y, int sign) {
+    int joined = gpi__add_alike(graph, x, y, sign);
+    if (joined >= 0 || (sign > 0 && !gpi__is_op(graph, x, GPI__OP_NEG)))
+        return joined;
+    return sign > 0 ? gpi__difference_of_logistic(graph, y, graph->nodes[x].args[0])
+                    : gpi__difference_of_logistic(graph, x, y);
+}
+
+/* A sum or difference, plus sign * y, which comes to one with a term of it: (p + q) + q; -1: with none. */
+static int gpi__add_to_sum(gpi__graph *graph, int sum, int y, int sign) {
+    const gpi__node n = graph->nodes[sum];
+    int first = n.args[0], second = n.args[1], joined, is_sum = n.op == GPI__OP_ADD;
+    if (!is_sum && n.op != GPI__OP_SUB)
+        return -1;
+    joined = is_sum     ? gpi__join_two(graph, second, y, sign)
+             : sign > 0 ? gpi__join_two(graph, y, second, -1)
+                        : gpi__join_two(graph, second, y, 1);
+    if (joined >= 0)
+        return gpi__make(graph, is_sum || sign > 0 ? GPI__OP_ADD : GPI__OP_SUB, first, joined, -1);
+    joined = gpi__join_two(graph, first, y, sign);
+    return joined < 0 ? -1 : gpi__make(graph, n.op, joined, second, -1);
+}
+
 /* >>all */
 
 /* x + y of what is alike, or has a factor in common; -1: neither. */
 static int gpi__join_terms(gpi__graph *graph, int op, int x, int y) {
-    int joined = gpi__add_alike(graph, x, y, op == GPI__OP_SUB ? -1 : 1);
-    if (joined < 0 && op == GPI__OP_ADD)
-        joined = gpi__add_to_sum(graph, x, y);
+    int sign = op == GPI__OP_SUB ? -1 : 1, joined = gpi__join_two(graph, x, y, sign);
+    if (joined < 0)
+        joined = gpi__add_to_sum(graph, x, y, sign);
     return joined >= 0 ? joined : gpi__add_within(graph, op, x, y);
 }
 
@@ -264,7 +334,9 @@ static int gpi__simplify_product(gpi__graph *graph, const gpi__node *node) {
         return gpi__negative(graph, gpi__make(graph, GPI__OP_MUL, graph->nodes[x].args[0], y, -1));
     if (gpi__is_op(graph, y, GPI__OP_NEG))
         return gpi__negative(graph, gpi__make(graph, GPI__OP_MUL, x, graph->nodes[y].args[0], -1));
-    selected = gpi__number_first(graph, x, y);
+    selected = gpi__product_of_logistic(graph, x, y);
+    if (selected < 0)
+        selected = gpi__number_first(graph, x, y);
     if (selected < 0)
         selected = gpi__select_outside(graph, node, 0);
     return selected >= 0 ? selected : gpi__select_outside(graph, node, 1);
@@ -297,7 +369,7 @@ static int gpi__simplify_negative(gpi__graph *graph, int x) {
 /* What the operation comes to; -1: it stays. */
 static int gpi__simplify_node(gpi__graph *graph, const gpi__node *node) {
     const gpi__node *nodes = graph->nodes;
-    int x = node->args[0], y = node->args[1];
+    int x = node->args[0], y = node->args[1], found;
     switch (node->op) {
     case GPI__OP_ADD:
         return gpi__simplify_sum(graph, x, y);
@@ -313,10 +385,16 @@ static int gpi__simplify_node(gpi__graph *graph, const gpi__node *node) {
         return gpi__is_the_number(graph, y, 1)   ? x
                : gpi__is_the_number(graph, y, 0) ? gpi__number(graph, 1)
                                                  : -1;
+    case GPI__OP_EQ:
+        return gpi__is_number(graph, x) && !gpi__is_number(graph, y) ? gpi__make(graph, GPI__OP_EQ, y, x, -1)
+                                                                     : -1;
     case GPI__OP_SELECT:
         if (gpi__is_number(graph, x))
             return node->args[nodes[x].number != 0 ? 1 : 2];
-        return y == node->args[2] ? y : -1;
+        if (y == node->args[2])
+            return y;
+        found = gpi__select_clamp(graph, x, y, node->args[2]);
+        return found >= 0 ? found : gpi__select_within(graph, x, y, node->args[2]);
     case GPI__OP_BOTH:
         return gpi__is_the_number(graph, x, 0) && x == y ? x : -1;
     case GPI__OP_FIRST:

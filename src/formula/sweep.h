@@ -191,15 +191,33 @@ static const char *gpi__rule_of_derivative(const gpi__node *node, int argument) 
 }
 
 static void gpi__note_0(gpi__derivation *d, int op) {
-    if (gpi__operation_of(op)->traits & GPI__IS_TRUTH || op == GPI__OP_DERIVE)
+    if (gpi__operation_of(op)->traits & GPI__IS_TRUTH || op == GPI__OP_DERIVE || op == GPI__OP_SIGN)
         d->has_0 |= 4;
     else if (op == GPI__OP_FLOOR || op == GPI__OP_ROUND)
         d->has_0 |= op == GPI__OP_FLOOR ? 1 : 2;
 }
 
+/* A node, or the clamp that it is: min(max(x, 0), 6), in any order, of numbers. */
+static gpi__node gpi__read_node(const gpi__graph *graph, int number) {
+    gpi__node node = graph->nodes[number], clamp = gpi__node_of(GPI__OP_CLAMP, -1, -1, -1);
+    int i, inner, outer, is_min = node.op == GPI__OP_MIN;
+    for (i = 0; i < 4 && (is_min || node.op == GPI__OP_MAX); i++) {
+        inner = node.args[i & 1], outer = node.args[!(i & 1)];
+        if (!gpi__is_number(graph, outer) || graph->nodes[inner].op != (is_min ? GPI__OP_MAX : GPI__OP_MIN))
+            continue;
+        clamp.args[0] = graph->nodes[inner].args[i >> 1];
+        inner = graph->nodes[inner].args[!(i >> 1)];
+        clamp.args[1] = (int16_t)(is_min ? inner : outer), clamp.args[2] = (int16_t)(is_min ? outer : inner);
+        if (gpi__is_number(graph, inner) &&
+            graph->nodes[clamp.args[1]].number <= graph->nodes[clamp.args[2]].number)
+            return clamp;
+    }
+    return node;
+}
+
 /* What comes from a node's adjoint to one of its arguments; -1: there is no room. */
 static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
-    const gpi__node node = d->graph.nodes[number];
+    const gpi__node node = gpi__read_node(&d->graph, number);
     int16_t nodes[5];
     char room[96];
     const char *rule;
@@ -238,7 +256,7 @@ static gemmepi_status gpi__sweep(gpi__derivation *d) {
         if (d->adjoints[i].node < 0 || d->graph.nodes[i].op < GPI__LEAVES)
             continue;
         for (a = 0; a < 3 && !status; a++) {
-            to = d->graph.nodes[i].args[a];
+            to = gpi__read_node(&d->graph, i).args[a];
             if (to < 0 || !d->depends[to])
                 continue;
             passed = gpi__passed_on(d, i, a, d->adjoints[i].node);

@@ -142,7 +142,7 @@ def decode(dtype, data, at):
 NUMBERS = ["0.5", "2", "1.5", "3", "0.25", "1e-2", "0.1"]
 SAFE = ["exp(min({}, 3))", "exp2(clamp({}, -4, 4))", "expm1(min({}, 2))", "log(abs({}) + 0.5)", "log2(abs({}) + 0.25)", "log1p(abs({}))",
         "sqrt(abs({}) + 0.1)", "rsqrt(abs({}) + 0.25)", "pow(abs({}) + 0.1, 1.5)", "sin({})", "cos(2 * {})", "erf({})", "tanh({})"]
-ROUGH = ["abs({})", "floor({})", "round(4 * {})", "max({}, 0.1)", "min({}, 1)", "clamp({}, -1, 2)", "log({})", "sqrt({})", "exp({})",
+ROUGH = ["abs({})", "sign({})", "floor({})", "round(4 * {})", "max({}, 0.1)", "min({}, 1)", "clamp({}, -1, 2)", "log({})", "sqrt({})", "exp({})",
          "mod({}, 2)", "isnan({})", "-{}"]
 
 

@@ -142,7 +142,7 @@ ACTIVATIONS = {
 MONOTONE = {
     "exp": math.exp, "exp2": lambda x: 2.0 ** x, "expm1": math.expm1, "log": math.log, "log2": math.log2, "log1p": math.log1p,
     "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x), "erf": math.erf, "floor": lambda x: float(math.floor(x)),
-    "round": lambda x: float(round(x)),
+    "sign": lambda x: float((x > 0) - (x < 0)), "round": lambda x: float(round(x)),
 }
 
 
@@ -266,7 +266,7 @@ class Arithmetic:
         """of a name that is no activation's, elementwise"""
         x = values[0]
         if name in MONOTONE:
-            return self.monotone(MONOTONE[name], x, 0 if name in ("floor", "round") else 6)
+            return self.monotone(MONOTONE[name], x, 0 if name in ("sign", "floor", "round") else 6)
         if name in ("sin", "cos"):
             if math.isinf(x[1]) or not math.isfinite(x[0]):
                 return ANYTHING

@@ -451,6 +451,7 @@ static const char *const smooth_formulas[] = {
     "d = quick_gelu(v) * squared_relu(r) + relu(u)",
     "d = hardswish(v) + hardsigmoid(r)",
     "d = abs(v) * abs(r)",
+    "d = sign(v) * r + sign(u) * v",
     "d = min(v, r) * max(v, u)",
     "d = clamp(v, -1, 1) + clamp(r, u, u + 1)",
     "d = v > 0 ? v * r : u",

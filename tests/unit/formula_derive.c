@@ -192,9 +192,29 @@ static const struct {
      "d_v = (t1 ? t4 - t3 : t3 - t4) * d_sigmoid(v)"},
     {"e = v - u; a = abs(e); rs = row_sum(a < 1 ? 0.5 * e * e : a - 0.5)", "v", NULL,
      "/* derivatives that are 0: comparisons */\n"
+     "d_v = dy_rs * clamp(v - u, -1, 1)"},
+    {"e = v - u; a = abs(e); al = all_sum(a > 2 ? 2 * a - 2 : 0.5 * e * e)", "v", NULL,
+     "/* derivatives that are 0: comparisons */\n"
+     "d_v = dy_al * clamp(v - u, -2, 2)"},
+    {"e = v - u; a = abs(e); d = r * (a <= k ? 0.5 * e * e : k * (a - 0.5 * k))", "v", NULL,
+     "/* derivatives that are 0: comparisons */\n"
      "e = v - u;\n"
-     "t1 = abs(e) < 1;\n"
-     "d_v = (t1 ? dy_rs * e : 0) + (e > 0 ? (t1 ? 0 : dy_rs) : e < 0 ? (t1 ? 0 : -dy_rs) : 0)"},
+     "d_v = dy * r * (abs(e) <= k ? e : k * sign(e))"},
+    {"d = abs(v - u)", "v, u", NULL, "d_v = dy * sign(v - u);\nd_u = -d_v"},
+    {"d = max(v, 0) - v * u + log1p(exp(-abs(v)))", "v", NULL, "d_v = dy * (sigmoid(v) - u)"},
+    {"d = log(1 + exp(-abs(v))) - v * u + max(0, v)", "v", NULL, "d_v = dy * (sigmoid(v) - u)"},
+    {"rs = row_sum(p * (relu(v) - v * u + log1p(exp(-abs(v)))))", "v", NULL,
+     "d_v = dy_rs * p * (sigmoid(v) - u)"},
+    {"d = max(v, 0.5) + log1p(exp(-abs(v)))", "v", NULL,
+     "d_v = (v > 0.5 ? dy : v == 0.5 ? 0.5 * dy : 0) - dy * sigmoid(-abs(v)) * sign(v)"},
+    {"d = (v > 0 ? v : b * v) + log1p(exp(-abs(v)))", "v", NULL,
+     "/* derivatives that are 0: comparisons */\n"
+     "d_v = dy * sigmoid(v) + (v > 0 ? 0 : dy * b)"},
+    {"d = min(max(v, 0), 6)", "v", NULL, "d_v = v >= 0 && v <= 6 ? dy : 0"},
+    {"d = max(-0.5, min(1, v * r))", "v", NULL, "t1 = v * r;\nd_v = t1 >= -0.5 && t1 <= 1 ? dy * r : 0"},
+    {"d = v * min(max(v + 3, 0), 6)", "v", NULL,
+     "t1 = v + 3;\n"
+     "d_v = dy * min(max(t1, 0), 6) + (t1 >= 0 && t1 <= 6 ? dy * v : 0)"},
     {"e = v - u; al = all_sum(e * e)", "v", NULL, "d_v = 2 * dy_al * (v - u)"},
     {"d = p + b - 2 * v", "v, p, b", NULL,
      "d_v = -2 * dy;\n"
@@ -226,13 +246,10 @@ static const struct {
      "t2 = 0.7978845608 * (v + t1 * v);\n"
      "t3 = dy * v * d_tanh(t2);\n"
      "d_v = 0.3989422804 * (t3 + t3 * t1) + 0.035677408136172 * t3 * v * v + 0.5 * dy * (1 + tanh(t2))"},
-    {"d = log(1 + exp(v))", "v", NULL,
-     "t1 = exp(v);\n"
-     "d_v = dy / (1 + t1) * t1"},
+    {"d = log(1 + exp(v))", "v", NULL, "d_v = dy * sigmoid(v)"},
     {"d = v / (1 + abs(v))", "v", NULL,
      "t1 = 1 + abs(v);\n"
-     "t2 = dy * (v / t1) / t1;\n"
-     "d_v = dy / t1 + (v > 0 ? -t2 : v < 0 ? t2 : 0)"},
+     "d_v = dy / t1 - dy * (v / t1) / t1 * sign(v)"},
     {"d = v / sqrt(1 + s * v * v)", "v, s", NULL,
      "t1 = s * v;\n"
      "t2 = sqrt(1 + t1 * v);\n"
@@ -286,9 +303,8 @@ static const struct {
      "d_v = -(dy * p / t1 * d_sigmoid(v));\n"
      "d_p = row_sum(-(dy * log(t1)))"},
     {"d = 1 / (1 + exp(-v))", "v", NULL,
-     "t1 = exp(-v);\n"
-     "t2 = 1 + t1;\n"
-     "d_v = dy * (1 / t2) / t2 * t1"},
+     "t1 = -v;\n"
+     "d_v = dy * (1 / (1 + exp(t1))) * sigmoid(t1)"},
     {"d = 2 * (3 * v) - v * 0.5 + v", "v", NULL, "d_v = 6.5 * dy"},
     {"d = cos(v) * cos(v)", "v", NULL, "d_v = -2 * dy * cos(v) * sin(v)"},
 };
@@ -642,6 +658,9 @@ static void numbers_of_f64_have_gradients(void) {
 }
 
 static void derivatives_that_are_0_are_told(void) {
+    DERIVES("d = sign(v) * v", "v", NULL, "/* derivatives that are 0: comparisons */\nd_v = dy * sign(v)");
+    DERIVES("d = d_relu(v) * v", "v", NULL,
+            "/* derivatives that are 0: comparisons */\nd_v = dy * d_relu(v)");
     DERIVES("d = floor(v) + v", "v", NULL, "/* derivatives that are 0: floor */\nd_v = dy");
     DERIVES("d = round(v)", "v", NULL, "/* derivatives that are 0: round */\nd_v = 0");
     DERIVES("d = v > 0 ? v : r", "v", NULL,
@@ -690,6 +709,13 @@ static void ties_and_bends_have_the_slopes_that_are_told(void) {
     CHECK(slope("d = clamp(v, -1, 1) + 0 * r", 1, 0) == 1 && slope("d = clamp(v, -1, 1) + 0 * r", -1, 0) == 1,
           "clamp passes at its bounds");
     CHECK(slope("d = clamp(v, -1, 1) + 0 * r", 1.5, 0) == 0, "and nothing beyond");
+    CHECK(slope("d = min(max(v, 0), 6) + 0 * r", 0, 0) == 1 &&
+              slope("d = max(min(v, 6), 0) + 0 * r", 6, 0) == 1,
+          "so does what is a clamp");
+    CHECK(slope("d = min(max(v, 6), 0) + 0 * r", 6, 0) == 0 &&
+              slope("d = max(min(v, 0), 6) + 0 * r", 0, 0) == 0,
+          "bounds that have no number between them are none");
+    CHECK(slope("d = max(v, 0) + log1p(exp(-abs(v))) + 0 * r", 0, 0) == 0.5, "a sum that has no bend");
     CHECK(slope("d = abs(v) + 0 * r", 0, 0) == 0 && slope("d = abs(v) + 0 * r", -2, 0) == -1, "abs");
     CHECK(slope("d = pow(v, 2) + 0 * r", 0, 0) == 0 && slope("d = pow(v, 1) + 0 * r", 0, 0) == 1, "pow at 0");
     CHECK(slope("d = v > 0 ? v : log(v) * r", 2, NAN) == 1, "NaN of what is not taken");

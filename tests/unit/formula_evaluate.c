@@ -72,6 +72,8 @@ static void operators_and_functions_compute_what_c_does(void) {
     COMPUTES("d = v > 0 && r > 0 || !(u > 0)", (v > 0 && r > 0) || !(u > 0));
     COMPUTES("d = floor(v * 4)", floor(v * 4));
     COMPUTES("d = round(v * 4)", rint(v * 4));
+    COMPUTES("d = sign(v) + 2 * sign(u * u)", (v > 0 ? 1 : v < 0 ? -1 : v) + (u != 0 ? 2 : 0));
+    COMPUTES("d = isnan(sign(v)) + isnan(sign(1 / (v - v) - 1 / (v - v)))", isnan(v) + 1);
     COMPUTES("d = abs(v) + min(r, u) * max(v, u) - clamp(r, -0.5, 1)",
              fabs(v) + fmin(r, u) * fmax(v, u) - fmin(fmax(r, -0.5), 1));
     COMPUTES("d = exp(v) + exp2(r) * expm1(u)", exp(v) + exp2(r) * expm1(u));
@@ -131,19 +133,11 @@ static void zeros_have_the_signs_that_ieee_754_gives_them(void) {
         double v, r;
         int is_negative;
     } cases[] = {
-        {"d = -v", 0, 0, 1},
-        {"d = -v", -0.0, 0, 0},
-        {"d = 0 - v", 0, 0, 0},
-        {"d = abs(v)", -0.0, 0, 0},
-        {"d = v * r", 0, -1, 1},
-        {"d = v / r", 0, -1, 1},
-        {"d = v + r", -0.0, 0, 0},
-        {"d = v + r", -0.0, -0.0, 1},
-        {"d = round(v)", -0.25, 0, 1},
-        {"d = sqrt(v)", -0.0, 0, 1},
-        {"d = mod(v, r)", -4, 2, 1},
-        {"d = relu(v)", -1, 0, 0},
-        {"d = v > 1 ? r : v", -0.0, 1, 1},
+        {"d = -v", 0, 0, 1},          {"d = -v", -0.0, 0, 0},        {"d = 0 - v", 0, 0, 0},
+        {"d = abs(v)", -0.0, 0, 0},   {"d = sign(v)", -0.0, 0, 1},   {"d = sign(v)", 0.0, 0, 0},
+        {"d = v * r", 0, -1, 1},      {"d = v / r", 0, -1, 1},       {"d = v + r", -0.0, 0, 0},
+        {"d = v + r", -0.0, -0.0, 1}, {"d = round(v)", -0.25, 0, 1}, {"d = sqrt(v)", -0.0, 0, 1},
+        {"d = mod(v, r)", -4, 2, 1},  {"d = relu(v)", -1, 0, 0},     {"d = v > 1 ? r : v", -0.0, 1, 1},
     };
     size_t i;
     for (i = 0; i < GPI__COUNT(cases); i++) {
@@ -224,6 +218,7 @@ static void what_may_jump_spans_both_results(void) {
     BOUND("d = rounded(v)", about(1.00390625, 1e-6), exactly(0), 0.0078125, 0.0078125);
     BOUND("d = rounded(v)", about(1.001, 1e-6), exactly(0), 0, 0);
     BOUND("d = abs(v)", about(1e-4, 1e-3), exactly(0), 1e-3, 1e-3);
+    BOUND("d = sign(v)", about(1, 1e-3), exactly(0), 0, 0);
     BOUND("d = pow(v, 2)", about(1e-4, 1e-3), exactly(0), 1.2e-6, 1.4e-6);
 }
 
