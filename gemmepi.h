@@ -903,8 +903,8 @@ typedef struct gemmepi_linear_args {
    statement   name '=' expression
    expression  c ? a : b    || && !    < <= > >= == !=    + - * /    unary -    function(...)    (...)    number    name
 
-   Precedence is C's, and so are comments. At most 4,096 characters (of gradients 32,000), 1,024 operations, 32 operands with names of up to 60 characters, and
-   64 nested expressions.
+   Precedence is C's, and so are comments. At most 4,096 characters (of gradients 32,000), 1,024 operations, 32 operands with names of
+   up to 60 characters, and 64 nested expressions.
 
    Names: v is the value that the formula is applied to, operands have names of the caller's choice. A name is defined once, before it is
    used, and must be used.
@@ -995,6 +995,7 @@ typedef struct gemmepi_derive_desc {
     const char *wrt;      /* names of inputs or the value, separated by commas, whose gradients are wanted */
     const char *saved;    /* names that the gradient may read: inputs, outputs, the value. NULL: all inputs and the value */
     const char *upstream; /* names of the outputs that have an upstream; nothing comes in from others. NULL: all outputs have one */
+    int ties_to_first;    /* 1: of equal inputs of min and max the first has the gradient; 0: they share it */
 } gemmepi_derive_desc;
 
 /* >>work ahead */
@@ -1435,8 +1436,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, inputs with periods, and
    whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
-   Equal inputs of min and max share the gradient, clamp (and min(max(x, 0), 6), of numbers) passes it at its bounds,
-   and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where
+   Equal inputs of min and max share the gradient, if not desc->ties_to_first, clamp (and min(max(x, 0), 6), of numbers) passes it at
+   its bounds, and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where
    they are NaN. A gradient that one formula cannot say is refused: sums over columns of what does not change along them, in a
    formula with halves, and counts of columns (column, columns, uniform, sums) where the gradient would not show that there are 2 n.
    Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
@@ -4564,7 +4565,8 @@ static int gpi__product_of_logistic(gpi__graph *graph, int quotient, int e) {
 static int gpi__difference_of_logistic(gpi__graph *graph, int step, int y) {
   const gpi__node s = graph->nodes[step], *c = &graph->nodes[s.op == GPI__OP_SELECT ? s.args[0] : step];
   int x = c->args[0], g = s.args[1], zero = c->args[1], down;
-  if (c->op != GPI__OP_GT || s.op != GPI__OP_SELECT || !gpi__is_the_number(graph, zero, 0))
+  if ((c->op != GPI__OP_GT && c->op != GPI__OP_GE) || s.op != GPI__OP_SELECT ||
+    !gpi__is_the_number(graph, zero, 0) || !gpi__is_op(graph, y, GPI__OP_MUL))
     return -1;
   down = gpi__make(graph, GPI__OP_MUL, gpi__number(graph, 0.5), g, -1);
   down = gpi__make(graph, GPI__OP_SELECT, gpi__make(graph, GPI__OP_EQ, x, zero, -1), down, zero);
@@ -6259,6 +6261,7 @@ typedef struct gpi__derivation {
   uint8_t silent[GPI__RESULT + 1]; /* outputs without an upstream, by desc.upstream */
   uint8_t depends[GPI__GRAPH_NODES]; /* on what is in wrt */
   gpi__adjoint adjoints[GPI__GRAPH_NODES];
+  int ties_to_first;
   int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
 } gpi__derivation;
 
@@ -6446,6 +6449,8 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
   d->desc.operand_count = desc->operand_count;
   d->desc.value = desc->value;
   d->desc.value_field = "value";
+  d->ties_to_first = desc->ties_to_first;
+  GPI__INVALID_IF(d->ties_to_first & ~1, "desc.ties_to_first is %d; accepted are 0 and 1", d->ties_to_first);
   d->desc.without_value = !desc->value && gpi__has_operand_called(desc, "v"); /* as of a gradient's text */
   d->desc.without_result = gpi__has_operand_called(desc, "d");
   d->desc.accumulator = GEMMEPI_F32;
@@ -6669,6 +6674,8 @@ static gpi__node gpi__read_node(const gpi__graph *graph, int number) {
 
 /* What comes from a node's adjoint to one of its arguments; -1: there is no room. */
 static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
+  static const char *const of_first[2][2] = {{"x <= y ? g : 0", "y < x ? g : 0"},
+        {"x >= y ? g : 0", "y > x ? g : 0"}};
   const gpi__node node = gpi__read_node(&d->graph, number);
   int16_t nodes[5];
   char room[96];
@@ -6690,7 +6697,9 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
     rule = gpi__rule_of_derivative(&node, argument);
     break;
   default:
-    rule = gpi__operation_of(node.op)->derivatives[argument];
+    rule = d->ties_to_first && (node.op == GPI__OP_MIN || node.op == GPI__OP_MAX)
+        ? of_first[node.op == GPI__OP_MAX][argument]
+        : gpi__operation_of(node.op)->derivatives[argument];
   }
   if (strcmp(rule, "0") == 0) {
     gpi__note_0(d, node.op == GPI__OP_SELECT ? (int)GPI__OP_NE : (int)node.op);

@@ -12,8 +12,8 @@
    statement   name '=' expression
    expression  c ? a : b    || && !    < <= > >= == !=    + - * /    unary -    function(...)    (...)    number    name
 
-   Precedence is C's, and so are comments. At most 4,096 characters (of gradients 32,000), 1,024 operations, 32 operands with names of up to 60 characters, and
-   64 nested expressions.
+   Precedence is C's, and so are comments. At most 4,096 characters (of gradients 32,000), 1,024 operations, 32 operands with names of
+   up to 60 characters, and 64 nested expressions.
 
    Names: v is the value that the formula is applied to, operands have names of the caller's choice. A name is defined once, before it is
    used, and must be used.
@@ -104,6 +104,7 @@ typedef struct gemmepi_derive_desc {
     const char *wrt;      /* names of inputs or the value, separated by commas, whose gradients are wanted */
     const char *saved;    /* names that the gradient may read: inputs, outputs, the value. NULL: all inputs and the value */
     const char *upstream; /* names of the outputs that have an upstream; nothing comes in from others. NULL: all outputs have one */
+    int ties_to_first;    /* 1: of equal inputs of min and max the first has the gradient; 0: they share it */
 } gemmepi_derive_desc;
 
 #endif

@@ -336,8 +336,8 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, inputs with periods, and
    whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
-   Equal inputs of min and max share the gradient, clamp (and min(max(x, 0), 6), of numbers) passes it at its bounds,
-   and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where
+   Equal inputs of min and max share the gradient, if not desc->ties_to_first, clamp (and min(max(x, 0), 6), of numbers) passes it at
+   its bounds, and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where
    they are NaN. A gradient that one formula cannot say is refused: sums over columns of what does not change along them, in a
    formula with halves, and counts of columns (column, columns, uniform, sums) where the gradient would not show that there are 2 n.
    Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */

@@ -25,6 +25,7 @@ typedef struct gpi__derivation {
     uint8_t silent[GPI__RESULT + 1];        /* outputs without an upstream, by desc.upstream */
     uint8_t depends[GPI__GRAPH_NODES];      /* on what is in wrt */
     gpi__adjoint adjoints[GPI__GRAPH_NODES];
+    int ties_to_first;
     int has_0; /* bits: 1 floor, 2 round, 4 comparisons, 8 uniform */
 } gpi__derivation;
 
@@ -232,6 +233,9 @@ static gemmepi_status gpi__start_derivation(gpi__derivation *d, const gemmepi_de
     d->desc.operand_count = desc->operand_count;
     d->desc.value = desc->value;
     d->desc.value_field = "value";
+    d->ties_to_first = desc->ties_to_first;
+    GPI__INVALID_IF(d->ties_to_first & ~1, "desc.ties_to_first is %d; accepted are 0 and 1",
+                    d->ties_to_first);
     d->desc.without_value = !desc->value && gpi__has_operand_called(desc, "v"); /* as of a gradient's text */
     d->desc.without_result = gpi__has_operand_called(desc, "d");
     d->desc.accumulator = GEMMEPI_F32;

@@ -230,7 +230,8 @@ static int gpi__product_of_logistic(gpi__graph *graph, int quotient, int e) {
 static int gpi__difference_of_logistic(gpi__graph *graph, int step, int y) {
     const gpi__node s = graph->nodes[step], *c = &graph->nodes[s.op == GPI__OP_SELECT ? s.args[0] : step];
     int x = c->args[0], g = s.args[1], zero = c->args[1], down;
-    if (c->op != GPI__OP_GT || s.op != GPI__OP_SELECT || !gpi__is_the_number(graph, zero, 0))
+    if ((c->op != GPI__OP_GT && c->op != GPI__OP_GE) || s.op != GPI__OP_SELECT ||
+        !gpi__is_the_number(graph, zero, 0) || !gpi__is_op(graph, y, GPI__OP_MUL))
         return -1;
     down = gpi__make(graph, GPI__OP_MUL, gpi__number(graph, 0.5), g, -1);
     down = gpi__make(graph, GPI__OP_SELECT, gpi__make(graph, GPI__OP_EQ, x, zero, -1), down, zero);

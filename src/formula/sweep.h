@@ -217,6 +217,8 @@ static gpi__node gpi__read_node(const gpi__graph *graph, int number) {
 
 /* What comes from a node's adjoint to one of its arguments; -1: there is no room. */
 static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
+    static const char *const of_first[2][2] = {{"x <= y ? g : 0", "y < x ? g : 0"},
+                                               {"x >= y ? g : 0", "y > x ? g : 0"}};
     const gpi__node node = gpi__read_node(&d->graph, number);
     int16_t nodes[5];
     char room[96];
@@ -238,7 +240,9 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
         rule = gpi__rule_of_derivative(&node, argument);
         break;
     default:
-        rule = gpi__operation_of(node.op)->derivatives[argument];
+        rule = d->ties_to_first && (node.op == GPI__OP_MIN || node.op == GPI__OP_MAX)
+                   ? of_first[node.op == GPI__OP_MAX][argument]
+                   : gpi__operation_of(node.op)->derivatives[argument];
     }
     if (strcmp(rule, "0") == 0) {
         gpi__note_0(d, node.op == GPI__OP_SELECT ? (int)GPI__OP_NE : (int)node.op);

@@ -733,6 +733,39 @@ static void ties_and_bends_have_the_slopes_that_are_told(void) {
           "of what eleven do not take");
 }
 
+static const char *gradient_with_ties(const char *text, int ties_to_first) {
+    static char gradient[1024];
+    gemmepi_derive_desc desc;
+    c.count = operands_of(text, c.operands);
+    desc = derive_desc(text);
+    desc.wrt = has_word(text, "r") ? "v, r" : "v", desc.saved = NULL, desc.ties_to_first = ties_to_first;
+    if (gemmepi_derive(&desc, gradient, sizeof gradient) == 0)
+        snprintf(gradient, sizeof gradient, "%s", gemmepi_last_error());
+    return gradient;
+}
+
+static void of_ties_the_first_has_the_gradient_where_that_is_asked_for(void) {
+    static const struct {
+        const char *text, *gradient;
+    } cases[] = {
+        {"d = max(v, 0)", "d_v = v >= 0 ? dy : 0"},
+        {"d = max(0, v)", "d_v = v > 0 ? dy : 0"},
+        {"d = min(v, r)", "d_v = v <= r ? dy : 0;\nd_r = r < v ? dy : 0"},
+        {"d = max(v, r)", "d_v = v >= r ? dy : 0;\nd_r = r > v ? dy : 0"},
+        {"d = min(max(v, 0), 6)", "d_v = v >= 0 && v <= 6 ? dy : 0"},
+        {"d = max(v, 0) - v * u + log1p(exp(-abs(v)))", "d_v = dy * (sigmoid(v) - u)"},
+    };
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++)
+        CHECK(strcmp(gradient_with_ties(cases[i].text, 1), cases[i].gradient) == 0, "%s: %s", cases[i].text,
+              gradient_with_ties(cases[i].text, 1));
+    CHECK(strcmp(gradient_with_ties("d = max(v, 0)", 2), "desc.ties_to_first is 2; accepted are 0 and 1") ==
+              0,
+          "%s", gradient_with_ties("d = max(v, 0)", 2));
+    CHECK(strcmp(gradient_with_ties("d = max(v, 0)", 0), "d_v = v > 0 ? dy : v == 0 ? 0.5 * dy : 0") == 0,
+          "%s", gradient_with_ties("d = max(v, 0)", 0));
+}
+
 /* A half that is not read has the gradient 0, also where its logarithm would be NaN. */
 static void the_gradient_of_what_is_not_taken_stays_0_in_halves(void) {
     DERIVES("d = left(log(v))", "v", NULL, "d_v = pair(dy / left(v), 0)");
@@ -1294,6 +1327,7 @@ int main(void) {
     RUN(numbers_of_f64_have_gradients);
     RUN(derivatives_that_are_0_are_told);
     RUN(ties_and_bends_have_the_slopes_that_are_told);
+    RUN(of_ties_the_first_has_the_gradient_where_that_is_asked_for);
     RUN(the_gradient_of_what_is_not_taken_stays_0_in_halves);
     RUN(gradients_are_as_short_as_their_values_allow);
     RUN(an_input_with_either_period_has_no_gradient);
