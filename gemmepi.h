@@ -6372,8 +6372,7 @@ static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list)
   }
   if (more < 0 || count)
     return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "desc.upstream is empty; it names the outputs that have an upstream, NULL stands for all");
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.upstream is empty; it names the outputs that have an upstream, or is NULL");
 }
 
 /* Names that get d_ or dy_ before them. is_layers: operands with such names are gradients and upstreams, and dy is Y's. */
@@ -6580,18 +6579,44 @@ static int gpi__saved_as(const gpi__derivation *d, int number) {
   return o;
 }
 
-/* Of activations whose result tells the derivative; NULL: it does not. */
-static const char *gpi__rule_by_result(const gpi__node *node) {
-  switch (gpi__activation(gpi__activations[node->place].code)) {
-  case GEMMEPI_RELU:
-    return "r > 0 ? g : 0";
-  case GEMMEPI_SIGMOID:
-    return "g * r * (1 - r)";
-  case GEMMEPI_TANH:
-    return "g * (1 - r * r)";
-  default:
-    return NULL;
-  }
+/* Rules of activations: of f by its result, and of d_f by x and by the parameter; NULL: none, or 0. Where one is 0 to the last bit it is so by
+ selection: its factors may overflow there. */
+#define GPI__U     "(x * (1.5957691216057308 + 0.07135481627260025 * x * x))" /* gelu_tanh(x) is x sigmoid(u) */
+#define GPI__SLOPE "(1.5957691216057308 + 0.21406444881780073 * x * x)"
+static const struct {
+  gemmepi_epilogue code;
+  const char *rules[3];
+} gpi__activation_rules[] = {
+  {GEMMEPI_RELU, {"r > 0 ? g : 0", NULL, NULL}},
+  {GEMMEPI_GELU_TANH,
+  {NULL,
+   "abs(x) > 40 ? 0 : g * d_sigmoid" GPI__U " * (2 * " GPI__SLOPE
+   " + x * (0.42812889763560147 * x - " GPI__SLOPE " * " GPI__SLOPE " * tanh(0.5 * " GPI__U ")))",
+   NULL}},
+  {GEMMEPI_GELU_ERF,
+  {NULL, "abs(x) > 40 ? 0 : 0.3989422804014327 * g * (2 - x * x) * exp(-0.5 * x * x)", NULL}},
+  {GEMMEPI_SILU, {NULL, "g * d_sigmoid(x) * (2 - x * tanh(0.5 * x))", NULL}},
+  {GEMMEPI_SIGMOID, {"g * r * (1 - r)", "-(g * r * tanh(0.5 * x))", NULL}},
+  {GEMMEPI_TANH, {"g * (1 - r * r)", "-2 * g * r * tanh(x)", NULL}},
+  {GEMMEPI_LEAKY_RELU, {NULL, NULL, "x > 0 ? 0 : g"}},
+  {GEMMEPI_ELU, {NULL, "x > 0 ? 0 : g * r", "x > 0 ? 0 : g * exp(x)"}},
+  {GEMMEPI_SQUARED_RELU, {NULL, "x > 0 ? 2 * g : 0", NULL}},
+  {GEMMEPI_QUICK_GELU,
+  {NULL, "1.702 * g * d_sigmoid(1.702 * x) * (2 - 1.702 * x * tanh(0.851 * x))", NULL}},
+  {GEMMEPI_SOFTPLUS, {NULL, "g * d_sigmoid(x)", NULL}},
+  {GEMMEPI_HARDSWISH, {NULL, "x > -3 && x < 3 ? g / 3 : 0", NULL}},
+  {GEMMEPI_MISH,
+  {NULL, "g * d_tanh(softplus(x)) * sigmoid(x) * (2 + x * (1 - sigmoid(x) * (1 + 2 * tanh(softplus(x)))))",
+   NULL}},
+};
+#undef GPI__U
+#undef GPI__SLOPE
+
+static const char *gpi__activation_rule(const gpi__node *node, int which) {
+  size_t i = 0;
+  while (i < GPI__COUNT(gpi__activation_rules) && gpi__activation_rules[i].code != gpi__activations[node->place].code)
+    i++;
+  return i < GPI__COUNT(gpi__activation_rules) ? gpi__activation_rules[i].rules[which] : NULL;
 }
 
 /* Of activations whose derivative is 0 by selection, and of parameters. */
@@ -6608,44 +6633,6 @@ static const char *gpi__rule_of_activation(const gpi__node *node, int argument, 
   snprintf(slope, sizeof slope, "g * d_%s(x%s)", gpi__small_name(node->place, small), node->args[1] >= 0 ? ", y" : "");
   snprintf(room, size, selected, slope); /* of the three above */
   return room;
-}
-
-/* Where they are 0 to the last bit they are so by selection: their factors may overflow there. */
-static const char *gpi__rule_of_derivative(const gpi__node *node, int argument) {
-#define GPI__U     "(x * (1.5957691216057308 + 0.07135481627260025 * x * x))" /* gelu_tanh(x) is x sigmoid(u) */
-#define GPI__SLOPE "(1.5957691216057308 + 0.21406444881780073 * x * x)"
-  switch (gpi__activation(gpi__activations[node->place].code)) {
-  case GEMMEPI_GELU_TANH:
-    return "abs(x) > 40 ? 0 : g * d_sigmoid" GPI__U " * (2 * " GPI__SLOPE
-       " + x * (0.42812889763560147 * x - " GPI__SLOPE " * " GPI__SLOPE " * tanh(0.5 * " GPI__U ")))";
-  case GEMMEPI_GELU_ERF:
-    return "abs(x) > 40 ? 0 : 0.3989422804014327 * g * (2 - x * x) * exp(-0.5 * x * x)";
-  case GEMMEPI_SILU:
-    return "g * d_sigmoid(x) * (2 - x * tanh(0.5 * x))";
-  case GEMMEPI_SIGMOID:
-    return "-(g * r * tanh(0.5 * x))";
-  case GEMMEPI_TANH:
-    return "-2 * g * r * tanh(x)";
-  case GEMMEPI_LEAKY_RELU:
-    return argument ? "x > 0 ? 0 : g" : "0";
-  case GEMMEPI_ELU:
-    return argument ? "x > 0 ? 0 : g * exp(x)" : "x > 0 ? 0 : g * r";
-  case GEMMEPI_SQUARED_RELU:
-    return "x > 0 ? 2 * g : 0";
-  case GEMMEPI_QUICK_GELU:
-    return "1.702 * g * d_sigmoid(1.702 * x) * (2 - 1.702 * x * tanh(0.851 * x))";
-  case GEMMEPI_SOFTPLUS:
-    return "g * d_sigmoid(x)";
-  case GEMMEPI_HARDSWISH:
-    return "x > -3 && x < 3 ? g / 3 : 0";
-  case GEMMEPI_MISH:
-    return "g * d_tanh(softplus(x)) * sigmoid(x) * "
-       "(2 + x * (1 - sigmoid(x) * (1 + 2 * tanh(softplus(x)))))";
-  default:
-    return "0"; /* they jump, at most */
-  }
-#undef GPI__U
-#undef GPI__SLOPE
 }
 
 static void gpi__note_0(gpi__derivation *d, int op) {
@@ -6689,12 +6676,13 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
   case GPI__OP_BOTH:
     return gpi__make(&d->graph, argument ? GPI__OP_SECOND : GPI__OP_FIRST, g, -1, -1);
   case GPI__OP_ACTIVATE:
-    rule = gpi__saved_as(d, number) >= 0 ? gpi__rule_by_result(&node) : NULL;
+    rule = gpi__saved_as(d, number) >= 0 ? gpi__activation_rule(&node, 0) : NULL;
     if (!rule)
       rule = gpi__rule_of_activation(&node, argument, room, sizeof room);
     break;
   case GPI__OP_DERIVE:
-    rule = gpi__rule_of_derivative(&node, argument);
+    rule = gpi__activation_rule(&node, 1 + argument);
+    rule = rule ? rule : "0";
     break;
   default:
     rule = d->ties_to_first && (node.op == GPI__OP_MIN || node.op == GPI__OP_MAX)

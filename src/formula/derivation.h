@@ -146,9 +146,8 @@ static gemmepi_status gpi__parse_upstreams(gpi__derivation *d, const char *list)
     }
     if (more < 0 || count)
         return more < 0 ? GEMMEPI_INVALID_ARGUMENT : GEMMEPI_OK;
-    return gpi__fail(
-        GEMMEPI_INVALID_ARGUMENT,
-        "desc.upstream is empty; it names the outputs that have an upstream, NULL stands for all");
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                     "desc.upstream is empty; it names the outputs that have an upstream, or is NULL");
 }
 
 /* Names that get d_ or dy_ before them. is_layers: operands with such names are gradients and upstreams, and dy is Y's. */

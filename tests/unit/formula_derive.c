@@ -824,7 +824,7 @@ static void nothing_comes_in_from_outputs_that_upstream_does_not_name(void) {
     DERIVES_BY("d = 2 * v; rs = row_max(d); rt = row_sum(v)", "d rt", "d_v = dy_rt + 2 * dy");
     DERIVES_BY("d = 2 * v; o = r", "o", "d_v = 0");
     DERIVES_BY("d = v; o = r", "",
-               "desc.upstream is empty; it names the outputs that have an upstream, NULL stands for all");
+               "desc.upstream is empty; it names the outputs that have an upstream, or is NULL");
     DERIVES_BY("d = v; o = r", "d,", "desc.upstream has a comma without a name behind it, at character 2");
     DERIVES_BY("d = v; o = r", "rs",
                "desc.upstream has \"rs\"; accepted are names of operands, v and d, separated by commas");
