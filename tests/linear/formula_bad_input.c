@@ -276,7 +276,7 @@ static void what_lies_otherwise_is_refused(void) {
     BACKWARD(desc.dbias.batch_stride = 8, "desc.dbias.batch_stride is 8");
 }
 
-/* Text is not what limits them, which gemmepi_derive would refuse here, but operations. */
+/* Text is not what limits them, which is longer here than a formula's may be, but operations. */
 static void gradients_that_are_too_large_are_refused(void) {
     static char text[4000], gradient[8192];
     gemmepi_derive_desc derive;
@@ -287,7 +287,7 @@ static void gradients_that_are_too_large_are_refused(void) {
             memset(&derive, 0, sizeof derive);
             derive.formula = text, derive.operands = &operands[UP], derive.operand_count = 1,
             derive.wrt = "v";
-            CHECK(!gemmepi_derive(&derive, gradient, sizeof gradient), "%d", (int)strlen(gradient));
+            CHECK(gemmepi_derive(&derive, gradient, sizeof gradient) > 4096, "%d", (int)strlen(gradient));
             TAKEN(0, desc.formula = text);
             TAKEN(1, desc.formula = text);
         }
