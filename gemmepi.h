@@ -3881,6 +3881,9 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   X(RSQRT,   "rsqrt",   1, 1, 9, 0, gpi__rsqrt, "rsqrt(x)", 2, 1, 16, "-0.5 * g * r / x", NULL, NULL) \
   X(SIN,     "sin",     1, 1, 9, GPI__WAVES, sin, "formula_sin(x, in.is_near, out.is_far)", 2, 2, 44, "g * cos(x)", NULL, NULL) \
   X(COS,     "cos",     1, 1, 9, GPI__WAVES, cos, "formula_cos(x, in.is_near, out.is_far)", 2, 2, 44, "-(g * sin(x))", NULL, NULL) \
+  X(ATAN,    "atan",    1, 1, 9, 0, atan, "atan(x)", 2, 2, 40, "g / (1 + x * x)", NULL, NULL) \
+  X(SINH,    "sinh",    1, 1, 9, 0, sinh, "sinh(x)", 3, 2, 40, "g * cosh(x)", NULL, NULL) \
+  X(ERFC,    "erfc",    1, 1, 9, 0, erfc, "erfc(x)", 4, 5, 50, "-1.1283791670955126 * g * exp(-(x * x))", NULL, NULL) \
   X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, 30, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL) \
   X(FLOOR,   "floor",   1, 1, 9, GPI__HAS_0, floor, "floor(x)", 0, 0, 8, "0", NULL, NULL) \
   X(ROUND,   "round",   1, 1, 9, GPI__HAS_0, rint, "rint(x)", 0, 0, 8, "0", NULL, NULL) \
@@ -3949,6 +3952,22 @@ static const gpi__operation_of_formula gpi__formula_operations[] = {GPI__FORMULA
 static const gpi__operation_of_formula *gpi__operation_of(int op) {
   return &gpi__formula_operations[op - GPI__LEAVES];
 }
+
+/* Functions that are short for a text of others, of x and y. Operands may have their names. */
+static const struct {
+  const char *name;
+  int count;
+  const char *text;
+} gpi__written_functions[] = {
+  {"ceil", 1, "-floor(-x)"},
+  {"trunc", 1, "x < 0 ? -floor(-x) : floor(x)"},
+  {"isinf", 1, "abs(x) == 1 / 0"},
+  {"cosh", 1, "exp(0.5 * x) * (0.5 * exp(0.5 * x)) + exp(-0.5 * x) * (0.5 * exp(-0.5 * x))"},
+  {"tan", 1, "sin(x) / cos(x)"},
+  {"logaddexp", 2, "x == y ? 0.5 * x + 0.5 * y + 0.69314718055994531 : max(x, y) + softplus(-abs(x - y))"},
+  {"pi", 0, "3.1415926535897932"},
+  {"inf", 0, "1 / 0"},
+};
 
 /* row and so on, in the order of node.place */
 enum {
@@ -5084,20 +5103,16 @@ static const struct {
   {"select", "c ? x : y"},
   {"rand", "uniform(seed, i)"},
   {"random", "uniform(seed, i)"},
-  {"ceil", "-floor(-x)"},
-  {"trunc", "x < 0 ? -floor(-x) : floor(x)"},
   {"log10", "0.43429448190325182 * log(x)"},
   {"cbrt", "pow(x, 1 / 3) of x >= 0"},
-  {"erfc", "1 - erf(x)"},
-  {"isinf", "abs(x) > 3.4e38"},
+  {"isfinite", "abs(x) < inf"},
+  {"arctan", "atan"},
+  {"asin", "atan(x * rsqrt(1 - x * x))"},
   {"logsigmoid", "-softplus(-x)"},
   {"glu", "left(x) * sigmoid(right(x))"},
   {"swiglu", "silu(left(x)) * right(x)"},
   {"geglu", "gelu_tanh(left(x)) * right(x)"},
   {"dropout", "uniform(seed, i) < p ? 0 : x / (1 - p)"},
-  {"tan", "sin(x) / cos(x)"},
-  {"sinh", "0.5 * (exp(x) - exp(-x))"},
-  {"cosh", "0.5 * (exp(x) + exp(-x))"},
   {"softmax", "exp(x - lse), where lse is row_logsumexp(x)"},
   {"row_mean", "row_sum, and a quotient where it is read"},
   {"rowsum", "row_sum"},
@@ -5184,6 +5199,9 @@ static const char *gpi__nearest_function(const char *name, size_t length, char r
   for (op = GPI__LEAVES; op < GPI__OPS; op++)
     if (gpi__operation_of(op)->precedence == 9 && op != GPI__OP_ACTIVATE && op != GPI__OP_DERIVE)
       (void)gpi__is_nearer(&nearest, gpi__operation_of(op)->name);
+  for (i = 0; i < GPI__COUNT(gpi__written_functions); i++)
+    if (gpi__written_functions[i].count)
+      (void)gpi__is_nearer(&nearest, gpi__written_functions[i].name);
   for (i = 1; i < GPI__COUNT(gpi__activations); i++)
     if (gpi__is_nearer(&nearest, gpi__small_name((int)i, small))) {
       memcpy(room, small, sizeof small);
@@ -5204,7 +5222,10 @@ typedef struct gpi__parser {
   size_t at, token; /* where the next character is, and where the last token began */
   int depth;
   int is_of_widths; /* the mistake is one that may be none for an n of the other width */
-  const int16_t *rule; /* of a derivative's rule: the nodes of x, y, z, r and g; else NULL */
+  const int16_t *rule; /* the nodes of a rule's x, y, z, r and g, or of a written function's; else NULL */
+  const char *whole; /* the text that calls a written function, whose own is parsed; else NULL */
+  const char *called; /* its name */
+  int call; /* and where it stands */
   int local_count;
   gpi__local locals[GPI__FORMULA_CHARACTERS / 4];
 } gpi__parser;
@@ -5235,7 +5256,8 @@ static int gpi__refuse(const gpi__parser *p, size_t at, const char *format, ...)
   va_start(arguments, format);
   vsnprintf(what, sizeof what, format, arguments);
   va_end(arguments);
-  (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s", gpi__name_place(p->text, (int)at, place), what);
+  (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s",
+    gpi__name_place(p->whole ? p->whole : p->text, p->whole ? p->call : (int)at, place), what);
   return -1;
 }
 
@@ -5313,7 +5335,7 @@ static int gpi__want(gpi__parser *p, const char *sign, const char *wanted) {
 
 /* What is made now stands there, if it is not of a rule. */
 static void gpi__note_place(gpi__parser *p, size_t at) {
-  p->graph->at = (int16_t)(p->rule ? -1 : (int)at);
+  p->graph->at = (int16_t)(p->whole ? p->call : p->rule ? -1 : (int)at);
 }
 
 static const char *gpi__width_in_words(const gpi__graph *graph, int width) {
@@ -5354,6 +5376,8 @@ static int gpi__goes_with_whole(const gpi__node *node) {
 /* An operation by the sign or name that stands at `at`; -1 with the sentence. */
 static int gpi__apply(gpi__parser *p, size_t at, const char *name, gpi__node *node) {
   int made;
+  if (p->whole)
+    name = p->called;
   if (p->graph->desc->accumulator == GEMMEPI_I32 && !gpi__goes_with_whole(node))
     return gpi__refuse(p, at, "%s does not go with results in I32; accepted are + - * min max relu, comparisons and ?:", name);
   gpi__note_place(p, at);
@@ -5409,6 +5433,30 @@ static int gpi__read_operand(gpi__parser *p, size_t at, int i) {
   return gpi__leaf(p, at, GPI__OP_OPERAND, i, is_whole ? GPI__OF_WHOLE : GPI__OF_NUMBERS, width);
 }
 
+/* A row of gpi__written_functions; -1: none. */
+static int gpi__written_called(const char *name, size_t length) {
+  int i = (int)GPI__COUNT(gpi__written_functions) - 1;
+  while (i >= 0 && !gpi__is_name(name, length, gpi__written_functions[i].name))
+    i--;
+  return i;
+}
+
+static int gpi__expression(gpi__parser *p, int precedence);
+
+/* What a written function's text makes of its arguments. */
+static int gpi__write_out(gpi__parser *p, int row, int place, const char *name, const int16_t *args) {
+  const char *text = p->text, *whole = p->whole;
+  const int16_t *rule = p->rule;
+  size_t at = p->at;
+  int node;
+  if (!whole)
+    p->whole = text, p->call = rule ? -1 : place, p->called = name;
+  p->text = gpi__written_functions[row].text, p->at = 0, p->rule = args;
+  node = gpi__expression(p, 1);
+  p->text = text, p->whole = whole, p->rule = rule, p->at = p->token = at;
+  return node;
+}
+
 /* What a name stands for; -1 with the sentence. */
 static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t length) {
   const gpi__formula_desc *desc = p->graph->desc;
@@ -5437,15 +5485,16 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     i = gpi__index_across(i);
   if (i >= 0)
     return gpi__leaf(p, at, GPI__OP_INDEX, i, GPI__OF_WHOLE, i == GPI__INDEX_COLUMN ? GPI__WIDE : GPI__ANY);
-  if (gpi__is_reserved(name, length))
+  i = gpi__written_called(name, length);
+  if (i >= 0 && !gpi__written_functions[i].count)
+    return gpi__write_out(p, i, (int)at, gpi__written_functions[i].name, p->rule);
+  if (i >= 0 || gpi__is_reserved(name, length))
     return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length, name);
   nearest = gpi__nearest_name(desc, name, length, 0);
   return gpi__refuse(p, at, "%.*s is not known here: no operand has that name, and no statement before this one assigns it%s%s%s",
     (int)(length > 60 ? 60 : length), name, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 /* Expressions of a text become nodes. */
-
-static int gpi__expression(gpi__parser *p, int precedence);
 
 static int gpi__deeper(gpi__parser *p) {
   if (++p->depth <= GPI__FORMULA_DEPTH)
@@ -5578,9 +5627,15 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
   const gpi__operation_of_formula *row;
   gpi__call call;
   gpi__node node;
+  int count, written = gpi__written_called(p->text + at, length);
   gpi__start_call(&call, p->text, at, length);
   if (gpi__parse_arguments(p, &call) < 0)
     return -1;
+  if (written >= 0) {
+    count = gpi__written_functions[written].count;
+    return call.count == count ? gpi__write_out(p, written, (int)at, call.name, call.args)
+        : gpi__refuse_count(p, &call, count, count);
+  }
   if (call.row >= 0)
     return gpi__call_of_activation(p, &call);
   if (call.op >= GPI__OP_FIRST)
@@ -5660,6 +5715,9 @@ static int gpi__primary(gpi__parser *p) {
   p->at += length;
   if (!gpi__take(p, "("))
     return gpi__read_name(p, at, p->text + at, length);
+  node = gpi__written_called(p->text + at, length);
+  if (node >= 0 && gpi__written_functions[node].count)
+    return gpi__function(p, at, length);
   if (gpi__is_reserved(p->text + at, length) && gpi__index_called(p->text + at, length) < 0)
     return gpi__function(p, at, length);
   nearest = gpi__nearest_function(p->text + at, length, room);
@@ -5956,6 +6014,7 @@ static void gpi__start_parser(gpi__parser *p, gpi__graph *graph, const char *tex
   p->at = p->token = 0;
   p->depth = p->is_of_widths = p->local_count = 0;
   p->rule = NULL;
+  p->whole = NULL;
 }
 
 /* More of a gradient, which has what begins with d_ among its outputs. */

@@ -4,8 +4,6 @@
 
 #include "nodes.h"
 
-static int gpi__expression(gpi__parser *p, int precedence);
-
 static int gpi__deeper(gpi__parser *p) {
     if (++p->depth <= GPI__FORMULA_DEPTH)
         return 0;
@@ -142,9 +140,15 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
     const gpi__operation_of_formula *row;
     gpi__call call;
     gpi__node node;
+    int count, written = gpi__written_called(p->text + at, length);
     gpi__start_call(&call, p->text, at, length);
     if (gpi__parse_arguments(p, &call) < 0)
         return -1;
+    if (written >= 0) {
+        count = gpi__written_functions[written].count;
+        return call.count == count ? gpi__write_out(p, written, (int)at, call.name, call.args)
+                                   : gpi__refuse_count(p, &call, count, count);
+    }
     if (call.row >= 0)
         return gpi__call_of_activation(p, &call);
     if (call.op >= GPI__OP_FIRST)
@@ -229,6 +233,9 @@ static int gpi__primary(gpi__parser *p) {
     p->at += length;
     if (!gpi__take(p, "("))
         return gpi__read_name(p, at, p->text + at, length);
+    node = gpi__written_called(p->text + at, length);
+    if (node >= 0 && gpi__written_functions[node].count)
+        return gpi__function(p, at, length);
     if (gpi__is_reserved(p->text + at, length) && gpi__index_called(p->text + at, length) < 0)
         return gpi__function(p, at, length);
     nearest = gpi__nearest_function(p->text + at, length, room);

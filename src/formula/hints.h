@@ -29,20 +29,16 @@ static const struct {
     {"select", "c ? x : y"},
     {"rand", "uniform(seed, i)"},
     {"random", "uniform(seed, i)"},
-    {"ceil", "-floor(-x)"},
-    {"trunc", "x < 0 ? -floor(-x) : floor(x)"},
     {"log10", "0.43429448190325182 * log(x)"},
     {"cbrt", "pow(x, 1 / 3) of x >= 0"},
-    {"erfc", "1 - erf(x)"},
-    {"isinf", "abs(x) > 3.4e38"},
+    {"isfinite", "abs(x) < inf"},
+    {"arctan", "atan"},
+    {"asin", "atan(x * rsqrt(1 - x * x))"},
     {"logsigmoid", "-softplus(-x)"},
     {"glu", "left(x) * sigmoid(right(x))"},
     {"swiglu", "silu(left(x)) * right(x)"},
     {"geglu", "gelu_tanh(left(x)) * right(x)"},
     {"dropout", "uniform(seed, i) < p ? 0 : x / (1 - p)"},
-    {"tan", "sin(x) / cos(x)"},
-    {"sinh", "0.5 * (exp(x) - exp(-x))"},
-    {"cosh", "0.5 * (exp(x) + exp(-x))"},
     {"softmax", "exp(x - lse), where lse is row_logsumexp(x)"},
     {"row_mean", "row_sum, and a quotient where it is read"},
     {"rowsum", "row_sum"},
@@ -130,6 +126,9 @@ static const char *gpi__nearest_function(const char *name, size_t length, char r
     for (op = GPI__LEAVES; op < GPI__OPS; op++)
         if (gpi__operation_of(op)->precedence == 9 && op != GPI__OP_ACTIVATE && op != GPI__OP_DERIVE)
             (void)gpi__is_nearer(&nearest, gpi__operation_of(op)->name);
+    for (i = 0; i < GPI__COUNT(gpi__written_functions); i++)
+        if (gpi__written_functions[i].count)
+            (void)gpi__is_nearer(&nearest, gpi__written_functions[i].name);
     for (i = 1; i < GPI__COUNT(gpi__activations); i++)
         if (gpi__is_nearer(&nearest, gpi__small_name((int)i, small))) {
             memcpy(room, small, sizeof small);

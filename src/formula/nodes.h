@@ -7,7 +7,7 @@
 
 /* What is made now stands there, if it is not of a rule. */
 static void gpi__note_place(gpi__parser *p, size_t at) {
-    p->graph->at = (int16_t)(p->rule ? -1 : (int)at);
+    p->graph->at = (int16_t)(p->whole ? p->call : p->rule ? -1 : (int)at);
 }
 
 static const char *gpi__width_in_words(const gpi__graph *graph, int width) {
@@ -50,6 +50,8 @@ static int gpi__goes_with_whole(const gpi__node *node) {
 /* An operation by the sign or name that stands at `at`; -1 with the sentence. */
 static int gpi__apply(gpi__parser *p, size_t at, const char *name, gpi__node *node) {
     int made;
+    if (p->whole)
+        name = p->called;
     if (p->graph->desc->accumulator == GEMMEPI_I32 && !gpi__goes_with_whole(node))
         return gpi__refuse(p, at,
                            "%s does not go with results in I32; accepted are + - * min max relu, "
@@ -110,6 +112,30 @@ static int gpi__read_operand(gpi__parser *p, size_t at, int i) {
     return gpi__leaf(p, at, GPI__OP_OPERAND, i, is_whole ? GPI__OF_WHOLE : GPI__OF_NUMBERS, width);
 }
 
+/* A row of gpi__written_functions; -1: none. */
+static int gpi__written_called(const char *name, size_t length) {
+    int i = (int)GPI__COUNT(gpi__written_functions) - 1;
+    while (i >= 0 && !gpi__is_name(name, length, gpi__written_functions[i].name))
+        i--;
+    return i;
+}
+
+static int gpi__expression(gpi__parser *p, int precedence);
+
+/* What a written function's text makes of its arguments. */
+static int gpi__write_out(gpi__parser *p, int row, int place, const char *name, const int16_t *args) {
+    const char *text = p->text, *whole = p->whole;
+    const int16_t *rule = p->rule;
+    size_t at = p->at;
+    int node;
+    if (!whole)
+        p->whole = text, p->call = rule ? -1 : place, p->called = name;
+    p->text = gpi__written_functions[row].text, p->at = 0, p->rule = args;
+    node = gpi__expression(p, 1);
+    p->text = text, p->whole = whole, p->rule = rule, p->at = p->token = at;
+    return node;
+}
+
 /* What a name stands for; -1 with the sentence. */
 static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t length) {
     const gpi__formula_desc *desc = p->graph->desc;
@@ -139,7 +165,10 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     if (i >= 0)
         return gpi__leaf(p, at, GPI__OP_INDEX, i, GPI__OF_WHOLE,
                          i == GPI__INDEX_COLUMN ? GPI__WIDE : GPI__ANY);
-    if (gpi__is_reserved(name, length))
+    i = gpi__written_called(name, length);
+    if (i >= 0 && !gpi__written_functions[i].count)
+        return gpi__write_out(p, i, (int)at, gpi__written_functions[i].name, p->rule);
+    if (i >= 0 || gpi__is_reserved(name, length))
         return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length,
                            name);
     nearest = gpi__nearest_name(desc, name, length, 0);

@@ -51,6 +51,9 @@
     X(RSQRT,   "rsqrt",   1, 1, 9, 0, gpi__rsqrt, "rsqrt(x)", 2, 1, 16, "-0.5 * g * r / x", NULL, NULL)                    \
     X(SIN,     "sin",     1, 1, 9, GPI__WAVES, sin, "formula_sin(x, in.is_near, out.is_far)", 2, 2, 44, "g * cos(x)", NULL, NULL)                  \
     X(COS,     "cos",     1, 1, 9, GPI__WAVES, cos, "formula_cos(x, in.is_near, out.is_far)", 2, 2, 44, "-(g * sin(x))", NULL, NULL)               \
+    X(ATAN,    "atan",    1, 1, 9, 0, atan, "atan(x)", 2, 2, 40, "g / (1 + x * x)", NULL, NULL)                                \
+    X(SINH,    "sinh",    1, 1, 9, 0, sinh, "sinh(x)", 3, 2, 40, "g * cosh(x)", NULL, NULL)                                    \
+    X(ERFC,    "erfc",    1, 1, 9, 0, erfc, "erfc(x)", 4, 5, 50, "-1.1283791670955126 * g * exp(-(x * x))", NULL, NULL)        \
     X(ERF,     "erf",     1, 1, 9, 0, erf, "erf(x)", 2, 2, 30, "g * 1.1283791670955126 * exp(-(x * x))", NULL, NULL)           \
     X(FLOOR,   "floor",   1, 1, 9, GPI__HAS_0, floor, "floor(x)", 0, 0, 8, "0", NULL, NULL)                                \
     X(ROUND,   "round",   1, 1, 9, GPI__HAS_0, rint, "rint(x)", 0, 0, 8, "0", NULL, NULL)                                  \
@@ -119,6 +122,22 @@ static const gpi__operation_of_formula gpi__formula_operations[] = {GPI__FORMULA
 static const gpi__operation_of_formula *gpi__operation_of(int op) {
     return &gpi__formula_operations[op - GPI__LEAVES];
 }
+
+/* Functions that are short for a text of others, of x and y. Operands may have their names. */
+static const struct {
+    const char *name;
+    int count;
+    const char *text;
+} gpi__written_functions[] = {
+    {"ceil", 1, "-floor(-x)"},
+    {"trunc", 1, "x < 0 ? -floor(-x) : floor(x)"},
+    {"isinf", 1, "abs(x) == 1 / 0"},
+    {"cosh", 1, "exp(0.5 * x) * (0.5 * exp(0.5 * x)) + exp(-0.5 * x) * (0.5 * exp(-0.5 * x))"},
+    {"tan", 1, "sin(x) / cos(x)"},
+    {"logaddexp", 2, "x == y ? 0.5 * x + 0.5 * y + 0.69314718055994531 : max(x, y) + softplus(-abs(x - y))"},
+    {"pi", 0, "3.1415926535897932"},
+    {"inf", 0, "1 / 0"},
+};
 
 /* row and so on, in the order of node.place */
 enum {

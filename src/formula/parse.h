@@ -225,6 +225,7 @@ static void gpi__start_parser(gpi__parser *p, gpi__graph *graph, const char *tex
     p->at = p->token = 0;
     p->depth = p->is_of_widths = p->local_count = 0;
     p->rule = NULL;
+    p->whole = NULL;
 }
 
 /* More of a gradient, which has what begins with d_ among its outputs. */

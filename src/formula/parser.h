@@ -15,7 +15,10 @@ typedef struct gpi__parser {
     size_t at, token; /* where the next character is, and where the last token began */
     int depth;
     int is_of_widths;    /* the mistake is one that may be none for an n of the other width */
-    const int16_t *rule; /* of a derivative's rule: the nodes of x, y, z, r and g; else NULL */
+    const int16_t *rule; /* the nodes of a rule's x, y, z, r and g, or of a written function's; else NULL */
+    const char *whole;   /* the text that calls a written function, whose own is parsed; else NULL */
+    const char *called;  /* its name */
+    int call;            /* and where it stands */
     int local_count;
     gpi__local locals[GPI__FORMULA_CHARACTERS / 4];
 } gpi__parser;
@@ -46,7 +49,9 @@ static int gpi__refuse(const gpi__parser *p, size_t at, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s", gpi__name_place(p->text, (int)at, place), what);
+    (void)gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s",
+                    gpi__name_place(p->whole ? p->whole : p->text, p->whole ? p->call : (int)at, place),
+                    what);
     return -1;
 }
 

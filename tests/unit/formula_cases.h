@@ -495,6 +495,11 @@ static const char *const smooth_formulas[] = {
     "d = pair(left(v), s) + pair(p, right(v)) * r; al = all_sum(left(r) * bh)",
     "rs = row_sum(p * v + p); al = all_sum(s)",
     "d = s * p * exp(k) + b; cs = column_sum(p * b)",
+    "d = sinh(v) + cosh(r) * tan(0.25 * u)",
+    "d = atan(v) * erfc(r)",
+    "d = logaddexp(v, r * u) + logaddexp(v, v)",
+    "d = ceil(v) * r + trunc(r) * v + pi * v",
+    "d = isinf(v) || r < inf ? v * r : u",
 };
 
 /* Of what differences cannot see, but the host and kernels compute. */

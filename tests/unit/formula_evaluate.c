@@ -95,6 +95,41 @@ static void operators_and_functions_compute_what_c_does(void) {
     COMPUTES("x = v * r; d = x * x; o = d + u", v * r * v * r);
 }
 
+static double of_f64(const char *text, double v, double r) {
+    return value_of(text, GEMMEPI_F64, GEMMEPI_F64, exactly(v), exactly(r), exactly(0)).value;
+}
+
+static void functions_that_are_short_for_others_compute_what_c_does(void) {
+    COMPUTES("d = ceil(v * 4) + 2 * trunc(r * 4)", ceil(v * 4) + 2 * trunc(r * 4));
+    COMPUTES("d = sinh(v * 9)", sinh(v * 9));
+    COMPUTES("d = cosh(v * 9)", cosh(v * 9));
+    COMPUTES("d = tan(v)", tan(v));
+    COMPUTES("d = atan(v * 5)", atan(v * 5));
+    COMPUTES("d = erfc(v * 4)", erfc(v * 4));
+    COMPUTES("d = logaddexp(v * 9, r * 9)", log(exp(v * 9) + exp(r * 9)));
+    COMPUTES("d = v * pi", v * 3.14159265358979323846);
+}
+
+static void functions_that_are_short_for_others_are_right_at_their_ends(void) {
+    const double inf = HUGE_VAL;
+    static const double far[] = {1e-9, 700, 710.3, -710.3};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(far); i++) {
+        CHECK(fabs(of_f64("d = sinh(v)", far[i], 0) / sinh(far[i]) - 1) < 1e-15, "sinh(%g)", far[i]);
+        CHECK(fabs(of_f64("d = cosh(v)", far[i], 0) / cosh(far[i]) - 1) < 2e-15, "cosh(%g)", far[i]);
+    }
+    CHECK(fabs(of_f64("d = erfc(v)", 10, 0) / 2.0884875837625447e-45 - 1) < 1e-14, "erfc(10)");
+    CHECK(of_f64("d = cosh(v)", -inf, 0) == inf && of_f64("d = sinh(v)", -inf, 0) == -inf, "of -inf");
+    CHECK(of_f64("d = logaddexp(v, r)", inf, inf) == inf, "of two infinities");
+    CHECK(of_f64("d = logaddexp(v, r)", -inf, -inf) == -inf, "of two negative infinities");
+    CHECK(of_f64("d = logaddexp(v, r)", -1e30, 1) == 1, "of what is masked");
+    CHECK(isnan(of_f64("d = logaddexp(v, r)", NAN, 1)) && isnan(of_f64("d = trunc(v)", NAN, 1)), "of NaN");
+    CHECK(signbit(of_f64("d = ceil(v)", -0.5, 0)) && signbit(of_f64("d = trunc(v)", -0.5, 0)), "-0");
+    CHECK(of_f64("d = isinf(v) + 2 * isinf(r)", -inf, 3) == 1 && of_f64("d = isinf(v)", NAN, 3) == 0,
+          "isinf");
+    CHECK(of_f64("d = v < inf ? inf : -inf", 1, 0) == inf, "inf");
+}
+
 #define IS(text, v, r, expected)                                                                        \
     do {                                                                                                \
         estimate got_ = value_of(text, GEMMEPI_F32, GEMMEPI_BF16, exactly(v), exactly(r), exactly(0));  \
@@ -644,6 +679,8 @@ static void reductions_take_what_their_sentence_says(void) {
 
 int main(void) {
     RUN(operators_and_functions_compute_what_c_does);
+    RUN(functions_that_are_short_for_others_compute_what_c_does);
+    RUN(functions_that_are_short_for_others_are_right_at_their_ends);
     RUN(nan_goes_where_it_should_and_nowhere_else);
     RUN(zeros_have_the_signs_that_ieee_754_gives_them);
     RUN(halves_round_to_even_and_ties_are_held);

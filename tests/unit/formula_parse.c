@@ -293,6 +293,11 @@ static void wrong_counts_and_names_are_refused_with_their_place(void) {
         {"d = clamp(v, 1)", 5, "clamp needs three values, two are given"},
         {"d = fma(v, 1, 2, 3, 4)", 5, "fma needs three values, more are given"},
         {"d = elu(v, 1, 2)", 5, "elu needs one value, or two values with its parameter; three are given"},
+        {"d = v + ceil(v, 1)", 9, "ceil needs one value, two are given"},
+        {"d = logaddexp(v)", 5, "logaddexp needs two values, one is given"},
+        {"d = v + logaddexp(v, left(v))", 9, "logaddexp needs equal widths"},
+        {"d = v + tan", 9, "tan is a function: its arguments follow"},
+        {"d = inf(v)", 5, "inf is not the name of a function"},
         {"d = left()", 5, "left needs one value, none is given"},
         {"d = even(v, 4)", 5, "even needs one value, two are given"},
         {"d = left(v, 3)", 13, "a group's width is an even number"},
@@ -381,7 +386,7 @@ static void what_is_meant_by_names_of_other_languages_is_accepted(void) {
             texts++;
         }
     }
-    CHECK(names > 10 && texts > 10, "%d names, %d texts", names, texts);
+    CHECK(names > 10 && texts > 7, "%d names, %d texts", names, texts);
 }
 
 static void a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for(void) {
@@ -398,6 +403,13 @@ static void a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for(void
     for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F32);
     SAME("x = v; y = 0 * x; d = 2 > 1 ? r : y", "d = r"); /* it is read where it has no effect */
+}
+
+static void names_that_are_short_for_a_text_may_be_defined(void) {
+    SAME("pi = v + r; tan = pi * 2; d = pi * tan(tan)", "x = v + r; y = x * 2; d = x * (sin(y) / cos(y))");
+    SAME("pi = v; d = pi", "d = v");
+    SAME("x = r; d = ceil(x - v)", "d = -floor(-(r - v))");
+    SAME("d = ceil(trunc(v))", "x = v < 0 ? -floor(-v) : floor(v); d = -floor(-x)");
 }
 
 static void numbers_of_f64_have_its_range(void) {
@@ -838,6 +850,7 @@ int main(void) {
     RUN(names_of_other_languages_are_refused_with_those_of_this_one);
     RUN(what_is_meant_by_names_of_other_languages_is_accepted);
     RUN(a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for);
+    RUN(names_that_are_short_for_a_text_may_be_defined);
     RUN(numbers_of_f64_have_its_range);
     RUN(small_numbers_that_f32_holds_are_accepted);
     RUN(outputs_and_reductions_are_refused_where_they_do_not_fit);

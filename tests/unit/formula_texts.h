@@ -12,17 +12,19 @@ static void add(const char *more) {
         strcat(text, more);
 }
 
-static const char *const atoms[] = {
-    "v",    "r",    "u",    "b", "p", "s",  "k", "label", "row",  "column", "0.5", "2", "1e-3", "x0", "x1",
-    "item", "rows", "3.25", "h", "w", "-1", "0", "bh",    "seed", "depth",  "v",   "v", "r",    "d",  "o"};
+static const char *const atoms[] = {"v",   "r",    "u",     "b",      "p",   "s", "k",    "label",
+                                    "row", "pi",   "inf",   "column", "0.5", "2", "1e-3", "x0",
+                                    "x1",  "item", "rows",  "3.25",   "h",   "w", "-1",   "0",
+                                    "bh",  "seed", "depth", "v",      "v",   "r", "d",    "o"};
 static const char *const functions[] = {
     "abs",         "exp",        "exp2",         "expm1",    "log",    "log2",      "log1p",      "sqrt",
     "rsqrt",       "sin",        "cos",          "tanh",     "erf",    "floor",     "round",      "isnan",
     "rounded",     "silu",       "relu",         "gelu_erf", "d_silu", "elu",       "leaky_relu", "hardswish",
     "mish",        "left",       "right",        "even",     "odd",    "gelu_tanh", "softplus",   "sigmoid",
-    "hardsigmoid", "quick_gelu", "squared_relu", "d_relu"};
-static const char *const pairs[] = {"min",        "max", "pow",  "mod",    "pair",
-                                    "interleave", "elu", "left", "uniform"};
+    "hardsigmoid", "quick_gelu", "squared_relu", "d_relu",   "atan",   "sinh",      "erfc",       "ceil",
+    "trunc",       "cosh",       "tan",          "isinf"};
+static const char *const pairs[] = {"min",        "max", "pow",  "mod",     "pair",
+                                    "interleave", "elu", "left", "uniform", "logaddexp"};
 static const char *const operators[] = {" + ",  " - ",  " * ",  " / ",  " < ", " <= ", " > ", " >= ",
                                         " == ", " != ", " && ", " || ", " + ", " * ",  " * "};
 
