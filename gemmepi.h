@@ -917,15 +917,15 @@ typedef struct gemmepi_linear_args {
    rounded is refused). If d is not stored, its type is the one that it would have, without a scale; over tensors without y it is the type of
    the computation, so that rounded(x) is x.
 
-   Functions: abs sign min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
-   every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
+   Functions: abs sign min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tan atan sinh cosh tanh erf erfc
+   logaddexp(x, y) floor ceil trunc round mod fma isnan isinf, and pi and inf; every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
    NaN in the other branch has no effect. min, max and clamp propagate NaN, clamp is min(max(x, low), high), round is half to even, and
    mod(a, b) has a's sign, as C's fmod.
    Widths: an expression is n, n / 2 or 2 n columns wide, and operators need equal widths; what does not change along columns fits any.
    left(x) and right(x) are the halves, pair(a, b) joins them; even(x), odd(x) and interleave(a, b) do the same for every second column.
    With a last argument w, a number, left, right and pair work on each group of w columns. A formula has two widths at most and halves of
    one kind. column and columns count in the wider of the two.
-   Reductions: row_sum row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
+   Reductions: row_sum row_mean row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
    all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
    Over nothing they are 0, -inf, -inf, and 0. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
    SCALAR with the batch_stride 0 covers the whole batch; other outputs, and argmax, need a stride if batch is above 1.
@@ -5114,10 +5114,10 @@ static const struct {
   {"geglu", "gelu_tanh(left(x)) * right(x)"},
   {"dropout", "uniform(seed, i) < p ? 0 : x / (1 - p)"},
   {"softmax", "exp(x - lse), where lse is row_logsumexp(x)"},
-  {"row_mean", "row_sum, and a quotient where it is read"},
+  {"column_mean", "column_sum of x / rows"},
   {"rowsum", "row_sum"},
   {"colsum", "column_sum"},
-  {"mean", "row_sum or column_sum, and a quotient where it is read"},
+  {"mean", "row_mean(x) or column_sum(x / rows)"},
   {"sum", "row_sum, column_sum or all_sum"},
   {"amax", "row_max, column_max or all_max"},
   {"argmax", "row_argmax or column_argmax"},
@@ -5441,17 +5441,22 @@ static int gpi__written_called(const char *name, size_t length) {
   return i;
 }
 
+/* Whether a mean is called there: of rows, as of other means not all is known that they are of. */
+static int gpi__is_mean(const char *at, size_t length) {
+  return gpi__is_name(at, length, "row_mean") && at[gpi__next_token(at, length)] == '(';
+}
+
 static int gpi__expression(gpi__parser *p, int precedence);
 
-/* What a written function's text makes of its arguments. */
-static int gpi__write_out(gpi__parser *p, int row, int place, const char *name, const int16_t *args) {
+/* What the text of a written function, which is called at that place, makes of its arguments. */
+static int gpi__write_out(gpi__parser *p, const char *of, int place, const char *name, const int16_t *args) {
   const char *text = p->text, *whole = p->whole;
   const int16_t *rule = p->rule;
   size_t at = p->at;
   int node;
   if (!whole)
     p->whole = text, p->call = rule ? -1 : place, p->called = name;
-  p->text = gpi__written_functions[row].text, p->at = 0, p->rule = args;
+  p->text = of, p->at = 0, p->rule = args;
   node = gpi__expression(p, 1);
   p->text = text, p->whole = whole, p->rule = rule, p->at = p->token = at;
   return node;
@@ -5487,7 +5492,7 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     return gpi__leaf(p, at, GPI__OP_INDEX, i, GPI__OF_WHOLE, i == GPI__INDEX_COLUMN ? GPI__WIDE : GPI__ANY);
   i = gpi__written_called(name, length);
   if (i >= 0 && !gpi__written_functions[i].count)
-    return gpi__write_out(p, i, (int)at, gpi__written_functions[i].name, p->rule);
+    return gpi__write_out(p, gpi__written_functions[i].text, (int)at, gpi__written_functions[i].name, p->rule);
   if (i >= 0 || gpi__is_reserved(name, length))
     return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length, name);
   nearest = gpi__nearest_name(desc, name, length, 0);
@@ -5633,7 +5638,8 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
     return -1;
   if (written >= 0) {
     count = gpi__written_functions[written].count;
-    return call.count == count ? gpi__write_out(p, written, (int)at, call.name, call.args)
+    return call.count == count
+        ? gpi__write_out(p, gpi__written_functions[written].text, (int)at, call.name, call.args)
         : gpi__refuse_count(p, &call, count, count);
   }
   if (call.row >= 0)
@@ -5710,7 +5716,7 @@ static int gpi__primary(gpi__parser *p) {
   length = gpi__name_length(p->text + at);
   if (length == 0)
     return gpi__refuse_token(p, "a number, a name, a function or '('");
-  if (gpi__reduction_called(p->text + at, length))
+  if (gpi__reduction_called(p->text + at, length) || gpi__is_mean(p->text + at, length))
     return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output", (int)length, p->text + at);
   p->at += length;
   if (!gpi__take(p, "("))
@@ -5889,14 +5895,25 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
   return 0;
 }
 
+/* What row_sum makes a mean of: x through the number of columns that it is wide, where columns counts in the wider of two. */
+static int gpi__through_columns(gpi__parser *p, size_t at, int x) {
+  const gpi__graph *graph = p->graph;
+  int width = graph->nodes[x].width ? (int)graph->nodes[x].width : graph->n_width;
+  int16_t args[5] = {-1, -1, -1, -1, -1};
+  args[0] = (int16_t)x;
+  return gpi__write_out(p, width == GPI__NARROW && !graph->desc->exchanged ? "x * (2 / columns)" : "x * (1 / columns)",
+    (int)at, "row_mean", args);
+}
+
 /* reduction ( expression ), the whole right side */
 static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *reduction) {
   size_t at, length;
-  int node;
+  int node, is_mean;
   gpi__skip_blanks(p);
   at = p->token;
   length = gpi__name_length(p->text + at);
-  *reduction = gpi__reduction_called(p->text + at, length);
+  is_mean = gpi__is_mean(p->text + at, length);
+  *reduction = is_mean ? gpi__reduction_called("row_sum", 7) : gpi__reduction_called(p->text + at, length);
   if (!*reduction)
     return gpi__expression(p, 1);
   if (p->graph->desc->accumulator == GEMMEPI_I32)
@@ -5913,7 +5930,7 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
   if (!gpi__take(p, ";") && p->text[p->token])
     return gpi__refuse(p, p->token, "a reduction is the whole right side of its statement");
   p->at = p->token;
-  return node;
+  return is_mean ? gpi__through_columns(p, at, node) : node;
 }
 
 static int gpi__statement(gpi__parser *p) {

@@ -26,15 +26,15 @@
    rounded is refused). If d is not stored, its type is the one that it would have, without a scale; over tensors without y it is the type of
    the computation, so that rounded(x) is x.
 
-   Functions: abs sign min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf floor round mod fma isnan;
-   every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
+   Functions: abs sign min max clamp(x, low, high) exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tan atan sinh cosh tanh erf erfc
+   logaddexp(x, y) floor ceil trunc round mod fma isnan isinf, and pi and inf; every activation above by its name in small letters (silu(x), leaky_relu(x, p)), and its derivative (d_silu(x)). c ? a : b selects: a
    NaN in the other branch has no effect. min, max and clamp propagate NaN, clamp is min(max(x, low), high), round is half to even, and
    mod(a, b) has a's sign, as C's fmod.
    Widths: an expression is n, n / 2 or 2 n columns wide, and operators need equal widths; what does not change along columns fits any.
    left(x) and right(x) are the halves, pair(a, b) joins them; even(x), odd(x) and interleave(a, b) do the same for every second column.
    With a last argument w, a number, left, right and pair work on each group of w columns. A formula has two widths at most and halves of
    one kind. column and columns count in the wider of the two.
-   Reductions: row_sum row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
+   Reductions: row_sum row_mean row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
    all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
    Over nothing they are 0, -inf, -inf, and 0. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
    SCALAR with the batch_stride 0 covers the whole batch; other outputs, and argmax, need a stride if batch is above 1.

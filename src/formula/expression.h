@@ -146,8 +146,9 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
         return -1;
     if (written >= 0) {
         count = gpi__written_functions[written].count;
-        return call.count == count ? gpi__write_out(p, written, (int)at, call.name, call.args)
-                                   : gpi__refuse_count(p, &call, count, count);
+        return call.count == count
+                   ? gpi__write_out(p, gpi__written_functions[written].text, (int)at, call.name, call.args)
+                   : gpi__refuse_count(p, &call, count, count);
     }
     if (call.row >= 0)
         return gpi__call_of_activation(p, &call);
@@ -227,7 +228,7 @@ static int gpi__primary(gpi__parser *p) {
     length = gpi__name_length(p->text + at);
     if (length == 0)
         return gpi__refuse_token(p, "a number, a name, a function or '('");
-    if (gpi__reduction_called(p->text + at, length))
+    if (gpi__reduction_called(p->text + at, length) || gpi__is_mean(p->text + at, length))
         return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output",
                            (int)length, p->text + at);
     p->at += length;

@@ -96,14 +96,26 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
     return 0;
 }
 
+/* What row_sum makes a mean of: x through the number of columns that it is wide, where columns counts in the wider of two. */
+static int gpi__through_columns(gpi__parser *p, size_t at, int x) {
+    const gpi__graph *graph = p->graph;
+    int width = graph->nodes[x].width ? (int)graph->nodes[x].width : graph->n_width;
+    int16_t args[5] = {-1, -1, -1, -1, -1};
+    args[0] = (int16_t)x;
+    return gpi__write_out(
+        p, width == GPI__NARROW && !graph->desc->exchanged ? "x * (2 / columns)" : "x * (1 / columns)",
+        (int)at, "row_mean", args);
+}
+
 /* reduction ( expression ), the whole right side */
 static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *reduction) {
     size_t at, length;
-    int node;
+    int node, is_mean;
     gpi__skip_blanks(p);
     at = p->token;
     length = gpi__name_length(p->text + at);
-    *reduction = gpi__reduction_called(p->text + at, length);
+    is_mean = gpi__is_mean(p->text + at, length);
+    *reduction = is_mean ? gpi__reduction_called("row_sum", 7) : gpi__reduction_called(p->text + at, length);
     if (!*reduction)
         return gpi__expression(p, 1);
     if (p->graph->desc->accumulator == GEMMEPI_I32)
@@ -120,7 +132,7 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
     if (!gpi__take(p, ";") && p->text[p->token])
         return gpi__refuse(p, p->token, "a reduction is the whole right side of its statement");
     p->at = p->token;
-    return node;
+    return is_mean ? gpi__through_columns(p, at, node) : node;
 }
 
 static int gpi__statement(gpi__parser *p) {

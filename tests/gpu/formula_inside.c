@@ -125,6 +125,8 @@ static const formula_case cases[] = {
     {"x = left(v, 64); y = right(v, 64); d = x * y; pre = v", "pre:full:f32:out", GEMMEPI_F32, 1e-5},
     {"d = v * d_gelu_tanh(p); y = gelu_tanh(p); z = p + v", "p:full y:full:out z:full:out", GEMMEPI_E4M3,
      1e-3},
+    {"d = atan(v) * erfc(bias) + sinh(bias) + logaddexp(v, cosh(bias)) + ceil(bias) + (bias < inf)",
+     "bias:column:f32", GEMMEPI_F32, 1e-4},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };

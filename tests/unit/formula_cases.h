@@ -500,6 +500,8 @@ static const char *const smooth_formulas[] = {
     "d = logaddexp(v, r * u) + logaddexp(v, v)",
     "d = ceil(v) * r + trunc(r) * v + pi * v",
     "d = isinf(v) || r < inf ? v * r : u",
+    "rs = row_mean(v * p); d = left(v)",
+    "d = left(v) * p; rs = row_mean(left(v) * h)",
 };
 
 /* Of what differences cannot see, but the host and kernels compute. */

@@ -647,6 +647,35 @@ static void sums_are_over_all_columns_of_their_width(void) {
     }
 }
 
+static void a_mean_is_a_sum_through_the_columns_of_its_width(void) {
+    static const char *const texts[][2] = {{"rs = row_mean(v)", "rs = row_sum(v)"},
+                                           {"rs = row_mean(left(v))", "rs = row_sum(left(v))"},
+                                           {"rs = row_mean(w)", "rs = row_sum(w)"},
+                                           {"rs = row_mean(v); o = left(w)", "rs = row_sum(v); o = left(w)"}};
+    static const double columns[] = {COLUMNS, COLUMNS / 2, 2 * COLUMNS, COLUMNS};
+    static data d;
+    size_t i;
+    int one;
+    for (i = 0; i < GPI__COUNT(texts); i++) {
+        double got[2] = {0, 0};
+        for (one = 0; one < 2; one++) {
+            gpi__formula *f = parsed(texts[i][one], GEMMEPI_F64, GEMMEPI_F64);
+            int o = 0;
+            CHECK(f != NULL, "%s", gemmepi_last_error());
+            if (!f)
+                return;
+            if (!one)
+                fill_randomly(f, &d);
+            run_formula(f, &d);
+            while (f->operands[o].reduction == 0)
+                o++;
+            got[one] = d.operands[o].at[1].value;
+            freed(f);
+        }
+        CHECK(fabs(got[0] * columns[i] - got[1]) < 1e-12, "%s: %g of %g", texts[i][0], got[0], got[1]);
+    }
+}
+
 static void reductions_take_what_their_sentence_says(void) {
     static data d;
     gemmepi_operand operands[GPI__FORMULA_OPERANDS];
@@ -701,6 +730,7 @@ int main(void) {
     RUN(halves_are_of_the_columns_they_say);
     RUN(pair_and_interleave_are_the_way_back);
     RUN(sums_are_over_all_columns_of_their_width);
+    RUN(a_mean_is_a_sum_through_the_columns_of_its_width);
     RUN(reductions_take_what_their_sentence_says);
     return test_finish();
 }
