@@ -5446,23 +5446,7 @@ static int gpi__is_mean(const char *at, size_t length) {
   return gpi__is_name(at, length, "row_mean") && at[gpi__next_token(at, length)] == '(';
 }
 
-static int gpi__expression(gpi__parser *p, int precedence);
-
-/* What the text of a written function, which is called at that place, makes of its arguments. */
-static int gpi__write_out(gpi__parser *p, const char *of, int place, const char *name, const int16_t *args) {
-  const char *text = p->text, *whole = p->whole;
-  const int16_t *rule = p->rule;
-  size_t at = p->at;
-  int node;
-  if (!whole)
-    p->whole = text, p->call = rule ? -1 : place, p->called = name;
-  p->text = of, p->at = 0, p->rule = args;
-  node = gpi__expression(p, 1);
-  p->text = text, p->whole = whole, p->rule = rule, p->at = p->token = at;
-  return node;
-}
-
-/* What a name stands for; -1 with the sentence. */
+/* What a name stands for; -1 with the sentence, -2 - i: row i of gpi__written_functions, a number. */
 static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t length) {
   const gpi__formula_desc *desc = p->graph->desc;
   const char *letter, *nearest;
@@ -5492,7 +5476,7 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     return gpi__leaf(p, at, GPI__OP_INDEX, i, GPI__OF_WHOLE, i == GPI__INDEX_COLUMN ? GPI__WIDE : GPI__ANY);
   i = gpi__written_called(name, length);
   if (i >= 0 && !gpi__written_functions[i].count)
-    return gpi__write_out(p, gpi__written_functions[i].text, (int)at, gpi__written_functions[i].name, p->rule);
+    return -2 - i;
   if (i >= 0 || gpi__is_reserved(name, length))
     return gpi__refuse(p, at, "%.*s is a function: its arguments follow in parentheses", (int)length, name);
   nearest = gpi__nearest_name(desc, name, length, 0);
@@ -5500,6 +5484,22 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
     (int)(length > 60 ? 60 : length), name, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 /* Expressions of a text become nodes. */
+
+static int gpi__expression(gpi__parser *p, int precedence);
+
+/* What the text of a written function, which is called at that place, makes of its arguments. */
+static int gpi__write_out(gpi__parser *p, const char *of, int place, const char *name, const int16_t *args) {
+  const char *text = p->text, *whole = p->whole;
+  const int16_t *rule = p->rule;
+  size_t at = p->at;
+  int node;
+  if (!whole)
+    p->whole = text, p->call = rule ? -1 : place, p->called = name;
+  p->text = of, p->at = 0, p->rule = args;
+  node = gpi__expression(p, 1);
+  p->text = text, p->whole = whole, p->rule = rule, p->at = p->token = at;
+  return node;
+}
 
 static int gpi__deeper(gpi__parser *p) {
   if (++p->depth <= GPI__FORMULA_DEPTH)
@@ -5719,8 +5719,13 @@ static int gpi__primary(gpi__parser *p) {
   if (gpi__reduction_called(p->text + at, length) || gpi__is_mean(p->text + at, length))
     return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output", (int)length, p->text + at);
   p->at += length;
-  if (!gpi__take(p, "("))
-    return gpi__read_name(p, at, p->text + at, length);
+  if (!gpi__take(p, "(")) {
+    node = gpi__read_name(p, at, p->text + at, length);
+    if (node >= -1)
+      return node;
+    node = -2 - node;
+    return gpi__write_out(p, gpi__written_functions[node].text, (int)at, gpi__written_functions[node].name, p->rule);
+  }
   node = gpi__written_called(p->text + at, length);
   if (node >= 0 && gpi__written_functions[node].count)
     return gpi__function(p, at, length);

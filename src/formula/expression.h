@@ -4,6 +4,22 @@
 
 #include "nodes.h"
 
+static int gpi__expression(gpi__parser *p, int precedence);
+
+/* What the text of a written function, which is called at that place, makes of its arguments. */
+static int gpi__write_out(gpi__parser *p, const char *of, int place, const char *name, const int16_t *args) {
+    const char *text = p->text, *whole = p->whole;
+    const int16_t *rule = p->rule;
+    size_t at = p->at;
+    int node;
+    if (!whole)
+        p->whole = text, p->call = rule ? -1 : place, p->called = name;
+    p->text = of, p->at = 0, p->rule = args;
+    node = gpi__expression(p, 1);
+    p->text = text, p->whole = whole, p->rule = rule, p->at = p->token = at;
+    return node;
+}
+
 static int gpi__deeper(gpi__parser *p) {
     if (++p->depth <= GPI__FORMULA_DEPTH)
         return 0;
@@ -232,8 +248,14 @@ static int gpi__primary(gpi__parser *p) {
         return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output",
                            (int)length, p->text + at);
     p->at += length;
-    if (!gpi__take(p, "("))
-        return gpi__read_name(p, at, p->text + at, length);
+    if (!gpi__take(p, "(")) {
+        node = gpi__read_name(p, at, p->text + at, length);
+        if (node >= -1)
+            return node;
+        node = -2 - node;
+        return gpi__write_out(p, gpi__written_functions[node].text, (int)at,
+                              gpi__written_functions[node].name, p->rule);
+    }
     node = gpi__written_called(p->text + at, length);
     if (node >= 0 && gpi__written_functions[node].count)
         return gpi__function(p, at, length);
