@@ -276,6 +276,9 @@ static float rsqrt_approx(float x) {
 static float rcp_approx(float x) {
     return flushed((float)(1 / (double)flushed(x)));
 }
+static float div_approx(float x, float y) {
+    return flushed(flushed(x) / flushed(y));
+}
 static double rsqrt_approx_64(double x) { // CUDA's rsqrt is this alone
     return 1 / std::sqrt(std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0., x) : x);
 }

@@ -118,6 +118,7 @@ static table make_table() {
     t["rsqrt.approx.f32"] = {"44", one<float, rsqrt_approx>};
     t["rsqrt.approx.f64"] = {"88", one<double, rsqrt_approx_64>};
     t["ex2.approx.ftz.f32"] = {"44", one<float, ex2_approx>};
+    t["div.approx.ftz.f32"] = {"444", two<float, div_approx>};
     t["rcp.approx.ftz.f32"] = {"44", one<float, rcp_approx>};
     t["rcp.approx.ftz.f64"] = {"88", one<double, rcp_approx_64>};
 
