@@ -880,7 +880,7 @@ static void scales_are_found_in_smaller_tiles_beside_aux_or_a_residual(void) {
     for (i = 0; i < 8; i++) {
         planned p = planned_begin(90, 1u << GEMMEPI_ROUTE_FUSED);
         is_wide = i % 2;
-        p.desc.m = 65536, p.desc.n = is_wide ? 4096 : 128, p.desc.k = is_wide ? 4096 : 256;
+        p.desc.m = 65536, p.desc.n = is_wide ? 4096 : 128, p.desc.k = is_wide ? 16384 : 256;
         p.desc.epilogue = epilogues[i / 2], p.desc.flags = GEMMEPI_FIND_SCALE_D;
         p.desc.d.dtype = GEMMEPI_E4M3, p.desc.d.scale.mode = GEMMEPI_SCALE_VECTOR_128;
         if (planned_plan(&p))

@@ -242,6 +242,8 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     double sums, storing, finish, cycles = gpi__launch_cycles(problem);
     if (shape->tile_n == 64 && !gpi__fetches_ahead(problem))
         slowness *= GPI__SM90_NARROW;
+    if (!shape->ping_pong && shape->parts == 1 && !gpi__is_fp8_product(problem))
+        slowness *= GPI__SM90_TOGETHER;
     multiply *= slowness, load *= slowness;
     sums = steps * (multiply > load ? multiply : load);
     storing = GPI__STORING + (gpi__stores_whole(problem) ? 0 : GPI__COPYING);
