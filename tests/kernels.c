@@ -1748,6 +1748,12 @@ static const struct formula_row inside_rows[] = {
     {"swiglu_groups", "x = v + bias; d = left(x, 384) * silu(right(x, 384)) + cosine"},
     {"swiglu_groups_backward",
      "d = pair(v * silu(right(pre, 64)), v * left(pre, 64) * d_silu(right(pre, 64)), 64)"},
+    {"every_second", "x = v + bias; d = even(x) * silu(odd(x)) + cosine; kept = v"},
+    {"every_second_backward",
+     "d = interleave(v * silu(odd(pre)), v * even(pre) * d_silu(odd(pre))); kept = even(pre) * silu(odd(pre))"},
+    {"rotate_neighbours",
+     "x = even(v); y = odd(v); d = interleave(x * cosine - y * sine, y * cosine + x * sine) + residual"},
+    {"every_second_counted", "d = even(v) * odd(column) - odd(v) * even(column)"},
     {"groups_anew",
      "x = v + bias; g = right(x, 64); d = pair(cosine * silu(g), cosine * left(x, 64) * d_silu(g), 64) + residual"},
 };
@@ -1791,7 +1797,8 @@ static gpi__problem inside_problem(const struct formula_row *row, const inside_w
     if (strstr(row->name, "heads") || strstr(row->name, "groups"))
         desc.n = way->odd ? 768 : 4608;
     else if (way->columns)
-        desc.n = strstr(row->text, "left(") ? way->columns + way->columns % 2 : way->columns;
+        desc.n = strstr(row->text, "left(") || strstr(row->text, "even(") ? way->columns + way->columns % 2
+                                                                          : way->columns;
     desc.a.dtype = way->operands, desc.d.dtype = way->d;
     desc.compute = way->compute;
     transpose_operands(&desc, way->layout);

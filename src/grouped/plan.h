@@ -61,7 +61,9 @@ static const char *gpi__formula_rule(const gpi__problem *problem) {
     if (problem->formula && gpi__not_inside(problem))
         return gpi__not_inside(problem);
 #endif
-    return gpi__half_group(problem) ? "halves of groups of columns do not go with groups of rows" : NULL;
+    return gpi__half_group(problem)
+               ? "halves of groups of columns, or of every second one, do not go with groups of rows"
+               : NULL;
 }
 
 /* The problem as that kernel has it. */

@@ -74,13 +74,13 @@ __device__ inline void load_saved(const gpi__epilogue_params &p, const Epilogue_
         saved.mask = ((const u8 *)p.aux.data)[offset(p.aux, item, row, column) / 8];
     } else {
 #pragma unroll
-        for (int half = 0; half < HALVES_SAVED; half++) {
+        for (int half = 0; half < HALVES_SAVED; half++)
             if constexpr (LOADS_AUX)
-                saved.runs[half] = unstage_run<GEMMEPI_AUX_TYPE>(state.loaded_aux[half]);
+                saved.runs[half] = unstage_run<GEMMEPI_AUX_TYPE, HALVES_SAVED>(state.loaded_aux[half]);
             else
-                saved.runs[half] = read(
-                    (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column_of_half<HALVES_SAVED>(p, column, half)), valid);
-        }
+                saved.runs[half] = read<GEMMEPI_AUX_TYPE, HALVES_SAVED>(
+                    (const GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row, column_of_half<HALVES_SAVED>(p, column, half)),
+                    valid_of_half<HALVES_SAVED>(valid, half));
     }
 }
 
@@ -116,7 +116,7 @@ __device__ inline void finish_product(const gpi__epilogue_params &p, Epilogue_st
         row_factor = product(row_factor, (Acc)p.scale_a.data[item * p.scale_a.stride + row]);
     multiply_by_factors(row_factor, state.column_factors[half], v);
     if (takes_c(p, state)) {
-        load<GEMMEPI_C_TYPE>(p.c, item, row, column, valid, other);
+        load<GEMMEPI_C_TYPE, HALVES_IN>(p.c, item, row, column, valid, other);
         add_product(SCALES_C ? product(state.beta, state.scale_c) : state.beta, other, v);
     }
     if (HAS_BIAS && !GEMMEPI_FORMULA) {
@@ -182,8 +182,10 @@ __device__ inline void epilogue(const gpi__epilogue_params &p, Epilogue_state &s
 #if GEMMEPI_FORMULA
 #pragma unroll
     for (int half = 0; half < HALVES_IN; half++)
-        finish_product(p, state, of, half, item, row, IN_GROUPS ? column_of_half<HALVES_IN>(p, column, half) : column + half * p.n, valid,
-                       v[half]);
+        finish_product(p, state, of, half, item, row, IN_GROUPS ? column_of_half<HALVES_IN>(p, column, half) : column + half * p.n,
+                       valid_of_half<HALVES_IN>(valid, half), v[half]);
+    if constexpr (HALVES_IN == 2)
+        regroup<false>(v);
     apply_formula(p, state, of, saved, {item, row, column, valid}, v);
 #else
     Acc row_factor = extra_of_row<GPI__EXTRA_ROW_FACTOR>(state, item, row, valid); // on its way while the rest is computed
@@ -223,19 +225,17 @@ __device__ inline void epilogue(const gpi__epilogue_params &p, Epilogue_state &s
 // Of what the epilogue left: amax_d, and D.
 __device__ inline void store_result(const gpi__epilogue_params &p, Epilogue_state &state, long long item,
                                     long long row, long long column, int valid, const Acc (&v)[HALVES][RUN]) {
+    Acc scaled[HALVES_OUT][RUN];
 #pragma unroll
     for (int half = 0; half < HALVES_OUT; half++) {
         if (AMAX_D)
             keep_largest_of_run(v[half], valid, state.largest_d);
-        if (!GEMMEPI_STORES_D)
-            continue;
-        if (SCALES_D)
-            store_scaled<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], state.scale_d, item, row,
-                                                   column_of_half<HALVES_OUT>(p, column, half), valid, v[half]);
-        else
-            store<GEMMEPI_D_TYPE, STAGES_D>(p.d, state.staged_d[half], item, row, column_of_half<HALVES_OUT>(p, column, half), valid,
-                                            v[half]);
+#pragma unroll
+        for (int i = 0; i < RUN; i++)
+            scaled[half][i] = SCALES_D ? product(v[half][i], state.scale_d) : v[half][i];
     }
+    if (GEMMEPI_STORES_D)
+        store_halves<GEMMEPI_D_TYPE, STAGES_D>(p, p.d, state.staged_d, item, row, column, valid, scaled);
 }
 
 // After a thread's last run; every thread of a warp takes part.

@@ -6,40 +6,88 @@ __device__ inline long long offset(const gpi__kernel_matrix &x, long long item, 
     return item * x.stride + row * x.ld + column;
 }
 
-// Where a tensor that has so many halves has the column of one: side by side, or within groups.
+// INTERLEAVED: what has two halves is accessed as two runs of pairs, so far apart; the elements of a run are those of two members.
+template <int Halves> constexpr bool IN_PAIRS = INTERLEAVED && Halves > 1;
+constexpr int FROM_RUN_TO_RUN = THIN ? 32 : 2;
+
+// Where a tensor that has so many halves has the column of one: side by side, or within groups. IN_PAIRS: where it has that run of the
+// units from `column` on.
 template <int Halves> __device__ inline long long column_of_half(const gpi__epilogue_params &p, long long column, int half) {
-    if constexpr (IN_GROUPS && Halves > 1)
+    if constexpr (IN_PAIRS<Halves>)
+        return column * 2 + half * FROM_RUN_TO_RUN;
+    else if constexpr (IN_GROUPS && Halves > 1)
         return column + (long long)((u32)column / HALF_GROUP + half) * HALF_GROUP;
     else
         return column + half * p.n;
 }
 
 // Columns from a run's first to its i-th, which exists if these are fewer than `valid`.
-__device__ constexpr int place(int i) {
-    return SPREAD ? i / 2 * 8 + i % 2 : i / STRETCH * (ABREAST * STRETCH) + i % STRETCH;
+template <int Halves = 1> __device__ constexpr int place(int i) {
+    return IN_PAIRS<Halves> ? i / 2 * (THIN ? 8 : 16) + i % 2
+           : THIN           ? i * 4
+           : SPREAD         ? i / 2 * 8 + i % 2
+                            : i / STRETCH * (ABREAST * STRETCH) + i % STRETCH;
+}
+template <int Halves> __device__ inline int valid_of_half(int valid, int half) {
+    return IN_PAIRS<Halves> ? valid * 2 - half * FROM_RUN_TO_RUN : valid;
+}
+// The column of a member of a run's i-th unit.
+template <int Members> __device__ inline long long column_of_member(const gpi__epilogue_params &p, long long column, int member, int i) {
+    if constexpr (IN_PAIRS<Members>)
+        return (column + place(i)) * 2 + member;
+    else
+        return column_of_half<Members>(p, column, member) + place(i);
+}
+
+// IN_PAIRS: makes members of runs of pairs, or those of members. Only names of registers change.
+template <bool To_pairs, int Halves, class T> __device__ inline void regroup(T (&x)[Halves][RUN]) {
+    if constexpr (IN_PAIRS<Halves>) {
+        T was[2][RUN];
+        memcpy(was, x, sizeof was);
+#pragma unroll
+        for (int i = 0; i < 2 * RUN; i++) {
+            int unit = i / 2, run = THIN ? unit / 4 : unit % 2, at = (THIN ? unit % 4 : unit / 2) * 2 + i % 2;
+            if (To_pairs)
+                x[run][at] = was[i % 2][unit];
+            else
+                x[i % 2][unit] = was[run][at];
+        }
+    }
 }
 // Which four lanes have a row, of eight, and which row that is: as wgmma and mma.sync leave sums, or APART.
 constexpr int IN_ROW = APART ? 16 : 2, OF_ROWS = APART ? 2 : 4; // the second bit of the first, the first of the second
 __device__ inline int lane_of_row() {
     return APART ? (int)(threadIdx.x % 2 + threadIdx.x % 32 / IN_ROW * 2) : (int)(threadIdx.x % 4);
 }
+// SPREAD: the first of this lane's columns, of 32.
+__device__ inline int column_of_lane() {
+    return lane_of_row() * (THIN ? 1 : 2);
+}
 __device__ inline int row_of_lane() {
     return (int)(threadIdx.x % 32 / OF_ROWS % 8);
 }
+
+template <int Halves> constexpr bool HAS_PAIRS = ALIGNED && (!THIN || IN_PAIRS<Halves>); // SPREAD: of which each is accessed at once
 
 // A run as it lies in memory.
 template <class T> struct Read {
     Words<T, STRETCH> at[RUN / STRETCH];
 };
-template <class T> __device__ inline Read<T> read(const T *from, int valid) {
+template <class T, int Halves = 1> __device__ inline Read<T> read(const T *from, int valid) {
     Read<T> read = {};
     if constexpr (SPREAD) {
 #pragma unroll
         for (int i = 0; i < RUN; i += 2)
-            if (ALIGNED && valid > place(i + 1))
-                read.at[i / 2] = *reinterpret_cast<const Words<T, 2> *>(from + place(i));
-            else if (!(ALIGNED && WHOLE))
-                read.at[i / 2] = words_of(read_elements<2>(from + place(i), valid - place(i)));
+            if (HAS_PAIRS<Halves> && valid > place<Halves>(i + 1)) {
+                read.at[i / 2] = *reinterpret_cast<const Words<T, 2> *>(from + place<Halves>(i));
+            } else if (!(HAS_PAIRS<Halves> && WHOLE)) {
+                Run<T, 2> pair = {};
+#pragma unroll
+                for (int j = 0; j < 2; j++)
+                    if (valid > place<Halves>(i + j))
+                        pair.at[j] = from[place<Halves>(i + j)];
+                read.at[i / 2] = words_of(pair);
+            }
     } else if constexpr (IN_STRETCHES) {
 #pragma unroll
         for (int i = 0; i < RUN; i += STRETCH)
@@ -89,8 +137,8 @@ template <class T> __device__ inline Words<T> trade_pairs(const Words<T> &pairs)
     return eight;
 }
 
-template <class T> __device__ inline void store_at(T *to, int valid, const Acc (&values)[RUN]) {
-    if constexpr (SPREAD && ALIGNED && WHOLE && sizeof(T) == 1) {
+template <class T, int Halves = 1> __device__ inline void store_at(T *to, int valid, const Acc (&values)[RUN]) {
+    if constexpr (SPREAD && ALIGNED && WHOLE && sizeof(T) == 1 && !INTERLEAVED) {
         Words<T> eight = trade_pairs(words_of(run_from_acc<T>(values)));
         if (valid > 6 * lane_of_row())
             *reinterpret_cast<Words<T> *>(to + 6 * lane_of_row()) = eight;
@@ -99,13 +147,13 @@ template <class T> __device__ inline void store_at(T *to, int valid, const Acc (
 #pragma unroll
         for (int i = 0; i < RUN; i += 2) {
             Run<T, 2> pair = {run.at[i], run.at[i + 1]};
-            if (ALIGNED && valid > place(i + 1)) {
-                *reinterpret_cast<Words<T, 2> *>(to + place(i)) = words_of(pair);
-            } else if (!(ALIGNED && WHOLE)) {
-                if (valid > place(i))
-                    to[place(i)] = pair.at[0];
-                if (valid > place(i + 1))
-                    to[place(i + 1)] = pair.at[1];
+            if (HAS_PAIRS<Halves> && valid > place<Halves>(i + 1)) {
+                *reinterpret_cast<Words<T, 2> *>(to + place<Halves>(i)) = words_of(pair);
+            } else if (!(HAS_PAIRS<Halves> && WHOLE)) {
+                if (valid > place<Halves>(i))
+                    to[place<Halves>(i)] = pair.at[0];
+                if (valid > place<Halves>(i + 1))
+                    to[place<Halves>(i + 1)] = pair.at[1];
             }
         }
     } else if constexpr (IN_STRETCHES) {
@@ -124,10 +172,10 @@ template <class T> __device__ inline void store_at(T *to, int valid, const Acc (
     }
 }
 
-template <class T>
+template <class T, int Halves = 1>
 __device__ inline void load(const gpi__kernel_matrix &x, long long item, long long row, long long column, int valid,
                             Acc (&values)[RUN]) {
-    to_accs(read((const T *)x.data + offset(x, item, row, column), valid), values);
+    to_accs(read<T, Halves>((const T *)x.data + offset(x, item, row, column), valid), values);
 }
 
 // Of those of a run that exist: pairs of SPREAD ones do as a whole where n is a multiple of eight.
@@ -168,6 +216,8 @@ __device__ inline Of_columns load_columns(const gpi__epilogue_params &p, long lo
 #pragma unroll
         for (int half = 0; half < HALVES_IN; half++)
             of.bias[half] =
-                read((const GEMMEPI_BIAS_TYPE *)p.bias.data + offset(p.bias, item, 0, column_of_half<HALVES_IN>(p, column, half)), valid);
+                read<GEMMEPI_BIAS_TYPE, HALVES_IN>(
+                    (const GEMMEPI_BIAS_TYPE *)p.bias.data + offset(p.bias, item, 0, column_of_half<HALVES_IN>(p, column, half)),
+                    valid_of_half<HALVES_IN>(valid, half));
     return of;
 }

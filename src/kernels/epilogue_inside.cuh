@@ -15,13 +15,13 @@
 #include "formula.cuh"
 
 // From `from` on, as many as there are, or one for all.
-template <class Type> __device__ inline void take_run(const Type *from, int valid, Taken<Type> (&x)[RUN]) {
+template <class Type, int Members> __device__ inline void take_run(const Type *from, int valid, Taken<Type> (&x)[RUN]) {
     if constexpr (SAME<Taken<Type>, Acc> && !SAME<Type, I32>)
-        to_accs(read(from, valid), x);
+        to_accs(read<Type, Members>(from, valid), x);
     else {
 #pragma unroll
         for (int i = 0; i < RUN; i++)
-            x[i] = place(i) < valid ? from[place(i)] : Type(0);
+            x[i] = place<Members>(i) < valid ? from[place<Members>(i)] : Type(0);
     }
 }
 template <class Type> __device__ inline Taken<Type> take_one(const Type *from) {
@@ -86,7 +86,10 @@ __device__ inline void prefetch_operand(const gpi__epilogue_params &p, const Bes
 #pragma unroll
         for (int i = 0; i < Members * lines; i += 2) {
             int mine = i + (int)threadIdx.x % 32 / 16, column = (int)at.column + mine % lines * per_line;
-            const Type *first = line + within<(Periods & 2) != 0>(column_of_half<Members>(p, column, mine / lines), from.column_period);
+            long long there = column_of_half<Members>(p, column, mine / lines);
+            if constexpr (IN_PAIRS<Members>)
+                column = (int)at.column + mine * per_line / 2, there = column * 2;
+            const Type *first = line + within<(Periods & 2) != 0>(there, from.column_period);
             if (mine < Members * lines && at.valid && column < p.n)
                 asm volatile("prefetch.global.L1 [%0];" ::"l"(first));
         }
@@ -99,7 +102,7 @@ __device__ inline void prefetch_operands(const gpi__epilogue_params &p, const Be
     FORMULA_INPUTS(INSIDE_PREFETCH)
 }
 
-// A member of an operand's run.
+// A run of an operand, as it comes from memory.
 template <int Place, int Kind, int Members, int Periods, class Type>
 __device__ inline void load_operand(const gpi__epilogue_params &p, const Epilogue_state &state, const Of_columns &of,
                                     const Saved &saved, const Run_of_formula &at, int member, const Held<Type, Kind> &held,
@@ -119,15 +122,16 @@ __device__ inline void load_operand(const gpi__epilogue_params &p, const Epilogu
         to_accs(saved.runs[member], x);
     } else if constexpr (Place == GEMMEPI_IN_RESIDUAL) {
         if constexpr (LOADS_RESIDUAL)
-            to_accs(unstage_run<Type>(state.loaded_residual[member]), x);
+            to_accs(unstage_run<Type, Members>(state.loaded_residual[member]), x);
         else
-            take_run(data + at.row * from.ld + column_of_half<Members>(p, at.column, member), at.valid, x);
+            take_run<Type, Members>(data + at.row * from.ld + column_of_half<Members>(p, at.column, member),
+                                    valid_of_half<Members>(at.valid, member), x);
     } else if constexpr (Kind == kind::NUMBER) {
         take_for_all(from_acc<Acc>(from.number), x);
     } else { // ld is 0 of what is PER_COLUMN
         long long row = within<(Periods & 1) != 0>(at.row, from.row_period);
         long long column = within<(Periods & 2) != 0>(column_of_half<Members>(p, at.column, member), from.column_period);
-        take_run(data + row * from.ld + column, at.valid, x);
+        take_run<Type, Members>(data + row * from.ld + column, valid_of_half<Members>(at.valid, member), x);
     }
     if constexpr ((GEMMEPI_INSIDE_SCALED >> Place & 1) != 0)
 #pragma unroll
@@ -308,10 +312,7 @@ __device__ inline void finish_output(const gpi__epilogue_params &p, Epilogue_sta
         keep_part<Members, Reduction>(p, at, x, kept.parts[state.mask_place]);
     else {
         const gpi__kernel_matrix matrix = {to.data, to.ld, to.stride};
-#pragma unroll
-        for (int member = 0; member < Members; member++)
-            store<Type, Place == GEMMEPI_WRITTEN && STAGES_AUX>(matrix, state.staged_aux[member % HALVES_IN], at.item, at.row,
-                                                                column_of_half<Members>(p, at.column, member), at.valid, x[member]);
+        store_halves<Type, Place == GEMMEPI_WRITTEN && STAGES_AUX>(p, matrix, state.staged_aux, at.item, at.row, at.column, at.valid, x);
     }
 }
 
@@ -359,9 +360,11 @@ __device__ inline bool compute_element(const gpi__epilogue_params &p, const Epil
 #endif
 #if FORMULA_INDICES & 2
     for (int member = 0; member < FORMULA_MEMBERS; member++) {
-        GEMMEPI_INDEX first = (GEMMEPI_INDEX)(column_of_half<FORMULA_MEMBERS>(p, run.column, member) + place(i / 2 * 2));
+        GEMMEPI_INDEX first = (GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p, run.column, member, i / 2 * 2);
         // as it is: so a compiler sees that a pair shares its random numbers
-        in.column[member] = SPREAD && WHOLE ? (first & ~(GEMMEPI_INDEX)1) | (i & 1) : first + (i & 1);
+        in.column[member] = INTERLEAVED       ? (GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p, run.column, member, i)
+                            : SPREAD && WHOLE ? (first & ~(GEMMEPI_INDEX)1) | (i & 1)
+                                              : first + (i & 1);
     }
 #endif
 #if FORMULA_INDICES & 4
@@ -436,9 +439,10 @@ __device__ inline void compute_run(const gpi__epilogue_params &p, const Epilogue
 }
 
 // v: what the product left, with its factors and C.
-#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \
-    for (int member = 0; member < members; member++)             \
-        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, run, member, state.held.name, x.runs.name[member]);
+#define INSIDE_LOAD(place_, name, kind_, members, type, periods)                                                                        \
+    for (int member = 0; member < members; member++)                                                                                    \
+        load_operand<place_, kind::kind_, members, periods, type>(p, state, of, saved, run, member, state.held.name, x.runs.name[member]); \
+    regroup<false>(x.runs.name);
 #define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \
     finish_output<place_, members, type, reduction::reduction_>(p, state, run, x.outputs.name, state.kept_parts.name);
 __device__ inline void apply_formula(const gpi__epilogue_params &p, Epilogue_state &state, const Of_columns &of,

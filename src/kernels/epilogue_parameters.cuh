@@ -42,6 +42,9 @@
 #ifndef GEMMEPI_HALF_GROUP
 #define GEMMEPI_HALF_GROUP 0 // more: halves are of groups of columns, of either half so many; only sm90/ has such
 #endif
+#ifndef GEMMEPI_INTERLEAVED
+#define GEMMEPI_INTERLEAVED 0 // 1: halves are every second column, of groups of 64 in memory: HALF_GROUP is 32
+#endif
 #ifndef GEMMEPI_EXTRAS
 #define GEMMEPI_EXTRAS 0 // which of GEMMEPI_EXTRA_OPERANDS there are: a bit of each
 #endif
@@ -93,6 +96,9 @@ constexpr int HALVES_IN = GATED && (!BACKWARD || UPSTREAM) ? 2 : 1;
 constexpr int HALVES_OUT = GATED && (BACKWARD || UPSTREAM) ? 2 : 1; // UPSTREAM alone: a formula, which reads no aux
 constexpr bool IN_GROUPS = GEMMEPI_HALF_GROUP > 0; // halves
 constexpr int HALF_GROUP = IN_GROUPS ? GEMMEPI_HALF_GROUP : 1;
+// INTERLEAVED: the columns 2 u and 2 u + 1 of what has two halves are those of the unit u, and one lane has both. Where the product has
+// them a lane's pairs are its units, four apart (THIN), else its units are pairs as everywhere.
+constexpr bool INTERLEAVED = GEMMEPI_INTERLEAVED, THIN = INTERLEAVED && HALVES_IN == 2;
 constexpr int HALVES_SAVED = GATED && !UPSTREAM ? 2 : 1; // of the aux that BACKWARD reads
 constexpr bool AUX_IS_MASK = SAVES_MASK<ACTIVATION> && !GATED && !UPSTREAM;
 constexpr bool ALIGNED = GEMMEPI_ALIGNED;

@@ -6,10 +6,22 @@
 // STAGED: eight rows and 32 columns of 16 bits to shared memory, by a warp. `to`: lane i's is the place of row i % 8,
 // columns i / 8 * 8 on; with STAGES_WORDS the place of its own first pair, whose others are four units on (the unit's number
 // xor 1 to 3); of 32 bits likewise (the unit's number xor 2 to 6). Values that do not exist go there too.
-template <class T> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {
+// INTERLEAVED: a lane's pieces are apart: THIN elements, four columns from one to the next, or pairs of 16 bits, two runs' in turns.
+template <int Halves> constexpr bool IN_PIECES = THIN ? Halves == 1 : IN_PAIRS<Halves>;
+template <class T> constexpr int PIECE = THIN ? sizeof(T) : 4;
+template <class T> constexpr int FROM_PIECE_TO_PIECE = THIN ? 4 * PIECE<T> : 32;
+template <class T, int Halves = 1> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "pairs are of one or two words");
     Words<T> words = words_of(run_from_acc<T>(values));
-    if constexpr (sizeof(T) == 4) {
+    if constexpr (IN_PIECES<Halves>) {
+#pragma unroll
+        for (int i = 0; i < RUN * (int)sizeof(T) / PIECE<T>; i++)
+            if constexpr (PIECE<T> == 4)
+                asm volatile("st.shared.b32 [%0], %1;" ::"r"(to ^ i * FROM_PIECE_TO_PIECE<T>), "r"(words.at[i]) : "memory");
+            else
+                asm volatile("st.shared.b16 [%0], %1;" ::"r"(to ^ i * FROM_PIECE_TO_PIECE<T>), "h"((u16)(words.at[i / 2] >> i % 2 * 16))
+                             : "memory");
+    } else if constexpr (sizeof(T) == 4) {
 #pragma unroll
         for (int i = 0; i < 4; i++)
             asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to ^ (u32)i << 5), "r"(words.at[2 * i]),
@@ -97,10 +109,20 @@ __device__ inline void copy_box(u32 from, T *to, long long ld, int rows_left, in
 }
 
 // LOADED: likewise from there.
-template <class T> __device__ inline Read<T> unstage_run(u32 from) {
+template <class T, int Halves = 1> __device__ inline Read<T> unstage_run(u32 from) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "pairs are of one or two words");
     u32 words[sizeof(T) * 2];
-    if constexpr (sizeof(T) == 4) {
+    if constexpr (IN_PIECES<Halves>) {
+#pragma unroll
+        for (int i = 0; i < RUN * (int)sizeof(T) / PIECE<T>; i++)
+            if constexpr (PIECE<T> == 4) {
+                asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words[i]) : "r"(from ^ i * FROM_PIECE_TO_PIECE<T>) : "memory");
+            } else {
+                u16 piece;
+                asm volatile("ld.shared.b16 %0, [%1];" : "=h"(piece) : "r"(from ^ i * FROM_PIECE_TO_PIECE<T>) : "memory");
+                words[i / 2] = i % 2 ? words[i / 2] | (u32)piece << 16 : piece;
+            }
+    } else if constexpr (sizeof(T) == 4) {
 #pragma unroll
         for (int i = 0; i < 4; i++)
             asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
@@ -118,13 +140,13 @@ template <class T> __device__ inline Read<T> unstage_run(u32 from) {
     return read;
 }
 
-template <class T, bool Staged>
+template <class T, bool Staged, int Halves = 1>
 __device__ inline void store(const gpi__kernel_matrix &x, u32 staged, long long item, long long row,
                              long long column, int valid, const Acc (&values)[RUN]) {
     if constexpr (Staged)
-        stage_run<T>(staged, values);
+        stage_run<T, Halves>(staged, values);
     else
-        store_at((T *)x.data + offset(x, item, row, column), valid, values);
+        store_at<T, Halves>((T *)x.data + offset(x, item, row, column), valid, values);
 }
 
 template <class T, bool Staged>
@@ -135,4 +157,17 @@ __device__ inline void store_scaled(const gpi__kernel_matrix &x, u32 staged, Acc
     for (int i = 0; i < RUN; i++)
         scaled[i] = product(values[i], scale);
     store<T, Staged>(x, staged, item, row, column, valid, scaled);
+}
+
+// All members of a matrix that has halves.
+template <class T, bool Staged, int Halves>
+__device__ inline void store_halves(const gpi__epilogue_params &p, const gpi__kernel_matrix &x, const u32 *staged, long long item,
+                                    long long row, long long column, int valid, const Acc (&members)[Halves][RUN]) {
+    Acc runs[Halves][RUN];
+    memcpy(runs, members, sizeof runs);
+    regroup<true>(runs);
+#pragma unroll
+    for (int half = 0; half < Halves; half++)
+        store<T, Staged, Halves>(x, Staged ? staged[half] : 0, item, row, column_of_half<Halves>(p, column, half),
+                                 valid_of_half<Halves>(valid, half), runs[half]);
 }

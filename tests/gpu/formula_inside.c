@@ -103,6 +103,20 @@ static const formula_case cases[] = {
     {"d = v * r + c + t", "r:row:f32:repeats c:column:repeats t:full:repeats", GEMMEPI_BF16, 1e-5},
     {"d = 40 * v + bias; r = rounded(d); ss = row_sum(rounded(40 * v) * rounded(d))",
      "bias:column r:full:f32:out ss:row:f32:out", GEMMEPI_E4M3, 0.13}, /* a step more or less */
+    {"d = even(v) * silu(odd(v)); pre = v", "pre:full:out", GEMMEPI_BF16, 1e-3},
+    {"d = interleave(v * silu(odd(p)), v * even(p) * d_silu(odd(p))); y = even(p) * silu(odd(p))",
+     "p:full:double y:full:out", GEMMEPI_BF16, 1e-3},
+    {"x = v + bias; d = even(x) * silu(odd(x)) + r; pre = x", "bias:column r:full:half pre:full:f32:out",
+     GEMMEPI_F32, 1e-5},
+    {"x = even(v); y = odd(v); d = interleave(x * c - y * s, y * c + x * s)", "c:full:half s:full:half:f32",
+     GEMMEPI_BF16, 1e-5},
+    {"d = interleave(dy * silu(odd(v)), dy * even(v) * d_silu(odd(v)))", "dy:full:half", GEMMEPI_F32, 1e-5},
+    {"d = even(v) * odd(t) + odd(column)", "t:full", GEMMEPI_F32, 1e-5},
+    {"d = even(v) * odd(v) + g", "g:column:half", GEMMEPI_E4M3, 1e-3},
+    {"d = interleave(v * odd(p) + 1, v - even(p) * 3) + r", "p:full:double r:full:double", GEMMEPI_F32, 1e-5},
+    {"d = interleave(v * odd(p), v - even(p))", "p:full:double", GEMMEPI_E4M3, 1e-3},
+    {"x = even(v); y = odd(v); d = interleave(x * even(t) - y * odd(t), x + y)", "t:full", GEMMEPI_E4M3,
+     1e-3},
     {"r = rounded(left(v)); d = left(v) * rounded(right(v))", "r:full:half:f32:out", GEMMEPI_BF16, 1e-2},
     {"d = v * d_gelu_tanh(p); y = gelu_tanh(p); db = column_sum(d)", "p:full y:full:out db:column:f32:out",
      GEMMEPI_BF16, 1e-3},
@@ -278,7 +292,8 @@ static void make_numbers(world *w) {
 static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd, int b_rows,
                        int is_fp8) {
     int group = group_of(c);
-    int halves = strstr(c->formula, "d = left(") != NULL, doubles = strstr(c->operands, ":double") != NULL;
+    int halves = strstr(c->formula, "d = left(") || strstr(c->formula, "d = even("),
+        doubles = strstr(c->operands, ":double") != NULL;
     memset(w, 0, sizeof *w);
     w->c = c;
     w->random = rng_seeded((uint64_t)(m * 7 + n));
@@ -300,7 +315,10 @@ static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, in
     w->d.o.output = 1;
     snprintf(w->d.name, sizeof w->d.name, "d");
     make_operands(w);
-    make_table(w, &w->d, m, halves ? n / 2 : doubles && strstr(c->formula, "pair(") ? 2 * n : n);
+    make_table(w, &w->d, m,
+               halves                                                                          ? n / 2
+               : doubles && (strstr(c->formula, "pair(") || strstr(c->formula, "interleave(")) ? 2 * n
+                                                                                               : n);
     w->unit = is_fp8 ? 16 : 8; /* TMA wants it */
     make_table(w, &w->a, m, k);
     make_table(w, &w->b, b_rows ? n : k, b_rows ? k : n);
@@ -414,6 +432,15 @@ static gemmepi_status force(gemmepi_plan *made, const gpi__candidate *candidate)
 
 static int runs;
 
+static void drop_world(world *w) {
+    int i;
+    drop_table(&w->a), drop_table(&w->b), drop_table(&w->d);
+    drop_table(&w->c_matrix), drop_table(&w->scale), drop_table(&w->amax);
+    for (i = 0; i < w->count; i++)
+        if (w->operands[i].o.kind != GEMMEPI_NUMBER)
+            drop_table(&w->operands[i]);
+}
+
 /* odd: with odd strides, in F16, by a kernel for alpha 1 and no C; else by one that has both, where adds_c says so. */
 static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int odd, int adds_c,
                      uint64_t flags) {
@@ -434,6 +461,10 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
     w.adds_c = adds_c, w.flags = flags;
     describe(&w, 1, operands, pointers, &desc, &args);
     CHECK(gemmepi_plan_matmul(device.context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+    if (!plan) {
+        drop_world(&w);
+        return;
+    }
     CHECK(!gpi__not_inside(gpi__asked((gpi__matmul_plan *)plan)), "%s: %s", c->formula,
           gpi__not_inside(gpi__asked((gpi__matmul_plan *)plan)));
     inside = gpi__problem_inside(gpi__asked((gpi__matmul_plan *)plan));
@@ -456,11 +487,7 @@ static void run_case(const formula_case *c, int cut, int64_t m, int64_t n, int o
         runs++;
     }
     gemmepi_plan_destroy(plan);
-    drop_table(&w.a), drop_table(&w.b), drop_table(&w.d);
-    drop_table(&w.c_matrix), drop_table(&w.scale), drop_table(&w.amax);
-    for (i = 0; i < w.count; i++)
-        if (w.operands[i].o.kind != GEMMEPI_NUMBER)
-            drop_table(&w.operands[i]);
+    drop_world(&w);
 }
 
 static int cut;

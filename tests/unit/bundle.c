@@ -178,7 +178,7 @@ static void kernels_of_a_bundle_need_neither_nvrtc_nor_a_cache(void) {
 /* Formulas inside kernels, whole and of groups, one that is an epilogue and one behind its v, by plans: how many of them are SPLIT. */
 static void plan_formulas(gemmepi_context *context, gemmepi_context_details *details, int *split) {
     static const char *const formulas[] = {"d = silu(v + bias) * r", "d = left(v, 64) * silu(right(v, 64))",
-                                           "d = relu(v + bias) + r", "d = even(v) + odd(v)",
+                                           "d = relu(v + bias) + r", "d = left(v, 32) + right(v, 32)",
                                            "s = row_logsumexp(v)"};
     gemmepi_operand operands[3];
     size_t i;

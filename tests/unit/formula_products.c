@@ -173,7 +173,10 @@ static void large_products_have_their_formulas_inside(void) {
                  {"g = column_max(v)", GEMMEPI_ROUTE_FUSED},
                  {"d = v * r; g = column_logsumexp(v)", GEMMEPI_ROUTE_SPLIT},
                  {"d = left(v) * silu(right(v))", GEMMEPI_ROUTE_FUSED},
-                 {"d = even(v) * silu(odd(v))", GEMMEPI_ROUTE_SPLIT},
+                 {"d = even(v) * silu(odd(v))", GEMMEPI_ROUTE_FUSED},
+                 {"x = even(v); y = odd(v); d = interleave(x - y, x + y)", GEMMEPI_ROUTE_FUSED},
+                 {"d = even(v) * odd(v); s = row_sum(v)", GEMMEPI_ROUTE_SPLIT},
+                 {"d = even(v) * odd(uniform(bias, 2))", GEMMEPI_ROUTE_SPLIT},
                  {"d = left(v, 64) * silu(right(v, 64))", GEMMEPI_ROUTE_FUSED},
                  {"x = left(v, 384); y = right(v, 384); d = pair(x - y, x + y, 384)", GEMMEPI_ROUTE_FUSED},
                  {"d = pair(left(v, 3072) * 2, right(v, 3072), 3072)", GEMMEPI_ROUTE_FUSED},
@@ -190,6 +193,8 @@ static void large_products_have_their_formulas_inside(void) {
         desc.operand_count = strstr(cases[i].formula, "s = ") || strstr(cases[i].formula, "g = ") ? 3 : 2;
         if (strstr(cases[i].formula, "g = "))
             operands[2].name = "g", operands[2].kind = GEMMEPI_PER_COLUMN;
+        if (strstr(cases[i].formula, "uniform"))
+            operands[0].kind = GEMMEPI_SCALAR, operands[0].dtype = GEMMEPI_I64;
         desc.m = 8192, desc.n = 3072, desc.k = 768;
         desc.a.dtype = GEMMEPI_BF16;
         CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());

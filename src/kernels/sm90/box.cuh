@@ -70,7 +70,7 @@ struct Run_place {
 };
 __device__ inline Run_place place_of_run(const gpi__sm90_params &params, const Box &box, int half, int g) {
     int group = box.group + g;
-    int at = box.row + threadIdx.x % 32 / 4 + half * 8, column = box.tile.n * TILE_COLUMNS + lane_of_row() * 2 + group * GROUP;
+    int at = box.row + threadIdx.x % 32 / 4 + half * 8, column = box.tile.n * TILE_COLUMNS + column_of_lane() + group * GROUP;
     if ((BACKWARD || FINDS) && !GEMMEPI_APPLIED) // each run for itself: what they have in common would take registers
         asm volatile("" : "+r"(at), "+r"(column));
     int valid = at < end_of_rows(params, box.tile) ? columns_left(params, box.tile, group) : 0;
@@ -210,7 +210,7 @@ __device__ inline void store_vectors(const gpi__sm90_params &params, const Finis
             write_scale(p, tile.item, at, first, scale);
 #pragma unroll
         for (int g = 0; g < VECTOR_GROUPS; g++)
-            store_by_scale(p, scale, tile.item, at, first + g * GROUP + lane_of_row() * 2,
+            store_by_scale(p, scale, tile.item, at, first + g * GROUP + column_of_lane(),
                            exists ? columns_left(params, tile, group + g) : 0, found.runs[FINDS ? g : 0][half]);
     }
 }

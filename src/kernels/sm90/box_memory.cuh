@@ -26,18 +26,23 @@ __device__ inline Buffers buffers_of(const Shared &shared) {
 // >>where a lane's run is: of eight rows `half`, and 32 columns `group` of the box; of a matrix that has so many halves `member`, the
 // first of which is the buffer's `first`
 
-__device__ inline u32 place_in_box(const Buffers &buffers, int half, int group) {
+template <int Halves> __device__ inline u32 place_in_box(const Buffers &buffers, int half, int group) {
+    if constexpr (IN_PIECES<Halves>) { // a lane's first, in the unit of the box's line that has it
+        u32 line = threadIdx.x % 32 / 4, unit = THIN ? group * 4 : threadIdx.x % 4 / 2;
+        return (half * 8 + line) * LINE + ((unit ^ line) << 4) +
+               (THIN ? threadIdx.x % 4 * (BOX_GROUPS == 1 ? 4 : 2) : threadIdx.x % 2 * 8 + group * 4);
+    }
     u32 unit = BOX_GROUPS == 1 ? threadIdx.x % 4 / 2 : group * 4 + threadIdx.x % 32 / 8;
     return (half * 8 + buffers.line) * LINE + ((unit ^ buffers.line) << 4) + (BOX_GROUPS == 1 ? threadIdx.x % 2 * 8 : 0);
 }
 template <int Halves> constexpr bool IS_GROUPS = BOXES_GROUPS && Halves > 1; // each is a group, in the place of a half
 template <int Halves> __device__ inline u32 output_at(const Buffers &buffers, int first, int member, int half, int group) {
     int matrix = IS_GROUPS<Halves> ? group : member, within = IS_GROUPS<Halves> ? member : group;
-    return buffers.outputs + (buffers.turn * OUTPUTS + (matrix + first)) * BOX_BYTES + place_in_box(buffers, half, within);
+    return buffers.outputs + (buffers.turn * OUTPUTS + (matrix + first)) * BOX_BYTES + place_in_box<Halves>(buffers, half, within);
 }
 template <int Halves> __device__ inline u32 input_at(const Buffers &buffers, int first, int member, int half, int group) {
     int matrix = IS_GROUPS<Halves> ? group : member, within = IS_GROUPS<Halves> ? member : group;
-    return buffers.inputs + (buffers.taken % 2 * INPUTS + (matrix + first)) * BOX_BYTES + place_in_box(buffers, half, within);
+    return buffers.inputs + (buffers.taken % 2 * INPUTS + (matrix + first)) * BOX_BYTES + place_in_box<Halves>(buffers, half, within);
 }
 // Of a box's matrix the nth, where `column` is that of the halves.
 template <int Halves> __device__ inline Box_place place_of_box(const gpi__epilogue_params &p, int column, int nth) {

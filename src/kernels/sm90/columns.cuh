@@ -7,7 +7,7 @@ __device__ inline void load_groups(const gpi__sm90_params &p, const Tile &tile, 
                                    Of_columns (&columns)[Groups]) {
 #pragma unroll
     for (int i = 0; i < Groups; i++) {
-        long long column = tile.n * TILE_COLUMNS + lane_of_row() * 2 + (first_group + i) * GROUP;
+        long long column = tile.n * TILE_COLUMNS + column_of_lane() + (first_group + i) * GROUP;
         columns[i] = load_columns(p.epilogue, tile.item, column, columns_left(p, tile, first_group + i));
     }
 }

@@ -101,6 +101,7 @@ constexpr int BOX_BYTES = 16 * LINE; // of one matrix
 static_assert(TILE_COLUMNS % BOX_COLUMNS == 0, "tiles are of whole boxes");
 // Of matrices with two halves a box has columns of one half, or both halves of a group that are together as wide.
 constexpr bool BOXES_GROUPS = IN_GROUPS && HALF_GROUP < BOX_COLUMNS;
+static_assert(!INTERLEAVED || HALF_GROUP == GROUP, "a group's pairs are next to each other");
 // Inputs: what the epilogue reads comes by TMA a box ahead, into two buffers of each warp.
 constexpr int INPUT_AUX = LOADS_AUX ? HALVES_SAVED : 0;
 constexpr int INPUTS = INPUT_AUX + (LOADS_RESIDUAL ? HALVES_OUT : 0), INPUT_BUFFERS = INPUTS ? 2 : 0;

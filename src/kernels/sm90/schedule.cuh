@@ -161,5 +161,5 @@ __device__ constexpr int first_sum(int half, int group) {
 }
 // Columns from the first of this lane's group-th run to the end, which may lie far behind the tile.
 __device__ inline int columns_left(const gpi__sm90_params &p, const Tile &tile, int group) {
-    return (int)p.epilogue.n - tile.n * TILE_COLUMNS - lane_of_row() * 2 - group * GROUP;
+    return (int)p.epilogue.n - tile.n * TILE_COLUMNS - column_of_lane() - group * GROUP;
 }

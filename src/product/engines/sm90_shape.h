@@ -159,10 +159,11 @@ static const char *gpi__sm90_found_rule(const gemmepi_context *context, const gp
     return context->multiprocessors < 2 ? "where it finds scales its blocks come in pairs" : NULL;
 }
 
-/* Whether the second half of b's columns begins within a unit of 16 bytes. */
+/* Whether the second half of b's columns begins within a unit of 16 bytes. Of groups of 32 none does. */
 static int gpi__half_begins_within(const gpi__problem *problem) {
     const gpi__view *b = &problem->views[GPI__B];
-    return gpi__halves_in(problem) > 1 && !b->transposed && gpi__half_columns(problem) * b->bits % 128 != 0;
+    return gpi__halves_in(problem) > 1 && gpi__half_group(problem) != 32 && !b->transposed &&
+           gpi__half_columns(problem) * b->bits % 128 != 0;
 }
 
 /* What keeps TMA from its operands, whatever their type, or NULL. */
@@ -207,17 +208,24 @@ static int gpi__box_bits(const gpi__problem *problem) {
     return problem->views[GPI__D].bits == 32 ? 32 : 16;
 }
 
+/* Whether matrices with two halves have every second column of 32 bits, and the product has none: a lane's pairs come and go without
+   shared memory then. */
+static int gpi__is_of_wide_pairs(const gpi__problem *problem, int bits) {
+    return bits == 32 && gpi__is_in_pairs(problem) && gpi__halves_in(problem) == 1;
+}
+
 /* Whether one is of so many bits, and its lines, and halves of them, are whole units of 16 bytes: TMA moves those, whatever the
    extents of its map say. */
 static int gpi__moves_box(const gpi__problem *problem, int operand, int bits) {
-    return gpi__half_columns(problem) * bits % 128 == 0 &&
+    return !gpi__is_of_wide_pairs(problem, bits) && gpi__half_columns(problem) * bits % 128 == 0 &&
            gpi__tma_accepts(problem, &problem->views[operand], bits);
 }
 
 /* Results of so many bits: bits 1 D, 2 AUX. */
 static int gpi__results_of(const gpi__problem *problem, int bits) {
     int results = 0;
-    if (problem->views[GPI__D].bits == bits && !(problem->flags & GPI__ONLY_SUMS))
+    if (problem->views[GPI__D].bits == bits && !(problem->flags & GPI__ONLY_SUMS) &&
+        !gpi__is_of_wide_pairs(problem, bits))
         results |= 1;
     if (gpi__has(problem, GEMMEPI_AUX) && problem->views[GPI__AUX].bits == bits)
         results |= 2;

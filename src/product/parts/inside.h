@@ -53,10 +53,17 @@ static int gpi__has_small_indices(const gpi__problem *problem) {
            problem->batch <= INT_MAX;
 }
 
-/* Halves of groups, of which a kernel's tiles are made: columns of either half, 0 where halves are of the whole. */
+static int gpi__is_interleaved(const gpi__formula *f) {
+    return f->has_halves && f->mode == GPI__EVEN_ODD;
+}
+
+/* Halves of groups, of which a kernel's tiles are made: columns of either half, 0 where halves are of the whole. Every second column
+   comes to a kernel and goes from it as such of 32 do. */
 static int64_t gpi__half_group_of(const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
     int64_t units = problem->n / gpi__members_of_v(f);
+    if (gpi__is_interleaved(f))
+        return 32;
     return f->has_halves && f->group && f->group / 2 != units ? f->group / 2 : 0;
 }
 
@@ -127,8 +134,10 @@ static int gpi__repeats_inside(const gpi__problem *problem, int i) {
         return 1;
     if (!gpi__has_small_indices(problem) || place->row_period > INT_MAX || place->column_period > INT_MAX)
         return 0;
-    return place->column_period % 32 == 0 &&
-           (!place->column_period || o->members == 1 || gpi__half_group_of(problem) || units % 32 == 0);
+    return place->column_period % 32 == 0 && (!place->column_period || o->members == 1 ||
+                                              (gpi__is_interleaved(problem->formula->placed.formula)
+                                                   ? place->column_period % 64 == 0
+                                                   : gpi__half_group_of(problem) || units % 32 == 0));
 }
 
 /* Reductions of columns and of all that a kernel adds up column by column: sums and largest numbers. */
@@ -187,10 +196,10 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
         return "it has more than 12 operands, of which depth is one";
     if (!f->reads_value || !(gpi__stores_d(problem->formula) || gpi__reduces_inside(problem)))
         return "it does not read v, or stores neither D nor reductions";
-    if (f->has_halves && f->mode == GPI__EVEN_ODD)
-        return "its halves are every second column, which do not meet in a thread";
     if (gpi__half_group_of(problem) % 64 && gpi__half_group_of(problem) != 32)
         return "its groups are of neither 64 columns nor a multiple of 128, of which a kernel's tiles are made";
+    if (gpi__is_interleaved(f) && (gpi__reduces_inside(problem) || f->uses_uniform))
+        return "its halves are every second column, of which registers are too few for reductions and random numbers";
     if (gpi__column_lines_inside(problem) > GPI__MOST_COLUMN_LINES)
         return "it has more than 4 reductions of columns or of all, where two halves are counted twice";
     for (i = 0; i < f->operand_count && !reason; i++)
@@ -355,6 +364,8 @@ static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *prob
         gpi__append(text, "#define GEMMEPI_IN_DEPTH %d\n", (int)f->operand_count);
     if (gpi__half_group_of(problem))
         gpi__append(text, "#define GEMMEPI_HALF_GROUP %lld\n", (long long)gpi__half_group_of(problem));
+    if (gpi__is_interleaved(f))
+        gpi__append(text, "#define GEMMEPI_INTERLEAVED 1\n");
 }
 
 /* The formula's code, behind the defines. */
@@ -505,9 +516,20 @@ static int64_t gpi__half_group(const gpi__problem *problem) {
 #endif
 }
 
+/* Likewise: whether halves are every second column. */
+static int gpi__is_in_pairs(const gpi__problem *problem) {
+#ifndef GEMMEPI_NO_FORMULA
+    return problem->formula && gpi__is_interleaved(problem->formula->placed.formula);
+#else
+    (void)problem;
+    return 0;
+#endif
+}
+
 /* Why a kernel that has halves of the whole alone does not take the problem, or NULL. */
 static const char *gpi__half_group_rule(const gpi__problem *problem) {
-    return gpi__half_group(problem) ? "its kernel has no halves of groups of columns" : NULL;
+    return gpi__half_group(problem) ? "its kernel has no halves of groups of columns or of every second one"
+                                    : NULL;
 }
 
 /* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
