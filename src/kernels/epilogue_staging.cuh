@@ -7,16 +7,16 @@
 // columns i / 8 * 8 on; with STAGES_WORDS the place of its own first pair, whose others are four units on (the unit's number
 // xor 1 to 3); of 32 bits likewise (the unit's number xor 2 to 6). Values that do not exist go there too.
 // INTERLEAVED: a lane's pieces are apart: THIN elements, four columns from one to the next, or pairs of 16 bits, two runs' in turns.
-template <int Halves> constexpr bool IN_PIECES = THIN ? Halves == 1 : IN_PAIRS<Halves>;
-template <class T> constexpr int PIECE = THIN ? sizeof(T) : 4;
-template <class T> constexpr int FROM_PIECE_TO_PIECE = THIN ? 4 * PIECE<T> : 32;
+template <int Halves> constexpr bool STAGED_IN_PIECES = THIN ? Halves == 1 : IN_PAIRS<Halves>;
+template <class T> constexpr int STAGED_PIECE = THIN ? sizeof(T) : 4;
+template <class T> constexpr int FROM_PIECE_TO_PIECE = THIN ? 4 * STAGED_PIECE<T> : 32;
 template <class T, int Halves = 1> __device__ inline void stage_run(u32 to, const Acc (&values)[RUN]) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "pairs are of one or two words");
     Words<T> words = words_of(run_from_acc<T>(values));
-    if constexpr (IN_PIECES<Halves>) {
+    if constexpr (STAGED_IN_PIECES<Halves>) {
 #pragma unroll
-        for (int i = 0; i < RUN * (int)sizeof(T) / PIECE<T>; i++)
-            if constexpr (PIECE<T> == 4)
+        for (int i = 0; i < RUN * (int)sizeof(T) / STAGED_PIECE<T>; i++)
+            if constexpr (STAGED_PIECE<T> == 4)
                 asm volatile("st.shared.b32 [%0], %1;" ::"r"(to ^ i * FROM_PIECE_TO_PIECE<T>), "r"(words.at[i]) : "memory");
             else
                 asm volatile("st.shared.b16 [%0], %1;" ::"r"(to ^ i * FROM_PIECE_TO_PIECE<T>), "h"((u16)(words.at[i / 2] >> i % 2 * 16))
@@ -112,10 +112,10 @@ __device__ inline void copy_box(u32 from, T *to, long long ld, int rows_left, in
 template <class T, int Halves = 1> __device__ inline Read<T> unstage_run(u32 from) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "pairs are of one or two words");
     u32 words[sizeof(T) * 2];
-    if constexpr (IN_PIECES<Halves>) {
+    if constexpr (STAGED_IN_PIECES<Halves>) {
 #pragma unroll
-        for (int i = 0; i < RUN * (int)sizeof(T) / PIECE<T>; i++)
-            if constexpr (PIECE<T> == 4) {
+        for (int i = 0; i < RUN * (int)sizeof(T) / STAGED_PIECE<T>; i++)
+            if constexpr (STAGED_PIECE<T> == 4) {
                 asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words[i]) : "r"(from ^ i * FROM_PIECE_TO_PIECE<T>) : "memory");
             } else {
                 u16 piece;

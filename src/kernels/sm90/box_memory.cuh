@@ -27,7 +27,7 @@ __device__ inline Buffers buffers_of(const Shared &shared) {
 // first of which is the buffer's `first`
 
 template <int Halves> __device__ inline u32 place_in_box(const Buffers &buffers, int half, int group) {
-    if constexpr (IN_PIECES<Halves>) { // a lane's first, in the unit of the box's line that has it
+    if constexpr (STAGED_IN_PIECES<Halves>) { // a lane's first, in the unit of the box's line that has it
         u32 line = threadIdx.x % 32 / 4, unit = THIN ? group * 4 : threadIdx.x % 4 / 2;
         return (half * 8 + line) * LINE + ((unit ^ line) << 4) +
                (THIN ? threadIdx.x % 4 * (BOX_GROUPS == 1 ? 4 : 2) : threadIdx.x % 2 * 8 + group * 4);
