@@ -189,7 +189,7 @@ def what_is_refused_is_told_in_words():
     raises(TypeError, "x is torch.bool", formula, "d = v + x", A, B, x=torch.ones(4, dtype=torch.bool))
     raises(TypeError, "x is 'text'", formula, "d = v + x", A, B, x="text")
     raises(ValueError, "x is on meta", formula, "d = v + x", A, B, x=draw(4).to("meta"))
-    for name in "v", "d", "row", "silu", "d_x", "dy":
+    for name in "v", "d", "row", "silu":
         raises(gemmepi.Error, "operands", formula, "d = v + %s" % name, A, B, **{name: draw(4)})
     raises(ValueError, "no items", formula, "d = v", draw(0, 3, 5), B)
     y = formula("d = tanh(v)", A, B)
