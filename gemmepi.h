@@ -4037,17 +4037,6 @@ static int gpi__index_across(int index) {
 
 /* by gemmepi_operand_kind */
 static const char *const gpi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
-
-/* For sentences. */
-static const char *gpi__kind_name(gemmepi_operand_kind kind) {
-  return kind && (size_t)kind < GPI__COUNT(gpi__kind_names) ? gpi__kind_names[kind]
-        : "no gemmepi_operand_kind";
-}
-
-static const char *gpi__width_name(gemmepi_width width) {
-  static const char *const names[] = {"WIDTH_N", "WIDTH_HALF", "WIDTH_DOUBLE"};
-  return (size_t)width < GPI__COUNT(names) ? names[width] : "no gemmepi_width";
-}
 /* Numbers as text, whatever the program's locale is. */
 
 enum { GPI__NUMBER_SIZE = 40 }; /* 17 digits, sign, exponent, and a point of several bytes */
@@ -12196,8 +12185,8 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
   GPI__INVALID_IF(other && (desc->operation || !desc->formula), desc->operation
     ? "desc.%s is given, and desc.operation is %d (%s); a formula replaces the operation: leave one of them 0%s"
     : "desc.%s is given, but desc.formula is NULL (and desc.operation %d, %s)%s", other, (int)desc->operation,
-    (size_t)desc->operation <= GPI__COUNT(gpi__operations) && (int)desc->operation > 0 ? gpi__operation(desc->operation)->name
-    : "none", GPI__UNINITIALISED);
+    (size_t)desc->operation <= GPI__COUNT(gpi__operations) && (int)desc->operation > 0
+    ? gpi__operation((int)desc->operation)->name : "none", GPI__UNINITIALISED);
 #ifdef GEMMEPI_NO_FORMULA
   GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
 #else
@@ -33356,6 +33345,17 @@ typedef struct gpi__draft {
 
 /* >>the caller's operands */
 
+/* For sentences. */
+static const char *gpi__kind_name(gemmepi_operand_kind kind) {
+  return kind && (size_t)kind < GPI__COUNT(gpi__kind_names) ? gpi__kind_names[kind]
+        : "no gemmepi_operand_kind";
+}
+
+static const char *gpi__width_name(gemmepi_width width) {
+  static const char *const names[] = {"WIDTH_N", "WIDTH_HALF", "WIDTH_DOUBLE"};
+  return (size_t)width < GPI__COUNT(names) ? names[width] : "no gemmepi_width";
+}
+
 /* The input or output NAME that d_NAME or dy_NAME is the gradient of, or -1. */
 static int gpi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
   int is_upstream = gpi__layers_role(&layer->operands[gradient]) == GPI__IS_UPSTREAM, i;
@@ -33956,14 +33956,17 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
 /* With LINEAR_FORWARD: the layer whose P is saved, in workspace. Its fields have not been checked. */
 static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
   int64_t n = desc->order == GEMMEPI_COLUMN_MAJOR ? desc->m : desc->n;
+#ifndef GEMMEPI_NO_FORMULA
   gemmepi_operand_kind row = desc->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
   int i;
+#endif
   GPI__INVALID_IF(!desc->formula, "desc.flags has LINEAR_FORWARD; it goes with a formula that does not assign the result");
   GPI__INVALID_IF(desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE),
     "desc.flags has LINEAR_FORWARD and LINEAR_%s; P is in workspace then: leave out one of them",
     desc->flags & GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
   GPI__UNSUPPORTED_IF(desc->batch > 1, "desc.flags has LINEAR_FORWARD, but desc.batch is %lld: rows of all items follow one "
     "another as one matrix, with batch 1", (long long)desc->batch);
+#ifndef GEMMEPI_NO_FORMULA
   for (i = 0; i < desc->operand_count; i++)
     if (gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
       desc->operands[i].kind != GEMMEPI_FULL)
@@ -33971,6 +33974,7 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
         "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
         "outputs are %s and FULL: run forward by itself", i, desc->operands[i].name ? desc->operands[i].name : "NULL",
         gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
+#endif
   GPI__INVALID_IF(desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
     "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",
     gpi__scale_mode_name(desc->preact.scale.mode), (int)desc->preact.scale.mode);

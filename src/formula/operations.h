@@ -209,15 +209,4 @@ static int gpi__index_across(int index) {
 /* by gemmepi_operand_kind */
 static const char *const gpi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
 
-/* For sentences. */
-static const char *gpi__kind_name(gemmepi_operand_kind kind) {
-    return kind && (size_t)kind < GPI__COUNT(gpi__kind_names) ? gpi__kind_names[kind]
-                                                              : "no gemmepi_operand_kind";
-}
-
-static const char *gpi__width_name(gemmepi_width width) {
-    static const char *const names[] = {"WIDTH_N", "WIDTH_HALF", "WIDTH_DOUBLE"};
-    return (size_t)width < GPI__COUNT(names) ? names[width] : "no gemmepi_width";
-}
-
 #endif

@@ -19,6 +19,17 @@ typedef struct gpi__draft {
 
 /* >>the caller's operands */
 
+/* For sentences. */
+static const char *gpi__kind_name(gemmepi_operand_kind kind) {
+    return kind && (size_t)kind < GPI__COUNT(gpi__kind_names) ? gpi__kind_names[kind]
+                                                              : "no gemmepi_operand_kind";
+}
+
+static const char *gpi__width_name(gemmepi_width width) {
+    static const char *const names[] = {"WIDTH_N", "WIDTH_HALF", "WIDTH_DOUBLE"};
+    return (size_t)width < GPI__COUNT(names) ? names[width] : "no gemmepi_width";
+}
+
 /* The input or output NAME that d_NAME or dy_NAME is the gradient of, or -1. */
 static int gpi__gradient_of(const gemmepi_linear_desc *layer, int gradient) {
     int is_upstream = gpi__layers_role(&layer->operands[gradient]) == GPI__IS_UPSTREAM, i;

@@ -124,8 +124,10 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
 /* With LINEAR_FORWARD: the layer whose P is saved, in workspace. Its fields have not been checked. */
 static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
     int64_t n = desc->order == GEMMEPI_COLUMN_MAJOR ? desc->m : desc->n;
+#ifndef GEMMEPI_NO_FORMULA
     gemmepi_operand_kind row = desc->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
     int i;
+#endif
     GPI__INVALID_IF(!desc->formula,
                     "desc.flags has LINEAR_FORWARD; it goes with a formula that does not assign the result");
     GPI__INVALID_IF(
@@ -136,6 +138,7 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
                         "desc.flags has LINEAR_FORWARD, but desc.batch is %lld: rows of all items follow one "
                         "another as one matrix, with batch 1",
                         (long long)desc->batch);
+#ifndef GEMMEPI_NO_FORMULA
     for (i = 0; i < desc->operand_count; i++)
         if (gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
             desc->operands[i].kind != GEMMEPI_FULL)
@@ -145,6 +148,7 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
                 "outputs are %s and FULL: run forward by itself",
                 i, desc->operands[i].name ? desc->operands[i].name : "NULL",
                 gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
+#endif
     GPI__INVALID_IF(
         desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
         "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",

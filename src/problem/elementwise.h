@@ -193,7 +193,7 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
             : "desc.%s is given, but desc.formula is NULL (and desc.operation %d, %s)%s",
         other, (int)desc->operation,
         (size_t)desc->operation <= GPI__COUNT(gpi__operations) && (int)desc->operation > 0
-            ? gpi__operation(desc->operation)->name
+            ? gpi__operation((int)desc->operation)->name
             : "none",
         GPI__UNINITIALISED);
 #ifdef GEMMEPI_NO_FORMULA
