@@ -23,7 +23,7 @@ static gemmepi_status gpi__check_known(const gemmepi_context *context, const cha
                      name, pointer);
 }
 
-/* On the host the end of memory, and the bytes before it that have its block's address, are nobody else's. */
+/* On the host a pointer to the end of memory counts as one to it, and so does one to the few bytes ahead of it, where its block is noted. */
 static int gpi__find_memory_of_host(gemmepi_context *context, const void *pointer, struct gpi__span *span) {
     uintptr_t address = (uintptr_t)pointer;
     return gpi__find_span(context, pointer, span) || gpi__find_span(context, (void *)(address - 1), span) ||

@@ -28,13 +28,13 @@
 #define GPI__SM90_MEET       1200  /* blocks that divide k add up | 1.5 */
 #define GPI__SM90_MEET_AGAIN 800   /* for each doubling of their number | 1.0 */
 #define GPI__SM90_PAIRS      4220  /* bytes of pairs that a multiprocessor multiplies in a cycle | 2.5 */
-#define GPI__SM90_LEAST      8192  /* elements of a tile: fewer are multiplied no faster, as a warpgroup waits for each step, H200 */
+#define GPI__SM90_LEAST      8192  /* elements of a tile: fewer are multiplied no faster, as a warpgroup waits for each step; decode, H200 | 2.4 */
 #define GPI__SM90_FP8_PAIRS  3500  /* of fp8, at the clock that the power leaves it | 0.1 */
 #define GPI__SM90_BLOCK_RATE 68    /* bytes in a cycle that a block asks for | 0.9 */
 #define GPI__SM90_RATE       6500  /* that all blocks have from L2, where half of what a cluster shares counts | 1.6 */
 #define GPI__SM90_SECTORS    1.6   /* times: loads of lines that begin within sectors of 32 bytes | 0.1 */
 #define GPI__SM90_LINES      1.3   /* of lines that begin within 128 bytes of L2's | 0.5 */
-#define GPI__SM90_TOGETHER   1.09  /* tiles that two warpgroups share: 66 products of models lost 1.9 percent without, H200; random ones nothing */
+#define GPI__SM90_TOGETHER   1.09  /* times, in tiles that two warpgroups share; 66 products of models, to which it was fitted, H200 | 1.3 */
 #define GPI__SM90_GROUPS     1.25  /* of groups, which read B anew */
 #define GPI__SM90_NARROW     0.92  /* steps of tiles of 64 columns, unless rows are few | 0.04 */
 #define GPI__SM90_FEW_STAGES 1.1   /* of formulas with four stages: 4096^3 with a gate of squares 231 us, in wide tiles 207 */

@@ -300,8 +300,7 @@ static void ways_of_engines_are_32_at_most_and_of_few_numbers_of_parts(void) {
         parts |= ways.list[i].route == GEMMEPI_ROUTE_FUSED ? 1u << ways.list[i].parts : 0;
     }
     CHECK(engines == 32 && plain == 1, "%d ways of engines, %d of PLAIN", engines, plain);
-    CHECK(!(parts & ~(1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 6 | 1u << 8 | 1u << 12 | 1u << 16)) &&
-              (parts & (1u << 1 | 1u << 16)) == (1u << 1 | 1u << 16),
+    CHECK(parts == (1u << 1 | 1u << 3 | 1u << 4 | 1u << 6 | 1u << 8 | 1u << 12 | 1u << 16), /* 2: too slow */
           "parts are 0x%x", parts);
     close_timed(context);
 }

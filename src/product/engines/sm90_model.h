@@ -97,7 +97,7 @@ static int gpi__shape_accepts(const gpi__problem *problem, const gpi__sm90_shape
         gpi__activation(problem->epilogue) == GEMMEPI_TANH)
         return 0; /* a register is missing, or three where A is transposed */
     if (gpi__column_lines(problem) && shape->parts > 1)
-        return 0;
+        return 0; /* blocks that divide k share out a tile's boxes: none has all rows of a column */
     if (!shape->ping_pong && shape->parts == 1 && gpi__extras(problem) &&
         (!applied || gpi__has(problem, GEMMEPI_RESIDUAL)))
         return 0; /* a register is missing: GELU_ERF spills three */
