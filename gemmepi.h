@@ -776,8 +776,10 @@ typedef struct gemmepi_elementwise_args {
 
    That layer's args.dy is this da, and its flags have DY_IS_G: its backward then has nothing to do for G, and ignores activation, formula
    and preact. dy has G's shape [m, n]; forward ignores the flag, so that one desc serves both directions. Of the layer before are read order, m,
-   n, batch, activation with its parameter, flags and preact, of its args preact and scale_preact (backward's). Its P must be SAVED (unless its
-   activation is NONE), and it has neither a residual, whose gradient would be that dY, nor a formula. a is not transposed, and da is
+   n, batch, activation with its parameter, formula with its operands, flags and preact, of its args preact, scale_preact (backward's),
+   operands and operand_scales. Its P must be SAVED where the gradient reads it (that of NONE does not), and it has no residual, whose gradient
+   would be that dY. Its formula assigns d, and has no operands d_NAME; only one of both layers may have a formula, but with DY_IS_G this one's
+   does not count. a is not transposed, and da is
    overwritten. Column-major: b is the y of the layer before, and DB gives its G.
 
    Bounds are those of gemmepi_matmul, with the terms of G as stored: u |g| more in each if g_dtype is coarser than the
@@ -6807,8 +6809,9 @@ typedef struct gpi__copying {
   const gpi__derivation *of;
   gpi__graph *to;
   int value; /* the operand that v is; -1: v is the value here, too */
-  const int16_t
-    *upstreams; /* the operands that the upstreams of outputs are, RESULT's last; NULL: all are 0 */
+  const int16_t *
+    upstreams; /* the operands that the upstreams of outputs are, RESULT's last (-1: it is the value); NULL: all are 0 */
+  int value_width; /* in the formula, of what is n columns wide in the gradient */
   int16_t nodes[GPI__GRAPH_NODES]; /* what has been made; -1: not yet */
 } gpi__copying;
 
@@ -6826,13 +6829,14 @@ static int gpi__copy_leaf(const gpi__copying *c, gpi__node leaf) {
   if (leaf.op == GPI__OP_VALUE && c->to->product >= 0)
     return c->to->product;
   if (is_upstream || (leaf.op == GPI__OP_VALUE && c->value >= 0)) {
-    leaf.place = (int16_t)(!is_upstream ? c->value : c->upstreams ? c->upstreams[leaf.place] : 0);
-    leaf.op = GPI__OP_OPERAND;
+    int place = !is_upstream ? c->value : c->upstreams ? c->upstreams[leaf.place] : 0;
+    leaf.op = place < 0 ? GPI__OP_VALUE : GPI__OP_OPERAND;
+    leaf.place = (int16_t)(place < 0 ? 0 : place);
+    if (is_upstream && c->upstreams && place >= 0 && gpi__is_one_number(&c->to->desc->operands[place]))
+      leaf.width = GPI__ANY;
   }
-  if (is_upstream && c->upstreams && gpi__is_one_number(&c->to->desc->operands[leaf.place]))
-    leaf.width = GPI__ANY;
   if (leaf.width && leaf.op != GPI__OP_INDEX)
-    leaf.width = (uint8_t)(leaf.width + c->to->n_width - c->of->graph.n_width);
+    leaf.width = (uint8_t)(leaf.width + c->to->n_width - c->value_width);
   return leaf.width <= GPI__WIDE ? gpi__intern(c->to, &leaf) : -1;
 }
 
@@ -6886,7 +6890,7 @@ static int gpi__copy_outputs(gpi__copying *c, const int16_t *outputs) {
     at = outputs ? outputs[i] : c->of->wrt[i] == GPI__OF_VALUE ? (int)GPI__RESULT : c->of->wrt[i];
     node = gpi__copy_node(c, p->outputs[i].node);
     wanted = at == GPI__RESULT
-        ? c->to->n_width
+        ? c->to->n_width + c->of->graph.n_width - c->value_width
         : gpi__width_of(c->to, c->to->desc->operands[at].kind, c->to->desc->operands[at].width);
     if (node < 0 || wanted < 0)
       return -1;
@@ -6902,10 +6906,11 @@ static int gpi__copy_outputs(gpi__copying *c, const int16_t *outputs) {
  for each output. The i-th goes to outputs[i], NULL: to an operand as wide. n is as wide as where its text is parsed. */
 static gemmepi_status gpi__copy_gradient(gpi__derivation *d, const gpi__formula_desc *desc, int value,
   const int16_t *upstreams, const int16_t *outputs) {
-  gpi__copying c = {d, &d->gradient, value, upstreams, {0}};
-  int n_width;
+  int dy_is_value = upstreams && upstreams[GPI__RESULT] < 0, n_width;
+  int value_width = dy_is_value ? gpi__width_of_output(d, GPI__RESULT) : d->graph.n_width;
+  gpi__copying c = {d, &d->gradient, value, upstreams, value_width, {0}};
   gpi__label_nodes(&d->printer);
-  for (n_width = GPI__WIDE; n_width >= d->graph.n_width; n_width--) {
+  for (n_width = GPI__WIDE; n_width >= value_width; n_width--) {
     gpi__clear_graph(c.to, desc, n_width);
     gpi__make_product(c.to);
     if (gpi__copy_outputs(&c, outputs) == 0)
@@ -32626,6 +32631,8 @@ typedef struct gpi__layer_task {
   int32_t shares_a; /* A and dA are: dA is a sum over them */
   int32_t shares_dbias; /* dbias is */
   int32_t has_before; /* there is a layer before */
+  int32_t
+    has_befores_formula; /* and `formula` is dA's, the gradient of that layer's formula; operands are that layer's, too */
   uint32_t used; /* bit t: this direction has tensor t */
   uint32_t written;
   struct gpi__kept_formula
@@ -32642,6 +32649,11 @@ typedef struct gpi__layer_task {
 
 static int gpi__is_backward(const gpi__layer_task *task) {
   return task->tag == -3;
+}
+
+/* Whether the layer itself has a formula. */
+static int gpi__has_own_formula(const gpi__layer_task *task) {
+  return task->formula && !task->has_befores_formula;
 }
 
 /* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
@@ -32772,8 +32784,8 @@ static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int ten
   int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
   if (place >= 0) {
     const gpi__formula *formula = task->formula->placed.formula;
-    snprintf(room, 128, "%s[%d] (of %s)", is_scale ? "operand_scales" : "operands", place,
-      formula->names + formula->operands[place].name);
+    snprintf(room, 128, "%s%s[%d] (of %s)", task->has_befores_formula ? "before->" : "",
+      is_scale ? "operand_scales" : "operands", place, formula->names + formula->operands[place].name);
     return room;
   }
 #endif
@@ -33063,27 +33075,28 @@ static gemmepi_status gpi__choose_g_dtype(const gemmepi_linear_desc *layer, gpi_
   return GEMMEPI_OK;
 }
 
-/* dY of so many columns, as what a product without terms reads. */
-static gemmepi_status gpi__convert_formulas_dy(const gemmepi_linear_desc *layer, int64_t columns,
+/* dY, or P of the layer before, of so many columns, as what a product without terms reads. */
+static gemmepi_status gpi__convert_read(const gemmepi_linear_desc *layer, int tensor, int64_t columns,
   size_t alignment, gpi__layer_task *task) {
+  int is_dy = tensor == GPI__L_DY;
   gemmepi_matmul_desc desc;
   gpi__problem problem;
   gemmepi_status status;
   memset(&desc, 0, sizeof desc);
   desc.m = layer->m;
   desc.n = columns;
-  desc.batch = layer->batch;
+  desc.batch = is_dy ? layer->batch : layer->before->batch;
   desc.alignment = layer->alignment;
   desc.epilogue = GEMMEPI_BACKWARD;
   desc.a.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-  desc.aux = layer->dy;
+  desc.aux = is_dy ? layer->dy : layer->before->preact;
   if (!desc.aux.dtype)
     desc.aux.dtype = layer->y.dtype;
   desc.d = gpi__dense_matrix(desc.a.dtype, layer->m, columns);
   status = gpi__normalise(&desc, alignment, &problem);
   if (status)
-    return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
-  gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
+    return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", is_dy ? "desc.dy" : "desc.before->preact");
+  gpi__convert_layer_view(task, tensor, &problem, GPI__AUX);
   return GEMMEPI_OK;
 }
 
@@ -33113,7 +33126,7 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
     return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
   gpi__convert_layer_view(task, GPI__L_DBIAS, &problem, GPI__BIAS_GRAD);
   if (layer->formula)
-    return columns < 0 ? GEMMEPI_OK : gpi__convert_formulas_dy(layer, columns, alignment, task);
+    return columns < 0 ? GEMMEPI_OK : gpi__convert_read(layer, GPI__L_DY, columns, alignment, task);
   gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
   return GEMMEPI_OK;
 }
@@ -33128,17 +33141,12 @@ static void gpi__go_through_before(const gpi__layer_task *task, const gemmepi_ma
   desc->aux = *preact;
 }
 
-/* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
-static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
-  size_t alignment, gpi__layer_task *task) {
+/* dA's or dB's own rules. */
+static gemmepi_status gpi__check_gradient(const gemmepi_linear_desc *layer, int tensor, const gpi__layer_task *task) {
   int is_da = tensor == GPI__L_DA;
   const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db, *of = is_da ? &layer->a : &layer->b;
-  int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
   int is_f64 = layer->a.dtype == GEMMEPI_F64;
   uint32_t accepted = is_f64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
-  gemmepi_matmul_desc desc;
-  gpi__problem problem;
-  gemmepi_status status;
   GPI__INVALID_IF(matrix->transposed && matrix->transposed != of->transposed,
     "desc.%s.transposed is %d; a gradient is stored as its operand is, so leave it 0%s",
     gpi__layer_name(task, tensor), matrix->transposed, matrix->transposed == 1 ? "" : GPI__UNINITIALISED);
@@ -33153,15 +33161,41 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     gpi__layer_name(task, tensor), (int)matrix->dtype, gpi__dtype_name(matrix->dtype),
     gpi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
     gpi__dtype_is_known(matrix->dtype) ? "" : GPI__UNINITIALISED);
+  return GEMMEPI_OK;
+}
+
+/* Whether dA's product has a formula, the gradient of that of the layer before. */
+static int gpi__goes_through_formula(const gemmepi_linear_desc *layer, int tensor) {
+  return tensor == GPI__L_DA && layer->before && layer->before->formula;
+}
+
+/* The product without terms that a gradient is. batch: the number of its items. */
+static gemmepi_matmul_desc gpi__product_of_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch) {
+  int is_da = tensor == GPI__L_DA;
+  const gemmepi_matrix *of = is_da ? &layer->a : &layer->b;
+  int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
+  gemmepi_matmul_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.m = of->transposed ? columns : rows;
   desc.n = of->transposed ? rows : columns;
   desc.batch = batch;
-  desc.a.dtype = desc.b.dtype = is_f64 ? GEMMEPI_F64 : GEMMEPI_F32;
-  desc.d = *matrix;
+  desc.a.dtype = desc.b.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+  desc.d = is_da ? layer->da : layer->db;
   desc.d.transposed = 0;
   desc.flags = layer->flags & GEMMEPI_BATCH_INVARIANT;
   desc.alignment = layer->alignment;
+  return desc;
+}
+
+/* dA or dB as the result of a product, of which only its own rules are new. */
+static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
+  size_t alignment, gpi__layer_task *task) {
+  int is_da = tensor == GPI__L_DA;
+  gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, tensor, batch);
+  gpi__problem problem;
+  gemmepi_status status = gpi__check_gradient(layer, tensor, task);
+  if (status || gpi__goes_through_formula(layer, tensor)) /* take.h makes its problem */
+    return status;
   if (is_da && layer->before)
     gpi__go_through_before(task, &layer->before->preact, &desc);
   status = gpi__normalise(&desc, alignment, &problem);
@@ -33171,7 +33205,7 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
   gpi__convert_layer_view(task, tensor, &problem, GPI__D);
   if (is_da)
     gpi__convert_layer_view(task, GPI__L_BEFORE, &problem, GPI__AUX);
-  task->views[tensor].transposed = of->transposed;
+  task->views[tensor].transposed = is_da ? layer->a.transposed : layer->b.transposed;
   return GEMMEPI_OK;
 }
 
@@ -33225,7 +33259,7 @@ static void gpi__write_layer(gpi__layer_task *task, int tensor) {
 static int gpi__reads_p(const gpi__layer_task *task) {
 #ifndef GEMMEPI_NO_FORMULA
   int i;
-  if (!task->formula || task->formula->placed.formula->reads_value)
+  if (!gpi__has_own_formula(task) || task->formula->placed.formula->reads_value)
     return 1;
   for (i = 0; i < (int)sizeof task->beside; i++)
     if (task->beside[i] == GPI__L_PREACT)
@@ -33328,6 +33362,94 @@ static gemmepi_matrix gpi__g_matrix(const gpi__layer_task *task) {
     g.batch_stride = 0;
   return g;
 }
+/* The layer before, through whose activation dA goes: what it says, and that both fit. */
+
+/* What both layers of a chain agree in. Both are folded. */
+static gemmepi_status gpi__check_chain(const gemmepi_linear_desc *layer, const gemmepi_linear_desc *before, int exchanged) {
+  const char *a = exchanged ? "b" : "a", *m = exchanged ? "n" : "m", *n = exchanged ? "m" : "n";
+  int64_t columns = gpi__result_columns(before->activation, before->n);
+  int64_t batch = layer->a.batch_stride == 0 && layer->da.batch_stride == 0 ? 1 : layer->batch;
+  GPI__INVALID_IF(before->m != layer->m, "desc.before->%s is %lld, but desc.%s is %lld: %s is the y of the layer before", m,
+    (long long)before->m, m, (long long)layer->m, a);
+  GPI__INVALID_IF(!before->formula && columns != layer->k, /* a formula says itself how wide y is */
+    "desc.before->%s is %lld, of which its y has %lld, but desc.k is %lld: %s is that y", n,
+    (long long)before->n, (long long)columns, (long long)layer->k, a);
+  GPI__INVALID_IF(before->batch != batch, "desc.before->batch is %lld, but d%s has %lld items",
+    (long long)before->batch, a, (long long)batch);
+  GPI__INVALID_IF(layer->a.transposed, "desc.%s.transposed is %d with desc.before, but %s is the y of the layer before, which "
+    "is not transposed", a, layer->a.transposed, a);
+  GPI__INVALID_IF(!(layer->flags & GEMMEPI_LINEAR_DA),
+    "desc.before is given, but desc.flags has no LINEAR_D%s, which goes through it: set it, or leave before NULL",
+    exchanged ? "B" : "A");
+  GPI__INVALID_IF(layer->flags & GEMMEPI_ACCUMULATE_DA,
+    "desc.flags has ACCUMULATE_D%s with desc.before, but d%s is overwritten by what goes "
+    "through the layer before: leave one of them out", exchanged ? "B" : "A", a);
+  return GEMMEPI_OK;
+}
+
+/* Puts a sentence about the layer before in the words of this one. */
+static gemmepi_status gpi__in_words_of_before(gemmepi_status status) {
+  static const gpi__renaming names[] = {{"desc.activation", "desc.before->activation"},
+        {"desc.activation_parameter", "desc.before->activation_parameter"},
+        {"desc.has_parameter", "desc.before->has_parameter"},
+        {"desc.flags", "desc.before->flags"},
+        {"desc.formula", "desc.before->formula"},
+        {"desc.formula_value", "desc.before->formula_value"},
+        {"desc.formula_result", "desc.before->formula_result"},
+        {"desc.operands", "desc.before->operands"},
+        {"desc.operand_count", "desc.before->operand_count"},
+        {"desc.preact", "desc.before->preact"},
+        {"desc.g", "desc.da"}};
+  if (status)
+    gpi__rename_error(names, GPI__COUNT(names));
+  return status;
+}
+
+/* That backward can go through the layer before. layer: the other. */
+static gemmepi_status gpi__check_before(const gemmepi_linear_desc *layer, const gemmepi_linear_desc *before) {
+  gemmepi_status status = gpi__check_activation("activation", before->activation);
+  if (!status)
+    status = gpi__check_flags_of(GPI__OF_LAYERS_ACTIVATION, before->activation, GEMMEPI_ACTIVATION_MASK);
+  if (!status)
+    status =
+      gpi__check_parameter(before->activation, before->has_parameter, before->activation_parameter);
+  if (!status)
+    status = gpi__check_flags_of(GPI__OF_LAYER, before->flags, 0);
+  if (!status)
+    status = gpi__check_beside_layers_formula(before);
+  if (status)
+    return gpi__in_words_of_before(status);
+  GPI__UNSUPPORTED_IF(before->formula && layer->formula,
+    "desc.before->formula and desc.formula are both given, but a backward has one formula: leave "
+    "before NULL, and give that layer's backward dA as its dy");
+  GPI__INVALID_IF(before->flags & GEMMEPI_LINEAR_RESIDUAL,
+    "desc.before->flags has LINEAR_RESIDUAL, whose gradient is that layer's dY, which is not "
+    "stored then: leave before NULL, and give that layer's backward dA as its dy");
+  GPI__INVALID_IF(!before->formula && !gpi__is_affine(before->activation) && !(before->flags & GEMMEPI_LINEAR_SAVED),
+    "desc.before->flags has no LINEAR_SAVED, but the derivative of its activation reads the P "
+    "that its forward saves: set it there, too");
+  return GEMMEPI_OK;
+}
+
+/* layer: folded, whose before becomes `folded`, with its defaults filled in. */
+static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
+  gemmepi_linear_desc *folded, gpi__layer_task *task) {
+  gemmepi_status status = gpi__check_before(desc, desc->before);
+  GPI__INVALID_IF(!status && desc->before->order != desc->order,
+    "desc.before->order is %d, but desc.order is %s (%d): give both the same", (int)desc->before->order,
+    desc->order == GEMMEPI_COLUMN_MAJOR ? "COLUMN_MAJOR" : "ROW_MAJOR", (int)desc->order);
+  *folded = gpi__fold_layer(desc->before);
+  if (!status)
+    status = gpi__check_chain(layer, folded, task->exchanged);
+  if (!folded->preact.dtype && !gpi__aux_is_mask(folded->activation | GEMMEPI_AUX))
+    folded->preact.dtype = folded->y.dtype;
+  layer->before = folded;
+  task->has_before = 1;
+  task->before = folded->activation;
+  task->before_parameter =
+    folded->has_parameter ? folded->activation_parameter : gpi__default_parameter(folded->activation);
+  return status;
+}
 #ifndef GEMMEPI_NO_FORMULA
 /* What the formula of a layer becomes, a graph: forward the caller's, to which bias and P are added, backward the gradient of it, of the
  product that makes P anew, or of none: then P and dY are operands. What the caller lists as operands stays in its places, and
@@ -33336,6 +33458,7 @@ static gemmepi_matrix gpi__g_matrix(const gpi__layer_task *task) {
 typedef struct gpi__draft {
   const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
   const gpi__layer_task *task;
+  int is_before; /* it is the gradient of the layer before, for dA's product: dY is the value */
   gpi__derivation
     said; /* what the caller's text says, and backward its gradients; desc is the next formula's */
   int8_t beside[4]; /* tensors of the layer, behind the caller's operands */
@@ -33681,7 +33804,14 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
   return status;
 }
 
-/* The operands of backward, dY last, if there is one, and before it P, if it is read; and the names of the product and G. */
+/* Widths by the n columns of Y, in the place of P's. */
+static gemmepi_width gpi__shifted_width(gemmepi_width width, int by) {
+  int at = by + (width == GEMMEPI_WIDTH_DOUBLE) - (width == GEMMEPI_WIDTH_HALF);
+  return at > 0 ? GEMMEPI_WIDTH_DOUBLE : at < 0 ? GEMMEPI_WIDTH_HALF : GEMMEPI_WIDTH_N;
+}
+
+/* The operands of backward, dY last, if there is one that is not the value, and before it P, if it is read; and the names of the product and
+ G. */
 static void gpi__list_operands_of_backward(gpi__draft *draft) {
   const gemmepi_linear_desc *layer = draft->layer;
   gpi__derivation *d = &draft->said;
@@ -33694,13 +33824,17 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
   if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
     gpi__add_bias(draft);
   } else {
-    d->desc.value = gpi__new_name(draft, "", "product"); /* which nobody reads */
+    d->desc.value =
+      gpi__new_name(draft, "", draft->is_before ? "dy" : "product"); /* which nobody reads */
     if (reads_p)
-      gpi__add_beside(draft, GPI__L_PREACT, value);
+      gpi__add_beside(draft, draft->is_before ? GPI__L_BEFORE : GPI__L_PREACT, value);
   }
-  if (d->graph.assigned[GPI__RESULT].node >= 0)
+  if (d->graph.assigned[GPI__RESULT].node >= 0 && !draft->is_before)
     gpi__add_beside(draft, GPI__L_DY, "dy")->width =
       gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+  for (i = 0; i < d->desc.operand_count && draft->is_before; i++)
+    if (d->operands[i].kind == GEMMEPI_FULL || d->operands[i].kind == (d->desc.exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN))
+      d->operands[i].width = gpi__shifted_width(d->operands[i].width, d->graph.n_width - gpi__width_of_output(d, GPI__RESULT));
 }
 
 /* Which operand of backward is the gradient that comes in for each output, Y's last. */
@@ -33708,7 +33842,7 @@ static void gpi__point_to_upstreams(const gpi__draft *draft, int16_t upstreams[G
   int i;
   for (i = 0; i < draft->layer->operand_count; i++)
     upstreams[i] = (int16_t)gpi__upstream_of(draft->layer, i);
-  upstreams[GPI__RESULT] = (int16_t)(draft->said.desc.operand_count - 1);
+  upstreams[GPI__RESULT] = (int16_t)(draft->is_before ? -1 : draft->said.desc.operand_count - 1);
 }
 
 static void gpi__sum_dbias(gpi__draft *draft) {
@@ -33730,9 +33864,8 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
   gemmepi_dtype g = (gemmepi_dtype)draft->task->g_dtype;
   char place[GPI__PLACE_TEXT];
   if (!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) && gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-      "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads %s",
-      gpi__value_name(&draft->said.desc));
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s, but the gradient of desc.formula reads %s",
+      draft->is_before ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE", gpi__value_name(&draft->said.desc));
   if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
     return GEMMEPI_OK;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -33742,17 +33875,25 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
     ? ", which G cannot be: round in another product" : ": then G is in that, too");
 }
 
-/* folded: the layer in row-major order, whose gradients go to task. */
-static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_allocator *allocator,
-  const gemmepi_linear_desc *folded, size_t alignment, gpi__layer_task *task) {
+/* P and dY, once they are read as operands, have one scale. */
+static gemmepi_status gpi__check_scales_beside(const gpi__draft *draft) {
+  int8_t both[] = {GPI__L_PREACT, GPI__L_DY};
+  size_t i, count = draft->is_before ? 1 : 2;
+  both[0] = draft->is_before ? GPI__L_BEFORE : GPI__L_PREACT;
+  for (i = 0; i < count; i++) {
+    int64_t stride = draft->task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
+    if (stride)
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
+        "for the whole batch: leave it 0", gpi__layer_names[both[i]], (long long)stride);
+  }
+  return GEMMEPI_OK;
+}
+
+/* The gradients of a formula that has been read. */
+static gemmepi_status gpi__draft_gradients(gpi__draft *draft) {
   gpi__derivation *d = &draft->said;
   int16_t outputs[GPI__FORMULA_OPERANDS + 1], upstreams[GPI__RESULT + 1];
-  int64_t columns;
-  gemmepi_status status = gpi__read_formula(draft, allocator, &columns, &task->formula_uses);
-  if (!status)
-    status = gpi__convert_gradients(folded, columns, alignment, task);
-  if (!status)
-    status = gpi__ask_for_gradients(draft, outputs);
+  gemmepi_status status = gpi__ask_for_gradients(draft, outputs);
   if (!status)
     status = gpi__derive(d);
   if (!status)
@@ -33761,89 +33902,129 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
     return status;
   gpi__list_operands_of_backward(draft);
   gpi__point_to_upstreams(draft, upstreams);
-  status = gpi__copy_gradient(d, &d->desc, folded->flags & GEMMEPI_LINEAR_SAVED ? draft->layer->operand_count : -1,
+  status = gpi__copy_gradient(d, &d->desc, draft->layer->flags & GEMMEPI_LINEAR_SAVED ? draft->layer->operand_count : -1,
     upstreams, outputs);
   if (status)
     return status;
   gpi__sum_dbias(draft);
   return gpi__check_formula_desc(&d->desc);
 }
+
+/* folded: the layer in row-major order, whose gradients go to task. */
+static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_allocator *allocator,
+  const gemmepi_linear_desc *folded, size_t alignment, gpi__layer_task *task) {
+  int64_t columns;
+  gemmepi_status status = gpi__read_formula(draft, allocator, &columns, &task->formula_uses);
+  if (!status)
+    status = gpi__convert_gradients(folded, columns, alignment, task);
+  return status ? status : gpi__draft_gradients(draft);
+}
+/* The formula of the layer before as that of dA's product: its gradient, in which dY is the product's value. */
+
+/* columns: of that layer's y; k: of the other's a. */
+static gemmepi_status gpi__check_befores_formula(const gpi__draft *draft, int64_t columns, int64_t k) {
+  int exchanged = draft->said.desc.exchanged;
+  GPI__INVALID_IF(columns < 0, "desc.before->formula does not assign %s, so that layer has no y, which desc.%s is: leave before "
+    "NULL", gpi__result_name(&draft->said.desc), exchanged ? "b" : "a");
+  GPI__INVALID_IF(columns != k, "desc.before->%s is %lld, of which its y has %lld, but desc.k is %lld: %s is that y",
+    exchanged ? "m" : "n", (long long)draft->task->n, (long long)columns, (long long)k, exchanged ? "b" : "a");
+  GPI__INVALID_IF(gpi__asks_for_gradients(draft->layer),
+    "desc.before->operands has gradients d_NAME, which need that layer's dY, and it is not stored: leave "
+    "before NULL, and give that layer's backward dA as its dy");
+  return GEMMEPI_OK;
+}
+
+/* Where y has not P's n columns, columns are counted otherwise, and a gradient that is one number for all has no width. */
+static gemmepi_status gpi__check_befores_widths(const gpi__draft *draft) {
+  const gpi__derivation *d = &draft->said;
+  GPI__UNSUPPORTED_IF(gpi__width_of_output(d, GPI__RESULT) != d->graph.n_width &&
+    (gpi__counts_columns(d) || !d->graph.nodes[d->printer.outputs[0].node].width),
+    "desc.before->formula counts columns, or has no gradient, where its y is not as wide as its P: "
+    "leave before NULL, and give that layer's backward dA as its dy");
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__draft_before(gpi__draft *draft, const gemmepi_allocator *allocator, int64_t k) {
+  uint32_t uses = 0;
+  int64_t columns;
+  gemmepi_status status = gpi__check_layers_operands(draft->layer);
+  if (!status)
+    status = gpi__read_formula(draft, allocator, &columns, &uses);
+  if (!status)
+    status = gpi__check_befores_formula(draft, columns, k);
+  if (!status)
+    status = gpi__draft_gradients(draft);
+  if (!status)
+    status = gpi__check_befores_widths(draft);
+  return status ? status : gpi__check_scales_beside(draft);
+}
+
+/* The problem of dA's product, of which gpi__add_da has D and the formula. layer: folded. */
+static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const gpi__draft *draft,
+  const gemmepi_linear_desc *layer, size_t alignment, gpi__problem *problem) {
+  gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, GPI__L_DA, layer->before->batch);
+  int exchanged = draft->said.desc.exchanged;
+  gemmepi_status status;
+  desc.m = exchanged ? layer->k : layer->m;
+  desc.n = exchanged ? layer->m : layer->k;
+  desc.k = layer->n;
+  desc.order = draft->layer->order;
+  desc.formula = draft->layer->formula;
+  desc.operands = draft->said.operands;
+  desc.operand_count = draft->said.desc.operand_count;
+  status = gpi__normalise_in(&context->allocator, &desc, &draft->said.gradient, NULL, alignment, problem);
+  if (status)
+    return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", "desc.da", "desc.aux");
+  gpi__share_formula(context, problem);
+  return GEMMEPI_OK;
+}
+
+/* The layer before in the caller's order, with what its gradient here depends on. */
+static gemmepi_linear_desc gpi__before_in_callers_order(const gemmepi_linear_desc *before, const gpi__layer_task *task) {
+  gemmepi_linear_desc callers = gpi__fold_layer(before);
+  if (task->exchanged)
+    gpi__exchange_layer(&callers);
+  callers.order = before->order;
+  callers.flags &= GEMMEPI_LINEAR_SAVED;
+  return callers;
+}
+
+/* layer: folded, with its before; before: as the caller has it. problem: as of gpi__convert_layer. */
+static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context, const gemmepi_linear_desc *before,
+  const gemmepi_linear_desc *layer, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
+  gemmepi_linear_desc callers = gpi__before_in_callers_order(before, task);
+  gpi__layer_task of_before;
+  gpi__draft *draft;
+  gemmepi_status status = GEMMEPI_OK;
+  if (callers.flags)
+    status = gpi__convert_read(layer, GPI__L_BEFORE, layer->before->n, alignment, task);
+  if (status)
+    return status;
+  of_before = *task;
+  of_before.n = layer->before->n;
+  of_before.batch = layer->before->batch;
+  of_before.g_dtype = (int32_t)layer->da.dtype;
+  draft = gpi__new_draft(&context->allocator, &callers, &of_before);
+  if (!draft)
+    return GEMMEPI_OUT_OF_MEMORY;
+  draft->is_before = 1;
+  status = gpi__draft_before(draft, &context->allocator, layer->k);
+  if (!status)
+    status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
+  memcpy(task->beside, draft->beside, sizeof task->beside);
+  if (task->beside[0] < 0) { /* P is not read */
+    memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
+    memset(&task->views[GPI__L_SCALE_BEFORE], 0, sizeof task->views[GPI__L_SCALE_BEFORE]);
+  }
+  gpi__delete(&context->allocator, draft);
+  task->views[GPI__L_DA] = problem->views[GPI__D];
+  task->has_befores_formula = 1;
+  task->operand_count = before->operand_count;
+  return gpi__in_words_of_before(status);
+}
 #endif
 /* desc to task, with the problem of the step that has the layer's formula. */
 
-/* The layer before, through whose activation dA goes: what it says, and that both fit. */
-
-/* What both layers of a chain agree in. Both are folded. */
-static gemmepi_status gpi__check_chain(const gemmepi_linear_desc *layer, const gemmepi_linear_desc *before, int exchanged) {
-  const char *a = exchanged ? "b" : "a", *m = exchanged ? "n" : "m", *n = exchanged ? "m" : "n";
-  int64_t columns = gpi__result_columns(before->activation, before->n);
-  int64_t batch = layer->a.batch_stride == 0 && layer->da.batch_stride == 0 ? 1 : layer->batch;
-  GPI__INVALID_IF(before->m != layer->m, "desc.before->%s is %lld, but desc.%s is %lld: %s is the y of the layer before", m,
-    (long long)before->m, m, (long long)layer->m, a);
-  GPI__INVALID_IF(columns != layer->k, "desc.before->%s is %lld, of which its y has %lld, but desc.k is %lld: %s is that y", n,
-    (long long)before->n, (long long)columns, (long long)layer->k, a);
-  GPI__INVALID_IF(before->batch != batch, "desc.before->batch is %lld, but d%s has %lld items",
-    (long long)before->batch, a, (long long)batch);
-  GPI__INVALID_IF(layer->a.transposed, "desc.%s.transposed is %d with desc.before, but %s is the y of the layer before, which "
-    "is not transposed", a, layer->a.transposed, a);
-  GPI__INVALID_IF(!(layer->flags & GEMMEPI_LINEAR_DA),
-    "desc.before is given, but desc.flags has no LINEAR_D%s, which goes through it: set it, or leave before NULL",
-    exchanged ? "B" : "A");
-  GPI__INVALID_IF(layer->flags & GEMMEPI_ACCUMULATE_DA,
-    "desc.flags has ACCUMULATE_D%s with desc.before, but d%s is overwritten by what goes "
-    "through the layer before: leave one of them out", exchanged ? "B" : "A", a);
-  return GEMMEPI_OK;
-}
-
-/* That backward can go through the layer before. */
-static gemmepi_status gpi__check_before(const gemmepi_linear_desc *before) {
-  static const gpi__renaming names[] = {{"desc.activation", "desc.before->activation"},
-        {"desc.activation_parameter", "desc.before->activation_parameter"},
-        {"desc.has_parameter", "desc.before->has_parameter"},
-        {"desc.flags", "desc.before->flags"}};
-  gemmepi_status status = gpi__check_activation("activation", before->activation);
-  if (!status)
-    status = gpi__check_flags_of(GPI__OF_LAYERS_ACTIVATION, before->activation, GEMMEPI_ACTIVATION_MASK);
-  if (!status)
-    status =
-      gpi__check_parameter(before->activation, before->has_parameter, before->activation_parameter);
-  if (!status)
-    status = gpi__check_flags_of(GPI__OF_LAYER, before->flags, 0);
-  if (status) {
-    gpi__rename_error(names, GPI__COUNT(names));
-    return status;
-  }
-  GPI__UNSUPPORTED_IF(before->formula != NULL,
-    "desc.before->formula is given, but dA goes only through an activation: leave before "
-    "NULL, and give that layer's backward dA as its dy");
-  GPI__INVALID_IF(before->flags & GEMMEPI_LINEAR_RESIDUAL,
-    "desc.before->flags has LINEAR_RESIDUAL, whose gradient is that layer's dY, which is not "
-    "stored then: leave before NULL, and give that layer's backward dA as its dy");
-  GPI__INVALID_IF(!gpi__is_affine(before->activation) && !(before->flags & GEMMEPI_LINEAR_SAVED),
-    "desc.before->flags has no LINEAR_SAVED, but the derivative of its activation reads the P "
-    "that its forward saves: set it there, too");
-  return GEMMEPI_OK;
-}
-
-/* layer: folded, whose before becomes `folded`, with its defaults filled in. */
-static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
-  gemmepi_linear_desc *folded, gpi__layer_task *task) {
-  gemmepi_status status = gpi__check_before(desc->before);
-  GPI__INVALID_IF(!status && desc->before->order != desc->order,
-    "desc.before->order is %d, but desc.order is %s (%d): give both the same", (int)desc->before->order,
-    desc->order == GEMMEPI_COLUMN_MAJOR ? "COLUMN_MAJOR" : "ROW_MAJOR", (int)desc->order);
-  *folded = gpi__fold_layer(desc->before);
-  if (!status)
-    status = gpi__check_chain(layer, folded, task->exchanged);
-  if (!folded->preact.dtype && !gpi__aux_is_mask(folded->activation | GEMMEPI_AUX))
-    folded->preact.dtype = folded->y.dtype;
-  layer->before = folded;
-  task->has_before = 1;
-  task->before = folded->activation;
-  task->before_parameter =
-    folded->has_parameter ? folded->activation_parameter : gpi__default_parameter(folded->activation);
-  return status;
-}
 #ifndef GEMMEPI_NO_FORMULA
 #endif
 
@@ -33865,25 +34046,12 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
 #ifndef GEMMEPI_NO_FORMULA
 /* >>with a formula */
 
-/* P and dY, once they are read as operands, have one scale. */
-static gemmepi_status gpi__check_scales_beside(const gpi__layer_task *task) {
-  static const int8_t both[] = {GPI__L_PREACT, GPI__L_DY};
-  size_t i;
-  for (i = 0; i < sizeof both; i++) {
-    int64_t stride = task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
-    if (stride)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
-        "for the whole batch: leave it 0", gpi__layer_names[both[i]], (long long)stride);
-  }
-  return GEMMEPI_OK;
-}
-
 /* The problem of what a draft is: to be given to gpi__drop_formula. */
 static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__draft *draft, size_t alignment,
   gpi__problem *problem) {
   const gemmepi_linear_desc *layer = draft->layer;
   gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
-  gemmepi_status status = gpi__check_scales_beside(draft->task);
+  gemmepi_status status = gpi__check_scales_beside(draft);
   int backward = gpi__is_backward(draft->task);
   if (status)
     return status;
@@ -34040,12 +34208,14 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
   if (!status && backward && !layer.formula)
     status = gpi__convert_gradients(&layer, 0, alignment, task);
 #ifndef GEMMEPI_NO_FORMULA
+  task->operand_count = layer.formula ? layer.operand_count : 0;
   if (!status && layer.formula)
     status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
+  if (!status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
+    status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
 #else
   (void)context;
 #endif
-  task->operand_count = layer.formula ? layer.operand_count : 0;
   task->formula = problem->formula;
   if (!status)
     gpi__use_tensors(task, backward);
@@ -34497,9 +34667,9 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
   int64_t elements;
   factors->g = gpi__g_matrix(task);
   factors->g_source = GPI__G;
-  if (!task->formula && (task->m == 0 || task->n == 0))
+  if (!gpi__has_own_formula(task) && (task->m == 0 || task->n == 0))
     return GEMMEPI_OK; /* it has no element, and no step makes it */
-  if (!task->formula && gpi__dy_is_g(task)) {
+  if (!gpi__has_own_formula(task) && gpi__dy_is_g(task)) {
     factors->g = gpi__layer_matrix(task, GPI__L_DY);
     factors->g_source = GPI__L_DY;
     return GEMMEPI_OK;
@@ -34508,10 +34678,10 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
   elements = elements < 0 || task->shares_a ? elements : gpi__offset(task->batch, elements, 0);
   if (elements < 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
-  if (task->formula ? (task->flags & GPI__LINEAR_OUTPUTS) != 0 : !gpi__wants_only_sums(task))
+  if (gpi__has_own_formula(task) ? (task->flags & GPI__LINEAR_OUTPUTS) != 0 : !gpi__wants_only_sums(task))
     layer->temporary_bytes[0] =
       gpi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
-  if (task->formula)
+  if (gpi__has_own_formula(task))
     return gpi__writes_nothing(formula) ? GEMMEPI_OK : gpi__add_formula_step(layer, formula, GPI__G, "G");
   return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gpi__add_recomputation(layer, &factors->g)
         : gpi__add_pass(layer, &factors->g);
@@ -34565,8 +34735,23 @@ static int gpi__multiply_by_before(const gpi__layer_task *task, int stacks, gemm
   return stacks && gpi__stacks_rows(&preact, task->batch, task->m) && !preact.scale.batch_stride;
 }
 
-/* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. */
-static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *factors) {
+/* dA's product, whose D and formula are those of the problem that gpi__convert_layer has made: by the gradient of the formula of the
+ layer before. desc: without both. */
+static gemmepi_status gpi__add_da_by_formula(gpi__linear_plan *layer, gemmepi_matmul_desc *desc,
+  const gpi__problem *formula, gpi__step *step) {
+  gpi__problem problem;
+  gemmepi_status status;
+  desc->d = gpi__dense_matrix(desc->d.dtype, desc->m, desc->n);
+  status = gpi__normalise_step(layer, step, desc, &problem);
+  problem.formula = formula->formula;
+  problem.views[GPI__D] = formula->views[GPI__D];
+  gpi__list_operands(&problem);
+  return status ? status : gpi__build_step(layer, &problem, step);
+}
+
+/* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. formula: the problem of what comes behind,
+ if the layer before has a formula. */
+static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *formula, const gpi__factors *factors) {
   const gpi__layer_task *task = &layer->task;
   gemmepi_matrix da = gpi__layer_matrix(task, GPI__L_DA);
   int over_items = task->shares_a, stacks;
@@ -34575,7 +34760,7 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *f
   desc.a = factors->g;
   desc.b = factors->b;
   desc.b.transposed = !desc.b.transposed;
-  stacks = !over_items && task->shares_b && task->batch > 1 &&
+  stacks = !over_items && task->shares_b && task->batch > 1 && !task->has_befores_formula &&
       gpi__stacks_rows(&desc.a, task->batch, task->m) && gpi__stacks_rows(&da, task->batch, task->m);
   stacks = gpi__multiply_by_before(task, stacks, &desc, step);
   if (over_items)
@@ -34589,6 +34774,8 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *f
   step->sources[GPI__A] = (int8_t)factors->g_source;
   step->sources[GPI__B] = (int8_t)factors->b_source;
   step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
+  if (task->has_befores_formula)
+    return gpi__add_da_by_formula(layer, &desc, formula, step);
   if (da.transposed)
     gpi__turn_product(&desc, step);
   return gpi__build_product_step(layer, step, &desc);
@@ -34655,7 +34842,7 @@ static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__pr
   /* dY itself, or no element at all, leaves no sums */
   sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
   if (!status && has_da)
-    status = gpi__add_da(layer, &factors);
+    status = gpi__add_da(layer, formula, &factors);
   if (!status && has_db)
     status = gpi__add_db(layer, &factors, sums_dbias);
   if (!status && sums_dbias && !has_db && task->n != 0)
@@ -34980,8 +35167,14 @@ static int gpi__is_given_g(const gpi__layer_task *task) {
   return gpi__is_backward(task) && (task->flags & GEMMEPI_LINEAR_DY_IS_G) != 0;
 }
 
+/* The arguments that operands are listed in. */
+static const gemmepi_linear_args *gpi__args_of_operands(const gpi__layer_task *task, const gemmepi_linear_args *args) {
+  return task->has_befores_formula ? args->before : args;
+}
+
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args, void *pointers[GPI__L_ALL]) {
   int swap = task->exchanged;
+  const gemmepi_linear_args *of_operands = gpi__args_of_operands(task, args);
   const void *inputs[GPI__L_COUNT];
   inputs[GPI__L_A] = swap ? args->b : args->a;
   inputs[GPI__L_B] = swap ? args->a : args->b;
@@ -35005,23 +35198,25 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
   inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
   memset(pointers, 0, GPI__L_ALL * sizeof(void *));
   memcpy(pointers, inputs, sizeof inputs);
-  if (GPI__LAYER_OPERANDS && args->operands && task->operand_count)
-    memcpy(&pointers[GPI__L_OPERANDS], args->operands, (size_t)task->operand_count * sizeof(void *));
-  if (GPI__LAYER_OPERANDS && args->operand_scales && task->operand_count)
-    memcpy(&pointers[GPI__L_OPERAND_SCALES], args->operand_scales, (size_t)task->operand_count * sizeof(void *));
+  if (GPI__LAYER_OPERANDS && task->operand_count && of_operands->operands)
+    memcpy(&pointers[GPI__L_OPERANDS], of_operands->operands, (size_t)task->operand_count * sizeof(void *));
+  if (GPI__LAYER_OPERANDS && task->operand_count && of_operands->operand_scales)
+    memcpy(&pointers[GPI__L_OPERAND_SCALES], of_operands->operand_scales, (size_t)task->operand_count * sizeof(void *));
 }
 
 /* The arrays of a formula's operands, and the pointers of the layer before. */
 static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const gemmepi_linear_args *args) {
   GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before, "args.before is given, but desc.before is NULL");
-  GPI__INVALID_IF(gpi__layer_has(task, GPI__L_BEFORE) && !args->before,
+  GPI__INVALID_IF((gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) && !args->before,
     "args.before is NULL; this backward needs it, as desc.before is given");
-  if (!task->formula && (args->operands || args->operand_scales) && !gpi__is_given_g(task))
+  if (!gpi__has_own_formula(task) && (args->operands || args->operand_scales) && !gpi__is_given_g(task))
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
       args->operands ? "operands" : "operand_scales");
-  if (task->operand_count && !args->operands)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
-      (int)task->operand_count);
+  if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
+    const char *of = task->has_befores_formula ? "before->" : "";
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers",
+      of, of, (int)task->operand_count);
+  }
   return GEMMEPI_OK;
 }
 
@@ -35621,14 +35816,15 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base, const 
   gpi__append(text, "%s of a layer of m %lld, n %lld, k %lld, batch %lld, %s", gpi__is_backward(task) ? "backward" : "forward",
     (long long)(task->exchanged ? task->n : task->m),
     (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch,
-    task->formula ? "a formula" : "activation ");
-  if (!task->formula)
+    gpi__has_own_formula(task) ? "a formula" : "activation ");
+  if (!gpi__has_own_formula(task))
     gpi__append_epilogue(text, task->epilogue);
   if (gpi__is_given_g(task))
     gpi__append(text, ", dY is G");
   if (task->has_before) {
-    gpi__append(text, ", dA through activation ");
-    gpi__append_epilogue(text, task->before);
+    gpi__append(text, ", dA through %s", task->has_befores_formula ? "the formula" : "activation ");
+    if (!task->has_befores_formula)
+      gpi__append_epilogue(text, task->before);
     gpi__append(text, " of the layer before");
   }
   if (layer->blocks[GPI__FIRST_BLOCK])
@@ -35721,19 +35917,26 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
   return gpi__run_plan(&gpi__layer_plans[1], plan, args, stream);
 }
 
+/* Of the pointers to operands of a formula. */
+static uintptr_t gpi__bits_of_operands(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args, int backward) {
+  int i, count = desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
+  uintptr_t bits = 0;
+  for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
+    if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || gpi__layers_role(&desc->operands[i]) < GPI__IS_GRADIENT))
+      bits |= (uintptr_t)args->operands[i];
+  return bits;
+}
+
 /* The alignment class of the pointers, as gpi__alignment_of for products. Scales have their own rules. */
 static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args, int backward) {
-  int i, count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
         (uintptr_t)args->preact | GPI__DEFAULT_ALIGNMENT;
   bits |= backward
         ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
         : (uintptr_t)args->y | (uintptr_t)args->residual;
+  bits |= desc ? gpi__bits_of_operands(desc, args, backward) : 0;
   if (backward && desc && desc->before && args->before)
-    bits |= (uintptr_t)args->before->preact;
-  for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
-    if (desc->operands[i].kind >= GEMMEPI_PER_ROW && (backward || gpi__layers_role(&desc->operands[i]) < GPI__IS_GRADIENT))
-      bits |= (uintptr_t)args->operands[i];
+    bits |= (uintptr_t)args->before->preact | gpi__bits_of_operands(desc->before, args->before, 1);
   return (size_t)(bits & (~bits + 1));
 }
 

@@ -246,8 +246,10 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/desc.h"
 #include "linear/tensors.h"
 #include "linear/matrices.h"
+#include "linear/before.h"
 #ifndef GEMMEPI_NO_FORMULA
 #include "linear/formula.h"
+#include "linear/before_formula.h"
 #endif
 #include "linear/take.h"
 #include "linear/step.h"

@@ -8,8 +8,9 @@ typedef struct gpi__copying {
     const gpi__derivation *of;
     gpi__graph *to;
     int value; /* the operand that v is; -1: v is the value here, too */
-    const int16_t
-        *upstreams; /* the operands that the upstreams of outputs are, RESULT's last; NULL: all are 0 */
+    const int16_t *
+        upstreams; /* the operands that the upstreams of outputs are, RESULT's last (-1: it is the value); NULL: all are 0 */
+    int value_width;                 /* in the formula, of what is n columns wide in the gradient */
     int16_t nodes[GPI__GRAPH_NODES]; /* what has been made; -1: not yet */
 } gpi__copying;
 
@@ -27,13 +28,14 @@ static int gpi__copy_leaf(const gpi__copying *c, gpi__node leaf) {
     if (leaf.op == GPI__OP_VALUE && c->to->product >= 0)
         return c->to->product;
     if (is_upstream || (leaf.op == GPI__OP_VALUE && c->value >= 0)) {
-        leaf.place = (int16_t)(!is_upstream ? c->value : c->upstreams ? c->upstreams[leaf.place] : 0);
-        leaf.op = GPI__OP_OPERAND;
+        int place = !is_upstream ? c->value : c->upstreams ? c->upstreams[leaf.place] : 0;
+        leaf.op = place < 0 ? GPI__OP_VALUE : GPI__OP_OPERAND;
+        leaf.place = (int16_t)(place < 0 ? 0 : place);
+        if (is_upstream && c->upstreams && place >= 0 && gpi__is_one_number(&c->to->desc->operands[place]))
+            leaf.width = GPI__ANY;
     }
-    if (is_upstream && c->upstreams && gpi__is_one_number(&c->to->desc->operands[leaf.place]))
-        leaf.width = GPI__ANY;
     if (leaf.width && leaf.op != GPI__OP_INDEX)
-        leaf.width = (uint8_t)(leaf.width + c->to->n_width - c->of->graph.n_width);
+        leaf.width = (uint8_t)(leaf.width + c->to->n_width - c->value_width);
     return leaf.width <= GPI__WIDE ? gpi__intern(c->to, &leaf) : -1;
 }
 
@@ -87,7 +89,7 @@ static int gpi__copy_outputs(gpi__copying *c, const int16_t *outputs) {
         at = outputs ? outputs[i] : c->of->wrt[i] == GPI__OF_VALUE ? (int)GPI__RESULT : c->of->wrt[i];
         node = gpi__copy_node(c, p->outputs[i].node);
         wanted = at == GPI__RESULT
-                     ? c->to->n_width
+                     ? c->to->n_width + c->of->graph.n_width - c->value_width
                      : gpi__width_of(c->to, c->to->desc->operands[at].kind, c->to->desc->operands[at].width);
         if (node < 0 || wanted < 0)
             return -1;
@@ -103,10 +105,11 @@ static int gpi__copy_outputs(gpi__copying *c, const int16_t *outputs) {
    for each output. The i-th goes to outputs[i], NULL: to an operand as wide. n is as wide as where its text is parsed. */
 static gemmepi_status gpi__copy_gradient(gpi__derivation *d, const gpi__formula_desc *desc, int value,
                                          const int16_t *upstreams, const int16_t *outputs) {
-    gpi__copying c = {d, &d->gradient, value, upstreams, {0}};
-    int n_width;
+    int dy_is_value = upstreams && upstreams[GPI__RESULT] < 0, n_width;
+    int value_width = dy_is_value ? gpi__width_of_output(d, GPI__RESULT) : d->graph.n_width;
+    gpi__copying c = {d, &d->gradient, value, upstreams, value_width, {0}};
     gpi__label_nodes(&d->printer);
-    for (n_width = GPI__WIDE; n_width >= d->graph.n_width; n_width--) {
+    for (n_width = GPI__WIDE; n_width >= value_width; n_width--) {
         gpi__clear_graph(c.to, desc, n_width);
         gpi__make_product(c.to);
         if (gpi__copy_outputs(&c, outputs) == 0)

@@ -73,9 +73,9 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
     int64_t elements;
     factors->g = gpi__g_matrix(task);
     factors->g_source = GPI__G;
-    if (!task->formula && (task->m == 0 || task->n == 0))
+    if (!gpi__has_own_formula(task) && (task->m == 0 || task->n == 0))
         return GEMMEPI_OK; /* it has no element, and no step makes it */
-    if (!task->formula && gpi__dy_is_g(task)) {
+    if (!gpi__has_own_formula(task) && gpi__dy_is_g(task)) {
         factors->g = gpi__layer_matrix(task, GPI__L_DY);
         factors->g_source = GPI__L_DY;
         return GEMMEPI_OK;
@@ -84,10 +84,10 @@ static gemmepi_status gpi__build_g(gpi__linear_plan *layer, const gpi__problem *
     elements = elements < 0 || task->shares_a ? elements : gpi__offset(task->batch, elements, 0);
     if (elements < 0)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "G has more than 2^56 elements");
-    if (task->formula ? (task->flags & GPI__LINEAR_OUTPUTS) != 0 : !gpi__wants_only_sums(task))
+    if (gpi__has_own_formula(task) ? (task->flags & GPI__LINEAR_OUTPUTS) != 0 : !gpi__wants_only_sums(task))
         layer->temporary_bytes[0] =
             gpi__bytes_for(elements, gemmepi_dtype_size((gemmepi_dtype)task->g_dtype));
-    if (task->formula)
+    if (gpi__has_own_formula(task))
         return gpi__writes_nothing(formula) ? GEMMEPI_OK : gpi__add_formula_step(layer, formula, GPI__G, "G");
     return task->flags & GEMMEPI_LINEAR_RECOMPUTE ? gpi__add_recomputation(layer, &factors->g)
                                                   : gpi__add_pass(layer, &factors->g);
@@ -142,8 +142,24 @@ static int gpi__multiply_by_before(const gpi__layer_task *task, int stacks, gemm
     return stacks && gpi__stacks_rows(&preact, task->batch, task->m) && !preact.scale.batch_stride;
 }
 
-/* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. */
-static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *factors) {
+/* dA's product, whose D and formula are those of the problem that gpi__convert_layer has made: by the gradient of the formula of the
+   layer before. desc: without both. */
+static gemmepi_status gpi__add_da_by_formula(gpi__linear_plan *layer, gemmepi_matmul_desc *desc,
+                                             const gpi__problem *formula, gpi__step *step) {
+    gpi__problem problem;
+    gemmepi_status status;
+    desc->d = gpi__dense_matrix(desc->d.dtype, desc->m, desc->n);
+    status = gpi__normalise_step(layer, step, desc, &problem);
+    problem.formula = formula->formula;
+    problem.views[GPI__D] = formula->views[GPI__D];
+    gpi__list_operands(&problem);
+    return status ? status : gpi__build_step(layer, &problem, step);
+}
+
+/* dA = G op(B)^T: one product of all items where they are stacked, or where dA sums over them. formula: the problem of what comes behind,
+   if the layer before has a formula. */
+static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__problem *formula,
+                                  const gpi__factors *factors) {
     const gpi__layer_task *task = &layer->task;
     gemmepi_matrix da = gpi__layer_matrix(task, GPI__L_DA);
     int over_items = task->shares_a, stacks;
@@ -152,7 +168,7 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *f
     desc.a = factors->g;
     desc.b = factors->b;
     desc.b.transposed = !desc.b.transposed;
-    stacks = !over_items && task->shares_b && task->batch > 1 &&
+    stacks = !over_items && task->shares_b && task->batch > 1 && !task->has_befores_formula &&
              gpi__stacks_rows(&desc.a, task->batch, task->m) && gpi__stacks_rows(&da, task->batch, task->m);
     stacks = gpi__multiply_by_before(task, stacks, &desc, step);
     if (over_items)
@@ -166,6 +182,8 @@ static gemmepi_status gpi__add_da(gpi__linear_plan *layer, const gpi__factors *f
     step->sources[GPI__A] = (int8_t)factors->g_source;
     step->sources[GPI__B] = (int8_t)factors->b_source;
     step->sources[GPI__SCALE_B] = GPI__L_SCALE_B;
+    if (task->has_befores_formula)
+        return gpi__add_da_by_formula(layer, &desc, formula, step);
     if (da.transposed)
         gpi__turn_product(&desc, step);
     return gpi__build_product_step(layer, step, &desc);
@@ -232,7 +250,7 @@ static gemmepi_status gpi__build_backward(gpi__linear_plan *layer, const gpi__pr
     /* dY itself, or no element at all, leaves no sums */
     sums_dbias = task->flags & GEMMEPI_LINEAR_DBIAS && layer->step_count == before;
     if (!status && has_da)
-        status = gpi__add_da(layer, &factors);
+        status = gpi__add_da(layer, formula, &factors);
     if (!status && has_db)
         status = gpi__add_db(layer, &factors, sums_dbias);
     if (!status && sums_dbias && !has_db && task->n != 0)

@@ -13,7 +13,7 @@ static gemmepi_status gpi__check_chain(const gemmepi_linear_desc *layer, const g
     GPI__INVALID_IF(before->m != layer->m,
                     "desc.before->%s is %lld, but desc.%s is %lld: %s is the y of the layer before", m,
                     (long long)before->m, m, (long long)layer->m, a);
-    GPI__INVALID_IF(columns != layer->k,
+    GPI__INVALID_IF(!before->formula && columns != layer->k, /* a formula says itself how wide y is */
                     "desc.before->%s is %lld, of which its y has %lld, but desc.k is %lld: %s is that y", n,
                     (long long)before->n, (long long)columns, (long long)layer->k, a);
     GPI__INVALID_IF(before->batch != batch, "desc.before->batch is %lld, but d%s has %lld items",
@@ -33,12 +33,26 @@ static gemmepi_status gpi__check_chain(const gemmepi_linear_desc *layer, const g
     return GEMMEPI_OK;
 }
 
-/* That backward can go through the layer before. */
-static gemmepi_status gpi__check_before(const gemmepi_linear_desc *before) {
+/* Puts a sentence about the layer before in the words of this one. */
+static gemmepi_status gpi__in_words_of_before(gemmepi_status status) {
     static const gpi__renaming names[] = {{"desc.activation", "desc.before->activation"},
                                           {"desc.activation_parameter", "desc.before->activation_parameter"},
                                           {"desc.has_parameter", "desc.before->has_parameter"},
-                                          {"desc.flags", "desc.before->flags"}};
+                                          {"desc.flags", "desc.before->flags"},
+                                          {"desc.formula", "desc.before->formula"},
+                                          {"desc.formula_value", "desc.before->formula_value"},
+                                          {"desc.formula_result", "desc.before->formula_result"},
+                                          {"desc.operands", "desc.before->operands"},
+                                          {"desc.operand_count", "desc.before->operand_count"},
+                                          {"desc.preact", "desc.before->preact"},
+                                          {"desc.g", "desc.da"}};
+    if (status)
+        gpi__rename_error(names, GPI__COUNT(names));
+    return status;
+}
+
+/* That backward can go through the layer before. layer: the other. */
+static gemmepi_status gpi__check_before(const gemmepi_linear_desc *layer, const gemmepi_linear_desc *before) {
     gemmepi_status status = gpi__check_activation("activation", before->activation);
     if (!status)
         status = gpi__check_flags_of(GPI__OF_LAYERS_ACTIVATION, before->activation, GEMMEPI_ACTIVATION_MASK);
@@ -47,18 +61,19 @@ static gemmepi_status gpi__check_before(const gemmepi_linear_desc *before) {
             gpi__check_parameter(before->activation, before->has_parameter, before->activation_parameter);
     if (!status)
         status = gpi__check_flags_of(GPI__OF_LAYER, before->flags, 0);
-    if (status) {
-        gpi__rename_error(names, GPI__COUNT(names));
-        return status;
-    }
-    GPI__UNSUPPORTED_IF(before->formula != NULL,
-                        "desc.before->formula is given, but dA goes only through an activation: leave before "
-                        "NULL, and give that layer's backward dA as its dy");
+    if (!status)
+        status = gpi__check_beside_layers_formula(before);
+    if (status)
+        return gpi__in_words_of_before(status);
+    GPI__UNSUPPORTED_IF(
+        before->formula && layer->formula,
+        "desc.before->formula and desc.formula are both given, but a backward has one formula: leave "
+        "before NULL, and give that layer's backward dA as its dy");
     GPI__INVALID_IF(before->flags & GEMMEPI_LINEAR_RESIDUAL,
                     "desc.before->flags has LINEAR_RESIDUAL, whose gradient is that layer's dY, which is not "
                     "stored then: leave before NULL, and give that layer's backward dA as its dy");
     GPI__INVALID_IF(
-        !gpi__is_affine(before->activation) && !(before->flags & GEMMEPI_LINEAR_SAVED),
+        !before->formula && !gpi__is_affine(before->activation) && !(before->flags & GEMMEPI_LINEAR_SAVED),
         "desc.before->flags has no LINEAR_SAVED, but the derivative of its activation reads the P "
         "that its forward saves: set it there, too");
     return GEMMEPI_OK;
@@ -67,7 +82,7 @@ static gemmepi_status gpi__check_before(const gemmepi_linear_desc *before) {
 /* layer: folded, whose before becomes `folded`, with its defaults filled in. */
 static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer,
                                           gemmepi_linear_desc *folded, gpi__layer_task *task) {
-    gemmepi_status status = gpi__check_before(desc->before);
+    gemmepi_status status = gpi__check_before(desc, desc->before);
     GPI__INVALID_IF(!status && desc->before->order != desc->order,
                     "desc.before->order is %d, but desc.order is %s (%d): give both the same",
                     (int)desc->before->order,

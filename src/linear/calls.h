@@ -83,21 +83,29 @@ GEMMEPI_API gemmepi_status gemmepi_run_linear_backward(const gemmepi_plan *plan,
     return gpi__run_plan(&gpi__layer_plans[1], plan, args, stream);
 }
 
+/* Of the pointers to operands of a formula. */
+static uintptr_t gpi__bits_of_operands(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args,
+                                       int backward) {
+    int i, count = desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
+    uintptr_t bits = 0;
+    for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
+        if (desc->operands[i].kind >= GEMMEPI_PER_ROW &&
+            (backward || gpi__layers_role(&desc->operands[i]) < GPI__IS_GRADIENT))
+            bits |= (uintptr_t)args->operands[i];
+    return bits;
+}
+
 /* The alignment class of the pointers, as gpi__alignment_of for products. Scales have their own rules. */
 static size_t gpi__alignment_of_layer(const gemmepi_linear_desc *desc, const gemmepi_linear_args *args,
                                       int backward) {
-    int i, count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0;
     uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->bias |
                      (uintptr_t)args->preact | GPI__DEFAULT_ALIGNMENT;
     bits |= backward
                 ? (uintptr_t)args->dy | (uintptr_t)args->da | (uintptr_t)args->db | (uintptr_t)args->dbias
                 : (uintptr_t)args->y | (uintptr_t)args->residual;
+    bits |= desc ? gpi__bits_of_operands(desc, args, backward) : 0;
     if (backward && desc && desc->before && args->before)
-        bits |= (uintptr_t)args->before->preact;
-    for (i = 0; i < count && count <= GPI__LAYER_OPERANDS; i++)
-        if (desc->operands[i].kind >= GEMMEPI_PER_ROW &&
-            (backward || gpi__layers_role(&desc->operands[i]) < GPI__IS_GRADIENT))
-            bits |= (uintptr_t)args->operands[i];
+        bits |= (uintptr_t)args->before->preact | gpi__bits_of_operands(desc->before, args->before, 1);
     return (size_t)(bits & (~bits + 1));
 }
 

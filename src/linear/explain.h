@@ -143,14 +143,15 @@ static void gpi__explain_layer(gpi__text *text, const gemmepi_plan *base,
                 gpi__is_backward(task) ? "backward" : "forward",
                 (long long)(task->exchanged ? task->n : task->m),
                 (long long)(task->exchanged ? task->m : task->n), (long long)task->k, (long long)task->batch,
-                task->formula ? "a formula" : "activation ");
-    if (!task->formula)
+                gpi__has_own_formula(task) ? "a formula" : "activation ");
+    if (!gpi__has_own_formula(task))
         gpi__append_epilogue(text, task->epilogue);
     if (gpi__is_given_g(task))
         gpi__append(text, ", dY is G");
     if (task->has_before) {
-        gpi__append(text, ", dA through activation ");
-        gpi__append_epilogue(text, task->before);
+        gpi__append(text, ", dA through %s", task->has_befores_formula ? "the formula" : "activation ");
+        if (!task->has_befores_formula)
+            gpi__append_epilogue(text, task->before);
         gpi__append(text, " of the layer before");
     }
     if (layer->blocks[GPI__FIRST_BLOCK])

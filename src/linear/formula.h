@@ -10,6 +10,7 @@
 typedef struct gpi__draft {
     const gemmepi_linear_desc *layer; /* in the caller's order, defaults filled in */
     const gpi__layer_task *task;
+    int is_before; /* it is the gradient of the layer before, for dA's product: dY is the value */
     gpi__derivation
         said; /* what the caller's text says, and backward its gradients; desc is the next formula's */
     int8_t beside[4]; /* tensors of the layer, behind the caller's operands */
@@ -375,7 +376,14 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
     return status;
 }
 
-/* The operands of backward, dY last, if there is one, and before it P, if it is read; and the names of the product and G. */
+/* Widths by the n columns of Y, in the place of P's. */
+static gemmepi_width gpi__shifted_width(gemmepi_width width, int by) {
+    int at = by + (width == GEMMEPI_WIDTH_DOUBLE) - (width == GEMMEPI_WIDTH_HALF);
+    return at > 0 ? GEMMEPI_WIDTH_DOUBLE : at < 0 ? GEMMEPI_WIDTH_HALF : GEMMEPI_WIDTH_N;
+}
+
+/* The operands of backward, dY last, if there is one that is not the value, and before it P, if it is read; and the names of the product and
+   G. */
 static void gpi__list_operands_of_backward(gpi__draft *draft) {
     const gemmepi_linear_desc *layer = draft->layer;
     gpi__derivation *d = &draft->said;
@@ -388,13 +396,19 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
     if (reads_p && layer->flags & GEMMEPI_LINEAR_RECOMPUTE) {
         gpi__add_bias(draft);
     } else {
-        d->desc.value = gpi__new_name(draft, "", "product"); /* which nobody reads */
+        d->desc.value =
+            gpi__new_name(draft, "", draft->is_before ? "dy" : "product"); /* which nobody reads */
         if (reads_p)
-            gpi__add_beside(draft, GPI__L_PREACT, value);
+            gpi__add_beside(draft, draft->is_before ? GPI__L_BEFORE : GPI__L_PREACT, value);
     }
-    if (d->graph.assigned[GPI__RESULT].node >= 0)
+    if (d->graph.assigned[GPI__RESULT].node >= 0 && !draft->is_before)
         gpi__add_beside(draft, GPI__L_DY, "dy")->width =
             gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
+    for (i = 0; i < d->desc.operand_count && draft->is_before; i++)
+        if (d->operands[i].kind == GEMMEPI_FULL ||
+            d->operands[i].kind == (d->desc.exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN))
+            d->operands[i].width = gpi__shifted_width(
+                d->operands[i].width, d->graph.n_width - gpi__width_of_output(d, GPI__RESULT));
 }
 
 /* Which operand of backward is the gradient that comes in for each output, Y's last. */
@@ -402,7 +416,7 @@ static void gpi__point_to_upstreams(const gpi__draft *draft, int16_t upstreams[G
     int i;
     for (i = 0; i < draft->layer->operand_count; i++)
         upstreams[i] = (int16_t)gpi__upstream_of(draft->layer, i);
-    upstreams[GPI__RESULT] = (int16_t)(draft->said.desc.operand_count - 1);
+    upstreams[GPI__RESULT] = (int16_t)(draft->is_before ? -1 : draft->said.desc.operand_count - 1);
 }
 
 static void gpi__sum_dbias(gpi__draft *draft) {
@@ -425,10 +439,10 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
     char place[GPI__PLACE_TEXT];
     if (!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) &&
         gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
-        return gpi__fail(
-            GEMMEPI_INVALID_ARGUMENT,
-            "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads %s",
-            gpi__value_name(&draft->said.desc));
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.flags has %s, but the gradient of desc.formula reads %s",
+                         draft->is_before ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
+                         gpi__value_name(&draft->said.desc));
     if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -440,18 +454,27 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
                          : ": then G is in that, too");
 }
 
-/* folded: the layer in row-major order, whose gradients go to task. */
-static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_allocator *allocator,
-                                          const gemmepi_linear_desc *folded, size_t alignment,
-                                          gpi__layer_task *task) {
+/* P and dY, once they are read as operands, have one scale. */
+static gemmepi_status gpi__check_scales_beside(const gpi__draft *draft) {
+    int8_t both[] = {GPI__L_PREACT, GPI__L_DY};
+    size_t i, count = draft->is_before ? 1 : 2;
+    both[0] = draft->is_before ? GPI__L_BEFORE : GPI__L_PREACT;
+    for (i = 0; i < count; i++) {
+        int64_t stride = draft->task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
+        if (stride)
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
+                             "for the whole batch: leave it 0",
+                             gpi__layer_names[both[i]], (long long)stride);
+    }
+    return GEMMEPI_OK;
+}
+
+/* The gradients of a formula that has been read. */
+static gemmepi_status gpi__draft_gradients(gpi__draft *draft) {
     gpi__derivation *d = &draft->said;
     int16_t outputs[GPI__FORMULA_OPERANDS + 1], upstreams[GPI__RESULT + 1];
-    int64_t columns;
-    gemmepi_status status = gpi__read_formula(draft, allocator, &columns, &task->formula_uses);
-    if (!status)
-        status = gpi__convert_gradients(folded, columns, alignment, task);
-    if (!status)
-        status = gpi__ask_for_gradients(draft, outputs);
+    gemmepi_status status = gpi__ask_for_gradients(draft, outputs);
     if (!status)
         status = gpi__derive(d);
     if (!status)
@@ -461,12 +484,23 @@ static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_alloc
     gpi__list_operands_of_backward(draft);
     gpi__point_to_upstreams(draft, upstreams);
     status = gpi__copy_gradient(d, &d->desc,
-                                folded->flags & GEMMEPI_LINEAR_SAVED ? draft->layer->operand_count : -1,
+                                draft->layer->flags & GEMMEPI_LINEAR_SAVED ? draft->layer->operand_count : -1,
                                 upstreams, outputs);
     if (status)
         return status;
     gpi__sum_dbias(draft);
     return gpi__check_formula_desc(&d->desc);
+}
+
+/* folded: the layer in row-major order, whose gradients go to task. */
+static gemmepi_status gpi__draft_backward(gpi__draft *draft, const gemmepi_allocator *allocator,
+                                          const gemmepi_linear_desc *folded, size_t alignment,
+                                          gpi__layer_task *task) {
+    int64_t columns;
+    gemmepi_status status = gpi__read_formula(draft, allocator, &columns, &task->formula_uses);
+    if (!status)
+        status = gpi__convert_gradients(folded, columns, alignment, task);
+    return status ? status : gpi__draft_gradients(draft);
 }
 
 #endif

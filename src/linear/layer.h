@@ -89,7 +89,9 @@ typedef struct gpi__layer_task {
     int32_t shares_a;     /* A and dA are: dA is a sum over them */
     int32_t shares_dbias; /* dbias is */
     int32_t has_before;   /* there is a layer before */
-    uint32_t used;        /* bit t: this direction has tensor t */
+    int32_t
+        has_befores_formula; /* and `formula` is dA's, the gradient of that layer's formula; operands are that layer's, too */
+    uint32_t used; /* bit t: this direction has tensor t */
     uint32_t written;
     struct gpi__kept_formula
         *formula;            /* that this direction's one step with a formula has; NULL: the layer has none */
@@ -105,6 +107,11 @@ typedef struct gpi__layer_task {
 
 static int gpi__is_backward(const gpi__layer_task *task) {
     return task->tag == -3;
+}
+
+/* Whether the layer itself has a formula. */
+static int gpi__has_own_formula(const gpi__layer_task *task) {
+    return task->formula && !task->has_befores_formula;
 }
 
 /* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
@@ -235,7 +242,8 @@ static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int ten
     int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
     if (place >= 0) {
         const gpi__formula *formula = task->formula->placed.formula;
-        snprintf(room, 128, "%s[%d] (of %s)", is_scale ? "operand_scales" : "operands", place,
+        snprintf(room, 128, "%s%s[%d] (of %s)", task->has_befores_formula ? "before->" : "",
+                 is_scale ? "operand_scales" : "operands", place,
                  formula->names + formula->operands[place].name);
         return room;
     }

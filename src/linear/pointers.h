@@ -9,9 +9,16 @@ static int gpi__is_given_g(const gpi__layer_task *task) {
     return gpi__is_backward(task) && (task->flags & GEMMEPI_LINEAR_DY_IS_G) != 0;
 }
 
+/* The arguments that operands are listed in. */
+static const gemmepi_linear_args *gpi__args_of_operands(const gpi__layer_task *task,
+                                                        const gemmepi_linear_args *args) {
+    return task->has_befores_formula ? args->before : args;
+}
+
 static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_linear_args *args,
                                      void *pointers[GPI__L_ALL]) {
     int swap = task->exchanged;
+    const gemmepi_linear_args *of_operands = gpi__args_of_operands(task, args);
     const void *inputs[GPI__L_COUNT];
     inputs[GPI__L_A] = swap ? args->b : args->a;
     inputs[GPI__L_B] = swap ? args->a : args->b;
@@ -35,10 +42,11 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
     inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
     memset(pointers, 0, GPI__L_ALL * sizeof(void *));
     memcpy(pointers, inputs, sizeof inputs);
-    if (GPI__LAYER_OPERANDS && args->operands && task->operand_count)
-        memcpy(&pointers[GPI__L_OPERANDS], args->operands, (size_t)task->operand_count * sizeof(void *));
-    if (GPI__LAYER_OPERANDS && args->operand_scales && task->operand_count)
-        memcpy(&pointers[GPI__L_OPERAND_SCALES], args->operand_scales,
+    if (GPI__LAYER_OPERANDS && task->operand_count && of_operands->operands)
+        memcpy(&pointers[GPI__L_OPERANDS], of_operands->operands,
+               (size_t)task->operand_count * sizeof(void *));
+    if (GPI__LAYER_OPERANDS && task->operand_count && of_operands->operand_scales)
+        memcpy(&pointers[GPI__L_OPERAND_SCALES], of_operands->operand_scales,
                (size_t)task->operand_count * sizeof(void *));
 }
 
@@ -46,15 +54,19 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
 static gemmepi_status gpi__check_layer_arrays(const gpi__layer_task *task, const gemmepi_linear_args *args) {
     GPI__INVALID_IF(gpi__is_backward(task) && args->before && !task->has_before,
                     "args.before is given, but desc.before is NULL");
-    GPI__INVALID_IF(gpi__layer_has(task, GPI__L_BEFORE) && !args->before,
-                    "args.before is NULL; this backward needs it, as desc.before is given");
-    if (!task->formula && (args->operands || args->operand_scales) && !gpi__is_given_g(task))
+    GPI__INVALID_IF(
+        (gpi__layer_has(task, GPI__L_BEFORE) || (task->has_befores_formula && task->operand_count)) &&
+            !args->before,
+        "args.before is NULL; this backward needs it, as desc.before is given");
+    if (!gpi__has_own_formula(task) && (args->operands || args->operand_scales) && !gpi__is_given_g(task))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
                          args->operands ? "operands" : "operand_scales");
-    if (task->operand_count && !args->operands)
+    if (task->operand_count && !gpi__args_of_operands(task, args)->operands) {
+        const char *of = task->has_befores_formula ? "before->" : "";
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
-                         (int)task->operand_count);
+                         "args.%soperands is NULL; desc.%soperand_count is %d, so it has as many pointers",
+                         of, of, (int)task->operand_count);
+    }
     return GEMMEPI_OK;
 }
 

@@ -5,7 +5,7 @@
 #include "before.h"
 #include "matrices.h"
 #ifndef GEMMEPI_NO_FORMULA
-#include "formula.h"
+#include "before_formula.h"
 #endif
 
 enum { GPI__DEFAULT_WORKSPACE_LIMIT = 256 << 20 };
@@ -27,27 +27,12 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
 #ifndef GEMMEPI_NO_FORMULA
 /* >>with a formula */
 
-/* P and dY, once they are read as operands, have one scale. */
-static gemmepi_status gpi__check_scales_beside(const gpi__layer_task *task) {
-    static const int8_t both[] = {GPI__L_PREACT, GPI__L_DY};
-    size_t i;
-    for (i = 0; i < sizeof both; i++) {
-        int64_t stride = task->views[GPI__L_SCALE_OF(both[i])].batch_stride;
-        if (stride)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                             "desc.%s.scale.batch_stride is %lld with desc.formula, where it has one scale "
-                             "for the whole batch: leave it 0",
-                             gpi__layer_names[both[i]], (long long)stride);
-    }
-    return GEMMEPI_OK;
-}
-
 /* The problem of what a draft is: to be given to gpi__drop_formula. */
 static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__draft *draft, size_t alignment,
                                          gpi__problem *problem) {
     const gemmepi_linear_desc *layer = draft->layer;
     gemmepi_matmul_desc desc = gpi__product_of_layer(layer);
-    gemmepi_status status = gpi__check_scales_beside(draft->task);
+    gemmepi_status status = gpi__check_scales_beside(draft);
     int backward = gpi__is_backward(draft->task);
     if (status)
         return status;
@@ -216,12 +201,14 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     if (!status && backward && !layer.formula)
         status = gpi__convert_gradients(&layer, 0, alignment, task);
 #ifndef GEMMEPI_NO_FORMULA
+    task->operand_count = layer.formula ? layer.operand_count : 0;
     if (!status && layer.formula)
         status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
+    if (!status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
+        status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
 #else
     (void)context;
 #endif
-    task->operand_count = layer.formula ? layer.operand_count : 0;
     task->formula = problem->formula;
     if (!status)
         gpi__use_tensors(task, backward);

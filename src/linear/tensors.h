@@ -91,27 +91,29 @@ static gemmepi_status gpi__choose_g_dtype(const gemmepi_linear_desc *layer, gpi_
     return GEMMEPI_OK;
 }
 
-/* dY of so many columns, as what a product without terms reads. */
-static gemmepi_status gpi__convert_formulas_dy(const gemmepi_linear_desc *layer, int64_t columns,
-                                               size_t alignment, gpi__layer_task *task) {
+/* dY, or P of the layer before, of so many columns, as what a product without terms reads. */
+static gemmepi_status gpi__convert_read(const gemmepi_linear_desc *layer, int tensor, int64_t columns,
+                                        size_t alignment, gpi__layer_task *task) {
+    int is_dy = tensor == GPI__L_DY;
     gemmepi_matmul_desc desc;
     gpi__problem problem;
     gemmepi_status status;
     memset(&desc, 0, sizeof desc);
     desc.m = layer->m;
     desc.n = columns;
-    desc.batch = layer->batch;
+    desc.batch = is_dy ? layer->batch : layer->before->batch;
     desc.alignment = layer->alignment;
     desc.epilogue = GEMMEPI_BACKWARD;
     desc.a.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
-    desc.aux = layer->dy;
+    desc.aux = is_dy ? layer->dy : layer->before->preact;
     if (!desc.aux.dtype)
         desc.aux.dtype = layer->y.dtype;
     desc.d = gpi__dense_matrix(desc.a.dtype, layer->m, columns);
     status = gpi__normalise(&desc, alignment, &problem);
     if (status)
-        return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
-    gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
+        return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g",
+                                    is_dy ? "desc.dy" : "desc.before->preact");
+    gpi__convert_layer_view(task, tensor, &problem, GPI__AUX);
     return GEMMEPI_OK;
 }
 
@@ -141,7 +143,7 @@ static gemmepi_status gpi__convert_upstream(const gemmepi_linear_desc *layer, in
         return gpi__in_layers_words(status, task->exchanged, "desc.a", "desc.b", "desc.g", "desc.dy");
     gpi__convert_layer_view(task, GPI__L_DBIAS, &problem, GPI__BIAS_GRAD);
     if (layer->formula)
-        return columns < 0 ? GEMMEPI_OK : gpi__convert_formulas_dy(layer, columns, alignment, task);
+        return columns < 0 ? GEMMEPI_OK : gpi__convert_read(layer, GPI__L_DY, columns, alignment, task);
     gpi__convert_layer_view(task, GPI__L_DY, &problem, GPI__AUX);
     return GEMMEPI_OK;
 }
@@ -157,17 +159,13 @@ static void gpi__go_through_before(const gpi__layer_task *task, const gemmepi_ma
     desc->aux = *preact;
 }
 
-/* dA or dB as the result of a product, of which only its own rules are new. batch: the number of its items. */
-static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
-                                            size_t alignment, gpi__layer_task *task) {
+/* dA's or dB's own rules. */
+static gemmepi_status gpi__check_gradient(const gemmepi_linear_desc *layer, int tensor,
+                                          const gpi__layer_task *task) {
     int is_da = tensor == GPI__L_DA;
     const gemmepi_matrix *matrix = is_da ? &layer->da : &layer->db, *of = is_da ? &layer->a : &layer->b;
-    int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
     int is_f64 = layer->a.dtype == GEMMEPI_F64;
     uint32_t accepted = is_f64 ? 1u << GEMMEPI_F64 : GPI__VECTOR_TYPES;
-    gemmepi_matmul_desc desc;
-    gpi__problem problem;
-    gemmepi_status status;
     GPI__INVALID_IF(matrix->transposed && matrix->transposed != of->transposed,
                     "desc.%s.transposed is %d; a gradient is stored as its operand is, so leave it 0%s",
                     gpi__layer_name(task, tensor), matrix->transposed,
@@ -185,15 +183,42 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
                     gpi__layer_name(task, tensor), (int)matrix->dtype, gpi__dtype_name(matrix->dtype),
                     gpi__dtype(layer->a.dtype)->name, is_f64 ? "F64" : "F32, F16 or BF16",
                     gpi__dtype_is_known(matrix->dtype) ? "" : GPI__UNINITIALISED);
+    return GEMMEPI_OK;
+}
+
+/* Whether dA's product has a formula, the gradient of that of the layer before. */
+static int gpi__goes_through_formula(const gemmepi_linear_desc *layer, int tensor) {
+    return tensor == GPI__L_DA && layer->before && layer->before->formula;
+}
+
+/* The product without terms that a gradient is. batch: the number of its items. */
+static gemmepi_matmul_desc gpi__product_of_gradient(const gemmepi_linear_desc *layer, int tensor,
+                                                    int64_t batch) {
+    int is_da = tensor == GPI__L_DA;
+    const gemmepi_matrix *of = is_da ? &layer->a : &layer->b;
+    int64_t rows = is_da ? layer->m : layer->k, columns = is_da ? layer->k : layer->n;
+    gemmepi_matmul_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.m = of->transposed ? columns : rows;
     desc.n = of->transposed ? rows : columns;
     desc.batch = batch;
-    desc.a.dtype = desc.b.dtype = is_f64 ? GEMMEPI_F64 : GEMMEPI_F32;
-    desc.d = *matrix;
+    desc.a.dtype = desc.b.dtype = layer->a.dtype == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    desc.d = is_da ? layer->da : layer->db;
     desc.d.transposed = 0;
     desc.flags = layer->flags & GEMMEPI_BATCH_INVARIANT;
     desc.alignment = layer->alignment;
+    return desc;
+}
+
+/* dA or dB as the result of a product, of which only its own rules are new. */
+static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, int tensor, int64_t batch,
+                                            size_t alignment, gpi__layer_task *task) {
+    int is_da = tensor == GPI__L_DA;
+    gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, tensor, batch);
+    gpi__problem problem;
+    gemmepi_status status = gpi__check_gradient(layer, tensor, task);
+    if (status || gpi__goes_through_formula(layer, tensor)) /* take.h makes its problem */
+        return status;
     if (is_da && layer->before)
         gpi__go_through_before(task, &layer->before->preact, &desc);
     status = gpi__normalise(&desc, alignment, &problem);
@@ -203,7 +228,7 @@ static gemmepi_status gpi__convert_gradient(const gemmepi_linear_desc *layer, in
     gpi__convert_layer_view(task, tensor, &problem, GPI__D);
     if (is_da)
         gpi__convert_layer_view(task, GPI__L_BEFORE, &problem, GPI__AUX);
-    task->views[tensor].transposed = of->transposed;
+    task->views[tensor].transposed = is_da ? layer->a.transposed : layer->b.transposed;
     return GEMMEPI_OK;
 }
 
@@ -265,7 +290,7 @@ static void gpi__write_layer(gpi__layer_task *task, int tensor) {
 static int gpi__reads_p(const gpi__layer_task *task) {
 #ifndef GEMMEPI_NO_FORMULA
     int i;
-    if (!task->formula || task->formula->placed.formula->reads_value)
+    if (!gpi__has_own_formula(task) || task->formula->placed.formula->reads_value)
         return 1;
     for (i = 0; i < (int)sizeof task->beside; i++)
         if (task->beside[i] == GPI__L_PREACT)

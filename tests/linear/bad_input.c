@@ -648,15 +648,80 @@ static void what_goes_through_the_layer_before_is_asked_for_and_overwritten(void
     ACCEPTED(use_chain(), desc.flags |= GEMMEPI_ACCUMULATE_DB | GEMMEPI_ACCUMULATE_DBIAS);
 }
 
-static void a_layer_before_has_saved_its_p_and_no_residual_or_formula(void) {
+static void a_layer_before_has_saved_its_p_and_no_residual(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_SAVED", use_chain(), before.flags = 0);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_SAVED", use_chain(),
                  before.flags = RECOMPUTE);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_RESIDUAL", use_chain(),
                  before.flags |= GEMMEPI_LINEAR_RESIDUAL);
-    REFUSED_DESC(UNSUPPORTED, "desc.before->formula", NULL, use_chain(), before.formula = "d = v * v",
-                 before.activation = 0);
     ACCEPTED(use_chain(), before.activation = 0, before.flags = 0, args.before = NULL);
+}
+
+static gemmepi_operand of_text[2];
+static void *text_pointers[2];
+
+/* The layer before says its activation as text, with an operand. */
+static void use_chain_by(const char *text) {
+    use_chain();
+    memset(of_text, 0, sizeof of_text);
+    of_text[0].name = "up", of_text[0].kind = GEMMEPI_FULL;
+    text_pointers[0] = text_pointers[1] = at(L_Y, 0);
+    before.activation = 0, before.formula = text;
+    before.operands = of_text, before.operand_count = 1;
+    of_before.operands = text_pointers;
+}
+
+static void a_formula_of_the_layer_before_is_checked_in_its_words(void) {
+    const char *const good = "d = up * v * v";
+    ACCEPTED(use_chain_by(good));
+    ACCEPTED(use_chain_by(good), text_pointers[0] = at(L_Y, 4)); /* a call finds out how it is aligned */
+    ACCEPTED(use_chain_by("d = v + up"), before.flags = 0, of_before.preact = NULL);
+    ACCEPTED(use_chain_by("d = v + up"), of_before.preact = NULL);
+    ACCEPTED(use_chain_by("d = rounded(v) * v * up"));
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->formula", "rounded", use_chain_by("d = rounded(v) * v * up"),
+                 desc.da.dtype = GEMMEPI_BF16);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->formula", "column 12", use_chain_by("d = up * (v"));
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->formula", "frexp", use_chain_by("d = frexp(v) * up"));
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->activation", "desc.before->formula", use_chain_by(good),
+                 before.activation = GEMMEPI_SILU);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->operand_count", "29", use_chain_by(good),
+                 before.operand_count = 29);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->operands[0].name", "NULL", use_chain_by(good),
+                 of_text[0].name = NULL);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->operands[0].ld", NULL, use_chain_by(good),
+                 of_text[0].ld = 1);
+    REFUSED_DESC(UNSUPPORTED, "desc.before->formula", "desc.formula", use_chain_by(good), desc.activation = 0,
+                 desc.formula = "d = 2 * v");
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_SAVED", use_chain_by(good),
+                 before.flags = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_SAVED", use_chain_by(good),
+                 before.flags = RECOMPUTE);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->n", "desc.k", use_chain_by("d = pair(v, v) * up"),
+                 of_text[0].width = GEMMEPI_WIDTH_DOUBLE);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->formula", "d", use_chain_by("s = row_sum(v * up)"),
+                 of_text[1].name = "s", of_text[1].kind = GEMMEPI_PER_ROW, of_text[1].output = 1,
+                 before.operand_count = 2);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->operands", "d_NAME", use_chain_by(good),
+                 of_text[1].name = "d_up", of_text[1].kind = GEMMEPI_FULL, of_text[1].output = 1,
+                 before.operand_count = 2);
+    REFUSED_DESC(UNSUPPORTED, "desc.before->formula", "columns",
+                 use_chain_by("d = left(v) * right(v) * (left(column) < 3) * up"), before.n = 2 * K,
+                 of_text[0].width = GEMMEPI_WIDTH_HALF, before.preact.batch_stride = 2 * M * K);
+}
+
+static void operands_of_the_layer_before_are_checked(void) {
+    const char *const good = "d = up * v * v";
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.before->operands", "NULL", use_chain_by(good),
+                 of_before.operands = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.before->operands[0]", "NULL", use_chain_by(good),
+                 text_pointers[0] = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.before", "NULL", use_chain_by(good), args.before = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.da", "args.before->operands[0]", use_chain_by(good),
+                 text_pointers[0] = args.da);
+    REFUSED_ARGS(MISALIGNED, "args.before->operands[0]", NULL, use_chain_by(good), desc.alignment = 4,
+                 text_pointers[0] = at(L_Y, 2));
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.operands", "desc.formula", use_chain_by(good),
+                 args.operands = text_pointers);
 }
 
 /* In the words of the layer before. */
@@ -1160,7 +1225,9 @@ static void run_all(void) {
     RUN(an_activation_is_one_of_the_list_with_gates_or_not);
     RUN(a_layer_before_fits_the_layer);
     RUN(what_goes_through_the_layer_before_is_asked_for_and_overwritten);
-    RUN(a_layer_before_has_saved_its_p_and_no_residual_or_formula);
+    RUN(a_layer_before_has_saved_its_p_and_no_residual);
+    RUN(a_formula_of_the_layer_before_is_checked_in_its_words);
+    RUN(operands_of_the_layer_before_are_checked);
     RUN(a_layer_before_that_is_wrong_by_itself_is_refused);
     RUN(pointers_of_the_layer_before_are_checked);
     RUN(forward_ignores_the_layer_before_and_that_backward_is_given_g);

@@ -2,6 +2,8 @@
    a GPU if there is one. A column-major layer is the row-major one with a and b exchanged, in the same memory. */
 #include "../products/problem.h"
 
+#include <ctype.h>
+
 static test_device *here;
 
 enum { MOST = 40000, SLOTS = 20 };
@@ -71,6 +73,7 @@ typedef struct chain {
     gemmepi_epilogue activation;
     gemmepi_dtype dtype;
     int batch, has_items, of_all, column_major, rows, width, inner, joint, outer;
+    const char *formula; /* that the first layer says its activation with; NULL: by name */
     held *x, *w1, *b1, *p, *y1, *w2, *y2, *dy, *g1, *dw1, *db1;
     gemmepi_linear_desc first, second;
     gemmepi_linear_args of_first, of_second;
@@ -94,18 +97,21 @@ static void exchange(gemmepi_linear_desc *desc, gemmepi_linear_args *args) {
     args->a = args->b, args->b = of_a, args->da = args->db, args->db = of_da;
 }
 
+static int saves_mask(const chain *c) {
+    return c->activation == GEMMEPI_RELU && !c->formula;
+}
+
 static void describe_first(chain *c) {
     gemmepi_linear_desc *d = &c->first;
-    const int is_mask = c->activation == GEMMEPI_RELU;
     d->m = c->rows, d->n = c->inner, d->k = c->width, d->batch = c->of_all ? 1 : c->batch;
     d->a.dtype = d->b.dtype = d->y.dtype = d->dy.dtype = d->da.dtype = d->db.dtype = c->dtype;
-    d->activation = c->activation;
+    d->activation = c->formula ? 0 : c->activation, d->formula = c->formula;
     d->flags = GEMMEPI_LINEAR_BIAS | GEMMEPI_LINEAR_DB | GEMMEPI_LINEAR_DBIAS | GEMMEPI_LINEAR_DY_IS_G;
     d->flags |= c->activation ? GEMMEPI_LINEAR_SAVED : 0;
     d->a.batch_stride = (int64_t)c->rows * c->width;
     d->y.batch_stride = (int64_t)c->rows * c->joint;
     d->dy.batch_stride = (int64_t)c->rows * c->inner;
-    d->preact.batch_stride = is_mask ? (int64_t)c->rows * 128 : (int64_t)c->rows * c->inner;
+    d->preact.batch_stride = saves_mask(c) ? (int64_t)c->rows * 128 : (int64_t)c->rows * c->inner;
     c->of_first.a = c->x->there, c->of_first.b = c->w1->there, c->of_first.bias = c->b1->there;
     c->of_first.y = c->y1->there, c->of_first.preact = c->activation ? c->p->there : NULL;
     c->of_first.dy = c->g1->there, c->of_first.db = c->dw1->there, c->of_first.dbias = c->db1->there;
@@ -136,8 +142,8 @@ static void open_chain(chain *c) {
     c->joint = gated ? c->inner / 2 : c->inner;
     c->x = make(c->dtype, rows * c->width, &random), c->w1 = make(c->dtype, c->width * c->inner, &random);
     c->b1 = make(c->dtype, c->inner, &random);
-    c->p = c->activation == GEMMEPI_RELU ? make(GEMMEPI_DTYPE_DEFAULT, rows * 128, NULL)
-                                         : make(c->dtype, rows * c->inner, NULL);
+    c->p =
+        saves_mask(c) ? make(GEMMEPI_DTYPE_DEFAULT, rows * 128, NULL) : make(c->dtype, rows * c->inner, NULL);
     c->y1 = make(c->dtype, rows * c->joint, NULL);
     c->w2 = make(c->dtype, (c->has_items ? c->batch : 1) * c->joint * c->outer, &random);
     c->y2 = make(c->dtype, all * c->outer, NULL), c->dy = make(c->dtype, all * c->outer, &random);
@@ -177,7 +183,7 @@ static void run_chain(chain *c, int by_plan) {
 static double preact(const chain *c, int row, int column) {
     double sum = c->b1->at[column];
     int s;
-    if (c->activation && c->activation != GEMMEPI_RELU)
+    if (c->activation && !saves_mask(c))
         return c->p->at[row * c->inner + column];
     for (s = 0; s < c->width; s++)
         sum += c->x->at[row * c->width + s] * c->w1->at[s * c->inner + column];
@@ -235,14 +241,31 @@ static void check_first(const chain *c) {
         }
 }
 
-/* items: 1: w2 has items, 2: and x is that of all. */
+/* An activation or gate as text. */
+static const char *said(gemmepi_epilogue activation, char room[160]) {
+    const int is_gate = (activation & GEMMEPI_GATED) != 0;
+    const char *const of = !is_gate ? "v" : activation & GEMMEPI_GATE_FIRST ? "left(v)" : "right(v)";
+    char name[32];
+    int i;
+    snprintf(name, sizeof name, "%s",
+             activation & GEMMEPI_ACTIVATION_MASK ? activation_name(activation) : "");
+    for (i = 0; name[i]; i++)
+        name[i] = (char)tolower((unsigned char)name[i]);
+    snprintf(room, 160, is_gate ? "d = %s(%s) * %s(v)" : "d = %s(%s)", name, of,
+             activation & GEMMEPI_GATE_FIRST ? "right" : "left");
+    return room;
+}
+
+/* items: 1: w2 has items, 2: and x is that of all. by_formula: the first layer says its activation so. */
 static void check_chain(gemmepi_epilogue activation, gemmepi_dtype dtype, int batch, int items,
-                        int column_major) {
+                        int column_major, int by_formula) {
     static chain c;
-    const int numbers[] = {(int)activation, (int)dtype, batch, items, column_major};
+    const int numbers[] = {(int)activation, (int)dtype, batch, items, column_major, by_formula};
+    char room[160];
     int row;
-    if (!test_takes(test_key(numbers, 5)))
+    if (!test_takes(test_key(numbers, 6)))
         return;
+    c.formula = by_formula ? said(activation, room) : NULL;
     c.activation = activation, c.dtype = dtype, c.batch = batch;
     c.has_items = items > 0, c.of_all = items == 2, c.column_major = column_major;
     c.rows = 19 + 8 * c.has_items, c.width = 7, c.inner = 34, c.outer = 21;
@@ -257,9 +280,12 @@ static void check_chain(gemmepi_epilogue activation, gemmepi_dtype dtype, int ba
 static void da_goes_through_every_activation_and_gate_of_the_layer_before(void) {
     int i;
     for (i = 0; i < ACTIVATION_COUNT; i++) {
-        check_chain(activation_codes[i], GEMMEPI_F32, 1, 0, i & 1);
-        check_chain(activation_codes[i] | GEMMEPI_GATED | (i & 1 ? GEMMEPI_GATE_FIRST : 0), GEMMEPI_F32, 1, 0,
-                    i & 2);
+        const gemmepi_epilogue gate = activation_codes[i] | GEMMEPI_GATED | (i & 1 ? GEMMEPI_GATE_FIRST : 0);
+        int by_formula;
+        for (by_formula = 0; by_formula < 2; by_formula++) {
+            check_chain(activation_codes[i], GEMMEPI_F32, 1, 0, i & 1, by_formula);
+            check_chain(gate, GEMMEPI_F32, 1, 0, i & 2, by_formula);
+        }
     }
 }
 
@@ -270,7 +296,120 @@ static void chains_hold_in_every_type_order_and_batch(void) {
     int i, form;
     for (i = 0; i < 15; i++)
         for (form = 0; form < 8; form++)
-            check_chain(some[i % 5], dtypes[i / 5], form < 2 ? 1 : 3, form < 4 ? 0 : form / 2 - 1, form & 1);
+            check_chain(some[i % 5], dtypes[i / 5], form < 2 ? 1 : 3, form < 4 ? 0 : form / 2 - 1, form & 1,
+                        (i + form) & 1);
+}
+
+/* ---- formulas of the layer before, whose gradient is that of two backwards with its dY between them ---- */
+
+enum { A_ROWS = 6, A_N = 8, A_K = 3, A_OUTER = 5, A_BATCH = 2 };
+
+typedef struct said_chain {
+    const char *formula;
+    int columns; /* of y */
+    int saves;
+    gemmepi_width width; /* of the operands up and beta */
+} said_chain;
+
+/* Operands of every kind: up is FULL, beta PER_COLUMN, gain PER_ROW, rate a SCALAR, twice a NUMBER, seed the bits of a number, sum an output. */
+static int list_operands(gemmepi_operand operands[7], void *pointers[7], const said_chain *of,
+                         int column_major, rng *random) {
+    static double two = 2;
+    static const char *const names[] = {"up", "beta", "gain", "rate", "twice", "seed", "sum"};
+    static const gemmepi_operand_kind kinds[] = {GEMMEPI_FULL,   GEMMEPI_PER_COLUMN, GEMMEPI_PER_ROW,
+                                                 GEMMEPI_SCALAR, GEMMEPI_NUMBER,     GEMMEPI_SCALAR,
+                                                 GEMMEPI_PER_ROW};
+    int i, count = 0;
+    for (i = 0; i < 7; i++) {
+        gemmepi_operand *o = &operands[count];
+        if (!strstr(of->formula, names[i]))
+            continue;
+        memset(o, 0, sizeof *o);
+        o->name = names[i], o->kind = kinds[i];
+        if (column_major && i != 6 && (o->kind == GEMMEPI_PER_ROW || o->kind == GEMMEPI_PER_COLUMN))
+            o->kind = o->kind == GEMMEPI_PER_ROW ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
+        o->width = i < 2 ? of->width : GEMMEPI_WIDTH_N;
+        o->dtype = i == 5 ? GEMMEPI_I64 : GEMMEPI_DTYPE_DEFAULT;
+        o->output = i == 6;
+        o->batch_stride = i == 0 ? A_ROWS * 2 * A_N : i == 2 ? A_ROWS : i == 6 ? A_N : 0;
+        pointers[count++] =
+            i == 4 ? (void *)&two
+                   : make(GEMMEPI_F64, A_BATCH * A_ROWS * 2 * A_N, i == 6 ? NULL : random)->there;
+    }
+    return count;
+}
+
+static void check_said(const said_chain *of, int column_major) {
+    rng random = rng_seeded(5);
+    gemmepi_linear_desc first, second;
+    gemmepi_linear_args of_first, of_second;
+    gemmepi_operand operands[7];
+    void *pointers[7];
+    held *x = make(GEMMEPI_F64, A_BATCH * A_ROWS * A_K, &random), *w1 = make(GEMMEPI_F64, A_K * A_N, &random);
+    held *y = make(GEMMEPI_F64, A_BATCH * A_ROWS * of->columns, NULL),
+         *p = make(GEMMEPI_F64, A_BATCH * A_ROWS * A_N, NULL);
+    held *w2 = make(GEMMEPI_F64, of->columns * A_OUTER, &random),
+         *dy = make(GEMMEPI_F64, A_BATCH * A_ROWS * A_OUTER, &random);
+    held *between = make(GEMMEPI_F64, A_BATCH * A_ROWS * of->columns, NULL),
+         *g = make(GEMMEPI_F64, A_BATCH * A_ROWS * A_N, NULL);
+    held *want = make(GEMMEPI_F64, A_K * A_N, NULL), *got = make(GEMMEPI_F64, A_K * A_N, NULL);
+    int i;
+    memset(&first, 0, sizeof first), memset(&second, 0, sizeof second);
+    memset(&of_first, 0, sizeof of_first), memset(&of_second, 0, sizeof of_second);
+    first.m = second.m = A_ROWS, first.n = A_N, first.k = A_K, second.k = of->columns, second.n = A_OUTER;
+    first.batch = second.batch = A_BATCH,
+    first.a.dtype = first.b.dtype = second.a.dtype = second.b.dtype = GEMMEPI_F64;
+    first.a.batch_stride = A_ROWS * A_K, first.preact.batch_stride = A_ROWS * A_N;
+    first.y.batch_stride = first.dy.batch_stride = second.a.batch_stride = second.da.batch_stride =
+        A_ROWS * of->columns;
+    second.dy.batch_stride = A_ROWS * A_OUTER;
+    first.formula = of->formula, first.operands = operands;
+    first.operand_count = list_operands(operands, pointers, of, column_major, &random);
+    first.flags = GEMMEPI_LINEAR_DB | (of->saves ? GEMMEPI_LINEAR_SAVED : 0);
+    second.flags = GEMMEPI_LINEAR_DA;
+    of_first.a = x->there, of_first.b = w1->there, of_first.y = y->there;
+    of_first.preact = of->saves ? p->there : NULL, of_first.operands = pointers;
+    of_first.dy = between->there, of_first.db = want->there;
+    of_second.a = y->there, of_second.b = w2->there, of_second.dy = dy->there, of_second.da = between->there;
+    if (column_major)
+        exchange(&first, &of_first), exchange(&second, &of_second);
+    CHECK(!gemmepi_linear(here->context, &first, &of_first, here->stream) &&
+              !gemmepi_linear_backward(here->context, &second, &of_second, here->stream) &&
+              !gemmepi_linear_backward(here->context, &first, &of_first, here->stream),
+          "%s apart: %s", of->formula, gemmepi_last_error());
+    take(want);
+    second.before = &first, of_second.before = &of_first;
+    *(column_major ? &second.db : &second.da) = first.preact;
+    first.dy = first.preact, first.flags |= GEMMEPI_LINEAR_DY_IS_G, of_first.dy = g->there;
+    *(column_major ? &of_second.db : &of_second.da) = g->there;
+    *(column_major ? &of_first.da : &of_first.db) = got->there;
+    CHECK(!gemmepi_linear_backward(here->context, &second, &of_second, here->stream) &&
+              !gemmepi_linear_backward(here->context, &first, &of_first, here->stream),
+          "%s: %s", of->formula, gemmepi_last_error());
+    take(got);
+    for (i = 0; i < A_K * A_N; i++)
+        is_near(got->at[i], want->at[i], 1e-12, of->formula, i);
+    drop_all();
+}
+
+static void da_goes_through_the_formula_of_the_layer_before(void) {
+    static const said_chain rows[] = {
+        {"d = sin(30 * v)", 8, 1, GEMMEPI_WIDTH_N},
+        {"d = v * sigmoid(beta * v) * up", 8, 1, GEMMEPI_WIDTH_N},
+        {"d = gain * tanh(v) + rate * up", 8, 1, GEMMEPI_WIDTH_N},
+        {"d = 3 * v * rate + up", 8, 0, GEMMEPI_WIDTH_N}, /* no P */
+        {"d = uniform(seed, 0) < 0.5 ? 0 : twice * v", 8, 0, GEMMEPI_WIDTH_N},
+        {"sum = row_sum(v * v); d = exp(v) * column", 8, 1, GEMMEPI_WIDTH_N},
+        {"d = left(v) * silu(right(v)) * gain + rate", 4, 1, GEMMEPI_WIDTH_N},
+        {"d = beta * left(v) * gelu_tanh(right(v)) * up", 4, 1, GEMMEPI_WIDTH_HALF},
+        {"d = left(v * up) * silu(right(v * beta))", 4, 1, GEMMEPI_WIDTH_N},
+        {"d = even(v) * silu(odd(v)) * up", 4, 1, GEMMEPI_WIDTH_HALF},
+        {"d = pair(sin(v), cos(v))", 16, 1, GEMMEPI_WIDTH_N},
+        {"d = pair(v * rate, v * v) * up", 16, 1, GEMMEPI_WIDTH_DOUBLE}};
+    size_t i;
+    for (i = 0; i < 2 * sizeof rows / sizeof *rows; i++)
+        if (test_takes((uint64_t)i))
+            check_said(&rows[i / 2], (int)(i & 1));
 }
 
 /* ---- three layers, whose loss is the sum of c y3 ---- */
@@ -296,7 +435,7 @@ static double loss_of(const double *x, double w[3][WEIGHTS], const double *c) {
     return loss;
 }
 
-static void three_layers_have_the_gradients_that_differences_say(void) {
+static void check_three_layers(const char *formula) {
     rng random = rng_seeded(3);
     gemmepi_linear_desc desc[3];
     gemmepi_linear_args args[3];
@@ -313,7 +452,8 @@ static void three_layers_have_the_gradients_that_differences_say(void) {
         desc[l].m = ROWS, desc[l].n = desc[l].k = WIDTH, desc[l].a.dtype = GEMMEPI_F64;
         desc[l].flags = GEMMEPI_LINEAR_DB | (l ? GEMMEPI_LINEAR_DA : 0);
         desc[l].flags |= l < 2 ? GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_DY_IS_G : 0;
-        desc[l].activation = l < 2 ? GEMMEPI_MISH : GEMMEPI_NONE;
+        desc[l].activation = l < 2 && !formula ? GEMMEPI_MISH : GEMMEPI_NONE;
+        desc[l].formula = l < 2 ? formula : NULL;
         desc[l].before = l ? &desc[l - 1] : NULL;
         args[l].a = l ? y[l - 1]->there : x->there, args[l].b = w[l]->there, args[l].db = dw[l]->there;
         args[l].y = y[l]->there, args[l].preact = l < 2 ? p[l]->there : NULL;
@@ -334,6 +474,11 @@ static void three_layers_have_the_gradients_that_differences_say(void) {
             is_near(dw[l]->at[i], (up - down) / (2 * h), 1e-7, "dw", l * WEIGHTS + i);
         }
     drop_all();
+}
+
+static void three_layers_have_the_gradients_that_differences_say(void) {
+    check_three_layers(NULL);
+    check_three_layers("d = v * tanh(log(1 + exp(v)))");
 }
 
 /* ---- what is read of the layer before ---- */
@@ -390,6 +535,8 @@ static void p_of_the_layer_before_may_have_a_scale(void) {
     of.before.activation = GEMMEPI_SQUARED_RELU;
     of.before.preact.scale.mode = GEMMEPI_SCALE_TENSOR;
     of.of_before.scale_preact = (const float *)make_of(GEMMEPI_F32, 1, half)->there;
+    gives(&of, 3, 0);
+    of.before.activation = 0, of.before.formula = "d = relu(v) * relu(v)";
     gives(&of, 3, 0);
     drop_all();
 }
@@ -487,6 +634,7 @@ int main(void) {
         printf("on %s:\n", here->name);
         RUN(da_goes_through_every_activation_and_gate_of_the_layer_before);
         RUN(chains_hold_in_every_type_order_and_batch);
+        RUN(da_goes_through_the_formula_of_the_layer_before);
         RUN(three_layers_have_the_gradients_that_differences_say);
         RUN(each_call_reads_the_layer_before_again);
         RUN(p_of_the_layer_before_may_have_a_scale);

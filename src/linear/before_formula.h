@@ -1,0 +1,121 @@
+/* The formula of the layer before as that of dA's product: its gradient, in which dY is the product's value. */
+#ifndef GEMMEPI_LINEAR_BEFORE_FORMULA_H
+#define GEMMEPI_LINEAR_BEFORE_FORMULA_H
+
+#include "before.h"
+#include "formula.h"
+
+/* columns: of that layer's y; k: of the other's a. */
+static gemmepi_status gpi__check_befores_formula(const gpi__draft *draft, int64_t columns, int64_t k) {
+    int exchanged = draft->said.desc.exchanged;
+    GPI__INVALID_IF(
+        columns < 0,
+        "desc.before->formula does not assign %s, so that layer has no y, which desc.%s is: leave before "
+        "NULL",
+        gpi__result_name(&draft->said.desc), exchanged ? "b" : "a");
+    GPI__INVALID_IF(columns != k,
+                    "desc.before->%s is %lld, of which its y has %lld, but desc.k is %lld: %s is that y",
+                    exchanged ? "m" : "n", (long long)draft->task->n, (long long)columns, (long long)k,
+                    exchanged ? "b" : "a");
+    GPI__INVALID_IF(
+        gpi__asks_for_gradients(draft->layer),
+        "desc.before->operands has gradients d_NAME, which need that layer's dY, and it is not stored: leave "
+        "before NULL, and give that layer's backward dA as its dy");
+    return GEMMEPI_OK;
+}
+
+/* Where y has not P's n columns, columns are counted otherwise, and a gradient that is one number for all has no width. */
+static gemmepi_status gpi__check_befores_widths(const gpi__draft *draft) {
+    const gpi__derivation *d = &draft->said;
+    GPI__UNSUPPORTED_IF(
+        gpi__width_of_output(d, GPI__RESULT) != d->graph.n_width &&
+            (gpi__counts_columns(d) || !d->graph.nodes[d->printer.outputs[0].node].width),
+        "desc.before->formula counts columns, or has no gradient, where its y is not as wide as its P: "
+        "leave before NULL, and give that layer's backward dA as its dy");
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__draft_before(gpi__draft *draft, const gemmepi_allocator *allocator, int64_t k) {
+    uint32_t uses = 0;
+    int64_t columns;
+    gemmepi_status status = gpi__check_layers_operands(draft->layer);
+    if (!status)
+        status = gpi__read_formula(draft, allocator, &columns, &uses);
+    if (!status)
+        status = gpi__check_befores_formula(draft, columns, k);
+    if (!status)
+        status = gpi__draft_gradients(draft);
+    if (!status)
+        status = gpi__check_befores_widths(draft);
+    return status ? status : gpi__check_scales_beside(draft);
+}
+
+/* The problem of dA's product, of which gpi__add_da has D and the formula. layer: folded. */
+static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const gpi__draft *draft,
+                                                 const gemmepi_linear_desc *layer, size_t alignment,
+                                                 gpi__problem *problem) {
+    gemmepi_matmul_desc desc = gpi__product_of_gradient(layer, GPI__L_DA, layer->before->batch);
+    int exchanged = draft->said.desc.exchanged;
+    gemmepi_status status;
+    desc.m = exchanged ? layer->k : layer->m;
+    desc.n = exchanged ? layer->m : layer->k;
+    desc.k = layer->n;
+    desc.order = draft->layer->order;
+    desc.formula = draft->layer->formula;
+    desc.operands = draft->said.operands;
+    desc.operand_count = draft->said.desc.operand_count;
+    status = gpi__normalise_in(&context->allocator, &desc, &draft->said.gradient, NULL, alignment, problem);
+    if (status)
+        return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", "desc.da", "desc.aux");
+    gpi__share_formula(context, problem);
+    return GEMMEPI_OK;
+}
+
+/* The layer before in the caller's order, with what its gradient here depends on. */
+static gemmepi_linear_desc gpi__before_in_callers_order(const gemmepi_linear_desc *before,
+                                                        const gpi__layer_task *task) {
+    gemmepi_linear_desc callers = gpi__fold_layer(before);
+    if (task->exchanged)
+        gpi__exchange_layer(&callers);
+    callers.order = before->order;
+    callers.flags &= GEMMEPI_LINEAR_SAVED;
+    return callers;
+}
+
+/* layer: folded, with its before; before: as the caller has it. problem: as of gpi__convert_layer. */
+static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context,
+                                                   const gemmepi_linear_desc *before,
+                                                   const gemmepi_linear_desc *layer, size_t alignment,
+                                                   gpi__layer_task *task, gpi__problem *problem) {
+    gemmepi_linear_desc callers = gpi__before_in_callers_order(before, task);
+    gpi__layer_task of_before;
+    gpi__draft *draft;
+    gemmepi_status status = GEMMEPI_OK;
+    if (callers.flags)
+        status = gpi__convert_read(layer, GPI__L_BEFORE, layer->before->n, alignment, task);
+    if (status)
+        return status;
+    of_before = *task;
+    of_before.n = layer->before->n;
+    of_before.batch = layer->before->batch;
+    of_before.g_dtype = (int32_t)layer->da.dtype;
+    draft = gpi__new_draft(&context->allocator, &callers, &of_before);
+    if (!draft)
+        return GEMMEPI_OUT_OF_MEMORY;
+    draft->is_before = 1;
+    status = gpi__draft_before(draft, &context->allocator, layer->k);
+    if (!status)
+        status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
+    memcpy(task->beside, draft->beside, sizeof task->beside);
+    if (task->beside[0] < 0) { /* P is not read */
+        memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
+        memset(&task->views[GPI__L_SCALE_BEFORE], 0, sizeof task->views[GPI__L_SCALE_BEFORE]);
+    }
+    gpi__delete(&context->allocator, draft);
+    task->views[GPI__L_DA] = problem->views[GPI__D];
+    task->has_befores_formula = 1;
+    task->operand_count = before->operand_count;
+    return gpi__in_words_of_before(status);
+}
+
+#endif
