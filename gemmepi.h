@@ -580,7 +580,7 @@ typedef enum gemmepi_grouping {
    refused, and so are scales along k (VECTOR_128, BLOCK_128) with GROUPS_OF_K.
 
    A formula needs GROUPS_OF_ROWS, not weighted. It assigns D and, if wanted, FULL outputs, but no reductions, and reads neither row,
-   item and rows nor uniform. A GPU refuses a formula that no kernel can run inside: with even and odd, or with a D wider than v
+   item and rows nor random numbers (uniform, stochastic). A GPU refuses a formula that no kernel can run inside: with even and odd, or with a D wider than v
    and all FULL operands. FULL and PER_ROW operands have the rows of D: position i reads and writes the row of each that it writes of
    D. PER_COLUMN and SCALAR operands are batch_stride apart from group to group, with 0 the same for all.
 
@@ -821,7 +821,7 @@ typedef struct gemmepi_elementwise_args {
    there for one block alone. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
    layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
    by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
-   scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform or an operand with a row_period (column-major: column, columns, a
+   scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period (column-major: column, columns, a
    column_period).
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
@@ -933,6 +933,10 @@ typedef struct gemmepi_linear_args {
    SCALAR with the batch_stride 0 covers the whole batch; other outputs, and argmax, need a stride if batch is above 1.
    uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
    (column / 4, row, item, i), word column % 4, of which the upper 24 bits count.
+   stochastic(x, seed) and stochastic(x, seed, i) are the whole right side of a statement that assigns d or an output in BF16 or F16: x is
+   rounded to one of its two neighbours there by chance, to that of larger magnitude where its share of the way to it and
+   uniform(seed, i), without an i that of 2^32 - 1, come to at least 1. NaN and infinity stay, and beyond the largest number comes infinity.
+   In F32 and F64 it is x; types of 8 bits are refused. Later statements read x, and the gradient is that of x.
 
    Order: row, column and kinds are those of the matrix in either order; left, right, even, odd and pair run along D's
    contiguous axis. In column-major order widths are therefore of m, for operands PER_ROW and FULL, and PER_ROW outputs may cover the
@@ -3894,6 +3898,7 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   X(ISNAN,   "isnan",   1, 1, 9, GPI__IS_TRUTH, NULL, "x != x", 0, 0, 2, "0", NULL, NULL) \
   X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x, in.scale_d)", 0, 0, 4, "g", NULL, NULL) \
   X(UNIFORM, "uniform", 2, 2, 9, GPI__HAS_0, NULL, NULL, 0, 0, 20, "0", "0", NULL) \
+  X(STOCHASTIC, "stochastic", 2, 3, 9, 0, NULL, NULL, 0, 0, 36, "g", "0", "0") /* node.place: the output's dtype */ \
   X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
   X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
   X(FIRST,   "left",    1, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
@@ -3949,6 +3954,14 @@ static double gpi__rsqrt(double x) {
   {text, least, most, precedence, traits, GPI__ON_HOST(host), device, f32, f64, cycles, {dx, dy, dz}},
 static const gpi__operation_of_formula gpi__formula_operations[] = {GPI__FORMULA_OPERATIONS(GPI__OP_ROW)};
 #undef GPI__OP_ROW
+
+/* The i of stochastic() that has none: 0 and so on are left to uniform(). */
+#define GPI__STOCHASTIC_STREAM 4294967295.0
+
+/* Whether it draws random numbers: the argument that is its seed, before i; -1: no. */
+static int gpi__seed_argument(int op) {
+  return op == GPI__OP_UNIFORM ? 0 : op == GPI__OP_STOCHASTIC ? 1 : -1;
+}
 
 /* Of an op that is no leaf. */
 static const gpi__operation_of_formula *gpi__operation_of(int op) {
@@ -4267,6 +4280,12 @@ static int gpi__number(gpi__graph *graph, double number) {
   gpi__node node = gpi__node_of(GPI__OP_NUMBER, -1, -1, -1);
   node.number = number;
   return gpi__intern(graph, &node);
+}
+
+/* What an output is assigned, which a later statement reads: the number before it is rounded; -1: nothing yet. */
+static int gpi__unrounded(const gpi__graph *graph, int output) {
+  int node = graph->assigned[output].node;
+  return node >= 0 && graph->nodes[node].op == GPI__OP_STOCHASTIC ? graph->nodes[node].args[0] : node;
 }
 
 /* >>folding */
@@ -4803,6 +4822,8 @@ static int gpi__finish(gpi__graph *graph, gpi__node *node) {
     return -2;
   if ((node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND) && width == GPI__ANY)
     return node->args[0];
+  if (node->op == GPI__OP_STOCHASTIC && !width) /* each column has a number of its own */
+    width = graph->n_width;
   node->width = (uint8_t)width;
   node->type = (uint8_t)gpi__result_type(graph, node);
   found = gpi__fold(graph, node);
@@ -5093,6 +5114,7 @@ static const struct {
   {"where", "c ? x : y"},
   {"select", "c ? x : y"},
   {"rand", "uniform(seed, i)"},
+  {"stochastic_rounding", "stochastic(x, seed)"},
   {"random", "uniform(seed, i)"},
   {"log10", "0.43429448190325182 * log(x)"},
   {"cbrt", "pow(x, 1 / 3) of x >= 0"},
@@ -5417,7 +5439,7 @@ static int gpi__read_operand(gpi__parser *p, size_t at, int i) {
     if (graph->assigned[i].reduction)
       return gpi__refuse(p, at, "%s is a reduction, which no later statement can read: a second formula can, by an operand",
         operand->name);
-    return graph->assigned[i].node;
+    return gpi__unrounded(graph, i);
   }
   if (width < 0)
     return gpi__refuse_third_width(p, at, operand);
@@ -5455,7 +5477,7 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
         : gpi__leaf(p, at, GPI__OP_VALUE, 0, GPI__OF_NUMBERS, p->graph->n_width);
   if (!desc->without_result && gpi__is_name(name, length, gpi__result_name(desc)))
     return p->graph->assigned[result].node >= 0
-        ? p->graph->assigned[result].node
+        ? gpi__unrounded(p->graph, result)
         : gpi__refuse(p, at, "%s has no value yet; assign it first", gpi__result_name(desc));
   for (i = 0; i < desc->operand_count; i++)
     if (gpi__is_name(name, length, desc->operands[i].name))
@@ -5587,18 +5609,20 @@ static int gpi__call_of_activation(gpi__parser *p, const gpi__call *call) {
   return gpi__apply(p, call->at, call->name, &node);
 }
 
-static int gpi__check_uniform(gpi__parser *p, const gpi__call *call) {
-  const gpi__node *seed = &p->graph->nodes[call->args[0]], *i = &p->graph->nodes[call->args[1]];
+/* Seed and i, which are the arguments from `at` on. */
+static int gpi__check_draw(gpi__parser *p, const gpi__call *call, int at) {
+  const gpi__node *seed = &p->graph->nodes[call->args[at]], *i = &p->graph->nodes[call->args[at + 1]];
   const gemmepi_operand *operands = p->graph->desc->operands;
   int is_good = i->op == GPI__OP_NUMBER && i->number >= 0 && i->number <= 4294967295.0 &&
         floor(i->number) == i->number;
   if (seed->op != GPI__OP_OPERAND || operands[seed->place].kind != GEMMEPI_SCALAR || operands[seed->place].dtype != GEMMEPI_I64)
-    return gpi__refuse(p, call->places[0], "the seed of uniform is an operand of the kind SCALAR in I64");
+    return gpi__refuse(p, call->places[at], "the seed of %s is an operand of the kind SCALAR in I64", call->name);
   if (i->op == GPI__OP_OPERAND)
     is_good = i->type == GPI__OF_WHOLE && operands[i->place].kind == GEMMEPI_SCALAR;
   return is_good ? 0
-        : gpi__refuse(p, call->places[1], "the second value of uniform is a whole number from 0 to 2^32 - 1 or an operand of "
-          "the kind SCALAR in I32 or I64");
+        : gpi__refuse(p, call->places[at + 1],
+          "the %s value of %s is a whole number from 0 to 2^32 - 1 or an operand of the kind SCALAR in I32 or I64",
+          at ? "third" : "second", call->name);
 }
 
 /* What function has that name, which is one. */
@@ -5640,7 +5664,7 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
   row = gpi__operation_of(call.op);
   if (call.count < row->least || call.count > row->most)
     return gpi__refuse_count(p, &call, row->least, row->most);
-  if (call.op == GPI__OP_UNIFORM && gpi__check_uniform(p, &call) < 0)
+  if (call.op == GPI__OP_UNIFORM && gpi__check_draw(p, &call, 0) < 0)
     return -1;
   node = gpi__node_of(call.op, call.args[0], call.args[1], call.args[2]);
   return gpi__apply(p, at, call.name, &node);
@@ -5707,7 +5731,8 @@ static int gpi__primary(gpi__parser *p) {
   length = gpi__name_length(p->text + at);
   if (length == 0)
     return gpi__refuse_token(p, "a number, a name, a function or '('");
-  if (gpi__reduction_called(p->text + at, length) || gpi__is_mean(p->text + at, length))
+  if (gpi__reduction_called(p->text + at, length) || gpi__is_mean(p->text + at, length) ||
+    gpi__is_name(p->text + at, length, "stochastic"))
     return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output", (int)length, p->text + at);
   p->at += length;
   if (!gpi__take(p, "(")) {
@@ -5901,6 +5926,68 @@ static int gpi__through_columns(gpi__parser *p, size_t at, int x) {
     (int)at, "row_mean", args);
 }
 
+static const gpi__reduction *gpi__reduction_of(const gpi__graph *graph, int output) {
+  return &gpi__reductions[graph->assigned[output].reduction];
+}
+
+/* What an operand's dtype 0 stands for. */
+static gemmepi_dtype gpi__dtype_of_operand(const gpi__graph *graph, int i) {
+  const gemmepi_operand *operand = &graph->desc->operands[i];
+  const gpi__formula_desc *desc = graph->desc;
+  if (operand->dtype)
+    return operand->dtype;
+  if (operand->kind == GEMMEPI_NUMBER)
+    return GEMMEPI_F64;
+  if (graph->assigned[i].reduction)
+    return gpi__reduction_of(graph, i)->op == GPI__REDUCE_ARGMAX ? GEMMEPI_I32
+       : desc->accumulator == GEMMEPI_F64                    ? GEMMEPI_F64
+        : GEMMEPI_F32;
+  return gpi__is_fp8((int)desc->d) ? GEMMEPI_BF16 : desc->d;
+}
+
+/* Whether what stands at `at`, a reduction or stochastic, is assigned to an output; its name is taken. */
+static int gpi__begin_whole(gpi__parser *p, const gpi__assignment *target, size_t at, size_t length) {
+  if (target->output < 0)
+    return gpi__refuse(p, at, "%.*s is assigned to outputs only; %.*s is none", (int)length, p->text + at,
+      (int)(target->length > 60 ? 60 : target->length), p->text + target->at);
+  p->at += length;
+  return gpi__want(p, "(", "the '(' behind the name of a function");
+}
+
+/* And whether the statement ends behind its ')'. */
+static int gpi__end_whole(gpi__parser *p, size_t at, size_t length) {
+  if (!gpi__take(p, ";") && p->text[p->token])
+    return gpi__refuse(p, p->token, "%.*s is the whole right side of its statement", (int)length, p->text + at);
+  p->at = p->token;
+  return 0;
+}
+
+/* stochastic(x, seed) or stochastic(x, seed, i), the whole right side: x itself where the output's type is F32 or F64. */
+static int gpi__stochastic(gpi__parser *p, const gpi__assignment *target, size_t at, size_t length) {
+  int output = target->output;
+  gemmepi_dtype dtype;
+  gpi__call call;
+  gpi__node node;
+  gpi__start_call(&call, p->text, at, length);
+  if (gpi__begin_whole(p, target, at, length) < 0 || gpi__parse_arguments(p, &call) < 0)
+    return -1;
+  if (call.count < 2 || call.count > 3)
+    return gpi__refuse_count(p, &call, 2, 3);
+  if (call.count == 2 && (call.args[2] = (int16_t)gpi__number(p->graph, GPI__STOCHASTIC_STREAM)) < 0)
+    return gpi__refuse_room(p, at);
+  if (gpi__check_draw(p, &call, 1) < 0 || gpi__end_whole(p, at, length) < 0)
+    return -1;
+  dtype = output == GPI__RESULT ? p->graph->desc->d : gpi__dtype_of_operand(p->graph, output);
+  if (dtype == GEMMEPI_F32 || dtype == GEMMEPI_F64)
+    return call.args[0];
+  if (dtype != GEMMEPI_F16 && dtype != GEMMEPI_BF16)
+    return gpi__refuse(p, at, "stochastic rounds to F16 and BF16; %.*s is in %s", (int)target->length,
+      p->text + target->at, gpi__dtype(dtype)->name);
+  node = gpi__node_of(GPI__OP_STOCHASTIC, call.args[0], call.args[1], call.args[2]);
+  node.place = (int16_t)dtype;
+  return gpi__apply(p, at, call.name, &node);
+}
+
 /* reduction ( expression ), the whole right side */
 static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *reduction) {
   size_t at, length;
@@ -5910,22 +5997,17 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
   length = gpi__name_length(p->text + at);
   is_mean = gpi__is_mean(p->text + at, length);
   *reduction = is_mean ? gpi__reduction_called("row_sum", 7) : gpi__reduction_called(p->text + at, length);
+  if (gpi__is_name(p->text + at, length, "stochastic"))
+    return gpi__stochastic(p, target, at, length);
   if (!*reduction)
     return gpi__expression(p, 1);
   if (p->graph->desc->accumulator == GEMMEPI_I32)
     return gpi__refuse(p, at, "there are no reductions with results in I32");
-  if (target->output < 0)
-    return gpi__refuse(p, at, "%.*s is assigned to outputs only; %.*s is none", (int)length, p->text + at,
-      (int)(target->length > 60 ? 60 : target->length), p->text + target->at);
-  p->at += length;
-  if (gpi__want(p, "(", "the '(' of a reduction") < 0)
+  if (gpi__begin_whole(p, target, at, length) < 0)
     return -1;
   node = gpi__expression(p, 1);
-  if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which has one value") < 0)
+  if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which has one value") < 0 || gpi__end_whole(p, at, length) < 0)
     return -1;
-  if (!gpi__take(p, ";") && p->text[p->token])
-    return gpi__refuse(p, p->token, "a reduction is the whole right side of its statement");
-  p->at = p->token;
   return is_mean ? gpi__through_columns(p, at, node) : node;
 }
 
@@ -6000,25 +6082,6 @@ static int gpi__parse_statements(gpi__parser *p) {
     if (!gpi__take(p, ";") && p->text[p->token])
       return gpi__refuse_token(p, "an operator or the ';' between statements");
   }
-}
-
-static const gpi__reduction *gpi__reduction_of(const gpi__graph *graph, int output) {
-  return &gpi__reductions[graph->assigned[output].reduction];
-}
-
-/* What an operand's dtype 0 stands for. */
-static gemmepi_dtype gpi__dtype_of_operand(const gpi__graph *graph, int i) {
-  const gemmepi_operand *operand = &graph->desc->operands[i];
-  const gpi__formula_desc *desc = graph->desc;
-  if (operand->dtype)
-    return operand->dtype;
-  if (operand->kind == GEMMEPI_NUMBER)
-    return GEMMEPI_F64;
-  if (graph->assigned[i].reduction)
-    return gpi__reduction_of(graph, i)->op == GPI__REDUCE_ARGMAX ? GEMMEPI_I32
-       : desc->accumulator == GEMMEPI_F64                    ? GEMMEPI_F64
-        : GEMMEPI_F32;
-  return gpi__is_fp8((int)desc->d) ? GEMMEPI_BF16 : desc->d;
 }
 
 static void gpi__start_parser(gpi__parser *p, gpi__graph *graph, const char *text) {
@@ -6137,7 +6200,8 @@ static int gpi__has_own_name(const gpi__printer *p, int node) {
 static void gpi__label_nodes(gpi__printer *p) {
   int i, a, number = 0;
   for (i = p->output_count - 1; i >= 0; i--)
-    if (!p->outputs[i].reduction && !gpi__is_leaf(p, p->outputs[i].node))
+    if (!p->outputs[i].reduction && !gpi__is_leaf(p, p->outputs[i].node) &&
+      p->nodes[p->outputs[i].node].op != GPI__OP_STOCHASTIC) /* which is read without its rounding */
       p->labels[p->outputs[i].node] = (int16_t)(GPI__BY_OUTPUT + i);
   for (i = 0; i < p->count; i++) {
     p->depth[i] = 1;
@@ -6146,7 +6210,7 @@ static void gpi__label_nodes(gpi__printer *p) {
     for (a = 0; a < 3; a++)
       if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] && p->depth[p->nodes[i].args[a]] >= p->depth[i])
         p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
-    if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GPI__PRINT_DEPTH))
+    if (!p->labels[i] && p->nodes[i].op != GPI__OP_STOCHASTIC && (p->uses[i] > 1 || p->depth[i] > GPI__PRINT_DEPTH))
       p->labels[i] = (int16_t)(gpi__has_own_name(p, i) ? (int)GPI__BY_TEXT : ++number);
   }
 }
@@ -6202,9 +6266,12 @@ static void gpi__print_function_name(const gpi__printer *p, const gpi__node *nod
     : gpi__operation_of(node->op)->name, small);
 }
 
-/* The parameter of an activation that has the one it has unless given, is not written. */
+/* The parameter of an activation, and the i of stochastic, that are those they have unless given, are not written. */
 static int gpi__goes_without_saying(const gpi__printer *p, const gpi__node *node, int argument) {
   const gpi__node *parameter = &p->nodes[node->args[argument]];
+  if (node->op == GPI__OP_STOCHASTIC)
+    return argument == 2 && parameter->op == GPI__OP_NUMBER &&
+       parameter->number == GPI__STOCHASTIC_STREAM;
   return argument == 1 && (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE) &&
      parameter->op == GPI__OP_NUMBER && parameter->number == gpi__activations[node->place].parameter;
 }
@@ -6646,7 +6713,7 @@ static gemmepi_status gpi__seed(gpi__derivation *d, int output) {
 static int gpi__saved_as(const gpi__derivation *d, int number) {
   const gpi__node *node = &d->graph.nodes[number];
   int o = node->op == GPI__OP_NUMBER || node->op == GPI__OP_INDEX || !node->width ? -1 : (int)GPI__RESULT;
-  while (o >= 0 && !(d->readable[o] && d->graph.assigned[o].node == number && !d->graph.assigned[o].reduction))
+  while (o >= 0 && !(d->readable[o] && gpi__unrounded(&d->graph, o) == number && !d->graph.assigned[o].reduction))
     o--;
   return o;
 }
@@ -7331,7 +7398,7 @@ static int gpi__has_short_form(const gpi__graph *graph, const gpi__node *node) {
 /* Whether an output is a sum of D's columns, which is of what D takes: the gradient of a bias by D's. */
 static int gpi__sums_result(const gpi__graph *graph, int i) {
   const gpi__reduction *of = &gpi__reductions[graph->assigned[i].reduction];
-  return i != GPI__RESULT && graph->assigned[i].node == graph->assigned[GPI__RESULT].node &&
+  return i != GPI__RESULT && graph->assigned[i].node == gpi__unrounded(graph, GPI__RESULT) &&
      of->kind == GEMMEPI_PER_COLUMN && of->op == GPI__REDUCE_SUM;
 }
 
@@ -7366,7 +7433,7 @@ static void gpi__note_node(gpi__formula *formula, const gpi__node *node) {
     formula->operands[node->place].used = 1;
   if (node->op == GPI__OP_ROUNDED)
     formula->rounds = 1;
-  if (node->op == GPI__OP_UNIFORM) {
+  if (gpi__seed_argument(node->op) >= 0) {
     formula->uses_uniform = 1;
     formula->indices |= 1u << GPI__INDEX_ROW | 1u << GPI__INDEX_COLUMN | 1u << GPI__INDEX_ITEM;
   }
@@ -7471,7 +7538,7 @@ static void gpi__keep_places(const gpi__graph *graph, const uint8_t *live, gpi__
       continue;
     if (node->op >= GPI__OP_FIRST)
       gpi__note_first(&places->halves, graph->places[i]);
-    else if (node->op == GPI__OP_UNIFORM)
+    else if (gpi__seed_argument(node->op) >= 0)
       gpi__note_first(&places->uniform, graph->places[i]);
     else if (node->op == GPI__OP_ROUNDED)
       gpi__note_first(&places->rounded, graph->places[i]);
@@ -7577,7 +7644,7 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
       "%s: halves are of groups of %lld, and the formula is %lld columns wide: it must be a multiple",
       place, (long long)formula->group, (long long)wide);
   if (formula->uses_uniform && (m > most || wide > most || items > most))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: uniform is for extents below 2^32; they are %lld, %lld and %lld",
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: random numbers are for extents below 2^32; they are %lld, %lld and %lld",
       gpi__name_place(text, formula->places.uniform, place), (long long)m, (long long)wide, (long long)items);
   return GEMMEPI_OK;
 }
@@ -8160,23 +8227,31 @@ static void gpi__emit_activation(const gpi__emitter *e, const gpi__node *node, i
   gpi__append(e->out, ")");
 }
 
-/* Seed and i of uniform(). */
+/* Seed and i of uniform() and stochastic(). */
 static void gpi__emit_stream(const gpi__emitter *e, const gpi__node *node) {
-  const gpi__node *i = &e->formula->nodes[node->args[1]];
-  gpi__emit_value(e, node->args[0], 0);
+  int at = gpi__seed_argument(node->op);
+  const gpi__node *i = &e->formula->nodes[node->args[at + 1]];
+  gpi__emit_value(e, node->args[at], 0);
   gpi__append(e->out, ", ");
   if (i->op == GPI__OP_NUMBER)
     gpi__emit_number(e, i->number, GPI__AS_READ);
   else
-    gpi__emit_value(e, node->args[1], 0);
+    gpi__emit_value(e, node->args[at + 1], 0);
 }
 
-static void gpi__emit_uniform(const gpi__emitter *e, int number, int member) {
-  gpi__append(e->out, "GEMMEPI_T(FORMULA_RANDOM(u%d, %d, ", number, member);
-  gpi__emit_stream(e, &e->formula->nodes[number]);
+static void gpi__emit_draw(const gpi__emitter *e, int number, int member) {
+  const gpi__node *node = &e->formula->nodes[number];
+  gpi__append(e->out, "GEMMEPI_T(");
+  if (node->op == GPI__OP_STOCHASTIC) {
+    gpi__append(e->out, "formula_stochastic<%d>(", 23 - gpi__format_of(node->place)->mantissa_bits);
+    gpi__emit_argument(e, node->args[0], member, GPI__AS_NUMBER);
+    gpi__append(e->out, ", ");
+  }
+  gpi__append(e->out, "FORMULA_RANDOM(u%d, %d, ", number, member);
+  gpi__emit_stream(e, node);
   gpi__append(e->out,
-    e->formula->exchanged ? ", in.row, in.column[%d], in.item))" /* the caller's */
-    : ", in.column[%d], in.row, in.item))", member);
+    e->formula->exchanged ? ", in.row, in.column[%d], in.item)%s)" /* the caller's */
+    : ", in.column[%d], in.row, in.item)%s)", member, node->op == GPI__OP_STOCHASTIC ? ")" : "");
 }
 
 static void gpi__emit_quotient(const gpi__emitter *e, const gpi__node *node, int member) {
@@ -8191,8 +8266,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
     gpi__emit_quotient(e, node, member);
   else if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
     gpi__emit_activation(e, node, member);
-  else if (node->op == GPI__OP_UNIFORM)
-    gpi__emit_uniform(e, number, member);
+  else if (gpi__seed_argument(node->op) >= 0)
+    gpi__emit_draw(e, number, member);
   else if (node->op == GPI__OP_BOTH)
     gpi__emit_argument(e, node->args[member], 0, GPI__AS_NUMBER);
   else
@@ -8220,7 +8295,7 @@ static void gpi__emit_uniforms(const gpi__emitter *e) {
   gpi__append(e->out, "#define FORMULA_UNIFORMS(X)");
   for (i = 0; i < e->formula->node_count; i++) {
     const gpi__node *node = &e->formula->nodes[i];
-    if (node->op != GPI__OP_UNIFORM)
+    if (gpi__seed_argument(node->op) < 0)
       continue;
     gpi__append(e->out, " X(u%d, %d, ", i, gpi__members(e->formula, node->width));
     gpi__emit_stream(e, node);
@@ -8247,7 +8322,7 @@ static int gpi__has_waves(const gpi__formula *f) {
    FORMULA_ROUNDS    1: an `in` has scale_d, that of D, 1 where it has none
    FORMULA_WAVES     1: there are sines or cosines; an `in` has is_near, an `out` is_far (kernels/trig.cuh)
    FORMULA_EXCHANGED 1: the caller's rows are the columns here
-   FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform(), of an `in`
+   FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
    FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
    FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gpi__emit_table(const gpi__emitter *e) {
@@ -8285,7 +8360,7 @@ static void gpi__emit_random_inputs(const gpi__emitter *e) {
     return;
   gpi__append(e->out, "#ifdef FORMULA_RANDOM\n");
   for (i = 0; i < f->node_count; i++)
-    if (f->nodes[i].op == GPI__OP_UNIFORM)
+    if (gpi__seed_argument(f->nodes[i].op) >= 0)
       gpi__append(e->out, "    float u%d[%d];\n", i, gpi__members(f, f->nodes[i].width));
   gpi__append(e->out, "#else\n#define FORMULA_RANDOM(name, member, seed, i, column, row, item) "
     "formula_uniform(seed, i, column, row, item)\n#endif\n");
@@ -8424,6 +8499,18 @@ static double gpi__as_stored(int dtype, double x) {
        : x;
 }
 
+/* x as one of its neighbours in F16 or BF16: the magnitude in units of their distance, plus u of [0, 1), is rounded down. */
+static double gpi__round_by_chance(int dtype, double x, double u) {
+  const gpi__float_format *format = gpi__format_of(dtype);
+  int least = 2 - (1 << (format->exponent_bits - 1)), exponent;
+  double unit;
+  if (!(fabs(x) <= DBL_MAX))
+    return x;
+  (void)frexp(x, &exponent);
+  unit = ldexp(1, (exponent - 1 > least ? exponent - 1 : least) - format->mantissa_bits);
+  return copysign(floor(fabs(x) / unit + u) * unit, x);
+}
+
 /* Of numbers that need not be whole. */
 static double gpi__evaluate_arithmetic(int op, double x, double y, double z) {
   switch (op) {
@@ -8541,11 +8628,13 @@ static double gpi__truth_of(const gpi__evaluation *e, const gpi__node *n, int a,
         : gpi__argument(e, n, a, member);
 }
 
-static double gpi__evaluate_uniform(const gpi__evaluation *e, const gpi__node *n, int member) {
+/* The random number of uniform() and stochastic(). */
+static double gpi__evaluate_draw(const gpi__evaluation *e, const gpi__node *n, int member) {
   int64_t row = e->unit->indices[GPI__INDEX_ROW], column = e->unit->column[member];
-  int exchanged = e->formula->exchanged;
-  return gpi__uniform(gpi__whole_at(e, n->args[0], 0), (uint32_t)(uint64_t)gpi__whole_at(e, n->args[1], 0),
-    exchanged ? row : column, exchanged ? column : row, e->unit->indices[GPI__INDEX_ITEM]);
+  int exchanged = e->formula->exchanged, at = gpi__seed_argument(n->op);
+  return gpi__uniform(gpi__whole_at(e, n->args[at], 0),
+    (uint32_t)(uint64_t)gpi__whole_at(e, n->args[at + 1], 0), exchanged ? row : column,
+    exchanged ? column : row, e->unit->indices[GPI__INDEX_ITEM]);
 }
 
 /* What D stands for once it has stored x. */
@@ -8584,7 +8673,9 @@ static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node 
   case GPI__OP_ROUNDED:
     return gpi__evaluate_rounded(e, x);
   case GPI__OP_UNIFORM:
-    return gpi__evaluate_uniform(e, n, member);
+    return gpi__evaluate_draw(e, n, member);
+  case GPI__OP_STOCHASTIC:
+    return gpi__round_by_chance(n->place, x, gpi__evaluate_draw(e, n, member));
   case GPI__OP_ACTIVATE:
   case GPI__OP_DERIVE:
     return gpi__evaluate_activation(n, x, y);
@@ -11614,7 +11705,7 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
   for (i = 0; i < 3; i++)
     if (f->indices >> lacking[i] & 1)
       return gpi__fail(GEMMEPI_UNSUPPORTED,
-        "%s: row, item, rows and uniform are not what the positions of a grouped product have",
+        "%s: row, item, rows, uniform and stochastic are not what the positions of a grouped product have",
         gpi__name_place(desc->product.formula, f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
         : f->places.uniform, place));
   GPI__UNSUPPORTED_IF(gpi__lacks_d(problem), "desc.product.formula does not assign %s; that of a grouped product does",
@@ -15663,7 +15754,8 @@ static const gpi__source gpi__sources[] = {
 {"formula.cuh",
 {
 "#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\ntemplate<class Index>DEVICE Index formula_index(I64 x){\nif constexpr(sizeof(Index)==8)\nreturn x;\nelse\nreturn x< -2147483647? -2147483647-1:x>2147483647?2147483647:(int)x;\n}\n\n\nDEVICE u64 product_of_words(u32 x,u32 y){\n#ifdef __CUDA_ARCH__\nu64 z;\nasm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n#else\n"
-"return(u64)x*y;\n#endif\n}\n\n\nstruct Random_words{\nu32 at[4];\n};\nDEVICE Random_words random_words(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=product_of_words(0xd2511f53,a),second=product_of_words(0xcd9e8d57,c);\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nreturn{{a,b,c,d}};\n}\n\nDEVICE float random_number(u32 word){\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nRandom_words words=random_words(seed,i,column,row,item);\nu32 which=(u32)column&3;\nreturn random_number(which<2?which==0?words.at[0]:words.at[1]:which==2?words.at[2]:words.at[3]);\n}\n"}},
+"return(u64)x*y;\n#endif\n}\n\n\nstruct Random_words{\nu32 at[4];\n};\nDEVICE Random_words random_words(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=product_of_words(0xd2511f53,a),second=product_of_words(0xcd9e8d57,c);\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nreturn{{a,b,c,d}};\n}\n\nDEVICE float random_number(u32 word){\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nRandom_words words=random_words(seed,i,column,row,item);\nu32 which=(u32)column&3;\nreturn random_number(which<2?which==0?words.at[0]:words.at[1]:which==2?words.at[2]:words.at[3]);\n}\n\n\n\ntemplate<int Cut>DEVICE float formula_stochastic(float x,float u){\n"
+"u32 added=__float_as_uint(x)+(int)(u*(1<<Cut));\nfloat y=__uint_as_float(added& ~0u<<Cut);\nif(Cut==13&&fabs(x)<6.103515625e-05f){\nfloat units=fabs(x)*16777216,whole=floor(units);\ny=copysign((units-whole>=1-u?whole +1:whole)*5.9604644775390625e-08f,x);\n}\nreturn x-x==0?y:x;\n}\n"}},
 {"formula_pass.cu",
 {
 "#line 1 \"src/kernels/formula_pass.cu\"\n#line 16\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gpi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"

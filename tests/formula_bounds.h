@@ -409,14 +409,22 @@ static estimate bounded_truth_of(const bounded_evaluation *e, const gpi__node *n
                : bounded_argument(e, n, a, member);
 }
 
-static estimate estimate_uniform(const bounded_evaluation *e, const gpi__node *n, int member) {
+/* The random number of a function whose arguments from `at` on are its seed and i. */
+static double random_there(const bounded_evaluation *e, const gpi__node *n, int at, int member) {
     int64_t row = e->unit->indices[GPI__INDEX_ROW], column = e->unit->column[member];
     int exchanged = e->formula->exchanged;
-    return estimated(gpi__uniform(bounded_whole_at(e, n->args[0], 0),
-                                  (uint32_t)(uint64_t)bounded_whole_at(e, n->args[1], 0),
-                                  exchanged ? row : column, exchanged ? column : row,
-                                  e->unit->indices[GPI__INDEX_ITEM]),
-                     0);
+    return gpi__uniform(bounded_whole_at(e, n->args[at], 0),
+                        (uint32_t)(uint64_t)bounded_whole_at(e, n->args[at + 1], 0), exchanged ? row : column,
+                        exchanged ? column : row, e->unit->indices[GPI__INDEX_ITEM]);
+}
+
+/* Rounded by chance it does not fall as x rises. */
+static estimate estimate_stochastic(const bounded_evaluation *e, const gpi__node *n, estimate x, int member) {
+    double u = random_there(e, n, 1, member), value = gpi__round_by_chance(n->place, x.value, u);
+    if (x.bound == 0)
+        return estimated(value, 0);
+    return estimated(value, larger(distance(gpi__round_by_chance(n->place, x.value + x.bound, u), value),
+                                   distance(gpi__round_by_chance(n->place, x.value - x.bound, u), value)));
 }
 
 /* What D stands for once it has stored x. */
@@ -452,7 +460,9 @@ static estimate estimate_operation(const bounded_evaluation *e, const gpi__node 
     case GPI__OP_ROUNDED:
         return estimate_rounded(e, x);
     case GPI__OP_UNIFORM:
-        return estimate_uniform(e, n, member);
+        return estimated(random_there(e, n, 0, member), 0);
+    case GPI__OP_STOCHASTIC:
+        return estimate_stochastic(e, n, x, member);
     case GPI__OP_ACTIVATE:
     case GPI__OP_DERIVE:
         return estimate_activation(&e->precision, n, x, y);

@@ -1725,6 +1725,7 @@ static const struct formula_row inside_rows[] = {
     {"swiglu_backward", "d = pair(v * silu(right(pre)), v * left(pre) * d_silu(right(pre)))"},
     {"swiglu_anew", "d = pair(cosine * silu(right(v)), cosine * left(v) * d_silu(right(v)))"},
     {"waves", "d = sin(30 * (v + bias))"},
+    {"by_chance", "kept = stochastic((v + bias) * rstd, seed); d = v"},
     {"kept", "kept = v + bias; d = gelu_erf(kept)"},
     {"four", "d = (v + bias) * up * rstd + residual * column; kept = d - up"},
     {"loss", "lse = row_logsumexp(v); squares = row_sum(column == label ? v : 0)"},

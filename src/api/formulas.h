@@ -40,6 +40,10 @@
    SCALAR with the batch_stride 0 covers the whole batch; other outputs, and argmax, need a stride if batch is above 1.
    uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
    (column / 4, row, item, i), word column % 4, of which the upper 24 bits count.
+   stochastic(x, seed) and stochastic(x, seed, i) are the whole right side of a statement that assigns d or an output in BF16 or F16: x is
+   rounded to one of its two neighbours there by chance, to that of larger magnitude where its share of the way to it and
+   uniform(seed, i), without an i that of 2^32 - 1, come to at least 1. NaN and infinity stay, and beyond the largest number comes infinity.
+   In F32 and F64 it is x; types of 8 bits are refused. Later statements read x, and the gradient is that of x.
 
    Order: row, column and kinds are those of the matrix in either order; left, right, even, odd and pair run along D's
    contiguous axis. In column-major order widths are therefore of m, for operands PER_ROW and FULL, and PER_ROW outputs may cover the

@@ -26,7 +26,7 @@ typedef enum gemmepi_grouping {
    refused, and so are scales along k (VECTOR_128, BLOCK_128) with GROUPS_OF_K.
 
    A formula needs GROUPS_OF_ROWS, not weighted. It assigns D and, if wanted, FULL outputs, but no reductions, and reads neither row,
-   item and rows nor uniform. A GPU refuses a formula that no kernel can run inside: with even and odd, or with a D wider than v
+   item and rows nor random numbers (uniform, stochastic). A GPU refuses a formula that no kernel can run inside: with even and odd, or with a D wider than v
    and all FULL operands. FULL and PER_ROW operands have the rows of D: position i reads and writes the row of each that it writes of
    D. PER_COLUMN and SCALAR operands are batch_stride apart from group to group, with 0 the same for all.
 

@@ -5,6 +5,7 @@
 #ifndef GEMMEPI_FORMULA_EMIT_H
 #define GEMMEPI_FORMULA_EMIT_H
 
+#include "../numbers/convert.h"
 #include "formula.h"
 
 typedef struct gpi__emitter {
@@ -174,24 +175,32 @@ static void gpi__emit_activation(const gpi__emitter *e, const gpi__node *node, i
     gpi__append(e->out, ")");
 }
 
-/* Seed and i of uniform(). */
+/* Seed and i of uniform() and stochastic(). */
 static void gpi__emit_stream(const gpi__emitter *e, const gpi__node *node) {
-    const gpi__node *i = &e->formula->nodes[node->args[1]];
-    gpi__emit_value(e, node->args[0], 0);
+    int at = gpi__seed_argument(node->op);
+    const gpi__node *i = &e->formula->nodes[node->args[at + 1]];
+    gpi__emit_value(e, node->args[at], 0);
     gpi__append(e->out, ", ");
     if (i->op == GPI__OP_NUMBER)
         gpi__emit_number(e, i->number, GPI__AS_READ);
     else
-        gpi__emit_value(e, node->args[1], 0);
+        gpi__emit_value(e, node->args[at + 1], 0);
 }
 
-static void gpi__emit_uniform(const gpi__emitter *e, int number, int member) {
-    gpi__append(e->out, "GEMMEPI_T(FORMULA_RANDOM(u%d, %d, ", number, member);
-    gpi__emit_stream(e, &e->formula->nodes[number]);
+static void gpi__emit_draw(const gpi__emitter *e, int number, int member) {
+    const gpi__node *node = &e->formula->nodes[number];
+    gpi__append(e->out, "GEMMEPI_T(");
+    if (node->op == GPI__OP_STOCHASTIC) {
+        gpi__append(e->out, "formula_stochastic<%d>(", 23 - gpi__format_of(node->place)->mantissa_bits);
+        gpi__emit_argument(e, node->args[0], member, GPI__AS_NUMBER);
+        gpi__append(e->out, ", ");
+    }
+    gpi__append(e->out, "FORMULA_RANDOM(u%d, %d, ", number, member);
+    gpi__emit_stream(e, node);
     gpi__append(e->out,
-                e->formula->exchanged ? ", in.row, in.column[%d], in.item))" /* the caller's */
-                                      : ", in.column[%d], in.row, in.item))",
-                member);
+                e->formula->exchanged ? ", in.row, in.column[%d], in.item)%s)" /* the caller's */
+                                      : ", in.column[%d], in.row, in.item)%s)",
+                member, node->op == GPI__OP_STOCHASTIC ? ")" : "");
 }
 
 static void gpi__emit_quotient(const gpi__emitter *e, const gpi__node *node, int member) {
@@ -206,8 +215,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
         gpi__emit_quotient(e, node, member);
     else if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
         gpi__emit_activation(e, node, member);
-    else if (node->op == GPI__OP_UNIFORM)
-        gpi__emit_uniform(e, number, member);
+    else if (gpi__seed_argument(node->op) >= 0)
+        gpi__emit_draw(e, number, member);
     else if (node->op == GPI__OP_BOTH)
         gpi__emit_argument(e, node->args[member], 0, GPI__AS_NUMBER);
     else
@@ -235,7 +244,7 @@ static void gpi__emit_uniforms(const gpi__emitter *e) {
     gpi__append(e->out, "#define FORMULA_UNIFORMS(X)");
     for (i = 0; i < e->formula->node_count; i++) {
         const gpi__node *node = &e->formula->nodes[i];
-        if (node->op != GPI__OP_UNIFORM)
+        if (gpi__seed_argument(node->op) < 0)
             continue;
         gpi__append(e->out, " X(u%d, %d, ", i, gpi__members(e->formula, node->width));
         gpi__emit_stream(e, node);
@@ -262,7 +271,7 @@ static int gpi__has_waves(const gpi__formula *f) {
        FORMULA_ROUNDS    1: an `in` has scale_d, that of D, 1 where it has none
        FORMULA_WAVES     1: there are sines or cosines; an `in` has is_near, an `out` is_far (kernels/trig.cuh)
        FORMULA_EXCHANGED 1: the caller's rows are the columns here
-       FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform(), of an `in`
+       FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
        FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
        FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gpi__emit_table(const gpi__emitter *e) {
@@ -303,7 +312,7 @@ static void gpi__emit_random_inputs(const gpi__emitter *e) {
         return;
     gpi__append(e->out, "#ifdef FORMULA_RANDOM\n");
     for (i = 0; i < f->node_count; i++)
-        if (f->nodes[i].op == GPI__OP_UNIFORM)
+        if (gpi__seed_argument(f->nodes[i].op) >= 0)
             gpi__append(e->out, "    float u%d[%d];\n", i, gpi__members(f, f->nodes[i].width));
     gpi__append(e->out, "#else\n#define FORMULA_RANDOM(name, member, seed, i, column, row, item) "
                         "formula_uniform(seed, i, column, row, item)\n#endif\n");

@@ -65,6 +65,18 @@ static double gpi__as_stored(int dtype, double x) {
                : x;
 }
 
+/* x as one of its neighbours in F16 or BF16: the magnitude in units of their distance, plus u of [0, 1), is rounded down. */
+static double gpi__round_by_chance(int dtype, double x, double u) {
+    const gpi__float_format *format = gpi__format_of(dtype);
+    int least = 2 - (1 << (format->exponent_bits - 1)), exponent;
+    double unit;
+    if (!(fabs(x) <= DBL_MAX))
+        return x;
+    (void)frexp(x, &exponent);
+    unit = ldexp(1, (exponent - 1 > least ? exponent - 1 : least) - format->mantissa_bits);
+    return copysign(floor(fabs(x) / unit + u) * unit, x);
+}
+
 /* Of numbers that need not be whole. */
 static double gpi__evaluate_arithmetic(int op, double x, double y, double z) {
     switch (op) {
@@ -182,12 +194,13 @@ static double gpi__truth_of(const gpi__evaluation *e, const gpi__node *n, int a,
                                                                       : gpi__argument(e, n, a, member);
 }
 
-static double gpi__evaluate_uniform(const gpi__evaluation *e, const gpi__node *n, int member) {
+/* The random number of uniform() and stochastic(). */
+static double gpi__evaluate_draw(const gpi__evaluation *e, const gpi__node *n, int member) {
     int64_t row = e->unit->indices[GPI__INDEX_ROW], column = e->unit->column[member];
-    int exchanged = e->formula->exchanged;
-    return gpi__uniform(gpi__whole_at(e, n->args[0], 0), (uint32_t)(uint64_t)gpi__whole_at(e, n->args[1], 0),
-                        exchanged ? row : column, exchanged ? column : row,
-                        e->unit->indices[GPI__INDEX_ITEM]);
+    int exchanged = e->formula->exchanged, at = gpi__seed_argument(n->op);
+    return gpi__uniform(gpi__whole_at(e, n->args[at], 0),
+                        (uint32_t)(uint64_t)gpi__whole_at(e, n->args[at + 1], 0), exchanged ? row : column,
+                        exchanged ? column : row, e->unit->indices[GPI__INDEX_ITEM]);
 }
 
 /* What D stands for once it has stored x. */
@@ -226,7 +239,9 @@ static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node 
     case GPI__OP_ROUNDED:
         return gpi__evaluate_rounded(e, x);
     case GPI__OP_UNIFORM:
-        return gpi__evaluate_uniform(e, n, member);
+        return gpi__evaluate_draw(e, n, member);
+    case GPI__OP_STOCHASTIC:
+        return gpi__round_by_chance(n->place, x, gpi__evaluate_draw(e, n, member));
     case GPI__OP_ACTIVATE:
     case GPI__OP_DERIVE:
         return gpi__evaluate_activation(n, x, y);

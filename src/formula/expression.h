@@ -117,21 +117,24 @@ static int gpi__call_of_activation(gpi__parser *p, const gpi__call *call) {
     return gpi__apply(p, call->at, call->name, &node);
 }
 
-static int gpi__check_uniform(gpi__parser *p, const gpi__call *call) {
-    const gpi__node *seed = &p->graph->nodes[call->args[0]], *i = &p->graph->nodes[call->args[1]];
+/* Seed and i, which are the arguments from `at` on. */
+static int gpi__check_draw(gpi__parser *p, const gpi__call *call, int at) {
+    const gpi__node *seed = &p->graph->nodes[call->args[at]], *i = &p->graph->nodes[call->args[at + 1]];
     const gemmepi_operand *operands = p->graph->desc->operands;
     int is_good = i->op == GPI__OP_NUMBER && i->number >= 0 && i->number <= 4294967295.0 &&
                   floor(i->number) == i->number;
     if (seed->op != GPI__OP_OPERAND || operands[seed->place].kind != GEMMEPI_SCALAR ||
         operands[seed->place].dtype != GEMMEPI_I64)
-        return gpi__refuse(p, call->places[0], "the seed of uniform is an operand of the kind SCALAR in I64");
+        return gpi__refuse(p, call->places[at], "the seed of %s is an operand of the kind SCALAR in I64",
+                           call->name);
     if (i->op == GPI__OP_OPERAND)
         is_good = i->type == GPI__OF_WHOLE && operands[i->place].kind == GEMMEPI_SCALAR;
     return is_good ? 0
                    : gpi__refuse(
-                         p, call->places[1],
-                         "the second value of uniform is a whole number from 0 to 2^32 - 1 or an operand of "
-                         "the kind SCALAR in I32 or I64");
+                         p, call->places[at + 1],
+                         "the %s value of %s is a whole number from 0 to 2^32 - 1 or an operand of the kind "
+                         "SCALAR in I32 or I64",
+                         at ? "third" : "second", call->name);
 }
 
 /* What function has that name, which is one. */
@@ -173,7 +176,7 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
     row = gpi__operation_of(call.op);
     if (call.count < row->least || call.count > row->most)
         return gpi__refuse_count(p, &call, row->least, row->most);
-    if (call.op == GPI__OP_UNIFORM && gpi__check_uniform(p, &call) < 0)
+    if (call.op == GPI__OP_UNIFORM && gpi__check_draw(p, &call, 0) < 0)
         return -1;
     node = gpi__node_of(call.op, call.args[0], call.args[1], call.args[2]);
     return gpi__apply(p, at, call.name, &node);
@@ -244,7 +247,8 @@ static int gpi__primary(gpi__parser *p) {
     length = gpi__name_length(p->text + at);
     if (length == 0)
         return gpi__refuse_token(p, "a number, a name, a function or '('");
-    if (gpi__reduction_called(p->text + at, length) || gpi__is_mean(p->text + at, length))
+    if (gpi__reduction_called(p->text + at, length) || gpi__is_mean(p->text + at, length) ||
+        gpi__is_name(p->text + at, length, "stochastic"))
         return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output",
                            (int)length, p->text + at);
     p->at += length;

@@ -94,7 +94,7 @@ static int gpi__has_short_form(const gpi__graph *graph, const gpi__node *node) {
 /* Whether an output is a sum of D's columns, which is of what D takes: the gradient of a bias by D's. */
 static int gpi__sums_result(const gpi__graph *graph, int i) {
     const gpi__reduction *of = &gpi__reductions[graph->assigned[i].reduction];
-    return i != GPI__RESULT && graph->assigned[i].node == graph->assigned[GPI__RESULT].node &&
+    return i != GPI__RESULT && graph->assigned[i].node == gpi__unrounded(graph, GPI__RESULT) &&
            of->kind == GEMMEPI_PER_COLUMN && of->op == GPI__REDUCE_SUM;
 }
 
@@ -130,7 +130,7 @@ static void gpi__note_node(gpi__formula *formula, const gpi__node *node) {
         formula->operands[node->place].used = 1;
     if (node->op == GPI__OP_ROUNDED)
         formula->rounds = 1;
-    if (node->op == GPI__OP_UNIFORM) {
+    if (gpi__seed_argument(node->op) >= 0) {
         formula->uses_uniform = 1;
         formula->indices |= 1u << GPI__INDEX_ROW | 1u << GPI__INDEX_COLUMN | 1u << GPI__INDEX_ITEM;
     }
@@ -238,7 +238,7 @@ static void gpi__keep_places(const gpi__graph *graph, const uint8_t *live, gpi__
             continue;
         if (node->op >= GPI__OP_FIRST)
             gpi__note_first(&places->halves, graph->places[i]);
-        else if (node->op == GPI__OP_UNIFORM)
+        else if (gpi__seed_argument(node->op) >= 0)
             gpi__note_first(&places->uniform, graph->places[i]);
         else if (node->op == GPI__OP_ROUNDED)
             gpi__note_first(&places->rounded, graph->places[i]);
@@ -348,7 +348,7 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
             place, (long long)formula->group, (long long)wide);
     if (formula->uses_uniform && (m > most || wide > most || items > most))
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "%s: uniform is for extents below 2^32; they are %lld, %lld and %lld",
+                         "%s: random numbers are for extents below 2^32; they are %lld, %lld and %lld",
                          gpi__name_place(text, formula->places.uniform, place), (long long)m, (long long)wide,
                          (long long)items);
     return GEMMEPI_OK;

@@ -172,6 +172,12 @@ static int gpi__number(gpi__graph *graph, double number) {
     return gpi__intern(graph, &node);
 }
 
+/* What an output is assigned, which a later statement reads: the number before it is rounded; -1: nothing yet. */
+static int gpi__unrounded(const gpi__graph *graph, int output) {
+    int node = graph->assigned[output].node;
+    return node >= 0 && graph->nodes[node].op == GPI__OP_STOCHASTIC ? graph->nodes[node].args[0] : node;
+}
+
 /* >>folding */
 
 static int gpi__is_number(const gpi__graph *graph, int node) {

@@ -28,6 +28,7 @@ static const struct {
     {"where", "c ? x : y"},
     {"select", "c ? x : y"},
     {"rand", "uniform(seed, i)"},
+    {"stochastic_rounding", "stochastic(x, seed)"},
     {"random", "uniform(seed, i)"},
     {"log10", "0.43429448190325182 * log(x)"},
     {"cbrt", "pow(x, 1 / 3) of x >= 0"},

@@ -105,7 +105,7 @@ static int gpi__read_operand(gpi__parser *p, size_t at, int i) {
                 p, at,
                 "%s is a reduction, which no later statement can read: a second formula can, by an operand",
                 operand->name);
-        return graph->assigned[i].node;
+        return gpi__unrounded(graph, i);
     }
     if (width < 0)
         return gpi__refuse_third_width(p, at, operand);
@@ -143,7 +143,7 @@ static int gpi__read_name(gpi__parser *p, size_t at, const char *name, size_t le
                    : gpi__leaf(p, at, GPI__OP_VALUE, 0, GPI__OF_NUMBERS, p->graph->n_width);
     if (!desc->without_result && gpi__is_name(name, length, gpi__result_name(desc)))
         return p->graph->assigned[result].node >= 0
-                   ? p->graph->assigned[result].node
+                   ? gpi__unrounded(p->graph, result)
                    : gpi__refuse(p, at, "%s has no value yet; assign it first", gpi__result_name(desc));
     for (i = 0; i < desc->operand_count; i++)
         if (gpi__is_name(name, length, desc->operands[i].name))

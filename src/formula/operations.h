@@ -62,6 +62,7 @@
     X(ISNAN,   "isnan",   1, 1, 9, GPI__IS_TRUTH, NULL, "x != x", 0, 0, 2, "0", NULL, NULL)                                \
     X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x, in.scale_d)", 0, 0, 4, "g", NULL, NULL)                                    \
     X(UNIFORM, "uniform", 2, 2, 9, GPI__HAS_0, NULL, NULL, 0, 0, 20, "0", "0", NULL)                                       \
+    X(STOCHASTIC, "stochastic", 2, 3, 9, 0, NULL, NULL, 0, 0, 36, "g", "0", "0") /* node.place: the output's dtype */         \
     X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL)                               \
     X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL)                                 \
     X(FIRST,   "left",    1, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
@@ -117,6 +118,14 @@ static double gpi__rsqrt(double x) {
     {text, least, most, precedence, traits, GPI__ON_HOST(host), device, f32, f64, cycles, {dx, dy, dz}},
 static const gpi__operation_of_formula gpi__formula_operations[] = {GPI__FORMULA_OPERATIONS(GPI__OP_ROW)};
 #undef GPI__OP_ROW
+
+/* The i of stochastic() that has none: 0 and so on are left to uniform(). */
+#define GPI__STOCHASTIC_STREAM 4294967295.0
+
+/* Whether it draws random numbers: the argument that is its seed, before i; -1: no. */
+static int gpi__seed_argument(int op) {
+    return op == GPI__OP_UNIFORM ? 0 : op == GPI__OP_STOCHASTIC ? 1 : -1;
+}
 
 /* Of an op that is no leaf. */
 static const gpi__operation_of_formula *gpi__operation_of(int op) {

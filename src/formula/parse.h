@@ -107,6 +107,69 @@ static int gpi__through_columns(gpi__parser *p, size_t at, int x) {
         (int)at, "row_mean", args);
 }
 
+static const gpi__reduction *gpi__reduction_of(const gpi__graph *graph, int output) {
+    return &gpi__reductions[graph->assigned[output].reduction];
+}
+
+/* What an operand's dtype 0 stands for. */
+static gemmepi_dtype gpi__dtype_of_operand(const gpi__graph *graph, int i) {
+    const gemmepi_operand *operand = &graph->desc->operands[i];
+    const gpi__formula_desc *desc = graph->desc;
+    if (operand->dtype)
+        return operand->dtype;
+    if (operand->kind == GEMMEPI_NUMBER)
+        return GEMMEPI_F64;
+    if (graph->assigned[i].reduction)
+        return gpi__reduction_of(graph, i)->op == GPI__REDUCE_ARGMAX ? GEMMEPI_I32
+               : desc->accumulator == GEMMEPI_F64                    ? GEMMEPI_F64
+                                                                     : GEMMEPI_F32;
+    return gpi__is_fp8((int)desc->d) ? GEMMEPI_BF16 : desc->d;
+}
+
+/* Whether what stands at `at`, a reduction or stochastic, is assigned to an output; its name is taken. */
+static int gpi__begin_whole(gpi__parser *p, const gpi__assignment *target, size_t at, size_t length) {
+    if (target->output < 0)
+        return gpi__refuse(p, at, "%.*s is assigned to outputs only; %.*s is none", (int)length, p->text + at,
+                           (int)(target->length > 60 ? 60 : target->length), p->text + target->at);
+    p->at += length;
+    return gpi__want(p, "(", "the '(' behind the name of a function");
+}
+
+/* And whether the statement ends behind its ')'. */
+static int gpi__end_whole(gpi__parser *p, size_t at, size_t length) {
+    if (!gpi__take(p, ";") && p->text[p->token])
+        return gpi__refuse(p, p->token, "%.*s is the whole right side of its statement", (int)length,
+                           p->text + at);
+    p->at = p->token;
+    return 0;
+}
+
+/* stochastic(x, seed) or stochastic(x, seed, i), the whole right side: x itself where the output's type is F32 or F64. */
+static int gpi__stochastic(gpi__parser *p, const gpi__assignment *target, size_t at, size_t length) {
+    int output = target->output;
+    gemmepi_dtype dtype;
+    gpi__call call;
+    gpi__node node;
+    gpi__start_call(&call, p->text, at, length);
+    if (gpi__begin_whole(p, target, at, length) < 0 || gpi__parse_arguments(p, &call) < 0)
+        return -1;
+    if (call.count < 2 || call.count > 3)
+        return gpi__refuse_count(p, &call, 2, 3);
+    if (call.count == 2 && (call.args[2] = (int16_t)gpi__number(p->graph, GPI__STOCHASTIC_STREAM)) < 0)
+        return gpi__refuse_room(p, at);
+    if (gpi__check_draw(p, &call, 1) < 0 || gpi__end_whole(p, at, length) < 0)
+        return -1;
+    dtype = output == GPI__RESULT ? p->graph->desc->d : gpi__dtype_of_operand(p->graph, output);
+    if (dtype == GEMMEPI_F32 || dtype == GEMMEPI_F64)
+        return call.args[0];
+    if (dtype != GEMMEPI_F16 && dtype != GEMMEPI_BF16)
+        return gpi__refuse(p, at, "stochastic rounds to F16 and BF16; %.*s is in %s", (int)target->length,
+                           p->text + target->at, gpi__dtype(dtype)->name);
+    node = gpi__node_of(GPI__OP_STOCHASTIC, call.args[0], call.args[1], call.args[2]);
+    node.place = (int16_t)dtype;
+    return gpi__apply(p, at, call.name, &node);
+}
+
 /* reduction ( expression ), the whole right side */
 static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *reduction) {
     size_t at, length;
@@ -116,22 +179,18 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
     length = gpi__name_length(p->text + at);
     is_mean = gpi__is_mean(p->text + at, length);
     *reduction = is_mean ? gpi__reduction_called("row_sum", 7) : gpi__reduction_called(p->text + at, length);
+    if (gpi__is_name(p->text + at, length, "stochastic"))
+        return gpi__stochastic(p, target, at, length);
     if (!*reduction)
         return gpi__expression(p, 1);
     if (p->graph->desc->accumulator == GEMMEPI_I32)
         return gpi__refuse(p, at, "there are no reductions with results in I32");
-    if (target->output < 0)
-        return gpi__refuse(p, at, "%.*s is assigned to outputs only; %.*s is none", (int)length, p->text + at,
-                           (int)(target->length > 60 ? 60 : target->length), p->text + target->at);
-    p->at += length;
-    if (gpi__want(p, "(", "the '(' of a reduction") < 0)
+    if (gpi__begin_whole(p, target, at, length) < 0)
         return -1;
     node = gpi__expression(p, 1);
-    if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which has one value") < 0)
+    if (node < 0 || gpi__want(p, ")", "the ')' of the reduction, which has one value") < 0 ||
+        gpi__end_whole(p, at, length) < 0)
         return -1;
-    if (!gpi__take(p, ";") && p->text[p->token])
-        return gpi__refuse(p, p->token, "a reduction is the whole right side of its statement");
-    p->at = p->token;
     return is_mean ? gpi__through_columns(p, at, node) : node;
 }
 
@@ -210,25 +269,6 @@ static int gpi__parse_statements(gpi__parser *p) {
         if (!gpi__take(p, ";") && p->text[p->token])
             return gpi__refuse_token(p, "an operator or the ';' between statements");
     }
-}
-
-static const gpi__reduction *gpi__reduction_of(const gpi__graph *graph, int output) {
-    return &gpi__reductions[graph->assigned[output].reduction];
-}
-
-/* What an operand's dtype 0 stands for. */
-static gemmepi_dtype gpi__dtype_of_operand(const gpi__graph *graph, int i) {
-    const gemmepi_operand *operand = &graph->desc->operands[i];
-    const gpi__formula_desc *desc = graph->desc;
-    if (operand->dtype)
-        return operand->dtype;
-    if (operand->kind == GEMMEPI_NUMBER)
-        return GEMMEPI_F64;
-    if (graph->assigned[i].reduction)
-        return gpi__reduction_of(graph, i)->op == GPI__REDUCE_ARGMAX ? GEMMEPI_I32
-               : desc->accumulator == GEMMEPI_F64                    ? GEMMEPI_F64
-                                                                     : GEMMEPI_F32;
-    return gpi__is_fp8((int)desc->d) ? GEMMEPI_BF16 : desc->d;
 }
 
 static void gpi__start_parser(gpi__parser *p, gpi__graph *graph, const char *text) {

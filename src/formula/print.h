@@ -80,7 +80,8 @@ static int gpi__has_own_name(const gpi__printer *p, int node) {
 static void gpi__label_nodes(gpi__printer *p) {
     int i, a, number = 0;
     for (i = p->output_count - 1; i >= 0; i--)
-        if (!p->outputs[i].reduction && !gpi__is_leaf(p, p->outputs[i].node))
+        if (!p->outputs[i].reduction && !gpi__is_leaf(p, p->outputs[i].node) &&
+            p->nodes[p->outputs[i].node].op != GPI__OP_STOCHASTIC) /* which is read without its rounding */
             p->labels[p->outputs[i].node] = (int16_t)(GPI__BY_OUTPUT + i);
     for (i = 0; i < p->count; i++) {
         p->depth[i] = 1;
@@ -90,7 +91,8 @@ static void gpi__label_nodes(gpi__printer *p) {
             if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] &&
                 p->depth[p->nodes[i].args[a]] >= p->depth[i])
                 p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
-        if (!p->labels[i] && (p->uses[i] > 1 || p->depth[i] > GPI__PRINT_DEPTH))
+        if (!p->labels[i] && p->nodes[i].op != GPI__OP_STOCHASTIC &&
+            (p->uses[i] > 1 || p->depth[i] > GPI__PRINT_DEPTH))
             p->labels[i] = (int16_t)(gpi__has_own_name(p, i) ? (int)GPI__BY_TEXT : ++number);
     }
 }
@@ -150,9 +152,12 @@ static void gpi__print_function_name(const gpi__printer *p, const gpi__node *nod
                 small);
 }
 
-/* The parameter of an activation that has the one it has unless given, is not written. */
+/* The parameter of an activation, and the i of stochastic, that are those they have unless given, are not written. */
 static int gpi__goes_without_saying(const gpi__printer *p, const gpi__node *node, int argument) {
     const gpi__node *parameter = &p->nodes[node->args[argument]];
+    if (node->op == GPI__OP_STOCHASTIC)
+        return argument == 2 && parameter->op == GPI__OP_NUMBER &&
+               parameter->number == GPI__STOCHASTIC_STREAM;
     return argument == 1 && (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE) &&
            parameter->op == GPI__OP_NUMBER && parameter->number == gpi__activations[node->place].parameter;
 }

@@ -462,6 +462,8 @@ static int gpi__finish(gpi__graph *graph, gpi__node *node) {
         return -2;
     if ((node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND) && width == GPI__ANY)
         return node->args[0];
+    if (node->op == GPI__OP_STOCHASTIC && !width) /* each column has a number of its own */
+        width = graph->n_width;
     node->width = (uint8_t)width;
     node->type = (uint8_t)gpi__result_type(graph, node);
     found = gpi__fold(graph, node);

@@ -116,7 +116,7 @@ static int gpi__saved_as(const gpi__derivation *d, int number) {
     const gpi__node *node = &d->graph.nodes[number];
     int o = node->op == GPI__OP_NUMBER || node->op == GPI__OP_INDEX || !node->width ? -1 : (int)GPI__RESULT;
     while (o >= 0 &&
-           !(d->readable[o] && d->graph.assigned[o].node == number && !d->graph.assigned[o].reduction))
+           !(d->readable[o] && gpi__unrounded(&d->graph, o) == number && !d->graph.assigned[o].reduction))
         o--;
     return o;
 }

@@ -74,3 +74,15 @@ __device__ inline float formula_uniform(I64 seed, I64 i, I64 column, I64 row, I6
     u32 which = (u32)column & 3;
     return random_number(which < 2 ? which == 0 ? words.at[0] : words.at[1] : which == 2 ? words.at[2] : words.at[3]);
 }
+
+// x as a neighbour that has Cut bits less, 16: of BF16, 13: of F16: the magnitude in units of their distance, plus u, is rounded down,
+// exactly: u has 24 bits, of which those below what is cut off come to no carry.
+template <int Cut> __device__ inline float formula_stochastic(float x, float u) {
+    u32 added = __float_as_uint(x) + (int)(u * (1 << Cut));
+    float y = __uint_as_float(added & ~0u << Cut);
+    if (Cut == 13 && fabs(x) < 6.103515625e-05f) { // of F16's subnormal numbers, whose distance is 2^-24
+        float units = fabs(x) * 16777216, whole = floor(units);
+        y = copysign((units - whole >= 1 - u ? whole + 1 : whole) * 5.9604644775390625e-08f, x);
+    }
+    return x - x == 0 ? y : x; // infinity and NaN
+}

@@ -355,7 +355,7 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
         if (f->indices >> lacking[i] & 1)
             return gpi__fail(
                 GEMMEPI_UNSUPPORTED,
-                "%s: row, item, rows and uniform are not what the positions of a grouped product have",
+                "%s: row, item, rows, uniform and stochastic are not what the positions of a grouped product have",
                 gpi__name_place(desc->product.formula,
                                 f->places.indices[lacking[i]] >= 0 ? f->places.indices[lacking[i]]
                                                                    : f->places.uniform,

@@ -540,6 +540,21 @@ static double dropout(world *w, const char *name, const int64_t *at) {
     (void)name;
     return u >= 0.25 ? in_at(w, "x", at) / 0.75 : 0;
 }
+/* 1.25 x as one of its neighbours in y's type: the one of larger magnitude where its share and u come to 1. */
+static double by_chance(world *w, const char *name, const int64_t *at) {
+    gemmepi_dtype dtype = table_called(w, name)->dtype;
+    double x = 1.25 * in_at(w, "x", at), size = fabs(x), lower, upper;
+    double u = philox_uniform((uint64_t)in_at(w, "seed", at), (uint32_t)at[3] / 4, (uint32_t)at[2],
+                              (uint32_t)(at[0] * w->shape[1] + at[1]), 7, (int)(at[3] % 4));
+    uint16_t code;
+    if (dtype != GEMMEPI_F16 && dtype != GEMMEPI_BF16)
+        return x;
+    oracle_encode(dtype, (unsigned char *)&code, size);
+    code = (uint16_t)(code - (oracle_decode(dtype, (unsigned char *)&code) > size));
+    lower = oracle_decode(dtype, (unsigned char *)&code), code++;
+    upper = oracle_decode(dtype, (unsigned char *)&code);
+    return copysign((size - lower) / (upper - lower) + u >= 1 ? upper : lower, x);
+}
 static double small_copy(world *w, const char *name, const int64_t *at) {
     (void)name;
     return 2 * in_at(w, "x", at) + in_at(w, "z", at);
@@ -727,6 +742,17 @@ static const formula_case cases[] = {
      0,
      (gemmepi_dtype)0,
      {F_("x", "****"), TYPED("seed", GEMMEPI_SCALAR, "....", GEMMEPI_I64)}},
+    {"d = stochastic(1.25 * x, seed, 7); o = stochastic(1.25 * x, seed, 7)",
+     by_chance,
+     'n',
+     1,
+     0,
+     0,
+     FLOATS,
+     (gemmepi_dtype)0,
+     {F_("x", "****"),
+      TYPED("seed", GEMMEPI_SCALAR, "....", GEMMEPI_I64),
+      {"o", GEMMEPI_FULL, "****", 'f', GEMMEPI_BF16, GEMMEPI_WIDTH_N, 0, 0, 0, 0}}},
     {"d = 2 * x + z; small = d; o = d",
      small_copy,
      'n',

@@ -141,6 +141,11 @@ static const formula_case cases[] = {
      1e-3},
     {"d = atan(v) * erfc(bias) + sinh(bias) + logaddexp(v, cosh(bias)) + ceil(bias) + (bias < inf)",
      "bias:column:f32", GEMMEPI_F32, 1e-4},
+    {"d = stochastic(v + residual, seed)", "seed:scalar:i64 residual:full", GEMMEPI_BF16, 1e-9},
+    {"d = stochastic(v * 0.75, seed, i); o = stochastic(v + bias, seed, 3)",
+     "seed:scalar:i64 i:scalar:i32 bias:column o:full:f16:out", GEMMEPI_BF16, 1e-9},
+    {"d = stochastic(left(v) - right(v), seed)", "seed:scalar:i64", GEMMEPI_BF16, 1e-9},
+    {"d = stochastic(left(v, 64) + right(v, 64) / 8, seed)", "seed:scalar:i64", GEMMEPI_BF16, 1e-9},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };
@@ -292,7 +297,8 @@ static void make_numbers(world *w) {
 static void make_world(world *w, const formula_case *c, int64_t m, int64_t n, int64_t k, int odd, int b_rows,
                        int is_fp8) {
     int group = group_of(c);
-    int halves = strstr(c->formula, "d = left(") || strstr(c->formula, "d = even("),
+    int halves = strstr(c->formula, "d = left(") || strstr(c->formula, "d = even(") ||
+                 strstr(c->formula, "d = stochastic(left("),
         doubles = strstr(c->operands, ":double") != NULL;
     memset(w, 0, sizeof *w);
     w->c = c;
@@ -383,8 +389,10 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
 }
 
 static void check_table(const world *w, table *t, const char *kernel) {
-    /* two roundings, of E4M3 in its subnormal numbers, too */
-    double unit = t->o.dtype == GEMMEPI_F32 ? 0 : t->o.dtype == GEMMEPI_E4M3 ? 0.125 : 0.0078125;
+    /* two roundings, of E4M3 in its subnormal numbers, too; by chance the same one */
+    double unit = t->o.dtype == GEMMEPI_F32 || strstr(w->c->formula, "stochastic") ? 0
+                  : t->o.dtype == GEMMEPI_E4M3                                     ? 0.125
+                                                                                   : 0.0078125;
     double least = t->o.dtype == GEMMEPI_E4M3 ? 0.00390625 : 0;
     int64_t item, line, i;
     int wrong = 0;

@@ -694,6 +694,8 @@ static const char *const more_formulas[] = {
     "cs = column_logsumexp(v); rs = row_logsumexp(left(v) - right(v)); d = left(v)",
     "d = v * 600; o = rounded(d) + rounded(v * r); rs = row_sum(rounded(d) * p)",
     "d = r * u + b",
+    "d = stochastic(v + b, seed); o = stochastic(r * u, seed, 4)",
+    "d = stochastic(left(v) - right(r), seed); rs = row_sum(d)",
     "o = r * u + b",
     "o = r + v; d = o * b; rs = row_sum(o)",
 };

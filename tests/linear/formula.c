@@ -146,6 +146,7 @@ static const gradient_case gradient_cases[] = {
     {"d = d_silu(v) * up", "up:f", 'n', NULL, NULL},
     {"d = cap * tanh(v / cap) * gain", "cap:n gain:r", 'n', NULL, NULL},
     {"d = uniform(seed, 1) < 0.6 ? v * beta / 0.6 : 0", "seed:S beta:c", 'n', NULL, NULL},
+    {"d = stochastic(silu(v) * beta, seed)", "seed:S beta:c", 'n', NULL, NULL},
     {"x = even(v); y = odd(v); d = interleave(x * c - y * s, y * c + x * s)", "c:t s:t", 'n', NULL, NULL},
     {"d = r + gamma * v", "r:f gamma:c", 'n', NULL, NULL},
     {"h = v * a + b; d = h * h * s", "a:c b:r s:s", 'n', NULL, NULL},

@@ -362,6 +362,39 @@ static void dropout(world *w) { /* p is 1.25 / 5 */
         out(w, "d", i, j, (u >= 0.25 ? V(w, i, j) / 0.75 : 0) + in(w, "residual", i, j));
     }
 }
+
+/* x as one of its neighbours among the numbers of 16 bits: the one of larger magnitude where its share and u come to 1. */
+static double by_chance(gemmepi_dtype dtype, double x, double u) {
+    double size = fabs(x), lower, upper;
+    uint16_t code;
+    if (dtype != GEMMEPI_F16 && dtype != GEMMEPI_BF16)
+        return x;
+    oracle_encode(dtype, (unsigned char *)&code, size);
+    code = (uint16_t)(code - (oracle_decode(dtype, (unsigned char *)&code) > size));
+    lower = oracle_decode(dtype, (unsigned char *)&code), code++;
+    upper = oracle_decode(dtype, (unsigned char *)&code);
+    return copysign((size - lower) / (upper - lower) + u >= 1 ? upper : lower, x);
+}
+static void rounded_by_chance(world *w) {
+    EACH {
+        int column = w->exchanged ? i : j, row = w->exchanged ? j : i; /* as the caller counts */
+        uint64_t seed = (uint64_t)in(w, "seed", 0, 0);
+        uint32_t c = (uint32_t)column / 4, r = (uint32_t)row, item = (uint32_t)w->item;
+        double x = V(w, i, j);
+        out(w, "d", i, j, by_chance(w->dtype, x, philox_uniform(seed, c, r, item, 0xffffffffu, column % 4)));
+        out(w, "o", i, j, by_chance(GEMMEPI_BF16, 3 * x, philox_uniform(seed, c, r, item, 7, column % 4)));
+        out(w, "h", i, j, by_chance(GEMMEPI_F16, -x, philox_uniform(seed, c, r, item, 0, column % 4)));
+        add(w, "ss", i, j, x);
+    }
+}
+static void half_by_chance(world *w) {
+    HALVES {
+        int column = w->exchanged ? i : j, row = w->exchanged ? j : i;
+        double u = philox_uniform((uint64_t)in(w, "seed", 0, 0), (uint32_t)column / 4, (uint32_t)row,
+                                  (uint32_t)w->item, 0xffffffffu, column % 4);
+        out(w, "d", i, j, by_chance(w->dtype, V(w, i, j) - V(w, i, j + h), u));
+    }
+}
 static void layer_scale(world *w) {
     EACH out(w, "d", i, j, in(w, "residual", i, j) + in(w, "gamma", i, j) * V(w, i, j));
 }
@@ -543,6 +576,9 @@ static const formula_case cases[] = {
      "", 'n', 0, 2, rope_from_position},
     {"keep = uniform(seed, 7) >= p / 5; d = (keep ? v / (1 - p / 5) : 0) + residual",
      "seed:scalar:i64:shared p:number residual:full", 'n', 0, 1, dropout},
+    {"d = stochastic(v, seed); o = stochastic(3 * v, seed, 7); h = stochastic(-v, seed, 0); ss = row_sum(d)",
+     "seed:scalar:i64:shared o:full:bf16:out h:full:f16:out ss:row:out", 'n', 1, 1, rounded_by_chance},
+    {"d = stochastic(left(v) - right(v), seed)", "seed:scalar:i64:shared", 'h', 0, 2, half_by_chance},
     {"d = residual + gamma * v", "residual:full gamma:column:shared", 'n', 0, 1, layer_scale},
     {"d = cap * tanh(v / cap)", "cap:number", 'n', 0, 1, soft_cap},
     {"d = squared_relu(left(v)) * right(v)", "", 'h', 0, 2, squared_relu_gate},
@@ -808,7 +844,7 @@ static void forget_expected(world *w) {
 static void run_case(const formula_case *c, int m, int n, int batch, gemmepi_dtype dtype, int spaced) {
     world w;
     unsigned char *outputs[MOST_OPERANDS + 1] = {0};
-    int turn, i, same = strstr(c->formula, "uniform") == NULL; /* whose numbers are of other places then */
+    int turn, i, same = strstr(c->formula, "seed") == NULL; /* whose numbers are of other places then */
     start_world(&w, c, m, n, batch, dtype, spaced);
     keep_before(&w);
     for (turn = 0; turn < 2; turn++) {

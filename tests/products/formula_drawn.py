@@ -95,6 +95,7 @@ SIZES = {F32: 4, F64: 8, F16: 2, BF16: 2, E4M3: 1, E5M2: 1, I8: 1, I32: 4, I64: 
 CODES = {F32: "f", F64: "d", F16: "e", I8: "b", I32: "i", I64: "q"}
 UNITS = {F32: 2.0 ** -24, F64: 2.0 ** -53, F16: 2.0 ** -11, BF16: 2.0 ** -8, E4M3: 2.0 ** -4, E5M2: 2.0 ** -3}
 SMALLEST = {F32: 2.0 ** -149, F64: 5e-324, F16: 2.0 ** -24, BF16: 2.0 ** -133, E4M3: 2.0 ** -9, E5M2: 2.0 ** -16}
+SPACING = {F16: lambda size: 2.0 ** (max(math.frexp(size)[1] - 1, -14) - 10), BF16: lambda size: 2.0 ** (max(math.frexp(size)[1] - 1, -126) - 7)}
 LARGEST = {F32: 3.4028234663852886e38, F64: sys.float_info.max, F16: 65504.0, BF16: 3.3895313892515355e38, E4M3: 448.0, E5M2: 57344.0}
 
 
@@ -256,6 +257,7 @@ class Drawn:
             self.values.append("t%d" % number)
         result = r.choice(self.values) if r.random() < 0.05 else self.expression(3, half)
         result = "%s + 0 * %s" % (result, self.values[0])  # as wide as that, whatever was drawn
+        chance = not half and not self.smooth and self.d_dtype not in FP8 and self.d_dtype != I8 and r.random() < 0.1
         if half and r.random() < 0.5:
             result, width = self.halves[2] % (result, self.expression(2, half)), "n"
         elif half:
@@ -263,6 +265,8 @@ class Drawn:
         self.d_width = width
         self.has_d = r.random() < 0.9
         name = "d" if self.has_d else "z"
+        if chance and self.has_d:
+            result = "stochastic(%s, %s, 9)" % (result, self.operand(SCALAR, I64, stem="seed"))
         self.statements.append((name, result))
         if r.random() < (0.4 if self.has_d else 1):
             self.add_reduction(name)
@@ -429,7 +433,10 @@ class Problem:
                 if o and "reduces" in o:
                     wrong, error = self.compare_reduction(evaluation, item, o, stored, tree)
                 else:
-                    evaluation.fields[name] = field = evaluation.tree(tree)
+                    by_chance = tree[0] == "stochastic"
+                    evaluation.fields[name] = field = evaluation.tree(tree[1][0] if by_chance else tree)
+                    if by_chance:
+                        field = evaluation.by_chance(field, tree[1][1:], SPACING.get(stored.dtype))
                     wrong, error = self.compare_field(item, name, stored, field) if stored else (None, 0.0)
                 worst = max(worst, error)
                 if wrong:

@@ -369,6 +369,25 @@ class Evaluation:
         return width, [[((philox((j // 4, i, item, number), key)[j % 4] >> 8) * 2.0 ** -24, 0.0) for j in range(width)]
                        for i in range(self.rows)]
 
+    def by_chance(self, field, draw, spacing):
+        """x as a multiple of what lies between its neighbours, whose magnitude is rounded down once a random number is added to it"""
+        numbers = self.uniform([self.tree(each) for each in draw])[1]
+
+        def one(x, u):
+            if spacing is None or not math.isfinite(x):
+                return x
+            unit = spacing(abs(x))
+            return math.copysign(math.floor(abs(x) / unit + u) * unit, x)
+
+        def estimate(x, u):
+            if x[1] == 0 or math.isinf(x[1]) or spacing is None:
+                return one(x[0], u), x[1]
+            value = one(x[0], u)
+            return value, max(abs(one(x[0] + side * x[1], u) - value) for side in (-1, 1))
+
+        return field[0], [[estimate(field[1][i][j if field[0] else 0], numbers[i][j][0]) for j in range(self.indices["columns"])]
+                          for i in range(self.rows)]
+
     def lists(self, axis, field, width):
         """what a reduction goes over, for each of its results"""
         rows = [[row[j if field[0] else 0] for j in range(width)] for row in field[1]]

@@ -404,11 +404,14 @@ static void formulas_without_a_meaning_for_groups_are_refused_in_words(void) {
         change;                                                      \
         check_refused(&f.desc, says);                                \
     } while (0)
-    FORMULA_REFUSED("d = v + x + row", (void)0,
-                    "desc.product.formula, column 13: row, item, rows and uniform");
+    FORMULA_REFUSED("d = v + x + row", (void)0, "desc.product.formula, column 13: row, item, rows, uniform");
     FORMULA_REFUSED("d = v * (uniform(x, 0) < 0.5)",
                     (f.operands[0].kind = GEMMEPI_SCALAR, f.operands[0].dtype = GEMMEPI_I64),
-                    "desc.product.formula, column 10: row, item, rows and uniform");
+                    "desc.product.formula, column 10: row, item, rows, uniform");
+    FORMULA_REFUSED("d = stochastic(v, x)",
+                    (f.desc.product.d.dtype = GEMMEPI_BF16, f.operands[0].kind = GEMMEPI_SCALAR,
+                     f.operands[0].dtype = GEMMEPI_I64),
+                    "desc.product.formula, column 5: row, item, rows, uniform and stochastic");
     FORMULA_REFUSED("d = left(v, 6) * right(v, 6) + 0 * x", (f.operands[0].width = GEMMEPI_WIDTH_HALF),
                     "desc.product.formula, column 5: halves are of groups of 6");
     FORMULA_REFUSED("d = v + x", f.operands[0].batch_stride = F_ROWS * F_N, "has a batch_stride");

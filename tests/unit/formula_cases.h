@@ -521,6 +521,10 @@ static const char *const other_formulas[] = {
     "d = tanh(v * 30) * exp(-v * 20) + log(exp(r * 10))",
     "d = v; o = d; rs = row_sum(d)",
     "d = uniform(seed, seed)",
+    "d = stochastic(v, seed); o = stochastic(v * r, seed, 3)",
+    "d = stochastic(v * r + u, seed); rs = row_sum(d * d)",
+    "d = stochastic(left(v) * h, seed); o = stochastic(d_silu(v), seed)",
+    "d = stochastic(pair(left(v), h), seed); oh = stochastic(p * left(u), seed, 1)",
     "d = 1 / -0 < 0 ? v : 7; o = v * -0",
 };
 

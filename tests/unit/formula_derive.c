@@ -669,6 +669,27 @@ static void derivatives_that_are_0_are_told(void) {
             "/* derivatives that are 0: uniform */\nd_v = uniform(seed, 0) < 0.5 ? dy : 0");
 }
 
+static void what_is_rounded_by_chance_has_the_gradient_of_what_was_not(void) {
+    gemmepi_operand operands[2];
+    gemmepi_derive_desc desc;
+    char text[256];
+    memset(operands, 0, sizeof operands);
+    memset(&desc, 0, sizeof desc);
+    operands[0].name = "seed", operands[0].kind = GEMMEPI_SCALAR, operands[0].dtype = GEMMEPI_I64;
+    operands[1].name = "o", operands[1].kind = GEMMEPI_FULL, operands[1].dtype = GEMMEPI_BF16,
+    operands[1].output = 1;
+    desc.operands = operands, desc.operand_count = 2, desc.wrt = "v";
+    desc.formula = "o = stochastic(silu(v), seed); d = o * v";
+    CHECK(gemmepi_derive(&desc, text, sizeof text) &&
+              strcmp(text, "d_v = dy * silu(v) + (dy * v + dy_o) * d_silu(v)") == 0,
+          "%s %s", text, gemmepi_last_error());
+    desc.formula = "o = stochastic(tanh(v), seed)", desc.saved = "o", desc.upstream = "o";
+    CHECK(gemmepi_derive(&desc, text, sizeof text) && strcmp(text, "d_v = dy_o * (1 - o * o)") == 0, "%s %s",
+          text, gemmepi_last_error());
+    DERIVES("d = stochastic(silu(v) * r, seed)", "v, r", NULL,
+            "d_r = dy * silu(v);\nd_v = dy * r * d_silu(v)");
+}
+
 /* The gradient's value at one unit, v and r given, dy 1. */
 static double slope(const char *text, double v, double r) {
     gpi__formula *f;
@@ -1342,6 +1363,7 @@ int main(void) {
     RUN(what_is_saved_and_has_no_columns_is_computed_anew);
     RUN(numbers_of_f64_have_gradients);
     RUN(derivatives_that_are_0_are_told);
+    RUN(what_is_rounded_by_chance_has_the_gradient_of_what_was_not);
     RUN(ties_and_bends_have_the_slopes_that_are_told);
     RUN(of_ties_the_first_has_the_gradient_where_that_is_asked_for);
     RUN(the_gradient_of_what_is_not_taken_stays_0_in_halves);

@@ -57,7 +57,9 @@ static const char *shim =
     "static float formula_rounded(float x, float) {\n"
     "    if (!TO_BF16 || x != x) return x;\n"
     "    uint32_t b = __float_as_uint(x); return __uint_as_float((b + 0x7fff + (b >> 16 & 1)) & 0xffff0000); }\n"
-    "#include \"kernels/activation.cuh\"\n#include \"kernels/formula.cuh\"\n";
+    "#include \"kernels/activation.cuh\"\n#include \"kernels/formula.cuh\"\n"
+    "extern \"C\" float by_chance(int cut, float x, float u) {\n"
+    "    return cut == 13 ? formula_stochastic<13>(x, u) : formula_stochastic<16>(x, u); }\n";
 
 /* Of one formula: its code, and a function that gives it what it reads and takes what comes out. */
 static void write_formula(FILE *file, const gpi__formula *f, int number, const char *type) {
@@ -193,6 +195,38 @@ static void check_formula(const char *text, const gpi__formula *f, run_function 
     free(values);
 }
 
+/* >>rounding by chance */
+
+/* Numbers of every exponent and a few that are special, with u of all sizes: the bits that the host says, as F32 has them. */
+static void check_by_chance(void *library) {
+    static const float special[] = {0,     -0.f,           65504,         65520,        65519.996f,
+                                    65536, -3.4028235e38f, 6.1035156e-5f, 6.1035153e-5f};
+    float (*by_chance)(int cut, float x, float u), x, u, got, want;
+    uint32_t bits;
+    int i, cut;
+    *(void **)(void *)&by_chance = dlsym(library, "by_chance");
+    CHECK(by_chance != NULL, "by_chance");
+    for (i = 0; by_chance && i < 200000; i++) {
+        bits = (uint32_t)(random_number(), random_state >> 32);
+        if (i % 4 == 0) /* the upper bits alone, or all but them */
+            bits = i % 8 ? bits & 0xffff0000 : bits | 0xffff;
+        memcpy(&x, &bits, sizeof x);
+        if (i % 16 == 1)
+            x = (float)(random_number() * 0x1p-14);
+        if (i % 32 == 2)
+            x = special[i / 32 % (int)GPI__COUNT(special)];
+        u = (float)((random_number(), random_state >> 40) * 0x1p-24);
+        u = i % 5 ? u : i % 2 ? 0 : 1 - 0x1p-24f;
+        for (cut = 13; cut <= 16; cut += 3) {
+            got = by_chance(cut, x, u);
+            want = (float)gpi__as_stored(GEMMEPI_F32,
+                                         gpi__round_by_chance(cut == 13 ? GEMMEPI_F16 : GEMMEPI_BF16, x, u));
+            CHECK((got == want && !signbit(got) == !signbit(want)) || (got != got && want != want),
+                  "%a with %a, less %d bits, is %a, not %a", x, u, cut, got, want);
+        }
+    }
+}
+
 /* >>all of a kind */
 
 static void code_computes_what_the_host_says(const kind *k) {
@@ -234,6 +268,7 @@ static void code_computes_what_the_host_says(const kind *k) {
         return;
     off = (double *)dlsym(library, "off");
     held = 0;
+    check_by_chance(library);
     for (i = 0; i < count; i++) {
         run_function *run;
         snprintf(name, sizeof name, "run%d", i);

@@ -573,6 +573,127 @@ static void philox_gives_its_published_vectors(void) {
           "seed, column, row, item and i in their places");
 }
 
+/* >>rounding by chance */
+
+static const double almost_1 = 1 - 0x1p-24, inf = HUGE_VAL;
+
+static void a_number_between_two_becomes_the_upper_where_its_share_and_u_come_to_1(void) {
+    static const struct {
+        int dtype;
+        double x, lower, upper, u; /* the least u that gives the upper one */
+    } cases[] = {
+        {GEMMEPI_BF16, 1 + 0x1p-9, 1, 1 + 0x1p-7, 0.75},
+        {GEMMEPI_BF16, 1 + 0x1p-23, 1, 1 + 0x1p-7, 1 - 0x1p-16},
+        {GEMMEPI_BF16, 1.9990234375, 1.9921875, 2, 0.125},
+        {GEMMEPI_BF16, 0x1.8p-133, 0x1p-133, 0x1p-132, 0.5}, /* subnormal */
+        {GEMMEPI_BF16, 0x1p-149, 0, 0x1p-133, 1 - 0x1p-16},  /* the smallest of F32 */
+        {GEMMEPI_BF16, 0x1.fep127 + 0x1p118, 0x1.fep127, 0x1p128, 0.75},
+        {GEMMEPI_F16, 1 + 0x1p-12, 1, 1 + 0x1p-10, 0.75},
+        {GEMMEPI_F16, 0x1p-14 - 0x1p-25, 0x1p-14 - 0x1p-24, 0x1p-14, 0.5}, /* the least normal one */
+        {GEMMEPI_F16, 5.25 * 0x1p-24, 5 * 0x1p-24, 6 * 0x1p-24, 0.75},
+        {GEMMEPI_F16, 0x1p-40, 0, 0x1p-24, 1 - 0x1p-16},
+        {GEMMEPI_F16, 65512, 65504, 65536, 0.75},
+    };
+    size_t i;
+    int sign;
+    for (i = 0; i < GPI__COUNT(cases); i++)
+        for (sign = -1; sign <= 1; sign += 2) {
+            double below = gpi__round_by_chance(cases[i].dtype, sign * cases[i].x, cases[i].u - 0x1p-24),
+                   from = gpi__round_by_chance(cases[i].dtype, sign * cases[i].x, cases[i].u);
+            CHECK(below == sign * cases[i].lower && from == sign * cases[i].upper, "%a: %a and %a",
+                  sign * cases[i].x, below, from);
+        }
+    CHECK(gpi__round_by_chance(GEMMEPI_F16, 1e30, 0) > 65536 &&
+              gpi__round_by_chance(GEMMEPI_F16, -0x1p-60, almost_1) == 0,
+          "what is far out of range stays so, and what is far below it is 0");
+}
+
+static void what_the_type_has_stays_what_it_is_and_so_do_nan_and_infinity(void) {
+    static const int dtypes[] = {GEMMEPI_F16, GEMMEPI_BF16};
+    uint32_t code;
+    int i;
+    for (i = 0; i < 2; i++) {
+        for (code = 0; code < 65536; code++) {
+            double x = gpi__decode(gpi__format_of(dtypes[i]), code),
+                   up = gpi__round_by_chance(dtypes[i], x, almost_1),
+                   down = gpi__round_by_chance(dtypes[i], x, 0);
+            CHECK(x != x ? up != up && down != down : up == x && down == x && !signbit(up) == !signbit(x),
+                  "%a becomes %a or %a", x, down, up);
+        }
+        CHECK(gpi__round_by_chance(dtypes[i], inf, almost_1) == inf &&
+                  gpi__round_by_chance(dtypes[i], -inf, 0) == -inf,
+              "infinity");
+    }
+}
+
+/* Of many seeds the share of those with the upper neighbour is within four sigma of where x is between the two. */
+static void the_mean_over_many_seeds_is_x(void) {
+    static const struct {
+        gemmepi_dtype dtype;
+        double x;
+    } cases[] = {{GEMMEPI_BF16, 1.00390625}, {GEMMEPI_BF16, -3.14}, {GEMMEPI_BF16, 1e-40},
+                 {GEMMEPI_F16, 0.1},         {GEMMEPI_F16, 1e-7},   {GEMMEPI_F16, -1234.56}};
+    enum { SEEDS = 20000 };
+    bounded_unit unit;
+    size_t i;
+    int seed;
+    memset(&unit, 0, sizeof unit);
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        gpi__formula *f = parsed("d = stochastic(v, seed)", GEMMEPI_F32, cases[i].dtype);
+        double sum = 0, x = (double)(float)cases[i].x, share, step, got;
+        double up = gpi__round_by_chance((int)cases[i].dtype, x, almost_1),
+               down = gpi__round_by_chance((int)cases[i].dtype, x, 0);
+        CHECK(f != NULL, "%s", gemmepi_last_error());
+        step = up - down, share = (x - down) / step;
+        unit.value[0].value = x;
+        for (seed = 0; f && seed < SEEDS; seed++) {
+            unit.whole[0][0] = seed * (int64_t)0x100000001, unit.indices[GPI__INDEX_ROW] = seed % 7;
+            unit.column[0] = seed % 5;
+            evaluate_bounded(f, &unit, here);
+            got = bounded_output(f, here, GPI__RESULT, 0).value;
+            CHECK(got == up || got == down, "%g is neither %g nor %g", got, down, up);
+            sum += (got - down) / step;
+        }
+        CHECK(fabs(sum - SEEDS * share) < 4 * sqrt(SEEDS * share * (1 - share)) && share > 0.01 &&
+                  share < 0.99,
+              "%g of %d are %g, not %g", sum, SEEDS, up, SEEDS * share);
+        freed(f);
+    }
+}
+
+static int operand_called(const gpi__formula *f, const char *name) {
+    int i = 0;
+    while (i < f->operand_count && strcmp(f->names + f->operands[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static void a_rounding_by_chance_draws_what_uniform_does(void) {
+    gpi__formula *f =
+        parsed("d = stochastic(v, seed, 5); o = stochastic(v, seed)", GEMMEPI_F32, GEMMEPI_BF16);
+    bounded_unit unit;
+    int i;
+    CHECK(f != NULL, "%s", gemmepi_last_error());
+    memset(&unit, 0, sizeof unit);
+    unit.indices[GPI__INDEX_ITEM] = 3;
+    for (i = 0; f && i < 2 * 64; i++) {
+        int o = operand_called(f, "o"), seed = operand_called(f, "seed"), row, column;
+        double u, also;
+        unit.value[0].value = 1 + 0x1p-8;
+        f->exchanged = i % 2;
+        row = i / 2 % 8, column = i / 16;
+        unit.whole[seed][0] = -9;
+        unit.indices[GPI__INDEX_ROW] = f->exchanged ? column : row,
+        unit.column[0] = f->exchanged ? row : column;
+        evaluate_bounded(f, &unit, here);
+        u = gpi__uniform(-9, 5, column, row, 3), also = gpi__uniform(-9, 0xffffffffu, column, row, 3);
+        CHECK(bounded_output(f, here, GPI__RESULT, 0).value == (u >= 0.5 ? 1 + 0x1p-7 : 1) &&
+                  bounded_output(f, here, o, 0).value == (also >= 0.5 ? 1 + 0x1p-7 : 1),
+              "u %g and %g", u, also);
+    }
+    freed(f);
+}
+
 /* >>widths and reductions, on matrices */
 
 static void halves_are_of_the_columns_they_say(void) {
@@ -727,6 +848,10 @@ int main(void) {
     RUN(each_member_of_a_unit_has_its_own_numbers);
     RUN(an_exchanged_formula_draws_what_the_caller_s_row_and_column_have);
     RUN(philox_gives_its_published_vectors);
+    RUN(a_number_between_two_becomes_the_upper_where_its_share_and_u_come_to_1);
+    RUN(what_the_type_has_stays_what_it_is_and_so_do_nan_and_infinity);
+    RUN(the_mean_over_many_seeds_is_x);
+    RUN(a_rounding_by_chance_draws_what_uniform_does);
     RUN(halves_are_of_the_columns_they_say);
     RUN(pair_and_interleave_are_the_way_back);
     RUN(sums_are_over_all_columns_of_their_width);

@@ -454,16 +454,92 @@ static void outputs_and_reductions_are_refused_where_they_do_not_fit(void) {
         {"al = row_max(v)", 1, "al is SCALAR"},
         {"d = row_sum(v)", 1, "d is a matrix and cannot be a reduction"},
         {"x = row_sum(v); d = x", 5, "row_sum is assigned to outputs only; x is none"},
-        {"rs = row_sum(v) * 2", 17, "a reduction is the whole right side"},
+        {"rs = row_sum(v) * 2", 17, "row_sum is the whole right side of its statement"},
         {"rs = 2 * row_sum(v)", 10, "row_sum is the whole right side"},
         {"rs = row_sum(v, r)", 15, "the ')' of the reduction, which has one value"},
-        {"rs = row_sum", 13, "the '(' of a reduction"},
+        {"rs = row_sum", 13, "the '(' behind the name of a function"},
         {"rs = row_sum(v); d = rs", 22, "rs is a reduction, which no later statement can read"},
         {"o = v; d = left(r); rs = row_sum(o + h)", 36, "one is n columns wide, another n / 2"},
     };
     size_t i;
     for (i = 0; i < GPI__COUNT(refusals); i++)
         check_refusal(&refusals[i], GEMMEPI_F32);
+}
+
+static void rounding_by_chance_is_the_whole_right_side_of_an_output(void) {
+    static const refusal refusals[] = {
+        {"d = 2 * stochastic(v, seed)", 9, "stochastic is the whole right side of a statement that assigns"},
+        {"d = stochastic(v, seed) + 1", 25, "stochastic is the whole right side of its statement"},
+        {"x = stochastic(v, seed); d = x", 5, "stochastic is assigned to outputs only; x is none"},
+        {"rs = row_sum(stochastic(v, seed))", 14, "stochastic is the whole right side of a statement"},
+        {"rs = stochastic(v, seed)", 1, "rs is PER_ROW, and what it is assigned is no reduction"},
+        {"d = stochastic", 15, "the '(' behind the name of a function"},
+        {"d = stochastic(v)", 5, "stochastic needs two values, or three"},
+        {"d = stochastic(v, seed, 1, 2)", 5, "stochastic needs two values, or three"},
+        {"d = stochastic(v, 3)", 19, "the seed of stochastic is an operand of the kind SCALAR in I64"},
+        {"d = stochastic(v, seed, 0.5)", 25, "the third value of stochastic is a whole number from 0 to"},
+        {"d = stochastic(v, seed, label)", 25, "or an operand of the kind SCALAR in I32 or I64"},
+        {"stochastic = v; d = v", 1, "stochastic is a name of the language"},
+        {"d = stochastic_rounding(v)", 5, "did you mean stochastic(x, seed)?"},
+    };
+    static const gemmepi_dtype others[] = {GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_I8};
+    size_t i;
+    for (i = 0; i < GPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_F32);
+    for (i = 0; i < GPI__COUNT(others); i++)
+        CHECK(!parsed("d = stochastic(v, seed)", GEMMEPI_F32, others[i]) &&
+                  strstr(gemmepi_last_error(), "column 5: stochastic rounds to F16 and BF16; d is in ") !=
+                      NULL,
+              "%s", gemmepi_last_error());
+    CHECK(!parsed("d = stochastic(v, seed)", GEMMEPI_I32, GEMMEPI_I32) &&
+              strstr(gemmepi_last_error(), "d is in I32") != NULL,
+          "%s", gemmepi_last_error());
+}
+
+/* The formula as explain prints it, of a D in that type. */
+static const char *printed(const char *text, gemmepi_dtype d) {
+    static char room[2][512];
+    static int which;
+    gpi__text out = gpi__text_in(room[which = !which], sizeof room[0]);
+    gpi__formula *f = parsed(text, GEMMEPI_F32, d);
+    CHECK(f != NULL, "%s: %s", text, gemmepi_last_error());
+    if (f)
+        gpi__print_formula(&out, f);
+    freed(f);
+    return room[which];
+}
+
+static void rounding_by_chance_is_for_extents_below_2_to_the_32(void) {
+    static const char text[] = "d = stochastic(v, seed)";
+    gpi__formula *f = parsed(text, GEMMEPI_F32, GEMMEPI_F16);
+    CHECK(f && gpi__check_formula_extents(f, text, 3, 4294967295, 1) == GEMMEPI_OK &&
+              gpi__check_formula_extents(f, text, 3, 4294967296, 1) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(), "column 5: random numbers are for extents below 2^32") != NULL,
+          "%s", gemmepi_last_error());
+    freed(f);
+}
+
+static void what_is_rounded_by_chance_is_read_without_it_and_f32_rounds_nothing(void) {
+    static const struct {
+        const char *text, *in_bf16, *in_f32;
+    } cases[] = {
+        {"d = stochastic(v + r, seed)", "d = stochastic(v + r, seed)", "d = v + r"},
+        {"d = stochastic(v, seed, 4294967295)", "d = stochastic(v, seed)", "d = v"},
+        {"d = stochastic(v, seed, 2); o = d", "d = stochastic(v, seed, 2); o = v", "d = v; o = v"},
+        {"d = stochastic(v * r, seed); rs = row_sum(d)",
+         "t1 = v * r; d = stochastic(t1, seed); rs = row_sum(t1)", "d = v * r; rs = row_sum(d)"},
+        {"d = stochastic(v, seed); o = stochastic(d, seed)",
+         "d = stochastic(v, seed); o = stochastic(v, seed)", "d = v; o = v"},
+        {"o = stochastic(v, seed); d = 2 * o", "d = 2 * v; o = stochastic(v, seed)", "d = 2 * v; o = v"},
+        {"d = stochastic(p, seed)", "d = stochastic(p, seed)", "d = p"},
+    };
+    size_t i;
+    for (i = 0; i < GPI__COUNT(cases); i++) {
+        CHECK(strcmp(printed(cases[i].text, GEMMEPI_BF16), cases[i].in_bf16) == 0, "%s",
+              printed(cases[i].text, GEMMEPI_BF16));
+        CHECK(strcmp(printed(cases[i].text, GEMMEPI_F32), cases[i].in_f32) == 0, "%s",
+              printed(cases[i].text, GEMMEPI_F32));
+    }
 }
 
 static void widths_that_do_not_fit_are_refused(void) {
@@ -707,6 +783,7 @@ static void short_forms_are_for_what_is_stored_in_16_bits(void) {
         {"d = silu(v); rs = row_sum(d * d)", GEMMEPI_BF16, 0},
         {"d = silu(v); rs = row_sum(v)", GEMMEPI_BF16, 1},
         {"d = v + d_gelu_erf(r); o = r", GEMMEPI_F16, 1},
+        {"d = stochastic(silu(v), seed); cs = column_sum(d)", GEMMEPI_BF16, 1},
     };
     size_t i;
     for (i = 0; i < GPI__COUNT(cases); i++) {
@@ -774,11 +851,12 @@ static void extents_must_be_what_halves_and_random_numbers_want(void) {
         {"d = 2 * pair(v, v, 6)", 3, 10, 1, 9,
          "halves are of groups of 6, and the formula is 20 columns wide"},
         {"d = uniform(seed, 0)", 4294967295, 4294967295, 4294967295, 0, ""},
-        {"d = uniform(seed, 0)", 4294967296, 7, 1, 5, "uniform is for extents below 2^32"},
-        {"d = uniform(seed, 0)", 3, 4294967296, 1, 5, "uniform is for extents below 2^32"},
+        {"d = uniform(seed, 0)", 4294967296, 7, 1, 5, "random numbers are for extents below 2^32"},
+        {"d = uniform(seed, 0)", 3, 4294967296, 1, 5, "random numbers are for extents below 2^32"},
         {"d = uniform(seed, 0) * pair(v, v)", 3, 2147483647, 1, 0, ""},
-        {"d = uniform(seed, 0) * pair(v, v)", 3, 2147483648, 1, 5, "uniform is for extents below 2^32"},
-        {"d = v * uniform(seed, 0)", 3, 7, 4294967296, 9, "uniform is for extents below 2^32"},
+        {"d = uniform(seed, 0) * pair(v, v)", 3, 2147483648, 1, 5,
+         "random numbers are for extents below 2^32"},
+        {"d = v * uniform(seed, 0)", 3, 7, 4294967296, 9, "random numbers are for extents below 2^32"},
     };
     char place[32];
     size_t i;
@@ -856,6 +934,9 @@ int main(void) {
     RUN(numbers_of_f64_have_its_range);
     RUN(small_numbers_that_f32_holds_are_accepted);
     RUN(outputs_and_reductions_are_refused_where_they_do_not_fit);
+    RUN(rounding_by_chance_is_the_whole_right_side_of_an_output);
+    RUN(rounding_by_chance_is_for_extents_below_2_to_the_32);
+    RUN(what_is_rounded_by_chance_is_read_without_it_and_f32_rounds_nothing);
     RUN(widths_that_do_not_fit_are_refused);
     RUN(whole_results_take_what_whole_numbers_have);
     RUN(limits_are_as_they_are_told);

@@ -71,9 +71,15 @@ static void leave_out_unread(const char *name) {
 }
 
 static void make_text(void) {
-    static const char *const outputs[] = {
-        "d = ",          "o = ",         "oh = ", "rs = row_sum(", "rt = row_logsumexp(", "cs = column_sum(",
-        "al = all_sum(", "rt = row_max("};
+    static const char *const outputs[] = {"d = ",
+                                          "o = ",
+                                          "oh = ",
+                                          "rs = row_sum(",
+                                          "rt = row_logsumexp(",
+                                          "cs = column_sum(",
+                                          "al = all_sum(",
+                                          "rt = row_max(",
+                                          "d = stochastic("};
     int i, statements = 1 + below(4), seen = 0;
     text[0] = 0;
     if (one_in(3))
@@ -87,7 +93,9 @@ static void make_text(void) {
         seen |= 1 << output;
         add(outputs[output]);
         add_expression(1 + below(5));
-        add(strchr(outputs[output], '(') ? "); " : "; ");
+        add(strstr(outputs[output], "stochastic") ? ", seed); "
+            : strchr(outputs[output], '(')        ? "); "
+                                                  : "; ");
     }
     leave_out_unread("x0");
     leave_out_unread("x1");

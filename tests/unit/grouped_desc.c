@@ -371,7 +371,7 @@ static void formulas_have_one_matrix_of_rows_for_all_groups(void) {
     DESC(0, formula(p, "d = v + x + item", GEMMEPI_FULL), "item");
     DESC(0, formula(p, "d = v + x + rows", GEMMEPI_FULL), "rows");
     DESC(0, (formula(p, "d = v + x + uniform(seed, 0)", GEMMEPI_FULL), p->operand_count = 2),
-         "uniform are not what the positions");
+         "uniform and stochastic are not what the positions");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), p->operand_count = 2), NULL);
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), desc.weighted = 1), "weighted");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), desc.scatter_d = 80), NULL);
