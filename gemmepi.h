@@ -799,7 +799,7 @@ typedef struct gemmepi_elementwise_args {
    and TENSOR, as a product finds its d's; backward ignores the flag.
 
    A formula replaces the activation, for instance d = v * sigmoid(beta * v). v is P, with the bias, and d is Y.
-   Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P
+   Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n] (of p parts n/p or pn); gates are formulas with halves. preact holds P
    itself, for any formula; its scale and dy's are one for the batch. Backward runs the formula's
    gradient, as gemmepi_derive writes it; a formula without a derivative is refused. If that gradient reads P, it needs SAVED or
    RECOMPUTE, else neither, and then preact is not read. uniform gives both directions the same numbers. The gradient of an
@@ -925,8 +925,9 @@ typedef struct gemmepi_linear_args {
    mod(a, b) has a's sign, as C's fmod.
    Widths: an expression is n, n / 2 or 2 n columns wide, and operators need equal widths; what does not change along columns fits any.
    left(x) and right(x) are the halves, pair(a, b) joins them; even(x), odd(x) and interleave(a, b) do the same for every second column.
-   With a last argument w, a number, left, right and pair work on each group of w columns. A formula has two widths at most and halves of
-   one kind. column and columns count in the wider of the two.
+   With a last argument w, a number, left, right and pair work on each group of w columns. part(x, i, p) is the i-th of p equal parts, i
+   from 0 and p from 2 to 16, both numbers of the text, and parts(a, b, c) joins three, or as many as it is given; widths are n / p and p n
+   then. A formula has two widths at most and divides columns in one way. column and columns count in the wider of the two.
    Reductions: row_sum row_mean row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
    all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
    Over nothing they are 0, -inf, -inf, and 0. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
@@ -958,8 +959,8 @@ typedef enum gemmepi_operand_kind {
 /* How many columns an operand PER_COLUMN or FULL has. */
 typedef enum gemmepi_width {
     GEMMEPI_WIDTH_N = 0,
-    GEMMEPI_WIDTH_HALF = 1,  /* n / 2 */
-    GEMMEPI_WIDTH_DOUBLE = 2 /* 2 n */
+    GEMMEPI_WIDTH_HALF = 1,  /* n / 2; with part(x, i, p) and parts, n / p */
+    GEMMEPI_WIDTH_DOUBLE = 2 /* 2 n; with those, p n */
 } gemmepi_width;
 
 /* An operand of a formula: an input, which it reads, or an output, which it assigns. */
@@ -3901,9 +3902,8 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   X(STOCHASTIC, "stochastic", 2, 3, 9, 0, NULL, NULL, 0, 0, 36, "g", "0", "0") /* node.place: the output's dtype */ \
   X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
   X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
-  X(FIRST,   "left",    1, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
-  X(SECOND,  "right",   1, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
-  X(BOTH,    "pair",    2, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
+  X(PART,    "part",    1, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
+  X(JOIN,    "parts",   2, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
 /* clang-format on */
 
 enum {
@@ -3967,6 +3967,21 @@ static int gpi__seed_argument(int op) {
 static const gpi__operation_of_formula *gpi__operation_of(int op) {
   return &gpi__formula_operations[op - GPI__LEAVES];
 }
+
+/* Which columns belong together in a formula with halves, or with more parts. */
+enum { GPI__NO_HALVES, GPI__LEFT_RIGHT, GPI__EVEN_ODD };
+
+/* What functions that divide columns, and join what is divided, are called: the first three rows of a mode those of two parts. */
+static const struct {
+  const char *name;
+  uint8_t op, mode, part;
+} gpi__part_names[] = {
+  {"left", GPI__OP_PART, GPI__LEFT_RIGHT, 0}, {"right", GPI__OP_PART, GPI__LEFT_RIGHT, 1},
+  {"pair", GPI__OP_JOIN, GPI__LEFT_RIGHT, 0}, {"even", GPI__OP_PART, GPI__EVEN_ODD, 0},
+  {"odd", GPI__OP_PART, GPI__EVEN_ODD, 1},    {"interleave", GPI__OP_JOIN, GPI__EVEN_ODD, 0},
+  {"part", GPI__OP_PART, GPI__LEFT_RIGHT, 0}, {"parts", GPI__OP_JOIN, GPI__LEFT_RIGHT, 0},
+};
+enum { GPI__PART_CALL = 6, GPI__PARTS_CALL }; /* the rows of those that say how many parts there are */
 
 /* Functions that are short for a text of others, of x and y. Operands may have their names. */
 static const struct {
@@ -4129,23 +4144,21 @@ enum {
   GPI__FORMULA_NAME = 60, /* characters of an operand's name */
   GPI__GRAPH_NODES = GPI__FORMULA_NODES + GPI__FORMULA_LEAVES,
   GPI__GRAPH_BUCKETS = 1024,
-  GPI__SIMPLIFIED = 4096
+  GPI__SIMPLIFIED = 4096,
+  GPI__MOST_PARTS = 16 /* of columns */
 };
 
-/* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one without everything is WIDE. ANY does not change along
- columns. */
+/* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one with n parts an n-th, of one without everything is WIDE. ANY
+ does not change along columns. */
 enum { GPI__ANY, GPI__NARROW, GPI__WIDE };
 
 /* What a node's values are: numbers of the accumulator, 0 or 1, or whole numbers that are read and compared exactly. */
 enum { GPI__OF_NUMBERS, GPI__OF_TRUTH, GPI__OF_WHOLE };
 
-/* Which columns belong together in a formula with halves. */
-enum { GPI__NO_HALVES, GPI__LEFT_RIGHT, GPI__EVEN_ODD };
-
 typedef struct gpi__node {
   uint8_t op, type, width, unused;
   int16_t args[3]; /* -1: none */
-  int16_t place; /* operand, index, activation or upstream */
+  int16_t place; /* operand, index, activation, upstream or part */
   int32_t unused_too; /* so that all bytes are fields: nodes are compared by them */
   double number;
 } gpi__node;
@@ -4184,6 +4197,7 @@ typedef struct gpi__graph {
   int simplifies; /* 1: also where that is exact for finite numbers alone */
   int product; /* what is read as v, if desc.product says so, else -1 */
   int mode, n_width; /* of halves; whether n is NARROW or WIDE */
+  int parts; /* of what is WIDE, where anything is NARROW: 2, halves, or more */
   int64_t group; /* columns of a group; 0: all are one */
   gpi__assigned assigned[GPI__FORMULA_OPERANDS + 1];
   int16_t next[GPI__GRAPH_NODES], buckets[GPI__GRAPH_BUCKETS];
@@ -4198,6 +4212,7 @@ typedef struct gpi__graph {
 
 static void gpi__clear_graph(gpi__graph *graph, const gpi__formula_desc *desc, int n_width) {
   int i;
+  graph->parts = 2;
   graph->desc = desc;
   graph->count = graph->operations = graph->full = graph->simplifies = 0;
   graph->most = GPI__FORMULA_NODES;
@@ -4228,6 +4243,14 @@ static int gpi__same_node(const gpi__node *x, const gpi__node *y) {
   return memcmp(x, y, sizeof *x) == 0;
 }
 
+/* The part of what JOIN joins. It is a list: of all parts up to node.place the first argument is it, of those behind the second, which is the
+ last part or the rest of the list. */
+static int gpi__joined_part(const gpi__node *nodes, int join, int part) {
+  while (part > nodes[join].place && nodes[nodes[join].args[1]].op == GPI__OP_JOIN)
+    join = nodes[join].args[1];
+  return nodes[join].args[part > nodes[join].place];
+}
+
 /* Whether a node is 0 by selection, and shows it: c ? x : 0, a sum or a choice of two such, a pair that has one, and its negative. 0 is so
  itself. */
 static int gpi__masks(const gpi__graph *graph, const gpi__node *node) {
@@ -4243,7 +4266,7 @@ static int gpi__masks(const gpi__graph *graph, const gpi__node *node) {
   case GPI__OP_ADD:
   case GPI__OP_SUB:
     return masked[x] && masked[y];
-  case GPI__OP_BOTH:
+  case GPI__OP_JOIN:
     return masked[x] || masked[y];
   case GPI__OP_NEG:
     return masked[x];
@@ -4385,6 +4408,33 @@ static int gpi__negative(gpi__graph *graph, int x) {
   return gpi__make(graph, GPI__OP_NEG, x, -1, -1);
 }
 
+/* >>parts */
+
+/* Part i of a node, of which a number or what does not change along columns has but one; -1: there is no room. */
+static int gpi__part(gpi__graph *graph, int node, int i) {
+  gpi__node part = gpi__node_of(GPI__OP_PART, node, -1, -1);
+  part.place = (int16_t)i;
+  return node < 0 || graph->full ? -1 : gpi__finish(graph, &part);
+}
+
+/* All parts side by side; negative: there is no room, or they are too wide. */
+static int gpi__join_parts(gpi__graph *graph, const int16_t *parts) {
+  int i = graph->parts - 2, joined = parts[i + 1];
+  for (; i >= 0 && joined >= 0; i--) {
+    gpi__node node = gpi__node_of(GPI__OP_JOIN, parts[i], joined, -1);
+    node.place = (int16_t)i;
+    joined = parts[i] < 0 || graph->full ? -1 : gpi__finish(graph, &node);
+  }
+  return joined;
+}
+
+/* Whether all that a node joins is 0. */
+static int gpi__joins_zeros(const gpi__graph *graph, const gpi__node *node) {
+  while (gpi__is_the_number(graph, node->args[0], 0) && gpi__is_op(graph, node->args[1], GPI__OP_JOIN))
+    node = &graph->nodes[node->args[1]];
+  return gpi__is_the_number(graph, node->args[0], 0) && gpi__is_the_number(graph, node->args[1], 0);
+}
+
 /* >>factors: a number stands first in its product, and the rest of it keeps what others share */
 
 /* 2 of 2 * x, -1 of -x, 1 of others; *rest is x. */
@@ -4503,34 +4553,35 @@ static int gpi__select_sum(gpi__graph *graph, const gpi__node *node, int sum) {
 /* (c ? x : 0) op y becomes c ? x op y : 0: a y that is NaN has no effect where it is not taken. So does all that is masked, part by part;
  -1: it is not. What is masked is the argument `which` of the operation. */
 static int gpi__select_outside(gpi__graph *graph, const gpi__node *node, int which) {
-  int masked = node->args[which], other = node->args[1 - which], part, beside, i, made[2];
+  int masked = node->args[which], other = node->args[1 - which], part, beside, i;
   const gpi__node parts = graph->nodes[masked];
-  int first = parts.op == GPI__OP_SELECT;
+  int first = parts.op == GPI__OP_SELECT, joins = parts.op == GPI__OP_JOIN;
+  int16_t made[GPI__MOST_PARTS];
   if (gpi__is_number(graph, masked) || !graph->masked[masked] || parts.args[first + 1] < 0)
     return -1;
   if ((parts.op == GPI__OP_ADD || parts.op == GPI__OP_SUB) && !gpi__is_number(graph, other))
     return gpi__select_sum(graph, node, masked);
-  for (i = 0; i < 2; i++) {
-    part = parts.args[first + i];
-    beside = parts.op != GPI__OP_BOTH
-        ? other
-        : gpi__make(graph, i ? GPI__OP_SECOND : GPI__OP_FIRST, other, -1, -1);
-    made[i] = gpi__make(graph, node->op, which ? beside : part, which ? part : beside, -1);
+  for (i = 0; i < (joins ? graph->parts : 2); i++) {
+    part = joins ? gpi__joined_part(graph->nodes, masked, i) : parts.args[first + i];
+    beside = joins ? gpi__part(graph, other, i) : other;
+    made[i] = (int16_t)gpi__make(graph, node->op, which ? beside : part, which ? part : beside, -1);
   }
+  if (joins)
+    return gpi__join_parts(graph, made);
   return first ? gpi__make(graph, GPI__OP_SELECT, parts.args[0], made[0], made[1])
         : gpi__make(graph, parts.op, made[0], made[1], -1);
 }
 
-/* One half of columns of what is masked: of its parts, so that the selections are outside; of a pair, one of the two. -1: it stays. */
-static int gpi__half_of_parts(gpi__graph *graph, int op, int x) {
+/* One part of columns of what is masked: of its parts, so that the selections are outside; of what is joined, that one. -1: it stays. */
+static int gpi__part_of_parts(gpi__graph *graph, int x, int part) {
   const gpi__node n = graph->nodes[x];
   int i, made[3] = {-1, -1, -1};
-  if (n.op == GPI__OP_BOTH)
-    return n.args[op == GPI__OP_SECOND];
+  if (n.op == GPI__OP_JOIN)
+    return gpi__joined_part(graph->nodes, x, part);
   if (!graph->masked[x])
     return -1;
   for (i = 0; i < 3 && n.args[i] >= 0; i++)
-    made[i] = gpi__make(graph, op, n.args[i], -1, -1);
+    made[i] = gpi__part(graph, n.args[i], part);
   return gpi__make(graph, n.op, made[0], made[1], made[2]);
 }
 
@@ -4659,6 +4710,15 @@ static int gpi__simplify_difference(gpi__graph *graph, int x, int y) {
         : gpi__join_terms(graph, GPI__OP_SUB, x, y);
 }
 
+static int gpi__add_joined(gpi__graph *graph, int x, int y) {
+  int16_t sums[GPI__MOST_PARTS];
+  int i;
+  for (i = 0; i < graph->parts; i++)
+    sums[i] = (int16_t)gpi__make(graph, GPI__OP_ADD, gpi__joined_part(graph->nodes, x, i),
+      gpi__joined_part(graph->nodes, y, i), -1);
+  return gpi__join_parts(graph, sums);
+}
+
 static int gpi__simplify_sum(gpi__graph *graph, int x, int y) {
   const gpi__node *nodes = graph->nodes;
   int first;
@@ -4674,10 +4734,8 @@ static int gpi__simplify_sum(gpi__graph *graph, int x, int y) {
     return gpi__make(graph, GPI__OP_SUB, x, first, -1);
   if ((first = gpi__without_sign(graph, x)) >= 0)
     return gpi__make(graph, GPI__OP_SUB, y, first, -1);
-  if (gpi__is_op(graph, x, GPI__OP_BOTH) && gpi__is_op(graph, y, GPI__OP_BOTH)) {
-    first = gpi__make(graph, GPI__OP_ADD, nodes[x].args[0], nodes[y].args[0], -1);
-    return gpi__make(graph, GPI__OP_BOTH, first, gpi__make(graph, GPI__OP_ADD, nodes[x].args[1], nodes[y].args[1], -1), -1);
-  }
+  if (gpi__is_op(graph, x, GPI__OP_JOIN) && gpi__is_op(graph, y, GPI__OP_JOIN))
+    return gpi__add_joined(graph, x, y);
   first = gpi__add_selections(graph, x, y);
   return first >= 0 ? first : gpi__join_terms(graph, GPI__OP_ADD, x, y);
 }
@@ -4756,11 +4814,10 @@ static int gpi__simplify_node(gpi__graph *graph, const gpi__node *node) {
       return y;
     found = gpi__select_clamp(graph, x, y, node->args[2]);
     return found >= 0 ? found : gpi__select_within(graph, x, y, node->args[2]);
-  case GPI__OP_BOTH:
-    return gpi__is_the_number(graph, x, 0) && x == y ? x : -1;
-  case GPI__OP_FIRST:
-  case GPI__OP_SECOND:
-    return gpi__half_of_parts(graph, node->op, x);
+  case GPI__OP_JOIN:
+    return node->place == 0 && gpi__joins_zeros(graph, node) ? x : -1;
+  case GPI__OP_PART:
+    return gpi__part_of_parts(graph, x, node->place);
   default:
     return -1;
   }
@@ -4777,10 +4834,9 @@ static int gpi__joint_width(int op, const int widths[3]) {
     joint = widths[i] ? widths[i] : joint;
   }
   switch (op) {
-  case GPI__OP_FIRST:
-  case GPI__OP_SECOND:
+  case GPI__OP_PART:
     return joint == GPI__NARROW ? -1 : joint ? (int)GPI__NARROW : (int)GPI__ANY;
-  case GPI__OP_BOTH:
+  case GPI__OP_JOIN:
     return joint == GPI__WIDE ? -1 : GPI__WIDE;
   case GPI__OP_UNIFORM:
     return GPI__WIDE;
@@ -4790,7 +4846,7 @@ static int gpi__joint_width(int op, const int widths[3]) {
 }
 
 static int gpi__result_type(const gpi__graph *graph, const gpi__node *node) {
-  if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
+  if (node->op == GPI__OP_PART)
     return graph->nodes[node->args[0]].type;
   return gpi__operation_of(node->op)->traits & GPI__IS_TRUTH ? GPI__OF_TRUTH : GPI__OF_NUMBERS;
 }
@@ -4798,14 +4854,15 @@ static int gpi__result_type(const gpi__graph *graph, const gpi__node *node) {
 /* What the operation comes to; -1: it stays, or there is no room. A sum whose parts have parts in common would be gone through once for
  each way to them: what was found is kept. */
 static int gpi__come_to(gpi__graph *graph, const gpi__node *node) {
-  int place = (int)(gpi__hash_word(gpi__hash(node->args, sizeof node->args), node->op) % GPI__SIMPLIFIED);
+  int op = node->op + 256 * node->place, found;
+  int place =
+    (int)(gpi__hash_word(gpi__hash(node->args, sizeof node->args), (uint64_t)op) % GPI__SIMPLIFIED);
   gpi__simplified *s = &graph->simplified[place];
-  int found;
-  if (s->op == node->op && memcmp(s->args, node->args, sizeof s->args) == 0)
+  if (s->op == op && memcmp(s->args, node->args, sizeof s->args) == 0)
     return s->result;
   found = gpi__simplify_node(graph, node);
   if (found >= 0) {
-    s->op = node->op;
+    s->op = (int16_t)op;
     memcpy(s->args, node->args, sizeof s->args);
     s->result = (int16_t)found;
   }
@@ -4817,10 +4874,13 @@ static int gpi__finish(gpi__graph *graph, gpi__node *node) {
   int widths[3], i, width, found;
   for (i = 0; i < 3; i++)
     widths[i] = node->args[i] >= 0 ? graph->nodes[node->args[i]].width : 0;
+  if (node->op == GPI__OP_JOIN && gpi__is_op(graph, node->args[1], GPI__OP_JOIN) &&
+    graph->nodes[node->args[1]].place == node->place + 1)
+    widths[1] = GPI__NARROW; /* the rest of the list */
   width = gpi__joint_width(node->op, widths);
   if (width < 0)
     return -2;
-  if ((node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND) && width == GPI__ANY)
+  if (node->op == GPI__OP_PART && width == GPI__ANY)
     return node->args[0];
   if (node->op == GPI__OP_STOCHASTIC && !width) /* each column has a number of its own */
     width = graph->n_width;
@@ -4915,26 +4975,28 @@ static int gpi__index_called(const char *at, size_t length) {
   return -1;
 }
 
-/* A function that is no activation, and how halves are made: the mode is that of the second names of left, right and pair. */
-static int gpi__function_called(const char *at, size_t length, int *mode) {
-  static const char *const second[] = {"even", "odd", "interleave"};
+/* Whether an op has one name, that of its row. */
+static int gpi__is_plain_function(int op) {
+  return gpi__operation_of(op)->precedence == 9 && op < GPI__OP_PART && op != GPI__OP_ACTIVATE &&
+     op != GPI__OP_DERIVE;
+}
+
+/* A function that is no activation; -1: none. Of parts *row is that of gpi__part_names. */
+static int gpi__function_called(const char *at, size_t length, int *row) {
   int op;
-  *mode = GPI__LEFT_RIGHT;
   for (op = GPI__LEAVES; op < GPI__OPS; op++)
-    if (gpi__operation_of(op)->precedence == 9 && op != GPI__OP_ACTIVATE && op != GPI__OP_DERIVE &&
-      gpi__is_name(at, length, gpi__operation_of(op)->name))
+    if (gpi__is_plain_function(op) && gpi__is_name(at, length, gpi__operation_of(op)->name))
       return op;
-  *mode = GPI__EVEN_ODD;
-  for (op = 0; op < 3; op++)
-    if (gpi__is_name(at, length, second[op]))
-      return GPI__OP_FIRST + op;
+  for (*row = 0; *row < (int)GPI__COUNT(gpi__part_names); ++*row)
+    if (gpi__is_name(at, length, gpi__part_names[*row].name))
+      return gpi__part_names[*row].op;
   return -1;
 }
 
 /* Whether a name stands for something of the language. */
 static int gpi__is_reserved(const char *at, size_t length) {
-  int mode;
-  return gpi__function_called(at, length, &mode) >= 0 || gpi__activation_called(at, length) >= 0 ||
+  int row;
+  return gpi__function_called(at, length, &row) >= 0 || gpi__activation_called(at, length) >= 0 ||
      (length > 2 && memcmp(at, "d_", 2) == 0 && gpi__activation_called(at + 2, length - 2) >= 0) ||
      gpi__reduction_called(at, length) || gpi__index_called(at, length) >= 0;
 }
@@ -5122,6 +5184,9 @@ static const struct {
   {"arctan", "atan"},
   {"asin", "atan(x * rsqrt(1 - x * x))"},
   {"logsigmoid", "-softplus(-x)"},
+  {"chunk", "part(x, i, n)"},
+  {"split", "part(x, i, n)"},
+  {"concat", "parts(a, b)"},
   {"glu", "left(x) * sigmoid(right(x))"},
   {"swiglu", "silu(left(x)) * right(x)"},
   {"geglu", "gelu_tanh(left(x)) * right(x)"},
@@ -5210,8 +5275,10 @@ static const char *gpi__nearest_function(const char *name, size_t length, char r
     if (gpi__is_name(name, length, gpi__other_names[i].theirs))
       return gpi__other_names[i].ours;
   for (op = GPI__LEAVES; op < GPI__OPS; op++)
-    if (gpi__operation_of(op)->precedence == 9 && op != GPI__OP_ACTIVATE && op != GPI__OP_DERIVE)
+    if (gpi__is_plain_function(op))
       (void)gpi__is_nearer(&nearest, gpi__operation_of(op)->name);
+  for (i = 0; i < GPI__COUNT(gpi__part_names); i++)
+    (void)gpi__is_nearer(&nearest, gpi__part_names[i].name);
   for (i = 0; i < GPI__COUNT(gpi__written_functions); i++)
     if (gpi__written_functions[i].count)
       (void)gpi__is_nearer(&nearest, gpi__written_functions[i].name);
@@ -5351,10 +5418,11 @@ static void gpi__note_place(gpi__parser *p, size_t at) {
   p->graph->at = (int16_t)(p->whole ? p->call : p->rule ? -1 : (int)at);
 }
 
-static const char *gpi__width_in_words(const gpi__graph *graph, int width) {
+static const char *gpi__width_in_words(const gpi__graph *graph, int width, char room[16]) {
   if (width == graph->n_width)
     return "n";
-  return width == GPI__WIDE ? "2 n" : "n / 2";
+  snprintf(room, 16, width == GPI__WIDE ? "%d n" : "n / %d", graph->parts);
+  return room;
 }
 
 static int gpi__refuse_room(const gpi__parser *p, size_t at) {
@@ -5364,19 +5432,22 @@ static int gpi__refuse_room(const gpi__parser *p, size_t at) {
 static int gpi__refuse_widths(gpi__parser *p, size_t at, const gpi__node *node, const char *name) {
   const gpi__graph *graph = p->graph;
   const char *width[3];
+  char room[3][16];
   int i, count = 0;
   p->is_of_widths = 1;
-  if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
-    return gpi__refuse(p, at, "%s halves what is only %s columns wide; halves are not nested", name,
-      gpi__width_in_words(graph, GPI__NARROW));
-  if (node->op == GPI__OP_BOTH)
-    return gpi__refuse(p, at, "%s needs two halves; what is %s columns wide is none", name,
-      gpi__width_in_words(graph, GPI__WIDE));
+  if (node->op == GPI__OP_PART)
+    return gpi__refuse(p, at, "%s divides what is only %s columns wide; halves and parts are not nested",
+      name, gpi__width_in_words(graph, GPI__NARROW, room[0]));
+  if (node->op == GPI__OP_JOIN)
+    return gpi__refuse(p, at, "%s joins %s; what is %s columns wide is none", name, graph->parts == 2 ? "halves" : "parts",
+      gpi__width_in_words(graph, GPI__WIDE, room[0]));
   for (i = 0; i < 3; i++)
-    if (node->args[i] >= 0 && graph->nodes[node->args[i]].width)
-      width[count++] = gpi__width_in_words(graph, graph->nodes[node->args[i]].width);
+    if (node->args[i] >= 0 && graph->nodes[node->args[i]].width) {
+      width[count] = gpi__width_in_words(graph, graph->nodes[node->args[i]].width, room[count]);
+      count++;
+    }
   return gpi__refuse(p, at, "%s needs equal widths; one is %s columns wide, another %s (left, right, even and odd are halves)",
-    name, width[0], width[1] != width[0] ? width[1] : width[2]);
+    name, width[0], strcmp(width[1], width[0]) ? width[1] : width[2]);
 }
 
 /* In I32 formulas. */
@@ -5421,10 +5492,11 @@ static int gpi__width_of(const gpi__graph *graph, gemmepi_operand_kind kind, gem
 }
 
 static int gpi__refuse_third_width(gpi__parser *p, size_t at, const gemmepi_operand *operand) {
+  int parts = p->graph->parts;
   p->is_of_widths = 1;
-  return gpi__refuse(p, at, "%s is %s columns wide, a third width next to %s; a formula has two at most",
-    operand->name, operand->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
-    p->graph->n_width == GPI__WIDE ? "n and its halves" : "n and 2 n");
+  return gpi__refuse(p, at, p->graph->n_width == GPI__WIDE
+    ? "%s is %d n columns wide, a third width next to n and n / %d; a formula has two at most"
+    : "%s is n / %d columns wide, a third width next to n and %d n; a formula has two at most", operand->name, parts, parts);
 }
 
 static int gpi__read_operand(gpi__parser *p, size_t at, int i) {
@@ -5520,27 +5592,45 @@ static int gpi__deeper(gpi__parser *p) {
   return gpi__refuse(p, p->token, "more than %d expressions are nested; name some of them", GPI__FORMULA_DEPTH);
 }
 
-/* A function, where it stands and its arguments: up to four, of which the fourth is refused by the count. */
+/* A function, where it stands and its arguments, of which more than have room are refused by the count. */
 typedef struct gpi__call {
-  size_t at, places[4];
+  size_t at, places[GPI__MOST_PARTS];
   char name[24];
-  int op, mode, row, count;
-  int16_t args[4];
+  int op, part, row, count; /* part: the row of gpi__part_names; row: the activation's, or -1 */
+  int16_t args[GPI__MOST_PARTS];
 } gpi__call;
+
+static int gpi__refuse_counts(const gpi__parser *p, const gpi__call *call, int argument) {
+  return gpi__refuse(p, call->places[argument],
+    argument == 1 ? "the i of part(x, i, n) is a whole number in the text, from 0 to n - 1"
+    : "the n of part(x, i, n) is a whole number in the text, from 2 to %d", GPI__MOST_PARTS);
+}
+
+/* i or n of part(x, i, n). */
+static int gpi__parse_count(gpi__parser *p, const gpi__call *call) {
+  size_t length = gpi__number_length(p->text + p->token);
+  double number = length && length < 1000 ? gpi__number_of(p->text + p->token, length) : -1;
+  p->at += length;
+  return number >= 0 && number <= (int)GPI__MOST_PARTS && floor(number) == number
+       ? (int)number
+       : gpi__refuse_counts(p, call, call->count);
+}
 
 /* '(' has been taken. */
 static int gpi__parse_arguments(gpi__parser *p, gpi__call *call) {
+  int has_counts = call->op == GPI__OP_PART && call->part == GPI__PART_CALL;
   int node;
   if (gpi__take(p, ")"))
     return 0;
   for (;;) {
     gpi__skip_blanks(p);
-    if (call->count < 4)
+    if (call->count < GPI__MOST_PARTS)
       call->places[call->count] = p->token;
-    node = gpi__expression(p, 1);
+    node = has_counts && (call->count == 1 || call->count == 2) ? gpi__parse_count(p, call)
+        : gpi__expression(p, 1);
     if (node < 0)
       return -1;
-    if (call->count < 4)
+    if (call->count < GPI__MOST_PARTS)
       call->args[call->count] = (int16_t)node;
     call->count++;
     if (gpi__take(p, ")"))
@@ -5569,30 +5659,58 @@ static int gpi__parse_group(gpi__parser *p, size_t at, int node, double *group) 
   return 0;
 }
 
-static int gpi__set_mode(gpi__parser *p, size_t at, int mode, double group) {
+static int gpi__set_mode(gpi__parser *p, size_t at, int mode, int parts, double group) {
   gpi__graph *graph = p->graph;
-  if (graph->mode && (graph->mode != mode || (double)graph->group != group))
-    return gpi__refuse(p, at, "halves of two kinds are in one formula: %s%s before, others here",
-      graph->mode == GPI__EVEN_ODD ? "even and odd" : "left and right", graph->group ? " of groups" : "");
+  char room[16];
+  snprintf(room, sizeof room, "%d parts", graph->parts);
+  if (graph->mode && (graph->mode != mode || graph->parts != parts || (double)graph->group != group))
+    return gpi__refuse(p, at, "columns are divided in two ways in one formula: %s%s before, otherwise here",
+      graph->mode == GPI__EVEN_ODD ? "even and odd" : graph->parts == 2          ? "left and right" : room,
+      graph->group ? " of groups" : "");
   graph->mode = mode;
+  graph->parts = parts;
   graph->group = (int64_t)group;
   return 0;
 }
 
-static int gpi__call_of_halves(gpi__parser *p, const gpi__call *call) {
-  gpi__node node;
-  double group = 0;
-  int wanted = call->op == GPI__OP_BOTH ? 2 : 1;
-  if (call->count == wanted + 1 && call->mode == GPI__LEFT_RIGHT) {
-    if (gpi__parse_group(p, call->places[wanted], call->args[wanted], &group) < 0)
-      return -1;
-  } else if (call->count != wanted) {
-    return gpi__refuse_count(p, call, wanted, wanted);
+/* Fills in how many parts there are, which one is meant, and how wide a group is. */
+static int gpi__read_parts(gpi__parser *p, const gpi__call *call, int *parts, int *part, double *group) {
+  int wanted = call->op == GPI__OP_JOIN ? 2 : 1, is_part = call->part == GPI__PART_CALL;
+  *parts = 2, *part = gpi__part_names[call->part].part, *group = 0;
+  if (call->part == GPI__PARTS_CALL) {
+    *parts = call->count;
+    return call->count >= 2 && call->count <= GPI__MOST_PARTS
+        ? 0
+        : gpi__refuse(p, call->at, "parts needs 2 to %d values, of each part one; %d are given", GPI__MOST_PARTS, call->count);
   }
-  if (gpi__set_mode(p, call->at, call->mode, group) < 0)
+  if (is_part && call->count == 3) {
+    *part = call->args[1], *parts = call->args[2];
+    return *parts < 2        ? gpi__refuse_counts(p, call, 2)
+       : *part >= *parts ? gpi__refuse_counts(p, call, 1)
+        : 0;
+  }
+  if (!is_part && call->count == wanted + 1 && gpi__part_names[call->part].mode == GPI__LEFT_RIGHT)
+    return gpi__parse_group(p, call->places[wanted], call->args[wanted], group);
+  wanted = is_part ? 3 : wanted;
+  return call->count == wanted ? 0 : gpi__refuse_count(p, call, wanted, wanted);
+}
+
+/* A part of x, or all parts joined, from the last on. */
+static int gpi__call_of_parts(gpi__parser *p, const gpi__call *call) {
+  int joins = call->op == GPI__OP_JOIN, parts, part, made;
+  double group;
+  gpi__node node;
+  if (gpi__read_parts(p, call, &parts, &part, &group) < 0 ||
+    gpi__set_mode(p, call->at, gpi__part_names[call->part].mode, parts, group) < 0)
     return -1;
-  node = gpi__node_of(call->op, call->args[0], wanted == 2 ? call->args[1] : -1, -1);
-  return gpi__apply(p, call->at, call->name, &node);
+  part = joins ? parts - 2 : part;
+  made = call->args[joins ? parts - 1 : 0];
+  do {
+    node = gpi__node_of(call->op, joins ? call->args[part] : made, joins ? made : -1, -1);
+    node.place = (int16_t)part;
+    made = gpi__apply(p, call->at, call->name, &node);
+  } while (joins && made >= 0 && --part >= 0);
+  return made;
 }
 
 static int gpi__call_of_activation(gpi__parser *p, const gpi__call *call) {
@@ -5632,7 +5750,7 @@ static void gpi__start_call(gpi__call *call, const char *text, size_t at, size_t
   call->at = at;
   memcpy(call->name, text + at, kept);
   memset(call->args, -1, sizeof call->args); /* none */
-  call->op = gpi__function_called(text + at, length, &call->mode);
+  call->op = gpi__function_called(text + at, length, &call->part);
   call->row = gpi__activation_called(text + at, length);
   if (call->row >= 0) {
     call->op = GPI__OP_ACTIVATE;
@@ -5659,8 +5777,8 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
   }
   if (call.row >= 0)
     return gpi__call_of_activation(p, &call);
-  if (call.op >= GPI__OP_FIRST)
-    return gpi__call_of_halves(p, &call);
+  if (call.op >= GPI__OP_PART)
+    return gpi__call_of_parts(p, &call);
   row = gpi__operation_of(call.op);
   if (call.count < row->least || call.count > row->most)
     return gpi__refuse_count(p, &call, row->least, row->most);
@@ -5888,6 +6006,7 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
   const gemmepi_operand *o;
   const gpi__reduction *of = &gpi__reductions[reduction];
   int width = graph->nodes[node].width, wanted;
+  char room[2][16];
   if (target->output == GPI__RESULT)
     return reduction ? gpi__refuse(p, target->at, "%s is a matrix and cannot be a reduction; assign that to an output operand",
       gpi__result_name(graph->desc))
@@ -5905,7 +6024,7 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
   if (width && wanted && width != wanted) {
     p->is_of_widths = 1;
     return gpi__refuse(p, target->at, "%s is %s columns wide, but what it is assigned is %s", o->name,
-      gpi__width_in_words(graph, wanted), gpi__width_in_words(graph, width));
+      gpi__width_in_words(graph, wanted, room[0]), gpi__width_in_words(graph, width, room[1]));
   }
   if (o->accumulate && (!reduction || of->op != GPI__REDUCE_SUM))
     return gpi__refuse(p, target->at, "%s accumulates, which only sums do", o->name);
@@ -5922,8 +6041,10 @@ static int gpi__through_columns(gpi__parser *p, size_t at, int x) {
   int width = graph->nodes[x].width ? (int)graph->nodes[x].width : graph->n_width;
   int16_t args[5] = {-1, -1, -1, -1, -1};
   args[0] = (int16_t)x;
-  return gpi__write_out(p, width == GPI__NARROW && !graph->desc->exchanged ? "x * (2 / columns)" : "x * (1 / columns)",
-    (int)at, "row_mean", args);
+  args[1] =
+    (int16_t)gpi__number(p->graph, width == GPI__NARROW && !graph->desc->exchanged ? graph->parts : 1);
+  return args[1] < 0 ? gpi__refuse_room(p, at)
+        : gpi__write_out(p, "x * (y / columns)", (int)at, "row_mean", args);
 }
 
 static const gpi__reduction *gpi__reduction_of(const gpi__graph *graph, int output) {
@@ -6101,12 +6222,13 @@ static int gpi__most_characters(const gpi__formula_desc *desc) {
   return derived ? GPI__GRADIENT_CHARACTERS : GPI__FORMULA_CHARACTERS;
 }
 
-/* The graph of desc.text, the whole. n is as wide as what is widest, or, where that comes to a mistake of widths, half of it. */
+/* The graph of desc.text, the whole. n is as wide as what is widest, or, where that comes to a mistake of widths, a part of it. What counts
+ the parts before they have been named is parsed again. */
 static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__formula_desc *desc) {
   static const int widths[] = {GPI__WIDE, GPI__NARROW, GPI__WIDE};
   gemmepi_status status = gpi__check_formula_desc(desc);
   size_t reached[3];
-  int turn;
+  int turn, parts = 2;
   if (status)
     return status;
   if (strlen(desc->text) > (size_t)gpi__most_characters(desc))
@@ -6114,10 +6236,15 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
       (gpi__ull)strlen(desc->text), gpi__most_characters(desc));
   for (turn = 0; turn < 3; turn++) {
     gpi__clear_graph(graph, desc, widths[turn]);
+    graph->parts = parts;
     gpi__make_product(graph);
     gpi__start_parser(p, graph, desc->text);
-    if (gpi__parse_statements(p) == 0)
-      return GEMMEPI_OK;
+    if (gpi__parse_statements(p) == 0) {
+      if (graph->parts == parts)
+        return GEMMEPI_OK;
+      parts = graph->parts, turn = -1;
+      continue;
+    }
     reached[turn] = p->at;
     if ((turn == 0 && !p->is_of_widths) || (turn == 1 && reached[1] > reached[0]))
       break;
@@ -6141,7 +6268,7 @@ typedef struct gpi__printed_output {
 typedef struct gpi__printer {
   gpi__text *out;
   const gpi__node *nodes;
-  int count, mode, output_count;
+  int count, mode, parts, output_count;
   int exchanged; /* the names are those of column-major order */
   int regroups; /* 2 * (x * y) is written 2 * x * y */
   int64_t group;
@@ -6161,16 +6288,22 @@ static int gpi__is_leaf(const gpi__printer *p, int node) {
   return p->nodes[node].op < GPI__LEAVES || p->labels[node] >= GPI__BY_OPERAND;
 }
 
+/* The a-th argument that is written of a node: of what is joined the a-th part; -1: there are no more. */
+static int gpi__written_argument(const gpi__printer *p, int node, int a) {
+  if (p->nodes[node].op == GPI__OP_JOIN)
+    return a < p->parts ? gpi__joined_part(p->nodes, node, a) : -1;
+  return a < 3 ? p->nodes[node].args[a] : -1;
+}
+
 /* labels are 0, but for those of operands */
 static void gpi__count_uses(gpi__printer *p) {
-  int i, a;
+  int i, a, to;
   memset(p->uses, 0, sizeof p->uses);
   for (i = 0; i < p->output_count; i++)
     p->uses[p->outputs[i].node]++;
   for (i = p->count - 1; i >= 0; i--)
-    for (a = 0; a < 3 && p->uses[i] && !gpi__is_leaf(p, i); a++)
-      if (p->nodes[i].args[a] >= 0)
-        p->uses[p->nodes[i].args[a]]++;
+    for (a = 0; p->uses[i] && !gpi__is_leaf(p, i) && (to = gpi__written_argument(p, i, a)) >= 0; a++)
+      p->uses[to]++;
 }
 
 /* Whether a local's name, which ends where it has no more letters, is another's already. */
@@ -6198,7 +6331,7 @@ static int gpi__has_own_name(const gpi__printer *p, int node) {
 }
 
 static void gpi__label_nodes(gpi__printer *p) {
-  int i, a, number = 0;
+  int i, a, to, number = 0;
   for (i = p->output_count - 1; i >= 0; i--)
     if (!p->outputs[i].reduction && !gpi__is_leaf(p, p->outputs[i].node) &&
       p->nodes[p->outputs[i].node].op != GPI__OP_STOCHASTIC) /* which is read without its rounding */
@@ -6207,9 +6340,9 @@ static void gpi__label_nodes(gpi__printer *p) {
     p->depth[i] = 1;
     if (!p->uses[i] || gpi__is_leaf(p, i))
       continue;
-    for (a = 0; a < 3; a++)
-      if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] && p->depth[p->nodes[i].args[a]] >= p->depth[i])
-        p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
+    for (a = 0; (to = gpi__written_argument(p, i, a)) >= 0; a++)
+      if (!p->labels[to] && p->depth[to] >= p->depth[i])
+        p->depth[i] = (uint8_t)(p->depth[to] + 1);
     if (!p->labels[i] && p->nodes[i].op != GPI__OP_STOCHASTIC && (p->uses[i] > 1 || p->depth[i] > GPI__PRINT_DEPTH))
       p->labels[i] = (int16_t)(gpi__has_own_name(p, i) ? (int)GPI__BY_TEXT : ++number);
   }
@@ -6258,12 +6391,12 @@ static void gpi__print_leaf(const gpi__printer *p, const gpi__node *node, int pr
 }
 
 static void gpi__print_function_name(const gpi__printer *p, const gpi__node *node) {
-  static const char *const second[] = {"even", "odd", "interleave"};
   char small[16] = "";
+  int row = p->mode == GPI__EVEN_ODD ? 3 : 0;
   if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
     gpi__small_name(node->place, small);
-  gpi__append(p->out, "%s%s", node->op >= GPI__OP_FIRST && p->mode == GPI__EVEN_ODD ? second[node->op - GPI__OP_FIRST]
-    : gpi__operation_of(node->op)->name, small);
+  gpi__append(p->out, "%s%s", node->op < GPI__OP_PART || p->parts != 2 ? gpi__operation_of(node->op)->name
+    : gpi__part_names[row + (node->op == GPI__OP_JOIN ? 2 : node->place)].name, small);
 }
 
 /* The parameter of an activation, and the i of stochastic, that are those they have unless given, are not written. */
@@ -6277,13 +6410,15 @@ static int gpi__goes_without_saying(const gpi__printer *p, const gpi__node *node
 }
 
 static void gpi__print_call(const gpi__printer *p, const gpi__node *node) {
-  int a;
+  int a, to;
   gpi__print_function_name(p, node);
-  for (a = 0; a < 3 && node->args[a] >= 0 && !gpi__goes_without_saying(p, node, a); a++) {
+  for (a = 0; (to = gpi__written_argument(p, (int)(node - p->nodes), a)) >= 0 && !gpi__goes_without_saying(p, node, a); a++) {
     gpi__append(p->out, a ? ", " : "(");
-    gpi__print_expression(p, node->args[a], 1);
+    gpi__print_expression(p, to, 1);
   }
-  if (node->op >= GPI__OP_FIRST && p->group)
+  if (node->op == GPI__OP_PART && p->parts != 2)
+    gpi__append(p->out, ", %d, %d", node->place, p->parts);
+  if (node->op >= GPI__OP_PART && p->group)
     gpi__append(p->out, ", %lld", (long long)p->group);
   gpi__append(p->out, ")");
 }
@@ -6432,9 +6567,10 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
   if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, which is %s columns wide and not read; the formula has "
-      "only %s columns", o->name, o->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
-      d->graph.n_width == GPI__WIDE ? "n and n / 2" : "n and 2 n");
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, d->graph.n_width == GPI__WIDE
+      ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has only n and n / %d columns"
+      : "desc.wrt names %s, which is n / %d columns wide and not read; the formula has only n and %d n columns",
+      o->name, d->graph.parts, d->graph.parts);
   return GEMMEPI_OK;
 }
 
@@ -6614,12 +6750,15 @@ static gemmepi_status gpi__refuse_size(void) {
     "the gradient of desc.formula has more than %d operations, or expressions that are nested too deep", GPI__FORMULA_NODES);
 }
 
-/* A sum over columns of half the width: of both halves. */
+/* A sum over columns of a part's width: of all parts. */
 static int gpi__narrowed(gpi__graph *graph, int node) {
+  int i, sum;
   if (graph->nodes[node].width != GPI__WIDE)
-    return gpi__make(graph, GPI__OP_MUL, gpi__number(graph, 2), node, -1);
-  return gpi__make(graph, GPI__OP_ADD, gpi__make(graph, GPI__OP_FIRST, node, -1, -1),
-    gpi__make(graph, GPI__OP_SECOND, node, -1, -1), -1);
+    return gpi__make(graph, GPI__OP_MUL, gpi__number(graph, graph->parts), node, -1);
+  sum = gpi__part(graph, node, 0);
+  for (i = 1; i < graph->parts; i++)
+    sum = gpi__make(graph, GPI__OP_ADD, sum, gpi__part(graph, node, i), -1);
+  return sum;
 }
 
 /* Adds to what has come together for a node, whose readers are so wide. */
@@ -6671,7 +6810,7 @@ static int gpi__apply_rule(gpi__derivation *d, const char *rule, const int16_t n
 static int gpi__has_halves(const gpi__graph *graph) {
   int i, width = graph->n_width;
   for (i = 0; i < graph->count; i++) {
-    if (graph->nodes[i].op >= GPI__OP_FIRST || (width && graph->nodes[i].width && graph->nodes[i].width != width))
+    if (graph->nodes[i].op >= GPI__OP_PART || (width && graph->nodes[i].width && graph->nodes[i].width != width))
       return 1;
     width = graph->nodes[i].width ? graph->nodes[i].width : width;
   }
@@ -6798,6 +6937,15 @@ static gpi__node gpi__read_node(const gpi__graph *graph, int number) {
   return node;
 }
 
+/* What comes from the adjoint of a part to what it is of. */
+static int gpi__beside_zeros(gpi__graph *graph, int part, int g) {
+  int16_t parts[GPI__MOST_PARTS];
+  int i, zero = gpi__number(graph, 0);
+  for (i = 0; i < graph->parts; i++)
+    parts[i] = (int16_t)(i == part ? g : zero);
+  return gpi__join_parts(graph, parts);
+}
+
 /* What comes from a node's adjoint to one of its arguments; -1: there is no room. */
 static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
   static const char *const of_first[2][2] = {{"x <= y ? g : 0", "y < x ? g : 0"},
@@ -6808,12 +6956,12 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
   const char *rule;
   int zero = gpi__number(&d->graph, 0);
   switch (node.op) {
-  case GPI__OP_FIRST:
-    return gpi__make(&d->graph, GPI__OP_BOTH, g, zero, -1);
-  case GPI__OP_SECOND:
-    return gpi__make(&d->graph, GPI__OP_BOTH, zero, g, -1);
-  case GPI__OP_BOTH:
-    return gpi__make(&d->graph, argument ? GPI__OP_SECOND : GPI__OP_FIRST, g, -1, -1);
+  case GPI__OP_PART:
+    return gpi__beside_zeros(&d->graph, node.place, g);
+  case GPI__OP_JOIN: /* the rest of a list has all of it */
+    return gpi__is_op(&d->graph, node.args[argument], GPI__OP_JOIN)
+        ? g
+        : gpi__part(&d->graph, g, node.place + argument);
   case GPI__OP_ACTIVATE:
     rule = gpi__saved_as(d, number) >= 0 ? gpi__activation_rule(&node, 0) : NULL;
     if (!rule)
@@ -6848,9 +6996,10 @@ static gemmepi_status gpi__sweep(gpi__derivation *d) {
       if (to < 0 || !d->depends[to])
         continue;
       passed = gpi__passed_on(d, i, a, d->adjoints[i].node);
-      width = d->graph.nodes[i].op == GPI__OP_BOTH    ? (int)GPI__NARROW
-        : d->graph.nodes[i].op >= GPI__OP_FIRST ? (int)GPI__WIDE
-        : (int)d->adjoints[i].width;
+      width = d->graph.nodes[i].op < GPI__OP_PART ? (int)d->adjoints[i].width
+        : d->graph.nodes[i].op == GPI__OP_PART || gpi__is_op(&d->graph, to, GPI__OP_JOIN)
+        ? (int)GPI__WIDE
+        : (int)GPI__NARROW;
       status = gpi__contribute(d, to, passed, width);
     }
   }
@@ -6924,8 +7073,9 @@ static int gpi__copy_operation(gpi__copying *c, const gpi__node *from) {
   for (a = 0; a < 3 && from->args[a] >= 0; a++)
     if ((node.args[a] = (int16_t)gpi__copy_node(c, from->args[a])) < 0)
       return -1;
-  if (from->op >= GPI__OP_FIRST) {
+  if (from->op >= GPI__OP_PART) {
     c->to->mode = c->of->graph.mode;
+    c->to->parts = c->of->graph.parts;
     c->to->group = c->of->graph.group;
   }
   return gpi__finish(c->to, &node);
@@ -7075,7 +7225,21 @@ static gemmepi_status gpi__check_columns(gpi__derivation *d) {
     return status;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
     "the gradient counts columns (column, columns, uniform, sums over them), of which the formula has "
-    "twice as many: it cannot be said in one formula");
+    "%d times as many: it cannot be said in one formula", d->graph.parts);
+}
+
+/* Where the text has another width than n it must say of how many parts, unless of two. */
+static gemmepi_status gpi__check_parts(const gpi__derivation *d) {
+  int i, others = 0;
+  for (i = 0; i < d->graph.count && d->graph.parts != 2; i++) {
+    const gpi__node *node = &d->graph.nodes[i];
+    if (d->printer.uses[i] && node->op >= GPI__OP_PART)
+      return GEMMEPI_OK;
+    others |= d->printer.uses[i] && node->width && node->width != d->graph.n_width;
+  }
+  GPI__INVALID_IF(others, "the gradient does not divide columns, and so does not say that they are in %d parts: name what the "
+    "formula divides in desc.wrt, too", d->graph.parts);
+  return GEMMEPI_OK;
 }
 
 static void gpi__prepare_printer(gpi__derivation *d) {
@@ -7083,6 +7247,7 @@ static void gpi__prepare_printer(gpi__derivation *d) {
   int i;
   p->nodes = d->graph.nodes;
   p->mode = d->graph.mode;
+  p->parts = d->graph.parts;
   p->group = d->graph.group;
   p->exchanged = d->desc.exchanged;
   p->regroups = 1;
@@ -7123,6 +7288,8 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
     if (d->graph.nodes[i].op == GPI__OP_UNIFORM && d->printer.uses[i])
       d->has_0 |= 8;
   status = gpi__check_columns(d);
+  if (!status)
+    status = gpi__check_parts(d);
   return status ? status : gpi__check_reads(d);
 }
 
@@ -7313,7 +7480,7 @@ typedef struct gpi__formula_operand {
   uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
   uint8_t accumulate, reduction; /* reduction: a row of gpi__reductions, 0: none */
   uint8_t used; /* an input that is read, or an output; of D: it is stored */
-  uint8_t members; /* of a unit: 1, or 2 of what is WIDE beside halves */
+  uint8_t members; /* of a unit: 1, or the parts of what is WIDE beside halves */
   uint8_t periods; /* 1: of rows, 2: of columns */
   int16_t node; /* of an output: what is stored or goes into the reduction */
   int16_t name; /* in formula.names */
@@ -7329,8 +7496,9 @@ typedef struct gpi__formula {
   int32_t node_count, operand_count;
   int32_t accumulator, d; /* dtypes */
   int32_t n_width, mode;
+  int32_t parts; /* of what is WIDE, 2 if nothing says otherwise */
   int32_t
-    has_halves; /* a unit is a pair of columns, of which what is WIDE has two members; else it is one column */
+    has_halves; /* a unit has a column of each part: what is WIDE has as many members; else it is one column */
   int32_t reads_value, uses_uniform;
   int32_t is_short; /* what has a short form takes it: 16 bits at most come of each */
   uint32_t indices; /* bits of the GPI__INDEX_ that are read */
@@ -7349,7 +7517,14 @@ typedef struct gpi__formula {
 
 /* How many values a node has in a unit. */
 static int gpi__members(const gpi__formula *formula, int width) {
-  return formula->has_halves && width == GPI__WIDE ? 2 : 1;
+  return formula->has_halves && width == GPI__WIDE ? formula->parts : 1;
+}
+
+/* How many columns something of a gemmepi_width has where n is so many. */
+static int64_t gpi__columns_of_width(const gpi__formula *formula, int64_t n, int width) {
+  return width == GEMMEPI_WIDTH_HALF     ? n / formula->parts
+     : width == GEMMEPI_WIDTH_DOUBLE ? n * formula->parts
+        : n;
 }
 
 /* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole and below 2^53, which
@@ -7437,7 +7612,7 @@ static void gpi__note_node(gpi__formula *formula, const gpi__node *node) {
     formula->uses_uniform = 1;
     formula->indices |= 1u << GPI__INDEX_ROW | 1u << GPI__INDEX_COLUMN | 1u << GPI__INDEX_ITEM;
   }
-  if (node->width == GPI__NARROW || node->op >= GPI__OP_FIRST)
+  if (node->width == GPI__NARROW || node->op >= GPI__OP_PART)
     formula->has_halves = 1;
 }
 
@@ -7536,7 +7711,7 @@ static void gpi__keep_places(const gpi__graph *graph, const uint8_t *live, gpi__
     const gpi__node *node = &graph->nodes[i];
     if (!live[i])
       continue;
-    if (node->op >= GPI__OP_FIRST)
+    if (node->op >= GPI__OP_PART)
       gpi__note_first(&places->halves, graph->places[i]);
     else if (gpi__seed_argument(node->op) >= 0)
       gpi__note_first(&places->uniform, graph->places[i]);
@@ -7576,6 +7751,7 @@ static gemmepi_status gpi__formula_of(const gemmepi_allocator *allocator, const 
   formula->d = (int32_t)graph->desc->d;
   formula->n_width = graph->n_width;
   formula->mode = graph->mode;
+  formula->parts = graph->parts;
   formula->group = graph->group;
   formula->exchanged = graph->desc->exchanged;
   formula->has_halves = graph->n_width == GPI__NARROW; /* beside what is 2 n columns wide */
@@ -7628,15 +7804,18 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
   const int64_t most = 4294967295;
   const char *name = formula->exchanged ? "m" : "n";
   char place[GPI__PLACE_TEXT];
-  int64_t wide = n;
+  int64_t wide = n, parts = formula->parts;
   (void)gpi__name_place(text, formula->places.halves, place);
   if (formula->has_halves && formula->n_width == GPI__NARROW) {
-    if (n > INT64_MAX / 2)
-      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula is 2 %s columns wide",
-        place, name, (long long)n, name);
-    wide = 2 * n;
+    if (n > INT64_MAX / parts)
+      return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula is %d %s columns wide", place, name,
+        (long long)n, (int)parts, name);
+    wide = parts * n;
   }
-  if (formula->has_halves && wide % 2)
+  if (formula->has_halves && parts > 2 && wide % parts)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula has %d parts: it must be a multiple of %d", place,
+      name, (long long)n, (int)parts, (int)parts);
+  if (formula->has_halves && wide % 2 && parts == 2)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula has halves: it must be even", place, name,
       (long long)n);
   if (formula->has_halves && formula->group && wide % formula->group)
@@ -7897,10 +8076,10 @@ static int gpi__find_activation(const gpi__formula *f, gpi__composition *composi
 
 /* Whether an epilogue of those flags is as wide as the formula: how many halves v and D are. */
 static int gpi__is_so_wide(const gpi__formula *f, uint64_t flags) {
-  int v = f->has_halves && f->n_width == GPI__WIDE ? 2 : 1, d = f->operands[GPI__RESULT].members;
+  int v = gpi__members(f, f->n_width), d = f->operands[GPI__RESULT].members;
   if (!(flags & GEMMEPI_GATED))
     return !f->has_halves;
-  return f->has_halves && f->mode == GPI__LEFT_RIGHT &&
+  return f->has_halves && f->mode == GPI__LEFT_RIGHT && f->parts == 2 &&
      v == (flags & GEMMEPI_BACKWARD && !(flags & GEMMEPI_UPSTREAM) ? 1 : 2) &&
      d == (flags & GEMMEPI_BACKWARD ? 2 : 1);
 }
@@ -8007,6 +8186,7 @@ static void gpi__start_printer(gpi__printer *p, gpi__text *out, const gpi__formu
   p->nodes = formula->nodes;
   p->count = formula->node_count;
   p->mode = formula->mode;
+  p->parts = formula->parts;
   p->group = formula->group;
   p->between = "; ";
   p->value = formula->names + formula->value_name;
@@ -8042,6 +8222,8 @@ static void gpi__print_key(gpi__text *out, const gpi__formula *formula) {
   gpi__start_printer(&p, out, formula);
   gpi__append(out, "%s, d %s, n %d:", gpi__dtype((gemmepi_dtype)formula->accumulator)->name,
     gpi__dtype((gemmepi_dtype)formula->d)->name, (int)formula->n_width);
+  if (formula->parts != 2)
+    gpi__append(out, " parts %d,", (int)formula->parts);
   if (formula->exchanged && formula->uses_uniform)
     gpi__append(out, " exchanged,");
   p.value = "v";
@@ -8105,9 +8287,9 @@ static void gpi__emit_value(const gpi__emitter *e, int number, int member) {
   const gpi__node *node = &e->formula->nodes[number];
   if (node->op < GPI__LEAVES)
     gpi__emit_leaf(e, node, member);
-  else if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
-    gpi__emit_value(e, node->args[0], node->op == GPI__OP_SECOND);
-  else if (gpi__members(e->formula, node->width) == 2)
+  else if (node->op == GPI__OP_PART)
+    gpi__emit_value(e, node->args[0], node->place);
+  else if (gpi__members(e->formula, node->width) > 1)
     gpi__append(e->out, "t%d_%d", number, member);
   else
     gpi__append(e->out, "t%d", number);
@@ -8190,7 +8372,7 @@ static void gpi__emit_template(const gpi__emitter *e, const gpi__node *node, int
 static int gpi__is_sum_of_products(const gpi__formula *f, int number) {
   const gpi__node *node = &f->nodes[number];
   int i;
-  if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
+  if (node->op == GPI__OP_PART)
     return gpi__is_sum_of_products(f, node->args[0]);
   for (i = 0; i < 2 && node->op == GPI__OP_ADD; i++) {
     const gpi__node *added = &f->nodes[node->args[i]];
@@ -8268,8 +8450,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
     gpi__emit_activation(e, node, member);
   else if (gpi__seed_argument(node->op) >= 0)
     gpi__emit_draw(e, number, member);
-  else if (node->op == GPI__OP_BOTH)
-    gpi__emit_argument(e, node->args[member], 0, GPI__AS_NUMBER);
+  else if (node->op == GPI__OP_JOIN)
+    gpi__emit_argument(e, gpi__joined_part(e->formula->nodes, number, member), 0, GPI__AS_NUMBER);
   else
     gpi__emit_template(e, node, member, gpi__device_text(e, node->op));
 }
@@ -8277,8 +8459,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
 static void gpi__emit_node(const gpi__emitter *e, int number) {
   const gpi__node *node = &e->formula->nodes[number];
   int member, members = gpi__members(e->formula, node->width);
-  if (node->op < GPI__LEAVES || node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
-    return;
+  if (node->op < GPI__LEAVES || node->op == GPI__OP_PART || (node->op == GPI__OP_JOIN && node->place))
+    return; /* the rest of a list is read by its head alone */
   for (member = 0; member < members; member++) {
     gpi__append(e->out, "    const %s ", node->type == GPI__OF_TRUTH ? "bool" : "GEMMEPI_T");
     gpi__emit_value(e, number, member);
@@ -8315,7 +8497,7 @@ static int gpi__has_waves(const gpi__formula *f) {
 /* What a kernel must know, for #if and as lists for macros:
 
    FORMULA_MEMBERS   columns of a unit, of what is wide; what is narrow has one then
-   FORMULA_HALVES    1: column j of the left half (of each group) and of the right one; 2: an even and an odd column
+   FORMULA_HALVES    1: column j of the left half (of each group) and of the right one, or of each part; 2: an even and an odd column
    FORMULA_GROUP     columns of a group; 0: the whole
    FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
    FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
@@ -8327,11 +8509,11 @@ static int gpi__has_waves(const gpi__formula *f) {
    FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gpi__emit_table(const gpi__emitter *e) {
   const gpi__formula *f = e->formula;
-  int i, pass, value = f->n_width == GPI__WIDE && f->has_halves ? 2 : 1;
+  int i, pass;
   gpi__append(e->out, "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
     "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
     "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n#define FORMULA_ROUNDS %d\n#define FORMULA_WAVES %d\n",
-    f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
+    gpi__members(f, GPI__WIDE), (int)f->mode, (long long)f->group, f->reads_value ? gpi__members(f, f->n_width) : 0,
     f->operands[GPI__RESULT].used ? f->operands[GPI__RESULT].members : 0, (unsigned)f->indices,
     (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__has_waves(f));
   gpi__emit_uniforms(e);
@@ -8372,7 +8554,7 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
   int i;
   gpi__append(e->out, "struct Formula_in {\n");
   if (f->reads_value)
-    gpi__append(e->out, "    GEMMEPI_T v[%d];\n", f->n_width == GPI__WIDE && f->has_halves ? 2 : 1);
+    gpi__append(e->out, "    GEMMEPI_T v[%d];\n", gpi__members(f, f->n_width));
   for (i = 0; i < f->operand_count; i++) {
     type = f->operands[i].dtype == GEMMEPI_I32   ? "int"
        : f->operands[i].dtype == GEMMEPI_I64 ? "long long"
@@ -8382,8 +8564,8 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
   }
   for (i = 0; i < GPI__INDICES; i++)
     if (f->indices >> i & 1)
-      gpi__append(e->out, "    GEMMEPI_INDEX %s%s;\n", gpi__index_names[i], i != GPI__INDEX_COLUMN ? ""
-        : f->has_halves        ? "[2]" : "[1]");
+      gpi__append(e->out, i == GPI__INDEX_COLUMN ? "    GEMMEPI_INDEX %s[%d];\n" : "    GEMMEPI_INDEX %s;\n",
+        gpi__index_names[i], gpi__members(f, GPI__WIDE));
   if (f->rounds)
     gpi__append(e->out, "    GEMMEPI_T scale_d;\n");
   if (gpi__has_waves(f))
@@ -8441,13 +8623,13 @@ GPI__OPTIMIZE_LITTLE_END
 
 #ifndef GEMMEPI_NO_HOST
 
-/* All that a unit reads: of what is WIDE both members, else the first. */
+/* All that a unit reads: of what is WIDE all members, else the first. */
 typedef struct gpi__unit {
-  double value[2];
-  double operands[GPI__FORMULA_OPERANDS][2];
-  int64_t whole[GPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
+  double value[GPI__MOST_PARTS];
+  double operands[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS];
+  int64_t whole[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS]; /* of inputs in I32 and I64 instead */
   int64_t indices[GPI__INDICES]; /* but for the column */
-  int64_t column[2];
+  int64_t column[GPI__MOST_PARTS];
   int scales_d; /* D has a scale, by which it is multiplied as it is stored */
   double scale_d;
 } gpi__unit;
@@ -8561,20 +8743,20 @@ static double gpi__evaluate_whole(int op, double x, double y) {
 typedef struct gpi__evaluation {
   const gpi__formula *formula;
   const gpi__unit *unit;
-  double *values; /* two of each node */
+  double *values; /* of each node as many as there are parts */
 } gpi__evaluation;
 
-/* A whole number: of the index or the operand, or the half of one. */
+/* A whole number: of the index or the operand, or a part of one. */
 static int64_t gpi__whole_at(const gpi__evaluation *e, int node, int member) {
   const gpi__node *n = &e->formula->nodes[node];
-  if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
-    return gpi__whole_at(e, n->args[0], n->op == GPI__OP_SECOND);
+  if (n->op == GPI__OP_PART)
+    return gpi__whole_at(e, n->args[0], n->place);
   if (n->op == GPI__OP_NUMBER)
     return (int64_t)n->number;
   if (gpi__members(e->formula, n->width) == 1)
     member = 0;
   if (n->type != GPI__OF_WHOLE) /* with results in I32 */
-    return gpi__wrap(e->values[2 * node + member]);
+    return gpi__wrap(e->values[e->formula->parts * node + member]);
   if (n->op == GPI__OP_OPERAND)
     return e->unit->whole[n->place][member];
   return n->place == GPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
@@ -8611,14 +8793,16 @@ static double gpi__evaluate_leaf(const gpi__evaluation *e, int node, int member)
 
 /* The member of an argument that one of a node is made of. */
 static int gpi__member_of_argument(const gpi__formula *formula, const gpi__node *n, int node, int member) {
-  if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
-    return n->op == GPI__OP_SECOND;
+  if (n->op == GPI__OP_PART)
+    return n->place;
   return gpi__members(formula, formula->nodes[node].width) == 1 ? 0 : member;
 }
 
 static double gpi__argument(const gpi__evaluation *e, const gpi__node *n, int a, int member) {
   int node = n->args[a];
-  return node < 0 ? 0 : e->values[2 * node + gpi__member_of_argument(e->formula, n, node, member)];
+  return node < 0
+       ? 0
+       : e->values[e->formula->parts * node + gpi__member_of_argument(e->formula, n, node, member)];
 }
 
 /* Of a whole number whether it is not 0, of all its bits. */
@@ -8679,10 +8863,9 @@ static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node 
   case GPI__OP_ACTIVATE:
   case GPI__OP_DERIVE:
     return gpi__evaluate_activation(n, x, y);
-  case GPI__OP_BOTH:
-    return member ? y : x;
-  case GPI__OP_FIRST:
-  case GPI__OP_SECOND:
+  case GPI__OP_JOIN:
+    return member > n->place ? y : x;
+  case GPI__OP_PART:
     return x;
   default:
     if (gpi__fold_truth(n->op, x, y, &out))
@@ -8693,7 +8876,7 @@ static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node 
   }
 }
 
-/* Fills in values, two of each node (the second of one that has a single member is not written). Of an output of the formula its
+/* Fills in values, formula->parts of each node (of one that has a single member only the first is written). Of an output of the formula its
  values are those of its node: what is rounded once when stored, or goes into the reduction. */
 static void gpi__evaluate(const gpi__formula *formula, const gpi__unit *unit, double *values) {
   gpi__evaluation e;
@@ -8703,7 +8886,8 @@ static void gpi__evaluate(const gpi__formula *formula, const gpi__unit *unit, do
   e.values = values;
   for (node = 0; node < formula->node_count; node++)
     for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++)
-      values[2 * node + member] = formula->nodes[node].op < GPI__LEAVES
+      values[formula->parts * node + member] =
+        formula->nodes[node].op < GPI__LEAVES
         ? gpi__evaluate_leaf(&e, node, member)
         : gpi__evaluate_operation(&e, &formula->nodes[node], member);
 }
@@ -8711,7 +8895,8 @@ static void gpi__evaluate(const gpi__formula *formula, const gpi__unit *unit, do
 /* Of an output (a place among formula.operands) in a unit. */
 static double gpi__output_value(const gpi__formula *formula, const double *values, int output, int member) {
   int node = formula->operands[output].node;
-  return values[2 * node + (gpi__members(formula, formula->nodes[node].width) == 2 ? member : 0)];
+  return values[formula->parts * node +
+        (gpi__members(formula, formula->nodes[node].width) > 1 ? member : 0)];
 }
 #endif
 #endif
@@ -9120,7 +9305,7 @@ static void gpi__note_halves(const gpi__formula *formula, uint8_t *is_halved) {
   int i, a;
   for (i = formula->node_count - 1; i >= 0; i--) {
     const gpi__node *node = &formula->nodes[i];
-    int halves = below[i] || node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND;
+    int halves = below[i] || node->op == GPI__OP_PART;
     if (below[i] && node->op == GPI__OP_OPERAND)
       is_halved[node->place] = 1;
     for (a = 0; a < 3 && halves; a++)
@@ -9160,14 +9345,10 @@ static gemmepi_status gpi__make_formula(const gemmepi_allocator *allocator, cons
   return GEMMEPI_OK;
 }
 
-/* How many columns something of that width has. */
-static int64_t gpi__columns_of_width(int64_t n, int width) {
-  return width == GEMMEPI_WIDTH_HALF ? n / 2 : width == GEMMEPI_WIDTH_DOUBLE ? 2 * n : n;
-}
-
 /* D's columns, where the product has n. */
 static int64_t gpi__d_columns(const gpi__kept_formula *kept, int64_t n) {
-  return gpi__columns_of_width(n, kept->placed.formula->operands[GPI__RESULT].width);
+  const gpi__formula *formula = kept->placed.formula;
+  return gpi__columns_of_width(formula, n, formula->operands[GPI__RESULT].width);
 }
 
 /* Whether D is stored. */
@@ -9185,7 +9366,7 @@ static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_l
   const gpi__formula_operand *operand = &placed->formula->operands[i];
   const gpi__placed_operand *place = &placed->operands[i];
   gpi__view *view = &kept->views[i];
-  int64_t columns = gpi__columns_of_width(placed->columns, operand->width);
+  int64_t columns = gpi__columns_of_width(placed->formula, placed->columns, operand->width);
   view->dtype = operand->dtype;
   view->bits = (int32_t)(8 * gpi__dtype((gemmepi_dtype)operand->dtype)->size);
   view->alignment = view->bits / 8;
@@ -12783,8 +12964,10 @@ static int64_t gpi__period_along(const gemmepi_elementwise_desc *desc, int i, in
 }
 
 /* How many columns of n a tensor's are. */
-static int64_t gpi__columns_of_n(int64_t columns, int width) {
-  return width == GEMMEPI_WIDTH_HALF ? 2 * columns : width == GEMMEPI_WIDTH_DOUBLE ? columns / 2 : columns;
+static int64_t gpi__columns_of_n(const gpi__formula *formula, int64_t columns, int width) {
+  return width == GEMMEPI_WIDTH_HALF     ? formula->parts * columns
+     : width == GEMMEPI_WIDTH_DOUBLE ? columns / formula->parts
+        : columns;
 }
 
 /* Along each axis the extent of the first tensor that has more or less than one there, y ahead. Of one column that is all there is. */
@@ -12805,16 +12988,16 @@ static void gpi__convert_formula_shape(const gemmepi_elementwise_desc *desc, con
     for (d = 0; d < GPI__MAX_RANK; d++)
       if (wide.extent[d] != 1 && task->shape[d] == 1 && !gpi__period_along(desc, i, d))
         task->shape[d] = d == GPI__COLUMN_AXIS
-        ? gpi__columns_of_n(wide.extent[d], formula->operands[i].width)
+        ? gpi__columns_of_n(formula, wide.extent[d], formula->operands[i].width)
         : wide.extent[d];
   }
   for (i = 0; i <= GPI__RESULT && task->shape[GPI__COLUMN_AXIS] == 1; i++)
     if (gpi__formula_tensor(desc, i) && formula->operands[i].output && formula->operands[i].width == GEMMEPI_WIDTH_HALF)
-      task->shape[GPI__COLUMN_AXIS] = 2;
+      task->shape[GPI__COLUMN_AXIS] = formula->parts;
 }
 
 static gemmepi_status gpi__check_formula_shape(const gpi__formula_task *task, const char *text, const gpi__formula *formula) {
-  int64_t count = 2; /* of what is 2 n wide */
+  int64_t count = formula->parts; /* of what is 2 n wide */
   int d;
   for (d = 0; d < GPI__MAX_RANK; d++)
     if (task->shape[d] && count >= 0)
@@ -12941,9 +13124,9 @@ static gemmepi_status gpi__place_tensor(const gemmepi_elementwise_desc *desc, in
   covers = gpi__covers_items(operand, &wide);
   for (d = 0; d < GPI__MAX_RANK; d++) {
     int64_t n = task->shape[d];
-    const char *rule = gpi__rule_of_axis(
-      operand, d, wide.extent[d], d == GPI__COLUMN_AXIS ? gpi__columns_of_width(n, operand->width) : n,
-      gpi__period_along(desc, i, d), covers);
+    const char *rule =
+      gpi__rule_of_axis(operand, d, wide.extent[d], d == GPI__COLUMN_AXIS ? gpi__columns_of_width(formula, n, operand->width) : n,
+        gpi__period_along(desc, i, d), covers);
     if (rule)
       return gpi__refuse_formula_shape(task, tensor, i, rule);
   }
@@ -13031,8 +13214,9 @@ static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
   }
   layout.shape[axes] = gpi__extent_of_steps(placed->rows, place->row_period, steps->row);
   layout.stride[axes] = steps->row * layout.size;
-  layout.shape[axes + 1] = gpi__extent_of_steps(gpi__columns_of_width(placed->columns, operand->width),
-    place->column_period, steps->column);
+  layout.shape[axes + 1] =
+    gpi__extent_of_steps(gpi__columns_of_width(placed->formula, placed->columns, operand->width),
+      place->column_period, steps->column);
   layout.stride[axes + 1] = steps->column * layout.size;
   if (operand->output && operand->kind != GEMMEPI_FULL) { /* of nothing, too */
     layout.shape[axes] = operand->kind == GEMMEPI_PER_ROW ? layout.shape[axes] : 1;
@@ -18625,10 +18809,6 @@ typedef struct gpi__reduced {
   int has_any;
 } gpi__reduced;
 
-enum {
-  GPI__HOST_CELLS = 2 * GPI__HOST_TILE
-}; /* of an output: by rows of a tile, or by columns of both halves */
-
 typedef struct gpi__host_formula {
   const gpi__problem *problem; /* NULL: there is no v, and D has neither scale nor amax */
   const gpi__arguments *arguments;
@@ -18637,29 +18817,30 @@ typedef struct gpi__host_formula {
   int by_columns; /* this walk is for reductions of columns, which the other leaves out */
   int64_t first, units; /* of the block: units, and how many */
   int64_t column,
-    slots; /* v's: where the block's begin; 2: each half has its own tile, 1: they follow one another */
+    slots; /* v's: where the block's begin; above 1: each part has its own tile, 1: they follow one another */
   gpi__host_tile tile;
   gpi__unit unit;
   double amax[GPI__FORMULA_OPERANDS + 1];
   uint8_t has_amax[GPI__FORMULA_OPERANDS + 1];
-  gpi__reduced cells[GPI__FORMULA_OPERANDS][GPI__HOST_CELLS];
-  double values[1]; /* two of each node */
+  double (*v)[GPI__HOST_TILE][GPI__HOST_TILE]; /* a tile of each part */
+  gpi__reduced *cells; /* of each output: by rows of a tile, or by columns of all parts' */
+  double *values; /* of each node as many as there are parts */
 } gpi__host_formula;
 
 /* >>which columns belong to a unit */
 
-/* Whether v has two members. */
+/* Whether v has several members. */
 static int gpi__v_is_wide(const gpi__formula *formula) {
-  return formula->has_halves && formula->n_width == GPI__WIDE;
+  return gpi__members(formula, formula->n_width) > 1;
 }
 
 static int64_t gpi__units_of(const gpi__placed_formula *placed) {
-  return gpi__v_is_wide(placed->formula) ? placed->columns / 2 : placed->columns;
+  return placed->columns / gpi__members(placed->formula, placed->formula->n_width);
 }
 
 /* Columns of all that is WIDE. */
 static int64_t gpi__wide_columns(const gpi__placed_formula *placed) {
-  return placed->formula->has_halves ? 2 * gpi__units_of(placed) : placed->columns;
+  return gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
 }
 
 /* How many units lie between a unit's members. */
@@ -18672,15 +18853,17 @@ static int64_t gpi__half_of(const gpi__placed_formula *placed) {
 /* Of what is WIDE, the column of a unit's member. */
 static int64_t gpi__column_of(const gpi__placed_formula *placed, int64_t unit, int member) {
   int64_t half = gpi__half_of(placed);
-  return placed->formula->has_halves ? unit / half * (2 * half) + unit % half + member * half : unit;
+  return placed->formula->has_halves
+       ? unit / half * (placed->formula->parts * half) + unit % half + member * half
+       : unit;
 }
 
 /* The column of an operand that has so many members. */
 static int64_t gpi__column_among(const gpi__placed_formula *placed, int members, int64_t unit, int member) {
-  return members == 2 ? gpi__column_of(placed, unit, member) : unit;
+  return members > 1 ? gpi__column_of(placed, unit, member) : unit;
 }
 
-/* The block of units from `first` on: at most a tile of each half, or two that follow one another. */
+/* The block of units from `first` on: at most a tile of each part, or as many that follow one another. */
 static void gpi__start_units(gpi__host_formula *h, int64_t first) {
   int64_t half = gpi__half_of(h->placed), left = gpi__units_of(h->placed) - first;
   h->first = first;
@@ -18695,7 +18878,7 @@ static void gpi__start_units(gpi__host_formula *h, int64_t first) {
     h->units = gpi__smaller(h->units, half - first % half);
   if (!gpi__v_is_wide(h->formula))
     return;
-  h->slots = half <= GPI__HOST_TILE ? 1 : 2;
+  h->slots = half <= GPI__HOST_TILE ? 1 : h->formula->parts;
   h->column = gpi__column_of(h->placed, first, 0);
 }
 
@@ -18759,13 +18942,11 @@ static void gpi__fill_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
     h->unit.scale_d = gpi__host_scale(h->problem, h->arguments, GPI__D, item);
   h->unit.indices[GPI__INDEX_ROW] = row;
   h->unit.indices[GPI__INDEX_ITEM] = item;
-  for (member = 0; member < 2; member++) {
+  for (member = 0; member < gpi__members(h->formula, GPI__WIDE); member++) {
     h->unit.column[member] = column = gpi__column_of(h->placed, unit, member);
     at = (two ? column : unit) - h->column;
-    if (h->slots == 2)
-      h->unit.value[member] = h->tile.v[member][r][unit - h->first];
-    else if (at < GPI__HOST_CELLS)
-      h->unit.value[member] = h->tile.v[at / GPI__HOST_TILE][r][at % GPI__HOST_TILE];
+    h->unit.value[member] = h->slots > 1 ? h->v[member][r][unit - h->first]
+        : h->v[at / GPI__HOST_TILE][r][at % GPI__HOST_TILE];
   }
   for (o = 0; o < h->formula->operand_count; o++)
     for (member = 0; member < h->formula->operands[o].members; member++)
@@ -18775,21 +18956,22 @@ static void gpi__fill_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
 
 /* v of the block's columns, of `rows` rows. */
 static void gpi__fill_tile(gpi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
-  int64_t columns = gpi__v_is_wide(h->formula) && h->slots == 1 ? 2 * h->units : h->units, r;
+  int64_t parts = gpi__members(h->formula, h->formula->n_width), r;
+  int64_t columns = h->slots == 1 ? parts * h->units : h->units;
   gpi__host_place at;
   int slot;
-  for (slot = 0; slot < 2 && h->formula->reads_value; slot++) {
+  for (slot = 0; slot < parts && h->formula->reads_value; slot++) {
     at.item = item;
     at.row = row;
     at.column =
-      h->slots == 2 ? gpi__column_of(h->placed, h->first, slot) : h->column + slot * GPI__HOST_TILE;
-    at.count = h->slots == 2 ? columns : columns - slot * GPI__HOST_TILE;
+      h->slots > 1 ? gpi__column_of(h->placed, h->first, slot) : h->column + slot * GPI__HOST_TILE;
+    at.count = h->slots > 1 ? columns : columns - slot * GPI__HOST_TILE;
     if (at.count <= 0)
       continue;
     at.count = gpi__smaller(at.count, GPI__HOST_TILE);
-    gpi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->tile.v[slot]);
+    gpi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->v[slot]);
     for (r = 0; r < rows; r++, at.row++)
-      gpi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->tile.v[slot][r]);
+      gpi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->v[slot][r]);
   }
 }
 
@@ -18862,6 +19044,10 @@ static int gpi__made_here(const gpi__host_formula *h, int o) {
        : 0;
 }
 
+static gpi__reduced *gpi__cell(const gpi__host_formula *h, int o, int64_t i) {
+  return &h->cells[o * gpi__members(h->formula, GPI__WIDE) * GPI__HOST_TILE + i];
+}
+
 /* What a unit's outputs become; r: the row in the tile. */
 static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
   int o, member;
@@ -18877,7 +19063,7 @@ static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
       if (kind == GEMMEPI_FULL)
         gpi__write_output(h, o, item, row, column, value);
       else
-        gpi__reduce(&h->cells[o][cell], (int)gpi__reductions[operand->reduction].op, value,
+        gpi__reduce(gpi__cell(h, o, cell), (int)gpi__reductions[operand->reduction].op, value,
           kind == GEMMEPI_PER_ROW ? column : row);
     }
   }
@@ -18893,11 +19079,11 @@ static void gpi__finish_kind(gpi__host_formula *h, int kind, int64_t item, int64
       (kind != GEMMEPI_PER_ROW && !h->placed->operands[o].batch_stride && item + 1 < h->placed->items))
       continue;
     for (i = 0; i < rows && kind != GEMMEPI_PER_COLUMN; i++)
-      gpi__write_reduced(h, o, item, row + i, 0, &h->cells[o][i]);
+      gpi__write_reduced(h, o, item, row + i, 0, gpi__cell(h, o, i));
     for (member = 0; member < operand->members && kind == GEMMEPI_PER_COLUMN; member++)
       for (i = 0; i < h->units; i++)
         gpi__write_reduced(h, o, item, 0, gpi__column_among(h->placed, operand->members, h->first + i, member),
-          &h->cells[o][member * GPI__HOST_TILE + i]);
+          gpi__cell(h, o, member * GPI__HOST_TILE + i));
   }
 }
 
@@ -18953,11 +19139,17 @@ static int gpi__has_outputs(const gpi__formula *formula, int of_columns) {
 /* problem NULL: without v. Of arguments D's pointer, and all of the formula. */
 static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const gpi__placed_formula *placed,
   const gpi__arguments *arguments, const gemmepi_allocator *allocator) {
-  size_t nodes = (size_t)placed->formula->node_count;
-  gpi__host_formula *h = (gpi__host_formula *)gpi__new(allocator, sizeof *h + 2 * nodes * sizeof(double));
+  size_t parts = (size_t)gpi__members(placed->formula, GPI__WIDE);
+  size_t cells = parts * GPI__HOST_TILE * (size_t)placed->formula->operand_count;
+  size_t values = (size_t)placed->formula->parts * (size_t)placed->formula->node_count;
+  gpi__host_formula *h = (gpi__host_formula *)gpi__new(
+    allocator, sizeof *h + parts * sizeof *h->v + cells * sizeof *h->cells + values * sizeof *h->values);
   int o;
   if (!h)
     return GEMMEPI_OUT_OF_MEMORY;
+  h->v = (double(*)[GPI__HOST_TILE][GPI__HOST_TILE])(void *)(h + 1);
+  h->cells = (gpi__reduced *)(void *)(h->v + parts);
+  h->values = (double *)(void *)(h->cells + cells);
   h->problem = problem;
   h->arguments = arguments;
   h->placed = placed;
@@ -19802,13 +19994,12 @@ typedef struct gpi__formula_pass {
 
 /* Columns of the wider of a formula's widths, and units of a row. */
 static int64_t gpi__formula_columns(const gpi__placed_formula *placed) {
-  return placed->formula->has_halves && placed->formula->n_width == GPI__NARROW ? 2 * placed->columns
-        : placed->columns;
+  const gpi__formula *f = placed->formula;
+  return f->n_width == GPI__NARROW ? gpi__members(f, GPI__WIDE) * placed->columns : placed->columns;
 }
 
 static int64_t gpi__formula_units(const gpi__placed_formula *placed) {
-  int64_t columns = gpi__formula_columns(placed);
-  return placed->formula->has_halves ? columns / 2 : columns;
+  return gpi__formula_columns(placed) / gpi__members(placed->formula, GPI__WIDE);
 }
 
 static int gpi__is_reduced(const gpi__formula_operand *operand) {
@@ -19911,7 +20102,7 @@ static int gpi__formula_run_length(const gpi__formula *formula) {
   for (i = 0; i <= GPI__RESULT; i++)
     if (formula->operands[i].used && formula->operands[i].kind >= GEMMEPI_PER_COLUMN)
       numbers += gpi__is_reduced(&formula->operands[i]) ? 3 : 1;
-  return numbers * (formula->has_halves ? 2 : 1) <= 8 ? 8 : 4;
+  return numbers * gpi__members(formula, GPI__WIDE) <= 8 ? 8 : 4;
 }
 
 static int gpi__formula_line_is_aligned(const gpi__formula_source *source, int dtype, int run, const gpi__kernel_matrix *line) {
@@ -22843,7 +23034,7 @@ typedef struct gpi__formula_step {
 
 /* Members of v and of D in a unit, and whether the epilogue has halves for them. */
 static int gpi__members_of_v(const gpi__formula *f) {
-  return f->has_halves && f->n_width == GPI__WIDE ? 2 : 1;
+  return gpi__members(f, f->n_width);
 }
 
 static int gpi__is_halved(const gpi__formula *f) {
@@ -23004,6 +23195,8 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
   int i;
   if (f->operand_count + gpi__reads_depth(f) > GPI__INSIDE_PLACES)
     return "it has more than 12 operands, of which depth is one";
+  if (f->has_halves && f->parts > 2)
+    return "its columns are in more than two parts, which the pass takes";
   if (!f->reads_value || !(gpi__stores_d(problem->formula) || gpi__reduces_inside(problem)))
     return "it does not read v, or stores neither D nor reductions";
   if (gpi__half_group_of(problem) % 64 && gpi__half_group_of(problem) != 32)
@@ -33833,7 +34026,7 @@ static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocat
   for (i = 0; i < draft->layer->operand_count; i++)
     *uses |= (uint32_t)(formula->operands[i].used != 0) << i;
   *columns = formula->operands[GPI__RESULT].used
-        ? gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width)
+        ? gpi__columns_of_width(formula, task->n, formula->operands[GPI__RESULT].width)
         : -1;
   status = gpi__check_formula_extents(formula, draft->layer->formula, task->m, task->n, task->batch);
   gpi__delete(allocator, formula);

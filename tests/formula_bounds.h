@@ -12,13 +12,13 @@ typedef struct estimate {
     double value, bound;
 } estimate;
 
-/* All that a unit reads: of what is WIDE both members, else the first. */
+/* All that a unit reads: of what is WIDE all members, else the first. */
 typedef struct bounded_unit {
-    estimate value[2];
-    estimate operands[GPI__FORMULA_OPERANDS][2];
-    int64_t whole[GPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
-    int64_t indices[GPI__INDICES];           /* but for the column */
-    int64_t column[2];
+    estimate value[GPI__MOST_PARTS];
+    estimate operands[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS];
+    int64_t whole[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS]; /* of inputs in I32 and I64 instead */
+    int64_t indices[GPI__INDICES];                         /* but for the column */
+    int64_t column[GPI__MOST_PARTS];
     int scales_d; /* D has a scale, by which it is multiplied as it is stored */
     double scale_d;
 } bounded_unit;
@@ -328,20 +328,20 @@ typedef struct bounded_evaluation {
     const gpi__formula *formula;
     const bounded_unit *unit;
     precision precision;
-    estimate *values; /* two of each node */
+    estimate *values; /* of each node as many as there are parts */
 } bounded_evaluation;
 
 /* A whole number: of the index or the operand, or the half of one. */
 static int64_t bounded_whole_at(const bounded_evaluation *e, int node, int member) {
     const gpi__node *n = &e->formula->nodes[node];
-    if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
-        return bounded_whole_at(e, n->args[0], n->op == GPI__OP_SECOND);
+    if (n->op == GPI__OP_PART)
+        return bounded_whole_at(e, n->args[0], n->place);
     if (n->op == GPI__OP_NUMBER)
         return (int64_t)n->number;
     if (gpi__members(e->formula, n->width) == 1)
         member = 0;
     if (n->type != GPI__OF_WHOLE) /* with results in I32 */
-        return gpi__wrap(e->values[2 * node + member].value);
+        return gpi__wrap(e->values[e->formula->parts * node + member].value);
     if (n->op == GPI__OP_OPERAND)
         return e->unit->whole[n->place][member];
     return n->place == GPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
@@ -394,11 +394,11 @@ static estimate bounded_argument(const bounded_evaluation *e, const gpi__node *n
     int node = n->args[a];
     if (node < 0)
         return none;
-    if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
-        member = n->op == GPI__OP_SECOND;
+    if (n->op == GPI__OP_PART)
+        member = n->place;
     else if (gpi__members(e->formula, e->formula->nodes[node].width) == 1)
         member = 0;
-    return e->values[2 * node + member];
+    return e->values[e->formula->parts * node + member];
 }
 
 /* Of a whole number whether it is not 0, of all its bits. */
@@ -466,10 +466,9 @@ static estimate estimate_operation(const bounded_evaluation *e, const gpi__node 
     case GPI__OP_ACTIVATE:
     case GPI__OP_DERIVE:
         return estimate_activation(&e->precision, n, x, y);
-    case GPI__OP_BOTH:
-        return member ? y : x;
-    case GPI__OP_FIRST:
-    case GPI__OP_SECOND:
+    case GPI__OP_JOIN:
+        return member > n->place ? y : x;
+    case GPI__OP_PART:
         return x;
     case GPI__OP_MIN:
     case GPI__OP_MAX:
@@ -489,12 +488,13 @@ static estimate estimate_operation(const bounded_evaluation *e, const gpi__node 
 /* The host's own evaluation has the same values. */
 static void host_has_the_same_values(const gpi__formula *formula, const bounded_unit *bounded,
                                      const estimate *values) {
-    double *plain = (double *)malloc(sizeof *plain * 2 * (size_t)(formula->node_count + 1));
+    double *plain = (double *)malloc(sizeof *plain * (size_t)(formula->parts * (formula->node_count + 1)));
     gpi__unit unit;
     int node, member, i;
-    for (i = 0; i < 2 * GPI__FORMULA_OPERANDS; i++)
-        unit.operands[i / 2][i % 2] = bounded->operands[i / 2][i % 2].value;
-    for (i = 0; i < 2; i++)
+    for (i = 0; i < GPI__MOST_PARTS * GPI__FORMULA_OPERANDS; i++)
+        unit.operands[i / GPI__MOST_PARTS][i % GPI__MOST_PARTS] =
+            bounded->operands[i / GPI__MOST_PARTS][i % GPI__MOST_PARTS].value;
+    for (i = 0; i < GPI__MOST_PARTS; i++)
         unit.value[i] = bounded->value[i].value, unit.column[i] = bounded->column[i];
     memcpy(unit.whole, bounded->whole, sizeof unit.whole);
     memcpy(unit.indices, bounded->indices, sizeof unit.indices);
@@ -502,14 +502,15 @@ static void host_has_the_same_values(const gpi__formula *formula, const bounded_
     gpi__evaluate(formula, &unit, plain);
     for (node = 0; node < formula->node_count; node++)
         for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++) {
-            double x = plain[2 * node + member], y = values[2 * node + member].value;
+            double x = plain[formula->parts * node + member],
+                   y = values[formula->parts * node + member].value;
             CHECK((x == y && !signbit(x) == !signbit(y)) || (x != x && y != y),
                   "node %d, operation %d: %.17g, not %.17g", node, formula->nodes[node].op, x, y);
         }
     free(plain);
 }
 
-/* Fills in values, two of each node (the second of one that has a single member is not written). Of an output of the formula its
+/* Fills in values, formula->parts of each node (of one that has a single member the first). Of an output of the formula its
    values are those of its node: what is rounded once when stored, or goes into the reduction. */
 static void evaluate_bounded(const gpi__formula *formula, const bounded_unit *unit, estimate *values) {
     bounded_evaluation e;
@@ -520,15 +521,16 @@ static void evaluate_bounded(const gpi__formula *formula, const bounded_unit *un
     e.values = values;
     for (node = 0; node < formula->node_count; node++)
         for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++)
-            values[2 * node + member] = formula->nodes[node].op < GPI__LEAVES
-                                            ? estimate_leaf(&e, node, member)
-                                            : estimate_operation(&e, &formula->nodes[node], member);
+            values[formula->parts * node + member] =
+                formula->nodes[node].op < GPI__LEAVES ? estimate_leaf(&e, node, member)
+                                                      : estimate_operation(&e, &formula->nodes[node], member);
     host_has_the_same_values(formula, unit, values);
 }
 
 /* Of an output (a place among formula.operands) in a unit. */
 static estimate bounded_output(const gpi__formula *formula, const estimate *values, int output, int member) {
     int node = formula->operands[output].node;
-    return values[2 * node + (gpi__members(formula, formula->nodes[node].width) == 2 ? member : 0)];
+    return values[formula->parts * node +
+                  (gpi__members(formula, formula->nodes[node].width) > 1 ? member : 0)];
 }
 #endif

@@ -297,7 +297,7 @@ def formula(text, a, b, /, *, outputs="d", dtypes=None, flags=0, **operands):
 
     a, b       [.., m, k] and [.., k, n], as torch.matmul has them; one of them may have no leading axes
     operands   what the text reads beside v: numbers, and tensors that are broadcast to [.., m, n]: [], [n], [m, 1], [m, n], with n / 2 or 2 n
-               columns as the formula has them
+               columns as the formula has them, or those of its parts
     outputs    names that the text assigns and that are returned, "d, ss" or ["d", "ss"]: a tensor, or a tuple of them. Sums and the like
                have the shapes [.., m, 1] (row_), [n] (column_) and [] (all_)
     dtypes     of outputs: {"d": torch.float32}. Else a's, bfloat16 for fp8, and of reductions float32 (float64 of float64), int32 of argmax

@@ -23,17 +23,31 @@ class Operand:
     def struct(self, **fields):
         return api.operand(name=self.name.encode(), kind=self.kind, width=self.width, dtype=self.dtype, output=self.output, **fields)
 
-    def columns(self, n):
-        return n // 2 if self.width == api.WIDTH_HALF else 2 * n if self.width == api.WIDTH_DOUBLE else n
+    def columns(self, n, parts):
+        return n // parts if self.width == api.WIDTH_HALF else parts * n if self.width == api.WIDTH_DOUBLE else n
 
 
-def kind_of(tensor, lead, m, n, name):
+def parts_of(code):
+    """Into how many parts the text divides columns: 2 are halves."""
+    for call in re.finditer(r"\b(parts?)\s*\(", code):
+        depth, commas, at, last = 1, 0, call.end(), call.end()
+        while depth and at < len(code):
+            depth += {"(": 1, ")": -1}.get(code[at], 0)
+            if depth == 1 and code[at] == ",":
+                commas, last = commas + 1, at + 1
+            at += 1
+        count = str(commas + 1) if call[1] == "parts" else code[last:at - 1].strip()
+        return int(count) if count.isdigit() else 2  # the library refuses what is no number
+    return 2
+
+
+def kind_of(tensor, lead, m, n, parts, name):
     """Kind and width of an operand."""
     rows, columns = flat(tensor.shape, (0,) * tensor.dim(), lead, name)[0][-2:]
-    width = api.WIDTH_N if columns in (n, 1) else api.WIDTH_HALF if 2 * columns == n else api.WIDTH_DOUBLE if columns == 2 * n else None
+    width = api.WIDTH_N if columns in (n, 1) else api.WIDTH_HALF if parts * columns == n else api.WIDTH_DOUBLE if columns == parts * n else None
     if width is None or rows not in (m, 1):
-        raise ValueError("%s has %s rows and %s columns, and the product %s and %s: accepted are numbers, [], [n], [m, 1] and [m, n], also with n / 2 "
-                         "or 2 n columns" % (name, rows, columns, m, n))
+        raise ValueError("%s has %s rows and %s columns, and the product %s and %s: accepted are numbers, [], [n], [m, 1] and [m, n], also with n / %d "
+                         "or %d n columns" % (name, rows, columns, m, n, parts, parts))
     if columns == 1:
         return (api.SCALAR if rows == 1 else api.PER_ROW), api.WIDTH_N
     return (api.PER_COLUMN if rows == 1 else api.FULL), width
@@ -61,8 +75,9 @@ class Problem:
         self.m, self.k, self.n, self.batch = a.shape[-2], a.shape[-1], int(b.shape[-1]), math.prod(self.lead)
         self.text, self.a_dtype, self.b_dtype, self.wanted = text, code_of_dtype(a.dtype, "a"), code_of_dtype(b.dtype, "b"), wanted
         self.code, self.dtypes = without_comments(text), dict(zip(outputs, dtypes))
+        self.parts = parts_of(self.code)
         self.d_dtype = self.dtypes.get("d") or (api.BF16 if self.a_dtype in (api.E4M3, api.E5M2) else self.a_dtype)
-        self.inputs = [Operand(name, *kind_of(tensor, self.lead, self.m, self.n, name), code_of_dtype(tensor.dtype, name))
+        self.inputs = [Operand(name, *kind_of(tensor, self.lead, self.m, self.n, self.parts, name), code_of_dtype(tensor.dtype, name))
                        for name, tensor in zip(names, tensors)]
         self.inputs += [Operand(name, api.NUMBER) for name in names[len(tensors):]]
         self.outputs = self.find_outputs(outputs)
@@ -104,7 +119,7 @@ class Problem:
 
     def shape(self, operand):
         """An output's: as an operand of that kind is given."""
-        columns = operand.columns(self.n)
+        columns = operand.columns(self.n, self.parts)
         if operand.kind == api.FULL:
             return (*self.lead, self.m, columns)
         if operand.kind == api.PER_ROW:

@@ -32,8 +32,9 @@
    mod(a, b) has a's sign, as C's fmod.
    Widths: an expression is n, n / 2 or 2 n columns wide, and operators need equal widths; what does not change along columns fits any.
    left(x) and right(x) are the halves, pair(a, b) joins them; even(x), odd(x) and interleave(a, b) do the same for every second column.
-   With a last argument w, a number, left, right and pair work on each group of w columns. A formula has two widths at most and halves of
-   one kind. column and columns count in the wider of the two.
+   With a last argument w, a number, left, right and pair work on each group of w columns. part(x, i, p) is the i-th of p equal parts, i
+   from 0 and p from 2 to 16, both numbers of the text, and parts(a, b, c) joins three, or as many as it is given; widths are n / p and p n
+   then. A formula has two widths at most and divides columns in one way. column and columns count in the wider of the two.
    Reductions: row_sum row_mean row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
    all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
    Over nothing they are 0, -inf, -inf, and 0. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
@@ -65,8 +66,8 @@ typedef enum gemmepi_operand_kind {
 /* How many columns an operand PER_COLUMN or FULL has. */
 typedef enum gemmepi_width {
     GEMMEPI_WIDTH_N = 0,
-    GEMMEPI_WIDTH_HALF = 1,  /* n / 2 */
-    GEMMEPI_WIDTH_DOUBLE = 2 /* 2 n */
+    GEMMEPI_WIDTH_HALF = 1,  /* n / 2; with part(x, i, p) and parts, n / p */
+    GEMMEPI_WIDTH_DOUBLE = 2 /* 2 n; with those, p n */
 } gemmepi_width;
 
 /* An operand of a formula: an input, which it reads, or an output, which it assigns. */

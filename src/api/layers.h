@@ -65,7 +65,7 @@
    and TENSOR, as a product finds its d's; backward ignores the flag.
 
    A formula replaces the activation, for instance d = v * sigmoid(beta * v). v is P, with the bias, and d is Y.
-   Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n]; gates are formulas with halves. preact holds P
+   Y and dY are as wide as what d is assigned, [m, n], [m, n/2] or [m, 2n] (of p parts n/p or pn); gates are formulas with halves. preact holds P
    itself, for any formula; its scale and dy's are one for the batch. Backward runs the formula's
    gradient, as gemmepi_derive writes it; a formula without a derivative is refused. If that gradient reads P, it needs SAVED or
    RECOMPUTE, else neither, and then preact is not read. uniform gives both directions the same numbers. The gradient of an

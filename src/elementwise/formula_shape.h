@@ -62,13 +62,12 @@ typedef struct gpi__formula_pass {
 
 /* Columns of the wider of a formula's widths, and units of a row. */
 static int64_t gpi__formula_columns(const gpi__placed_formula *placed) {
-    return placed->formula->has_halves && placed->formula->n_width == GPI__NARROW ? 2 * placed->columns
-                                                                                  : placed->columns;
+    const gpi__formula *f = placed->formula;
+    return f->n_width == GPI__NARROW ? gpi__members(f, GPI__WIDE) * placed->columns : placed->columns;
 }
 
 static int64_t gpi__formula_units(const gpi__placed_formula *placed) {
-    int64_t columns = gpi__formula_columns(placed);
-    return placed->formula->has_halves ? columns / 2 : columns;
+    return gpi__formula_columns(placed) / gpi__members(placed->formula, GPI__WIDE);
 }
 
 static int gpi__is_reduced(const gpi__formula_operand *operand) {
@@ -174,7 +173,7 @@ static int gpi__formula_run_length(const gpi__formula *formula) {
     for (i = 0; i <= GPI__RESULT; i++)
         if (formula->operands[i].used && formula->operands[i].kind >= GEMMEPI_PER_COLUMN)
             numbers += gpi__is_reduced(&formula->operands[i]) ? 3 : 1;
-    return numbers * (formula->has_halves ? 2 : 1) <= 8 ? 8 : 4;
+    return numbers * gpi__members(formula, GPI__WIDE) <= 8 ? 8 : 4;
 }
 
 static int gpi__formula_line_is_aligned(const gpi__formula_source *source, int dtype, int run,

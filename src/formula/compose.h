@@ -254,10 +254,10 @@ static int gpi__find_activation(const gpi__formula *f, gpi__composition *composi
 
 /* Whether an epilogue of those flags is as wide as the formula: how many halves v and D are. */
 static int gpi__is_so_wide(const gpi__formula *f, uint64_t flags) {
-    int v = f->has_halves && f->n_width == GPI__WIDE ? 2 : 1, d = f->operands[GPI__RESULT].members;
+    int v = gpi__members(f, f->n_width), d = f->operands[GPI__RESULT].members;
     if (!(flags & GEMMEPI_GATED))
         return !f->has_halves;
-    return f->has_halves && f->mode == GPI__LEFT_RIGHT &&
+    return f->has_halves && f->mode == GPI__LEFT_RIGHT && f->parts == 2 &&
            v == (flags & GEMMEPI_BACKWARD && !(flags & GEMMEPI_UPSTREAM) ? 1 : 2) &&
            d == (flags & GEMMEPI_BACKWARD ? 2 : 1);
 }

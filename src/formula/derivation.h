@@ -60,11 +60,14 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
                          "desc.wrt names %s, an input with periods, for whose gradient there is no reduction",
                          o->name);
     if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.wrt names %s, which is %s columns wide and not read; the formula has "
-                         "only %s columns",
-                         o->name, o->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
-                         d->graph.n_width == GPI__WIDE ? "n and n / 2" : "n and 2 n");
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            d->graph.n_width == GPI__WIDE
+                ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has "
+                  "only n and n / %d columns"
+                : "desc.wrt names %s, which is n / %d columns wide and not read; the formula has "
+                  "only n and %d n columns",
+            o->name, d->graph.parts, d->graph.parts);
     return GEMMEPI_OK;
 }
 

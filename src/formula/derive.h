@@ -99,7 +99,25 @@ static gemmepi_status gpi__check_columns(gpi__derivation *d) {
     return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "the gradient counts columns (column, columns, uniform, sums over them), of which the formula has "
-        "twice as many: it cannot be said in one formula");
+        "%d times as many: it cannot be said in one formula",
+        d->graph.parts);
+}
+
+/* Where the text has another width than n it must say of how many parts, unless of two. */
+static gemmepi_status gpi__check_parts(const gpi__derivation *d) {
+    int i, others = 0;
+    for (i = 0; i < d->graph.count && d->graph.parts != 2; i++) {
+        const gpi__node *node = &d->graph.nodes[i];
+        if (d->printer.uses[i] && node->op >= GPI__OP_PART)
+            return GEMMEPI_OK;
+        others |= d->printer.uses[i] && node->width && node->width != d->graph.n_width;
+    }
+    GPI__INVALID_IF(
+        others,
+        "the gradient does not divide columns, and so does not say that they are in %d parts: name what the "
+        "formula divides in desc.wrt, too",
+        d->graph.parts);
+    return GEMMEPI_OK;
 }
 
 static void gpi__prepare_printer(gpi__derivation *d) {
@@ -107,6 +125,7 @@ static void gpi__prepare_printer(gpi__derivation *d) {
     int i;
     p->nodes = d->graph.nodes;
     p->mode = d->graph.mode;
+    p->parts = d->graph.parts;
     p->group = d->graph.group;
     p->exchanged = d->desc.exchanged;
     p->regroups = 1;
@@ -147,6 +166,8 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
         if (d->graph.nodes[i].op == GPI__OP_UNIFORM && d->printer.uses[i])
             d->has_0 |= 8;
     status = gpi__check_columns(d);
+    if (!status)
+        status = gpi__check_parts(d);
     return status ? status : gpi__check_reads(d);
 }
 

@@ -50,9 +50,9 @@ static void gpi__emit_value(const gpi__emitter *e, int number, int member) {
     const gpi__node *node = &e->formula->nodes[number];
     if (node->op < GPI__LEAVES)
         gpi__emit_leaf(e, node, member);
-    else if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
-        gpi__emit_value(e, node->args[0], node->op == GPI__OP_SECOND);
-    else if (gpi__members(e->formula, node->width) == 2)
+    else if (node->op == GPI__OP_PART)
+        gpi__emit_value(e, node->args[0], node->place);
+    else if (gpi__members(e->formula, node->width) > 1)
         gpi__append(e->out, "t%d_%d", number, member);
     else
         gpi__append(e->out, "t%d", number);
@@ -135,7 +135,7 @@ static void gpi__emit_template(const gpi__emitter *e, const gpi__node *node, int
 static int gpi__is_sum_of_products(const gpi__formula *f, int number) {
     const gpi__node *node = &f->nodes[number];
     int i;
-    if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
+    if (node->op == GPI__OP_PART)
         return gpi__is_sum_of_products(f, node->args[0]);
     for (i = 0; i < 2 && node->op == GPI__OP_ADD; i++) {
         const gpi__node *added = &f->nodes[node->args[i]];
@@ -217,8 +217,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
         gpi__emit_activation(e, node, member);
     else if (gpi__seed_argument(node->op) >= 0)
         gpi__emit_draw(e, number, member);
-    else if (node->op == GPI__OP_BOTH)
-        gpi__emit_argument(e, node->args[member], 0, GPI__AS_NUMBER);
+    else if (node->op == GPI__OP_JOIN)
+        gpi__emit_argument(e, gpi__joined_part(e->formula->nodes, number, member), 0, GPI__AS_NUMBER);
     else
         gpi__emit_template(e, node, member, gpi__device_text(e, node->op));
 }
@@ -226,8 +226,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
 static void gpi__emit_node(const gpi__emitter *e, int number) {
     const gpi__node *node = &e->formula->nodes[number];
     int member, members = gpi__members(e->formula, node->width);
-    if (node->op < GPI__LEAVES || node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
-        return;
+    if (node->op < GPI__LEAVES || node->op == GPI__OP_PART || (node->op == GPI__OP_JOIN && node->place))
+        return; /* the rest of a list is read by its head alone */
     for (member = 0; member < members; member++) {
         gpi__append(e->out, "    const %s ", node->type == GPI__OF_TRUTH ? "bool" : "GEMMEPI_T");
         gpi__emit_value(e, number, member);
@@ -264,7 +264,7 @@ static int gpi__has_waves(const gpi__formula *f) {
 /* What a kernel must know, for #if and as lists for macros:
 
        FORMULA_MEMBERS   columns of a unit, of what is wide; what is narrow has one then
-       FORMULA_HALVES    1: column j of the left half (of each group) and of the right one; 2: an even and an odd column
+       FORMULA_HALVES    1: column j of the left half (of each group) and of the right one, or of each part; 2: an even and an odd column
        FORMULA_GROUP     columns of a group; 0: the whole
        FORMULA_VALUE     members of v, 0: it is not read. FORMULA_RESULT: of D, 0: it is not stored
        FORMULA_INDICES   bits: 1 row, 2 column, 4 item, 8 rows, 16 columns, 32 depth
@@ -276,13 +276,14 @@ static int gpi__has_waves(const gpi__formula *f) {
        FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gpi__emit_table(const gpi__emitter *e) {
     const gpi__formula *f = e->formula;
-    int i, pass, value = f->n_width == GPI__WIDE && f->has_halves ? 2 : 1;
+    int i, pass;
     gpi__append(e->out,
                 "#define FORMULA_MEMBERS %d\n#define FORMULA_HALVES %d\n#define FORMULA_GROUP %lld\n"
                 "#define FORMULA_VALUE %d\n#define FORMULA_RESULT %d\n#define FORMULA_INDICES 0x%x\n"
                 "#define FORMULA_EXCHANGED %d\n#define FORMULA_EXACT %d\n#define FORMULA_ROUNDS %d\n"
                 "#define FORMULA_WAVES %d\n",
-                f->has_halves ? 2 : 1, (int)f->mode, (long long)f->group, f->reads_value ? value : 0,
+                gpi__members(f, GPI__WIDE), (int)f->mode, (long long)f->group,
+                f->reads_value ? gpi__members(f, f->n_width) : 0,
                 f->operands[GPI__RESULT].used ? f->operands[GPI__RESULT].members : 0, (unsigned)f->indices,
                 (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__has_waves(f));
     gpi__emit_uniforms(e);
@@ -324,7 +325,7 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
     int i;
     gpi__append(e->out, "struct Formula_in {\n");
     if (f->reads_value)
-        gpi__append(e->out, "    GEMMEPI_T v[%d];\n", f->n_width == GPI__WIDE && f->has_halves ? 2 : 1);
+        gpi__append(e->out, "    GEMMEPI_T v[%d];\n", gpi__members(f, f->n_width));
     for (i = 0; i < f->operand_count; i++) {
         type = f->operands[i].dtype == GEMMEPI_I32   ? "int"
                : f->operands[i].dtype == GEMMEPI_I64 ? "long long"
@@ -334,10 +335,9 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
     }
     for (i = 0; i < GPI__INDICES; i++)
         if (f->indices >> i & 1)
-            gpi__append(e->out, "    GEMMEPI_INDEX %s%s;\n", gpi__index_names[i],
-                        i != GPI__INDEX_COLUMN ? ""
-                        : f->has_halves        ? "[2]"
-                                               : "[1]");
+            gpi__append(e->out,
+                        i == GPI__INDEX_COLUMN ? "    GEMMEPI_INDEX %s[%d];\n" : "    GEMMEPI_INDEX %s;\n",
+                        gpi__index_names[i], gpi__members(f, GPI__WIDE));
     if (f->rounds)
         gpi__append(e->out, "    GEMMEPI_T scale_d;\n");
     if (gpi__has_waves(f))

@@ -7,13 +7,13 @@
 
 #ifndef GEMMEPI_NO_HOST
 
-/* All that a unit reads: of what is WIDE both members, else the first. */
+/* All that a unit reads: of what is WIDE all members, else the first. */
 typedef struct gpi__unit {
-    double value[2];
-    double operands[GPI__FORMULA_OPERANDS][2];
-    int64_t whole[GPI__FORMULA_OPERANDS][2]; /* of inputs in I32 and I64 instead */
-    int64_t indices[GPI__INDICES];           /* but for the column */
-    int64_t column[2];
+    double value[GPI__MOST_PARTS];
+    double operands[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS];
+    int64_t whole[GPI__FORMULA_OPERANDS][GPI__MOST_PARTS]; /* of inputs in I32 and I64 instead */
+    int64_t indices[GPI__INDICES];                         /* but for the column */
+    int64_t column[GPI__MOST_PARTS];
     int scales_d; /* D has a scale, by which it is multiplied as it is stored */
     double scale_d;
 } gpi__unit;
@@ -127,20 +127,20 @@ static double gpi__evaluate_whole(int op, double x, double y) {
 typedef struct gpi__evaluation {
     const gpi__formula *formula;
     const gpi__unit *unit;
-    double *values; /* two of each node */
+    double *values; /* of each node as many as there are parts */
 } gpi__evaluation;
 
-/* A whole number: of the index or the operand, or the half of one. */
+/* A whole number: of the index or the operand, or a part of one. */
 static int64_t gpi__whole_at(const gpi__evaluation *e, int node, int member) {
     const gpi__node *n = &e->formula->nodes[node];
-    if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
-        return gpi__whole_at(e, n->args[0], n->op == GPI__OP_SECOND);
+    if (n->op == GPI__OP_PART)
+        return gpi__whole_at(e, n->args[0], n->place);
     if (n->op == GPI__OP_NUMBER)
         return (int64_t)n->number;
     if (gpi__members(e->formula, n->width) == 1)
         member = 0;
     if (n->type != GPI__OF_WHOLE) /* with results in I32 */
-        return gpi__wrap(e->values[2 * node + member]);
+        return gpi__wrap(e->values[e->formula->parts * node + member]);
     if (n->op == GPI__OP_OPERAND)
         return e->unit->whole[n->place][member];
     return n->place == GPI__INDEX_COLUMN ? e->unit->column[member] : e->unit->indices[n->place];
@@ -177,14 +177,16 @@ static double gpi__evaluate_leaf(const gpi__evaluation *e, int node, int member)
 
 /* The member of an argument that one of a node is made of. */
 static int gpi__member_of_argument(const gpi__formula *formula, const gpi__node *n, int node, int member) {
-    if (n->op == GPI__OP_FIRST || n->op == GPI__OP_SECOND)
-        return n->op == GPI__OP_SECOND;
+    if (n->op == GPI__OP_PART)
+        return n->place;
     return gpi__members(formula, formula->nodes[node].width) == 1 ? 0 : member;
 }
 
 static double gpi__argument(const gpi__evaluation *e, const gpi__node *n, int a, int member) {
     int node = n->args[a];
-    return node < 0 ? 0 : e->values[2 * node + gpi__member_of_argument(e->formula, n, node, member)];
+    return node < 0
+               ? 0
+               : e->values[e->formula->parts * node + gpi__member_of_argument(e->formula, n, node, member)];
 }
 
 /* Of a whole number whether it is not 0, of all its bits. */
@@ -245,10 +247,9 @@ static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node 
     case GPI__OP_ACTIVATE:
     case GPI__OP_DERIVE:
         return gpi__evaluate_activation(n, x, y);
-    case GPI__OP_BOTH:
-        return member ? y : x;
-    case GPI__OP_FIRST:
-    case GPI__OP_SECOND:
+    case GPI__OP_JOIN:
+        return member > n->place ? y : x;
+    case GPI__OP_PART:
         return x;
     default:
         if (gpi__fold_truth(n->op, x, y, &out))
@@ -259,7 +260,7 @@ static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node 
     }
 }
 
-/* Fills in values, two of each node (the second of one that has a single member is not written). Of an output of the formula its
+/* Fills in values, formula->parts of each node (of one that has a single member only the first is written). Of an output of the formula its
    values are those of its node: what is rounded once when stored, or goes into the reduction. */
 static void gpi__evaluate(const gpi__formula *formula, const gpi__unit *unit, double *values) {
     gpi__evaluation e;
@@ -269,15 +270,17 @@ static void gpi__evaluate(const gpi__formula *formula, const gpi__unit *unit, do
     e.values = values;
     for (node = 0; node < formula->node_count; node++)
         for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++)
-            values[2 * node + member] = formula->nodes[node].op < GPI__LEAVES
-                                            ? gpi__evaluate_leaf(&e, node, member)
-                                            : gpi__evaluate_operation(&e, &formula->nodes[node], member);
+            values[formula->parts * node + member] =
+                formula->nodes[node].op < GPI__LEAVES
+                    ? gpi__evaluate_leaf(&e, node, member)
+                    : gpi__evaluate_operation(&e, &formula->nodes[node], member);
 }
 
 /* Of an output (a place among formula.operands) in a unit. */
 static double gpi__output_value(const gpi__formula *formula, const double *values, int output, int member) {
     int node = formula->operands[output].node;
-    return values[2 * node + (gpi__members(formula, formula->nodes[node].width) == 2 ? member : 0)];
+    return values[formula->parts * node +
+                  (gpi__members(formula, formula->nodes[node].width) > 1 ? member : 0)];
 }
 #endif
 

@@ -27,27 +27,46 @@ static int gpi__deeper(gpi__parser *p) {
                        GPI__FORMULA_DEPTH);
 }
 
-/* A function, where it stands and its arguments: up to four, of which the fourth is refused by the count. */
+/* A function, where it stands and its arguments, of which more than have room are refused by the count. */
 typedef struct gpi__call {
-    size_t at, places[4];
+    size_t at, places[GPI__MOST_PARTS];
     char name[24];
-    int op, mode, row, count;
-    int16_t args[4];
+    int op, part, row, count; /* part: the row of gpi__part_names; row: the activation's, or -1 */
+    int16_t args[GPI__MOST_PARTS];
 } gpi__call;
+
+static int gpi__refuse_counts(const gpi__parser *p, const gpi__call *call, int argument) {
+    return gpi__refuse(p, call->places[argument],
+                       argument == 1 ? "the i of part(x, i, n) is a whole number in the text, from 0 to n - 1"
+                                     : "the n of part(x, i, n) is a whole number in the text, from 2 to %d",
+                       GPI__MOST_PARTS);
+}
+
+/* i or n of part(x, i, n). */
+static int gpi__parse_count(gpi__parser *p, const gpi__call *call) {
+    size_t length = gpi__number_length(p->text + p->token);
+    double number = length && length < 1000 ? gpi__number_of(p->text + p->token, length) : -1;
+    p->at += length;
+    return number >= 0 && number <= (int)GPI__MOST_PARTS && floor(number) == number
+               ? (int)number
+               : gpi__refuse_counts(p, call, call->count);
+}
 
 /* '(' has been taken. */
 static int gpi__parse_arguments(gpi__parser *p, gpi__call *call) {
+    int has_counts = call->op == GPI__OP_PART && call->part == GPI__PART_CALL;
     int node;
     if (gpi__take(p, ")"))
         return 0;
     for (;;) {
         gpi__skip_blanks(p);
-        if (call->count < 4)
+        if (call->count < GPI__MOST_PARTS)
             call->places[call->count] = p->token;
-        node = gpi__expression(p, 1);
+        node = has_counts && (call->count == 1 || call->count == 2) ? gpi__parse_count(p, call)
+                                                                    : gpi__expression(p, 1);
         if (node < 0)
             return -1;
-        if (call->count < 4)
+        if (call->count < GPI__MOST_PARTS)
             call->args[call->count] = (int16_t)node;
         call->count++;
         if (gpi__take(p, ")"))
@@ -76,31 +95,62 @@ static int gpi__parse_group(gpi__parser *p, size_t at, int node, double *group) 
     return 0;
 }
 
-static int gpi__set_mode(gpi__parser *p, size_t at, int mode, double group) {
+static int gpi__set_mode(gpi__parser *p, size_t at, int mode, int parts, double group) {
     gpi__graph *graph = p->graph;
-    if (graph->mode && (graph->mode != mode || (double)graph->group != group))
-        return gpi__refuse(p, at, "halves of two kinds are in one formula: %s%s before, others here",
-                           graph->mode == GPI__EVEN_ODD ? "even and odd" : "left and right",
+    char room[16];
+    snprintf(room, sizeof room, "%d parts", graph->parts);
+    if (graph->mode && (graph->mode != mode || graph->parts != parts || (double)graph->group != group))
+        return gpi__refuse(p, at,
+                           "columns are divided in two ways in one formula: %s%s before, otherwise here",
+                           graph->mode == GPI__EVEN_ODD ? "even and odd"
+                           : graph->parts == 2          ? "left and right"
+                                                        : room,
                            graph->group ? " of groups" : "");
     graph->mode = mode;
+    graph->parts = parts;
     graph->group = (int64_t)group;
     return 0;
 }
 
-static int gpi__call_of_halves(gpi__parser *p, const gpi__call *call) {
-    gpi__node node;
-    double group = 0;
-    int wanted = call->op == GPI__OP_BOTH ? 2 : 1;
-    if (call->count == wanted + 1 && call->mode == GPI__LEFT_RIGHT) {
-        if (gpi__parse_group(p, call->places[wanted], call->args[wanted], &group) < 0)
-            return -1;
-    } else if (call->count != wanted) {
-        return gpi__refuse_count(p, call, wanted, wanted);
+/* Fills in how many parts there are, which one is meant, and how wide a group is. */
+static int gpi__read_parts(gpi__parser *p, const gpi__call *call, int *parts, int *part, double *group) {
+    int wanted = call->op == GPI__OP_JOIN ? 2 : 1, is_part = call->part == GPI__PART_CALL;
+    *parts = 2, *part = gpi__part_names[call->part].part, *group = 0;
+    if (call->part == GPI__PARTS_CALL) {
+        *parts = call->count;
+        return call->count >= 2 && call->count <= GPI__MOST_PARTS
+                   ? 0
+                   : gpi__refuse(p, call->at, "parts needs 2 to %d values, of each part one; %d are given",
+                                 GPI__MOST_PARTS, call->count);
     }
-    if (gpi__set_mode(p, call->at, call->mode, group) < 0)
+    if (is_part && call->count == 3) {
+        *part = call->args[1], *parts = call->args[2];
+        return *parts < 2        ? gpi__refuse_counts(p, call, 2)
+               : *part >= *parts ? gpi__refuse_counts(p, call, 1)
+                                 : 0;
+    }
+    if (!is_part && call->count == wanted + 1 && gpi__part_names[call->part].mode == GPI__LEFT_RIGHT)
+        return gpi__parse_group(p, call->places[wanted], call->args[wanted], group);
+    wanted = is_part ? 3 : wanted;
+    return call->count == wanted ? 0 : gpi__refuse_count(p, call, wanted, wanted);
+}
+
+/* A part of x, or all parts joined, from the last on. */
+static int gpi__call_of_parts(gpi__parser *p, const gpi__call *call) {
+    int joins = call->op == GPI__OP_JOIN, parts, part, made;
+    double group;
+    gpi__node node;
+    if (gpi__read_parts(p, call, &parts, &part, &group) < 0 ||
+        gpi__set_mode(p, call->at, gpi__part_names[call->part].mode, parts, group) < 0)
         return -1;
-    node = gpi__node_of(call->op, call->args[0], wanted == 2 ? call->args[1] : -1, -1);
-    return gpi__apply(p, call->at, call->name, &node);
+    part = joins ? parts - 2 : part;
+    made = call->args[joins ? parts - 1 : 0];
+    do {
+        node = gpi__node_of(call->op, joins ? call->args[part] : made, joins ? made : -1, -1);
+        node.place = (int16_t)part;
+        made = gpi__apply(p, call->at, call->name, &node);
+    } while (joins && made >= 0 && --part >= 0);
+    return made;
 }
 
 static int gpi__call_of_activation(gpi__parser *p, const gpi__call *call) {
@@ -144,7 +194,7 @@ static void gpi__start_call(gpi__call *call, const char *text, size_t at, size_t
     call->at = at;
     memcpy(call->name, text + at, kept);
     memset(call->args, -1, sizeof call->args); /* none */
-    call->op = gpi__function_called(text + at, length, &call->mode);
+    call->op = gpi__function_called(text + at, length, &call->part);
     call->row = gpi__activation_called(text + at, length);
     if (call->row >= 0) {
         call->op = GPI__OP_ACTIVATE;
@@ -171,8 +221,8 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
     }
     if (call.row >= 0)
         return gpi__call_of_activation(p, &call);
-    if (call.op >= GPI__OP_FIRST)
-        return gpi__call_of_halves(p, &call);
+    if (call.op >= GPI__OP_PART)
+        return gpi__call_of_parts(p, &call);
     row = gpi__operation_of(call.op);
     if (call.count < row->least || call.count > row->most)
         return gpi__refuse_count(p, &call, row->least, row->most);

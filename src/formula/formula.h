@@ -9,7 +9,7 @@ typedef struct gpi__formula_operand {
     uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
     uint8_t accumulate, reduction;      /* reduction: a row of gpi__reductions, 0: none */
     uint8_t used;                       /* an input that is read, or an output; of D: it is stored */
-    uint8_t members;                    /* of a unit: 1, or 2 of what is WIDE beside halves */
+    uint8_t members;                    /* of a unit: 1, or the parts of what is WIDE beside halves */
     uint8_t periods;                    /* 1: of rows, 2: of columns */
     int16_t node;                       /* of an output: what is stored or goes into the reduction */
     int16_t name;                       /* in formula.names */
@@ -25,8 +25,9 @@ typedef struct gpi__formula {
     int32_t node_count, operand_count;
     int32_t accumulator, d; /* dtypes */
     int32_t n_width, mode;
+    int32_t parts; /* of what is WIDE, 2 if nothing says otherwise */
     int32_t
-        has_halves; /* a unit is a pair of columns, of which what is WIDE has two members; else it is one column */
+        has_halves; /* a unit has a column of each part: what is WIDE has as many members; else it is one column */
     int32_t reads_value, uses_uniform;
     int32_t is_short; /* what has a short form takes it: 16 bits at most come of each */
     uint32_t indices; /* bits of the GPI__INDEX_ that are read */
@@ -45,7 +46,14 @@ typedef struct gpi__formula {
 
 /* How many values a node has in a unit. */
 static int gpi__members(const gpi__formula *formula, int width) {
-    return formula->has_halves && width == GPI__WIDE ? 2 : 1;
+    return formula->has_halves && width == GPI__WIDE ? formula->parts : 1;
+}
+
+/* How many columns something of a gemmepi_width has where n is so many. */
+static int64_t gpi__columns_of_width(const gpi__formula *formula, int64_t n, int width) {
+    return width == GEMMEPI_WIDTH_HALF     ? n / formula->parts
+           : width == GEMMEPI_WIDTH_DOUBLE ? n * formula->parts
+                                           : n;
 }
 
 /* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole and below 2^53, which
@@ -134,7 +142,7 @@ static void gpi__note_node(gpi__formula *formula, const gpi__node *node) {
         formula->uses_uniform = 1;
         formula->indices |= 1u << GPI__INDEX_ROW | 1u << GPI__INDEX_COLUMN | 1u << GPI__INDEX_ITEM;
     }
-    if (node->width == GPI__NARROW || node->op >= GPI__OP_FIRST)
+    if (node->width == GPI__NARROW || node->op >= GPI__OP_PART)
         formula->has_halves = 1;
 }
 
@@ -236,7 +244,7 @@ static void gpi__keep_places(const gpi__graph *graph, const uint8_t *live, gpi__
         const gpi__node *node = &graph->nodes[i];
         if (!live[i])
             continue;
-        if (node->op >= GPI__OP_FIRST)
+        if (node->op >= GPI__OP_PART)
             gpi__note_first(&places->halves, graph->places[i]);
         else if (gpi__seed_argument(node->op) >= 0)
             gpi__note_first(&places->uniform, graph->places[i]);
@@ -277,6 +285,7 @@ static gemmepi_status gpi__formula_of(const gemmepi_allocator *allocator, const 
     formula->d = (int32_t)graph->desc->d;
     formula->n_width = graph->n_width;
     formula->mode = graph->mode;
+    formula->parts = graph->parts;
     formula->group = graph->group;
     formula->exchanged = graph->desc->exchanged;
     formula->has_halves = graph->n_width == GPI__NARROW; /* beside what is 2 n columns wide */
@@ -329,15 +338,20 @@ static gemmepi_status gpi__check_formula_extents(const gpi__formula *formula, co
     const int64_t most = 4294967295;
     const char *name = formula->exchanged ? "m" : "n";
     char place[GPI__PLACE_TEXT];
-    int64_t wide = n;
+    int64_t wide = n, parts = formula->parts;
     (void)gpi__name_place(text, formula->places.halves, place);
     if (formula->has_halves && formula->n_width == GPI__NARROW) {
-        if (n > INT64_MAX / 2)
-            return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: %s is %lld, and the formula is 2 %s columns wide",
-                             place, name, (long long)n, name);
-        wide = 2 * n;
+        if (n > INT64_MAX / parts)
+            return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                             "%s: %s is %lld, and the formula is %d %s columns wide", place, name,
+                             (long long)n, (int)parts, name);
+        wide = parts * n;
     }
-    if (formula->has_halves && wide % 2)
+    if (formula->has_halves && parts > 2 && wide % parts)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "%s: %s is %lld, and the formula has %d parts: it must be a multiple of %d", place,
+                         name, (long long)n, (int)parts, (int)parts);
+    if (formula->has_halves && wide % 2 && parts == 2)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "%s: %s is %lld, and the formula has halves: it must be even", place, name,
                          (long long)n);

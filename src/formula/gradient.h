@@ -56,8 +56,9 @@ static int gpi__copy_operation(gpi__copying *c, const gpi__node *from) {
     for (a = 0; a < 3 && from->args[a] >= 0; a++)
         if ((node.args[a] = (int16_t)gpi__copy_node(c, from->args[a])) < 0)
             return -1;
-    if (from->op >= GPI__OP_FIRST) {
+    if (from->op >= GPI__OP_PART) {
         c->to->mode = c->of->graph.mode;
+        c->to->parts = c->of->graph.parts;
         c->to->group = c->of->graph.group;
     }
     return gpi__finish(c->to, &node);

@@ -19,23 +19,21 @@ enum {
     GPI__FORMULA_NAME = 60,     /* characters of an operand's name */
     GPI__GRAPH_NODES = GPI__FORMULA_NODES + GPI__FORMULA_LEAVES,
     GPI__GRAPH_BUCKETS = 1024,
-    GPI__SIMPLIFIED = 4096
+    GPI__SIMPLIFIED = 4096,
+    GPI__MOST_PARTS = 16 /* of columns */
 };
 
-/* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one without everything is WIDE. ANY does not change along
-   columns. */
+/* How wide a node is. Of a formula with halves NARROW is half of WIDE, of one with n parts an n-th, of one without everything is WIDE. ANY
+   does not change along columns. */
 enum { GPI__ANY, GPI__NARROW, GPI__WIDE };
 
 /* What a node's values are: numbers of the accumulator, 0 or 1, or whole numbers that are read and compared exactly. */
 enum { GPI__OF_NUMBERS, GPI__OF_TRUTH, GPI__OF_WHOLE };
 
-/* Which columns belong together in a formula with halves. */
-enum { GPI__NO_HALVES, GPI__LEFT_RIGHT, GPI__EVEN_ODD };
-
 typedef struct gpi__node {
     uint8_t op, type, width, unused;
     int16_t args[3];    /* -1: none */
-    int16_t place;      /* operand, index, activation or upstream */
+    int16_t place;      /* operand, index, activation, upstream or part */
     int32_t unused_too; /* so that all bytes are fields: nodes are compared by them */
     double number;
 } gpi__node;
@@ -74,6 +72,7 @@ typedef struct gpi__graph {
     int simplifies;              /* 1: also where that is exact for finite numbers alone */
     int product;                 /* what is read as v, if desc.product says so, else -1 */
     int mode, n_width;           /* of halves; whether n is NARROW or WIDE */
+    int parts;                   /* of what is WIDE, where anything is NARROW: 2, halves, or more */
     int64_t group;               /* columns of a group; 0: all are one */
     gpi__assigned assigned[GPI__FORMULA_OPERANDS + 1];
     int16_t next[GPI__GRAPH_NODES], buckets[GPI__GRAPH_BUCKETS];
@@ -88,6 +87,7 @@ typedef struct gpi__graph {
 
 static void gpi__clear_graph(gpi__graph *graph, const gpi__formula_desc *desc, int n_width) {
     int i;
+    graph->parts = 2;
     graph->desc = desc;
     graph->count = graph->operations = graph->full = graph->simplifies = 0;
     graph->most = GPI__FORMULA_NODES;
@@ -118,6 +118,14 @@ static int gpi__same_node(const gpi__node *x, const gpi__node *y) {
     return memcmp(x, y, sizeof *x) == 0;
 }
 
+/* The part of what JOIN joins. It is a list: of all parts up to node.place the first argument is it, of those behind the second, which is the
+   last part or the rest of the list. */
+static int gpi__joined_part(const gpi__node *nodes, int join, int part) {
+    while (part > nodes[join].place && nodes[nodes[join].args[1]].op == GPI__OP_JOIN)
+        join = nodes[join].args[1];
+    return nodes[join].args[part > nodes[join].place];
+}
+
 /* Whether a node is 0 by selection, and shows it: c ? x : 0, a sum or a choice of two such, a pair that has one, and its negative. 0 is so
    itself. */
 static int gpi__masks(const gpi__graph *graph, const gpi__node *node) {
@@ -133,7 +141,7 @@ static int gpi__masks(const gpi__graph *graph, const gpi__node *node) {
     case GPI__OP_ADD:
     case GPI__OP_SUB:
         return masked[x] && masked[y];
-    case GPI__OP_BOTH:
+    case GPI__OP_JOIN:
         return masked[x] || masked[y];
     case GPI__OP_NEG:
         return masked[x];

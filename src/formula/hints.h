@@ -36,6 +36,9 @@ static const struct {
     {"arctan", "atan"},
     {"asin", "atan(x * rsqrt(1 - x * x))"},
     {"logsigmoid", "-softplus(-x)"},
+    {"chunk", "part(x, i, n)"},
+    {"split", "part(x, i, n)"},
+    {"concat", "parts(a, b)"},
     {"glu", "left(x) * sigmoid(right(x))"},
     {"swiglu", "silu(left(x)) * right(x)"},
     {"geglu", "gelu_tanh(left(x)) * right(x)"},
@@ -125,8 +128,10 @@ static const char *gpi__nearest_function(const char *name, size_t length, char r
         if (gpi__is_name(name, length, gpi__other_names[i].theirs))
             return gpi__other_names[i].ours;
     for (op = GPI__LEAVES; op < GPI__OPS; op++)
-        if (gpi__operation_of(op)->precedence == 9 && op != GPI__OP_ACTIVATE && op != GPI__OP_DERIVE)
+        if (gpi__is_plain_function(op))
             (void)gpi__is_nearer(&nearest, gpi__operation_of(op)->name);
+    for (i = 0; i < GPI__COUNT(gpi__part_names); i++)
+        (void)gpi__is_nearer(&nearest, gpi__part_names[i].name);
     for (i = 0; i < GPI__COUNT(gpi__written_functions); i++)
         if (gpi__written_functions[i].count)
             (void)gpi__is_nearer(&nearest, gpi__written_functions[i].name);

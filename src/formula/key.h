@@ -12,6 +12,7 @@ static void gpi__start_printer(gpi__printer *p, gpi__text *out, const gpi__formu
     p->nodes = formula->nodes;
     p->count = formula->node_count;
     p->mode = formula->mode;
+    p->parts = formula->parts;
     p->group = formula->group;
     p->between = "; ";
     p->value = formula->names + formula->value_name;
@@ -47,6 +48,8 @@ static void gpi__print_key(gpi__text *out, const gpi__formula *formula) {
     gpi__start_printer(&p, out, formula);
     gpi__append(out, "%s, d %s, n %d:", gpi__dtype((gemmepi_dtype)formula->accumulator)->name,
                 gpi__dtype((gemmepi_dtype)formula->d)->name, (int)formula->n_width);
+    if (formula->parts != 2)
+        gpi__append(out, " parts %d,", (int)formula->parts);
     if (formula->exchanged && formula->uses_uniform)
         gpi__append(out, " exchanged,");
     p.value = "v";

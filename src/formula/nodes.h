@@ -10,10 +10,11 @@ static void gpi__note_place(gpi__parser *p, size_t at) {
     p->graph->at = (int16_t)(p->whole ? p->call : p->rule ? -1 : (int)at);
 }
 
-static const char *gpi__width_in_words(const gpi__graph *graph, int width) {
+static const char *gpi__width_in_words(const gpi__graph *graph, int width, char room[16]) {
     if (width == graph->n_width)
         return "n";
-    return width == GPI__WIDE ? "2 n" : "n / 2";
+    snprintf(room, 16, width == GPI__WIDE ? "%d n" : "n / %d", graph->parts);
+    return room;
 }
 
 static int gpi__refuse_room(const gpi__parser *p, size_t at) {
@@ -23,21 +24,25 @@ static int gpi__refuse_room(const gpi__parser *p, size_t at) {
 static int gpi__refuse_widths(gpi__parser *p, size_t at, const gpi__node *node, const char *name) {
     const gpi__graph *graph = p->graph;
     const char *width[3];
+    char room[3][16];
     int i, count = 0;
     p->is_of_widths = 1;
-    if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
-        return gpi__refuse(p, at, "%s halves what is only %s columns wide; halves are not nested", name,
-                           gpi__width_in_words(graph, GPI__NARROW));
-    if (node->op == GPI__OP_BOTH)
-        return gpi__refuse(p, at, "%s needs two halves; what is %s columns wide is none", name,
-                           gpi__width_in_words(graph, GPI__WIDE));
+    if (node->op == GPI__OP_PART)
+        return gpi__refuse(p, at, "%s divides what is only %s columns wide; halves and parts are not nested",
+                           name, gpi__width_in_words(graph, GPI__NARROW, room[0]));
+    if (node->op == GPI__OP_JOIN)
+        return gpi__refuse(p, at, "%s joins %s; what is %s columns wide is none", name,
+                           graph->parts == 2 ? "halves" : "parts",
+                           gpi__width_in_words(graph, GPI__WIDE, room[0]));
     for (i = 0; i < 3; i++)
-        if (node->args[i] >= 0 && graph->nodes[node->args[i]].width)
-            width[count++] = gpi__width_in_words(graph, graph->nodes[node->args[i]].width);
+        if (node->args[i] >= 0 && graph->nodes[node->args[i]].width) {
+            width[count] = gpi__width_in_words(graph, graph->nodes[node->args[i]].width, room[count]);
+            count++;
+        }
     return gpi__refuse(p, at,
                        "%s needs equal widths; one is %s columns wide, another %s (left, right, even and "
                        "odd are halves)",
-                       name, width[0], width[1] != width[0] ? width[1] : width[2]);
+                       name, width[0], strcmp(width[1], width[0]) ? width[1] : width[2]);
 }
 
 /* In I32 formulas. */
@@ -85,10 +90,14 @@ static int gpi__width_of(const gpi__graph *graph, gemmepi_operand_kind kind, gem
 }
 
 static int gpi__refuse_third_width(gpi__parser *p, size_t at, const gemmepi_operand *operand) {
+    int parts = p->graph->parts;
     p->is_of_widths = 1;
-    return gpi__refuse(p, at, "%s is %s columns wide, a third width next to %s; a formula has two at most",
-                       operand->name, operand->width == GEMMEPI_WIDTH_HALF ? "n / 2" : "2 n",
-                       p->graph->n_width == GPI__WIDE ? "n and its halves" : "n and 2 n");
+    return gpi__refuse(
+        p, at,
+        p->graph->n_width == GPI__WIDE
+            ? "%s is %d n columns wide, a third width next to n and n / %d; a formula has two at most"
+            : "%s is n / %d columns wide, a third width next to n and %d n; a formula has two at most",
+        operand->name, parts, parts);
 }
 
 static int gpi__read_operand(gpi__parser *p, size_t at, int i) {

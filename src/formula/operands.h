@@ -62,26 +62,28 @@ static int gpi__index_called(const char *at, size_t length) {
     return -1;
 }
 
-/* A function that is no activation, and how halves are made: the mode is that of the second names of left, right and pair. */
-static int gpi__function_called(const char *at, size_t length, int *mode) {
-    static const char *const second[] = {"even", "odd", "interleave"};
+/* Whether an op has one name, that of its row. */
+static int gpi__is_plain_function(int op) {
+    return gpi__operation_of(op)->precedence == 9 && op < GPI__OP_PART && op != GPI__OP_ACTIVATE &&
+           op != GPI__OP_DERIVE;
+}
+
+/* A function that is no activation; -1: none. Of parts *row is that of gpi__part_names. */
+static int gpi__function_called(const char *at, size_t length, int *row) {
     int op;
-    *mode = GPI__LEFT_RIGHT;
     for (op = GPI__LEAVES; op < GPI__OPS; op++)
-        if (gpi__operation_of(op)->precedence == 9 && op != GPI__OP_ACTIVATE && op != GPI__OP_DERIVE &&
-            gpi__is_name(at, length, gpi__operation_of(op)->name))
+        if (gpi__is_plain_function(op) && gpi__is_name(at, length, gpi__operation_of(op)->name))
             return op;
-    *mode = GPI__EVEN_ODD;
-    for (op = 0; op < 3; op++)
-        if (gpi__is_name(at, length, second[op]))
-            return GPI__OP_FIRST + op;
+    for (*row = 0; *row < (int)GPI__COUNT(gpi__part_names); ++*row)
+        if (gpi__is_name(at, length, gpi__part_names[*row].name))
+            return gpi__part_names[*row].op;
     return -1;
 }
 
 /* Whether a name stands for something of the language. */
 static int gpi__is_reserved(const char *at, size_t length) {
-    int mode;
-    return gpi__function_called(at, length, &mode) >= 0 || gpi__activation_called(at, length) >= 0 ||
+    int row;
+    return gpi__function_called(at, length, &row) >= 0 || gpi__activation_called(at, length) >= 0 ||
            (length > 2 && memcmp(at, "d_", 2) == 0 && gpi__activation_called(at + 2, length - 2) >= 0) ||
            gpi__reduction_called(at, length) || gpi__index_called(at, length) >= 0;
 }

@@ -65,9 +65,8 @@
     X(STOCHASTIC, "stochastic", 2, 3, 9, 0, NULL, NULL, 0, 0, 36, "g", "0", "0") /* node.place: the output's dtype */         \
     X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL)                               \
     X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL)                                 \
-    X(FIRST,   "left",    1, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
-    X(SECOND,  "right",   1, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
-    X(BOTH,    "pair",    2, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
+    X(PART,    "part",    1, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)                                   \
+    X(JOIN,    "parts",   2, 2, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL)
 /* clang-format on */
 
 enum {
@@ -131,6 +130,21 @@ static int gpi__seed_argument(int op) {
 static const gpi__operation_of_formula *gpi__operation_of(int op) {
     return &gpi__formula_operations[op - GPI__LEAVES];
 }
+
+/* Which columns belong together in a formula with halves, or with more parts. */
+enum { GPI__NO_HALVES, GPI__LEFT_RIGHT, GPI__EVEN_ODD };
+
+/* What functions that divide columns, and join what is divided, are called: the first three rows of a mode those of two parts. */
+static const struct {
+    const char *name;
+    uint8_t op, mode, part;
+} gpi__part_names[] = {
+    {"left", GPI__OP_PART, GPI__LEFT_RIGHT, 0}, {"right", GPI__OP_PART, GPI__LEFT_RIGHT, 1},
+    {"pair", GPI__OP_JOIN, GPI__LEFT_RIGHT, 0}, {"even", GPI__OP_PART, GPI__EVEN_ODD, 0},
+    {"odd", GPI__OP_PART, GPI__EVEN_ODD, 1},    {"interleave", GPI__OP_JOIN, GPI__EVEN_ODD, 0},
+    {"part", GPI__OP_PART, GPI__LEFT_RIGHT, 0}, {"parts", GPI__OP_JOIN, GPI__LEFT_RIGHT, 0},
+};
+enum { GPI__PART_CALL = 6, GPI__PARTS_CALL }; /* the rows of those that say how many parts there are */
 
 /* Functions that are short for a text of others, of x and y. Operands may have their names. */
 static const struct {

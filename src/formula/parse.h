@@ -63,6 +63,7 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
     const gemmepi_operand *o;
     const gpi__reduction *of = &gpi__reductions[reduction];
     int width = graph->nodes[node].width, wanted;
+    char room[2][16];
     if (target->output == GPI__RESULT)
         return reduction ? gpi__refuse(p, target->at,
                                        "%s is a matrix and cannot be a reduction; assign that "
@@ -84,7 +85,8 @@ static int gpi__check_assignment(gpi__parser *p, const gpi__assignment *target, 
     if (width && wanted && width != wanted) {
         p->is_of_widths = 1;
         return gpi__refuse(p, target->at, "%s is %s columns wide, but what it is assigned is %s", o->name,
-                           gpi__width_in_words(graph, wanted), gpi__width_in_words(graph, width));
+                           gpi__width_in_words(graph, wanted, room[0]),
+                           gpi__width_in_words(graph, width, room[1]));
     }
     if (o->accumulate && (!reduction || of->op != GPI__REDUCE_SUM))
         return gpi__refuse(p, target->at, "%s accumulates, which only sums do", o->name);
@@ -102,9 +104,10 @@ static int gpi__through_columns(gpi__parser *p, size_t at, int x) {
     int width = graph->nodes[x].width ? (int)graph->nodes[x].width : graph->n_width;
     int16_t args[5] = {-1, -1, -1, -1, -1};
     args[0] = (int16_t)x;
-    return gpi__write_out(
-        p, width == GPI__NARROW && !graph->desc->exchanged ? "x * (2 / columns)" : "x * (1 / columns)",
-        (int)at, "row_mean", args);
+    args[1] =
+        (int16_t)gpi__number(p->graph, width == GPI__NARROW && !graph->desc->exchanged ? graph->parts : 1);
+    return args[1] < 0 ? gpi__refuse_room(p, at)
+                       : gpi__write_out(p, "x * (y / columns)", (int)at, "row_mean", args);
 }
 
 static const gpi__reduction *gpi__reduction_of(const gpi__graph *graph, int output) {
@@ -288,12 +291,13 @@ static int gpi__most_characters(const gpi__formula_desc *desc) {
     return derived ? GPI__GRADIENT_CHARACTERS : GPI__FORMULA_CHARACTERS;
 }
 
-/* The graph of desc.text, the whole. n is as wide as what is widest, or, where that comes to a mistake of widths, half of it. */
+/* The graph of desc.text, the whole. n is as wide as what is widest, or, where that comes to a mistake of widths, a part of it. What counts
+   the parts before they have been named is parsed again. */
 static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__formula_desc *desc) {
     static const int widths[] = {GPI__WIDE, GPI__NARROW, GPI__WIDE};
     gemmepi_status status = gpi__check_formula_desc(desc);
     size_t reached[3];
-    int turn;
+    int turn, parts = 2;
     if (status)
         return status;
     if (strlen(desc->text) > (size_t)gpi__most_characters(desc))
@@ -302,10 +306,15 @@ static gemmepi_status gpi__parse(gpi__parser *p, gpi__graph *graph, const gpi__f
                          (gpi__ull)strlen(desc->text), gpi__most_characters(desc));
     for (turn = 0; turn < 3; turn++) {
         gpi__clear_graph(graph, desc, widths[turn]);
+        graph->parts = parts;
         gpi__make_product(graph);
         gpi__start_parser(p, graph, desc->text);
-        if (gpi__parse_statements(p) == 0)
-            return GEMMEPI_OK;
+        if (gpi__parse_statements(p) == 0) {
+            if (graph->parts == parts)
+                return GEMMEPI_OK;
+            parts = graph->parts, turn = -1;
+            continue;
+        }
         reached[turn] = p->at;
         if ((turn == 0 && !p->is_of_widths) || (turn == 1 && reached[1] > reached[0]))
             break;

@@ -19,7 +19,7 @@ typedef struct gpi__printed_output {
 typedef struct gpi__printer {
     gpi__text *out;
     const gpi__node *nodes;
-    int count, mode, output_count;
+    int count, mode, parts, output_count;
     int exchanged; /* the names are those of column-major order */
     int regroups;  /* 2 * (x * y) is written 2 * x * y */
     int64_t group;
@@ -39,16 +39,22 @@ static int gpi__is_leaf(const gpi__printer *p, int node) {
     return p->nodes[node].op < GPI__LEAVES || p->labels[node] >= GPI__BY_OPERAND;
 }
 
+/* The a-th argument that is written of a node: of what is joined the a-th part; -1: there are no more. */
+static int gpi__written_argument(const gpi__printer *p, int node, int a) {
+    if (p->nodes[node].op == GPI__OP_JOIN)
+        return a < p->parts ? gpi__joined_part(p->nodes, node, a) : -1;
+    return a < 3 ? p->nodes[node].args[a] : -1;
+}
+
 /* labels are 0, but for those of operands */
 static void gpi__count_uses(gpi__printer *p) {
-    int i, a;
+    int i, a, to;
     memset(p->uses, 0, sizeof p->uses);
     for (i = 0; i < p->output_count; i++)
         p->uses[p->outputs[i].node]++;
     for (i = p->count - 1; i >= 0; i--)
-        for (a = 0; a < 3 && p->uses[i] && !gpi__is_leaf(p, i); a++)
-            if (p->nodes[i].args[a] >= 0)
-                p->uses[p->nodes[i].args[a]]++;
+        for (a = 0; p->uses[i] && !gpi__is_leaf(p, i) && (to = gpi__written_argument(p, i, a)) >= 0; a++)
+            p->uses[to]++;
 }
 
 /* Whether a local's name, which ends where it has no more letters, is another's already. */
@@ -78,7 +84,7 @@ static int gpi__has_own_name(const gpi__printer *p, int node) {
 }
 
 static void gpi__label_nodes(gpi__printer *p) {
-    int i, a, number = 0;
+    int i, a, to, number = 0;
     for (i = p->output_count - 1; i >= 0; i--)
         if (!p->outputs[i].reduction && !gpi__is_leaf(p, p->outputs[i].node) &&
             p->nodes[p->outputs[i].node].op != GPI__OP_STOCHASTIC) /* which is read without its rounding */
@@ -87,10 +93,9 @@ static void gpi__label_nodes(gpi__printer *p) {
         p->depth[i] = 1;
         if (!p->uses[i] || gpi__is_leaf(p, i))
             continue;
-        for (a = 0; a < 3; a++)
-            if (p->nodes[i].args[a] >= 0 && !p->labels[p->nodes[i].args[a]] &&
-                p->depth[p->nodes[i].args[a]] >= p->depth[i])
-                p->depth[i] = (uint8_t)(p->depth[p->nodes[i].args[a]] + 1);
+        for (a = 0; (to = gpi__written_argument(p, i, a)) >= 0; a++)
+            if (!p->labels[to] && p->depth[to] >= p->depth[i])
+                p->depth[i] = (uint8_t)(p->depth[to] + 1);
         if (!p->labels[i] && p->nodes[i].op != GPI__OP_STOCHASTIC &&
             (p->uses[i] > 1 || p->depth[i] > GPI__PRINT_DEPTH))
             p->labels[i] = (int16_t)(gpi__has_own_name(p, i) ? (int)GPI__BY_TEXT : ++number);
@@ -142,13 +147,14 @@ static void gpi__print_leaf(const gpi__printer *p, const gpi__node *node, int pr
 }
 
 static void gpi__print_function_name(const gpi__printer *p, const gpi__node *node) {
-    static const char *const second[] = {"even", "odd", "interleave"};
     char small[16] = "";
+    int row = p->mode == GPI__EVEN_ODD ? 3 : 0;
     if (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE)
         gpi__small_name(node->place, small);
     gpi__append(p->out, "%s%s",
-                node->op >= GPI__OP_FIRST && p->mode == GPI__EVEN_ODD ? second[node->op - GPI__OP_FIRST]
-                                                                      : gpi__operation_of(node->op)->name,
+                node->op < GPI__OP_PART || p->parts != 2
+                    ? gpi__operation_of(node->op)->name
+                    : gpi__part_names[row + (node->op == GPI__OP_JOIN ? 2 : node->place)].name,
                 small);
 }
 
@@ -163,13 +169,17 @@ static int gpi__goes_without_saying(const gpi__printer *p, const gpi__node *node
 }
 
 static void gpi__print_call(const gpi__printer *p, const gpi__node *node) {
-    int a;
+    int a, to;
     gpi__print_function_name(p, node);
-    for (a = 0; a < 3 && node->args[a] >= 0 && !gpi__goes_without_saying(p, node, a); a++) {
+    for (a = 0; (to = gpi__written_argument(p, (int)(node - p->nodes), a)) >= 0 &&
+                !gpi__goes_without_saying(p, node, a);
+         a++) {
         gpi__append(p->out, a ? ", " : "(");
-        gpi__print_expression(p, node->args[a], 1);
+        gpi__print_expression(p, to, 1);
     }
-    if (node->op >= GPI__OP_FIRST && p->group)
+    if (node->op == GPI__OP_PART && p->parts != 2)
+        gpi__append(p->out, ", %d, %d", node->place, p->parts);
+    if (node->op >= GPI__OP_PART && p->group)
         gpi__append(p->out, ", %lld", (long long)p->group);
     gpi__append(p->out, ")");
 }

@@ -18,6 +18,33 @@ static int gpi__negative(gpi__graph *graph, int x) {
     return gpi__make(graph, GPI__OP_NEG, x, -1, -1);
 }
 
+/* >>parts */
+
+/* Part i of a node, of which a number or what does not change along columns has but one; -1: there is no room. */
+static int gpi__part(gpi__graph *graph, int node, int i) {
+    gpi__node part = gpi__node_of(GPI__OP_PART, node, -1, -1);
+    part.place = (int16_t)i;
+    return node < 0 || graph->full ? -1 : gpi__finish(graph, &part);
+}
+
+/* All parts side by side; negative: there is no room, or they are too wide. */
+static int gpi__join_parts(gpi__graph *graph, const int16_t *parts) {
+    int i = graph->parts - 2, joined = parts[i + 1];
+    for (; i >= 0 && joined >= 0; i--) {
+        gpi__node node = gpi__node_of(GPI__OP_JOIN, parts[i], joined, -1);
+        node.place = (int16_t)i;
+        joined = parts[i] < 0 || graph->full ? -1 : gpi__finish(graph, &node);
+    }
+    return joined;
+}
+
+/* Whether all that a node joins is 0. */
+static int gpi__joins_zeros(const gpi__graph *graph, const gpi__node *node) {
+    while (gpi__is_the_number(graph, node->args[0], 0) && gpi__is_op(graph, node->args[1], GPI__OP_JOIN))
+        node = &graph->nodes[node->args[1]];
+    return gpi__is_the_number(graph, node->args[0], 0) && gpi__is_the_number(graph, node->args[1], 0);
+}
+
 /* >>factors: a number stands first in its product, and the rest of it keeps what others share */
 
 /* 2 of 2 * x, -1 of -x, 1 of others; *rest is x. */
@@ -137,34 +164,35 @@ static int gpi__select_sum(gpi__graph *graph, const gpi__node *node, int sum) {
 /* (c ? x : 0) op y becomes c ? x op y : 0: a y that is NaN has no effect where it is not taken. So does all that is masked, part by part;
    -1: it is not. What is masked is the argument `which` of the operation. */
 static int gpi__select_outside(gpi__graph *graph, const gpi__node *node, int which) {
-    int masked = node->args[which], other = node->args[1 - which], part, beside, i, made[2];
+    int masked = node->args[which], other = node->args[1 - which], part, beside, i;
     const gpi__node parts = graph->nodes[masked];
-    int first = parts.op == GPI__OP_SELECT;
+    int first = parts.op == GPI__OP_SELECT, joins = parts.op == GPI__OP_JOIN;
+    int16_t made[GPI__MOST_PARTS];
     if (gpi__is_number(graph, masked) || !graph->masked[masked] || parts.args[first + 1] < 0)
         return -1;
     if ((parts.op == GPI__OP_ADD || parts.op == GPI__OP_SUB) && !gpi__is_number(graph, other))
         return gpi__select_sum(graph, node, masked);
-    for (i = 0; i < 2; i++) {
-        part = parts.args[first + i];
-        beside = parts.op != GPI__OP_BOTH
-                     ? other
-                     : gpi__make(graph, i ? GPI__OP_SECOND : GPI__OP_FIRST, other, -1, -1);
-        made[i] = gpi__make(graph, node->op, which ? beside : part, which ? part : beside, -1);
+    for (i = 0; i < (joins ? graph->parts : 2); i++) {
+        part = joins ? gpi__joined_part(graph->nodes, masked, i) : parts.args[first + i];
+        beside = joins ? gpi__part(graph, other, i) : other;
+        made[i] = (int16_t)gpi__make(graph, node->op, which ? beside : part, which ? part : beside, -1);
     }
+    if (joins)
+        return gpi__join_parts(graph, made);
     return first ? gpi__make(graph, GPI__OP_SELECT, parts.args[0], made[0], made[1])
                  : gpi__make(graph, parts.op, made[0], made[1], -1);
 }
 
-/* One half of columns of what is masked: of its parts, so that the selections are outside; of a pair, one of the two. -1: it stays. */
-static int gpi__half_of_parts(gpi__graph *graph, int op, int x) {
+/* One part of columns of what is masked: of its parts, so that the selections are outside; of what is joined, that one. -1: it stays. */
+static int gpi__part_of_parts(gpi__graph *graph, int x, int part) {
     const gpi__node n = graph->nodes[x];
     int i, made[3] = {-1, -1, -1};
-    if (n.op == GPI__OP_BOTH)
-        return n.args[op == GPI__OP_SECOND];
+    if (n.op == GPI__OP_JOIN)
+        return gpi__joined_part(graph->nodes, x, part);
     if (!graph->masked[x])
         return -1;
     for (i = 0; i < 3 && n.args[i] >= 0; i++)
-        made[i] = gpi__make(graph, op, n.args[i], -1, -1);
+        made[i] = gpi__part(graph, n.args[i], part);
     return gpi__make(graph, n.op, made[0], made[1], made[2]);
 }
 
@@ -297,6 +325,15 @@ static int gpi__simplify_difference(gpi__graph *graph, int x, int y) {
                          : gpi__join_terms(graph, GPI__OP_SUB, x, y);
 }
 
+static int gpi__add_joined(gpi__graph *graph, int x, int y) {
+    int16_t sums[GPI__MOST_PARTS];
+    int i;
+    for (i = 0; i < graph->parts; i++)
+        sums[i] = (int16_t)gpi__make(graph, GPI__OP_ADD, gpi__joined_part(graph->nodes, x, i),
+                                     gpi__joined_part(graph->nodes, y, i), -1);
+    return gpi__join_parts(graph, sums);
+}
+
 static int gpi__simplify_sum(gpi__graph *graph, int x, int y) {
     const gpi__node *nodes = graph->nodes;
     int first;
@@ -312,11 +349,8 @@ static int gpi__simplify_sum(gpi__graph *graph, int x, int y) {
         return gpi__make(graph, GPI__OP_SUB, x, first, -1);
     if ((first = gpi__without_sign(graph, x)) >= 0)
         return gpi__make(graph, GPI__OP_SUB, y, first, -1);
-    if (gpi__is_op(graph, x, GPI__OP_BOTH) && gpi__is_op(graph, y, GPI__OP_BOTH)) {
-        first = gpi__make(graph, GPI__OP_ADD, nodes[x].args[0], nodes[y].args[0], -1);
-        return gpi__make(graph, GPI__OP_BOTH, first,
-                         gpi__make(graph, GPI__OP_ADD, nodes[x].args[1], nodes[y].args[1], -1), -1);
-    }
+    if (gpi__is_op(graph, x, GPI__OP_JOIN) && gpi__is_op(graph, y, GPI__OP_JOIN))
+        return gpi__add_joined(graph, x, y);
     first = gpi__add_selections(graph, x, y);
     return first >= 0 ? first : gpi__join_terms(graph, GPI__OP_ADD, x, y);
 }
@@ -396,11 +430,10 @@ static int gpi__simplify_node(gpi__graph *graph, const gpi__node *node) {
             return y;
         found = gpi__select_clamp(graph, x, y, node->args[2]);
         return found >= 0 ? found : gpi__select_within(graph, x, y, node->args[2]);
-    case GPI__OP_BOTH:
-        return gpi__is_the_number(graph, x, 0) && x == y ? x : -1;
-    case GPI__OP_FIRST:
-    case GPI__OP_SECOND:
-        return gpi__half_of_parts(graph, node->op, x);
+    case GPI__OP_JOIN:
+        return node->place == 0 && gpi__joins_zeros(graph, node) ? x : -1;
+    case GPI__OP_PART:
+        return gpi__part_of_parts(graph, x, node->place);
     default:
         return -1;
     }
@@ -417,10 +450,9 @@ static int gpi__joint_width(int op, const int widths[3]) {
         joint = widths[i] ? widths[i] : joint;
     }
     switch (op) {
-    case GPI__OP_FIRST:
-    case GPI__OP_SECOND:
+    case GPI__OP_PART:
         return joint == GPI__NARROW ? -1 : joint ? (int)GPI__NARROW : (int)GPI__ANY;
-    case GPI__OP_BOTH:
+    case GPI__OP_JOIN:
         return joint == GPI__WIDE ? -1 : GPI__WIDE;
     case GPI__OP_UNIFORM:
         return GPI__WIDE;
@@ -430,7 +462,7 @@ static int gpi__joint_width(int op, const int widths[3]) {
 }
 
 static int gpi__result_type(const gpi__graph *graph, const gpi__node *node) {
-    if (node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND)
+    if (node->op == GPI__OP_PART)
         return graph->nodes[node->args[0]].type;
     return gpi__operation_of(node->op)->traits & GPI__IS_TRUTH ? GPI__OF_TRUTH : GPI__OF_NUMBERS;
 }
@@ -438,14 +470,15 @@ static int gpi__result_type(const gpi__graph *graph, const gpi__node *node) {
 /* What the operation comes to; -1: it stays, or there is no room. A sum whose parts have parts in common would be gone through once for
    each way to them: what was found is kept. */
 static int gpi__come_to(gpi__graph *graph, const gpi__node *node) {
-    int place = (int)(gpi__hash_word(gpi__hash(node->args, sizeof node->args), node->op) % GPI__SIMPLIFIED);
+    int op = node->op + 256 * node->place, found;
+    int place =
+        (int)(gpi__hash_word(gpi__hash(node->args, sizeof node->args), (uint64_t)op) % GPI__SIMPLIFIED);
     gpi__simplified *s = &graph->simplified[place];
-    int found;
-    if (s->op == node->op && memcmp(s->args, node->args, sizeof s->args) == 0)
+    if (s->op == op && memcmp(s->args, node->args, sizeof s->args) == 0)
         return s->result;
     found = gpi__simplify_node(graph, node);
     if (found >= 0) {
-        s->op = node->op;
+        s->op = (int16_t)op;
         memcpy(s->args, node->args, sizeof s->args);
         s->result = (int16_t)found;
     }
@@ -457,10 +490,13 @@ static int gpi__finish(gpi__graph *graph, gpi__node *node) {
     int widths[3], i, width, found;
     for (i = 0; i < 3; i++)
         widths[i] = node->args[i] >= 0 ? graph->nodes[node->args[i]].width : 0;
+    if (node->op == GPI__OP_JOIN && gpi__is_op(graph, node->args[1], GPI__OP_JOIN) &&
+        graph->nodes[node->args[1]].place == node->place + 1)
+        widths[1] = GPI__NARROW; /* the rest of the list */
     width = gpi__joint_width(node->op, widths);
     if (width < 0)
         return -2;
-    if ((node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND) && width == GPI__ANY)
+    if (node->op == GPI__OP_PART && width == GPI__ANY)
         return node->args[0];
     if (node->op == GPI__OP_STOCHASTIC && !width) /* each column has a number of its own */
         width = graph->n_width;

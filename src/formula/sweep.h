@@ -11,12 +11,15 @@ static gemmepi_status gpi__refuse_size(void) {
         GPI__FORMULA_NODES);
 }
 
-/* A sum over columns of half the width: of both halves. */
+/* A sum over columns of a part's width: of all parts. */
 static int gpi__narrowed(gpi__graph *graph, int node) {
+    int i, sum;
     if (graph->nodes[node].width != GPI__WIDE)
-        return gpi__make(graph, GPI__OP_MUL, gpi__number(graph, 2), node, -1);
-    return gpi__make(graph, GPI__OP_ADD, gpi__make(graph, GPI__OP_FIRST, node, -1, -1),
-                     gpi__make(graph, GPI__OP_SECOND, node, -1, -1), -1);
+        return gpi__make(graph, GPI__OP_MUL, gpi__number(graph, graph->parts), node, -1);
+    sum = gpi__part(graph, node, 0);
+    for (i = 1; i < graph->parts; i++)
+        sum = gpi__make(graph, GPI__OP_ADD, sum, gpi__part(graph, node, i), -1);
+    return sum;
 }
 
 /* Adds to what has come together for a node, whose readers are so wide. */
@@ -68,7 +71,7 @@ static int gpi__apply_rule(gpi__derivation *d, const char *rule, const int16_t n
 static int gpi__has_halves(const gpi__graph *graph) {
     int i, width = graph->n_width;
     for (i = 0; i < graph->count; i++) {
-        if (graph->nodes[i].op >= GPI__OP_FIRST ||
+        if (graph->nodes[i].op >= GPI__OP_PART ||
             (width && graph->nodes[i].width && graph->nodes[i].width != width))
             return 1;
         width = graph->nodes[i].width ? graph->nodes[i].width : width;
@@ -204,6 +207,15 @@ static gpi__node gpi__read_node(const gpi__graph *graph, int number) {
     return node;
 }
 
+/* What comes from the adjoint of a part to what it is of. */
+static int gpi__beside_zeros(gpi__graph *graph, int part, int g) {
+    int16_t parts[GPI__MOST_PARTS];
+    int i, zero = gpi__number(graph, 0);
+    for (i = 0; i < graph->parts; i++)
+        parts[i] = (int16_t)(i == part ? g : zero);
+    return gpi__join_parts(graph, parts);
+}
+
 /* What comes from a node's adjoint to one of its arguments; -1: there is no room. */
 static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
     static const char *const of_first[2][2] = {{"x <= y ? g : 0", "y < x ? g : 0"},
@@ -214,12 +226,12 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
     const char *rule;
     int zero = gpi__number(&d->graph, 0);
     switch (node.op) {
-    case GPI__OP_FIRST:
-        return gpi__make(&d->graph, GPI__OP_BOTH, g, zero, -1);
-    case GPI__OP_SECOND:
-        return gpi__make(&d->graph, GPI__OP_BOTH, zero, g, -1);
-    case GPI__OP_BOTH:
-        return gpi__make(&d->graph, argument ? GPI__OP_SECOND : GPI__OP_FIRST, g, -1, -1);
+    case GPI__OP_PART:
+        return gpi__beside_zeros(&d->graph, node.place, g);
+    case GPI__OP_JOIN: /* the rest of a list has all of it */
+        return gpi__is_op(&d->graph, node.args[argument], GPI__OP_JOIN)
+                   ? g
+                   : gpi__part(&d->graph, g, node.place + argument);
     case GPI__OP_ACTIVATE:
         rule = gpi__saved_as(d, number) >= 0 ? gpi__activation_rule(&node, 0) : NULL;
         if (!rule)
@@ -254,9 +266,10 @@ static gemmepi_status gpi__sweep(gpi__derivation *d) {
             if (to < 0 || !d->depends[to])
                 continue;
             passed = gpi__passed_on(d, i, a, d->adjoints[i].node);
-            width = d->graph.nodes[i].op == GPI__OP_BOTH    ? (int)GPI__NARROW
-                    : d->graph.nodes[i].op >= GPI__OP_FIRST ? (int)GPI__WIDE
-                                                            : (int)d->adjoints[i].width;
+            width = d->graph.nodes[i].op < GPI__OP_PART ? (int)d->adjoints[i].width
+                    : d->graph.nodes[i].op == GPI__OP_PART || gpi__is_op(&d->graph, to, GPI__OP_JOIN)
+                        ? (int)GPI__WIDE
+                        : (int)GPI__NARROW;
             status = gpi__contribute(d, to, passed, width);
         }
     }

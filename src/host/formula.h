@@ -16,10 +16,6 @@ typedef struct gpi__reduced {
     int has_any;
 } gpi__reduced;
 
-enum {
-    GPI__HOST_CELLS = 2 * GPI__HOST_TILE
-}; /* of an output: by rows of a tile, or by columns of both halves */
-
 typedef struct gpi__host_formula {
     const gpi__problem *problem; /* NULL: there is no v, and D has neither scale nor amax */
     const gpi__arguments *arguments;
@@ -28,29 +24,30 @@ typedef struct gpi__host_formula {
     int by_columns;       /* this walk is for reductions of columns, which the other leaves out */
     int64_t first, units; /* of the block: units, and how many */
     int64_t column,
-        slots; /* v's: where the block's begin; 2: each half has its own tile, 1: they follow one another */
+        slots; /* v's: where the block's begin; above 1: each part has its own tile, 1: they follow one another */
     gpi__host_tile tile;
     gpi__unit unit;
     double amax[GPI__FORMULA_OPERANDS + 1];
     uint8_t has_amax[GPI__FORMULA_OPERANDS + 1];
-    gpi__reduced cells[GPI__FORMULA_OPERANDS][GPI__HOST_CELLS];
-    double values[1]; /* two of each node */
+    double (*v)[GPI__HOST_TILE][GPI__HOST_TILE]; /* a tile of each part */
+    gpi__reduced *cells; /* of each output: by rows of a tile, or by columns of all parts' */
+    double *values;      /* of each node as many as there are parts */
 } gpi__host_formula;
 
 /* >>which columns belong to a unit */
 
-/* Whether v has two members. */
+/* Whether v has several members. */
 static int gpi__v_is_wide(const gpi__formula *formula) {
-    return formula->has_halves && formula->n_width == GPI__WIDE;
+    return gpi__members(formula, formula->n_width) > 1;
 }
 
 static int64_t gpi__units_of(const gpi__placed_formula *placed) {
-    return gpi__v_is_wide(placed->formula) ? placed->columns / 2 : placed->columns;
+    return placed->columns / gpi__members(placed->formula, placed->formula->n_width);
 }
 
 /* Columns of all that is WIDE. */
 static int64_t gpi__wide_columns(const gpi__placed_formula *placed) {
-    return placed->formula->has_halves ? 2 * gpi__units_of(placed) : placed->columns;
+    return gpi__members(placed->formula, GPI__WIDE) * gpi__units_of(placed);
 }
 
 /* How many units lie between a unit's members. */
@@ -63,15 +60,17 @@ static int64_t gpi__half_of(const gpi__placed_formula *placed) {
 /* Of what is WIDE, the column of a unit's member. */
 static int64_t gpi__column_of(const gpi__placed_formula *placed, int64_t unit, int member) {
     int64_t half = gpi__half_of(placed);
-    return placed->formula->has_halves ? unit / half * (2 * half) + unit % half + member * half : unit;
+    return placed->formula->has_halves
+               ? unit / half * (placed->formula->parts * half) + unit % half + member * half
+               : unit;
 }
 
 /* The column of an operand that has so many members. */
 static int64_t gpi__column_among(const gpi__placed_formula *placed, int members, int64_t unit, int member) {
-    return members == 2 ? gpi__column_of(placed, unit, member) : unit;
+    return members > 1 ? gpi__column_of(placed, unit, member) : unit;
 }
 
-/* The block of units from `first` on: at most a tile of each half, or two that follow one another. */
+/* The block of units from `first` on: at most a tile of each part, or as many that follow one another. */
 static void gpi__start_units(gpi__host_formula *h, int64_t first) {
     int64_t half = gpi__half_of(h->placed), left = gpi__units_of(h->placed) - first;
     h->first = first;
@@ -86,7 +85,7 @@ static void gpi__start_units(gpi__host_formula *h, int64_t first) {
         h->units = gpi__smaller(h->units, half - first % half);
     if (!gpi__v_is_wide(h->formula))
         return;
-    h->slots = half <= GPI__HOST_TILE ? 1 : 2;
+    h->slots = half <= GPI__HOST_TILE ? 1 : h->formula->parts;
     h->column = gpi__column_of(h->placed, first, 0);
 }
 
@@ -154,13 +153,11 @@ static void gpi__fill_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
         h->unit.scale_d = gpi__host_scale(h->problem, h->arguments, GPI__D, item);
     h->unit.indices[GPI__INDEX_ROW] = row;
     h->unit.indices[GPI__INDEX_ITEM] = item;
-    for (member = 0; member < 2; member++) {
+    for (member = 0; member < gpi__members(h->formula, GPI__WIDE); member++) {
         h->unit.column[member] = column = gpi__column_of(h->placed, unit, member);
         at = (two ? column : unit) - h->column;
-        if (h->slots == 2)
-            h->unit.value[member] = h->tile.v[member][r][unit - h->first];
-        else if (at < GPI__HOST_CELLS)
-            h->unit.value[member] = h->tile.v[at / GPI__HOST_TILE][r][at % GPI__HOST_TILE];
+        h->unit.value[member] = h->slots > 1 ? h->v[member][r][unit - h->first]
+                                             : h->v[at / GPI__HOST_TILE][r][at % GPI__HOST_TILE];
     }
     for (o = 0; o < h->formula->operand_count; o++)
         for (member = 0; member < h->formula->operands[o].members; member++)
@@ -170,21 +167,22 @@ static void gpi__fill_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
 
 /* v of the block's columns, of `rows` rows. */
 static void gpi__fill_tile(gpi__host_formula *h, int64_t item, int64_t row, int64_t rows) {
-    int64_t columns = gpi__v_is_wide(h->formula) && h->slots == 1 ? 2 * h->units : h->units, r;
+    int64_t parts = gpi__members(h->formula, h->formula->n_width), r;
+    int64_t columns = h->slots == 1 ? parts * h->units : h->units;
     gpi__host_place at;
     int slot;
-    for (slot = 0; slot < 2 && h->formula->reads_value; slot++) {
+    for (slot = 0; slot < parts && h->formula->reads_value; slot++) {
         at.item = item;
         at.row = row;
         at.column =
-            h->slots == 2 ? gpi__column_of(h->placed, h->first, slot) : h->column + slot * GPI__HOST_TILE;
-        at.count = h->slots == 2 ? columns : columns - slot * GPI__HOST_TILE;
+            h->slots > 1 ? gpi__column_of(h->placed, h->first, slot) : h->column + slot * GPI__HOST_TILE;
+        at.count = h->slots > 1 ? columns : columns - slot * GPI__HOST_TILE;
         if (at.count <= 0)
             continue;
         at.count = gpi__smaller(at.count, GPI__HOST_TILE);
-        gpi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->tile.v[slot]);
+        gpi__host_multiply(h->problem, h->arguments, &h->tile, at, rows, h->v[slot]);
         for (r = 0; r < rows; r++, at.row++)
-            gpi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->tile.v[slot][r]);
+            gpi__host_finish_product(h->problem, h->arguments, &h->tile, at, h->v[slot][r]);
     }
 }
 
@@ -261,6 +259,10 @@ static int gpi__made_here(const gpi__host_formula *h, int o) {
                : 0;
 }
 
+static gpi__reduced *gpi__cell(const gpi__host_formula *h, int o, int64_t i) {
+    return &h->cells[o * gpi__members(h->formula, GPI__WIDE) * GPI__HOST_TILE + i];
+}
+
 /* What a unit's outputs become; r: the row in the tile. */
 static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int64_t r, int64_t unit) {
     int o, member;
@@ -276,7 +278,7 @@ static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
             if (kind == GEMMEPI_FULL)
                 gpi__write_output(h, o, item, row, column, value);
             else
-                gpi__reduce(&h->cells[o][cell], (int)gpi__reductions[operand->reduction].op, value,
+                gpi__reduce(gpi__cell(h, o, cell), (int)gpi__reductions[operand->reduction].op, value,
                             kind == GEMMEPI_PER_ROW ? column : row);
         }
     }
@@ -292,12 +294,12 @@ static void gpi__finish_kind(gpi__host_formula *h, int kind, int64_t item, int64
             (kind != GEMMEPI_PER_ROW && !h->placed->operands[o].batch_stride && item + 1 < h->placed->items))
             continue;
         for (i = 0; i < rows && kind != GEMMEPI_PER_COLUMN; i++)
-            gpi__write_reduced(h, o, item, row + i, 0, &h->cells[o][i]);
+            gpi__write_reduced(h, o, item, row + i, 0, gpi__cell(h, o, i));
         for (member = 0; member < operand->members && kind == GEMMEPI_PER_COLUMN; member++)
             for (i = 0; i < h->units; i++)
                 gpi__write_reduced(h, o, item, 0,
                                    gpi__column_among(h->placed, operand->members, h->first + i, member),
-                                   &h->cells[o][member * GPI__HOST_TILE + i]);
+                                   gpi__cell(h, o, member * GPI__HOST_TILE + i));
     }
 }
 
@@ -354,11 +356,17 @@ static int gpi__has_outputs(const gpi__formula *formula, int of_columns) {
 static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const gpi__placed_formula *placed,
                                              const gpi__arguments *arguments,
                                              const gemmepi_allocator *allocator) {
-    size_t nodes = (size_t)placed->formula->node_count;
-    gpi__host_formula *h = (gpi__host_formula *)gpi__new(allocator, sizeof *h + 2 * nodes * sizeof(double));
+    size_t parts = (size_t)gpi__members(placed->formula, GPI__WIDE);
+    size_t cells = parts * GPI__HOST_TILE * (size_t)placed->formula->operand_count;
+    size_t values = (size_t)placed->formula->parts * (size_t)placed->formula->node_count;
+    gpi__host_formula *h = (gpi__host_formula *)gpi__new(
+        allocator, sizeof *h + parts * sizeof *h->v + cells * sizeof *h->cells + values * sizeof *h->values);
     int o;
     if (!h)
         return GEMMEPI_OUT_OF_MEMORY;
+    h->v = (double(*)[GPI__HOST_TILE][GPI__HOST_TILE])(void *)(h + 1);
+    h->cells = (gpi__reduced *)(void *)(h->v + parts);
+    h->values = (double *)(void *)(h->cells + cells);
     h->problem = problem;
     h->arguments = arguments;
     h->placed = placed;

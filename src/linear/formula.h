@@ -311,7 +311,7 @@ static gemmepi_status gpi__read_formula(gpi__draft *draft, const gemmepi_allocat
     for (i = 0; i < draft->layer->operand_count; i++)
         *uses |= (uint32_t)(formula->operands[i].used != 0) << i;
     *columns = formula->operands[GPI__RESULT].used
-                   ? gpi__columns_of_width(task->n, formula->operands[GPI__RESULT].width)
+                   ? gpi__columns_of_width(formula, task->n, formula->operands[GPI__RESULT].width)
                    : -1;
     status = gpi__check_formula_extents(formula, draft->layer->formula, task->m, task->n, task->batch);
     gpi__delete(allocator, formula);

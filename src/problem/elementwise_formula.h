@@ -190,8 +190,10 @@ static int64_t gpi__period_along(const gemmepi_elementwise_desc *desc, int i, in
 }
 
 /* How many columns of n a tensor's are. */
-static int64_t gpi__columns_of_n(int64_t columns, int width) {
-    return width == GEMMEPI_WIDTH_HALF ? 2 * columns : width == GEMMEPI_WIDTH_DOUBLE ? columns / 2 : columns;
+static int64_t gpi__columns_of_n(const gpi__formula *formula, int64_t columns, int width) {
+    return width == GEMMEPI_WIDTH_HALF     ? formula->parts * columns
+           : width == GEMMEPI_WIDTH_DOUBLE ? columns / formula->parts
+                                           : columns;
 }
 
 /* Along each axis the extent of the first tensor that has more or less than one there, y ahead. Of one column that is all there is. */
@@ -212,18 +214,18 @@ static void gpi__convert_formula_shape(const gemmepi_elementwise_desc *desc, con
         for (d = 0; d < GPI__MAX_RANK; d++)
             if (wide.extent[d] != 1 && task->shape[d] == 1 && !gpi__period_along(desc, i, d))
                 task->shape[d] = d == GPI__COLUMN_AXIS
-                                     ? gpi__columns_of_n(wide.extent[d], formula->operands[i].width)
+                                     ? gpi__columns_of_n(formula, wide.extent[d], formula->operands[i].width)
                                      : wide.extent[d];
     }
     for (i = 0; i <= GPI__RESULT && task->shape[GPI__COLUMN_AXIS] == 1; i++)
         if (gpi__formula_tensor(desc, i) && formula->operands[i].output &&
             formula->operands[i].width == GEMMEPI_WIDTH_HALF)
-            task->shape[GPI__COLUMN_AXIS] = 2;
+            task->shape[GPI__COLUMN_AXIS] = formula->parts;
 }
 
 static gemmepi_status gpi__check_formula_shape(const gpi__formula_task *task, const char *text,
                                                const gpi__formula *formula) {
-    int64_t count = 2; /* of what is 2 n wide */
+    int64_t count = formula->parts; /* of what is 2 n wide */
     int d;
     for (d = 0; d < GPI__MAX_RANK; d++)
         if (task->shape[d] && count >= 0)
@@ -355,9 +357,10 @@ static gemmepi_status gpi__place_tensor(const gemmepi_elementwise_desc *desc, in
     covers = gpi__covers_items(operand, &wide);
     for (d = 0; d < GPI__MAX_RANK; d++) {
         int64_t n = task->shape[d];
-        const char *rule = gpi__rule_of_axis(
-            operand, d, wide.extent[d], d == GPI__COLUMN_AXIS ? gpi__columns_of_width(n, operand->width) : n,
-            gpi__period_along(desc, i, d), covers);
+        const char *rule =
+            gpi__rule_of_axis(operand, d, wide.extent[d],
+                              d == GPI__COLUMN_AXIS ? gpi__columns_of_width(formula, n, operand->width) : n,
+                              gpi__period_along(desc, i, d), covers);
         if (rule)
             return gpi__refuse_formula_shape(task, tensor, i, rule);
     }
@@ -446,8 +449,9 @@ static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
     }
     layout.shape[axes] = gpi__extent_of_steps(placed->rows, place->row_period, steps->row);
     layout.stride[axes] = steps->row * layout.size;
-    layout.shape[axes + 1] = gpi__extent_of_steps(gpi__columns_of_width(placed->columns, operand->width),
-                                                  place->column_period, steps->column);
+    layout.shape[axes + 1] =
+        gpi__extent_of_steps(gpi__columns_of_width(placed->formula, placed->columns, operand->width),
+                             place->column_period, steps->column);
     layout.stride[axes + 1] = steps->column * layout.size;
     if (operand->output && operand->kind != GEMMEPI_FULL) { /* of nothing, too */
         layout.shape[axes] = operand->kind == GEMMEPI_PER_ROW ? layout.shape[axes] : 1;

@@ -30,7 +30,7 @@ static void gpi__note_halves(const gpi__formula *formula, uint8_t *is_halved) {
     int i, a;
     for (i = formula->node_count - 1; i >= 0; i--) {
         const gpi__node *node = &formula->nodes[i];
-        int halves = below[i] || node->op == GPI__OP_FIRST || node->op == GPI__OP_SECOND;
+        int halves = below[i] || node->op == GPI__OP_PART;
         if (below[i] && node->op == GPI__OP_OPERAND)
             is_halved[node->place] = 1;
         for (a = 0; a < 3 && halves; a++)
@@ -71,14 +71,10 @@ static gemmepi_status gpi__make_formula(const gemmepi_allocator *allocator, cons
     return GEMMEPI_OK;
 }
 
-/* How many columns something of that width has. */
-static int64_t gpi__columns_of_width(int64_t n, int width) {
-    return width == GEMMEPI_WIDTH_HALF ? n / 2 : width == GEMMEPI_WIDTH_DOUBLE ? 2 * n : n;
-}
-
 /* D's columns, where the product has n. */
 static int64_t gpi__d_columns(const gpi__kept_formula *kept, int64_t n) {
-    return gpi__columns_of_width(n, kept->placed.formula->operands[GPI__RESULT].width);
+    const gpi__formula *formula = kept->placed.formula;
+    return gpi__columns_of_width(formula, n, formula->operands[GPI__RESULT].width);
 }
 
 /* Whether D is stored. */
@@ -96,7 +92,7 @@ static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_l
     const gpi__formula_operand *operand = &placed->formula->operands[i];
     const gpi__placed_operand *place = &placed->operands[i];
     gpi__view *view = &kept->views[i];
-    int64_t columns = gpi__columns_of_width(placed->columns, operand->width);
+    int64_t columns = gpi__columns_of_width(placed->formula, placed->columns, operand->width);
     view->dtype = operand->dtype;
     view->bits = (int32_t)(8 * gpi__dtype((gemmepi_dtype)operand->dtype)->size);
     view->alignment = view->bits / 8;

@@ -4,7 +4,7 @@
 
 #include "../products/problem.h"
 
-enum { MOST_TABLES = 10, AXES = 4, ARENA = 1 << 20, SENTINEL = 0xa5 };
+enum { MOST_TABLES = 10, AXES = 4, ARENA = 1 << 22, SENTINEL = 0xa5 };
 
 static test_device *here;
 static int asked_count = 4;
@@ -119,9 +119,15 @@ static double column_at(world *w, const char *name, const int64_t *at, int64_t c
     return in_at(w, name, moved);
 }
 
+/* Of how many parts the columns are: the last number of the text's first part(x, i, n). */
+static int parts_of(const char *formula) {
+    const char *part = strstr(formula, "part(");
+    return part ? atoi(strchr(strchr(part, ',') + 1, ',') + 1) : 2;
+}
+
 static int64_t width_of(const world *w, gemmepi_width width) {
-    return width == GEMMEPI_WIDTH_HALF     ? w->shape[3] / 2
-           : width == GEMMEPI_WIDTH_DOUBLE ? 2 * w->shape[3]
+    return width == GEMMEPI_WIDTH_HALF     ? w->shape[3] / parts_of(w->formula)
+           : width == GEMMEPI_WIDTH_DOUBLE ? w->shape[3] * parts_of(w->formula)
                                            : w->shape[3];
 }
 
@@ -487,6 +493,18 @@ static double rope(world *w, const char *name, const int64_t *at) {
     (void)name;
     return half ? y * c + x * s : x * c - y * s;
 }
+static double min_gru(world *w, const char *name, const int64_t *at) {
+    int64_t third = w->shape[3] / 3;
+    double z = sigmoid_of(column_at(w, "x", at, at[3] + third));
+    (void)name;
+    return z * column_at(w, "h", at, at[3]) + (1 - z) * column_at(w, "x", at, at[3] + 2 * third);
+}
+static double fourths(world *w, const char *name, const int64_t *at) {
+    int64_t n = w->shape[3], j = at[3] % n;
+    double x = column_at(w, "x", at, j), y = column_at(w, "y3", at, j + 3 * n);
+    (void)name;
+    return at[3] < n ? y : at[3] < 2 * n ? x * y : at[3] < 3 * n ? 7 : x;
+}
 static double pairs(world *w, const char *name, const int64_t *at) {
     double x = column_at(w, "x", at, at[3] / 2 * 2), y = column_at(w, "x", at, at[3] / 2 * 2 + 1);
     (void)name;
@@ -644,6 +662,24 @@ static const formula_case cases[] = {
      (gemmepi_dtype)0,
      {F_("x", "****"), WIDE("c", GEMMEPI_FULL, "..**", GEMMEPI_WIDTH_HALF),
       WIDE("s", GEMMEPI_FULL, "..**", GEMMEPI_WIDTH_HALF)}},
+    {"z = sigmoid(part(x, 1, 3)); d = z * h + (1 - z) * part(x, 2, 3)",
+     min_gru,
+     'h',
+     3,
+     0,
+     0,
+     0,
+     (gemmepi_dtype)0,
+     {F_("x", "****"), WIDE("h", GEMMEPI_FULL, "..**", GEMMEPI_WIDTH_HALF)}},
+    {"d = parts(part(y3, 3, 4), x * part(y3, 3, 4), 7, x)",
+     fourths,
+     'd',
+     1,
+     0,
+     0,
+     0,
+     (gemmepi_dtype)0,
+     {F_("x", "****"), WIDE("y3", GEMMEPI_FULL, "****", GEMMEPI_WIDTH_DOUBLE)}},
     {"d = interleave(-odd(x), even(x))", pairs, 'n', 2, 0, 0, 0, (gemmepi_dtype)0, {F_("x", "****")}},
     {"s = column_sum(x); m = column_max(x); l = column_logsumexp(x); t = all_sum(x)",
      plain_x,

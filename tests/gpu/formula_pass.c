@@ -192,8 +192,8 @@ static void place_operand(layout_case *c, int i, const gemmepi_operand *operand,
     length = o->kind == GEMMEPI_PER_ROW         ? at->row_period ? at->row_period : c->placed.rows
              : o->kind == GEMMEPI_SCALAR        ? 1
              : at->column_period                ? at->column_period
-             : o->width == GEMMEPI_WIDTH_HALF   ? c->placed.columns / 2
-             : o->width == GEMMEPI_WIDTH_DOUBLE ? c->placed.columns * 2
+             : o->width == GEMMEPI_WIDTH_HALF   ? c->placed.columns / c->formula->parts
+             : o->width == GEMMEPI_WIDTH_DOUBLE ? c->placed.columns * c->formula->parts
                                                 : c->placed.columns;
     if (o->kind == GEMMEPI_FULL && at->row_period)
         lines = at->row_period;
@@ -280,6 +280,8 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
     c->placed.columns = column_counts[below(5)];
     if (one_in(3)) /* a tail: halves are even, of groups of 4 too */
         c->placed.columns += c->formula->has_halves ? 4 : 1 + below(7);
+    if (c->formula->has_halves && c->formula->parts > 2) /* even ones that do not begin at whole runs */
+        c->placed.columns = c->placed.columns / (2 * c->formula->parts) * (2 * c->formula->parts);
     c->placed.depth = 77;
     c->placed.items = 1 + below(3);
     if (is_empty == 1)
@@ -376,21 +378,20 @@ static gemmepi_status run_case(const layout_case *c, const char *from, char *to,
 /* >>what is expected */
 
 static int64_t wide_columns(const layout_case *c) {
-    return c->formula->has_halves && c->formula->n_width == GPI__NARROW ? 2 * c->placed.columns
-                                                                        : c->placed.columns;
+    return c->formula->n_width == GPI__NARROW ? gpi__members(c->formula, GPI__WIDE) * c->placed.columns
+                                              : c->placed.columns;
 }
 
 static int64_t unit_count(const layout_case *c) {
-    return c->formula->has_halves ? wide_columns(c) / 2 : wide_columns(c);
+    return wide_columns(c) / gpi__members(c->formula, GPI__WIDE);
 }
 
 static int64_t member_column(const layout_case *c, int64_t unit, int member, int members) {
     const gpi__formula *f = c->formula;
-    int64_t w = f->group ? f->group : wide_columns(c);
+    int64_t w = f->group ? f->group : wide_columns(c), part = w / f->parts;
     if (members == 1)
         return unit;
-    return f->mode == GPI__EVEN_ODD ? 2 * unit + member
-                                    : unit / (w / 2) * w + unit % (w / 2) + member * (w / 2);
+    return f->mode == GPI__EVEN_ODD ? 2 * unit + member : unit / part * w + unit % part + member * part;
 }
 
 static double scale_at(const layout_case *c, const char *block, int which, int mode, int64_t item,
@@ -433,7 +434,7 @@ static estimate value_at(const layout_case *c, const char *block, int64_t item, 
 static void fill_unit_of(const layout_case *c, const char *block, int64_t item, int64_t row, int64_t u,
                          bounded_unit *to) {
     const gpi__formula *f = c->formula;
-    int o, m, two = f->has_halves && f->n_width == GPI__WIDE ? 2 : 1;
+    int o, m, of_v = gpi__members(f, f->n_width), all = gpi__members(f, GPI__WIDE);
     memset(to, 0, sizeof *to);
     to->scales_d = c->placed.operands[GPI__RESULT].scale;
     to->scale_d = operand_scale(c, block, GPI__RESULT);
@@ -442,10 +443,10 @@ static void fill_unit_of(const layout_case *c, const char *block, int64_t item, 
     to->indices[GPI__INDEX_ROWS] = c->placed.rows;
     to->indices[GPI__INDEX_COLUMNS] = wide_columns(c);
     to->indices[GPI__INDEX_DEPTH] = c->placed.depth;
-    for (m = 0; m < 2; m++) {
-        to->column[m] = member_column(c, u, m, f->has_halves ? 2 : 1);
-        if (f->reads_value && m < two)
-            to->value[m] = value_at(c, block, item, row, member_column(c, u, m, two));
+    for (m = 0; m < all; m++) {
+        to->column[m] = member_column(c, u, m, all);
+        if (f->reads_value && m < of_v)
+            to->value[m] = value_at(c, block, item, row, member_column(c, u, m, of_v));
         for (o = 0; o < f->operand_count; o++) {
             const gpi__formula_operand *operand = &f->operands[o];
             const gpi__placed_operand *at = &c->placed.operands[o];
@@ -568,7 +569,7 @@ static void finish_gathered(const layout_case *c, int op, gathered *g) {
 /* All reductions and D's and others' elements, into `all`: of each output as many as it has elements, items one behind the other. */
 static void expect(const layout_case *c, const char *block, gathered **all, gathered *amax) {
     const gpi__formula *f = c->formula;
-    estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1)), x;
+    estimate *values = (estimate *)malloc(sizeof *values * (size_t)(f->parts * (f->node_count + 1))), x;
     bounded_unit unit;
     int64_t item, row, u, at;
     int o, m;
@@ -688,6 +689,9 @@ static const char *const more_formulas[] = {
     "rt = row_argmax(pair(left(v), right(r))); d = left(v)",
     "d = pair(left(v, 4) * left(b, 4) - right(v, 4) * right(b, 4), right(v, 4) * left(b, 4) + left(v, 4) * right(b, 4), 4)",
     "d = interleave(even(v) * h - odd(v) * bh, odd(v) * h + even(v) * bh)",
+    "z = sigmoid(part(v, 0, 3)); d = z * h + (1 - z) * tanh(part(v, 2, 3) + sigmoid(part(v, 1, 3)) * bh)",
+    "z = part(w, 1, 4); d = parts(v * z, r - v, 0, z * part(column, 3, 4)); cs = column_sum(v * z); rs = row_max(w * w)",
+    "oh = part(v, 15, 16) + part(v, 0, 16); rt = row_argmax(part(v + b, 3, 16)); d = oh * oh",
     "d = r + (uniform(seed, 0) >= 0.25 ? (v + b) / 0.75 : 0)",
     "cs = column_sum(v); al = all_sum(v * v); rs = row_sum(v); d = v",
     "cs = column_max(v); al = all_max(abs(v))",
@@ -705,6 +709,7 @@ static const char *const whole_formulas[] = {
     "d = v > r ? max(v, u) : min(r, -u)",
     "d = v * column + row - item * columns",
     "d = left(v) * right(r) - left(column)",
+    "d = parts(v, part(w, 0, 3) - r, 3)",
     "o = v; d = relu(v) + (v == label)",
 };
 

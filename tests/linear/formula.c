@@ -122,13 +122,13 @@ static void empty_layers_with_a_formula_are_right(void) {
 /* >>gradients of operands, against differences. What follows is told as it lies: `lines` of `length` elements, of which halves are. A
    column-major layer on the same memory has m and n, a and b, and kinds exchanged. */
 
-enum { LINES = 5, LENGTH = 8, DEPTH = 3, BATCH = 3, MOST_OPERANDS = 6 };
+enum { LINES = 5, LENGTH = 12, DEPTH = 3, BATCH = 3, MOST_OPERANDS = 6 };
 
-/* 'c': one for each place in a line; 'r': for each line; 's', 'f', 'n': SCALAR, FULL, NUMBER; 'C', 'F' of half the length; 'l': I64 for each
-   line; 'S': one I64; 't': FULL of half the length, of two lines that repeat. Those of "crsfCF" have a gradient. */
+/* 'c': one for each place in a line; 'r': for each line; 's', 'f', 'n': SCALAR, FULL, NUMBER; 'C', 'F' of half the length, 'D', 'E' of a third; 'l': I64 for each
+   line; 'S': one I64; 't': FULL of half the length, of two lines that repeat. Those of "crsfCFDE" have a gradient. */
 typedef struct gradient_case {
     const char *formula, *operands; /* "beta:c up:f" */
-    char width;                     /* of Y: 'n', 'h', 'd' */
+    char width;                     /* of Y: 'n', 'h', 'd', of thirds 't', 'T' */
     const char *value, *result;
 } gradient_case;
 
@@ -143,6 +143,8 @@ static const gradient_case gradient_cases[] = {
     {"g = min(left(v), 0.7); d = g * sigmoid(alpha * g) * (right(v) + 1) + u", "alpha:n u:F", 'h', NULL,
      NULL},
     {"d = pair(sin(v), cos(v) * g)", "g:c", 'd', NULL, NULL},
+    {"g = sigmoid(part(v, 0, 3) + b); d = g * u + (1 - g) * part(v, 2, 3)", "b:D u:E", 't', NULL, NULL},
+    {"d = parts(sin(v), v * g, 0.5 * v)", "g:c", 'T', NULL, NULL},
     {"d = d_silu(v) * up", "up:f", 'n', NULL, NULL},
     {"d = cap * tanh(v / cap) * gain", "cap:n gain:r", 'n', NULL, NULL},
     {"d = uniform(seed, 1) < 0.6 ? v * beta / 0.6 : 0", "seed:S beta:c", 'n', NULL, NULL},
@@ -218,7 +220,7 @@ static void make_gradient(piece *t, int stride) {
     elements = elements_of_gradient(t);
     t->gradient = (double *)malloc(sizeof(double) * (size_t)elements);
     for (i = 0; i < elements; i++)
-        t->gradient[i] = z.accumulate && t->kind != 'f' && t->kind != 'F' ? 0.25 : NAN;
+        t->gradient[i] = z.accumulate && !strchr("fFE", t->kind) ? 0.25 : NAN;
 }
 
 static gemmepi_operand_kind kind_here(char kind) {
@@ -231,6 +233,7 @@ static gemmepi_operand_kind kind_here(char kind) {
         return GEMMEPI_SCALAR;
     case 'c':
     case 'C':
+    case 'D':
         return across ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;
     case 'r':
     case 'l':
@@ -246,7 +249,7 @@ static void list_operand(piece *t) {
     memset(o, 0, sizeof *o);
     o->name = t->name;
     o->kind = kind_here(t->kind);
-    o->width = strchr("CFt", t->kind) ? GEMMEPI_WIDTH_HALF : GEMMEPI_WIDTH_N;
+    o->width = strchr("CFDEt", t->kind) ? GEMMEPI_WIDTH_HALF : GEMMEPI_WIDTH_N;
     o->dtype = strchr("lS", t->kind) ? GEMMEPI_I64 : GEMMEPI_DTYPE_DEFAULT;
     o->ld = o->kind == GEMMEPI_FULL ? t->ld : 0;
     o->batch_stride = z.batch > 1 ? t->stride : 0;
@@ -265,14 +268,14 @@ static void list_operand(piece *t) {
 /* Where all items share an operand along lines or a scalar, its gradient is the sum; of other kinds it has items. */
 static void list_gradient(piece *t) {
     gemmepi_operand *o = &z.list[z.desc.operand_count];
-    int sums = z.batch > 1 && !t->stride && strchr("csC", t->kind) != NULL;
-    if (!strchr("crsfCF", t->kind))
+    int sums = z.batch > 1 && !t->stride && strchr("csCD", t->kind) != NULL;
+    if (!strchr("crsfCFDE", t->kind))
         return;
     make_gradient(t, z.batch == 1 || sums ? 0 : t->lines * t->ld + 2);
     *o = z.list[z.desc.operand_count - 1];
     o->name = t->gradient_name;
     o->output = 1;
-    o->accumulate = z.accumulate && t->kind != 'f' && t->kind != 'F';
+    o->accumulate = z.accumulate && !strchr("fFE", t->kind);
     o->batch_stride = t->gradient_stride;
     z.pointers[z.desc.operand_count++] = t->gradient;
 }
@@ -284,11 +287,11 @@ static void make_operands(void) {
     while (sscanf(at, " %15[a-z0-9]:%c%n", name, &kind, &used) == 2) {
         piece *t = &z.operands[z.count++];
         int has_items = z.batch > 1 && z.items && !strchr("sSn", kind);
-        halved = strchr("CFt", kind) ? LENGTH / 2 : LENGTH;
+        halved = strchr("CFt", kind) ? LENGTH / 2 : strchr("DE", kind) ? LENGTH / 3 : LENGTH;
         make_piece(t, name, kind,
-                   strchr("fF", kind) ? LINES
-                   : kind == 't'      ? 2
-                                      : 1,
+                   strchr("fFE", kind) ? LINES
+                   : kind == 't'       ? 2
+                                       : 1,
                    strchr("sSn", kind)  ? 1
                    : strchr("rl", kind) ? LINES
                                         : halved,
@@ -347,7 +350,11 @@ static void make_layer(void) {
 
 /* way, bits: 1 saved, else recomputed; 2 with a bias; 4 accumulating */
 static void make_world(const gradient_case *of, int order, int batch, int items, int way) {
-    int columns = of->width == 'h' ? LENGTH / 2 : of->width == 'd' ? 2 * LENGTH : LENGTH;
+    int columns = of->width == 'h'   ? LENGTH / 2
+                  : of->width == 'd' ? 2 * LENGTH
+                  : of->width == 't' ? LENGTH / 3
+                  : of->width == 'T' ? 3 * LENGTH
+                                     : LENGTH;
     memset(&z, 0, sizeof z);
     z.random = rng_seeded((uint64_t)(of - gradient_cases) * 64 + (uint64_t)(order + batch + items));
     z.of = of, z.order = order, z.batch = batch, z.items = items;
@@ -408,7 +415,7 @@ static int piece_holds(const gemmepi_plan *forward, piece *t) {
                 *x = kept;
                 for (each = 0; each < (own == 1 && t->gradient_stride ? z.batch : 1); each++)
                     got += t->gradient[(item + each) * t->gradient_stride + i * t->gradient_ld + j];
-                if (z.accumulate && strchr("crsC", t->kind))
+                if (z.accumulate && strchr("crsCD", t->kind))
                     want += 0.25 * each;
                 if (fabs(got - want) <= 2e-6 * (1 + fabs(want)))
                     continue;

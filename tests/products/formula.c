@@ -59,6 +59,7 @@ typedef struct table {
     gemmepi_operand o; /* of the row-major problem */
     char name[32];
     int rows, columns, items; /* one where it does not change */
+    int parts;                /* of what is wider, 2 of halves */
     int64_t ld, stride;
     unsigned char *memory, *before;
     size_t bytes;
@@ -81,7 +82,7 @@ typedef struct world {
 
 typedef struct formula_case {
     const char *formula, *operands;
-    char d;           /* as wide as n, half of it or 2 n: 'n', 'h', 'd'; '-': not there */
+    char d; /* as wide as n, half of it, 2 n, a third or 3 n: 'n', 'h', 'd', 't', 'T'; '-': not there */
     int is_of_floats; /* operands name types that do not go with F64 */
     int multiple;     /* of n */
     void (*oracle)(world *w);
@@ -179,6 +180,8 @@ static void read_word(table *t, const char *word, int *is_shared) {
     *is_shared |= strcmp(word, "shared") == 0;
     if (strcmp(word, "scaled") == 0)
         t->o.scale.mode = GEMMEPI_SCALE_TENSOR;
+    if (strncmp(word, "of=", 3) == 0)
+        t->parts = atoi(word + 3);
     if (strncmp(word, "rows=", 5) == 0)
         t->o.row_period = atoi(word + 5);
     if (strncmp(word, "columns=", 8) == 0)
@@ -207,7 +210,7 @@ static void make_operands(world *w, const char *words, int spaced) {
     while (*at) {
         table *t = &w->operands[w->count++];
         char *end = strchr(at, ' ');
-        int shared = 0, columns, rows;
+        int shared = 0, columns, rows, parts;
         if (end)
             *end = 0;
         word = strchr(at, ':');
@@ -221,8 +224,9 @@ static void make_operands(world *w, const char *words, int spaced) {
             word = next;
         }
         t->o.name = t->name;
-        columns = t->o.width == GEMMEPI_WIDTH_HALF     ? w->n / 2
-                  : t->o.width == GEMMEPI_WIDTH_DOUBLE ? 2 * w->n
+        parts = t->parts ? t->parts : 2;
+        columns = t->o.width == GEMMEPI_WIDTH_HALF     ? w->n / parts
+                  : t->o.width == GEMMEPI_WIDTH_DOUBLE ? parts * w->n
                                                        : w->n;
         columns = t->o.kind == GEMMEPI_FULL || t->o.kind == GEMMEPI_PER_COLUMN ? columns : 1;
         rows = t->o.kind == GEMMEPI_FULL || t->o.kind == GEMMEPI_PER_ROW ? w->m : 1;
@@ -561,7 +565,64 @@ static void only_operands(world *w) {
     EACH out(w, "d", i, j, in(w, "x", i, j) > 0 ? in(w, "x", i, j) : 0.5);
 }
 
+#define THIRDS              \
+    int i, j, t = w->n / 3; \
+    ITEMS ROWS for (j = 0; j < t; j++)
+static void gru(world *w) { /* gates z and r, and what is new */
+    THIRDS {
+        double z = sigmoid_of(V(w, i, j)), r = sigmoid_of(V(w, i, j + t)), h = in(w, "h", i, j);
+        out(w, "d", i, j, z * h + (1 - z) * tanh(V(w, i, j + 2 * t) + r * in(w, "u", i, j)));
+    }
+}
+static void
+min_gru_backward(world *w) { /* of z * h + (1 - z) * x by v, which is z, nothing and x, and by h */
+    EACH {
+        double p = in(w, "p", i, j), x = in(w, "p", i, j + 2 * w->n), z = sigmoid_of(p), dy = V(w, i, j);
+        out(w, "d", i, j, dy * (in(w, "h", i, j) - x) * z * (1 - z));
+        add(w, "db", 0, j, dy * (in(w, "h", i, j) - x) * z * (1 - z));
+        out(w, "d", i, j + w->n, 0), out(w, "d", i, j + 2 * w->n, dy * (1 - z));
+        out(w, "dh", i, j, dy * z), add(w, "dg", 0, j, dy * z), add(w, "db", 0, j + 2 * w->n, dy * (1 - z));
+    }
+}
+static void qkv(world *w) {
+    THIRDS {
+        out(w, "q", i, j, 0.125 * V(w, i, j)), out(w, "key", i, j, V(w, i, j + t) + in(w, "bias", i, j + t));
+        out(w, "d", i, j, V(w, i, j + 2 * t) * (j + 2 * t) + w->n);
+    }
+}
+static void quarters(world *w) {
+    int i, j, q = w->n / 4;
+    ITEMS ROWS {
+        int best = 0;
+        for (j = 0; j < q; j++) {
+            best = V(w, i, j + 3 * q) > V(w, i, best + 3 * q) ? j : best;
+            add(w, "cs", 0, j, V(w, i, j) * V(w, i, j + q));
+            add(w, "al", 0, 0, V(w, i, j + 2 * q)), add(w, "sum", i, 0, V(w, i, j + 2 * q));
+        }
+        for (j = 0; j < w->n; j++)
+            add(w, "each", 0, j, V(w, i, j) * V(w, i, j));
+        out(w, "best", i, 0, best);
+    }
+}
+static void many_parts(world *w) {
+    int i, j, p = w->n / 16;
+    ITEMS ROWS for (j = 0; j < p; j++) out(w, "last", i, j, V(w, i, j + 15 * p) - V(w, i, j));
+}
+
 static const formula_case cases[] = {
+    {"z = sigmoid(part(v, 0, 3)); d = z * h + (1 - z) * tanh(part(v, 2, 3) + sigmoid(part(v, 1, 3)) * u)",
+     "h:full:half:of=3 u:column:half:of=3:shared", 't', 0, 3, gru},
+    {"z = sigmoid(part(p, 0, 3)); dh = v * z; d = parts(v * (h - part(p, 2, 3)) * z * (1 - z), 0, v * (1 - z)); dg = "
+     "column_sum(dh); db = column_sum(d)",
+     "p:full:double:of=3 h:full dh:full:out dg:column:out:shared db:column:double:of=3:out:shared", 'T', 0, 1,
+     min_gru_backward},
+    {"q = 0.125 * part(v, 0, 3); key = part(v + bias, 1, 3); d = part(v, 2, 3) * part(column, 2, 3) + columns",
+     "q:full:half:of=3:out key:full:half:of=3:out bias:column:shared", 't', 0, 3, qkv},
+    {"cs = column_sum(part(v, 0, 4) * part(v, 1, 4)); sum = row_sum(part(v, 2, 4)); best = row_argmax(part(v, 3, "
+     "4)); al = all_sum(part(v, 2, 4)); each = column_sum(v * v)",
+     "cs:column:half:of=4:out:shared sum:row:out best:row:out al:scalar:out:shared each:column:out:shared",
+     '-', 0, 4, quarters},
+    {"last = part(v, 15, 16) - part(v, 0, 16)", "last:full:half:of=16:out", '-', 0, 16, many_parts},
     {"d = silu(v + bias) * up + residual; ss = row_sum(d * d)",
      "bias:column:shared up:full residual:full ss:row:out", 'n', 0, 1, block},
     {"d = left(v) * silu(right(v))", "", 'h', 0, 2, swiglu},
@@ -786,7 +847,7 @@ static void check_output(world *w, table *t) {
 
 static void start_world(world *w, const formula_case *c, int m, int n, int batch, gemmepi_dtype dtype,
                         int spaced) {
-    int columns = c->d == 'h' ? n / 2 : c->d == 'd' ? 2 * n : n;
+    int columns = c->d == 'h' ? n / 2 : c->d == 'd' ? 2 * n : c->d == 't' ? n / 3 : c->d == 'T' ? 3 * n : n;
     memset(w, 0, sizeof *w);
     w->formula = c->formula;
     w->random = rng_seeded((uint64_t)(m * 1000 + n));

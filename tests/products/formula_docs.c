@@ -27,7 +27,7 @@ static int read_operand(const char *text, gemmepi_operand *operand, char name[32
                     : strncmp(shape, "m,", 2) == 0 ? GEMMEPI_FULL
                     : shape[0] == 'm'              ? GEMMEPI_PER_ROW
                                                    : GEMMEPI_PER_COLUMN;
-    operand->width = strstr(shape, "n/2")  ? GEMMEPI_WIDTH_HALF
+    operand->width = strstr(shape, "n/")   ? GEMMEPI_WIDTH_HALF
                      : strstr(shape, "2n") ? GEMMEPI_WIDTH_DOUBLE
                                            : GEMMEPI_WIDTH_N;
     operand->dtype = strcmp(dtype, "I64") == 0    ? GEMMEPI_I64
@@ -62,8 +62,12 @@ static int is_written(const unsigned char *from, int elements, int bytes) {
     return 1;
 }
 
+static int parts, n; /* of the formula at hand */
+
 static int elements_of(const gemmepi_operand *o) {
-    int columns = o->width == GEMMEPI_WIDTH_HALF ? N / 2 : o->width == GEMMEPI_WIDTH_DOUBLE ? 2 * N : N;
+    int columns = o->width == GEMMEPI_WIDTH_HALF     ? n / parts
+                  : o->width == GEMMEPI_WIDTH_DOUBLE ? parts * n
+                                                     : n;
     return o->kind == GEMMEPI_FULL         ? M * columns
            : o->kind == GEMMEPI_PER_COLUMN ? columns
            : o->kind == GEMMEPI_PER_ROW    ? M
@@ -78,7 +82,7 @@ static void run_row(const char *formula, char *operands) {
     gemmepi_matmul_args args = {0};
     const char *d = strstr(formula, "d = ");
     char *at;
-    int i, is_half = strstr(formula, "right(v)") && !strstr(formula, "pair("),
+    int i, is_part = (strstr(formula, "right(v)") && !strstr(formula, "pair(")) || strstr(formula, ", 3)"),
            has_d = d == formula || strstr(formula, "; d = ") != NULL;
     for (at = strtok(operands, "`"); at && desc.operand_count < MOST; at = strtok(NULL, "`")) {
         if (strspn(at, " ") == strlen(at) || strspn(at, " |\n") == strlen(at))
@@ -89,14 +93,15 @@ static void run_row(const char *formula, char *operands) {
         fill(memory[i], list[i].dtype, list[i].output);
     }
     fill(memory[MOST], GEMMEPI_F32, 1);
-    desc.m = M, desc.n = N, desc.k = K;
+    parts = strstr(formula, ", 3)") ? 3 : 2, n = N / parts * parts;
+    desc.m = M, desc.n = n, desc.k = K;
     desc.formula = formula;
     desc.operands = list;
     args.a = a, args.b = b, args.operands = pointers;
     args.d = has_d ? memory[MOST] : NULL;
     CHECK(gemmepi_matmul(host, &desc, &args, NULL) == GEMMEPI_OK, "%s: %s", formula, gemmepi_last_error());
     if (has_d)
-        CHECK(is_written(memory[MOST], is_half ? M * N / 2 : M * N, 4), "%s: d", formula);
+        CHECK(is_written(memory[MOST], is_part ? M * n / parts : M * n, 4), "%s: d", formula);
     for (i = 0; i < desc.operand_count; i++)
         if (list[i].output)
             CHECK(is_written(memory[i], elements_of(&list[i]), list[i].dtype == GEMMEPI_E4M3 ? 1 : 4),

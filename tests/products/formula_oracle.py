@@ -292,7 +292,7 @@ class Arithmetic:
 
 # >>evaluation: a field is (width, rows); a width of 0 says that a row has one number, for all its columns
 
-WIDE = ("left", "right", "even", "odd", "pair", "interleave")
+WIDE = ("left", "right", "even", "odd", "pair", "interleave", "part", "parts")
 REDUCTION = re.compile(r"(row|column|all)_(sum|max|logsumexp|argmax)$")
 
 
@@ -346,7 +346,18 @@ class Evaluation:
                  "negative": lambda x: (-x[0], x[1]), "!": lambda x: (float(not x[0]), float(a.is_doubtful(x)))}.get(name)
         return found or (lambda *values: a.function(name, values))
 
+    def parts(self, name, arguments):
+        if name == "part":
+            (width, rows), i, count = self.tree(arguments[0]), int(arguments[1]), int(arguments[2])
+            part = width // count
+            return part, [row[i * part:(i + 1) * part] for row in rows] if width else rows
+        fields = [self.tree(each) for each in arguments]
+        part = max(field[0] for field in fields) or self.indices["columns"] // len(fields)
+        return part * len(fields), [[field[1][i][j if field[0] else 0] for field in fields for j in range(part)] for i in range(self.rows)]
+
     def halves(self, name, arguments):
+        if name in ("part", "parts"):
+            return self.parts(name, arguments)
         count = 2 if name in ("pair", "interleave") else 1
         group = [int(each) for each in arguments[count:]]
         fields = [self.tree(each) for each in arguments[:count]]

@@ -30,6 +30,7 @@ def a_formula_is_what_pytorch_computes_of_the_product():
     close(formula("d = silu(v + bias) * up", A, B, bias=bias, up=up), F.silu(V + bias) * up)
     close(formula("d = sin(scale * v)", A, B, scale=30), torch.sin(30 * V))
     close(formula("d = left(v) * silu(right(v))", A, B), V[:, :2] * F.silu(V[:, 2:]))
+    close(formula("d = part(v, 0, 4) * silu(part(v, 3, 4))", A, B), V[:, :1] * F.silu(V[:, 3:]))
     close(formula("d = pair(v, -v)", A, B), torch.cat([V, -V], 1))
     close(formula("d = column > row ? -1 : v", A, B), torch.where(torch.arange(4) > torch.arange(3)[:, None], -1.0, V))
 
@@ -60,6 +61,7 @@ def gradients_are_those_of_differences():
             ("x = v + bias; d = x; ss = row_sum(x * x); // kept", "d, ss", {"bias": bias}),
             ("d = v + bias", "d", {"bias": bias}),
             ("d = left(v) * silu(right(v)) * s + left(up)", "d", {"up": up, "s": 1.5}),
+            ("d = part(v, 0, 4) * silu(part(v, 3, 4)) * s + part(up, 1, 4)", "d", {"up": up, "s": 1.5}),
             ("d = pair(v, v * v) * w", "d", {"w": wide}),
             ("d = v * rstd * gain", "d", {"rstd": draw(3, 1), "gain": bias}),
             ("d = v * sigmoid(beta * v)", "d", {"beta": draw()}),

@@ -42,6 +42,7 @@ static const char *const explained_formulas[] = {NULL,
                                                  "d = r",
                                                  "d = left(v) * silu(right(v))",
                                                  "d = even(v) * odd(v)",
+                                                 "d = parts(v, 2 * v, -v)",
                                                  "d = v; s = row_sum(d)",
                                                  "d = r + b; s = row_max(r)"};
 

@@ -285,7 +285,7 @@ static void freed(gpi__formula *formula) {
 
 /* >>running: matrices of so many rows and columns, tables for each operand and, last, D */
 
-enum { ROWS = 3, COLUMNS = 8, MOST = ROWS * COLUMNS * 2 };
+enum { ROWS = 3, COLUMNS = 12, MOST_PARTS = 4, MOST = ROWS * COLUMNS * MOST_PARTS };
 
 typedef struct table {
     estimate at[MOST];
@@ -298,19 +298,21 @@ typedef struct data {
 } data;
 
 /* How many columns an operand has where n is COLUMNS. */
-static int columns_of(int width) {
-    return width == GEMMEPI_WIDTH_HALF ? COLUMNS / 2 : width == GEMMEPI_WIDTH_DOUBLE ? COLUMNS * 2 : COLUMNS;
+static int columns_of(int parts, int width) {
+    return width == GEMMEPI_WIDTH_HALF     ? COLUMNS / parts
+           : width == GEMMEPI_WIDTH_DOUBLE ? COLUMNS * parts
+                                           : COLUMNS;
 }
 
-static int elements_of(int kind, int width) {
-    return kind == GEMMEPI_FULL         ? ROWS * columns_of(width)
-           : kind == GEMMEPI_PER_COLUMN ? columns_of(width)
+static int elements_of(int kind, int parts, int width) {
+    return kind == GEMMEPI_FULL         ? ROWS * columns_of(parts, width)
+           : kind == GEMMEPI_PER_COLUMN ? columns_of(parts, width)
            : kind == GEMMEPI_PER_ROW    ? ROWS
                                         : 1;
 }
 
-static int place_of(int kind, int width, int row, int column) {
-    return kind == GEMMEPI_FULL         ? row * columns_of(width) + column
+static int place_of(int kind, int parts, int width, int row, int column) {
+    return kind == GEMMEPI_FULL         ? row * columns_of(parts, width) + column
            : kind == GEMMEPI_PER_COLUMN ? column
            : kind == GEMMEPI_PER_ROW    ? row
                                         : 0;
@@ -318,23 +320,24 @@ static int place_of(int kind, int width, int row, int column) {
 
 /* The columns of a unit's members, in the wider of a formula's widths. */
 static int column_of_member(const gpi__formula *f, int unit, int member) {
-    int wide = f->n_width == GPI__WIDE ? COLUMNS : 2 * COLUMNS, w = f->group ? (int)f->group : wide;
+    int wide = f->n_width == GPI__WIDE ? COLUMNS : f->parts * COLUMNS, w = f->group ? (int)f->group : wide;
+    int half = w / f->parts;
     if (!f->has_halves)
         return unit;
     if (f->mode == GPI__EVEN_ODD)
         return 2 * unit + member;
-    return unit / (w / 2) * w + unit % (w / 2) + member * (w / 2);
+    return unit / half * w + unit % half + member * half;
 }
 
 static int units_of(const gpi__formula *f) {
-    return f->has_halves && f->n_width == GPI__WIDE ? COLUMNS / 2 : COLUMNS;
+    return f->has_halves && f->n_width == GPI__WIDE ? COLUMNS / f->parts : COLUMNS;
 }
 
 /* Where the member of an operand lies: a half's column is the unit itself. */
 static int place_of_member(const gpi__formula *f, int o, int row, int unit, int member) {
     const gpi__formula_operand *operand = &f->operands[o];
-    return place_of(operand->kind, operand->width, row,
-                    operand->members == 2 ? column_of_member(f, unit, member) : unit);
+    return place_of(operand->kind, f->parts, operand->width, row,
+                    operand->members > 1 ? column_of_member(f, unit, member) : unit);
 }
 
 static void fill_unit(const gpi__formula *f, const data *from, int row, int unit, bounded_unit *to) {
@@ -343,9 +346,10 @@ static void fill_unit(const gpi__formula *f, const data *from, int row, int unit
     to->indices[GPI__INDEX_ROW] = row;
     to->indices[GPI__INDEX_ITEM] = from->item;
     to->indices[GPI__INDEX_ROWS] = ROWS;
-    to->indices[GPI__INDEX_COLUMNS] = f->has_halves && f->n_width == GPI__NARROW ? 2 * COLUMNS : COLUMNS;
+    to->indices[GPI__INDEX_COLUMNS] =
+        f->has_halves && f->n_width == GPI__NARROW ? f->parts * COLUMNS : COLUMNS;
     to->indices[GPI__INDEX_DEPTH] = 77;
-    for (member = 0; member < 2; member++) {
+    for (member = 0; member < gpi__members(f, GPI__WIDE); member++) {
         to->column[member] = column_of_member(f, unit, member);
         to->value[member] = from->value.at[row * COLUMNS + (two ? column_of_member(f, unit, member) : unit)];
         for (o = 0; o < f->operand_count; o++)
@@ -375,7 +379,7 @@ static void reduce(int op, estimate *to, estimate x, int64_t column, int is_firs
 
 /* All outputs of the formula, each in its table, D in the last. */
 static void run_formula(const gpi__formula *f, data *d) {
-    estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
+    estimate *values = (estimate *)malloc(sizeof *values * (size_t)(f->parts * (f->node_count + 1)));
     bounded_unit unit;
     int row, u, o, member, at, seen[GPI__FORMULA_OPERANDS + 1][MOST];
     memset(seen, 0, sizeof seen);
@@ -390,7 +394,7 @@ static void run_formula(const gpi__formula *f, data *d) {
                     at = place_of_member(f, o, row, u, member);
                     reduce(gpi__reductions[f->operands[o].reduction].op, &d->operands[o].at[at],
                            bounded_output(f, values, o, member),
-                           f->operands[o].members == 2 ? column_of_member(f, u, member) : u, !seen[o][at]++,
+                           f->operands[o].members > 1 ? column_of_member(f, u, member) : u, !seen[o][at]++,
                            &d->operands[o].whole[at]);
                 }
         }
@@ -400,9 +404,10 @@ static void run_formula(const gpi__formula *f, data *d) {
 /* >>random numbers, of Knuth's MMIX generator */
 
 static uint64_t random_state = 1;
-static double random_number(void) { /* in -2 to 2, a multiple of 2^-10: F32 and BF16's products hold it */
+static double
+random_number(void) { /* in -2 to 2, not 0, a multiple of 2^-10: F32 and BF16's products hold it */
     random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return ((double)(random_state >> 52) - 2048) / 1024;
+    return (random_state >> 52 == 2048 ? 1 : (double)(random_state >> 52) - 2048) / 1024;
 }
 
 static void fill_randomly(const gpi__formula *f, data *d) {
@@ -501,6 +506,15 @@ static const char *const smooth_formulas[] = {
     "d = ceil(v) * r + trunc(r) * v + pi * v",
     "d = isinf(v) || r < inf ? v * r : u",
     "rs = row_mean(v * p); d = left(v)",
+    "d = sigmoid(part(v, 1, 3)) * h + (1 - sigmoid(part(v, 1, 3))) * tanh(part(v, 2, 3) + part(v, 0, 3) * bh)",
+    "d = parts(v * part(w, 2, 3), r * v, sigmoid(v) * part(w, 0, 3) * s)",
+    "d = parts(part(v, 1, 4) * h, s, part(v, 0, 4) * part(r, 3, 4), 2) * v; oh = h * part(v, 2, 4)",
+    "d = part(v, 0, 3) * part(b, 1, 3) * part(column, 2, 3); cs = column_sum(v * p); al = all_sum(h * part(u, 0, 3))",
+    "rs = row_mean(h); d = part(v, 0, 3) * h; rt = row_logsumexp(part(v, 1, 3))",
+    "d = part(v, 1, 2) * left(r)",
+    "d = v * part(w, 3, 4) + s; o = v * part(w, 0, 4); rs = row_sum(w * p)",
+    "d = part(column, 1, 3) == 5 ? part(v, 0, 3) : part(v, 2, 3) * h",
+    "d = v > 0 ? parts(0, h, 0) * v : parts(h, 0, s)",
     "d = left(v) * p; rs = row_mean(left(v) * h)",
 };
 

@@ -56,7 +56,7 @@ static double loss(const gpi__formula *f, const data *at) {
     run_formula(f, &d);
     for (o = 0; o <= GPI__RESULT; o++)
         for (i = 0; f->operands[o].output && f->operands[o].used &&
-                    i < elements_of(f->operands[o].kind, f->operands[o].width);
+                    i < elements_of(f->operands[o].kind, f->parts, f->operands[o].width);
              i++)
             sum += (long double)d.operands[o].at[i].value * c.upstream.operands[o].at[i].value;
     return (double)sum;
@@ -114,7 +114,7 @@ static void check_one_gradient(const char *text, int derived) {
     const double h = 1e-5;
     kind = i < 0 ? (int)GEMMEPI_FULL : (int)c.operands[i].kind;
     width = i < 0 ? (int)GEMMEPI_WIDTH_N : (int)c.operands[i].width;
-    for (at = 0; at < elements_of(kind, width); at++) {
+    for (at = 0; at < elements_of(kind, c.forward->parts, width); at++) {
         double x = moved->at[at].value, above, below, got = c.out.operands[derived].at[at].value, want;
         moved->at[at].value = x + h;
         above = loss(c.forward, &c.values);
@@ -171,6 +171,15 @@ static const struct {
      "t1 = even(dy);\n"
      "t2 = odd(dy);\n"
      "d_v = interleave(t2 * bh + t1 * h, t2 * h - t1 * bh)"},
+    {"z = sigmoid(part(v, 0, 3)); d = z * h + (1 - z) * tanh(part(v, 2, 3))", "v, h", NULL,
+     "t1 = part(v, 0, 3);\n"
+     "z = sigmoid(t1);\n"
+     "t2 = part(v, 2, 3);\n"
+     "d_h = dy * z;\n"
+     "d_v = parts(dy * (h - tanh(t2)) * d_sigmoid(t1), 0, dy * (1 - z) * d_tanh(t2))"},
+    {"d = part(v, 2, 4) * h", "v", NULL, "d_v = parts(0, 0, dy * h, 0)"},
+    {"d = part(v, 0, 3) + h", "h, v", NULL, "d_v = parts(dy, 0, 0);\nd_h = dy"},
+    {"d = parts(v, v * r, s)", "v", NULL, "d_v = part(dy, 0, 3) + part(dy, 1, 3) * r"},
     {"d = (uniform(seed, 0) >= k ? v / (1 - k) : 0) + r", "v, r", NULL,
      "/* derivatives that are 0: uniform */\n"
      "d_v = uniform(seed, 0) >= k ? dy / (1 - k) : 0;\n"
@@ -353,32 +362,34 @@ static void gradients_are_what_differences_say(void) {
     CHECK(gradients > 300, "%d gradients were looked at", gradients);
 }
 
-/* Appends a smooth expression of at most a few units, as wide as v, or half as wide. Halves are left and right ones, or even and odd ones. */
-static void draw_smooth(char *text, int is_half, int depth, int even) {
+/* Appends a smooth expression of at most a few units, as wide as v, or half as wide. Halves are left and right ones, even and odd
+   ones, or thirds. */
+static void draw_smooth(char *text, int is_half, int depth, int way) {
     static const char *const wide[] = {"v", "v", "r", "u", "b", "p", "s", "x0", "x0"};
     static const char *const half[] = {"h", "h", "bh", "p", "s"};
     static const char *const before[] = {"tanh(", "sin(", "sigmoid(", "-(", "cos(", "(0.5 * "};
     static const char *const between[] = {" + ", " - ", " * "};
-    static const char *const one_of_two[2][2] = {{"left(", "right("}, {"even(", "odd("}};
-    int kind = depth ? below(8) : below(2), i;
+    static const char *const one_of_two[3][2] = {{"left(", "right("}, {"even(", "odd("}, {"part(", "part("}};
+    static const char *const joined[] = {"pair(", "interleave(", "parts("};
+    int kind = depth ? below(8) : below(2), i, parts = way == 2 ? 3 : 2;
     if (kind == 0 || (kind == 1 && !is_half)) {
         strcat(text, is_half ? half[below(5)] : wide[below(9)]);
     } else if (kind <= 2 && (is_half || depth)) {
-        strcat(text, is_half ? one_of_two[even][below(2)] : even ? "interleave(" : "pair(");
-        for (i = 0; i < 2 - is_half; i++) {
+        strcat(text, is_half ? one_of_two[way][below(2)] : joined[way]);
+        for (i = 0; i < (is_half ? 1 : parts); i++) {
             strcat(text, i ? ", " : "");
-            draw_smooth(text, !is_half, depth ? depth - 1 : 0, even);
+            draw_smooth(text, !is_half, depth ? depth - 1 : 0, way);
         }
-        strcat(text, ")");
+        strcat(text, !is_half || way < 2 ? ")" : below(3) ? ", 1, 3)" : below(2) ? ", 0, 3)" : ", 2, 3)");
     } else if (kind == 3) {
         strcat(text, before[below(6)]);
-        draw_smooth(text, is_half, depth - 1, even);
+        draw_smooth(text, is_half, depth - 1, way);
         strcat(text, ")");
     } else {
         strcat(text, "(");
-        draw_smooth(text, is_half, depth - 1, even);
+        draw_smooth(text, is_half, depth - 1, way);
         strcat(text, between[below(3)]);
-        draw_smooth(text, is_half, depth - 1, even);
+        draw_smooth(text, is_half, depth - 1, way);
         strcat(text, ")");
     }
 }
@@ -389,11 +400,11 @@ static void gradients_of_drawn_formulas_of_two_widths_are_what_differences_say(v
     int i, derived = 0;
     draw_from_seed(7);
     for (i = 0; i < 60; i++) {
-        int even = below(2);
+        int way = below(3);
         gemmepi_derive_desc desc;
         do {
             strcpy(text, "x0 = tanh(v * r); d = ");
-            draw_smooth(text, below(2), 3, even);
+            draw_smooth(text, below(2), 3, way);
             strcat(text, i % 2 ? "; al = all_sum(x0 * s + r * p)" : "");
         } while (strlen(text) > 400 || !strstr(text + 2, "x0"));
         list_names(text);
@@ -541,6 +552,10 @@ static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
             "desc.saved has \"x\"; accepted are names of operands, v and d, separated by commas");
     DERIVES("d = v +", "v", NULL,
             "desc.formula, column 8: the end is not expected here, but a number, a name, a function or '('");
+    DERIVES(
+        "d = part(v, 0, 3) + h", "h", NULL,
+        "the gradient does not divide columns, and so does not say that they are in 3 parts: name what the "
+        "formula divides in desc.wrt, too");
     DERIVES("d = left(v) * p; rs = row_sum(left(r) + p)", "p", NULL, "d_p = row_sum(dy_rs + dy * left(v))");
     DERIVES(
         "d = left(v); rs = row_sum(left(r) + p)", "p", NULL,

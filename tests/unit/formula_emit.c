@@ -81,9 +81,9 @@ static void write_formula(FILE *file, const gpi__formula *f, int number, const c
         for (member = 0; member < f->operands[i].members && f->operands[i].used && !f->operands[i].output;
              member++)
             if (f->operands[i].dtype == GEMMEPI_I32 || f->operands[i].dtype == GEMMEPI_I64)
-                fprintf(file, "    in.a%d[%d] = whole[%d];\n", i, member, 2 * i + member);
+                fprintf(file, "    in.a%d[%d] = whole[%d];\n", i, member, GPI__MOST_PARTS * i + member);
             else
-                fprintf(file, "    in.a%d[%d] = (%s)a[%d];\n", i, member, type, 2 * i + member);
+                fprintf(file, "    in.a%d[%d] = (%s)a[%d];\n", i, member, type, GPI__MOST_PARTS * i + member);
     for (i = 0; i < GPI__INDICES; i++)
         if (f->indices >> i & 1 && i != GPI__INDEX_COLUMN)
             fprintf(file, "    in.%s = index[%d];\n", gpi__index_names[i], i);
@@ -94,9 +94,9 @@ static void write_formula(FILE *file, const gpi__formula *f, int number, const c
         for (member = 0; f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
              member++)
             if (i == GPI__RESULT)
-                fprintf(file, "    to[%d] = out.d[%d];\n", 2 * i + member, member);
+                fprintf(file, "    to[%d] = out.d[%d];\n", GPI__MOST_PARTS * i + member, member);
             else
-                fprintf(file, "    to[%d] = out.a%d[%d];\n", 2 * i + member, i, member);
+                fprintf(file, "    to[%d] = out.a%d[%d];\n", GPI__MOST_PARTS * i + member, i, member);
     fprintf(file, "}\n}\n");
     fprintf(
         file,
@@ -148,9 +148,10 @@ static long held; /* outputs that a finite bound holds */
 static void check_formula(const char *text, const gpi__formula *f, run_function *run, double *off,
                           int is_f32) {
     static data d;
-    estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
-    double v[2], a[2 * GPI__FORMULA_OPERANDS], to[2 * GPI__FORMULA_OPERANDS + 2];
-    long long whole[2 * GPI__FORMULA_OPERANDS], index[GPI__INDICES], column[2];
+    estimate *values = (estimate *)malloc(sizeof *values * (size_t)(f->parts * (f->node_count + 1)));
+    double v[GPI__MOST_PARTS], a[GPI__MOST_PARTS * GPI__FORMULA_OPERANDS];
+    double to[GPI__MOST_PARTS * (GPI__FORMULA_OPERANDS + 1)];
+    long long whole[GPI__MOST_PARTS * GPI__FORMULA_OPERANDS], index[GPI__INDICES], column[GPI__MOST_PARTS];
     bounded_unit unit;
     int turn, row, u, i, member;
     for (turn = 0; turn < 6; turn++) {
@@ -163,15 +164,17 @@ static void check_formula(const char *text, const gpi__formula *f, run_function 
         for (row = 0; row < ROWS; row++)
             for (u = 0; u < units_of(f); u++) {
                 fill_unit(f, &d, row, u, &unit);
-                for (i = 0; i < 2 * f->operand_count; i++) {
+                for (i = 0; i < GPI__MOST_PARTS * f->operand_count; i++) {
+                    int o = i / GPI__MOST_PARTS;
+                    member = i % GPI__MOST_PARTS;
                     if (f->accumulator == GEMMEPI_I32)
-                        unit.whole[i / 2][i % 2] = (int32_t)(random_state >> 33), random_number();
-                    a[i] = unit.operands[i / 2][i % 2].value;
-                    whole[i] = unit.whole[i / 2][i % 2];
+                        unit.whole[o][member] = (int32_t)(random_state >> 33), random_number();
+                    a[i] = unit.operands[o][member].value;
+                    whole[i] = unit.whole[o][member];
                 }
                 for (i = 0; i < GPI__INDICES; i++)
                     index[i] = unit.indices[i];
-                for (i = 0; i < 2; i++)
+                for (i = 0; i < GPI__MOST_PARTS; i++)
                     v[i] = unit.value[i].value, column[i] = unit.column[i];
                 evaluate_bounded(f, &unit, values);
                 run(v, a, whole, index, column, to);
@@ -181,9 +184,9 @@ static void check_formula(const char *text, const gpi__formula *f, run_function 
                          member++) {
                         estimate want = bounded_output(f, values, i, member);
                         held += want.bound <= DBL_MAX && want.value == want.value;
-                        CHECK(within(to[2 * i + member], want, is_f32),
-                              "%s: %.17g, not %.17g +- %.3g (v %.9g)", text, to[2 * i + member], want.value,
-                              want.bound, v[0]);
+                        CHECK(within(to[GPI__MOST_PARTS * i + member], want, is_f32),
+                              "%s: %.17g, not %.17g +- %.3g (v %.9g)", text, to[GPI__MOST_PARTS * i + member],
+                              want.value, want.bound, v[0]);
                         CHECK(want.bound > DBL_MAX || want.bound <= 1e-2 * (1 + fabs(want.value)) ||
                                   strstr(text, "d_") || strchr(text, '<') || strchr(text, '>') ||
                                   strstr(text, "exp") || strstr(text, "mod") || strstr(text, "rounded") ||
@@ -316,7 +319,7 @@ static float number_of_any_size(int i) {
 }
 
 static void check_quotients(const gpi__formula *f, double divisor) {
-    estimate *values = (estimate *)malloc(sizeof *values * 2 * (size_t)(f->node_count + 1));
+    estimate *values = (estimate *)malloc(sizeof *values * (size_t)(f->parts * (f->node_count + 1)));
     float factor = factor_in(f);
     bounded_unit unit;
     int i;

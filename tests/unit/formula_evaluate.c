@@ -389,7 +389,7 @@ static void bounds_cover_what_inputs_within_theirs_give(void) {
             run_formula(f, &moved);
             for (o = 0; o <= GPI__RESULT; o++)
                 for (at = 0; f->operands[o].output && f->operands[o].used && !f->operands[o].reduction &&
-                             at < elements_of(f->operands[o].kind, f->operands[o].width);
+                             at < elements_of(f->operands[o].kind, f->parts, f->operands[o].width);
                      at++) {
                     estimate a = d.operands[o].at[at], b = moved.operands[o].at[at];
                     checked++;
@@ -701,7 +701,7 @@ static void halves_are_of_the_columns_they_say(void) {
         const char *text;
         int left, right;
     } cases[] = {
-        {"d = left(v) * 100 + right(column)", 1, 5},
+        {"d = left(v) * 100 + right(column)", 1, COLUMNS / 2 + 1},
         {"d = even(v) * 100 + odd(column)", 2, 3},
         {"d = left(v, 4) * 100 + right(column, 4)", 1, 3},
     };
@@ -760,8 +760,8 @@ static void sums_are_over_all_columns_of_their_width(void) {
             continue;
         fill_randomly(f, &d);
         run_formula(f, &d);
-        for (column = 0; column < columns_of(cases[i].width); column++)
-            sum += d.operands[0].at[columns_of(cases[i].width) + column].value;
+        for (column = 0; column < columns_of(2, cases[i].width); column++)
+            sum += d.operands[0].at[columns_of(2, cases[i].width) + column].value;
         CHECK(fabs(d.operands[1].at[1].value - sum) < 1e-12, "%s: %g, not %g", cases[i].text,
               d.operands[1].at[1].value, sum);
         freed(f);
@@ -822,7 +822,8 @@ static void reductions_take_what_their_sentence_says(void) {
     CHECK(fabs(d.operands[4].at[0].value - all) < 1e-12, "all_sum %g, not %g", d.operands[4].at[0].value,
           all);
     CHECK(d.operands[3].at[2].value >= d.value.at[2].value + d.operands[0].at[2].value &&
-              d.operands[3].at[2].value >= d.value.at[10].value + d.operands[0].at[10].value,
+              d.operands[3].at[2].value >=
+                  d.value.at[COLUMNS + 2].value + d.operands[0].at[COLUMNS + 2].value,
           "column_max");
     freed(f);
 }

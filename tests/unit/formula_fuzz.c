@@ -38,7 +38,7 @@ static void check_text_and_code(const gpi__formula *f, const gpi__formula_desc *
 static void check_evaluation(const gpi__formula *f) {
     static data d;
     int i;
-    if (!f->node_count || (f->group && f->group > COLUMNS))
+    if (!f->node_count || (f->group && f->group > COLUMNS) || COLUMNS % f->parts || f->parts > MOST_PARTS)
         return;
     fill_randomly(f, &d);
     for (i = 0; i < MOST; i++) {

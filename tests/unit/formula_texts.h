@@ -28,6 +28,26 @@ static const char *const pairs[] = {"min",        "max", "pow",  "mod",     "pai
 static const char *const operators[] = {" + ",  " - ",  " * ",  " / ",  " < ", " <= ", " > ", " >= ",
                                         " == ", " != ", " && ", " || ", " + ", " * ",  " * "};
 
+static void add_expression(int depth);
+
+/* part(x, i, n), or as many parts; most have three. */
+static void add_parts(int depth) {
+    char counts[32];
+    int parts = one_in(4) ? 2 + below(3) : 3, i;
+    if (one_in(2)) {
+        add("part(");
+        add_expression(depth - 1);
+        snprintf(counts, sizeof counts, ", %d, %d)", below(parts), parts);
+        add(counts);
+        return;
+    }
+    for (i = 0; i < parts; i++) {
+        add(i ? ", " : "parts(");
+        add_expression(i ? depth - 2 : depth - 1);
+    }
+    add(")");
+}
+
 static void add_expression(int depth) {
     int kind = depth <= 0 ? 0 : below(9);
     if (kind <= 1) {
@@ -51,6 +71,8 @@ static void add_expression(int depth) {
         add(", ");
         add_expression(depth - 1);
         add(")");
+    } else if (one_in(8)) {
+        add_parts(depth);
     } else {
         add(one_in(3) ? "-" : "");
         add("(");

@@ -32,7 +32,7 @@ typedef struct gpi__formula_step {
 
 /* Members of v and of D in a unit, and whether the epilogue has halves for them. */
 static int gpi__members_of_v(const gpi__formula *f) {
-    return f->has_halves && f->n_width == GPI__WIDE ? 2 : 1;
+    return gpi__members(f, f->n_width);
 }
 
 static int gpi__is_halved(const gpi__formula *f) {
@@ -194,6 +194,8 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
     int i;
     if (f->operand_count + gpi__reads_depth(f) > GPI__INSIDE_PLACES)
         return "it has more than 12 operands, of which depth is one";
+    if (f->has_halves && f->parts > 2)
+        return "its columns are in more than two parts, which the pass takes";
     if (!f->reads_value || !(gpi__stores_d(problem->formula) || gpi__reduces_inside(problem)))
         return "it does not read v, or stores neither D nor reductions";
     if (gpi__half_group_of(problem) % 64 && gpi__half_group_of(problem) != 32)
