@@ -928,9 +928,9 @@ typedef struct gemmepi_linear_args {
    With a last argument w, a number, left, right and pair work on each group of w columns. part(x, i, p) is the i-th of p equal parts, i
    from 0 and p from 2 to 16, both numbers of the text, and parts(a, b, c) joins three, or as many as it is given; widths are n / p and p n
    then. A formula has two widths at most and divides columns in one way. column and columns count in the wider of the two.
-   Reductions: row_sum row_mean row_max row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_logsumexp column_argmax,
-   all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
-   Over nothing they are 0, -inf, -inf, and 0. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
+   Reductions: row_sum row_mean row_max row_min row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_min
+   column_logsumexp column_argmax, all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
+   Over nothing they are 0 (sums, argmax), inf (min) and -inf. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
    SCALAR with the batch_stride 0 covers the whole batch; other outputs, and argmax, need a stride if batch is above 1.
    uniform(seed, i) is a random number in [0, 1): Philox4x32-10 with the key seed, a scalar operand in I64, and the counter
    (column / 4, row, item, i), word column % 4, of which the upper 24 bits count.
@@ -1440,7 +1440,7 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    of the kind NUMBER. Gradients of operands PER_ROW are sums over rows' columns, PER_COLUMN over columns, SCALAR and NUMBER over
    all; gradients of FULL operands and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
    Nothing comes in from outputs that desc->upstream does not name: a copy, or a statistic.
-   Refused: row_max, row_argmax and the other maxima with an upstream where wrt depends on them, inputs with periods, and
+   Refused: row_max, row_min, row_argmax and their kin with an upstream where wrt depends on them, inputs with periods, and
    whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
    Equal inputs of min and max share the gradient, if not desc->ties_to_first, clamp (and min(max(x, 0), 6), of numbers) passes it at
@@ -4024,21 +4024,24 @@ typedef struct gpi__reduction {
   const char *name;
   gemmepi_operand_kind kind;
   gpi__reduction_op op;
+  int of_negatives; /* 1: of -x, and what comes of it is negated: the smallest number */
 } gpi__reduction;
 
 /* The first stands for none. */
 static const gpi__reduction gpi__reductions[] = {
-  {"", GEMMEPI_FULL, GPI__REDUCE_SUM},
-  {"row_sum", GEMMEPI_PER_ROW, GPI__REDUCE_SUM},
-  {"row_max", GEMMEPI_PER_ROW, GPI__REDUCE_MAX},
-  {"row_logsumexp", GEMMEPI_PER_ROW, GPI__REDUCE_LOGSUMEXP},
-  {"row_argmax", GEMMEPI_PER_ROW, GPI__REDUCE_ARGMAX},
-  {"column_sum", GEMMEPI_PER_COLUMN, GPI__REDUCE_SUM},
-  {"column_max", GEMMEPI_PER_COLUMN, GPI__REDUCE_MAX},
-  {"column_logsumexp", GEMMEPI_PER_COLUMN, GPI__REDUCE_LOGSUMEXP},
-  {"all_sum", GEMMEPI_SCALAR, GPI__REDUCE_SUM},
-  {"all_max", GEMMEPI_SCALAR, GPI__REDUCE_MAX},
-  {"column_argmax", GEMMEPI_PER_COLUMN, GPI__REDUCE_ARGMAX},
+  {"", GEMMEPI_FULL, GPI__REDUCE_SUM, 0},
+  {"row_sum", GEMMEPI_PER_ROW, GPI__REDUCE_SUM, 0},
+  {"row_max", GEMMEPI_PER_ROW, GPI__REDUCE_MAX, 0},
+  {"row_logsumexp", GEMMEPI_PER_ROW, GPI__REDUCE_LOGSUMEXP, 0},
+  {"row_argmax", GEMMEPI_PER_ROW, GPI__REDUCE_ARGMAX, 0},
+  {"column_sum", GEMMEPI_PER_COLUMN, GPI__REDUCE_SUM, 0},
+  {"column_max", GEMMEPI_PER_COLUMN, GPI__REDUCE_MAX, 0},
+  {"column_logsumexp", GEMMEPI_PER_COLUMN, GPI__REDUCE_LOGSUMEXP, 0},
+  {"all_sum", GEMMEPI_SCALAR, GPI__REDUCE_SUM, 0},
+  {"all_max", GEMMEPI_SCALAR, GPI__REDUCE_MAX, 0},
+  {"column_argmax", GEMMEPI_PER_COLUMN, GPI__REDUCE_ARGMAX, 0},
+  {"row_min", GEMMEPI_PER_ROW, GPI__REDUCE_MAX, 1},
+  {"column_min", GEMMEPI_PER_COLUMN, GPI__REDUCE_MAX, 1},
 };
 
 /* >>column-major order: the row-major problem that it is folded into has rows for columns. Each is its own way back. */
@@ -4054,7 +4057,8 @@ static int gpi__reduction_across(int reduction) {
   int i = 1;
   if (!reduction)
     return 0;
-  while (gpi__reductions[i].op != of->op || gpi__reductions[i].kind != (gemmepi_operand_kind)gpi__kind_across((int)of->kind))
+  while (gpi__reductions[i].op != of->op || gpi__reductions[i].of_negatives != of->of_negatives ||
+    gpi__reductions[i].kind != (gemmepi_operand_kind)gpi__kind_across((int)of->kind))
     i++;
   return i;
 }
@@ -5198,6 +5202,9 @@ static const struct {
   {"mean", "row_mean(x) or column_sum(x / rows)"},
   {"sum", "row_sum, column_sum or all_sum"},
   {"amax", "row_max, column_max or all_max"},
+  {"amin", "row_min or column_min"},
+  {"all_min", "all_max of -x, with the other sign"},
+  {"argmin", "row_argmax or column_argmax of -x"},
   {"argmax", "row_argmax or column_argmax"},
   {"logsumexp", "row_logsumexp or column_logsumexp"},
 };
@@ -8587,7 +8594,7 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
     if (!assigns)
       gpi__append(e->out, "    GEMMEPI_T %s[%d];\n", name, o->members);
     for (member = 0; assigns && member < o->members; member++) {
-      gpi__append(e->out, "    out.%s[%d] = ", name, member);
+      gpi__append(e->out, "    out.%s[%d] = %s", name, member, gpi__reductions[o->reduction].of_negatives ? "-" : "");
       gpi__emit_argument(e, o->node, member, GPI__AS_NUMBER);
       gpi__append(e->out, ";\n");
     }
@@ -15766,7 +15773,7 @@ static const gpi__source gpi__sources[] = {
 "DEVICE void store_halves(const gpi__epilogue_params&p,const gpi__kernel_matrix&x,const u32*staged,long long item,\nlong long row,long long column,int valid,const Acc(&members)[Halves][RUN]){\nAcc runs[Halves][RUN];\nmemcpy(runs,members,sizeof runs);\nregroup<true>(runs);\n#pragma unroll\nfor(int half=0;half<Halves;half++)\nstore<T,Staged,Halves>(x,Staged?staged[half]:0,item,row,column_of_half<Halves>(p,column,half),\nvalid_of_half<Halves>(valid,half),runs[half]);\n}\n"}},
 {"formula_kinds.cuh",
 {
-"#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max};\n}\n\n__device__ constexpr bool is_largest(int which){\nreturn which==reduction::column_max||which==reduction::all_max;\n}\n__device__ constexpr bool is_of_columns(int which){\nreturn which==reduction::column_sum||which==reduction::all_sum||is_largest(which);\n}\n__device__ constexpr int of_rows(int which){\nreturn is_of_columns(which)?reduction::none:which;\n}\n"}},
+"#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max,row_min,column_min};\n}\n\n__device__ constexpr bool is_largest(int which){\nreturn which==reduction::column_max||which==reduction::all_max||which==reduction::column_min;\n}\n\n__device__ constexpr bool is_of_negatives(int which){\nreturn which==reduction::row_min||which==reduction::column_min;\n}\n__device__ constexpr bool is_of_columns(int which){\nreturn which==reduction::column_sum||which==reduction::all_sum||is_largest(which);\n}\n__device__ constexpr int of_rows(int which){\nreturn is_of_columns(which)?reduction::none:which;\n}\n"}},
 {"found_scale.cuh",
 {
 "#line 1 \"src/kernels/found_scale.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n\n#ifndef GEMMEPI_POWER_OF_TWO\n#define GEMMEPI_POWER_OF_TWO 0\n#endif\n\n\n\n\ntemplate<class T>DEVICE float scale_of_amax(u32 amax){\nconstexpr float largest=SAME<T,E5M2> ?57344.f:448.f,reciprocal=1/largest;\nconstexpr u32 infinity=0x7f800000,of_exponent=0x00800000;\nfloat size=__uint_as_float(amax),quotient=size*reciprocal;\nu32 scale=__float_as_uint(fmaf(fmaf(-quotient,largest,size),reciprocal,quotient));\nscale=scale<of_exponent?of_exponent:scale;\nif(GEMMEPI_POWER_OF_TWO)\nscale=(scale +of_exponent-1)&infinity;\nreturn amax==0||amax>=infinity?1.f:__uint_as_float(scale);\n}\n\n\ntemplate<class T>DEVICE float scale_of_amax(u64 bits){\nconstexpr double largest=SAME<T,E5M2> ?57344. :448.;\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\ndouble amax=__longlong_as_double((long long)bits),scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n"
@@ -15960,9 +15967,9 @@ static const gpi__source gpi__sources[] = {
 "RESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
 {"formula_reduce.cu",
 {
-"#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S&state,u32 lane,u32 lanes){\n__shared__ S warps[THREADS/32];\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gpi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n"
-"*out=state.column()== ~0ull?0:(I32)state.low;\n}else{\ndouble result=state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void finish_reduction(const gpi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\nif(group<p.groups)\n#pragma unroll 4\nfor(long long line=lane;line<p.lines;line +=p.lanes)\nstate.join(states[line*p.line_step]);\nif(p.is_along_lines)\n"
-"join_side_by_side(state,lane,p.lanes);\nelse\njoin_apart(state,lane,p.lanes,results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,accumulates!=0,(GEMMEPI_SCALED>>place&1)!=0,\\\n(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
+"#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S&state,u32 lane,u32 lanes){\n__shared__ S warps[THREADS/32];\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gpi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\nif constexpr(SAME<Type,I32>){\n"
+"*out=state.column()== ~0ull?0:(I32)state.low;\n}else{\ndouble result=Negates? -state.result():state.result();\nif(Accumulates)\nresult+=to_acc<double>(*out);\nif(Has_amax)\nraise_to(p.amax,magnitude((Amax_of<Type>)result));\n*out=from_acc<Type>(Is_scaled?result*(double)*p.scale:result);\n}\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void finish_reduction(const gpi__formula_reduction&p){\nu32 results=THREADS/p.lanes,block=blockIdx.x-p.first_block;\nu32 mine=p.is_along_lines?threadIdx.x/p.lanes:threadIdx.x%results;\nu32 lane=p.is_along_lines?threadIdx.x%p.lanes:threadIdx.x/results;\nlong long which=(long long)block*results+mine;\nlong long group=which/p.count,at=which-group*p.count;\nconst S*states=(const S*)p.states+group*p.group_step +at*p.result_step;\nS state=S::empty();\nif(group<p.groups)\n#pragma unroll 4\nfor(long long line=lane;line<p.lines;line +=p.lanes)\nstate.join(states[line*p.line_step]);\nif(p.is_along_lines)\n"
+"join_side_by_side(state,lane,p.lanes);\nelse\njoin_apart(state,lane,p.lanes,results);\nif(lane==0&&group<p.groups)\nstore_reduction<S,Type,Negates,Accumulates,Is_scaled,Has_amax>(p,group*p.out_stride +at*p.out_step,state);\n}\n\n#define FINISH(place, name, kind_, members, type, reduction_, accumulates) \\\nif(blockIdx.x>=params.reductions[place].first_block&&                                                               \\\nblockIdx.x-params.reductions[place].first_block<params.reductions[place].blocks)                               \\\nfinish_reduction<State_of<GEMMEPI_T,reduction::reduction_>,type,is_of_negatives(reduction::reduction_),accumulates!=0,\\\n(GEMMEPI_SCALED>>place&1)!=0,(GEMMEPI_AMAX>>place&1)!=0>(params.reductions[place]);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,1)\ngemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params){\nafter_launches_before();\nFORMULA_OUTPUTS(FINISH)\n}\n"}},
 {"formula_reduce.cuh",
 {
 "#line 1 \"src/kernels/formula_reduce.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n#include \"formula_kinds.cuh\"\n#include \"params.h\"\n\ntemplate<class A>DEVICE A below_all(){\nif constexpr(SAME<A,F64>)\nreturn-__longlong_as_double(0x7ff0000000000000);\nelse\nreturn-__uint_as_float(0x7f800000);\n}\n\n\ntemplate<class A>DEVICE A larger_or_nan(A x,A y){\n#if __CUDA_ARCH__ >= 800\nif constexpr(SAME<A,float>){\nasm(\"max.NaN.f32 %0, %0, %1;\" : \"+f\"(x): \"f\"(y));\nreturn x;\n}else\n#endif\nreturn x!=x||x>y?x:y;\n}\n\n\nDEVICE float exponential_below(float x){\nx*=1.44269502f;\nasm(\"ex2.approx.ftz.f32 %0, %0;\" : \"+f\"(x));\nreturn x;\n}\nDEVICE double exponential_below(double x){\nreturn exp(x);\n}\n\n\ntemplate<class S>DEVICE S from_lane(const S&state,int step){\nu32 words[sizeof(S)/4];\nS other;\nmemcpy(words,&state,sizeof state);\n#pragma unroll\nfor(int i=0;i<(int)(sizeof(S)/4);i++)\nwords[i]=__shfl_xor_sync(0xffffffff,words[i],step);\nmemcpy(&other,words,sizeof other);\n"
@@ -19021,6 +19028,7 @@ static double gpi__total_of(const gpi__sum *sum) {
 static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column, gpi__reduced *cell) {
   const gpi__formula_operand *operand = &h->formula->operands[o];
   int op = (int)gpi__reductions[operand->reduction].op;
+  int negates = gpi__reductions[operand->reduction].of_negatives;
   double value = cell->has_any ? cell->most : -HUGE_VAL, there;
   if (operand->accumulate) {
     gpi__load_run(operand->dtype, h->arguments->operands[o], gpi__place_of(h, o, item, row, column), 1, 1, &there);
@@ -19032,7 +19040,7 @@ static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_
     value = (double)cell->place;
   else if (op == GPI__REDUCE_LOGSUMEXP && value - value == 0)
     value += log(gpi__total_of(&cell->sum));
-  gpi__write_output(h, o, item, row, column, value);
+  gpi__write_output(h, o, item, row, column, negates ? -value : value);
   memset(cell, 0, sizeof *cell);
 }
 
@@ -19057,14 +19065,15 @@ static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
     for (member = 0; member < operand->members && kind; member++) {
       double value = gpi__output_value(h->formula, h->values, o, member);
       int64_t column = gpi__column_among(h->placed, operand->members, unit, member);
+      const gpi__reduction *reduction = &gpi__reductions[operand->reduction];
       int64_t cell = kind == GEMMEPI_PER_ROW      ? r
         : kind == GEMMEPI_PER_COLUMN ? member * GPI__HOST_TILE + unit - h->first
         : 0;
       if (kind == GEMMEPI_FULL)
         gpi__write_output(h, o, item, row, column, value);
       else
-        gpi__reduce(gpi__cell(h, o, cell), (int)gpi__reductions[operand->reduction].op, value,
-          kind == GEMMEPI_PER_ROW ? column : row);
+        gpi__reduce(gpi__cell(h, o, cell), (int)reduction->op,
+          reduction->of_negatives ? -value : value, kind == GEMMEPI_PER_ROW ? column : row);
     }
   }
 }

@@ -11,7 +11,7 @@ from ._call import WITHOUT_D, structs
 from ._layout import flat
 from ._tensors import TORCH_DTYPES, code_of_dtype, require_device
 
-REDUCTION = r"\b%s\s*=\s*(row|column|all)_(sum|max|logsumexp|argmax)\s*\("
+REDUCTION = r"\b%s\s*=\s*(row|column|all)_(sum|mean|max|min|logsumexp|argmax)\s*\("
 KINDS = {"row": api.PER_ROW, "column": api.PER_COLUMN, "all": api.SCALAR}
 WIDTHS = (api.WIDTH_N, api.WIDTH_HALF, api.WIDTH_DOUBLE)
 

@@ -359,7 +359,8 @@ static void gpi__emit_outputs(const gpi__emitter *e, int assigns) {
         if (!assigns)
             gpi__append(e->out, "    GEMMEPI_T %s[%d];\n", name, o->members);
         for (member = 0; assigns && member < o->members; member++) {
-            gpi__append(e->out, "    out.%s[%d] = ", name, member);
+            gpi__append(e->out, "    out.%s[%d] = %s", name, member,
+                        gpi__reductions[o->reduction].of_negatives ? "-" : "");
             gpi__emit_argument(e, o->node, member, GPI__AS_NUMBER);
             gpi__append(e->out, ";\n");
         }

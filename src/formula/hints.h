@@ -50,6 +50,9 @@ static const struct {
     {"mean", "row_mean(x) or column_sum(x / rows)"},
     {"sum", "row_sum, column_sum or all_sum"},
     {"amax", "row_max, column_max or all_max"},
+    {"amin", "row_min or column_min"},
+    {"all_min", "all_max of -x, with the other sign"},
+    {"argmin", "row_argmax or column_argmax of -x"},
     {"argmax", "row_argmax or column_argmax"},
     {"logsumexp", "row_logsumexp or column_logsumexp"},
 };

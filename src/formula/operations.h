@@ -187,21 +187,24 @@ typedef struct gpi__reduction {
     const char *name;
     gemmepi_operand_kind kind;
     gpi__reduction_op op;
+    int of_negatives; /* 1: of -x, and what comes of it is negated: the smallest number */
 } gpi__reduction;
 
 /* The first stands for none. */
 static const gpi__reduction gpi__reductions[] = {
-    {"", GEMMEPI_FULL, GPI__REDUCE_SUM},
-    {"row_sum", GEMMEPI_PER_ROW, GPI__REDUCE_SUM},
-    {"row_max", GEMMEPI_PER_ROW, GPI__REDUCE_MAX},
-    {"row_logsumexp", GEMMEPI_PER_ROW, GPI__REDUCE_LOGSUMEXP},
-    {"row_argmax", GEMMEPI_PER_ROW, GPI__REDUCE_ARGMAX},
-    {"column_sum", GEMMEPI_PER_COLUMN, GPI__REDUCE_SUM},
-    {"column_max", GEMMEPI_PER_COLUMN, GPI__REDUCE_MAX},
-    {"column_logsumexp", GEMMEPI_PER_COLUMN, GPI__REDUCE_LOGSUMEXP},
-    {"all_sum", GEMMEPI_SCALAR, GPI__REDUCE_SUM},
-    {"all_max", GEMMEPI_SCALAR, GPI__REDUCE_MAX},
-    {"column_argmax", GEMMEPI_PER_COLUMN, GPI__REDUCE_ARGMAX},
+    {"", GEMMEPI_FULL, GPI__REDUCE_SUM, 0},
+    {"row_sum", GEMMEPI_PER_ROW, GPI__REDUCE_SUM, 0},
+    {"row_max", GEMMEPI_PER_ROW, GPI__REDUCE_MAX, 0},
+    {"row_logsumexp", GEMMEPI_PER_ROW, GPI__REDUCE_LOGSUMEXP, 0},
+    {"row_argmax", GEMMEPI_PER_ROW, GPI__REDUCE_ARGMAX, 0},
+    {"column_sum", GEMMEPI_PER_COLUMN, GPI__REDUCE_SUM, 0},
+    {"column_max", GEMMEPI_PER_COLUMN, GPI__REDUCE_MAX, 0},
+    {"column_logsumexp", GEMMEPI_PER_COLUMN, GPI__REDUCE_LOGSUMEXP, 0},
+    {"all_sum", GEMMEPI_SCALAR, GPI__REDUCE_SUM, 0},
+    {"all_max", GEMMEPI_SCALAR, GPI__REDUCE_MAX, 0},
+    {"column_argmax", GEMMEPI_PER_COLUMN, GPI__REDUCE_ARGMAX, 0},
+    {"row_min", GEMMEPI_PER_ROW, GPI__REDUCE_MAX, 1},
+    {"column_min", GEMMEPI_PER_COLUMN, GPI__REDUCE_MAX, 1},
 };
 
 /* >>column-major order: the row-major problem that it is folded into has rows for columns. Each is its own way back. */
@@ -217,7 +220,7 @@ static int gpi__reduction_across(int reduction) {
     int i = 1;
     if (!reduction)
         return 0;
-    while (gpi__reductions[i].op != of->op ||
+    while (gpi__reductions[i].op != of->op || gpi__reductions[i].of_negatives != of->of_negatives ||
            gpi__reductions[i].kind != (gemmepi_operand_kind)gpi__kind_across((int)of->kind))
         i++;
     return i;

@@ -235,6 +235,7 @@ static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_
                                gpi__reduced *cell) {
     const gpi__formula_operand *operand = &h->formula->operands[o];
     int op = (int)gpi__reductions[operand->reduction].op;
+    int negates = gpi__reductions[operand->reduction].of_negatives;
     double value = cell->has_any ? cell->most : -HUGE_VAL, there;
     if (operand->accumulate) {
         gpi__load_run(operand->dtype, h->arguments->operands[o], gpi__place_of(h, o, item, row, column), 1, 1,
@@ -247,7 +248,7 @@ static void gpi__write_reduced(gpi__host_formula *h, int o, int64_t item, int64_
         value = (double)cell->place;
     else if (op == GPI__REDUCE_LOGSUMEXP && value - value == 0)
         value += log(gpi__total_of(&cell->sum));
-    gpi__write_output(h, o, item, row, column, value);
+    gpi__write_output(h, o, item, row, column, negates ? -value : value);
     memset(cell, 0, sizeof *cell);
 }
 
@@ -272,14 +273,15 @@ static void gpi__load_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
         for (member = 0; member < operand->members && kind; member++) {
             double value = gpi__output_value(h->formula, h->values, o, member);
             int64_t column = gpi__column_among(h->placed, operand->members, unit, member);
+            const gpi__reduction *reduction = &gpi__reductions[operand->reduction];
             int64_t cell = kind == GEMMEPI_PER_ROW      ? r
                            : kind == GEMMEPI_PER_COLUMN ? member * GPI__HOST_TILE + unit - h->first
                                                         : 0;
             if (kind == GEMMEPI_FULL)
                 gpi__write_output(h, o, item, row, column, value);
             else
-                gpi__reduce(gpi__cell(h, o, cell), (int)gpi__reductions[operand->reduction].op, value,
-                            kind == GEMMEPI_PER_ROW ? column : row);
+                gpi__reduce(gpi__cell(h, o, cell), (int)reduction->op,
+                            reduction->of_negatives ? -value : value, kind == GEMMEPI_PER_ROW ? column : row);
         }
     }
 }

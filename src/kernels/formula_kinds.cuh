@@ -5,11 +5,15 @@ namespace kind {
 enum { NUMBER = 1, SCALAR, PER_ROW, PER_COLUMN, FULL };
 }
 namespace reduction { // as a formula's table names them
-enum { none, row_sum, row_max, row_logsumexp, row_argmax, column_sum, column_max, column_logsumexp, column_argmax, all_sum, all_max };
+enum { none, row_sum, row_max, row_logsumexp, row_argmax, column_sum, column_max, column_logsumexp, column_argmax, all_sum, all_max, row_min, column_min };
 }
 // Those that a kernel's epilogue adds up column by column, and of them those that are largest numbers; the others are of rows, or not inside.
 __device__ constexpr bool is_largest(int which) {
-    return which == reduction::column_max || which == reduction::all_max;
+    return which == reduction::column_max || which == reduction::all_max || which == reduction::column_min;
+}
+// The smallest number is that of negatives, which is negated in the end.
+__device__ constexpr bool is_of_negatives(int which) {
+    return which == reduction::row_min || which == reduction::column_min;
 }
 __device__ constexpr bool is_of_columns(int which) {
     return which == reduction::column_sum || which == reduction::all_sum || is_largest(which);

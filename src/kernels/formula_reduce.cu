@@ -31,13 +31,13 @@ template <class S> __device__ inline void join_apart(S &state, u32 lane, u32 lan
     state = shared[threadIdx.x];
 }
 
-template <class S, class Type, bool Accumulates, bool Is_scaled, bool Has_amax>
+template <class S, class Type, bool Negates, bool Accumulates, bool Is_scaled, bool Has_amax>
 __device__ inline void store_reduction(const gpi__formula_reduction &p, long long at, const S &state) {
     Type *out = (Type *)p.out + at;
     if constexpr (SAME<Type, I32>) {
         *out = state.column() == ~0ull ? 0 : (I32)state.low;
     } else {
-        double result = state.result();
+        double result = Negates ? -state.result() : state.result();
         if (Accumulates)
             result += to_acc<double>(*out);
         if (Has_amax)
@@ -46,7 +46,7 @@ __device__ inline void store_reduction(const gpi__formula_reduction &p, long lon
     }
 }
 
-template <class S, class Type, bool Accumulates, bool Is_scaled, bool Has_amax>
+template <class S, class Type, bool Negates, bool Accumulates, bool Is_scaled, bool Has_amax>
 __device__ inline void finish_reduction(const gpi__formula_reduction &p) {
     u32 results = THREADS / p.lanes, block = blockIdx.x - p.first_block;
     u32 mine = p.is_along_lines ? threadIdx.x / p.lanes : threadIdx.x % results;
@@ -64,14 +64,14 @@ __device__ inline void finish_reduction(const gpi__formula_reduction &p) {
     else
         join_apart(state, lane, p.lanes, results);
     if (lane == 0 && group < p.groups)
-        store_reduction<S, Type, Accumulates, Is_scaled, Has_amax>(p, group * p.out_stride + at * p.out_step, state);
+        store_reduction<S, Type, Negates, Accumulates, Is_scaled, Has_amax>(p, group * p.out_stride + at * p.out_step, state);
 }
 
 #define FINISH(place, name, kind_, members, type, reduction_, accumulates)                                                  \
     if (blockIdx.x >= params.reductions[place].first_block &&                                                               \
         blockIdx.x - params.reductions[place].first_block < params.reductions[place].blocks)                                \
-        finish_reduction<State_of<GEMMEPI_T, reduction::reduction_>, type, accumulates != 0, (GEMMEPI_SCALED >> place & 1) != 0, \
-                         (GEMMEPI_AMAX >> place & 1) != 0>(params.reductions[place]);
+        finish_reduction<State_of<GEMMEPI_T, reduction::reduction_>, type, is_of_negatives(reduction::reduction_), accumulates != 0, \
+                         (GEMMEPI_SCALED >> place & 1) != 0, (GEMMEPI_AMAX >> place & 1) != 0>(params.reductions[place]);
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemmepi_formula_reduce(GEMMEPI_PARAMS gpi__formula_reduce_params params) {

@@ -17,7 +17,8 @@ typedef struct spec {
     const char *name;
     gemmepi_operand_kind kind;
     const char *dims;
-    char reduce; /* of outputs: 'f' a FULL one, or 's'um, 'm'ax, 'l'ogsumexp, 'a'rgmax; 0: an input */
+    char
+        reduce; /* of outputs: 'f' a FULL one, or 's'um, 'm'ax, the smallest ('n'), 'l'ogsumexp, 'a'rgmax; 0: an input */
     gemmepi_dtype dtype;
     gemmepi_width width;
     int row_period, column_period, accumulate, scaled;
@@ -345,7 +346,7 @@ static void gather(wanted *e, char reduce, double x, int64_t place) {
     } else if (reduce == 'l') {
         double most = x > e->value ? x : e->value;
         e->size = e->size * exp(e->value - most) + exp(x - most), e->value = most;
-    } else if (x > e->value || (x != x && e->value == e->value)) {
+    } else if ((reduce == 'n' ? x < e->value : x > e->value) || (x != x && e->value == e->value)) {
         e->value = x, e->place = place;
     }
     e->count++;
@@ -355,7 +356,9 @@ static void finish(const table *t, wanted *e, double there) {
     char reduce = t->s.reduce;
     if (reduce == 's' && t->s.accumulate)
         e->value += there, e->size += fabs(there);
-    if (e->count == 0 && reduce != 's' && reduce != 'a')
+    if (e->count == 0 && reduce == 'n')
+        e->value = HUGE_VAL;
+    else if (e->count == 0 && reduce != 's' && reduce != 'a')
         e->value = -INFINITY;
     else if (reduce == 'l' && isfinite(e->value))
         e->value += log(e->size);
@@ -681,7 +684,7 @@ static const formula_case cases[] = {
      (gemmepi_dtype)0,
      {F_("x", "****"), WIDE("y3", GEMMEPI_FULL, "****", GEMMEPI_WIDTH_DOUBLE)}},
     {"d = interleave(-odd(x), even(x))", pairs, 'n', 2, 0, 0, 0, (gemmepi_dtype)0, {F_("x", "****")}},
-    {"s = column_sum(x); m = column_max(x); l = column_logsumexp(x); t = all_sum(x)",
+    {"s = column_sum(x); m = column_max(x); l = column_logsumexp(x); t = all_sum(x); n = column_min(x)",
      plain_x,
      '-',
      1,
@@ -690,7 +693,8 @@ static const formula_case cases[] = {
      0,
      (gemmepi_dtype)0,
      {F_("x", "****"), OUT("s", GEMMEPI_PER_COLUMN, "...*", 's'), OUT("m", GEMMEPI_PER_COLUMN, "111*", 'm'),
-      OUT("l", GEMMEPI_PER_COLUMN, "..1*", 'l'), OUT("t", GEMMEPI_SCALAR, "....", 's')}},
+      OUT("l", GEMMEPI_PER_COLUMN, "..1*", 'l'), OUT("t", GEMMEPI_SCALAR, "....", 's'),
+      OUT("n", GEMMEPI_PER_COLUMN, "111*", 'n')}},
     {"s = column_sum(x); a = column_argmax(x); m = all_max(x); t = all_sum(x); d = x",
      plain_x,
      'n',
@@ -701,7 +705,7 @@ static const formula_case cases[] = {
      (gemmepi_dtype)0,
      {F_("x", "****"), OUT("s", GEMMEPI_PER_COLUMN, "**1*", 's'), OUT("a", GEMMEPI_PER_COLUMN, "**1*", 'a'),
       OUT("m", GEMMEPI_SCALAR, "**11", 'm'), OUT("t", GEMMEPI_SCALAR, "**11", 's')}},
-    {"a = row_argmax(x); m = row_max(x); l = row_logsumexp(x); s = row_sum(x)",
+    {"a = row_argmax(x); m = row_max(x); l = row_logsumexp(x); s = row_sum(x); n = row_min(x)",
      plain_x,
      '-',
      1,
@@ -710,7 +714,8 @@ static const formula_case cases[] = {
      0,
      (gemmepi_dtype)0,
      {F_("x", "****"), OUT("a", GEMMEPI_PER_ROW, "***1", 'a'), OUT("m", GEMMEPI_PER_ROW, "***1", 'm'),
-      OUT("l", GEMMEPI_PER_ROW, "***1", 'l'), ADDED("s", GEMMEPI_PER_ROW, "***1")}},
+      OUT("l", GEMMEPI_PER_ROW, "***1", 'l'), ADDED("s", GEMMEPI_PER_ROW, "***1"),
+      OUT("n", GEMMEPI_PER_ROW, "***1", 'n')}},
     {"total = all_sum(x * x); most = all_max(abs(x)); sums = column_sum(x * x)",
      squares,
      '-',

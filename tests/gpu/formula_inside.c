@@ -124,6 +124,8 @@ static const formula_case cases[] = {
      "s:column:f32:out:shared ss:column:f32:out top:column:f32:out:shared", GEMMEPI_BF16, 1e-5},
     {"d = v + bias; all = all_sum(d * d); most = all_max(d); r = row_sum(d)",
      "bias:column all:scalar:f32:out most:scalar:f32:out r:row:f32:out", GEMMEPI_F32, 1e-5},
+    {"d = v + bias; low = row_min(d * d - 3); least = column_min(d); top = row_max(d)",
+     "bias:column low:row:f32:out least:column:f32:out top:row:f32:out", GEMMEPI_BF16, 1e-5},
     {"d = left(v) * silu(right(v)); db = column_sum(v); all = all_sum(v)",
      "db:column:f32:out all:scalar:f32:out", GEMMEPI_BF16, 1e-3},
     {"x = left(v, 64); y = right(v, 64); d = x * y; db = column_sum(v); top = column_max(d)",

@@ -500,6 +500,10 @@ static void gather(gathered *to, int op, estimate x, int64_t column) {
             to->sum = to->sum * exp(to->value - more) + exp(x.value - more),
             to->value = to->value != to->value ? to->value : more;
         to->bound = x.bound > to->bound ? x.bound : to->bound;
+    } else if (op == SMALLEST) {
+        to->bound = x.bound > to->bound ? x.bound : to->bound;
+        if (to->count == 0 || x.value < to->value || x.value != x.value)
+            to->value = to->count && to->value != to->value ? to->value : x.value;
     } else {
         to->bound = x.bound > to->bound ? x.bound : to->bound;
         if (to->count == 0 || x.value > to->value || (x.value != x.value && to->value == to->value))
@@ -560,7 +564,7 @@ static void finish_gathered(const layout_case *c, int op, gathered *g) {
             g->value += log(g->sum);
         g->bound += 32 * unit + unit * (fabs(g->value) <= DBL_MAX ? fabs(g->value) : 0);
     } else if (g->count == 0) {
-        g->value = op == GPI__REDUCE_ARGMAX ? 0 : -HUGE_VAL;
+        g->value = op == GPI__REDUCE_ARGMAX ? 0 : op == SMALLEST ? HUGE_VAL : -HUGE_VAL;
     }
     if (g->is_doubtful)
         g->bound = HUGE_VAL;
@@ -589,7 +593,7 @@ static void expect(const layout_case *c, const char *block, gathered **all, gath
                              : f->operands[o].kind == GEMMEPI_PER_COLUMN ? which * t->length + column
                                                                          : which;
                         x = bounded_output(f, values, o, m);
-                        gather(&all[o][at], gpi__reductions[f->operands[o].reduction].op, x, column);
+                        gather(&all[o][at], reduces_by(f, o), x, column);
                         if (!f->operands[o].reduction)
                             x.value = fabs(x.value), gather(&amax[o], GPI__REDUCE_MAX, x, 0);
                     }
@@ -604,7 +608,7 @@ static void check_output(const layout_case *c, const char *before, const char *g
     int64_t item, line, column;
     double old, read;
     char where[64];
-    int op = gpi__reductions[operand->reduction].op;
+    int op = reduces_by(c->formula, o);
     for (item = 0; item < t->items; item++)
         for (line = 0; line < t->lines; line++)
             for (column = 0; column < t->length; column++) {
@@ -695,6 +699,7 @@ static const char *const more_formulas[] = {
     "d = r + (uniform(seed, 0) >= 0.25 ? (v + b) / 0.75 : 0)",
     "cs = column_sum(v); al = all_sum(v * v); rs = row_sum(v); d = v",
     "cs = column_max(v); al = all_max(abs(v))",
+    "cs = column_min(v * p); rs = row_min(abs(v) - 3); d = v",
     "cs = column_logsumexp(v); rs = row_logsumexp(left(v) - right(v)); d = left(v)",
     "d = v * 600; o = rounded(d) + rounded(v * r); rs = row_sum(rounded(d) * p)",
     "d = r * u + b",

@@ -53,7 +53,7 @@ static gemmepi_status back(gemmepi_status status) {
 
 /* >>tensors: what the words of a case say of operands, stored and as numbers */
 
-enum { MOST_OPERANDS = 8, SENTINEL = 0xa5 };
+enum { MOST_OPERANDS = 10, SENTINEL = 0xa5 };
 
 typedef struct table {
     gemmepi_operand o; /* of the row-major problem */
@@ -469,6 +469,16 @@ static void argmax(world *w) {
         out(w, "best", i, 0, best), out(w, "top", i, 0, V(w, i, best));
     }
 }
+static void smallest(world *w) {
+    EACH {
+        double x = V(w, i, j), y = x - in(w, "r", i, j);
+        if (j == 0 || x < *wanted(w, "low", i, 0))
+            out(w, "low", i, 0, x);
+        if (i == 0 || y < *wanted(w, "least", 0, j))
+            out(w, "least", 0, j, y);
+        out(w, "d", i, j, x);
+    }
+}
 static void argmax_by_equality(world *w) {
     EACH {
         add(w, "place", i, 0, V(w, i, j) == in(w, "top", i, 0) ? j : 0);
@@ -653,6 +663,8 @@ static const formula_case cases[] = {
     {"d = v * rsqrt((3 + xx) * (3 + yy))", "xx:row:shared yy:column", 'n', 0, 1, cosine},
     {"p = sigmoid(v); q = target > 2 ? p : 1 - p; loss = all_sum(-pow(1 - q, 2) * log(q))",
      "target:full:i64 loss:scalar:out:shared", '-', 0, 1, focal},
+    {"low = row_min(v); least = column_min(v - r); d = v", "low:row:out least:column:out r:row", 'n', 0, 1,
+     smallest},
     {"best = row_argmax(v); top = row_max(v)", "best:row:out top:row:out", '-', 0, 1, argmax},
     {"place = row_sum(v == top ? column : 0); d = v >= top", "top:row place:row:out", 'n', 0, 1,
      argmax_by_equality},
@@ -1211,7 +1223,7 @@ static void numbers_are_of_the_type_that_sums_are_in(void) {
 
 static void reductions_take_nan_infinity_and_ties_as_said(void) {
     const double n = nan(""), p = HUGE_VAL;
-    double x[M * N], rows[3][M], of_columns[2][N];
+    double x[M * N], rows[4][M], of_columns[3][N];
     int32_t best[M];
     int i;
     double first[M * N] = {1, n, 3, n, -p, -p, -p, -p, 2, p, 5, p};
@@ -1222,7 +1234,7 @@ static void reductions_take_nan_infinity_and_ties_as_said(void) {
         start_small(
             &s,
             "r0 = row_sum(x); r1 = row_max(x); r2 = row_logsumexp(x); b = row_argmax(x); c0 = column_sum(x); "
-            "c1 = column_max(x)",
+            "c1 = column_max(x); r3 = row_min(x); c2 = column_min(x)",
             GEMMEPI_F64);
         s.args.d = NULL;
         add_operand(&s, "x", GEMMEPI_FULL, x);
@@ -1232,9 +1244,14 @@ static void reductions_take_nan_infinity_and_ties_as_said(void) {
         add_operand(&s, "b", GEMMEPI_PER_ROW, best)->output = 1;
         add_operand(&s, "c0", GEMMEPI_PER_COLUMN, of_columns[0])->output = 1;
         add_operand(&s, "c1", GEMMEPI_PER_COLUMN, of_columns[1])->output = 1;
+        add_operand(&s, "r3", GEMMEPI_PER_ROW, rows[3])->output = 1;
+        add_operand(&s, "c2", GEMMEPI_PER_COLUMN, of_columns[2])->output = 1;
         RUNS(&s);
     }
-    for (i = 0; i < 3; i++)
+    CHECK(rows[3][1] == -p && rows[3][2] == 2 && of_columns[2][0] == -p && isnan(of_columns[2][1]) &&
+              of_columns[2][2] == -p,
+          "%g %g %g", rows[3][1], rows[3][2], of_columns[2][2]);
+    for (i = 0; i < 4; i++)
         CHECK(isnan(rows[i][0]), "reduction %d: %g", i, rows[i][0]);
     CHECK(best[0] == 1 && best[1] == 0 && best[2] == 1, "%d %d %d", (int)best[0], (int)best[1], (int)best[2]);
     CHECK(rows[0][1] == -p && rows[1][1] == -p && rows[2][1] == -p, "%g %g %g", rows[0][1], rows[1][1],
@@ -1259,20 +1276,20 @@ static void what_is_not_taken_has_no_effect(void) {
 }
 
 /* Outputs of a product that has no element, of no rows, no columns or both. */
-static void over_nothing_reductions_are_0_and_minus_infinity(void) {
+static void over_nothing_reductions_are_0_and_infinities(void) {
     int turn, i;
     for (turn = 0; turn < 4; turn++) {
         small s;
-        double rows[3][M], of_columns[3][N], of_all[2] = {5, 5};
+        double rows[4][M], of_columns[3][N], of_all[2] = {5, 5};
         int m = turn & 1 ? 0 : M, n = turn & 2 ? 0 : N;
         for (i = 0; i < M; i++)
-            rows[0][i] = rows[1][i] = rows[2][i] = 5;
+            rows[0][i] = rows[1][i] = rows[2][i] = rows[3][i] = 5;
         for (i = 0; i < N; i++)
             of_columns[0][i] = of_columns[1][i] = of_columns[2][i] = 5;
         start_small(
             &s,
             "d = left(v); r0 = row_sum(v); r1 = row_max(v); r2 = row_logsumexp(v); c0 = column_sum(v); c1 = "
-            "column_max(v); a0 = all_sum(v); a1 = all_max(v)",
+            "column_max(v); a0 = all_sum(v); a1 = all_max(v); r3 = row_min(v); c2 = column_min(v)",
             GEMMEPI_F64);
         s.desc.m = m, s.desc.n = n;
         add_operand(&s, "r0", GEMMEPI_PER_ROW, rows[0])->output = 1;
@@ -1282,6 +1299,8 @@ static void over_nothing_reductions_are_0_and_minus_infinity(void) {
         add_operand(&s, "c1", GEMMEPI_PER_COLUMN, of_columns[1])->output = 1;
         add_sized_operand(&s, "a0", GEMMEPI_SCALAR, &of_all[0], 8)->output = 1;
         add_sized_operand(&s, "a1", GEMMEPI_SCALAR, &of_all[1], 8)->output = 1;
+        add_operand(&s, "r3", GEMMEPI_PER_ROW, rows[3])->output = 1;
+        add_operand(&s, "c2", GEMMEPI_PER_COLUMN, of_columns[2])->output = 1;
         RUNS(&s);
         if (turn == 0)
             continue;
@@ -1291,6 +1310,8 @@ static void over_nothing_reductions_are_0_and_minus_infinity(void) {
         CHECK(of_columns[0][0] == (m == 0 && n ? 0 : 5) &&
                   of_columns[1][N - 1] == (m == 0 && n ? -HUGE_VAL : 5),
               "turn %d: %g %g", turn, of_columns[0][0], of_columns[1][N - 1]);
+        CHECK(rows[3][0] == (n == 0 && m ? HUGE_VAL : 5) && of_columns[2][0] == (m == 0 && n ? HUGE_VAL : 5),
+              "turn %d: %g %g", turn, rows[3][0], of_columns[2][0]);
         CHECK(of_all[0] == 0 && of_all[1] == -HUGE_VAL, "turn %d: %g %g", turn, of_all[0], of_all[1]);
     }
 }
@@ -1550,7 +1571,7 @@ static void run_all(void) {
     RUN(numbers_are_of_the_type_that_sums_are_in);
     RUN(reductions_take_nan_infinity_and_ties_as_said);
     RUN(what_is_not_taken_has_no_effect);
-    RUN(over_nothing_reductions_are_0_and_minus_infinity);
+    RUN(over_nothing_reductions_are_0_and_infinities);
     RUN(without_k_v_is_0);
     RUN(outputs_may_be_inputs_that_lie_alike);
     RUN(equal_formulas_take_one_plan_and_others_their_own);

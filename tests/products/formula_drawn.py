@@ -281,8 +281,8 @@ class Drawn:
     def add_reduction(self, name):
         r = self.random
         axis = r.choice(["row", "row", "row", "column", "all"])
-        what = r.choice(["sum", "sum", "max", "logsumexp"] + (["argmax"] if axis == "row" else [])) if not self.smooth else "sum"
-        if axis == "all" and what == "logsumexp":
+        what = r.choice(["sum", "sum", "max", "min", "logsumexp"] + (["argmax"] if axis == "row" else [])) if not self.smooth else "sum"
+        if axis == "all" and what in ("min", "logsumexp"):
             what = "sum"
         dtype = I32 if what == "argmax" else self.accumulator
         output = self.operand({"row": PER_ROW, "column": PER_COLUMN, "all": SCALAR}[axis], dtype, axis == "column" and self.d_width == "half", True, "q")

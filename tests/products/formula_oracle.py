@@ -293,7 +293,7 @@ class Arithmetic:
 # >>evaluation: a field is (width, rows); a width of 0 says that a row has one number, for all its columns
 
 WIDE = ("left", "right", "even", "odd", "pair", "interleave", "part", "parts")
-REDUCTION = re.compile(r"(row|column|all)_(sum|max|logsumexp|argmax)$")
+REDUCTION = re.compile(r"(row|column|all)_(sum|max|min|logsumexp|argmax)$")
 
 
 def group_of(name, width, group):
@@ -415,6 +415,8 @@ def reduce(arithmetic, what, values):
         return places[:1] if all(values[i][1] == 0 for i in places) else places
     if what == "max":
         return max(x for x, _ in values), max(e for _, e in values)
+    if what == "min":
+        return min(x for x, _ in values), max(e for _, e in values)
     if what == "sum":
         size = sum(abs(x) for x, _ in values)
         return math.fsum(x for x, _ in values), sum(e for _, e in values) + (len(values) + 4) * arithmetic.unit * size

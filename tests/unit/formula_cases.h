@@ -361,6 +361,13 @@ static void fill_unit(const gpi__formula *f, const data *from, int row, int unit
     }
 }
 
+/* What an output takes of its numbers, by the name of the reduction: a gpi__reduction_op, or the smallest. */
+enum { SMALLEST = 99 };
+static int reduces_by(const gpi__formula *f, int o) {
+    const gpi__reduction *reduction = &gpi__reductions[f->operands[o].reduction];
+    return strstr(reduction->name, "_min") ? (int)SMALLEST : (int)reduction->op;
+}
+
 /* The sums of exponentials are kept by their logarithms. */
 static void reduce(int op, estimate *to, estimate x, int64_t column, int is_first, int64_t *whole) {
     if (op == GPI__REDUCE_SUM) {
@@ -371,7 +378,8 @@ static void reduce(int op, estimate *to, estimate x, int64_t column, int is_firs
                              : (double)(fmaxl(to->value, x.value) +
                                         log1pl(expl(-fabsl((long double)to->value - x.value))));
         to->bound = is_first ? x.bound : to->bound + x.bound;
-    } else if (is_first || x.value > to->value || (x.value != x.value && to->value == to->value)) {
+    } else if (is_first || (op == SMALLEST ? x.value < to->value : x.value > to->value) ||
+               (x.value != x.value && to->value == to->value)) {
         *to = x;
         *whole = column;
     }
@@ -392,8 +400,7 @@ static void run_formula(const gpi__formula *f, data *d) {
                      f->operands[o].output && f->operands[o].used && member < f->operands[o].members;
                      member++) {
                     at = place_of_member(f, o, row, u, member);
-                    reduce(gpi__reductions[f->operands[o].reduction].op, &d->operands[o].at[at],
-                           bounded_output(f, values, o, member),
+                    reduce(reduces_by(f, o), &d->operands[o].at[at], bounded_output(f, values, o, member),
                            f->operands[o].members > 1 ? column_of_member(f, u, member) : u, !seen[o][at]++,
                            &d->operands[o].whole[at]);
                 }
@@ -532,6 +539,7 @@ static const char *const other_formulas[] = {
     "d = left(uniform(seed, 1)) * h; o = column / columns",
     "d = -0.1 + 1e-3 * v - 3.5e7 / (r + 9)",
     "rs = row_max(v * r); cs = column_max(v); al = all_max(v - u)",
+    "rs = row_min(v * r); cs = column_min(v); rt = row_argmax(-v)",
     "d = tanh(v * 30) * exp(-v * 20) + log(exp(r * 10))",
     "d = v; o = d; rs = row_sum(d)",
     "d = uniform(seed, seed)",

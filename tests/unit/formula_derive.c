@@ -534,6 +534,8 @@ static void a_gradient_that_lacks_what_it_reads_is_refused(void) {
         "desc.formula, column 1: the gradient of row_logsumexp reads its result rs, which desc.saved does not name");
     DERIVES("rs = row_max(v)", "v", NULL,
             "desc.formula, column 1: row_max, which rs is assigned, has no derivative");
+    DERIVES("cs = column_min(v)", "v", NULL,
+            "desc.formula, column 1: column_min, which cs is assigned, has no derivative");
     DERIVES("al = all_max(v)", "v", NULL,
             "desc.formula, column 1: all_max, which al is assigned, has no derivative");
     DERIVES("rs = row_max(r); d = v", "v", NULL, "d_v = dy"); /* v has no part in it */

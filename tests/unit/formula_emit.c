@@ -183,6 +183,8 @@ static void check_formula(const char *text, const gpi__formula *f, run_function 
                          f->operands[i].output && f->operands[i].used && member < f->operands[i].members;
                          member++) {
                         estimate want = bounded_output(f, values, i, member);
+                        if (reduces_by(f, i) == SMALLEST) /* of negatives the largest */
+                            want.value = -want.value;
                         held += want.bound <= DBL_MAX && want.value == want.value;
                         CHECK(within(to[GPI__MOST_PARTS * i + member], want, is_f32),
                               "%s: %.17g, not %.17g +- %.3g (v %.9g)", text, to[GPI__MOST_PARTS * i + member],

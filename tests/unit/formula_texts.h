@@ -101,6 +101,7 @@ static void make_text(void) {
                                           "cs = column_sum(",
                                           "al = all_sum(",
                                           "rt = row_max(",
+                                          "rt = row_min(",
                                           "d = stochastic("};
     int i, statements = 1 + below(4), seen = 0;
     text[0] = 0;
