@@ -721,9 +721,35 @@ static void halves_are_of_the_columns_they_say(void) {
     }
 }
 
+static void parts_are_of_the_columns_they_say(void) {
+    static data d;
+    char text[64];
+    int parts, part, column;
+    for (parts = 2; parts <= MOST_PARTS; parts++)
+        for (part = 0; part < parts; part++) {
+            gpi__formula *f;
+            snprintf(text, sizeof text, "d = part(v, %d, %d) * 100 + part(column, %d, %d)", part, parts,
+                     parts - 1 - part, parts);
+            f = parsed(text, GEMMEPI_F64, GEMMEPI_F64);
+            CHECK(f != NULL, "%s", gemmepi_last_error());
+            if (!f)
+                continue;
+            fill_randomly(f, &d);
+            run_formula(f, &d);
+            for (column = 0; column < COLUMNS / parts; column++)
+                CHECK(d.operands[GPI__RESULT].at[COLUMNS / parts + column].value ==
+                          d.value.at[COLUMNS + part * COLUMNS / parts + column].value * 100 +
+                              (parts - 1 - part) * COLUMNS / parts + column,
+                      "%s at %d", text, column);
+            freed(f);
+        }
+}
+
 static void pair_and_interleave_are_the_way_back(void) {
-    static const char *const texts[] = {"d = pair(left(v), right(v))", "d = interleave(even(v), odd(v))",
-                                        "d = pair(left(v, 4), right(v, 4), 4)"};
+    static const char *const texts[] = {
+        "d = pair(left(v), right(v))", "d = interleave(even(v), odd(v))",
+        "d = parts(part(v, 0, 4), part(v, 1, 4), part(v, 2, 4), part(v, 3, 4))",
+        "d = pair(left(v, 4), right(v, 4), 4)"};
     static data d;
     size_t i;
     int at;
@@ -769,11 +795,14 @@ static void sums_are_over_all_columns_of_their_width(void) {
 }
 
 static void a_mean_is_a_sum_through_the_columns_of_its_width(void) {
-    static const char *const texts[][2] = {{"rs = row_mean(v)", "rs = row_sum(v)"},
-                                           {"rs = row_mean(left(v))", "rs = row_sum(left(v))"},
-                                           {"rs = row_mean(w)", "rs = row_sum(w)"},
-                                           {"rs = row_mean(v); o = left(w)", "rs = row_sum(v); o = left(w)"}};
-    static const double columns[] = {COLUMNS, COLUMNS / 2, 2 * COLUMNS, COLUMNS};
+    static const char *const texts[][2] = {
+        {"rs = row_mean(v)", "rs = row_sum(v)"},
+        {"rs = row_mean(left(v))", "rs = row_sum(left(v))"},
+        {"rs = row_mean(w)", "rs = row_sum(w)"},
+        {"rs = row_mean(v); o = left(w)", "rs = row_sum(v); o = left(w)"},
+        {"rs = row_mean(h); d = part(v, 0, 3)", "rs = row_sum(h); d = part(v, 0, 3)"},
+        {"rs = row_mean(v); o = part(w, 3, 4)", "rs = row_sum(v); o = part(w, 3, 4)"}};
+    static const double columns[] = {COLUMNS, COLUMNS / 2, 2 * COLUMNS, COLUMNS, COLUMNS / 3, COLUMNS};
     static data d;
     size_t i;
     int one;
@@ -854,6 +883,7 @@ int main(void) {
     RUN(the_mean_over_many_seeds_is_x);
     RUN(a_rounding_by_chance_draws_what_uniform_does);
     RUN(halves_are_of_the_columns_they_say);
+    RUN(parts_are_of_the_columns_they_say);
     RUN(pair_and_interleave_are_the_way_back);
     RUN(sums_are_over_all_columns_of_their_width);
     RUN(a_mean_is_a_sum_through_the_columns_of_its_width);
