@@ -723,6 +723,12 @@ static double oracle_spread(const oracle_problem *p, const element *e) {
            (4 * oracle_roundoff(oracle_accumulator(p)) + (shorter ? ldexp(1, -12) : 0)) * e->terms;
 }
 
+/* A residual may cancel all but what the short forms of activations are off, which the rounding of D hides otherwise. */
+static double oracle_spread_beside(const oracle_problem *p, const element *e) {
+    int shorter = p->activation > GEMMEPI_RELU && oracle_format(p->d.dtype).size <= 2;
+    return e->spread + (shorter && p->flags & GEMMEPI_RESIDUAL ? exp2(-16.5) * e->terms : 0);
+}
+
 static expected oracle_stored(const oracle_problem *p, gemmepi_dtype dtype, double value, double spread,
                               double terms, int exact) {
     expected x;
@@ -767,7 +773,7 @@ static expected oracle_d(const oracle_problem *p, const element *e, int64_t item
     if (oracle_is_narrow(p->d.dtype))
         return oracle_stored_narrow(p, p->d.dtype, e->result, oracle_spread(p, e),
                                     oracle_scale(&p->scale_d, item, 0, 0), e->exact);
-    return oracle_stored(p, p->d.dtype, e->result, e->spread, e->terms, e->exact);
+    return oracle_stored(p, p->d.dtype, e->result, oracle_spread_beside(p, e), e->terms, e->exact);
 }
 
 static expected oracle_aux(const oracle_problem *p, const element *e, int64_t item) {
