@@ -32,15 +32,18 @@ def a_formula_is_what_pytorch_computes_of_the_product():
     close(formula("d = left(v) * silu(right(v))", A, B), V[:, :2] * F.silu(V[:, 2:]))
     close(formula("d = part(v, 0, 4) * silu(part(v, 3, 4))", A, B), V[:, :1] * F.silu(V[:, 3:]))
     close(formula("d = pair(v, -v)", A, B), torch.cat([V, -V], 1))
+    close(formula("d = parts(v, 2 * v, up)", A, B, up=up), torch.cat([V, 2 * V, up], 1))
     close(formula("d = column > row ? -1 : v", A, B), torch.where(torch.arange(4) > torch.arange(3)[:, None], -1.0, V))
 
 
 @fact
 def outputs_of_every_kind_have_the_shapes_of_operands():
-    text = "d = v; r = row_sum(v); c = column_sum(v * v); t = all_sum(v); at = row_argmax(v); down = column_argmax(v); twice = pair(v, v)"
+    text = ("d = v; r = row_sum(v); c = column_sum(v * v); t = all_sum(v); at = row_argmax(v); down = column_argmax(v); twice = pair(v, v); "
+            "low = row_min(v); least = column_min(v)")
     with torch.no_grad():
-        d, r, c, t, at, down, twice = formula(text, A, B, outputs="d, r, c, t, at, down, twice")
+        d, r, c, t, at, down, twice, low, least = formula(text, A, B, outputs="d, r, c, t, at, down, twice, low, least")
     close(d, V), close(r, V.sum(1, True)), close(c, (V * V).sum(0)), close(t, V.sum()), close(twice, torch.cat([V, V], 1))
+    close(low, V.amin(1, True)), close(least, V.amin(0))
     close(at, V.argmax(1, True)), close(down, V.argmax(0))
     assert at.dtype == torch.int32 and r.dtype == torch.float64
     batch = torch.randn(2, 3, 5, dtype=torch.float64)
@@ -63,6 +66,9 @@ def gradients_are_those_of_differences():
             ("d = left(v) * silu(right(v)) * s + left(up)", "d", {"up": up, "s": 1.5}),
             ("d = part(v, 0, 4) * silu(part(v, 3, 4)) * s + part(up, 1, 4)", "d", {"up": up, "s": 1.5}),
             ("d = pair(v, v * v) * w", "d", {"w": wide}),
+            ("d = parts(v * v, up, v) * w", "d", {"up": up, "w": draw(12)}),
+            ("d = v * d_x + dy_x; d_sum = row_sum(d * dx)", "d, d_sum", {"d_x": bias, "dy_x": up, "dx": draw(3, 1)}),
+            ("dy_y = silu(v) * dy", "dy_y", {"dy": bias}),
             ("d = v * rstd * gain", "d", {"rstd": draw(3, 1), "gain": bias}),
             ("d = v * sigmoid(beta * v)", "d", {"beta": draw()}),
             ("lse = row_logsumexp(v); hit = row_sum(column == label ? v : 0)", "lse, hit", {"label": label}),
@@ -101,6 +107,28 @@ def dropout_has_the_same_mask_in_both_directions():
         dy = torch.randn_like(y)
         da, = torch.autograd.grad(y, a, dy)
         close(da, (dy * (y != 0) / 0.5) @ B.t())
+
+
+@fact
+def stochastic_rounding_is_to_a_neighbour_and_has_the_gradient_of_what_it_rounds():
+    a, b = draw(9, 5, dtype=torch.float32), draw(5, 8, dtype=torch.float32)
+    exact = a @ b
+    y = [formula("d = stochastic(v * v, seed)", a, b, seed=torch.tensor(seed), dtypes={"d": torch.bfloat16}) for seed in range(64)]
+    assert all(((one.double() - exact ** 2).abs() < exact ** 2 / 128).all() for one in y)
+    mean = torch.stack(y).double().mean(0)
+    assert ((mean - exact ** 2).abs() < exact ** 2 / 512).all() and not torch.equal(y[0], y[1])
+    dy = torch.randn(9, 8).bfloat16()
+    for one, other in zip(torch.autograd.grad(y[0], (a, b), dy), torch.autograd.grad(exact ** 2, (a, b), dy.float())):
+        assert (one - other).abs().max() < 1e-5
+
+
+@fact
+def names_that_begin_with_d_are_operands_names():
+    names = "d_x", "dy_x", "dx", "dy1", "d_", "dy_", "dy", "d_v"  # the last two, where there is no gradient
+    with torch.no_grad():
+        for name in names:
+            close(formula("d = v * %s" % name, A, B, **{name: V}), V * V)
+        close(formula("d = v * d_row + dy_row", A, B, d_row=V[:, :1], dy_row=2), V * V[:, :1] + 2)
 
 
 @fact
@@ -193,6 +221,8 @@ def what_is_refused_is_told_in_words():
     raises(ValueError, "x is on meta", formula, "d = v + x", A, B, x=draw(4).to("meta"))
     for name in "v", "d", "row", "silu":
         raises(gemmepi.Error, "operands", formula, "d = v + %s" % name, A, B, **{name: draw(4)})
+    for name in "dy", "d_v":
+        raises(gemmepi.Error, "desc.formula reads %s, a name that its gradient gives; choose another" % name, formula, "d = v * %s" % name, A, B, **{name: V})
     raises(ValueError, "no items", formula, "d = v", draw(0, 3, 5), B)
     y = formula("d = tanh(v)", A, B)
     raises(RuntimeError, "gemmepi.formula has no second derivative", torch.autograd.grad, y.sum(), A, create_graph=True)
