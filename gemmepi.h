@@ -17377,6 +17377,7 @@ static int gpi__chip_has(int arch, unsigned property) {
 #define GPI__SM90_HIDDEN     350 /* of an epilogue that is behind the other warpgroup's sums, and half of the rest | 0.2 */
 #define GPI__SM90_MEET       1200 /* blocks that divide k add up | 1.5 */
 #define GPI__SM90_MEET_AGAIN 800 /* for each doubling of their number | 1.0 */
+#define GPI__SM90_AGAIN      0.35 /* more of their tiles but the first, by 1,600 times; 15 products of GPT-2's step, H100 | 5.3, random none */
 #define GPI__SM90_PAIRS      4220 /* bytes of pairs that a multiprocessor multiplies in a cycle | 2.5 */
 #define GPI__SM90_LEAST      8192 /* elements of a tile: fewer are multiplied no faster, as a warpgroup waits for each step; decode, H200 | 2.4 */
 #define GPI__SM90_FP8_PAIRS  3500 /* of fp8, at the clock that the power leaves it | 0.1 */
@@ -25405,6 +25406,8 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
   sums = steps * (multiply > load ? multiply : load);
   storing = GPI__STORING + (gpi__stores_whole(problem) ? 0 : GPI__COPYING);
   finish = area / 128 * (storing + gpi__epilogue_cycles(problem)) / shape->parts;
+  if (shape->parts > 1)
+    waves += GPI__SM90_AGAIN * (waves - 1);
   if (shape->ping_pong && !gpi__found_beside(problem, applied))
     cycles += waves * (sums + finish / 2 - GPI__SM90_HIDDEN);
   else

@@ -27,6 +27,7 @@
 #define GPI__SM90_HIDDEN     350   /* of an epilogue that is behind the other warpgroup's sums, and half of the rest | 0.2 */
 #define GPI__SM90_MEET       1200  /* blocks that divide k add up | 1.5 */
 #define GPI__SM90_MEET_AGAIN 800   /* for each doubling of their number | 1.0 */
+#define GPI__SM90_AGAIN      0.35  /* more of their tiles but the first, by 1,600 times; 15 products of GPT-2's step, H100 | 5.3, random none */
 #define GPI__SM90_PAIRS      4220  /* bytes of pairs that a multiprocessor multiplies in a cycle | 2.5 */
 #define GPI__SM90_LEAST      8192  /* elements of a tile: fewer are multiplied no faster, as a warpgroup waits for each step; decode, H200 | 2.4 */
 #define GPI__SM90_FP8_PAIRS  3500  /* of fp8, at the clock that the power leaves it | 0.1 */

@@ -248,6 +248,8 @@ static double gpi__sm90_microseconds(const gemmepi_context *context, const gpi__
     sums = steps * (multiply > load ? multiply : load);
     storing = GPI__STORING + (gpi__stores_whole(problem) ? 0 : GPI__COPYING);
     finish = area / 128 * (storing + gpi__epilogue_cycles(problem)) / shape->parts;
+    if (shape->parts > 1)
+        waves += GPI__SM90_AGAIN * (waves - 1);
     if (shape->ping_pong && !gpi__found_beside(problem, applied))
         cycles += waves * (sums + finish / 2 - GPI__SM90_HIDDEN);
     else
