@@ -8,7 +8,7 @@ from torch import Tensor
 from . import api
 from ._call import OverTensors, Product
 from ._layout import Given, Made, Repeated, anything, flat, is_factor, is_line, is_rows
-from ._problem import Operand, Problem
+from ._problem import Operand, Problem, upstream_name
 from ._tensors import DTYPES, TORCH_DTYPES, autocast, code_of_dtype, compute_of, is_plain, kept, placeholder, refuse_second_derivative
 
 OF_A, OF_B = 1, 2  # which factors' gradients are wanted
@@ -77,16 +77,17 @@ class Backward:
 
     def __init__(self, problem, upstreams, a, b, tensors, saved, factors, flags):
         self.problem, self.factors = problem, factors
+        gradient = problem.gradient(tuple([operand.name for operand, tensor in zip(problem.outputs, upstreams) if tensor is not None]))
         self.dtype = TORCH_DTYPES[problem.kept_dtype]
         self.shape = ((problem.batch,) if problem.batch > 1 else ()) + (problem.m, problem.n)
         inputs = dict(zip([operand.name for operand in problem.inputs], tensors))
         known = {"v": (saved[0], "saved", 0)}
         known.update((name, (tensor, "input", i)) for i, (name, tensor) in enumerate(inputs.items()))
         known.update((name, (tensor, "saved", 1 + i)) for i, (name, tensor) in enumerate(zip(problem.saved_outputs, saved[1:])))
-        known.update(("dy" if operand.name == "d" else "dy_" + operand.name, (tensor, "upstream", i))
-                     for i, (operand, tensor) in enumerate(zip(problem.outputs, upstreams)))
+        known.update((upstream_name(operand.name), (tensor, "upstream", i))
+                     for i, (operand, tensor) in enumerate(zip(problem.outputs, upstreams)) if tensor is not None)
         self.reads, self.makes, operands, numbers = [], [], [], []
-        for operand in problem.gradient_operands:
+        for operand in gradient.operands:
             if operand.kind == api.NUMBER:
                 numbers.append(operand)
             elif operand.output:
@@ -96,25 +97,18 @@ class Backward:
             else:
                 operands.append((operand, self.read(operand, *known[operand.name])))
         if all(operand.kind != api.FULL for operand, _ in operands):  # one that is not read has its part in the shape
-            operands.append((Operand("shape_", api.FULL), self.read(None, None, "", 0)))
+            operands.append((Operand("shape_", api.FULL), Repeated(self.shape, self.dtype)))
+            self.reads.append(("shape", 0, None))
         self.numbers_at = [[operand.name for operand in problem.inputs[len(tensors):]].index(operand.name) for operand in numbers]
         # what is read comes first, then what is made, then numbers
         operands.sort(key=lambda pair: pair[0].output)
-        self.over_tensors = OverTensors(a.device, problem.gradient, operands + [(operand, None) for operand in numbers])
+        self.over_tensors = OverTensors(a.device, gradient.text, operands + [(operand, None) for operand in numbers])
         self.make_products(a, b, flags)
 
     def read(self, operand, tensor, source, i):
         """Notes where a call has an operand, and returns its layout."""
-        if tensor is None:
-            shape, dtype = self.shape, self.dtype
-            if operand is not None:  # an upstream that is zero
-                made_shape, dtype = self.problem.made[i]
-                shape = flat(made_shape, (0,) * len(made_shape), self.problem.lead, operand.name)[0]
-            found = Repeated(shape, dtype)
-            self.reads.append(("zero", dtype, None))
-        else:
-            found = Given(tensor, self.problem.lead, operand.name, anything)
-            self.reads.append((source, i, found))
+        found = Given(tensor, self.problem.lead, operand.name, anything)
+        self.reads.append((source, i, found))
         return found
 
     def made(self, operand, given):
@@ -151,9 +145,8 @@ class Backward:
     def run(self, upstreams, a, b, tensors, saved, numbers):
         """The gradients of a, b and the tensors; None that are not wanted."""
         found = {name: a.new_empty(made.shape, dtype=made.dtype) for name, made in self.makes}
-        sources, read = {"upstream": upstreams, "input": tensors, "saved": saved}, []
-        for source, i, given in self.reads:
-            read.append(a.new_zeros((), dtype=i) if source == "zero" else given(sources[source][i]))
+        sources = {"upstream": upstreams, "input": tensors, "saved": saved}
+        read = [a.new_zeros((), dtype=self.dtype) if source == "shape" else given(sources[source][i]) for source, i, given in self.reads]
         self.over_tensors.run([tensor.data_ptr() for tensor in [*read, *found.values()]], [numbers[i] for i in self.numbers_at])
         da = db = None
         if self.factors & OF_A:

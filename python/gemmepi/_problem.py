@@ -17,6 +17,8 @@ WIDTHS = (api.WIDTH_N, api.WIDTH_HALF, api.WIDTH_DOUBLE)
 
 
 class Operand:
+    is_saved = is_argmax = is_constant = False  # of reductions: a gradient reads it, it has no derivative
+
     def __init__(self, name, kind, width=api.WIDTH_N, dtype=api.DTYPE_DEFAULT, output=0):
         self.name, self.kind, self.width, self.dtype, self.output = name, kind, width, dtype, output
 
@@ -57,6 +59,26 @@ def without_comments(text):
     return re.sub(r"/\*.*?\*/|//[^\n]*", lambda comment: re.sub(r"[^\n]", " ", comment[0]), text, flags=re.DOTALL)
 
 
+class Gradient:
+    """A problem's gradient as a formula over tensors, by gemmepi_derive. upstreams: outputs; saved: what it may read besides."""
+
+    def __init__(self, problem, upstreams, saved):
+        operands = problem.inputs + [operand for operand in problem.outputs if operand.name != "d"]
+        desc = api.derive_desc(formula=problem.text.encode(), operands=structs([operand.struct() for operand in operands]), operand_count=len(operands),
+                               wrt=problem.wanted.encode(), saved=", ".join(saved).encode(), upstream=", ".join(upstreams).encode())
+        buffer, found = ctypes.create_string_buffer(1 << 16), structs([api.operand() for _ in range(2 * len(operands) + 4)])
+        if not api.derive(desc, buffer, len(buffer)):
+            raise api.Error(api.INVALID_ARGUMENT, api.last_error().decode())
+        count = api.derive_operands(desc, found, len(found))
+        self.text = buffer.value
+        self.operands = [Operand(item.name.decode(), item.kind, item.width, output=item.output) for item in found[:count]]
+        self.reads = {operand.name for operand in self.operands if not operand.output}
+
+
+def upstream_name(name):
+    return "dy" if name == "d" else "dy_" + name
+
+
 class Problem:
     """a [.., m, k], b [.., k, n]. Lists of names are separated by commas: tensors are the operands of the first names, and numbers those of the
     others; wanted are names with gradients, the value v among them or not."""
@@ -81,11 +103,8 @@ class Problem:
                        for name, tensor in zip(names, tensors)]
         self.inputs += [Operand(name, api.NUMBER) for name in names[len(tensors):]]
         self.outputs = self.find_outputs(outputs)
-        self.find_gradient()
-        self.saved_outputs = [operand.name for operand in self.outputs if operand.name in self.reads]  # that the gradient reads
         self.made = [(self.shape(operand), TORCH_DTYPES[operand.dtype]) for operand in self.outputs]
-        self.kept_dtype = self.a_dtype if self.a_dtype in (api.F32, api.F64, api.F16, api.BF16) else api.BF16  # of v and its gradient
-        self.kept_shape = (*self.lead, self.m, self.n) if self.gradient is not None and "v" in self.reads else None  # where that reads v
+        self.find_gradient()
 
     def output(self, name):
         found = re.search(REDUCTION % re.escape(name), self.code)
@@ -93,7 +112,7 @@ class Problem:
             return Operand(name, api.FULL, dtype=self.dtypes.get(name) or self.d_dtype, output=1)
         default = api.I32 if found[2] == "argmax" else api.F64 if self.a_dtype == api.F64 else api.F32
         operand = Operand(name, KINDS[found[1]], dtype=self.dtypes.get(name) or default, output=1)
-        operand.is_saved, operand.is_argmax = found[2] == "logsumexp", found[2] == "argmax"
+        operand.is_saved, operand.is_argmax, operand.is_constant = found[2] == "logsumexp", found[2] == "argmax", found[2] in ("max", "min", "argmax")
         return operand
 
     def find_outputs(self, names):
@@ -124,28 +143,30 @@ class Problem:
             return (*self.lead, self.m, columns)
         if operand.kind == api.PER_ROW:
             return (*self.lead, self.m, 1)
-        if getattr(operand, "is_argmax", False) and self.lead:  # of each item
+        if operand.is_argmax and self.lead:  # of each item
             return (*self.lead, 1, columns)
         return (columns,) if operand.kind == api.PER_COLUMN else ()
 
     def find_gradient(self):
-        """The gradient's text and operands, and the names that it reads."""
-        self.gradient, self.gradient_operands, self.reads = None, [], set()
-        if not self.wanted:
-            return
-        others = [operand for operand in self.outputs if operand.name != "d"]
-        operands = structs([operand.struct() for operand in self.inputs + others])
-        saved = ["v"] + [operand.name for operand in self.inputs] + [operand.name for operand in others if getattr(operand, "is_saved", False)]
-        desc = api.derive_desc(formula=self.text.encode(), operands=operands, operand_count=len(self.inputs) + len(others),
-                               wrt=self.wanted.encode(), saved=", ".join(saved).encode())
-        buffer = ctypes.create_string_buffer(1 << 16)
-        found = structs([api.operand() for _ in range(2 * (len(self.inputs) + len(others)) + 4)])
-        if not api.derive(desc, buffer, len(buffer)) or not api.derive_operands(desc, found, len(found)):
-            raise api.Error(api.INVALID_ARGUMENT, api.last_error().decode())
-        count = api.derive_operands(desc, found, len(found))
-        self.gradient = buffer.value
-        self.gradient_operands = [Operand(item.name.decode(), item.kind, item.width, output=item.output) for item in found[:count]]
-        self.reads = {operand.name for operand in self.gradient_operands if not operand.output}
+        """The gradient where all outputs that have a derivative have an upstream, and the names that it reads: whatever else is asked for in
+        backward reads no others."""
+        self.gradients, self.reads = {}, set()
+        self.kept_dtype = self.a_dtype if self.a_dtype in (api.F32, api.F64, api.F16, api.BF16) else api.BF16  # of v and its gradient
+        upstreams = [operand.name for operand in self.outputs if not operand.is_constant and TORCH_DTYPES[operand.dtype].is_floating_point]
+        if self.wanted and upstreams:
+            saved = ["v"] + [operand.name for operand in self.inputs] + [operand.name for operand in self.outputs if operand.is_saved]
+            self.gradients[tuple(upstreams)] = gradient = Gradient(self, upstreams, saved)
+            self.reads = gradient.reads
+        self.saved_outputs = [operand.name for operand in self.outputs if operand.name in self.reads]
+        self.kept_shape = (*self.lead, self.m, self.n) if "v" in self.reads else None
+
+    def gradient(self, upstreams):
+        """The gradient where these outputs have an upstream and nothing comes in from others."""
+        found = self.gradients.get(upstreams)
+        if found is None:
+            names = ["v"] + [operand.name for operand in self.inputs] + self.saved_outputs
+            found = self.gradients[upstreams] = Gradient(self, upstreams, [name for name in names if name in self.reads])
+        return found
 
     def saved_name(self):
         """What the formula calls the v that it keeps for the gradient."""

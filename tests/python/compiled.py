@@ -73,6 +73,23 @@ def by_the_dispatcher_gradients_are_those_of_differences():
 
 
 @fact
+def a_compiled_statistic_without_a_derivative_is_detached_or_refused_in_words():
+    x, weight = torch.randn(5, 6, requires_grad=True), torch.randn(6, 4, requires_grad=True)
+
+    def values(detach):
+        torch._dynamo.reset()
+        d, top = torch.compile(lambda x: detach(*gemmepi.formula("d = silu(v); top = row_max(v)", x, weight, outputs="d, top")),
+                               fullgraph=True, backend="aot_eager")(x)
+        return d, top, torch.autograd.grad(d.sum(), x)[0]
+
+    d, top, dx = values(lambda d, top: (d, top.detach()))
+    expected = F.silu(x @ weight)
+    for one, other in ((d, expected), (top, (x @ weight).amax(1, True)), (dx, torch.autograd.grad(expected.sum(), x)[0])):
+        assert torch.allclose(one, other, atol=1e-5)
+    raises(gemmepi.Error, "row_max, which top is assigned, has no derivative", values, lambda d, top: (d, top))
+
+
+@fact
 def an_exported_module_is_saved_and_loaded():
     block, x = Block().requires_grad_(False), torch.randn(5, 6)
     file = io.BytesIO()

@@ -206,9 +206,48 @@ def the_upstream_of_an_output_that_is_not_used_is_zero():
 
 
 @fact
+def outputs_without_an_upstream_are_not_in_the_gradient():
+    z = torch.tensor([0.0, 1, 2, 3], dtype=torch.float64, requires_grad=True)
+    d, root = formula("d = v * z; root = row_sum(sqrt(z) * v)", A, B, z=z, outputs="d, root")  # 0 times the derivative of root at 0 is NaN
+    dy = torch.randn_like(d)
+    close(torch.autograd.grad(d, z, dy)[0], (V * dy).sum(0))
+    d, copy = formula("d = silu(v); copy = sin(v)", A, B, outputs="d, copy")
+    dy, once = torch.randn(3, 4, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
+    expected = A @ B
+    for outputs, of_pytorch, upstreams in (((d,), (F.silu(expected),), (dy,)), ((copy,), (torch.sin(expected),), (once,)),
+                                           ((d, copy), (F.silu(expected), torch.sin(expected)), (dy, once))):
+        for one, other in zip(torch.autograd.grad(outputs, (A, B), upstreams, retain_graph=True),
+                              torch.autograd.grad(of_pytorch, (A, B), upstreams, retain_graph=True)):
+            close(one, other)
+
+
+@fact
+def nothing_is_filled_with_zeros_for_an_output_without_an_upstream():
+    a, b = draw(64, 32, dtype=torch.float32), draw(32, 256, dtype=torch.float32)
+    d, copy = formula("d = gelu_erf(v); copy = d", a, b, outputs="d, copy", dtypes={"copy": torch.bfloat16})
+    dy = torch.randn_like(d)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        torch.autograd.grad(d, (a, b), dy)
+    assert not [event.name for event in profile.events() if "zero" in event.name]
+
+
+@fact
+def statistics_without_a_derivative_do_not_keep_a_formula_from_training():
+    for text in ("d = silu(v + bias); top = row_max(v)", "d = silu(v + bias); top = column_min(v + bias)", "d = silu(v + bias); top = row_argmax(v)"):
+        for a in A, draw(2, 3, 5):
+            bias = draw(4)
+            d, top = formula(text, a, B, bias=bias, outputs="d, top")
+            dy = torch.randn_like(d)
+            for one, other in zip(torch.autograd.grad(d, (a, B, bias), dy), torch.autograd.grad(F.silu(a @ B + bias), (a, B, bias), dy)):
+                close(one, other)
+    d, top = formula("d = v; top = row_max(v)", A, B, outputs="d, top")
+    raises(gemmepi.Error, "row_max, which top is assigned, has no derivative", torch.autograd.grad, d.sum() + top.sum(), A)
+
+
+@fact
 def what_is_refused_is_told_in_words():
     raises(gemmepi.Error, "desc.formula, column 5: vq is not known here", formula, "d = vq", A, B)
-    raises(gemmepi.Error, "row_max, which t is assigned, has no derivative", formula, "t = row_max(v)", A, B, outputs="t")
+    raises(gemmepi.Error, "row_max, which t is assigned, has no derivative", torch.autograd.grad, formula("t = row_max(v)", A, B, outputs="t").sum(), A)
     raises(gemmepi.Error, "column 13: row_sum is assigned to outputs only; ss is none", formula, "d = v; ss = row_sum(v)", A, B)
     raises(ValueError, "x has 1 rows and 7 columns, and the product 3 and 4", formula, "d = v + x", A, B, x=draw(7))
     raises(ValueError, "a has the shape [3, 5] and b [3, 5]", formula, "d = v", A, A)
