@@ -331,10 +331,10 @@ static int list_operands(gemmepi_operand operands[7], void *pointers[7], const s
         o->width = i < 2 ? of->width : GEMMEPI_WIDTH_N;
         o->dtype = i == 5 ? GEMMEPI_I64 : GEMMEPI_DTYPE_DEFAULT;
         o->output = i == 6;
-        o->batch_stride = i == 0 ? A_ROWS * 2 * A_N : i == 2 ? A_ROWS : i == 6 ? A_N : 0;
+        o->batch_stride = i == 0 ? A_ROWS * 3 * A_N : i == 2 ? A_ROWS : i == 6 ? A_N : 0;
         pointers[count++] =
             i == 4 ? (void *)&two
-                   : make(GEMMEPI_F64, A_BATCH * A_ROWS * 2 * A_N, i == 6 ? NULL : random)->there;
+                   : make(GEMMEPI_F64, A_BATCH * A_ROWS * 3 * A_N, i == 6 ? NULL : random)->there;
     }
     return count;
 }
@@ -404,6 +404,9 @@ static void da_goes_through_the_formula_of_the_layer_before(void) {
         {"d = beta * left(v) * gelu_tanh(right(v)) * up", 4, 1, GEMMEPI_WIDTH_HALF},
         {"d = left(v * up) * silu(right(v * beta))", 4, 1, GEMMEPI_WIDTH_N},
         {"d = even(v) * silu(odd(v)) * up", 4, 1, GEMMEPI_WIDTH_HALF},
+        {"d = part(v, 0, 4) * tanh(part(v, 1, 4)) + part(v, 2, 4) * up * part(v, 3, 4)", 2, 1,
+         GEMMEPI_WIDTH_HALF},
+        {"d = parts(v, sin(v), v * v) * beta", 24, 1, GEMMEPI_WIDTH_DOUBLE},
         {"d = pair(sin(v), cos(v))", 16, 1, GEMMEPI_WIDTH_N},
         {"d = pair(v * rate, v * v) * up", 16, 1, GEMMEPI_WIDTH_DOUBLE}};
     size_t i;
