@@ -6408,12 +6408,14 @@ static void gpi__print_function_name(const gpi__printer *p, const gpi__node *nod
 
 /* The parameter of an activation, and the i of stochastic, that are those they have unless given, are not written. */
 static int gpi__goes_without_saying(const gpi__printer *p, const gpi__node *node, int argument) {
-  const gpi__node *parameter = &p->nodes[node->args[argument]];
-  if (node->op == GPI__OP_STOCHASTIC)
-    return argument == 2 && parameter->op == GPI__OP_NUMBER &&
-       parameter->number == GPI__STOCHASTIC_STREAM;
-  return argument == 1 && (node->op == GPI__OP_ACTIVATE || node->op == GPI__OP_DERIVE) &&
-     parameter->op == GPI__OP_NUMBER && parameter->number == gpi__activations[node->place].parameter;
+  const gpi__node *parameter;
+  int is_stochastic = node->op == GPI__OP_STOCHASTIC;
+  if (is_stochastic ? argument != 2 : argument != 1 || (node->op != GPI__OP_ACTIVATE && node->op != GPI__OP_DERIVE))
+    return 0;
+  parameter = &p->nodes[node->args[argument]];
+  return parameter->op == GPI__OP_NUMBER &&
+     parameter->number ==
+       (is_stochastic ? GPI__STOCHASTIC_STREAM : gpi__activations[node->place].parameter);
 }
 
 static void gpi__print_call(const gpi__printer *p, const gpi__node *node) {
