@@ -7084,7 +7084,6 @@ static int gpi__copy_operation(gpi__copying *c, const gpi__node *from) {
       return -1;
   if (from->op >= GPI__OP_PART) {
     c->to->mode = c->of->graph.mode;
-    c->to->parts = c->of->graph.parts;
     c->to->group = c->of->graph.group;
   }
   return gpi__finish(c->to, &node);
@@ -7138,6 +7137,7 @@ static gemmepi_status gpi__copy_gradient(gpi__derivation *d, const gpi__formula_
   gpi__label_nodes(&d->printer);
   for (n_width = GPI__WIDE; n_width >= value_width; n_width--) {
     gpi__clear_graph(c.to, desc, n_width);
+    c.to->parts = d->graph.parts; /* by which operands have their widths, also those that are not read */
     gpi__make_product(c.to);
     if (gpi__copy_outputs(&c, outputs) == 0)
       return GEMMEPI_OK;
@@ -7297,8 +7297,6 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
     if (d->graph.nodes[i].op == GPI__OP_UNIFORM && d->printer.uses[i])
       d->has_0 |= 8;
   status = gpi__check_columns(d);
-  if (!status)
-    status = gpi__check_parts(d);
   return status ? status : gpi__check_reads(d);
 }
 
@@ -7331,6 +7329,8 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
   status = gpi__start_derivation(d, desc);
   if (!status)
     status = gpi__derive(d);
+  if (!status)
+    status = gpi__check_parts(d);
   if (status)
     gpi__delete(allocator, d);
   else

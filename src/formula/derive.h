@@ -166,8 +166,6 @@ static gemmepi_status gpi__derive(gpi__derivation *d) {
         if (d->graph.nodes[i].op == GPI__OP_UNIFORM && d->printer.uses[i])
             d->has_0 |= 8;
     status = gpi__check_columns(d);
-    if (!status)
-        status = gpi__check_parts(d);
     return status ? status : gpi__check_reads(d);
 }
 
@@ -200,6 +198,8 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
     status = gpi__start_derivation(d, desc);
     if (!status)
         status = gpi__derive(d);
+    if (!status)
+        status = gpi__check_parts(d);
     if (status)
         gpi__delete(allocator, d);
     else

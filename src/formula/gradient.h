@@ -58,7 +58,6 @@ static int gpi__copy_operation(gpi__copying *c, const gpi__node *from) {
             return -1;
     if (from->op >= GPI__OP_PART) {
         c->to->mode = c->of->graph.mode;
-        c->to->parts = c->of->graph.parts;
         c->to->group = c->of->graph.group;
     }
     return gpi__finish(c->to, &node);
@@ -112,6 +111,7 @@ static gemmepi_status gpi__copy_gradient(gpi__derivation *d, const gpi__formula_
     gpi__label_nodes(&d->printer);
     for (n_width = GPI__WIDE; n_width >= value_width; n_width--) {
         gpi__clear_graph(c.to, desc, n_width);
+        c.to->parts = d->graph.parts; /* by which operands have their widths, also those that are not read */
         gpi__make_product(c.to);
         if (gpi__copy_outputs(&c, outputs) == 0)
             return GEMMEPI_OK;

@@ -494,6 +494,35 @@ static void take_from_device(void) {
     }
 }
 
+/* The gradient of rate is the sum of dy up, which divides no columns; what is as wide as a part is so all the same. */
+static void a_gradient_without_parts_has_operands_as_wide_as_one(void) {
+    static float a[2] = {1, 2}, b[9], up[6] = {1, 2, 3, 4, 5, 6}, rate = 2;
+    static float dy[6] = {1, 10, 100, 1000, 10000, 100000}, got;
+    static const char *const names[] = {"up", "rate", "d_rate", "last"};
+    gemmepi_linear_desc desc;
+    gemmepi_linear_args args;
+    gemmepi_operand operands[4];
+    void *pointers[4];
+    int i;
+    memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args), memset(operands, 0, sizeof operands);
+    for (i = 0; i < 4; i++) {
+        operands[i].name = names[i], operands[i].output = i > 1;
+        operands[i].kind = i % 3 ? GEMMEPI_SCALAR : GEMMEPI_FULL;
+        operands[i].width = i % 3 ? GEMMEPI_WIDTH_N : GEMMEPI_WIDTH_HALF, operands[i].ld = i % 3 ? 0 : 3;
+    }
+    desc.m = 2, desc.n = 9, desc.k = 1;
+    desc.formula = "d = part(v, 0, 3) + rate * up; last = part(v, 2, 3)";
+    desc.operands = operands, desc.operand_count = 4;
+    pointers[0] = on_device(up, sizeof up), pointers[1] = on_device(&rate, sizeof rate);
+    pointers[2] = on_device(&got, sizeof got), pointers[3] = NULL;
+    args.a = on_device(a, sizeof a), args.b = on_device(b, sizeof b), args.dy = on_device(dy, sizeof dy);
+    args.operands = pointers;
+    CHECK(gemmepi_linear_backward(here->context, &desc, &args, here->stream) == GEMMEPI_OK, "%s",
+          gemmepi_last_error());
+    take_from_device();
+    CHECK(got == 654321, "d_rate is %g", got);
+}
+
 static double *piece_on_device(piece *t) {
     return (double *)on_device(t->at, sizeof(double) * (size_t)(elements_of(t) + 1));
 }
@@ -724,6 +753,7 @@ static int runs_formulas(void) {
 static void run_all(void) {
     RUN(gradients_of_operands_are_what_differences_say);
     RUN(gradients_of_operands_on_a_gpu_are_the_hosts);
+    RUN(a_gradient_without_parts_has_operands_as_wide_as_one);
     RUN(every_activation_and_gate_is_its_formula);
     RUN(random_layers_are_what_their_formulas_are);
     RUN(sixteen_bits_are_near_what_f64_gives);
