@@ -33019,7 +33019,8 @@ static void gpi__rename_error(const gpi__renaming *names, size_t count) {
   gpi__text text = gpi__text_in(renamed, sizeof renamed);
   const char *at = gpi__error_text;
   while (*at) {
-    size_t i = 0, length = 1;
+    size_t length = 1,
+       i = at > gpi__error_text && gpi__is_word(at[-1]) ? count : 0; /* not of matmul_desc.x */
     for (; i < count; i++) {
       length = strlen(names[i].from);
       if (strncmp(at, names[i].from, length) == 0 && !gpi__is_word(at[length]))
@@ -34164,8 +34165,9 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
   gemmepi_dtype g = (gemmepi_dtype)draft->task->g_dtype;
   char place[GPI__PLACE_TEXT];
   if (!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) && gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s, but the gradient of desc.formula reads %s",
-      draft->is_before ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE", gpi__value_name(&draft->said.desc));
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
+      draft->is_before ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
+      gpi__value_name(&draft->said.desc), draft->is_before ? "it, forward too" : "one of them");
   if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
     return GEMMEPI_OK;
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -35597,8 +35599,8 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
   int place = tensor - GPI__L_OPERAND_SCALES;
   char room[128];
   if (place >= 0 && place < task->operand_count && pointer && !task->formula->placed.operands[place].scale)
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc has no scale.mode for it",
-      gpi__layer_pointers_name(task, tensor, room), pointer);
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc%s has no scale.mode for it",
+      gpi__layer_pointers_name(task, tensor, room), pointer, task->has_befores_formula ? ".before" : "");
 #else
   (void)task, (void)tensor, (void)pointer;
 #endif

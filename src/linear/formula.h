@@ -439,10 +439,10 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
     char place[GPI__PLACE_TEXT];
     if (!(layer->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE)) &&
         gpi__gradient_reads(&draft->said, GPI__OP_VALUE, 0))
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                         "desc.flags has %s, but the gradient of desc.formula reads %s",
-                         draft->is_before ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
-                         gpi__value_name(&draft->said.desc));
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT, "desc.flags has %s, but the gradient of desc.formula reads %s: set %s",
+            draft->is_before ? "no LINEAR_SAVED" : "neither LINEAR_SAVED nor LINEAR_RECOMPUTE",
+            gpi__value_name(&draft->said.desc), draft->is_before ? "it, forward too" : "one of them");
     if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,

@@ -177,7 +177,8 @@ static void gpi__rename_error(const gpi__renaming *names, size_t count) {
     gpi__text text = gpi__text_in(renamed, sizeof renamed);
     const char *at = gpi__error_text;
     while (*at) {
-        size_t i = 0, length = 1;
+        size_t length = 1,
+               i = at > gpi__error_text && gpi__is_word(at[-1]) ? count : 0; /* not of matmul_desc.x */
         for (; i < count; i++) {
             length = strlen(names[i].from);
             if (strncmp(at, names[i].from, length) == 0 && !gpi__is_word(at[length]))

@@ -155,8 +155,10 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
     int place = tensor - GPI__L_OPERAND_SCALES;
     char room[128];
     if (place >= 0 && place < task->operand_count && pointer && !task->formula->placed.operands[place].scale)
-        return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc has no scale.mode for it",
-                         gpi__layer_pointers_name(task, tensor, room), pointer);
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "args.%s is given (%p), but desc%s has no scale.mode for it",
+                         gpi__layer_pointers_name(task, tensor, room), pointer,
+                         task->has_befores_formula ? ".before" : "");
 #else
     (void)task, (void)tensor, (void)pointer;
 #endif

@@ -659,6 +659,8 @@ static void a_layer_before_has_saved_its_p_and_no_residual(void) {
 
 static gemmepi_operand of_text[2];
 static void *text_pointers[2];
+static const float text_scale = 1;
+static const float *const text_scales[2] = {&text_scale, NULL};
 
 /* The layer before says its activation as text, with an operand. */
 static void use_chain_by(const char *text) {
@@ -692,8 +694,10 @@ static void a_formula_of_the_layer_before_is_checked_in_its_words(void) {
                  of_text[0].ld = 1);
     REFUSED_DESC(UNSUPPORTED, "desc.before->formula", "desc.formula", use_chain_by(good), desc.activation = 0,
                  desc.formula = "d = 2 * v");
-    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_SAVED", use_chain_by(good),
-                 before.flags = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags has no LINEAR_SAVED", "reads v: set it, forward too",
+                 use_chain_by(good), before.flags = 0);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags has AMAX_D", "belongs in gemmepi_matmul_desc.flags",
+                 use_chain_by(good), before.flags |= GEMMEPI_AMAX_D);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->flags", "LINEAR_SAVED", use_chain_by(good),
                  before.flags = RECOMPUTE);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->n", "desc.k", use_chain_by("d = pair(v, v) * up"),
@@ -716,6 +720,8 @@ static void operands_of_the_layer_before_are_checked(void) {
     REFUSED_ARGS(INVALID_ARGUMENT, "args.before->operands[0]", "NULL", use_chain_by(good),
                  text_pointers[0] = NULL);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.before", "NULL", use_chain_by(good), args.before = NULL);
+    REFUSED_ARGS(INVALID_ARGUMENT, "args.before->operand_scales[0]", "desc.before has no scale.mode",
+                 use_chain_by(good), of_before.operand_scales = text_scales);
     REFUSED_ARGS(INVALID_ARGUMENT, "args.da", "args.before->operands[0]", use_chain_by(good),
                  text_pointers[0] = args.da);
     REFUSED_ARGS(MISALIGNED, "args.before->operands[0]", NULL, use_chain_by(good), desc.alignment = 4,

@@ -225,7 +225,7 @@ static void what_has_no_derivative_is_refused(void) {
 static void the_gradient_says_whether_it_needs_p(void) {
     BACKWARD(
         desc.flags &= ~GEMMEPI_LINEAR_SAVED,
-        "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads v");
+        "desc.flags has neither LINEAR_SAVED nor LINEAR_RECOMPUTE, but the gradient of desc.formula reads v: set one of them");
     BACKWARD((desc.flags &= ~GEMMEPI_LINEAR_SAVED, desc.formula_value = "x", desc.formula = "d = x * x"),
              "the gradient of desc.formula reads x");
     BACKWARD(desc.flags |= GEMMEPI_LINEAR_RECOMPUTE, "desc.flags has both LINEAR_SAVED and LINEAR_RECOMPUTE");
