@@ -775,12 +775,12 @@ typedef struct gemmepi_elementwise_args {
        dA = (G op(B)^T) act'(P), act and P of the layer before, [m, k], where that is GATED [m, 2k]
 
    That layer's args.dy is this da, and its flags have DY_IS_G: its backward then has nothing to do for G, and ignores activation, formula
-   and preact. dy has G's shape [m, n]; forward ignores the flag, so that one desc serves both directions. Of the layer before are read order, m,
-   n, batch, activation with its parameter, formula with its operands, flags and preact, of its args preact, scale_preact (backward's),
-   operands and operand_scales. Its P must be SAVED where the gradient reads it (that of NONE does not), and it has no residual, whose gradient
-   would be that dY. Its formula assigns d, and has no operands d_NAME; only one of both layers may have a formula, but with DY_IS_G this one's
-   does not count. a is not transposed, and da is
-   overwritten. Column-major: b is the y of the layer before, and DB gives its G.
+   and preact. dy has G's shape [m, n]; forward ignores the flag, so that one desc serves both directions. Of the layer before are read
+   order, m, n, k (the depth of its formula), batch, activation with its parameter, formula with its operands, flags and preact, of its
+   args preact, scale_preact (backward's), operands and operand_scales. Its P must be SAVED where the gradient reads it (that of NONE does
+   not), and it has no residual, whose gradient would be that dY. Its formula assigns d, and has no operands d_NAME; only one of both
+   layers may have a formula, but with DY_IS_G this one's does not count. a is not transposed, and da is overwritten. Column-major: b is
+   the y of the layer before, and DB gives its G.
 
    Bounds are those of gemmepi_matmul, with the terms of G as stored: u |g| more in each if g_dtype is coarser than the
    accumulator. A recomputed G has the error E of P times |dy| and the largest |act''| nearby. A saved P is the P that preact stores:
@@ -23452,7 +23452,7 @@ static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *pl
     gpi__place_states(problem, &placed->formula->operands[i], &places[i]);
   }
   if (gpi__reads_depth(placed->formula))
-    places[i].number = (double)problem->k;
+    places[i].number = (double)placed->depth;
 }
 
 static void gpi__point_places(const gpi__arguments *arguments, gpi__formula_place *places) {
@@ -34277,6 +34277,7 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
   status = gpi__normalise_in(&context->allocator, &desc, &draft->said.gradient, NULL, alignment, problem);
   if (status)
     return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", "desc.da", "desc.aux");
+  problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
   gpi__share_formula(context, problem);
   return GEMMEPI_OK;
 }
@@ -34314,8 +34315,10 @@ static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context, con
   if (!status)
     status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
   memcpy(task->beside, draft->beside, sizeof task->beside);
-  if (task->beside[0] < 0) { /* P is not read */
+  if (task->beside[0] < 0) { /* P is not read, but its scale may be given */
+    int32_t scale = task->views[GPI__L_BEFORE].scale;
     memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
+    task->views[GPI__L_BEFORE].scale = scale;
     memset(&task->views[GPI__L_SCALE_BEFORE], 0, sizeof task->views[GPI__L_SCALE_BEFORE]);
   }
   gpi__delete(&context->allocator, draft);

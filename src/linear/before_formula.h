@@ -67,6 +67,7 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
     status = gpi__normalise_in(&context->allocator, &desc, &draft->said.gradient, NULL, alignment, problem);
     if (status)
         return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", "desc.da", "desc.aux");
+    problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
     gpi__share_formula(context, problem);
     return GEMMEPI_OK;
 }
@@ -107,8 +108,10 @@ static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context,
     if (!status)
         status = gpi__convert_befores_draft(context, draft, layer, alignment, problem);
     memcpy(task->beside, draft->beside, sizeof task->beside);
-    if (task->beside[0] < 0) { /* P is not read */
+    if (task->beside[0] < 0) { /* P is not read, but its scale may be given */
+        int32_t scale = task->views[GPI__L_BEFORE].scale;
         memset(&task->views[GPI__L_BEFORE], 0, sizeof task->views[GPI__L_BEFORE]);
+        task->views[GPI__L_BEFORE].scale = scale;
         memset(&task->views[GPI__L_SCALE_BEFORE], 0, sizeof task->views[GPI__L_SCALE_BEFORE]);
     }
     gpi__delete(&context->allocator, draft);

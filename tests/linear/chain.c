@@ -408,7 +408,9 @@ static void da_goes_through_the_formula_of_the_layer_before(void) {
          GEMMEPI_WIDTH_HALF},
         {"d = parts(v, sin(v), v * v) * beta", 24, 1, GEMMEPI_WIDTH_DOUBLE},
         {"d = pair(sin(v), cos(v))", 16, 1, GEMMEPI_WIDTH_N},
-        {"d = pair(v * rate, v * v) * up", 16, 1, GEMMEPI_WIDTH_DOUBLE}};
+        {"d = pair(v * rate, v * v) * up", 16, 1, GEMMEPI_WIDTH_DOUBLE},
+        {"d = sin(depth * v) + depth * up", 8, 1, GEMMEPI_WIDTH_N}, /* that layer's k, not dA's */
+        {"d = part(v, 1, 4) * depth", 2, 0, GEMMEPI_WIDTH_N}};
     size_t i;
     for (i = 0; i < 2 * sizeof rows / sizeof *rows; i++)
         if (test_takes((uint64_t)i))
@@ -527,6 +529,9 @@ static void each_call_reads_the_layer_before_again(void) {
         of.before.activation_parameter = 0.25, gives(&of, 3 * doubled, 0.75 * doubled);
         of.before.has_parameter = 0, of.before.activation_parameter = 0;
     }
+    of.desc.formula = NULL, of.before.activation = 0, of.before.formula = "d = depth * v * v";
+    of.before.k = 1, gives(&of, 6, -6);
+    of.before.k = 2, gives(&of, 12, -12);
     drop_all();
 }
 
@@ -541,6 +546,26 @@ static void p_of_the_layer_before_may_have_a_scale(void) {
     gives(&of, 3, 0);
     of.before.activation = 0, of.before.formula = "d = relu(v) * relu(v)";
     gives(&of, 3, 0);
+    of.before.formula = "d = 2 * v"; /* whose gradient does not read P */
+    gives(&of, 6, 6);
+    drop_all();
+}
+
+/* An output that the gradient does not read is as wide as the formula says, though the gradient has no parts. */
+static void outputs_of_the_layer_before_have_the_widths_of_its_parts(void) {
+    gemmepi_operand third;
+    pair of;
+    void *nowhere = NULL;
+    open_pair(&of, GEMMEPI_F32);
+    memset(&third, 0, sizeof third);
+    third.name = "third", third.kind = GEMMEPI_FULL, third.width = GEMMEPI_WIDTH_HALF;
+    third.output = 1, third.ld = 2;
+    of.before.n = of.desc.k = 6;
+    of.before.formula = "d = 2 * v; third = part(v, 2, 3)";
+    of.before.operands = &third, of.before.operand_count = 1, of.of_before.operands = &nowhere;
+    of.args.b = make(GEMMEPI_F32, 6, NULL)->there, of.args.da = make(GEMMEPI_F32, 12, NULL)->there;
+    CHECK(!gemmepi_linear_backward(here->context, &of.desc, &of.args, here->stream), "%s",
+          gemmepi_last_error());
     drop_all();
 }
 
@@ -641,6 +666,7 @@ int main(void) {
         RUN(three_layers_have_the_gradients_that_differences_say);
         RUN(each_call_reads_the_layer_before_again);
         RUN(p_of_the_layer_before_may_have_a_scale);
+        RUN(outputs_of_the_layer_before_have_the_widths_of_its_parts);
         RUN(g_of_a_y_of_8_bits_is_bf16_by_default);
         RUN(explain_says_what_a_layer_of_a_chain_does);
         RUN(y_has_a_residual_which_it_may_be);

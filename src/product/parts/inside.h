@@ -445,7 +445,7 @@ static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *pl
         gpi__place_states(problem, &placed->formula->operands[i], &places[i]);
     }
     if (gpi__reads_depth(placed->formula))
-        places[i].number = (double)problem->k;
+        places[i].number = (double)placed->depth;
 }
 
 static void gpi__point_places(const gpi__arguments *arguments, gpi__formula_place *places) {
