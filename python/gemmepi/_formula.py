@@ -1,5 +1,6 @@
 """gemmepi.formula: a product with a formula, and its gradients by gemmepi_derive."""
 import math
+import re
 from typing import List, Optional
 
 import torch
@@ -9,7 +10,7 @@ from . import api
 from ._call import OverTensors, Product
 from ._layout import Given, Made, Repeated, anything, flat, is_factor, is_line, is_rows
 from ._problem import Operand, Problem, upstream_name
-from ._tensors import DTYPES, TORCH_DTYPES, autocast, code_of_dtype, compute_of, is_plain, kept, placeholder, refuse_second_derivative
+from ._tensors import DTYPES, TORCH_DTYPES, autocast, code_of_dtype, compute_of, is_plain, kept, placeholder
 
 OF_A, OF_B = 1, 2  # which factors' gradients are wanted
 
@@ -44,12 +45,12 @@ class Forward:
         formula = problem.text
         if problem.kept_shape is not None:
             formula, shape = problem.text_that_keeps_v(), flat(problem.kept_shape, (0,) * len(problem.kept_shape), problem.lead, "v")[0]
-            operands.append((Operand(problem.saved_name(), api.FULL, dtype=problem.kept_dtype, output=1), Made(shape, TORCH_DTYPES[problem.kept_dtype])))
+            operands.append((problem.kept, Made(shape, TORCH_DTYPES[problem.kept_dtype])))
         operands += [(operand, None) for operand in problem.inputs[len(tensors):]]
         self.product = Product(a.device, *self.factors, d, problem.d_dtype, flags, compute_of(a), formula.encode(), operands)
 
     def run(self, a, b, tensors, numbers):
-        made, v = self.problem.results(a)
+        made, v = self.problem.make_results(a)
         a, b = self.factors[0](a), self.factors[1](b)
         read = [given(tensor) for given, tensor in zip(self.inputs, tensors)]
         addresses = [tensor.data_ptr() for tensor in read] + [tensor.data_ptr() for i, tensor in enumerate(made) if i != self.d_at]
@@ -76,8 +77,8 @@ class Backward:
     placeholders."""
 
     def __init__(self, problem, upstreams, a, b, tensors, saved, factors, flags):
-        self.problem, self.factors = problem, factors
-        gradient = problem.gradient(tuple([operand.name for operand, tensor in zip(problem.outputs, upstreams) if tensor is not None]))
+        gradient = problem.gradient(upstreams)
+        self.problem, self.factors = problem, factors if "d_v" in gradient.made else 0
         self.dtype = TORCH_DTYPES[problem.kept_dtype]
         self.shape = ((problem.batch,) if problem.batch > 1 else ()) + (problem.m, problem.n)
         inputs = dict(zip([operand.name for operand in problem.inputs], tensors))
@@ -85,7 +86,7 @@ class Backward:
         known.update((name, (tensor, "input", i)) for i, (name, tensor) in enumerate(inputs.items()))
         known.update((name, (tensor, "saved", 1 + i)) for i, (name, tensor) in enumerate(zip(problem.saved_outputs, saved[1:])))
         known.update((upstream_name(operand.name), (tensor, "upstream", i))
-                     for i, (operand, tensor) in enumerate(zip(problem.outputs, upstreams)) if tensor is not None)
+                     for i, (operand, tensor) in enumerate(zip(problem.results, upstreams)) if tensor is not None)
         self.reads, self.makes, operands, numbers = [], [], [], []
         for operand in gradient.operands:
             if operand.kind == api.NUMBER:
@@ -102,7 +103,7 @@ class Backward:
         self.numbers_at = [[operand.name for operand in problem.inputs[len(tensors):]].index(operand.name) for operand in numbers]
         # what is read comes first, then what is made, then numbers
         operands.sort(key=lambda pair: pair[0].output)
-        self.over_tensors = OverTensors(a.device, gradient.text, operands + [(operand, None) for operand in numbers])
+        self.over_tensors = OverTensors(a.device, gradient.text.encode(), operands + [(operand, None) for operand in numbers])
         self.make_products(a, b, flags)
 
     def read(self, operand, tensor, source, i):
@@ -120,7 +121,7 @@ class Backward:
         if problem.batch > 1 and operand.kind in (api.FULL, api.PER_ROW) and len(shape) == 2:
             shape = (problem.batch, *shape)
         is_sum = math.prod(shape) != given.numel()
-        return Made(shape, torch.float32 if is_sum and given.dtype in (torch.float16, torch.bfloat16) else given.dtype)
+        return Made(shape, wide(given.dtype) if is_sum else given.dtype)
 
     def make_products(self, a, b, flags):
         """da = d_v b^T for each item, db = a^T d_v for each item, or over all rows where the items share b."""
@@ -143,7 +144,6 @@ class Backward:
             self.product_b = Product(a.device, transposed(left), dv, self.db, DTYPES[b.dtype], flags, compute_of(a))
 
     def run(self, upstreams, a, b, tensors, saved, numbers):
-        """The gradients of a, b and the tensors; None that are not wanted."""
         found = {name: a.new_empty(made.shape, dtype=made.dtype) for name, made in self.makes}
         sources = {"upstream": upstreams, "input": tensors, "saved": saved}
         read = [a.new_zeros((), dtype=self.dtype) if source == "shape" else given(sources[source][i]) for source, i, given in self.reads]
@@ -157,14 +157,24 @@ class Backward:
             db, left = b.new_empty(self.db.shape, dtype=self.db.dtype), self.a(a)
             self.product_b.run(left.data_ptr(), found["d_v"].data_ptr(), db.data_ptr())
             db = db.view(b.shape)
-        names = [operand.name for operand in self.problem.inputs[:len(tensors)]]
-        return [da, db, *[self.added_up(found["d_" + name], tensor) if "d_" + name in found else None for name, tensor in zip(names, tensors)]]
+        return [da, db, *of_tensors(found, [operand.name for operand in self.problem.inputs], tensors, self.problem.lead)]
 
-    def added_up(self, gradient, tensor):
-        """Over the items that share the tensor."""
-        if gradient.numel() != tensor.numel():
-            gradient = gradient.view(*self.problem.lead, *gradient.shape[-2:]).sum_to_size(tensor.shape).to(tensor.dtype)
-        return gradient.view(tensor.shape)
+
+def wide(dtype):
+    """Of what is added up."""
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def of_tensors(found, names, tensors, lead):
+    """Their gradients, of what is found by name, over the items that share a tensor. names has more at its end."""
+    made = [found.get("d_" + name) for name, _ in zip(names, tensors)]
+    return [None if gradient is None else added_up(gradient, tensor, lead) for gradient, tensor in zip(made, tensors)]
+
+
+def added_up(gradient, tensor, lead):
+    if gradient.numel() != tensor.numel():
+        gradient = gradient.view(*lead, *gradient.shape[-2:]).sum_to_size(tensor.shape)
+    return gradient.view(tensor.shape).to(tensor.dtype)
 
 
 def transposed(layout):
@@ -174,7 +184,10 @@ def transposed(layout):
 
 
 def backward(upstreams, a, b, tensors, saved, text, names, numbers, outputs, dtypes, wanted, factors, flags):
+    """The gradients of a, b and the tensors; None of what is not wanted or nothing comes to."""
     problem = problem_of(text, a, b, tensors, names, outputs, dtypes, wanted)
+    if problem.gradient(upstreams) is None:
+        return [None] * (2 + len(tensors))
     key = ("backward", problem, tuple([layout(tensor) for tensor in (*upstreams, a, b, *tensors, *saved)]), factors, flags, compute_of(a))
     return kept(key, Backward, problem, upstreams, a, b, tensors, saved, factors, flags).run(upstreams, a, b, tensors, saved, numbers)
 
@@ -194,14 +207,17 @@ def formula_op(a: Tensor, b: Tensor, tensors: List[Tensor], text: str, names: st
 
 @formula_op.register_fake
 def _(a, b, tensors, text, names, numbers, outputs, dtypes, wanted, factors, flags):
-    made, v = Problem(text, a, b, tensors, names, outputs, dtypes, wanted).results(a)
+    made, v = Problem(text, a, b, tensors, names, outputs, dtypes, wanted).make_results(a)
     return without_none(a, [*made, v])
 
 
 @torch.library.custom_op("gemmepi::formula_backward", mutates_args=())
 def backward_op(upstreams: List[Optional[Tensor]], a: Tensor, b: Tensor, tensors: List[Tensor], saved: List[Optional[Tensor]], text: str, names: str,
                 numbers: List[float], outputs: str, dtypes: List[int], wanted: str, factors: int, flags: int) -> List[Tensor]:
-    return without_none(a, backward(upstreams, a, b, tensors, saved, text, names, numbers, outputs, dtypes, wanted, factors, flags))
+    found, names = backward(upstreams, a, b, tensors, saved, text, names, numbers, outputs, dtypes, wanted, factors, flags), names.split(",")
+    needed = [factors & OF_A, factors & OF_B, *[name in wanted.split(",") for name in names[:len(tensors)]]]
+    return without_none(a, [torch.zeros_like(tensor) if gradient is None and is_needed else gradient
+                            for gradient, is_needed, tensor in zip(found, needed, [a, b, *tensors])])
 
 
 @backward_op.register_fake
@@ -219,7 +235,7 @@ def keep(ctx, problem, a, b, tensors, rest, made, v):
     whole = [tensor for tensor in made if not tensor.is_floating_point()]
     if whole:
         ctx.mark_non_differentiable(*whole)
-    ctx.rest, ctx.count, ctx.output_count = rest, len(tensors), len(made)
+    ctx.problem, ctx.rest, ctx.count = problem, rest, len(tensors)
     names, factors = rest[1], rest[6]
     saved = [tensor for operand, tensor in zip(problem.outputs, made) if operand.name in problem.saved_outputs]
     ctx.save_for_backward(a if factors & OF_B else placeholder(a), b if factors & OF_A else placeholder(b),
@@ -229,9 +245,11 @@ def keep(ctx, problem, a, b, tensors, rest, made, v):
 
 def gradients(call, ctx, upstreams):
     """Of a, b and the tensors; None that are not wanted."""
-    upstreams = list(upstreams[:ctx.output_count])
+    upstreams = list(upstreams[:len(ctx.problem.results)])
     if all(upstream is None for upstream in upstreams):
         return [None] * (2 + ctx.count)
+    if torch.is_grad_enabled():
+        return recorded(ctx, upstreams)
     a, b, *others = ctx.saved_tensors
     found = call(upstreams, a, b, others[:ctx.count], others[ctx.count:], *ctx.rest)
     names, wanted, factors = ctx.rest[1].split(","), ctx.rest[5].split(","), ctx.rest[6]
@@ -239,12 +257,55 @@ def gradients(call, ctx, upstreams):
     return [gradient if is_needed else None for gradient, is_needed in zip(found, needed)]
 
 
+def recorded(ctx, upstreams):
+    """The same by formulas that PyTorch records, so that these have gradients in turn."""
+    a, b, *others = ctx.saved_tensors
+    tensors, names, factors, flags = others[:ctx.count], ctx.rest[1].split(","), *ctx.rest[6:]
+    found = recorded_formula(ctx, upstreams, a, b, tensors, others[ctx.count:])
+    da = db = None
+    if factors & OF_A and "d_v" in found:
+        da = formula("d = v", found["d_v"], b.mT, dtypes={"d": a.dtype}, flags=flags).sum_to_size(a.shape)
+    if factors & OF_B and "d_v" in found:
+        left, right = (a.flatten(0, -2), found["d_v"].flatten(0, -2)) if b.dim() == 2 else (a, found["d_v"])
+        db = formula("d = v", left.mT, right, dtypes={"d": b.dtype}, flags=flags)
+    return [da, db, *of_tensors(found, names, tensors, ctx.problem.lead)]
+
+
+def recorded_formula(ctx, upstreams, a, b, tensors, saved):
+    """The gradient's text as the formula of a product without terms, whose inputs, v among them, are operands. Returns the outputs by name."""
+    text, names, numbers, outputs, dtypes, wanted, *_ = ctx.rest
+    names, lead, m = names.split(","), ctx.problem.lead, ctx.problem.m
+    if m == 1 and ctx.problem.batch > 1:
+        raise ValueError("gemmepi.formula has no second derivative of a batch of products with one row: give it the items as rows of one product")
+
+    def by_rows(name, tensor):  # such a formula's sums over columns are over the whole batch: one row for each item becomes all rows
+        is_line = tensor.dim() > 2 and tensor.shape[-2] == 1 and name in wanted.split(",")
+        return tensor.expand(*tensor.shape[:-2], m, tensor.shape[-1]) if is_line else tensor
+
+    tensors = [by_rows(name, tensor) for name, tensor in zip(names, tensors)]
+    problem = problem_of(text, a, b, tensors, ",".join(names), outputs, dtypes, wanted)
+    gradient = problem.gradient(upstreams)
+    if gradient is None:
+        return {}
+    known = {"v": saved[0], **dict(zip(names, [*tensors, *numbers])), **dict(zip(problem.saved_outputs, saved[1:]))}
+    known.update(zip([upstream_name(operand.name) for operand in problem.results], upstreams))
+    end, dtypes = gradient.end(), {name: wide(known[name[2:]].dtype) for name in gradient.made if name != "d_v"}
+    renamed = re.sub(r"\w+", lambda word: word[0] + end if word[0] in gradient.reads else word[0], gradient.text)
+    try:
+        found = formula(renamed, a.new_empty(*lead, m, 0), b.new_empty(0, problem.n), outputs=gradient.made, dtypes=dtypes,
+                        **{name + end: known[name] for name in gradient.reads})
+    except api.Error as error:
+        raise api.Error(error.status, "the gradient of the formula has no gradient in turn: %s" % error) from None
+    return dict(zip(gradient.made, found if len(gradient.made) > 1 else [found]))
+
+
 def keep_op(ctx, inputs, output):
     a, b, tensors, *rest = inputs
     text, names, _, outputs, dtypes, wanted, _, _ = rest
     problem = Problem(text, a, b, tensors, names, outputs, dtypes, wanted)  # not a kept one: extents may be symbols
     keep(ctx, problem, a, b, tensors, rest, output[:-1], output[-1])
-    ctx.mark_non_differentiable(*[tensor for tensor in output[:-1] if not tensor.is_floating_point()], output[-1])
+    without = [] if problem.kept_shape is not None else [output[-1]]
+    ctx.mark_non_differentiable(*[tensor for tensor in output[:-1] if not tensor.is_floating_point()], *without)
 
 
 def backward_of_op(ctx, upstreams):
@@ -263,11 +324,10 @@ class Direct(torch.autograd.Function):
     def forward(ctx, rest, a, b, *tensors):
         made, v, problem = forward(a, b, tensors, *rest)
         keep(ctx, problem, a, b, tensors, rest, made, v)
-        return tuple(made)
+        return tuple(made) if v is None else (*made, v)
 
     @staticmethod
     def backward(ctx, *upstreams):
-        refuse_second_derivative("formula")
         return (None, *gradients(backward, ctx, upstreams))
 
 
@@ -310,7 +370,7 @@ def formula(text, a, b, /, *, outputs="d", dtypes=None, flags=0, **operands):
     if not is_plain([a, b, *tensors]):
         made = formula_op(a, b, tensors, *rest)[:-1]
     elif wanted:
-        made = Direct.apply(rest, a, b, *tensors)
+        made = Direct.apply(rest, a, b, *tensors)[:len(outputs)]
     else:
         made = forward(a, b, tensors, *rest)[0]
     return made[0] if len(outputs) == 1 else tuple(made)

@@ -60,22 +60,37 @@ def without_comments(text):
 
 
 class Gradient:
-    """A problem's gradient as a formula over tensors, by gemmepi_derive. upstreams: outputs; saved: what it may read besides."""
+    """A problem's gradient as a formula over tensors, by gemmepi_derive. upstreams: results; saved: what it may read besides."""
 
-    def __init__(self, problem, upstreams, saved):
-        operands = problem.inputs + [operand for operand in problem.outputs if operand.name != "d"]
-        desc = api.derive_desc(formula=problem.text.encode(), operands=structs([operand.struct() for operand in operands]), operand_count=len(operands),
-                               wrt=problem.wanted.encode(), saved=", ".join(saved).encode(), upstream=", ".join(upstreams).encode())
+    def __init__(self, problem, upstreams, saved, wanted):
+        keeps_v = problem.kept is not None and problem.kept.name in upstreams
+        operands = problem.inputs + [operand for operand in problem.outputs if operand.name != "d"] + ([problem.kept] if keeps_v else [])
+        desc = api.derive_desc(formula=(problem.text_that_keeps_v() if keeps_v else problem.text).encode(),
+                               operands=structs([operand.struct() for operand in operands]), operand_count=len(operands),
+                               wrt=", ".join(wanted).encode(), saved=", ".join(saved).encode(), upstream=", ".join(upstreams).encode())
         buffer, found = ctypes.create_string_buffer(1 << 16), structs([api.operand() for _ in range(2 * len(operands) + 4)])
         if not api.derive(desc, buffer, len(buffer)):
             raise api.Error(api.INVALID_ARGUMENT, api.last_error().decode())
         count = api.derive_operands(desc, found, len(found))
-        self.text = buffer.value
+        self.text = buffer.value.decode()
         self.operands = [Operand(item.name.decode(), item.kind, item.width, output=item.output) for item in found[:count]]
         self.reads = {operand.name for operand in self.operands if not operand.output}
+        self.made = ["d_" + name for name in wanted]
+
+    def is_zero(self, name):
+        """Whether no upstream comes to it: it is 0, or a sum of that."""
+        return re.search(r"\b%s = (\w+\()?0\)?\s*(;|$)" % name, without_comments(self.text)) is not None
+
+    def end(self):
+        """What is appended to the names of inputs, so that they are none of the text's, nor of those that its own gradient gives."""
+        end, names = "_", {*re.findall(r"\w+", self.text), *map(upstream_name, self.made)}
+        while any(name + end in names for name in self.reads):
+            end += "_"
+        return end
 
 
 def upstream_name(name):
+    """Of an output, in its gradient."""
     return "dy" if name == "d" else "dy_" + name
 
 
@@ -150,23 +165,28 @@ class Problem:
     def find_gradient(self):
         """The gradient where all outputs that have a derivative have an upstream, and the names that it reads: whatever else is asked for in
         backward reads no others."""
-        self.gradients, self.reads = {}, set()
+        self.gradients, self.reads, self.kept = {}, set(), None
         self.kept_dtype = self.a_dtype if self.a_dtype in (api.F32, api.F64, api.F16, api.BF16) else api.BF16  # of v and its gradient
         upstreams = [operand.name for operand in self.outputs if not operand.is_constant and TORCH_DTYPES[operand.dtype].is_floating_point]
         if self.wanted and upstreams:
             saved = ["v"] + [operand.name for operand in self.inputs] + [operand.name for operand in self.outputs if operand.is_saved]
-            self.gradients[tuple(upstreams)] = gradient = Gradient(self, upstreams, saved)
+            self.gradients[tuple(upstreams)] = gradient = Gradient(self, upstreams, saved, self.wanted.split(","))
             self.reads = gradient.reads
         self.saved_outputs = [operand.name for operand in self.outputs if operand.name in self.reads]
         self.kept_shape = (*self.lead, self.m, self.n) if "v" in self.reads else None
+        self.kept = Operand(self.saved_name(), api.FULL, dtype=self.kept_dtype, output=1)  # v as an output that the gradient reads
+        self.results = self.outputs + ([self.kept] if self.kept_shape is not None else [])
 
     def gradient(self, upstreams):
-        """The gradient where these outputs have an upstream and nothing comes in from others."""
-        found = self.gradients.get(upstreams)
-        if found is None:
+        """The gradient where nothing comes in from the results whose upstream is None, of what something comes to; None if that is nothing."""
+        upstreams = tuple([operand.name for operand, tensor in zip(self.results, upstreams) if tensor is not None])
+        if upstreams not in self.gradients:
             names = ["v"] + [operand.name for operand in self.inputs] + self.saved_outputs
-            found = self.gradients[upstreams] = Gradient(self, upstreams, [name for name in names if name in self.reads])
-        return found
+            saved, wanted = [name for name in names if name in self.reads], self.wanted.split(",")
+            found = Gradient(self, upstreams, saved, wanted)
+            left = [name for name in wanted if not found.is_zero("d_" + name)]
+            self.gradients[upstreams] = found if left == wanted else Gradient(self, upstreams, saved, left) if left else None
+        return self.gradients[upstreams]
 
     def saved_name(self):
         """What the formula calls the v that it keeps for the gradient."""
@@ -179,7 +199,7 @@ class Problem:
         separator = "\n" if re.search(r";\s*$", self.code) else "\n; "
         return self.text + separator + self.saved_name() + " = v"
 
-    def results(self, a):
+    def make_results(self, a):
         """The outputs and, where the gradient reads it, v; without values yet."""
         kept = None if self.kept_shape is None else a.new_empty(self.kept_shape, dtype=TORCH_DTYPES[self.kept_dtype])
         return [a.new_empty(shape, dtype=dtype) for shape, dtype in self.made], kept

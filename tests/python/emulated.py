@@ -76,6 +76,17 @@ def gates_residuals_and_reductions_are_pytorchs():
 
 
 @fact
+def gradients_of_gradients_are_pytorchs():
+    a, b, bias = draw(2, 9, 16, dtype=torch.float32), draw(16, 12, dtype=torch.float32), draw(12, dtype=torch.float32)
+    second = []
+    for y in formula("d = tanh(v + bias)", a, b, bias=bias), torch.tanh(a @ b + bias):
+        da, = torch.autograd.grad((y * y).sum(), a, create_graph=True)
+        second.append(torch.autograd.grad((da * da).sum(), (a, b, bias)))
+    for one, other in zip(*second):
+        assert (one - other).abs().max() <= 1e-4 * other.abs().max()
+
+
+@fact
 def dropout_has_the_same_mask_in_both_directions():
     a, b, seed = draw(2, 9, 16, dtype=torch.float32), draw(16, 12, dtype=torch.float32), torch.tensor(3)
     y = formula("d = uniform(seed, 0) >= 0.5 ? v : 0", a, b, seed=seed)

@@ -2,7 +2,7 @@
 import sys
 
 import torch
-from torch.autograd import gradcheck
+from torch.autograd import gradcheck, gradgradcheck
 from torch.nn import functional as F
 
 import gemmepi
@@ -88,6 +88,88 @@ def gradients_in_batches_are_those_of_differences():
             if len(shape) == 3 and a.dim() == 4:
                 shape = (2, 1, *shape[1:])
             assert gradcheck(lambda a, b, z: formula("d = silu(v * z) + z", a, b, z=z), (a, b, draw(*shape))), shape
+
+
+@fact
+def gradients_of_gradients_are_those_of_differences():
+    bias, up, beta, gain, label = draw(4), draw(3, 4), draw(), draw(3, 1), torch.tensor([[1], [0], [3]])
+    for text, outputs, operands in (
+            ("d = silu(v + bias) * up", "d", {"bias": bias, "up": up}),
+            ("d = tanh(v * beta); ss = row_sum(d * d * gain)", "d, ss", {"beta": beta, "gain": gain}),
+            ("d = s * v + bias", "d", {"bias": bias, "s": 1.5}),
+            ("d = left(v) * silu(right(v)) * s", "d", {"s": 1.5}),
+            ("d = parts(v * v, up, v) * w", "d", {"up": up, "w": draw(12)}),
+            ("d = v * sigmoid(beta * v)", "d", {"beta": beta}),
+            ("lse = row_logsumexp(v + bias); hit = row_sum(column == label ? v : 0)", "lse, hit", {"label": label, "bias": bias}),
+            ("c = column_sum(v * v * up); t = all_sum(v * w * v)", "c, t", {"w": draw(1, 4), "up": up}),
+            ("v_ = v * gain; d = sin(30 * v_)", "d", {"gain": gain}),
+            ("kept_v = v * bias; d = exp(kept_v) // two of them", "d", {"bias": bias})):
+        names = [name for name, value in operands.items() if torch.is_tensor(value) and value.requires_grad]
+
+        def call(a, b, *tensors):
+            return formula(text, a, b, outputs=outputs, **{**operands, **dict(zip(names, tensors))})
+
+        inputs = [operands[name] for name in names]
+        assert gradgradcheck(call, (A, B, *inputs)), text
+        assert gradgradcheck(lambda a, *tensors: call(a, B.detach(), *tensors), (A, *inputs)), text
+        assert gradgradcheck(lambda b: call(A.detach(), b, *[tensor.detach() for tensor in inputs]), (B,)), text
+
+
+@fact
+def gradients_of_gradients_in_batches_are_those_of_differences():
+    for a, b in ((draw(2, 3, 2), draw(2, 2, 4)), (draw(2, 3, 2), draw(2, 4)), (draw(3, 2), draw(2, 2, 4)), (draw(2, 1, 3, 2), draw(2, 4))):
+        for shape in ((4,), (2, 1, 4), (2, 3, 1), (2, 3, 4), (3, 4), (), (2, 1, 1)):
+            if len(shape) == 3 and a.dim() == 4:
+                shape = (2, 1, *shape[1:])
+            assert gradgradcheck(lambda a, b, z: formula("d = silu(v * z) + z", a, b, z=z), (a, b, draw(*shape))), shape
+    for m, n, k in ((1, 1, 1), (1, 4, 3), (4, 1, 3), (3, 4, 0)):
+        inputs = draw(m, k), draw(k, n), draw(n)
+        assert gradgradcheck(lambda a, b, z: formula("d = tanh(v + z) * v; s = row_sum(d)", a, b, z=z, outputs="d, s"), inputs), (m, n, k)
+
+
+@fact
+def a_penalty_of_the_gradient_has_the_gradient_of_pytorch():
+    for dtype, bound in (torch.float64, 1e-12), (torch.float32, 1e-4), (torch.bfloat16, 5e-2):
+        inputs = [draw(2, 9, 5, dtype=dtype), draw(5, 7, dtype=dtype), draw(2, 1, 7, dtype=dtype)]
+        exact = [tensor.detach().double().requires_grad_() for tensor in inputs]
+
+        def penalty(function, a, b, bias):
+            y = function(a, b, bias)
+            da, = torch.autograd.grad((y.double() * y.double()).sum(), a, create_graph=True)
+            return torch.autograd.grad((da.double() ** 2).sum() + y.double().sum(), (a, b, bias))
+
+        ours = penalty(lambda a, b, bias: formula("d = tanh(v + bias)", a, b, bias=bias), *inputs)
+        theirs = penalty(lambda a, b, bias: torch.tanh(a @ b + bias), *exact)
+        for one, other, tensor in zip(ours, theirs, inputs):
+            assert one.dtype == dtype and one.shape == tensor.shape
+            assert (one.double() - other).abs().max() <= bound * other.abs().max(), (dtype, (one.double() - other).abs().max() / other.abs().max())
+
+
+@fact
+def where_a_derivative_is_0_so_is_the_next():
+    y = formula("d = floor(3 * v)", A, B)
+    da, = torch.autograd.grad(y.sum(), A, create_graph=True)
+    assert da.shape == A.shape and not da.any()
+    seed, dy = torch.tensor(42), torch.randn(3, 4, dtype=torch.float64)
+    y = formula("d = uniform(seed, 0) >= p ? v * v / (1 - p) : 0", A, B, seed=seed, p=0.5)
+    mask = (y != 0) / 0.5
+    ours, theirs = ([torch.autograd.grad((torch.autograd.grad(one, A, dy, create_graph=True)[0] ** 2).sum(), (A, B))] for one in (y, (A @ B) ** 2 * mask))
+    close(ours[0][0], theirs[0][0]), close(ours[0][1], theirs[0][1])
+
+
+@fact
+def a_third_derivative_is_that_of_pytorch():
+    x, b, bias = draw(6, 1), draw(1, 3), draw(3)
+
+    def third(function):
+        y = function(x, b, bias)
+        for _ in range(3):
+            y, = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return torch.autograd.grad(y.sum(), (x, b, bias))
+
+    for one, other in zip(third(lambda x, b, bias: formula("d = sin(v + bias) * v", x, b, bias=bias)),
+                          third(lambda x, b, bias: torch.sin(x @ b + bias) * (x @ b))):
+        close(one, other)
 
 
 @fact
@@ -263,8 +345,8 @@ def what_is_refused_is_told_in_words():
     for name in "dy", "d_v":
         raises(gemmepi.Error, "desc.formula reads %s, a name that its gradient gives; choose another" % name, formula, "d = v * %s" % name, A, B, **{name: V})
     raises(ValueError, "no items", formula, "d = v", draw(0, 3, 5), B)
-    y = formula("d = tanh(v)", A, B)
-    raises(RuntimeError, "gemmepi.formula has no second derivative", torch.autograd.grad, y.sum(), A, create_graph=True)
+    y = formula("d = tanh(v)", draw(2, 1, 5), B)
+    raises(ValueError, "gemmepi.formula has no second derivative of a batch of products with one row", torch.autograd.grad, y.sum(), B, create_graph=True)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,22 @@ def values_and_gradients_are_pytorchs():
 
 
 @fact
+def gradients_of_gradients_are_pytorchs():
+    torch.backends.cuda.matmul.allow_tf32 = False
+    for dtype, bound in (torch.float32, 1e-4), (torch.bfloat16, 5e-2), (torch.float64, 1e-11):
+        inputs = [draw(2, 33, 17, dtype=dtype), draw(17, 24, dtype=dtype), draw(2, 1, 24, dtype=dtype)]
+        exact = [tensor.detach().double().requires_grad_() for tensor in inputs]
+
+        def penalty(function, a, b, bias):
+            da, = torch.autograd.grad((function(a, b, bias) ** 2).sum(), a, create_graph=True)
+            return torch.autograd.grad((da.double() ** 2).sum(), (a, b, bias))
+
+        for one, other in zip(penalty(lambda a, b, bias: gemmepi.formula("d = tanh(v + bias)", a, b, bias=bias), *inputs),
+                              penalty(lambda a, b, bias: torch.tanh(a @ b + bias), *exact)):
+            near(one, other, bound)
+
+
+@fact
 def calls_are_in_the_order_of_the_current_stream():
     weight, bias, side = draw(512, 256).detach(), draw(512).detach(), torch.cuda.Stream()
     layer(torch.zeros(64, 256, dtype=torch.bfloat16, device="cuda"), weight, bias)
