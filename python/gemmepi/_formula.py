@@ -9,7 +9,7 @@ from torch import Tensor
 from . import api
 from ._call import OverTensors, Product
 from ._layout import Given, Made, Repeated, anything, flat, is_factor, is_line, is_rows
-from ._problem import Operand, Problem, upstream_name
+from ._problem import NoGradient, Operand, Problem, upstream_name
 from ._tensors import DTYPES, TORCH_DTYPES, autocast, code_of_dtype, compute_of, is_plain, kept, placeholder
 
 OF_A, OF_B = 1, 2  # which factors' gradients are wanted
@@ -294,8 +294,8 @@ def recorded_formula(ctx, upstreams, a, b, tensors, saved):
     try:
         found = formula(renamed, a.new_empty(*lead, m, 0), b.new_empty(0, problem.n), outputs=gradient.made, dtypes=dtypes,
                         **{name + end: known[name] for name in gradient.reads})
-    except api.Error as error:
-        raise api.Error(error.status, "the gradient of the formula has no gradient in turn: %s" % error) from None
+    except NoGradient as error:
+        raise NoGradient(error.status, "the gradient of the formula has no gradient in turn: %s" % error) from None
     return dict(zip(gradient.made, found if len(gradient.made) > 1 else [found]))
 
 

@@ -59,6 +59,10 @@ def without_comments(text):
     return re.sub(r"/\*.*?\*/|//[^\n]*", lambda comment: re.sub(r"[^\n]", " ", comment[0]), text, flags=re.DOTALL)
 
 
+class NoGradient(api.Error):
+    pass
+
+
 class Gradient:
     """A problem's gradient as a formula over tensors, by gemmepi_derive. upstreams: results; saved: what it may read besides."""
 
@@ -70,7 +74,7 @@ class Gradient:
                                wrt=", ".join(wanted).encode(), saved=", ".join(saved).encode(), upstream=", ".join(upstreams).encode())
         buffer, found = ctypes.create_string_buffer(1 << 16), structs([api.operand() for _ in range(2 * len(operands) + 4)])
         if not api.derive(desc, buffer, len(buffer)):
-            raise api.Error(api.INVALID_ARGUMENT, api.last_error().decode())
+            raise NoGradient(api.INVALID_ARGUMENT, api.last_error().decode())
         count = api.derive_operands(desc, found, len(found))
         self.text = buffer.value.decode()
         self.operands = [Operand(item.name.decode(), item.kind, item.width, output=item.output) for item in found[:count]]

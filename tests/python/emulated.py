@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 import gemmepi
 from facts import fact, run
-from gemmepi import _call, _linear, _tensors, api, formula
+from gemmepi import _tensors, api, formula
 
 torch.manual_seed(19)
 BOUNDS = {torch.bfloat16: 2e-2, torch.float32: 1e-5}
@@ -16,24 +16,23 @@ CONTEXT = gemmepi.Context(0, library_path=os.environ["EMULATOR_FOLDER"].encode()
 
 
 class Plan(_tensors.Plan):
-    def __init__(self, make, device, desc):
-        super().__init__(make, device, desc)
+    def __init__(self, kind, device, desc):
+        super().__init__(kind, device, desc)
         details = api.plan_details()
         api.plan_info(self, details)
         assert details.route != api.ROUTE_HOST
         self.workspace_size = details.workspace_size
 
+    def run(self, words):
+        workspace = torch.full((self.workspace_size + 256,), 255, dtype=torch.uint8)
+        if self.workspace_size:
+            words[self.kind.workspace], words[self.kind.workspace + 1] = (workspace.data_ptr() + 255) // 256 * 256, self.workspace_size
+        status = self.kind.run(self._as_parameter_, words, None)
+        if status:
+            api.fail(status)
 
-def run_emulated(function, plan, args, device):
-    workspace = torch.full((plan.workspace_size + 256,), 255, dtype=torch.uint8)
-    if plan.workspace_size:
-        args.workspace, args.workspace_size = (workspace.data_ptr() + 255) // 256 * 256, plan.workspace_size
-    function(plan, args, None)
 
-
-_tensors.context_of = lambda device: CONTEXT
-for module in _call, _linear:
-    module.Plan, module.run = Plan, run_emulated
+_tensors.context_of, _tensors.Plan = lambda device: CONTEXT, Plan
 
 
 def draw(*shape, dtype):

@@ -345,6 +345,10 @@ def what_is_refused_is_told_in_words():
     for name in "dy", "d_v":
         raises(gemmepi.Error, "desc.formula reads %s, a name that its gradient gives; choose another" % name, formula, "d = v * %s" % name, A, B, **{name: V})
     raises(ValueError, "no items", formula, "d = v", draw(0, 3, 5), B)
+    long = "x" * 57
+    y = formula("d = tanh(v * %s)" % long, A, B, **{long: draw(4)})
+    raises(gemmepi.Error, "the gradient of the formula has no gradient in turn: %s_ has 58 characters" % long, torch.autograd.grad, y.sum(), A,
+           create_graph=True)
     y = formula("d = tanh(v)", draw(2, 1, 5), B)
     raises(ValueError, "gemmepi.formula has no second derivative of a batch of products with one row", torch.autograd.grad, y.sum(), B, create_graph=True)
 
