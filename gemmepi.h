@@ -776,11 +776,11 @@ typedef struct gemmepi_elementwise_args {
 
    That layer's args.dy is this da, and its flags have DY_IS_G: its backward then has nothing to do for G, and ignores activation, formula
    and preact. dy has G's shape [m, n]; forward ignores the flag, so that one desc serves both directions. Of the layer before are read
-   order, m, n, k (the depth of its formula), batch, activation with its parameter, formula with its operands, flags and preact, of its
-   args preact, scale_preact (backward's), operands and operand_scales. Its P must be SAVED where the gradient reads it (that of NONE does
-   not), and it has no residual, whose gradient would be that dY. Its formula assigns d, and has no operands d_NAME; only one of both
-   layers may have a formula, but with DY_IS_G this one's does not count. a is not transposed, and da is overwritten. Column-major: b is
-   the y of the layer before, and DB gives its G.
+   order, m, n, k (the depth of its formula), batch, the dtypes of a and y, activation with its parameter, formula with its operands,
+   flags and preact, of its args preact, scale_preact (backward's), operands and operand_scales. Its P must be SAVED where the gradient
+   reads it (that of NONE does not), and it has no residual, whose gradient would be that dY. Its formula assigns d, and has no operands
+   d_NAME; only one of both layers may have a formula, but with DY_IS_G this one's does not count. a is not transposed, and da is
+   overwritten. Column-major: b is the y of the layer before, and DB gives its G.
 
    Bounds are those of gemmepi_matmul, with the terms of G as stored: u |g| more in each if g_dtype is coarser than the
    accumulator. A recomputed G has the error E of P times |dy| and the largest |act''| nearby. A saved P is the P that preact stores:
@@ -33675,6 +33675,9 @@ static gemmepi_status gpi__check_chain(const gemmepi_linear_desc *layer, const g
   GPI__INVALID_IF(!before->formula && columns != layer->k, /* a formula says itself how wide y is */
     "desc.before->%s is %lld, of which its y has %lld, but desc.k is %lld: %s is that y", n,
     (long long)before->n, (long long)columns, (long long)layer->k, a);
+  GPI__INVALID_IF(before->formula && (before->a.dtype == GEMMEPI_F64) != (layer->a.dtype == GEMMEPI_F64),
+    "desc.before->%s.dtype is %s, but desc.%s.dtype is %s: give both F64, or neither", a,
+    gpi__dtype_name(before->a.dtype), a, gpi__dtype_name(layer->a.dtype));
   GPI__INVALID_IF(before->batch != batch, "desc.before->batch is %lld, but d%s has %lld items",
     (long long)before->batch, a, (long long)batch);
   GPI__INVALID_IF(layer->a.transposed, "desc.%s.transposed is %d with desc.before, but %s is the y of the layer before, which "
@@ -34083,6 +34086,7 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
   const gemmepi_linear_desc *layer = draft->layer;
   gpi__derivation *d = &draft->said;
   gpi__formula_desc callers = d->desc;
+  const gpi__renaming wrt = {"desc.wrt", "desc.operands"};
   gemmepi_status status;
   int i;
   callers.operands = layer->operands;
@@ -34099,8 +34103,8 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
       continue;
     outputs[d->wrt_count] = (int16_t)i;
     status = gpi__check_layers_gradient(layer, i);
-    if (!status)
-      status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i));
+    if (!status && (status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i))) != GEMMEPI_OK)
+      gpi__rename_error(&wrt, 1);
   }
   return status;
 }
@@ -34170,9 +34174,9 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
       gpi__value_name(&draft->said.desc), draft->is_before ? "it, forward too" : "one of them");
   if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
     return GEMMEPI_OK;
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "%s: desc.g_dtype is %s, and the gradient has rounded, which is as y stores it, in %s%s",
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s: desc.%s is %s, and the gradient has rounded, which is as y stores it, in %s%s",
     gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
+    !draft->is_before            ? "g_dtype" : draft->said.desc.exchanged ? "db.dtype" : "da.dtype",
     gpi__dtype(g)->name, gpi__dtype(layer->y.dtype)->name, gpi__is_scaled_dtype((int)layer->y.dtype)
     ? ", which G cannot be: round in another product" : ": then G is in that, too");
 }

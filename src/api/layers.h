@@ -42,11 +42,11 @@
 
    That layer's args.dy is this da, and its flags have DY_IS_G: its backward then has nothing to do for G, and ignores activation, formula
    and preact. dy has G's shape [m, n]; forward ignores the flag, so that one desc serves both directions. Of the layer before are read
-   order, m, n, k (the depth of its formula), batch, activation with its parameter, formula with its operands, flags and preact, of its
-   args preact, scale_preact (backward's), operands and operand_scales. Its P must be SAVED where the gradient reads it (that of NONE does
-   not), and it has no residual, whose gradient would be that dY. Its formula assigns d, and has no operands d_NAME; only one of both
-   layers may have a formula, but with DY_IS_G this one's does not count. a is not transposed, and da is overwritten. Column-major: b is
-   the y of the layer before, and DB gives its G.
+   order, m, n, k (the depth of its formula), batch, the dtypes of a and y, activation with its parameter, formula with its operands,
+   flags and preact, of its args preact, scale_preact (backward's), operands and operand_scales. Its P must be SAVED where the gradient
+   reads it (that of NONE does not), and it has no residual, whose gradient would be that dY. Its formula assigns d, and has no operands
+   d_NAME; only one of both layers may have a formula, but with DY_IS_G this one's does not count. a is not transposed, and da is
+   overwritten. Column-major: b is the y of the layer before, and DB gives its G.
 
    Bounds are those of gemmepi_matmul, with the terms of G as stored: u |g| more in each if g_dtype is coarser than the
    accumulator. A recomputed G has the error E of P times |dy| and the largest |act''| nearby. A saved P is the P that preact stores:

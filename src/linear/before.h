@@ -16,6 +16,9 @@ static gemmepi_status gpi__check_chain(const gemmepi_linear_desc *layer, const g
     GPI__INVALID_IF(!before->formula && columns != layer->k, /* a formula says itself how wide y is */
                     "desc.before->%s is %lld, of which its y has %lld, but desc.k is %lld: %s is that y", n,
                     (long long)before->n, (long long)columns, (long long)layer->k, a);
+    GPI__INVALID_IF(before->formula && (before->a.dtype == GEMMEPI_F64) != (layer->a.dtype == GEMMEPI_F64),
+                    "desc.before->%s.dtype is %s, but desc.%s.dtype is %s: give both F64, or neither", a,
+                    gpi__dtype_name(before->a.dtype), a, gpi__dtype_name(layer->a.dtype));
     GPI__INVALID_IF(before->batch != batch, "desc.before->batch is %lld, but d%s has %lld items",
                     (long long)before->batch, a, (long long)batch);
     GPI__INVALID_IF(layer->a.transposed,

@@ -354,6 +354,7 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
     const gemmepi_linear_desc *layer = draft->layer;
     gpi__derivation *d = &draft->said;
     gpi__formula_desc callers = d->desc;
+    const gpi__renaming wrt = {"desc.wrt", "desc.operands"};
     gemmepi_status status;
     int i;
     callers.operands = layer->operands;
@@ -370,8 +371,8 @@ static gemmepi_status gpi__ask_for_gradients(gpi__draft *draft, int16_t outputs[
             continue;
         outputs[d->wrt_count] = (int16_t)i;
         status = gpi__check_layers_gradient(layer, i);
-        if (!status)
-            status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i));
+        if (!status && (status = gpi__ask_for_gradient(d, gpi__gradient_of(layer, i))) != GEMMEPI_OK)
+            gpi__rename_error(&wrt, 1);
     }
     return status;
 }
@@ -446,8 +447,11 @@ static gemmepi_status gpi__check_gradient_reads(const gpi__draft *draft) {
     if (layer->y.dtype == g || !gpi__gradient_reads(&draft->said, GPI__OP_ROUNDED, 0))
         return GEMMEPI_OK;
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "%s: desc.g_dtype is %s, and the gradient has rounded, which is as y stores it, in %s%s",
+                     "%s: desc.%s is %s, and the gradient has rounded, which is as y stores it, in %s%s",
                      gpi__name_place(layer->formula, gpi__place_of_name(layer->formula, "rounded"), place),
+                     !draft->is_before            ? "g_dtype"
+                     : draft->said.desc.exchanged ? "db.dtype"
+                                                  : "da.dtype",
                      gpi__dtype(g)->name, gpi__dtype(layer->y.dtype)->name,
                      gpi__is_scaled_dtype((int)layer->y.dtype)
                          ? ", which G cannot be: round in another product"

@@ -680,8 +680,11 @@ static void a_formula_of_the_layer_before_is_checked_in_its_words(void) {
     ACCEPTED(use_chain_by("d = v + up"), before.flags = 0, of_before.preact = NULL);
     ACCEPTED(use_chain_by("d = v + up"), of_before.preact = NULL);
     ACCEPTED(use_chain_by("d = rounded(v) * v * up"));
-    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->formula", "rounded", use_chain_by("d = rounded(v) * v * up"),
-                 desc.da.dtype = GEMMEPI_BF16);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->formula",
+                 "desc.da.dtype is BF16, and the gradient has rounded",
+                 use_chain_by("d = rounded(v) * v * up"), desc.da.dtype = GEMMEPI_BF16);
+    REFUSED_DESC(INVALID_ARGUMENT, "desc.before->a.dtype is F64", "desc.a.dtype is F32",
+                 use_chain_by("d = 2 * v * up"), before.a.dtype = GEMMEPI_F64);
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->formula", "column 12", use_chain_by("d = up * (v"));
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->formula", "frexp", use_chain_by("d = frexp(v) * up"));
     REFUSED_DESC(INVALID_ARGUMENT, "desc.before->activation", "desc.before->formula", use_chain_by(good),

@@ -209,6 +209,10 @@ static void gradients_have_rules(void) {
              "desc.operands[5].batch_stride is 0", "would overlap");
     BACKWARD(operands[BETA].batch_stride = N, "desc.operands[1].batch_stride (of d_beta) is 0, but beta has");
     BACKWARD(operands[D_GAIN].ld = 8, "desc.operands[5].ld (of d_gain) is 8; accepted are 0 and, of FULL");
+    BACKWARD((desc.formula = "d = part(v, 0, 4) + up", desc.y.batch_stride = desc.dy.batch_stride = 0,
+              operands[UP].width = operands[D_UP].width = GEMMEPI_WIDTH_HALF,
+              operands[BETA].width = operands[D_BETA].width = GEMMEPI_WIDTH_DOUBLE),
+             "desc.operands names beta, which is 4 n columns wide and not read");
     TAKEN(1, operands[D_BETA].accumulate = 1);
     TAKEN(1, operands[D_BETA].batch_stride = N); /* one of each item, though they share beta */
     TAKEN(0, operands[D_UP].amax = 1);           /* forward takes no notice of gradients */
