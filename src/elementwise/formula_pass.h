@@ -130,14 +130,14 @@ static void gpi__lay_out_reduction(const gpi__placed_formula *placed, int i, con
     reduction->group_step = gpi__times(reduction->lines, reduction->line_step);
 }
 
-/* Threads of a result: where its states lie side by side one for each 16, a block's at most; where results do one for each four, 16 at
-   most, so that a warp reads whole sectors. */
+/* Threads of a result: one for each four of its states, whose loads are under way at once. Where states lie side by side, beyond a warp one
+   for each 16, a block's at most; where results do 16 at most, so that a warp reads whole sectors. */
 static gemmepi_status gpi__share_out_reduction(gpi__formula_reduction *reduction, int64_t *blocks) {
     unsigned most = reduction->is_along_lines ? GPI__FORMULA_THREADS : 16;
-    int64_t each = reduction->is_along_lines ? 16 : 4;
     int64_t results = gpi__times(reduction->groups, reduction->count), mine;
     reduction->lanes = 1;
-    while (reduction->lanes < most && each * (int64_t)reduction->lanes < reduction->lines)
+    while (reduction->lanes < most &&
+           (reduction->lanes < 32 ? 4 : 16) * (int64_t)reduction->lanes < reduction->lines)
         reduction->lanes *= 2;
     mine = gpi__divide_up(results, GPI__FORMULA_THREADS / (int64_t)reduction->lanes);
     if (*blocks + mine > INT_MAX)

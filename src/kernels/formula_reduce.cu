@@ -4,7 +4,7 @@
 // GEMMEPI_SCALED and GEMMEPI_AMAX have a bit for each place.
 #include "formula_reduce.cuh"
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 256, AT_ONCE = 4; // states that a thread loads before it joins them
 
 // Of the threads of a result the first has all: of those side by side, where their states are,
 template <class S> __device__ inline void join_side_by_side(S &state, u32 lane, u32 lanes) {
@@ -55,10 +55,16 @@ __device__ inline void finish_reduction(const gpi__formula_reduction &p) {
     long long group = which / p.count, at = which - group * p.count;
     const S *states = (const S *)p.states + group * p.group_step + at * p.result_step;
     S state = S::empty();
-    if (group < p.groups)
-#pragma unroll 4
-        for (long long line = lane; line < p.lines; line += p.lanes)
-            state.join(states[line * p.line_step]);
+#pragma unroll 1
+    for (long long line = lane; group < p.groups && line < p.lines; line += AT_ONCE * p.lanes) {
+        S some[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            some[i] = line + i * p.lanes < p.lines ? states[(line + i * p.lanes) * p.line_step] : S::empty();
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            state.join(some[i]);
+    }
     if (p.is_along_lines)
         join_side_by_side(state, lane, p.lanes);
     else
