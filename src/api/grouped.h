@@ -25,10 +25,11 @@ typedef enum gemmepi_grouping {
    BATCH_INVARIANT is refused. BGRAD_A needs GROUPS_OF_K with a stored [k, m], BGRAD_B with b stored [k, n]: bias_grad has `groups` items. BGRAD is
    refused, and so are scales along k (VECTOR_128, BLOCK_128) with GROUPS_OF_K.
 
-   A formula needs GROUPS_OF_ROWS, not weighted. It assigns D and, if wanted, FULL outputs, but no reductions, and reads neither row,
-   item and rows nor random numbers (uniform, stochastic). A GPU refuses a formula that no kernel can run inside: with even and odd, or with a D wider than v
-   and all FULL operands. FULL and PER_ROW operands have the rows of D: position i reads and writes the row of each that it writes of
-   D. PER_COLUMN and SCALAR operands are batch_stride apart from group to group, with 0 the same for all.
+   A formula needs GROUPS_OF_ROWS, not weighted. It assigns D and, if wanted, FULL outputs, but no reductions, and reads neither row, item
+   and rows nor random numbers (uniform, stochastic). A GPU refuses a formula that no kernel can run inside: with even and odd, with more
+   than two parts, or with a D wider than v and all FULL operands. FULL and PER_ROW operands have the rows of D: position i reads and
+   writes the row of each that it writes of D. PER_COLUMN and SCALAR operands are batch_stride apart from group to group, with 0 the same
+   for all.
 
    FIND_SCALE_D needs GROUPS_OF_ROWS, VECTOR_128 (or OUTER, if d has at most 128 columns), no formula, and the host or
    the kernel for Hopper; else it is refused. It writes args.found_scale_d[column / 128 * rows of D + row of D]

@@ -43,7 +43,9 @@ static unsigned gpi__routes_left(const gpi__wanted *wanted) {
 static const char *gpi__route_rule(const gpi__wanted *wanted, const gpi__route *row) {
     const char *varies = gpi__route_varies(wanted, row->id);
     if (!(gpi__routes_left(wanted) >> row->id & 1))
-        return "config.routes leaves it out";
+        return wanted->context->routes >> row->id & 1
+                   ? "v is made for a formula, which only split and plain do, and config.routes leaves out split"
+                   : "config.routes leaves it out";
     if (varies)
         return varies;
     if (wanted->problem->formula && (row->id == GEMMEPI_ROUTE_LT || row->id == GEMMEPI_ROUTE_SPLIT))

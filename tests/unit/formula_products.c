@@ -351,6 +351,13 @@ static void routes_that_are_left_out_make_no_v(void) {
         else
             CHECK(call(context, &desc) == GEMMEPI_UNSUPPORTED && sentence_has("config.routes leaves it out"),
                   "%s", gemmepi_last_error());
+        if (i) { /* but not one with three parts */
+            desc = formula_product("d = part(v, 0, 3)");
+            desc.n = 96, desc.operands = NULL, desc.operand_count = 0;
+            CHECK(call(context, &desc) == GEMMEPI_UNSUPPORTED &&
+                      sentence_has("fused: v is made for a formula, which only split and plain do"),
+                  "%s", gemmepi_last_error());
+        }
         gemmepi_destroy(context);
         nothing_is_left();
     }
