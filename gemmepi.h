@@ -929,6 +929,9 @@ typedef struct gemmepi_linear_args {
    With a last argument w, a number, left, right and pair work on each group of w columns. part(x, i, p) is the i-th of p equal parts, i
    from 0 and p from 2 to 16, both numbers of the text, and parts(a, b, c) joins three, or as many as it is given; widths are n / p and p n
    then. A formula has two widths at most and divides columns in one way. column and columns count in the wider of the two.
+   table[index] is an element of an operand: of one PER_ROW or PER_COLUMN the index-th, of one FULL (in row-major order) the row's with index
+   in place of the column. The index is a whole number: an operand in I32 or I64, row and so on, or a number of the text; with results in I32
+   any expression. Where there is no such element it is 0, and nothing is read. A table has m or n elements or, if more or less, its period.
    Reductions: row_sum row_mean row_max row_min row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_min
    column_logsumexp column_argmax, all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
    Over nothing they are 0 (sums, argmax), inf (min) and -inf. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or
@@ -3901,6 +3904,7 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   X(ROUNDED, "rounded", 1, 1, 9, 0, NULL, "formula_rounded(x, in.scale_d)", 0, 0, 4, "g", NULL, NULL) \
   X(UNIFORM, "uniform", 2, 2, 9, GPI__HAS_0, NULL, NULL, 0, 0, 20, "0", "0", NULL) \
   X(STOCHASTIC, "stochastic", 2, 3, 9, 0, NULL, NULL, 0, 0, 36, "g", "0", "0") /* node.place: the output's dtype */ \
+  X(LOOK_UP, "[]",      1, 1, 9, GPI__WHOLE_TOO, NULL, NULL, 0, 0, 10, "0", NULL, NULL) /* node.place: the table */ \
   X(ACTIVATE, "",       1, 2, 9, 0, NULL, "FORMULA_ACTIVATE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
   X(DERIVE,  "d_",      1, 2, 9, 0, NULL, "FORMULA_DERIVE(x, y)", 0, 0, 0, NULL, NULL, NULL) \
   X(PART,    "part",    1, 3, 9, GPI__WHOLE_TOO, NULL, "x", 0, 0, 0, NULL, NULL, NULL) \
@@ -4244,6 +4248,11 @@ static gpi__node gpi__node_of(int op, int x, int y, int z) {
   return node;
 }
 
+/* Whether it reads the operand node.place, by place or by index. */
+static int gpi__is_of_operand(const gpi__node *node) {
+  return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
+}
+
 static int gpi__same_node(const gpi__node *x, const gpi__node *y) {
   return memcmp(x, y, sizeof *x) == 0;
 }
@@ -4324,6 +4333,14 @@ static int gpi__is_number(const gpi__graph *graph, int node) {
 
 static int gpi__is_the_number(const gpi__graph *graph, int node, double number) {
   return gpi__is_number(graph, node) && graph->nodes[node].number == number;
+}
+
+/* Whether a node is a whole number that is read, or one of the text's that is below 2^53, which no other is rounded to. */
+static int gpi__is_whole_node(const gpi__node *node, int accumulator) {
+  if (node->op == GPI__OP_NUMBER)
+    return node->number > -9007199254740992.0 && node->number < 9007199254740992.0 &&
+       floor(node->number) == node->number;
+  return node->type == GPI__OF_WHOLE || accumulator == GEMMEPI_I32;
 }
 
 /* Whether F32, and so every accumulator but I32, holds it. */
@@ -5796,6 +5813,47 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
   return gpi__apply(p, at, call.name, &node);
 }
 
+/* Why an operand is not read by index, in words; NULL: it may be. */
+static const char *gpi__no_table(const gpi__formula_desc *desc, const gemmepi_operand *operand) {
+  if (operand->output || operand->kind < GEMMEPI_PER_ROW)
+    return "only inputs of the kinds PER_ROW, PER_COLUMN and FULL are read by index";
+  if (operand->kind == GEMMEPI_FULL && desc->exchanged)
+    return "in column-major order only inputs of the kinds PER_ROW and PER_COLUMN are read by index";
+  if (operand->width)
+    return "what is read by index has as many elements as its period says, or n: leave its width 0";
+  if (operand->dtype == GEMMEPI_I64 || (operand->dtype == GEMMEPI_I32 && desc->accumulator != GEMMEPI_I32))
+    return "an operand in I64, or in I32 without results in I32, is no table but an index";
+  return NULL;
+}
+
+/* table[index], of which the name has been read and '[' taken. */
+static int gpi__look_up(gpi__parser *p, size_t at, size_t length) {
+  const gpi__formula_desc *desc = p->graph->desc;
+  const char *name = p->text + at, *why = "only operands are read by index";
+  gpi__node node;
+  size_t where;
+  int i = 0, index;
+  while (i < desc->operand_count && !gpi__is_name(name, length, desc->operands[i].name))
+    i++;
+  if (i == desc->operand_count && gpi__read_name(p, at, name, length) == -1)
+    return -1;
+  if (i < desc->operand_count)
+    why = gpi__no_table(desc, &desc->operands[i]);
+  if (why)
+    return gpi__refuse(p, at, "%.*s[...]: %s", (int)(length > 60 ? 60 : length), name, why);
+  gpi__skip_blanks(p);
+  where = p->token;
+  index = gpi__expression(p, 1);
+  if (index < 0 || gpi__want(p, "]", "an operator or the ']' behind an index") < 0)
+    return -1;
+  if (!gpi__is_whole_node(&p->graph->nodes[index], (int)desc->accumulator))
+    return gpi__refuse(p, where, "an index is a whole number: an operand in I32 or I64, row, column or item, an "
+      "extent, or a number in the text");
+  node = gpi__node_of(GPI__OP_LOOK_UP, index, -1, -1);
+  node.place = (int16_t)i;
+  return gpi__apply(p, at, desc->operands[i].name, &node);
+}
+
 #define GPI__ROUNDS_TO_INFINITY \
   3.4028235677973366e38 /* in F32: its largest number and half of the last bit */
 
@@ -5861,6 +5919,8 @@ static int gpi__primary(gpi__parser *p) {
     gpi__is_name(p->text + at, length, "stochastic"))
     return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output", (int)length, p->text + at);
   p->at += length;
+  if (gpi__take(p, "["))
+    return gpi__look_up(p, at, length);
   if (!gpi__take(p, "(")) {
     node = gpi__read_name(p, at, p->text + at, length);
     if (node >= -1)
@@ -6445,6 +6505,12 @@ static int gpi__begins_with_number(const gpi__printer *p, const gpi__node *node)
 
 static void gpi__print_operation(const gpi__printer *p, const gpi__node *node, int precedence) {
   const gpi__operation_of_formula *row = gpi__operation_of(node->op);
+  if (node->op == GPI__OP_LOOK_UP) {
+    gpi__append(p->out, "%s[", p->names[node->place]);
+    gpi__print_expression(p, node->args[0], 1);
+    gpi__append(p->out, "]");
+    return;
+  }
   if (row->precedence == 9) {
     gpi__print_call(p, node);
     return;
@@ -6995,12 +7061,22 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
   return gpi__apply_rule(d, rule, nodes);
 }
 
+/* Whole numbers have no gradient, so it is the table's that is wanted. */
+static gemmepi_status gpi__refuse_table(const gpi__derivation *d, int node) {
+  char place[GPI__PLACE_TEXT];
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+    "%s: %s is read by index; its gradient is a sum over equal indices, for which there is no reduction",
+    gpi__name_place(d->desc.text, d->graph.places[node], place), gpi__name_in(d, d->graph.nodes[node].place));
+}
+
 static gemmepi_status gpi__sweep(gpi__derivation *d) {
   gemmepi_status status = GEMMEPI_OK;
   int i, a, passed, to, width;
   for (i = d->given - 1; i >= 0 && !status; i--) {
     if (d->adjoints[i].node < 0 || d->graph.nodes[i].op < GPI__LEAVES)
       continue;
+    if (d->graph.nodes[i].op == GPI__OP_LOOK_UP && d->depends[i])
+      return gpi__refuse_table(d, i);
     for (a = 0; a < 3 && !status; a++) {
       to = gpi__read_node(&d->graph, i).args[a];
       if (to < 0 || !d->depends[to])
@@ -7022,7 +7098,7 @@ static void gpi__mark_dependent(gpi__derivation *d) {
   for (i = 0; i < d->given; i++) {
     for (w = 0; w < d->wrt_count; w++)
       if (d->wrt[w] == GPI__OF_VALUE ? nodes[i].op == GPI__OP_VALUE
-        : nodes[i].op == GPI__OP_OPERAND && nodes[i].place == d->wrt[w])
+        : gpi__is_of_operand(&nodes[i]) && nodes[i].place == d->wrt[w])
         d->depends[i] = 1;
     for (a = 0; a < 3; a++)
       if (nodes[i].args[a] >= 0 && d->depends[nodes[i].args[a]])
@@ -7198,8 +7274,8 @@ static gemmepi_status gpi__check_reads(const gpi__derivation *d) {
   int i, which, operations = 0;
   for (i = 0; i < d->graph.count; i++) {
     operations += p->uses[i] && p->nodes[i].op >= GPI__LEAVES;
-    which = p->nodes[i].op == GPI__OP_VALUE     ? (int)GPI__OF_VALUE
-        : p->nodes[i].op == GPI__OP_OPERAND ? p->nodes[i].place
+    which = p->nodes[i].op == GPI__OP_VALUE    ? (int)GPI__OF_VALUE
+        : gpi__is_of_operand(&p->nodes[i]) ? p->nodes[i].place
         : -1;
     if (which >= 0 && p->uses[i] && p->labels[i] < GPI__BY_OPERAND && !d->readable[which])
       return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
@@ -7431,7 +7507,7 @@ static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
   int i;
   for (i = 0; i < d->graph.count; i++)
     if (p->uses[i] && (p->labels[i] >= GPI__BY_OPERAND ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
-      : p->nodes[i].op == op && p->nodes[i].place == which))
+      : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) && p->nodes[i].place == which))
       return 1;
   return 0;
 }
@@ -7485,11 +7561,13 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
 GPI__OPTIMIZE_LITTLE_END
 /* A formula that has been parsed and checked: one block that points nowhere else, of what its outputs need alone. */
 
+enum { GPI__BY_PLACE = 1, GPI__BY_INDEX = 2 };
+
 /* What code depends on of an operand, and its name. */
 typedef struct gpi__formula_operand {
   uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
   uint8_t accumulate, reduction; /* reduction: a row of gpi__reductions, 0: none */
-  uint8_t used; /* an input that is read, or an output; of D: it is stored */
+  uint8_t used; /* bits: what is read, or an output (of D: it is stored); BY_INDEX */
   uint8_t members; /* of a unit: 1, or the parts of what is WIDE beside halves */
   uint8_t periods; /* 1: of rows, 2: of columns */
   int16_t node; /* of an output: what is stored or goes into the reduction */
@@ -7537,19 +7615,10 @@ static int64_t gpi__columns_of_width(const gpi__formula *formula, int64_t n, int
         : n;
 }
 
-/* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole and below 2^53, which
- no other is rounded to. */
-static int gpi__compares_whole(const gpi__formula *formula, int node) {
-  const gpi__node *n = &formula->nodes[node];
-  if (n->op == GPI__OP_NUMBER)
-    return n->number > -9007199254740992.0 && n->number < 9007199254740992.0 &&
-       floor(n->number) == n->number;
-  return n->type == GPI__OF_WHOLE || formula->accumulator == GEMMEPI_I32;
-}
-
 static int gpi__is_exact_comparison(const gpi__formula *formula, const gpi__node *node) {
-  return node->op >= GPI__OP_EQ && node->op <= GPI__OP_GE && gpi__compares_whole(formula, node->args[0]) &&
-     gpi__compares_whole(formula, node->args[1]);
+  return node->op >= GPI__OP_EQ && node->op <= GPI__OP_GE &&
+     gpi__is_whole_node(&formula->nodes[node->args[0]], formula->accumulator) &&
+     gpi__is_whole_node(&formula->nodes[node->args[1]], formula->accumulator);
 }
 
 /* Whether a quotient is made with the reciprocal of its divisor, a number: where results are short, of less work and a rounding more. */
@@ -7615,7 +7684,9 @@ static void gpi__note_node(gpi__formula *formula, const gpi__node *node) {
   if (node->op == GPI__OP_VALUE)
     formula->reads_value = 1;
   if (node->op == GPI__OP_OPERAND)
-    formula->operands[node->place].used = 1;
+    formula->operands[node->place].used |= GPI__BY_PLACE;
+  if (node->op == GPI__OP_LOOK_UP)
+    formula->operands[node->place].used |= GPI__BY_INDEX;
   if (node->op == GPI__OP_ROUNDED)
     formula->rounds = 1;
   if (gpi__seed_argument(node->op) >= 0) {
@@ -8187,6 +8258,14 @@ typedef struct gpi__placed_formula {
     items; /* of v: m, n, k, batch; D is as wide as formula->operands[RESULT].width says */
   gpi__placed_operand operands[GPI__FORMULA_OPERANDS + 1]; /* in the formula's order, D at RESULT */
 } gpi__placed_formula;
+
+/* How many elements an input has that is read by index. */
+static int64_t gpi__table_length(const gpi__placed_formula *placed, int i) {
+  const gpi__placed_operand *at = &placed->operands[i];
+  if (placed->formula->operands[i].kind == GEMMEPI_PER_ROW)
+    return at->row_period ? at->row_period : placed->rows;
+  return at->column_period ? at->column_period : placed->columns;
+}
 /* The text of a formula that has been parsed: with the user's names, or so that formulas of one code have one text. */
 
 static void gpi__start_printer(gpi__printer *p, gpi__text *out, const gpi__formula *formula) {
@@ -8452,6 +8531,12 @@ static void gpi__emit_quotient(const gpi__emitter *e, const gpi__node *node, int
   gpi__emit_number(e, 1 / e->formula->nodes[node->args[1]].number, GPI__AS_NUMBER);
 }
 
+static void gpi__emit_look_up(const gpi__emitter *e, const gpi__node *node, int member) {
+  gpi__append(e->out, "in.b%d[", node->place);
+  gpi__emit_argument(e, node->args[0], member, GPI__AS_READ);
+  gpi__append(e->out, "]");
+}
+
 static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
   const gpi__node *node = &e->formula->nodes[number];
   if (gpi__divides_by_number(e->formula, node))
@@ -8460,6 +8545,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
     gpi__emit_activation(e, node, member);
   else if (gpi__seed_argument(node->op) >= 0)
     gpi__emit_draw(e, number, member);
+  else if (node->op == GPI__OP_LOOK_UP)
+    gpi__emit_look_up(e, node, member);
   else if (node->op == GPI__OP_JOIN)
     gpi__emit_argument(e, gpi__joined_part(e->formula->nodes, number, member), 0, GPI__AS_NUMBER);
   else
@@ -8496,6 +8583,18 @@ static void gpi__emit_uniforms(const gpi__emitter *e) {
   gpi__append(e->out, "\n");
 }
 
+static void gpi__emit_tables(const gpi__emitter *e) {
+  int i;
+  gpi__append(e->out, "#define FORMULA_TABLES(X)");
+  for (i = 0; i < e->formula->operand_count; i++) {
+    const gpi__formula_operand *o = &e->formula->operands[i];
+    if (o->used & GPI__BY_INDEX)
+      gpi__append(e->out, " X(%d, b%d, %s, %s, %d)", i, i, gpi__kind_names[o->kind],
+        gpi__dtype((gemmepi_dtype)o->dtype)->name, o->periods);
+  }
+  gpi__append(e->out, "\n");
+}
+
 static int gpi__has_waves(const gpi__formula *f) {
   int i;
   for (i = 0; i < f->node_count; i++)
@@ -8516,6 +8615,7 @@ static int gpi__has_waves(const gpi__formula *f) {
    FORMULA_EXCHANGED 1: the caller's rows are the columns here
    FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
    FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
+   FORMULA_TABLES(X) X(place, name, kind, type, periods): of inputs that are read by index, a Table of an `in`
    FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gpi__emit_table(const gpi__emitter *e) {
   const gpi__formula *f = e->formula;
@@ -8527,11 +8627,12 @@ static void gpi__emit_table(const gpi__emitter *e) {
     f->operands[GPI__RESULT].used ? f->operands[GPI__RESULT].members : 0, (unsigned)f->indices,
     (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__has_waves(f));
   gpi__emit_uniforms(e);
+  gpi__emit_tables(e);
   for (pass = 0; pass < 2; pass++) {
     gpi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
     for (i = 0; i < f->operand_count; i++) {
       const gpi__formula_operand *o = &f->operands[i];
-      if (!o->used || o->output != pass)
+      if (!(o->used & GPI__BY_PLACE) || o->output != pass)
         continue;
       gpi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gpi__kind_names[o->kind], o->members,
         gpi__dtype((gemmepi_dtype)o->dtype)->name);
@@ -8569,8 +8670,10 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
     type = f->operands[i].dtype == GEMMEPI_I32   ? "int"
        : f->operands[i].dtype == GEMMEPI_I64 ? "long long"
         : "GEMMEPI_T";
-    if (f->operands[i].used && !f->operands[i].output)
+    if (f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output)
       gpi__append(e->out, "    %s a%d[%d];\n", type, i, f->operands[i].members);
+    if (f->operands[i].used & GPI__BY_INDEX)
+      gpi__append(e->out, "    Table<%s> b%d;\n", gpi__dtype((gemmepi_dtype)f->operands[i].dtype)->name, i);
   }
   for (i = 0; i < GPI__INDICES; i++)
     if (f->indices >> i & 1)
@@ -8642,6 +8745,8 @@ typedef struct gpi__unit {
   int64_t column[GPI__MOST_PARTS];
   int scales_d; /* D has a scale, by which it is multiplied as it is stored */
   double scale_d;
+  double (*look_up)(const void *tables, int operand, int64_t index); /* 0 where there is no such element */
+  const void *tables;
 } gpi__unit;
 
 /* >>random numbers: Philox4x32-10, as J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011) */
@@ -8870,6 +8975,8 @@ static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node 
     return gpi__evaluate_draw(e, n, member);
   case GPI__OP_STOCHASTIC:
     return gpi__round_by_chance(n->place, x, gpi__evaluate_draw(e, n, member));
+  case GPI__OP_LOOK_UP:
+    return e->unit->look_up(e->unit->tables, n->place, gpi__whole_at(e, n->args[0], member));
   case GPI__OP_ACTIVATE:
   case GPI__OP_DERIVE:
     return gpi__evaluate_activation(n, x, y);
@@ -9295,7 +9402,8 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 typedef struct gpi__kept_formula {
   gpi__placed_formula placed;
   gpi__view views[GPI__FORMULA_OPERANDS]; /* of all but NUMBERs, row-major, a vector as one line */
-  uint8_t is_halved[GPI__FORMULA_OPERANDS]; /* inputs that are read through left, right, even or odd */
+  uint8_t is_halved
+    [GPI__FORMULA_OPERANDS]; /* inputs that are read through left, right, even or odd, or by index */
   gpi__formula *owned; /* placed.formula, to be freed */
   struct gpi__kept_formula *next; /* of those that the context keeps */
   uint64_t hash;
@@ -9309,14 +9417,14 @@ static void gpi__delete_formula(const gemmepi_allocator *allocator, gpi__kept_fo
   gpi__delete(allocator, kept);
 }
 
-/* Which inputs are read through left, right, even or odd. */
+/* Which inputs are read through left, right, even or odd, or by index. */
 static void gpi__note_halves(const gpi__formula *formula, uint8_t *is_halved) {
   uint8_t below[GPI__GRAPH_NODES] = {0};
   int i, a;
   for (i = formula->node_count - 1; i >= 0; i--) {
     const gpi__node *node = &formula->nodes[i];
     int halves = below[i] || node->op == GPI__OP_PART;
-    if (below[i] && node->op == GPI__OP_OPERAND)
+    if ((below[i] && node->op == GPI__OP_OPERAND) || node->op == GPI__OP_LOOK_UP)
       is_halved[node->place] = 1;
     for (a = 0; a < 3 && halves; a++)
       if (node->args[a] >= 0)
@@ -9385,6 +9493,8 @@ static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_l
   view->length = operand->kind == GEMMEPI_PER_ROW  ? gpi__least_of(placed->rows, place->row_period)
         : operand->kind == GEMMEPI_SCALAR ? 1
         : gpi__least_of(columns, place->column_period);
+  if (operand->used & GPI__BY_INDEX)
+    view->length = gpi__table_length(placed, i);
   view->ld = given_ld                                                ? given_ld
        : place->column_period && operand->kind == GEMMEPI_FULL ? place->column_period
         : 0;
@@ -12810,7 +12920,8 @@ typedef struct gpi__formula_task {
   int64_t shape[GPI__MAX_RANK]; /* items, rows, and the columns of what is n wide */
   int64_t offsets[GPI__RESULT + 1]; /* bytes from the pointer to the element of index 0 */
   uint8_t has_tensor[GPI__RESULT + 1]; /* y's at RESULT */
-  uint8_t is_halved[GPI__RESULT + 2]; /* inputs that are read through left, right, even or odd */
+  uint8_t
+    is_halved[GPI__RESULT + 2]; /* inputs that are read through left, right, even or odd, or by index */
   int32_t is_empty; /* no output has an element */
   int32_t unused;
   gpi__any_strides strides;
@@ -15735,19 +15846,21 @@ static const gpi__source gpi__sources[] = {
 "column=(int)at.column+mine*per_line/2,there=column*2;\nconst Type*first=line +within<(Periods&2)!=0>(there,from.column_period);\nif(mine<Members*lines&&at.valid&&column<p.n)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(first));\n}\n}\n}\n#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \\\nprefetch_operand<place_,kind::kind_,members,periods,type>(p,beside,at,columns);\nDEVICE void prefetch_operands(const gpi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\n(void)p,(void)beside,(void)at,(void)columns;\nFORMULA_INPUTS(INSIDE_PREFETCH)\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void load_operand(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,const Held<Type,Kind> &held,\nTaken<Type>(&x)[RUN]){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW){\nif constexpr(HOLDS)\ntake_for_all(held.at,x);\nelse\n"
 "take_for_all(load_of_row<Place,Kind,Periods,Type>(state.beside,at.item,at.row,at.valid>0),x);\nreturn;\n",
 "}\nconst gpi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type,Members>(state.loaded_residual[member]),x);\nelse\ntake_run<Type,Members>(data+at.row*from.ld+column_of_half<Members>(p,at.column,member),\nvalid_of_half<Members>(at.valid,member),x);\n}else if constexpr(Kind==kind::NUMBER){\ntake_for_all(from_acc<Acc>(from.number),x);\n}else{\nlong long row=within<(Periods&1)!=0>(at.row,from.row_period);\nlong long column=within<(Periods&2)!=0>(column_of_half<Members>(p,at.column,member),from.column_period);\ntake_run<Type,Members>(data+row*from.ld+column,valid_of_half<Members>(at.valid,member),x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\n"
-"for(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\npart.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n"
-"#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\ntemplate<class T>\nDEVICE void join_lanes_of_rows(Logsumexp<T>(&parts)[RUNS_OF_BOX]){\nMax<T>most[RUNS_OF_BOX];\n"
-"Sum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<T>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\njoin_lanes_of_rows(sums);\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\n#pragma unroll\n"
-"for(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\n",
-"if(row<(int)p.m&&column<(int)p.n)\n((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\n#pragma unroll\nfor(int first=0;first<RUN;first+=4){\n"
-"Random_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\n#pragma unroll\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\n#pragma unroll\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\ntemplate<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\n#pragma unroll\n"
-"for(int member=0;member<Members;member++){\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\nmemcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\n"
-"keep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\nstore_halves<Type,Place==GEMMEPI_WRITTEN&&STAGES_AUX>(p,matrix,state.staged_aux,at.item,at.row,at.column,at.valid,x);\n}\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\nstruct Numbers_of_run{\nOperand_runs runs;\nDrawn_runs drawn;\nOutput_runs outputs;\nAcc v[HALVES][RUN];\n};\n\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=x.runs.name[member][at];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\n"
-"for(int member=0;member<members;member++)                           \\\nx.outputs.name[member][at]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\n",
-"for(int member=0;member<members;member++) \\\nin.name[member]=x.drawn.name[member][at];\ntemplate<bool Near>\nDEVICE bool compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,int i,\nint at,Numbers_of_run&x){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=x.v[member][at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)run.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i/2*2);\n\nin.column[member]=INTERLEAVED       ?(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i)\n:SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1)\n:first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)run.item;\n#endif\n#if FORMULA_INDICES & 8\n"
-"in.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nx.v[member][at]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<class T,int N>DEVICE void turn_round(T(&x)[N][RUN]){\n#pragma unroll\nfor(int member=0;member<N;member++){\nT first=x[member][0];\n#pragma unroll\nfor(int i=0;i+1<RUN;i++)\nx[member][i]=x[member][i+1];\nx[member][RUN-1]=first;\n}\n}\n#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);\n#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);\n"
-"#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);\nDEVICE void compute_far_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\n#pragma unroll 1\nfor(int i=0;i<RUN;i++){\ncompute_element<false>(p,state,run,i,0,x);\nturn_round(x.v);\nFORMULA_INPUTS(INSIDE_TURN_RUN)\nFORMULA_UNIFORMS(INSIDE_TURN_DRAWN)\nFORMULA_OUTPUTS(INSIDE_TURN_OUTPUT)\n}\n}\nDEVICE void compute_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\nAcc given[HALVES][RUN];\nbool is_right=true;\nmemcpy(given,x.v,sizeof given);\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nis_right&=compute_element<true>(p,state,run,i,i,x);\nif(FORMULA_WAVES&& !is_right){\nmemcpy(x.v,given,sizeof given);\ncompute_far_run(p,state,run,x);\n}\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\n"
-"for(int member=0;member<members;member++)                                                                                   \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,run,member,state.held.name,x.runs.name[member]);\\\nregroup<false>(x.runs.name);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,run,x.outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&run,Acc(&v)[HALVES][RUN]){\nNumbers_of_run x;\nFormula_in in;\nconstexpr int at=0;\n(void)in,(void)at;\nmemcpy(x.v,v,sizeof x.v);\nFORMULA_INPUTS(INSIDE_LOAD)\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,run,in,x.drawn);\ncompute_run(p,state,run,x);\nFORMULA_OUTPUTS(INSIDE_STORE)\nmemcpy(v,x.v,sizeof x.v);\n}\n#endif\n"}},
+"for(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const Beside*beside,const Run_of_formula&at){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif(Kind==kind::FULL)\ndata+=within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nreturn{data,at.valid>0?from.column_period:0,1,(GEMMEPI_INSIDE_SCALED>>Place&1)!=0? *from.scale:1};\n}\n#define INSIDE_COUNT(place_, name, kind_, type, periods) +1\nconstexpr bool HAS_TABLES=0 FORMULA_TABLES(INSIDE_COUNT)>0;\n#define INSIDE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(state.beside, run);\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\n"
+"#pragma unroll\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\npart.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\n"
+"part=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\ntemplate<class T>\nDEVICE void join_lanes_of_rows(Logsumexp<T>(&parts)[RUNS_OF_BOX]){\nMax<T>most[RUNS_OF_BOX];\nSum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<T>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\n"
+"join_lanes_of_rows(sums);\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\n",
+"parts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\n#pragma unroll\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\n"
+"row+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\n#pragma unroll\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\n#pragma unroll\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\n"
+"DEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\n#pragma unroll\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\ntemplate<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\n"
+"DEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\nmemcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\nstore_halves<Type,Place==GEMMEPI_WRITTEN&&STAGES_AUX>(p,matrix,state.staged_aux,at.item,at.row,at.column,at.valid,x);\n}\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\n"
+"struct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n",
+"#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\nstruct Numbers_of_run{\nOperand_runs runs;\nDrawn_runs drawn;\nOutput_runs outputs;\nAcc v[HALVES][RUN];\n};\n\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=x.runs.name[member][at];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\nx.outputs.name[member][at]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=x.drawn.name[member][at];\ntemplate<bool Near>\nDEVICE bool compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,int i,\nint at,Numbers_of_run&x){\nFormula_in in;\n"
+"Formula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_TABLES(INSIDE_TABLE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=x.v[member][at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)run.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i/2*2);\n\nin.column[member]=INTERLEAVED       ?(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i)\n:SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1)\n:first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)run.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\n"
+"in.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nx.v[member][at]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<class T,int N>DEVICE void turn_round(T(&x)[N][RUN]){\n#pragma unroll\nfor(int member=0;member<N;member++){\nT first=x[member][0];\n#pragma unroll\nfor(int i=0;i+1<RUN;i++)\nx[member][i]=x[member][i+1];\nx[member][RUN-1]=first;\n}\n}\n#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);\n#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);\n#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);\nDEVICE void compute_far_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\n"
+"Numbers_of_run&x){\n#pragma unroll 1\nfor(int i=0;i<RUN;i++){\ncompute_element<false>(p,state,run,i,0,x);\nturn_round(x.v);\nFORMULA_INPUTS(INSIDE_TURN_RUN)\nFORMULA_UNIFORMS(INSIDE_TURN_DRAWN)\nFORMULA_OUTPUTS(INSIDE_TURN_OUTPUT)\n}\n}\nDEVICE void compute_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\nAcc given[HALVES][RUN];\nbool is_right= !HAS_TABLES;\nmemcpy(given,x.v,sizeof given);\n#pragma unroll\nfor(int i=0;i<RUN&& !HAS_TABLES;i++)\nis_right&=compute_element<true>(p,state,run,i,i,x);\nif((FORMULA_WAVES||HAS_TABLES)&& !is_right){\nmemcpy(x.v,given,sizeof given);\ncompute_far_run(p,state,run,x);\n}\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)                                                                                   \\\n"
+"load_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,run,member,state.held.name,x.runs.name[member]);\\\nregroup<false>(x.runs.name);\n",
+"#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,run,x.outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&run,Acc(&v)[HALVES][RUN]){\nNumbers_of_run x;\nFormula_in in;\nconstexpr int at=0;\n(void)in,(void)at;\nmemcpy(x.v,v,sizeof x.v);\nFORMULA_INPUTS(INSIDE_LOAD)\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,run,in,x.drawn);\ncompute_run(p,state,run,x);\nFORMULA_OUTPUTS(INSIDE_STORE)\nmemcpy(v,x.v,sizeof x.v);\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gpi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\nif(FINDS&&valid==0)\nreturn;\n}\n"
@@ -15947,9 +16060,9 @@ static const gpi__source gpi__sources[] = {
 #ifndef GEMMEPI_NO_FORMULA
 {"formula.cuh",
 {
-"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\ntemplate<class Index>DEVICE Index formula_index(I64 x){\nif constexpr(sizeof(Index)==8)\nreturn x;\nelse\nreturn x< -2147483647? -2147483647-1:x>2147483647?2147483647:(int)x;\n}\n\n\nDEVICE u64 product_of_words(u32 x,u32 y){\n#ifdef __CUDA_ARCH__\nu64 z;\nasm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n#else\n"
-"return(u64)x*y;\n#endif\n}\n\n\nstruct Random_words{\nu32 at[4];\n};\nDEVICE Random_words random_words(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=product_of_words(0xd2511f53,a),second=product_of_words(0xcd9e8d57,c);\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nreturn{{a,b,c,d}};\n}\n\nDEVICE float random_number(u32 word){\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\nRandom_words words=random_words(seed,i,column,row,item);\nu32 which=(u32)column&3;\nreturn random_number(which<2?which==0?words.at[0]:words.at[1]:which==2?words.at[2]:words.at[3]);\n}\n\n\n\ntemplate<int Cut>DEVICE float formula_stochastic(float x,float u){\n"
-"u32 added=__float_as_uint(x)+(int)(u*(1<<Cut));\nfloat y=__uint_as_float(added& ~0u<<Cut);\nif(Cut==13&&fabs(x)<6.103515625e-05f){\nfloat units=fabs(x)*16777216,whole=floor(units);\ny=copysign((units-whole>=1-u?whole +1:whole)*5.9604644775390625e-08f,x);\n}\nreturn x-x==0?y:x;\n}\n"}},
+"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class Type>struct Table{\nconst Type*data;\nI64 length,step;\nfloat factor;\n__device__ GEMMEPI_T operator[](I64 i)const{\nreturn(u64)i<(u64)length?to_acc<GEMMEPI_T>(data[i*step])*(GEMMEPI_T)factor:GEMMEPI_T(0);\n}\n};\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\ntemplate<class Index>DEVICE Index formula_index(I64 x){\nif constexpr(sizeof(Index)==8)\nreturn x;\nelse\n"
+"return x< -2147483647? -2147483647-1:x>2147483647?2147483647:(int)x;\n}\n\n\nDEVICE u64 product_of_words(u32 x,u32 y){\n#ifdef __CUDA_ARCH__\nu64 z;\nasm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n#else\nreturn(u64)x*y;\n#endif\n}\n\n\nstruct Random_words{\nu32 at[4];\n};\nDEVICE Random_words random_words(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=product_of_words(0xd2511f53,a),second=product_of_words(0xcd9e8d57,c);\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nreturn{{a,b,c,d}};\n}\n\nDEVICE float random_number(u32 word){\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\n"
+"Random_words words=random_words(seed,i,column,row,item);\nu32 which=(u32)column&3;\nreturn random_number(which<2?which==0?words.at[0]:words.at[1]:which==2?words.at[2]:words.at[3]);\n}\n\n\n\ntemplate<int Cut>DEVICE float formula_stochastic(float x,float u){\nu32 added=__float_as_uint(x)+(int)(u*(1<<Cut));\nfloat y=__uint_as_float(added& ~0u<<Cut);\nif(Cut==13&&fabs(x)<6.103515625e-05f){\nfloat units=fabs(x)*16777216,whole=floor(units);\ny=copysign((units-whole>=1-u?whole +1:whole)*5.9604644775390625e-08f,x);\n}\nreturn x-x==0?y:x;\n}\n"}},
 {"formula_pass.cu",
 {
 "#line 1 \"src/kernels/formula_pass.cu\"\n#line 16\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gpi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"
@@ -15963,11 +16076,11 @@ static const gpi__source gpi__sources[] = {
 "to[column_of<Members>(p.units,place.unit+i,member)]=shared[i][thread];\n}\n}\n};\n\n\ntemplate<int Number,int Members,int Reduction>struct Of_all{\ntypedef State_of<T,Reduction>State;\nstruct Scratch{\nState states[THREADS/32];\n};\nT row[Members][UNITS];\nState state;\n\n__device__ void begin(){\nstate=State::empty();\n}\n__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nadd_row(state,p,place,row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&scratch){\nState(&shared)[THREADS/32]=scratch.states;\nu32 thread=threadIdx.y*blockDim.x+threadIdx.x;\njoin_lanes(state,32);\n__syncthreads();\nif(thread%32==0)\nshared[thread/32]=state;\n__syncthreads();\nif(thread>0)\nreturn;\nfor(int warp=1;warp<THREADS/32;warp++)\nstate.join(shared[warp]);\n((State*)p.places[Number].data)[blockIdx.x]=state;\n}\n};\n\ntemplate<int Number,int Kind,int Members,class Type,int Reduction>__device__ auto output(){\n"
 "if constexpr(Reduction==reduction::none)\nreturn Stored<Number,Members,Type>();\nelse if constexpr(Kind==kind::PER_ROW)\nreturn Of_rows<Number,Members,Reduction>();\nelse if constexpr(Kind==kind::PER_COLUMN)\n",
 "return Of_columns<Number,Members,Reduction>();\nelse\nreturn Of_all<Number,Members,Reduction>();\n}\n\n\n\n#if FORMULA_RESULT\n#define RESULTS(X) FORMULA_OUTPUTS(X) X(RESULT, d, FULL, FORMULA_RESULT, GEMMEPI_RESULT_TYPE, none, 0)\n#else\n#define RESULTS(X) FORMULA_OUTPUTS(X)\n#endif\n#define INPUT(place, name, kind_, members, type, periods) Input<place, kind::kind_, members, type, periods> name;\n#define VALUES(place, name, kind_, members, type, periods) Read<type> name[members][UNITS];\n#define OUTPUT(place, name, kind_, members, type, reduction_, accumulates) \\\ndecltype(output<place,kind::kind_,members,type,reduction::reduction_>())name;\n\nstruct Inputs{\nFORMULA_INPUTS(INPUT)\n};\nstruct Values{\nFORMULA_INPUTS(VALUES)\n#if FORMULA_VALUE\nT v[FORMULA_VALUE][UNITS];\n#endif\n};\nstruct Outputs{\nRESULTS(OUTPUT)\n};\n#define SCRATCH(place, name, kind_, members, type, reduction_, accumulates) decltype(Outputs::name)::Scratch name;\nunion Scratch{\nRESULTS(SCRATCH)\n};\n\n"
-"#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE T scale_of_result(const gpi__formula_pass_params&p,const Place&place){\nif constexpr((GEMMEPI_SCALED>>RESULT&1)!=0)\nreturn(T)p.places[RESULT].scale[place.item*p.places[RESULT].scale_stride];\nelse\nreturn 1;\n}\n\nDEVICE void compute(const gpi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n"
-"#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\n#if FORMULA_WAVES\nin.is_near=false;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=scale_of_result(p,place);\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n"
-"#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gpi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\nint valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\nPlace place={item,0,unit,valid};\n"
-"__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\n",
-"RESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
+"#define TAKE_UNIT(place, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)         \\\nin.name[member]=values.name[member][i];\n#define TAKE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(p, place);\n#define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                        \\\noutputs.name.row[member][i]=out.name[member];\n\nDEVICE T scale_of_result(const gpi__formula_pass_params&p,const Place&place){\nif constexpr((GEMMEPI_SCALED>>RESULT&1)!=0)\nreturn(T)p.places[RESULT].scale[place.item*p.places[RESULT].scale_stride];\nelse\nreturn 1;\n}\n\nDEVICE void compute(const gpi__formula_pass_params&p,const Place&place,const Values&values,Outputs&outputs){\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(TAKE_UNIT)\nFORMULA_TABLES(TAKE_TABLE)\n#if FORMULA_VALUE\n"
+"for(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=values.v[member][i];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)place.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++)\nin.column[member]=(GEMMEPI_INDEX)column_of<FORMULA_MEMBERS>(p.units,place.unit+i,member);\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)place.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.rows;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)p.columns;\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)p.depth;\n#endif\n#if FORMULA_WAVES\nin.is_near=false;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=scale_of_result(p,place);\n#endif\nformula(in,out);\nRESULTS(KEEP_UNIT)\n}\n}\n\n#define BEGIN_INPUT(place_, name, kind_, members, type, periods) inputs.name.begin(params, place);\n#define LOAD_INPUT(place_, name, kind_, members, type, periods) inputs.name.load(params, place);\n"
+"#define TAKE_INPUT(place_, name, kind_, members, type, periods) inputs.name.take(values.name);\n#define BEGIN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.begin();\n#define FINISH_ROW(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish_row(params, place, column_tile);\n#define FINISH_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) outputs.name.finish(params, place, row_tile, scratch.name);\n\nextern \"C\" __global__ void __launch_bounds__(THREADS)gemmepi_formula_pass(GEMMEPI_PARAMS Params all){\nconst gpi__formula_pass_params&params=pass_of(all);\nafter_launches_before();\nu32 row_tile=blockIdx.x/params.column_tiles,item=row_tile/params.row_tiles;\nu32 column_tile=blockIdx.x-row_tile*params.column_tiles;\nlong long first=(long long)(row_tile -item*params.row_tiles)*params.row_steps*blockDim.y;\nlong long unit=((long long)column_tile*blockDim.x+threadIdx.x)*UNITS;\n"
+"int valid=unit>=params.units?0:params.units-unit>=UNITS?UNITS:(int)(params.units-unit);\n",
+"Place place={item,0,unit,valid};\n__shared__ Scratch scratch;\nfind_item(all,place);\nInputs inputs;\nOutputs outputs;\n(void)inputs;\nFORMULA_INPUTS(BEGIN_INPUT)\nRESULTS(BEGIN_OUTPUT)\n#if FORMULA_VALUE\nValue value=begin_value(params,place);\n#endif\n#pragma unroll 1\nfor(int step=0;step<params.row_steps&&first+(long long)step*blockDim.y<params.rows;step++){\nValues values;\nplace.row=first+(long long)step*blockDim.y+threadIdx.y;\nplace.valid=place.row<params.rows?valid:0;\nFORMULA_INPUTS(LOAD_INPUT)\n#if FORMULA_VALUE\nload_value(params,value,place,values.v);\n#endif\nFORMULA_INPUTS(TAKE_INPUT)\ncompute(params,place,values,outputs);\nRESULTS(FINISH_ROW)\n}\nplace.valid=valid;\nRESULTS(FINISH_OUTPUT)\n}\n"}},
 {"formula_reduce.cu",
 {
 "#line 1 \"src/kernels/formula_reduce.cu\"\n\n\n\n\n#include \"formula_reduce.cuh\"\n\nconstexpr int THREADS=256,AT_ONCE=4;\n\n\ntemplate<class S>DEVICE void join_side_by_side(S&state,u32 lane,u32 lanes){\n__shared__ S warps[THREADS/32];\njoin_lanes(state,lanes<32?lanes:32);\nif(lanes<=32)\nreturn;\nif(threadIdx.x%32==0)\nwarps[threadIdx.x/32]=state;\n__syncthreads();\nif(lane==0)\nfor(u32 i=1;i<lanes/32;i++)\nstate.join(warps[threadIdx.x/32+i]);\n}\n\ntemplate<class S>DEVICE void join_apart(S&state,u32 lane,u32 lanes,u32 apart){\n__shared__ S shared[THREADS];\nshared[threadIdx.x]=state;\nfor(u32 half=lanes/2;half>0;half/=2){\n__syncthreads();\nif(lane<half)\nshared[threadIdx.x].join(shared[threadIdx.x+half*apart]);\n}\nstate=shared[threadIdx.x];\n}\n\ntemplate<class S,class Type,bool Negates,bool Accumulates,bool Is_scaled,bool Has_amax>\nDEVICE void store_reduction(const gpi__formula_reduction&p,long long at,const S&state){\nType*out=(Type*)p.out+at;\n"
@@ -15991,9 +16104,11 @@ static const gpi__source gpi__sources[] = {
 "DEVICE void load_run(const Type*line,long long period,long long step,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line +(Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=line[(Is_periodic?within(column,period):column)*step];\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,bool Is_stepped,class Type>\nDEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\n"
 "#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\n",
 "for(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\n"
-"return to_acc<T>(x);\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\ntemplate<bool Exists,class X>struct Held{\ntypedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<!HAS_COLUMNS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n"
-"__device__ void load_line(const gpi__formula_pass_params&p,const Place&place,long long row){\nconst gpi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>((const Type*)operand.data+item_start<Number>(p,place)+row*operand.ld,\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\n"
-"load_line(p,place,row);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
+"return to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nconst Type*data=(const Type*)operand.data+item_start<Number>(p,place);\nif(Kind==kind::FULL)\ndata+=(Periods&1?within(place.row,operand.row_period):place.row)*operand.ld;\nreturn{data,place.valid?operand.column_period:0,Kind==kind::PER_ROW?operand.ld:column_step<Number>(place),\n(GEMMEPI_SCALED>>Number&1)!=0? *operand.scale:1};\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\ntemplate<bool Exists,class X>struct Held{\n"
+"typedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<!HAS_COLUMNS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gpi__formula_pass_params&p,const Place&place,long long row){\nconst gpi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>((const Type*)operand.data+item_start<Number>(p,place)+row*operand.ld,\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\n"
+"const gpi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\n"
+"read_runs(runs.at,values);\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\n",
+"int at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 {"trig.cuh",
 {
 "#line 1 \"src/kernels/trig.cuh\"\n#line 9\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\n\nstatic __constant__ u32 TWO_OVER_PI[]={\n0x00000000,0x00000000,0xa2f9836e,0x4e441529,0xfc2757d1,0xf534ddc0,0xdb629599,0x3c439041,0xfe5163ab,0xdebbc561,0xb7246e3a,\n0x424dd2e0,0x06492eea,0x09d1921c,0xfe1deb1c,0xb129a73e,0xe88235f5,0x2ebb4484,0xe99c7026,0xb45f7e41,0x3991d639,0x835339f4,\n0x9c845f8b,0xbdf9283b,0x1ff897ff,0xde05980f,0xef2f118b,0x5a0a6d1f,0x6d367ecf,0x27cb09b7,0x4f463f66,0x9e5fea2d,0x7527bac7,\n0xebe5f17b,0x3d0739f7,0x8a5292ea,0x6bfb5fb1,0x1f8d5d08,0x56033046,0xfc7b6bab,0xf0cfbc20,0x9af4361d};\n\n\nDEVICE u32 bits_of_two_over_pi(int at){\nreturn(u32)(((u64)TWO_OVER_PI[at>>5]<<32|TWO_OVER_PI[(at>>5)+1])>>(32-(at&31)));\n}\n\n\nDEVICE float rest_of_far(float x,int&quarters){\nu32 bits=__float_as_uint(x),m=(bits&0x7fffff)|0x800000;\nint at=(int)(bits>>23)-150-2+64;\n"
@@ -18927,6 +19042,20 @@ static double gpi__scale_of_operand(const gpi__host_formula *h, int o) {
   return h->placed->operands[o].scale ? (double)h->arguments->operand_scales[o][0] : 1;
 }
 
+/* table[index] of the unit. */
+static double gpi__look_up_on_host(const void *tables, int o, int64_t index) {
+  const gpi__host_formula *h = (const gpi__host_formula *)tables;
+  const gpi__formula_operand *operand = &h->formula->operands[o];
+  const int64_t *indices = h->unit.indices;
+  double value;
+  int64_t row = operand->kind == GEMMEPI_PER_ROW ? index : indices[GPI__INDEX_ROW];
+  if (index < 0 || index >= gpi__table_length(h->placed, o))
+    return 0;
+  gpi__load_run(operand->dtype, h->arguments->operands[o],
+    gpi__place_of(h, o, indices[GPI__INDEX_ITEM], row, index), 1, 1, &value);
+  return value * gpi__scale_of_operand(h, o);
+}
+
 static void gpi__read_into_unit(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t unit, int member) {
   const gpi__formula_operand *operand = &h->formula->operands[o];
   int64_t at = gpi__place_of(h, o, item, row, gpi__column_among(h->placed, operand->members, unit, member));
@@ -18962,7 +19091,7 @@ static void gpi__fill_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
   }
   for (o = 0; o < h->formula->operand_count; o++)
     for (member = 0; member < h->formula->operands[o].members; member++)
-      if (!h->formula->operands[o].output && h->formula->operands[o].used)
+      if (!h->formula->operands[o].output && h->formula->operands[o].used & GPI__BY_PLACE)
         gpi__read_into_unit(h, o, item, row, unit, member);
 }
 
@@ -19168,6 +19297,8 @@ static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const 
   h->arguments = arguments;
   h->placed = placed;
   h->formula = placed->formula;
+  h->unit.look_up = gpi__look_up_on_host;
+  h->unit.tables = h;
   h->unit.indices[GPI__INDEX_ROWS] = placed->rows;
   h->unit.indices[GPI__INDEX_COLUMNS] = gpi__wide_columns(placed);
   h->unit.indices[GPI__INDEX_DEPTH] = placed->depth;
@@ -20143,7 +20274,7 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
     return 0;
   for (i = 0; i <= GPI__RESULT; i++) {
     const gpi__placed_operand *operand = &placed->operands[i];
-    if (!f->operands[i].used || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
+    if (!(f->operands[i].used & GPI__BY_PLACE) || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
       gpi__is_reduced(&f->operands[i]) || gpi__is_stepped(placed, i))
       continue;
     line.ld = f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? gpi__step_of_rows(placed, i) : 0;
@@ -20250,7 +20381,7 @@ static void gpi__place_operand(const gpi__placed_formula *placed, int i, gpi__fo
   to->ld = gpi__step_of_rows(placed, i);
   to->stride = gpi__innermost_step(placed, i);
   to->row_period = from->row_period;
-  to->column_period = from->column_period;
+  to->column_period = o->used & GPI__BY_INDEX ? gpi__table_length(placed, i) : from->column_period;
   to->scale_stride = from->scale_stride;
 }
 
@@ -20405,7 +20536,8 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
   const gpi__formula_operand *o = &f->operands[i];
   const gpi__placed_operand *at = &placed->operands[i];
   double rows = (double)(at->row_period ? at->row_period : placed->rows);
-  double columns = (double)gpi__formula_units(placed) * o->members;
+  double columns = o->used & GPI__BY_INDEX ? (double)gpi__table_length(placed, i)
+        : (double)gpi__formula_units(placed) * o->members;
   double count = o->kind == GEMMEPI_FULL         ? rows * columns
         : o->kind == GEMMEPI_PER_ROW    ? rows
         : o->kind == GEMMEPI_PER_COLUMN ? columns
@@ -20752,8 +20884,10 @@ static int gpi__axes_may(const gpi__placed_formula *placed, gpi__axes_freedom fr
   if (freedom == GPI__ANY_ORDER && (f->indices & of_columns || f->has_halves))
     return 0;
   for (i = 0; i <= GPI__RESULT; i++) {
+    int by_index = f->operands[i].used & GPI__BY_INDEX;
     if (!gpi__reduction_allows(placed, i, freedom) || placed->operands[i].row_period ||
-      (freedom == GPI__ANY_ORDER && placed->operands[i].column_period))
+      (by_index && f->operands[i].kind == GEMMEPI_PER_ROW) ||
+      (freedom == GPI__ANY_ORDER && (placed->operands[i].column_period || by_index)))
       return 0;
   }
   return 1;
@@ -20820,7 +20954,8 @@ static int gpi__kind_by_steps(const gpi__placed_formula *placed, const gpi__step
   const gpi__formula_operand *o = &placed->formula->operands[i];
   if (!o->output && o->kind == GEMMEPI_PER_COLUMN && steps->row)
     return GEMMEPI_FULL; /* items have become rows, and each has a table */
-  if (o->output || o->kind == GEMMEPI_NUMBER || placed->operands[i].row_period || placed->operands[i].column_period)
+  if (o->output || o->kind == GEMMEPI_NUMBER || placed->operands[i].row_period ||
+    placed->operands[i].column_period || o->used & GPI__BY_INDEX)
     return o->kind;
   return steps->column ? steps->row ? GEMMEPI_FULL : GEMMEPI_PER_COLUMN
      : steps->row  ? GEMMEPI_PER_ROW
@@ -23086,7 +23221,7 @@ static int64_t gpi__half_group_of(const gpi__problem *problem) {
 static int gpi__fits_slot(const gpi__problem *problem, int i, int operand, int members) {
   const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
   const gpi__placed_operand *place = &problem->formula->placed.operands[i];
-  return o->used && o->members == members && !place->scale && !place->amax && !o->periods &&
+  return o->used & GPI__BY_PLACE && o->members == members && !place->scale && !place->amax && !o->periods &&
      o->kind == (operand == GPI__BIAS ? GEMMEPI_PER_COLUMN : GEMMEPI_FULL) &&
      gpi__side_types(problem, operand) >> o->dtype & 1;
 }
@@ -23140,18 +23275,20 @@ static int gpi__reduces_inside(const gpi__problem *problem) {
   return 0;
 }
 
-/* Whether the 32 columns that a row's lanes have lie in one period, and indices are of 32 bits. */
+/* Whether the 32 columns that a row's lanes have lie in one period, and indices are of 32 bits. Any column is read by index. */
 static int gpi__repeats_inside(const gpi__problem *problem, int i) {
   const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
   const gpi__placed_operand *place = &problem->formula->placed.operands[i];
   int64_t units = problem->n / gpi__members_of_v(problem->formula->placed.formula);
-  if (!o->periods)
+  int by_index = o->used == GPI__BY_INDEX;
+  if (!o->periods || (by_index && o->kind != GEMMEPI_FULL))
     return 1;
   if (!gpi__has_small_indices(problem) || place->row_period > INT_MAX || place->column_period > INT_MAX)
     return 0;
-  return place->column_period % 32 == 0 && (!place->column_period || o->members == 1 ||
-    (gpi__is_interleaved(problem->formula->placed.formula) ? place->column_period % 64 == 0
-    : gpi__half_group_of(problem) || units % 32 == 0));
+  return by_index ||
+     (place->column_period % 32 == 0 && (!place->column_period || o->members == 1 ||
+       (gpi__is_interleaved(problem->formula->placed.formula) ? place->column_period % 64 == 0
+       : gpi__half_group_of(problem) || units % 32 == 0)));
 }
 
 /* Reductions of columns and of all that a kernel adds up column by column: sums and largest numbers. */
@@ -23237,7 +23374,7 @@ static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
 /* Whether an operand is a matrix that comes straight from memory, or goes there. */
 static int gpi__is_direct(const gpi__problem *problem, const gpi__slots *slots, int i) {
   const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-  return o->used && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual &&
+  return o->used & GPI__BY_PLACE && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual &&
      i != slots->written;
 }
 
@@ -23295,7 +23432,7 @@ static int gpi__inside_is_aligned(const gpi__problem *problem,
   for (i = 0; i < f->operand_count; i++) {
     gpi__view view = problem->formula->views[i];
     view.alignment = problem->alignment;
-    if (f->operands[i].used && f->operands[i].kind >= GEMMEPI_PER_COLUMN &&
+    if (f->operands[i].used & GPI__BY_PLACE && f->operands[i].kind >= GEMMEPI_PER_COLUMN &&
       !gpi__is_reduced(&f->operands[i]) && !is_aligned(problem, &view))
       return 0;
   }
@@ -23449,7 +23586,9 @@ static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *pl
       places[i].ld = placed->operands[i].ld;
     places[i].stride = placed->operands[i].batch_stride;
     places[i].row_period = placed->operands[i].row_period;
-    places[i].column_period = placed->operands[i].column_period;
+    places[i].column_period = placed->formula->operands[i].used & GPI__BY_INDEX
+        ? gpi__table_length(placed, i)
+        : placed->operands[i].column_period;
     gpi__place_states(problem, &placed->formula->operands[i], &places[i]);
   }
   if (gpi__reads_depth(placed->formula))

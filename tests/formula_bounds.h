@@ -21,6 +21,9 @@ typedef struct bounded_unit {
     int64_t column[GPI__MOST_PARTS];
     int scales_d; /* D has a scale, by which it is multiplied as it is stored */
     double scale_d;
+    estimate (*look_up)(const void *tables, int operand,
+                        int64_t index); /* an element of what is read by index */
+    const void *tables;
 } bounded_unit;
 
 /* >>bounds */
@@ -463,6 +466,8 @@ static estimate estimate_operation(const bounded_evaluation *e, const gpi__node 
         return estimated(random_there(e, n, 0, member), 0);
     case GPI__OP_STOCHASTIC:
         return estimate_stochastic(e, n, x, member);
+    case GPI__OP_LOOK_UP:
+        return e->unit->look_up(e->unit->tables, n->place, bounded_whole_at(e, n->args[0], member));
     case GPI__OP_ACTIVATE:
     case GPI__OP_DERIVE:
         return estimate_activation(&e->precision, n, x, y);
@@ -485,6 +490,11 @@ static estimate estimate_operation(const bounded_evaluation *e, const gpi__node 
     }
 }
 
+static double look_up_value(const void *unit, int operand, int64_t index) {
+    const bounded_unit *bounded = (const bounded_unit *)unit;
+    return bounded->look_up(bounded->tables, operand, index).value;
+}
+
 /* The host's own evaluation has the same values. */
 static void host_has_the_same_values(const gpi__formula *formula, const bounded_unit *bounded,
                                      const estimate *values) {
@@ -499,6 +509,7 @@ static void host_has_the_same_values(const gpi__formula *formula, const bounded_
     memcpy(unit.whole, bounded->whole, sizeof unit.whole);
     memcpy(unit.indices, bounded->indices, sizeof unit.indices);
     unit.scales_d = bounded->scales_d, unit.scale_d = bounded->scale_d;
+    unit.look_up = look_up_value, unit.tables = bounded;
     gpi__evaluate(formula, &unit, plain);
     for (node = 0; node < formula->node_count; node++)
         for (member = 0; member < gpi__members(formula, formula->nodes[node].width); member++) {

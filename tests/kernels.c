@@ -1631,6 +1631,7 @@ static const struct formula_row {
     {"sums", "sums = column_sum(v * residual); total = all_sum(v * v); d = gelu_erf(v)"},
     {"columns", "sums = column_logsumexp(v)"},
     {"rounded", "d = v * up; squares = row_sum(rounded(d) * rounded(v))"},
+    {"by_index", "d = silu(v) * bias[label] + up[column]"},
 };
 
 static void place_formula(const gpi__formula *formula, gpi__placed_formula *placed) {
@@ -1719,6 +1720,7 @@ static void list_formulas(void) {
 static const struct formula_row inside_rows[] = {
     {"norm", "d = v * rstd * bias"},
     {"gate", "d = silu(v + bias) * up + residual"},
+    {"by_index", "d = silu(v) * bias[label] + up[column]"},
     {"dropout", "d = (uniform(seed, 0) >= 0.25 ? (v + bias) / 0.75 : 0) + residual"},
     {"rotate", "x = left(v); y = right(v); d = pair(x * cosine - y * sine, y * cosine + x * sine)"},
     {"swiglu", "d = left(v) * silu(right(v))"},

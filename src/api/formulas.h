@@ -35,6 +35,9 @@
    With a last argument w, a number, left, right and pair work on each group of w columns. part(x, i, p) is the i-th of p equal parts, i
    from 0 and p from 2 to 16, both numbers of the text, and parts(a, b, c) joins three, or as many as it is given; widths are n / p and p n
    then. A formula has two widths at most and divides columns in one way. column and columns count in the wider of the two.
+   table[index] is an element of an operand: of one PER_ROW or PER_COLUMN the index-th, of one FULL (in row-major order) the row's with index
+   in place of the column. The index is a whole number: an operand in I32 or I64, row and so on, or a number of the text; with results in I32
+   any expression. Where there is no such element it is 0, and nothing is read. A table has m or n elements or, if more or less, its period.
    Reductions: row_sum row_mean row_max row_min row_logsumexp row_argmax (I32: the lowest column), column_sum column_max column_min
    column_logsumexp column_argmax, all_sum all_max. A reduction is the whole right side of a statement that assigns an output, and no later statement reads that output.
    Over nothing they are 0 (sums, argmax), inf (min) and -inf. They run in a fixed order, in F32 or wider, and all propagate NaN. An output PER_COLUMN or

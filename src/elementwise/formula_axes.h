@@ -44,8 +44,10 @@ static int gpi__axes_may(const gpi__placed_formula *placed, gpi__axes_freedom fr
     if (freedom == GPI__ANY_ORDER && (f->indices & of_columns || f->has_halves))
         return 0;
     for (i = 0; i <= GPI__RESULT; i++) {
+        int by_index = f->operands[i].used & GPI__BY_INDEX;
         if (!gpi__reduction_allows(placed, i, freedom) || placed->operands[i].row_period ||
-            (freedom == GPI__ANY_ORDER && placed->operands[i].column_period))
+            (by_index && f->operands[i].kind == GEMMEPI_PER_ROW) ||
+            (freedom == GPI__ANY_ORDER && (placed->operands[i].column_period || by_index)))
             return 0;
     }
     return 1;
@@ -114,7 +116,7 @@ static int gpi__kind_by_steps(const gpi__placed_formula *placed, const gpi__step
     if (!o->output && o->kind == GEMMEPI_PER_COLUMN && steps->row)
         return GEMMEPI_FULL; /* items have become rows, and each has a table */
     if (o->output || o->kind == GEMMEPI_NUMBER || placed->operands[i].row_period ||
-        placed->operands[i].column_period)
+        placed->operands[i].column_period || o->used & GPI__BY_INDEX)
         return o->kind;
     return steps->column ? steps->row ? GEMMEPI_FULL : GEMMEPI_PER_COLUMN
            : steps->row  ? GEMMEPI_PER_ROW

@@ -22,7 +22,7 @@ static void gpi__place_operand(const gpi__placed_formula *placed, int i, gpi__fo
     to->ld = gpi__step_of_rows(placed, i);
     to->stride = gpi__innermost_step(placed, i);
     to->row_period = from->row_period;
-    to->column_period = from->column_period;
+    to->column_period = o->used & GPI__BY_INDEX ? gpi__table_length(placed, i) : from->column_period;
     to->scale_stride = from->scale_stride;
 }
 
@@ -179,7 +179,8 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
     const gpi__formula_operand *o = &f->operands[i];
     const gpi__placed_operand *at = &placed->operands[i];
     double rows = (double)(at->row_period ? at->row_period : placed->rows);
-    double columns = (double)gpi__formula_units(placed) * o->members;
+    double columns = o->used & GPI__BY_INDEX ? (double)gpi__table_length(placed, i)
+                                             : (double)gpi__formula_units(placed) * o->members;
     double count = o->kind == GEMMEPI_FULL         ? rows * columns
                    : o->kind == GEMMEPI_PER_ROW    ? rows
                    : o->kind == GEMMEPI_PER_COLUMN ? columns

@@ -202,7 +202,7 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
         return 0;
     for (i = 0; i <= GPI__RESULT; i++) {
         const gpi__placed_operand *operand = &placed->operands[i];
-        if (!f->operands[i].used || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
+        if (!(f->operands[i].used & GPI__BY_PLACE) || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
             gpi__is_reduced(&f->operands[i]) || gpi__is_stepped(placed, i))
             continue;
         line.ld = f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? gpi__step_of_rows(placed, i) : 0;

@@ -58,9 +58,9 @@ static gemmepi_status gpi__check_reads(const gpi__derivation *d) {
     int i, which, operations = 0;
     for (i = 0; i < d->graph.count; i++) {
         operations += p->uses[i] && p->nodes[i].op >= GPI__LEAVES;
-        which = p->nodes[i].op == GPI__OP_VALUE     ? (int)GPI__OF_VALUE
-                : p->nodes[i].op == GPI__OP_OPERAND ? p->nodes[i].place
-                                                    : -1;
+        which = p->nodes[i].op == GPI__OP_VALUE    ? (int)GPI__OF_VALUE
+                : gpi__is_of_operand(&p->nodes[i]) ? p->nodes[i].place
+                                                   : -1;
         if (which >= 0 && p->uses[i] && p->labels[i] < GPI__BY_OPERAND && !d->readable[which])
             return gpi__fail(
                 GEMMEPI_INVALID_ARGUMENT,

@@ -78,9 +78,11 @@ static int gpi__gradient_reads(const gpi__derivation *d, int op, int which) {
     const gpi__printer *p = &d->printer;
     int i;
     for (i = 0; i < d->graph.count; i++)
-        if (p->uses[i] && (p->labels[i] >= GPI__BY_OPERAND
-                               ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
-                               : p->nodes[i].op == op && p->nodes[i].place == which))
+        if (p->uses[i] &&
+            (p->labels[i] >= GPI__BY_OPERAND
+                 ? op == GPI__OP_OPERAND && p->labels[i] - GPI__BY_OPERAND == which
+                 : (op == GPI__OP_OPERAND ? gpi__is_of_operand(&p->nodes[i]) : p->nodes[i].op == op) &&
+                       p->nodes[i].place == which))
             return 1;
     return 0;
 }

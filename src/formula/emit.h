@@ -209,6 +209,12 @@ static void gpi__emit_quotient(const gpi__emitter *e, const gpi__node *node, int
     gpi__emit_number(e, 1 / e->formula->nodes[node->args[1]].number, GPI__AS_NUMBER);
 }
 
+static void gpi__emit_look_up(const gpi__emitter *e, const gpi__node *node, int member) {
+    gpi__append(e->out, "in.b%d[", node->place);
+    gpi__emit_argument(e, node->args[0], member, GPI__AS_READ);
+    gpi__append(e->out, "]");
+}
+
 static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
     const gpi__node *node = &e->formula->nodes[number];
     if (gpi__divides_by_number(e->formula, node))
@@ -217,6 +223,8 @@ static void gpi__emit_operation(const gpi__emitter *e, int number, int member) {
         gpi__emit_activation(e, node, member);
     else if (gpi__seed_argument(node->op) >= 0)
         gpi__emit_draw(e, number, member);
+    else if (node->op == GPI__OP_LOOK_UP)
+        gpi__emit_look_up(e, node, member);
     else if (node->op == GPI__OP_JOIN)
         gpi__emit_argument(e, gpi__joined_part(e->formula->nodes, number, member), 0, GPI__AS_NUMBER);
     else
@@ -253,6 +261,18 @@ static void gpi__emit_uniforms(const gpi__emitter *e) {
     gpi__append(e->out, "\n");
 }
 
+static void gpi__emit_tables(const gpi__emitter *e) {
+    int i;
+    gpi__append(e->out, "#define FORMULA_TABLES(X)");
+    for (i = 0; i < e->formula->operand_count; i++) {
+        const gpi__formula_operand *o = &e->formula->operands[i];
+        if (o->used & GPI__BY_INDEX)
+            gpi__append(e->out, " X(%d, b%d, %s, %s, %d)", i, i, gpi__kind_names[o->kind],
+                        gpi__dtype((gemmepi_dtype)o->dtype)->name, o->periods);
+    }
+    gpi__append(e->out, "\n");
+}
+
 static int gpi__has_waves(const gpi__formula *f) {
     int i;
     for (i = 0; i < f->node_count; i++)
@@ -273,6 +293,7 @@ static int gpi__has_waves(const gpi__formula *f) {
        FORMULA_EXCHANGED 1: the caller's rows are the columns here
        FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
        FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
+       FORMULA_TABLES(X) X(place, name, kind, type, periods): of inputs that are read by index, a Table of an `in`
        FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gpi__emit_table(const gpi__emitter *e) {
     const gpi__formula *f = e->formula;
@@ -287,11 +308,12 @@ static void gpi__emit_table(const gpi__emitter *e) {
                 f->operands[GPI__RESULT].used ? f->operands[GPI__RESULT].members : 0, (unsigned)f->indices,
                 (int)f->exchanged, !f->is_short, (int)f->rounds, gpi__has_waves(f));
     gpi__emit_uniforms(e);
+    gpi__emit_tables(e);
     for (pass = 0; pass < 2; pass++) {
         gpi__append(e->out, pass ? "#define FORMULA_OUTPUTS(X)" : "#define FORMULA_INPUTS(X)");
         for (i = 0; i < f->operand_count; i++) {
             const gpi__formula_operand *o = &f->operands[i];
-            if (!o->used || o->output != pass)
+            if (!(o->used & GPI__BY_PLACE) || o->output != pass)
                 continue;
             gpi__append(e->out, " X(%d, a%d, %s, %d, %s, ", i, i, gpi__kind_names[o->kind], o->members,
                         gpi__dtype((gemmepi_dtype)o->dtype)->name);
@@ -330,8 +352,11 @@ static void gpi__emit_inputs(const gpi__emitter *e) {
         type = f->operands[i].dtype == GEMMEPI_I32   ? "int"
                : f->operands[i].dtype == GEMMEPI_I64 ? "long long"
                                                      : "GEMMEPI_T";
-        if (f->operands[i].used && !f->operands[i].output)
+        if (f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output)
             gpi__append(e->out, "    %s a%d[%d];\n", type, i, f->operands[i].members);
+        if (f->operands[i].used & GPI__BY_INDEX)
+            gpi__append(e->out, "    Table<%s> b%d;\n", gpi__dtype((gemmepi_dtype)f->operands[i].dtype)->name,
+                        i);
     }
     for (i = 0; i < GPI__INDICES; i++)
         if (f->indices >> i & 1)

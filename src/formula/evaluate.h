@@ -16,6 +16,8 @@ typedef struct gpi__unit {
     int64_t column[GPI__MOST_PARTS];
     int scales_d; /* D has a scale, by which it is multiplied as it is stored */
     double scale_d;
+    double (*look_up)(const void *tables, int operand, int64_t index); /* 0 where there is no such element */
+    const void *tables;
 } gpi__unit;
 
 /* >>random numbers: Philox4x32-10, as J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011) */
@@ -244,6 +246,8 @@ static double gpi__evaluate_operation(const gpi__evaluation *e, const gpi__node 
         return gpi__evaluate_draw(e, n, member);
     case GPI__OP_STOCHASTIC:
         return gpi__round_by_chance(n->place, x, gpi__evaluate_draw(e, n, member));
+    case GPI__OP_LOOK_UP:
+        return e->unit->look_up(e->unit->tables, n->place, gpi__whole_at(e, n->args[0], member));
     case GPI__OP_ACTIVATE:
     case GPI__OP_DERIVE:
         return gpi__evaluate_activation(n, x, y);

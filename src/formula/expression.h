@@ -232,6 +232,48 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
     return gpi__apply(p, at, call.name, &node);
 }
 
+/* Why an operand is not read by index, in words; NULL: it may be. */
+static const char *gpi__no_table(const gpi__formula_desc *desc, const gemmepi_operand *operand) {
+    if (operand->output || operand->kind < GEMMEPI_PER_ROW)
+        return "only inputs of the kinds PER_ROW, PER_COLUMN and FULL are read by index";
+    if (operand->kind == GEMMEPI_FULL && desc->exchanged)
+        return "in column-major order only inputs of the kinds PER_ROW and PER_COLUMN are read by index";
+    if (operand->width)
+        return "what is read by index has as many elements as its period says, or n: leave its width 0";
+    if (operand->dtype == GEMMEPI_I64 || (operand->dtype == GEMMEPI_I32 && desc->accumulator != GEMMEPI_I32))
+        return "an operand in I64, or in I32 without results in I32, is no table but an index";
+    return NULL;
+}
+
+/* table[index], of which the name has been read and '[' taken. */
+static int gpi__look_up(gpi__parser *p, size_t at, size_t length) {
+    const gpi__formula_desc *desc = p->graph->desc;
+    const char *name = p->text + at, *why = "only operands are read by index";
+    gpi__node node;
+    size_t where;
+    int i = 0, index;
+    while (i < desc->operand_count && !gpi__is_name(name, length, desc->operands[i].name))
+        i++;
+    if (i == desc->operand_count && gpi__read_name(p, at, name, length) == -1)
+        return -1;
+    if (i < desc->operand_count)
+        why = gpi__no_table(desc, &desc->operands[i]);
+    if (why)
+        return gpi__refuse(p, at, "%.*s[...]: %s", (int)(length > 60 ? 60 : length), name, why);
+    gpi__skip_blanks(p);
+    where = p->token;
+    index = gpi__expression(p, 1);
+    if (index < 0 || gpi__want(p, "]", "an operator or the ']' behind an index") < 0)
+        return -1;
+    if (!gpi__is_whole_node(&p->graph->nodes[index], (int)desc->accumulator))
+        return gpi__refuse(p, where,
+                           "an index is a whole number: an operand in I32 or I64, row, column or item, an "
+                           "extent, or a number in the text");
+    node = gpi__node_of(GPI__OP_LOOK_UP, index, -1, -1);
+    node.place = (int16_t)i;
+    return gpi__apply(p, at, desc->operands[i].name, &node);
+}
+
 #define GPI__ROUNDS_TO_INFINITY \
     3.4028235677973366e38 /* in F32: its largest number and half of the last bit */
 
@@ -302,6 +344,8 @@ static int gpi__primary(gpi__parser *p) {
         return gpi__refuse(p, at, "%.*s is the whole right side of a statement that assigns an output",
                            (int)length, p->text + at);
     p->at += length;
+    if (gpi__take(p, "["))
+        return gpi__look_up(p, at, length);
     if (!gpi__take(p, "(")) {
         node = gpi__read_name(p, at, p->text + at, length);
         if (node >= -1)

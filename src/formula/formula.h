@@ -4,11 +4,13 @@
 
 #include "parse.h"
 
+enum { GPI__BY_PLACE = 1, GPI__BY_INDEX = 2 };
+
 /* What code depends on of an operand, and its name. */
 typedef struct gpi__formula_operand {
     uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
     uint8_t accumulate, reduction;      /* reduction: a row of gpi__reductions, 0: none */
-    uint8_t used;                       /* an input that is read, or an output; of D: it is stored */
+    uint8_t used;                       /* bits: what is read, or an output (of D: it is stored); BY_INDEX */
     uint8_t members;                    /* of a unit: 1, or the parts of what is WIDE beside halves */
     uint8_t periods;                    /* 1: of rows, 2: of columns */
     int16_t node;                       /* of an output: what is stored or goes into the reduction */
@@ -56,19 +58,10 @@ static int64_t gpi__columns_of_width(const gpi__formula *formula, int64_t n, int
                                            : n;
 }
 
-/* Whether a node goes into an exact comparison: a whole number that is read, or a number of the text's that is whole and below 2^53, which
-   no other is rounded to. */
-static int gpi__compares_whole(const gpi__formula *formula, int node) {
-    const gpi__node *n = &formula->nodes[node];
-    if (n->op == GPI__OP_NUMBER)
-        return n->number > -9007199254740992.0 && n->number < 9007199254740992.0 &&
-               floor(n->number) == n->number;
-    return n->type == GPI__OF_WHOLE || formula->accumulator == GEMMEPI_I32;
-}
-
 static int gpi__is_exact_comparison(const gpi__formula *formula, const gpi__node *node) {
-    return node->op >= GPI__OP_EQ && node->op <= GPI__OP_GE && gpi__compares_whole(formula, node->args[0]) &&
-           gpi__compares_whole(formula, node->args[1]);
+    return node->op >= GPI__OP_EQ && node->op <= GPI__OP_GE &&
+           gpi__is_whole_node(&formula->nodes[node->args[0]], formula->accumulator) &&
+           gpi__is_whole_node(&formula->nodes[node->args[1]], formula->accumulator);
 }
 
 /* Whether a quotient is made with the reciprocal of its divisor, a number: where results are short, of less work and a rounding more. */
@@ -135,7 +128,9 @@ static void gpi__note_node(gpi__formula *formula, const gpi__node *node) {
     if (node->op == GPI__OP_VALUE)
         formula->reads_value = 1;
     if (node->op == GPI__OP_OPERAND)
-        formula->operands[node->place].used = 1;
+        formula->operands[node->place].used |= GPI__BY_PLACE;
+    if (node->op == GPI__OP_LOOK_UP)
+        formula->operands[node->place].used |= GPI__BY_INDEX;
     if (node->op == GPI__OP_ROUNDED)
         formula->rounds = 1;
     if (gpi__seed_argument(node->op) >= 0) {

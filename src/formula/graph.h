@@ -114,6 +114,11 @@ static gpi__node gpi__node_of(int op, int x, int y, int z) {
     return node;
 }
 
+/* Whether it reads the operand node.place, by place or by index. */
+static int gpi__is_of_operand(const gpi__node *node) {
+    return node->op == GPI__OP_OPERAND || node->op == GPI__OP_LOOK_UP;
+}
+
 static int gpi__same_node(const gpi__node *x, const gpi__node *y) {
     return memcmp(x, y, sizeof *x) == 0;
 }
@@ -194,6 +199,14 @@ static int gpi__is_number(const gpi__graph *graph, int node) {
 
 static int gpi__is_the_number(const gpi__graph *graph, int node, double number) {
     return gpi__is_number(graph, node) && graph->nodes[node].number == number;
+}
+
+/* Whether a node is a whole number that is read, or one of the text's that is below 2^53, which no other is rounded to. */
+static int gpi__is_whole_node(const gpi__node *node, int accumulator) {
+    if (node->op == GPI__OP_NUMBER)
+        return node->number > -9007199254740992.0 && node->number < 9007199254740992.0 &&
+               floor(node->number) == node->number;
+    return node->type == GPI__OF_WHOLE || accumulator == GEMMEPI_I32;
 }
 
 /* Whether F32, and so every accumulator but I32, holds it. */

@@ -36,4 +36,12 @@ typedef struct gpi__placed_formula {
     gpi__placed_operand operands[GPI__FORMULA_OPERANDS + 1]; /* in the formula's order, D at RESULT */
 } gpi__placed_formula;
 
+/* How many elements an input has that is read by index. */
+static int64_t gpi__table_length(const gpi__placed_formula *placed, int i) {
+    const gpi__placed_operand *at = &placed->operands[i];
+    if (placed->formula->operands[i].kind == GEMMEPI_PER_ROW)
+        return at->row_period ? at->row_period : placed->rows;
+    return at->column_period ? at->column_period : placed->columns;
+}
+
 #endif

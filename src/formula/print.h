@@ -199,6 +199,12 @@ static int gpi__begins_with_number(const gpi__printer *p, const gpi__node *node)
 
 static void gpi__print_operation(const gpi__printer *p, const gpi__node *node, int precedence) {
     const gpi__operation_of_formula *row = gpi__operation_of(node->op);
+    if (node->op == GPI__OP_LOOK_UP) {
+        gpi__append(p->out, "%s[", p->names[node->place]);
+        gpi__print_expression(p, node->args[0], 1);
+        gpi__append(p->out, "]");
+        return;
+    }
     if (row->precedence == 9) {
         gpi__print_call(p, node);
         return;

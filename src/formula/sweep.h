@@ -255,12 +255,25 @@ static int gpi__passed_on(gpi__derivation *d, int number, int argument, int g) {
     return gpi__apply_rule(d, rule, nodes);
 }
 
+/* Whole numbers have no gradient, so it is the table's that is wanted. */
+static gemmepi_status gpi__refuse_table(const gpi__derivation *d, int node) {
+    char place[GPI__PLACE_TEXT];
+    return gpi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "%s: %s is read by index; its gradient is a sum over equal indices, for which there is no "
+        "reduction",
+        gpi__name_place(d->desc.text, d->graph.places[node], place),
+        gpi__name_in(d, d->graph.nodes[node].place));
+}
+
 static gemmepi_status gpi__sweep(gpi__derivation *d) {
     gemmepi_status status = GEMMEPI_OK;
     int i, a, passed, to, width;
     for (i = d->given - 1; i >= 0 && !status; i--) {
         if (d->adjoints[i].node < 0 || d->graph.nodes[i].op < GPI__LEAVES)
             continue;
+        if (d->graph.nodes[i].op == GPI__OP_LOOK_UP && d->depends[i])
+            return gpi__refuse_table(d, i);
         for (a = 0; a < 3 && !status; a++) {
             to = gpi__read_node(&d->graph, i).args[a];
             if (to < 0 || !d->depends[to])
@@ -282,7 +295,7 @@ static void gpi__mark_dependent(gpi__derivation *d) {
     for (i = 0; i < d->given; i++) {
         for (w = 0; w < d->wrt_count; w++)
             if (d->wrt[w] == GPI__OF_VALUE ? nodes[i].op == GPI__OP_VALUE
-                                           : nodes[i].op == GPI__OP_OPERAND && nodes[i].place == d->wrt[w])
+                                           : gpi__is_of_operand(&nodes[i]) && nodes[i].place == d->wrt[w])
                 d->depends[i] = 1;
         for (a = 0; a < 3; a++)
             if (nodes[i].args[a] >= 0 && d->depends[nodes[i].args[a]])

@@ -125,6 +125,20 @@ static double gpi__scale_of_operand(const gpi__host_formula *h, int o) {
     return h->placed->operands[o].scale ? (double)h->arguments->operand_scales[o][0] : 1;
 }
 
+/* table[index] of the unit. */
+static double gpi__look_up_on_host(const void *tables, int o, int64_t index) {
+    const gpi__host_formula *h = (const gpi__host_formula *)tables;
+    const gpi__formula_operand *operand = &h->formula->operands[o];
+    const int64_t *indices = h->unit.indices;
+    double value;
+    int64_t row = operand->kind == GEMMEPI_PER_ROW ? index : indices[GPI__INDEX_ROW];
+    if (index < 0 || index >= gpi__table_length(h->placed, o))
+        return 0;
+    gpi__load_run(operand->dtype, h->arguments->operands[o],
+                  gpi__place_of(h, o, indices[GPI__INDEX_ITEM], row, index), 1, 1, &value);
+    return value * gpi__scale_of_operand(h, o);
+}
+
 static void gpi__read_into_unit(gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t unit,
                                 int member) {
     const gpi__formula_operand *operand = &h->formula->operands[o];
@@ -161,7 +175,7 @@ static void gpi__fill_unit(gpi__host_formula *h, int64_t item, int64_t row, int6
     }
     for (o = 0; o < h->formula->operand_count; o++)
         for (member = 0; member < h->formula->operands[o].members; member++)
-            if (!h->formula->operands[o].output && h->formula->operands[o].used)
+            if (!h->formula->operands[o].output && h->formula->operands[o].used & GPI__BY_PLACE)
                 gpi__read_into_unit(h, o, item, row, unit, member);
 }
 
@@ -373,6 +387,8 @@ static gemmepi_status gpi__host_formula_over(const gpi__problem *problem, const 
     h->arguments = arguments;
     h->placed = placed;
     h->formula = placed->formula;
+    h->unit.look_up = gpi__look_up_on_host;
+    h->unit.tables = h;
     h->unit.indices[GPI__INDEX_ROWS] = placed->rows;
     h->unit.indices[GPI__INDEX_COLUMNS] = gpi__wide_columns(placed);
     h->unit.indices[GPI__INDEX_DEPTH] = placed->depth;

@@ -139,6 +139,19 @@ __device__ inline void load_operand(const gpi__epilogue_params &p, const Epilogu
             x[i] *= *from.scale;
 }
 
+// Of an operand that is read by index, the line of a run's row: 0 elements where the row does not exist.
+template <int Place, int Kind, int Periods, class Type>
+__device__ inline Table<Type> table_of(const Beside *beside, const Run_of_formula &at) {
+    const gpi__formula_place &from = beside[Place];
+    const Type *data = (const Type *)from.data + at.item * from.stride;
+    if (Kind == kind::FULL)
+        data += within<(Periods & 1) != 0>(at.row, from.row_period) * from.ld;
+    return {data, at.valid > 0 ? from.column_period : 0, 1, (GEMMEPI_INSIDE_SCALED >> Place & 1) != 0 ? *from.scale : 1};
+}
+#define INSIDE_COUNT(place_, name, kind_, type, periods) +1
+constexpr bool HAS_TABLES = 0 FORMULA_TABLES(INSIDE_COUNT) > 0;
+#define INSIDE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(state.beside, run);
+
 // >>reductions along rows: of each row and 32 or 64 columns a state in memory, for formula_reduce.cu
 
 static_assert(SPREAD || !GEMMEPI_INSIDE_REDUCES, "a row's lanes have 32 columns");
@@ -350,6 +363,7 @@ __device__ inline bool compute_element(const gpi__epilogue_params &p, const Epil
     Formula_in in;
     Formula_out out;
     FORMULA_INPUTS(INSIDE_TAKE)
+    FORMULA_TABLES(INSIDE_TABLE)
     FORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)
 #if FORMULA_VALUE
     for (int member = 0; member < FORMULA_VALUE; member++)
@@ -399,7 +413,7 @@ __device__ inline bool compute_element(const gpi__epilogue_params &p, const Epil
 }
 
 // A run with numbers that are far, which is rare: by one copy of the instructions, so that the others are all that their cache holds. It
-// has the first of a run, which goes round.
+// has the first of a run, which goes round. Likewise every run that reads by index: there are no registers for its loads side by side.
 template <class T, int N> __device__ inline void turn_round(T (&x)[N][RUN]) {
 #pragma unroll
     for (int member = 0; member < N; member++) {
@@ -427,12 +441,12 @@ __device__ inline void compute_far_run(const gpi__epilogue_params &p, const Epil
 __device__ inline void compute_run(const gpi__epilogue_params &p, const Epilogue_state &state, const Run_of_formula &run,
                                    Numbers_of_run &x) {
     Acc given[HALVES][RUN];
-    bool is_right = true;
+    bool is_right = !HAS_TABLES;
     memcpy(given, x.v, sizeof given);
 #pragma unroll
-    for (int i = 0; i < RUN; i++)
+    for (int i = 0; i < RUN && !HAS_TABLES; i++)
         is_right &= compute_element<true>(p, state, run, i, i, x);
-    if (FORMULA_WAVES && !is_right) {
+    if ((FORMULA_WAVES || HAS_TABLES) && !is_right) {
         memcpy(x.v, given, sizeof given);
         compute_far_run(p, state, run, x);
     }

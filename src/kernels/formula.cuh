@@ -7,6 +7,16 @@
 
 typedef long long I64;
 
+// A line of an operand that is read by index: 0 where it has no such element.
+template <class Type> struct Table {
+    const Type *data;
+    I64 length, step; // step: from one element to the next
+    float factor;
+    __device__ GEMMEPI_T operator[](I64 i) const {
+        return (u64)i < (u64)length ? to_acc<GEMMEPI_T>(data[i * step]) * (GEMMEPI_T)factor : GEMMEPI_T(0);
+    }
+};
+
 // min and max that propagate NaN; one instruction each from Ampere on
 template <class A> __device__ inline A formula_min(A x, A y) {
     return x != x || x < y ? x : y;

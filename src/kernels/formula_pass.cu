@@ -300,6 +300,7 @@ union Scratch {
 #define TAKE_UNIT(place, name, kind_, members, type, periods) \
     for (int member = 0; member < members; member++)          \
         in.name[member] = values.name[member][i];
+#define TAKE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(p, place);
 #define KEEP_UNIT(place, name, kind_, members, type, reduction_, accumulates) \
     for (int member = 0; member < members; member++)                         \
         outputs.name.row[member][i] = out.name[member];
@@ -317,6 +318,7 @@ __device__ inline void compute(const gpi__formula_pass_params &p, const Place &p
         Formula_in in;
         Formula_out out;
         FORMULA_INPUTS(TAKE_UNIT)
+        FORMULA_TABLES(TAKE_TABLE)
 #if FORMULA_VALUE
         for (int member = 0; member < FORMULA_VALUE; member++)
             in.v[member] = values.v[member][i];

@@ -166,6 +166,17 @@ template <class Type> __device__ inline Read<Type> read_as(Type x) {
         return to_acc<T>(x);
 }
 
+// Of an input that is read by index, the line of a row: 0 elements where the row does not exist.
+template <int Number, int Kind, int Periods, class Type>
+__device__ inline Table<Type> table_of(const gpi__formula_pass_params &p, const Place &place) {
+    const gpi__formula_place &operand = p.places[Number];
+    const Type *data = (const Type *)operand.data + item_start<Number>(p, place);
+    if (Kind == kind::FULL)
+        data += (Periods & 1 ? within(place.row, operand.row_period) : place.row) * operand.ld;
+    return {data, place.valid ? operand.column_period : 0, Kind == kind::PER_ROW ? operand.ld : column_step<Number>(place),
+            (GEMMEPI_SCALED >> Number & 1) != 0 ? *operand.scale : 1};
+}
+
 // As read, of both members of a run or one.
 template <int Members, class Type>
 __device__ inline void read_runs(const Words<Type, UNITS> (&runs)[Members], Read<Type> (&x)[Members][UNITS]) {

@@ -15,8 +15,9 @@ typedef struct gpi__formula_task {
     int64_t shape[GPI__MAX_RANK];        /* items, rows, and the columns of what is n wide */
     int64_t offsets[GPI__RESULT + 1];    /* bytes from the pointer to the element of index 0 */
     uint8_t has_tensor[GPI__RESULT + 1]; /* y's at RESULT */
-    uint8_t is_halved[GPI__RESULT + 2];  /* inputs that are read through left, right, even or odd */
-    int32_t is_empty;                    /* no output has an element */
+    uint8_t
+        is_halved[GPI__RESULT + 2]; /* inputs that are read through left, right, even or odd, or by index */
+    int32_t is_empty;               /* no output has an element */
     int32_t unused;
     gpi__any_strides strides;
     gpi__placed_formula placed; /* its pointers are NULL until gpi__point_task */

@@ -9,10 +9,11 @@
    the formula's. */
 typedef struct gpi__kept_formula {
     gpi__placed_formula placed;
-    gpi__view views[GPI__FORMULA_OPERANDS];   /* of all but NUMBERs, row-major, a vector as one line */
-    uint8_t is_halved[GPI__FORMULA_OPERANDS]; /* inputs that are read through left, right, even or odd */
-    gpi__formula *owned;                      /* placed.formula, to be freed */
-    struct gpi__kept_formula *next;           /* of those that the context keeps */
+    gpi__view views[GPI__FORMULA_OPERANDS]; /* of all but NUMBERs, row-major, a vector as one line */
+    uint8_t is_halved
+        [GPI__FORMULA_OPERANDS];    /* inputs that are read through left, right, even or odd, or by index */
+    gpi__formula *owned;            /* placed.formula, to be freed */
+    struct gpi__kept_formula *next; /* of those that the context keeps */
     uint64_t hash;
     long references;
 } gpi__kept_formula;
@@ -24,14 +25,14 @@ static void gpi__delete_formula(const gemmepi_allocator *allocator, gpi__kept_fo
     gpi__delete(allocator, kept);
 }
 
-/* Which inputs are read through left, right, even or odd. */
+/* Which inputs are read through left, right, even or odd, or by index. */
 static void gpi__note_halves(const gpi__formula *formula, uint8_t *is_halved) {
     uint8_t below[GPI__GRAPH_NODES] = {0};
     int i, a;
     for (i = formula->node_count - 1; i >= 0; i--) {
         const gpi__node *node = &formula->nodes[i];
         int halves = below[i] || node->op == GPI__OP_PART;
-        if (below[i] && node->op == GPI__OP_OPERAND)
+        if ((below[i] && node->op == GPI__OP_OPERAND) || node->op == GPI__OP_LOOK_UP)
             is_halved[node->place] = 1;
         for (a = 0; a < 3 && halves; a++)
             if (node->args[a] >= 0)
@@ -101,6 +102,8 @@ static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_l
     view->length = operand->kind == GEMMEPI_PER_ROW  ? gpi__least_of(placed->rows, place->row_period)
                    : operand->kind == GEMMEPI_SCALAR ? 1
                                                      : gpi__least_of(columns, place->column_period);
+    if (operand->used & GPI__BY_INDEX)
+        view->length = gpi__table_length(placed, i);
     view->ld = given_ld                                                ? given_ld
                : place->column_period && operand->kind == GEMMEPI_FULL ? place->column_period
                                                                        : 0;

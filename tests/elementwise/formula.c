@@ -4,7 +4,7 @@
 
 #include "../products/problem.h"
 
-enum { MOST_TABLES = 10, AXES = 4, ARENA = 1 << 22, SENTINEL = 0xa5 };
+enum { MOST_TABLES = 12, AXES = 4, ARENA = 1 << 22, SENTINEL = 0xa5 };
 
 static test_device *here;
 static int asked_count = 4;
@@ -535,6 +535,31 @@ static double by_tables(world *w, const char *name, const int64_t *at) {
     return in_at(w, "x", at) + in_at(w, "tab", at);
 }
 
+/* By index: along columns, or along rows; 0 where there is no such element. */
+static double indexed(world *w, const char *name, const int64_t *at, int axis, int64_t index) {
+    const table *t = table_called(w, name);
+    int64_t moved[AXES];
+    memcpy(moved, at, sizeof moved);
+    moved[axis] = index;
+    if (index < 0 || index >= (t->s.dims[axis] == 'p' ? t->extent[axis] : w->shape[axis]))
+        return 0;
+    return in_at(w, name, moved);
+}
+static double by_index(world *w, const char *name, const int64_t *at) {
+    int64_t label = (int64_t)in_at(w, "label", at), q = (int64_t)in_at(w, "q", at);
+    double x = in_at(w, "x", at);
+    if (strcmp(name, "o") == 0)
+        return indexed(w, "r", at, 2, q) + indexed(w, "r", at, 2, at[3]) + indexed(w, "p", at, 2, 1);
+    return x * indexed(w, "w", at, 3, label) + indexed(w, "codes", at, 3, q) - indexed(w, "t", at, 3, at[2]) +
+           x * indexed(w, "t", at, 3, label) + indexed(w, "u", at, 3, at[3]);
+}
+
+static double by_index_alone(world *w, const char *name, const int64_t *at) {
+    int64_t q = (int64_t)in_at(w, "q", at);
+    (void)name;
+    return in_at(w, "x", at) * indexed(w, "r", at, 2, q) + indexed(w, "u", at, 3, q);
+}
+
 static double by_periods(world *w, const char *name, const int64_t *at) {
     (void)name;
     return in_at(w, "x", at) + in_at(w, "t", at) * in_at(w, "u", at) - in_at(w, "q", at);
@@ -764,6 +789,34 @@ static const formula_case cases[] = {
      0,
      (gemmepi_dtype)0,
      {F_("x", "****"), PERIODIC("tab", GEMMEPI_PER_COLUMN, "**1p", 0, 4)}},
+    {"d = x * w[label] + codes[q] - t[row] + x * t[label] + u[column]; o = r[q] + r[column] + p[1]",
+     by_index,
+     'n',
+     1,
+     0,
+     0,
+     FLOATS,
+     (gemmepi_dtype)0,
+     {F_("x", "****"),
+      PERIODIC("w", GEMMEPI_PER_COLUMN, "...p", 0, 5),
+      TYPED("label", GEMMEPI_PER_ROW, "***1", GEMMEPI_I64),
+      {"codes", GEMMEPI_PER_COLUMN, ".*1p", 0, GEMMEPI_I8, GEMMEPI_WIDTH_N, 0, 16, 0, 1},
+      TYPED("q", GEMMEPI_FULL, ".***", GEMMEPI_I32),
+      F_("t", "****"),
+      IN("u", GEMMEPI_PER_COLUMN, "..1*"),
+      IN("r", GEMMEPI_PER_ROW, "..*1"),
+      PERIODIC("p", GEMMEPI_PER_ROW, "**p1", 2, 0),
+      OUT("o", GEMMEPI_FULL, "****", 'f')}},
+    {"d = x * r[q] + u[q]",
+     by_index_alone,
+     'n',
+     1,
+     0,
+     0,
+     0,
+     (gemmepi_dtype)0,
+     {F_("x", "****"), IN("r", GEMMEPI_PER_ROW, "***1"), IN("u", GEMMEPI_PER_COLUMN, "..1*"),
+      TYPED("q", GEMMEPI_FULL, "****", GEMMEPI_I32)}},
     {"d = x + t * u - q",
      by_periods,
      'n',
@@ -952,6 +1005,11 @@ static void rows_with_a_period_begin_anew_in_each_item(void) {
     gaps[2] = 8 * (5 - 3);
     check_with_gaps(&c, "tab");
     gaps[2] = 0;
+}
+
+/* Rows and items, which lie as one axis, stay two. */
+static void tables_along_rows_that_are_read_by_index_are_each_items_own(void) {
+    check_with_gaps(case_with("x * r[q]"), "");
 }
 
 /* Neither rows and items nor the two axes of items are one, but columns are side by side. */
@@ -1234,6 +1292,7 @@ int main(int argc, char **argv) {
         RUN(extents_of_0_give_sums_of_nothing);
         RUN(tables_of_items_are_each_items_own);
         RUN(rows_with_a_period_begin_anew_in_each_item);
+        RUN(tables_along_rows_that_are_read_by_index_are_each_items_own);
         RUN(items_of_two_axes_may_lie_apart);
         RUN(nan_goes_through_arithmetic_and_reductions);
         RUN(y_may_be_an_input);

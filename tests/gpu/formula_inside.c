@@ -100,6 +100,13 @@ static const formula_case cases[] = {
      "seed:scalar:i64 i:scalar:i32", GEMMEPI_BF16, 1e-5},
     {"x = left(v, 64); y = right(v, 64); d = pair(x * c - y * s, y * c + x * s, 64)",
      "c:full:half:repeats s:full:half:repeats:f32", GEMMEPI_BF16, 1e-5},
+    {"d = silu(v + bias) * w[label] + codes[q]",
+     "bias:column w:column:f32:repeats:shared label:row:i64 codes:column:e4m3:repeats q:full:i32",
+     GEMMEPI_BF16, 1e-3},
+    {"o = v * t[label] + r[column]; d = o + t[row] * c[3]; s = row_sum(d)",
+     "t:full:repeats label:row:i64 r:row:f32 c:column o:full:out s:row:f32:out", GEMMEPI_F32, 1e-4},
+    {"x = left(v, 128); y = right(v, 128); d = pair(x * c[left(column, 128)] - y, x + y * c[q], 128)",
+     "c:column:repeats q:full:half:i32", GEMMEPI_BF16, 1e-5},
     {"d = v * r + c + t", "r:row:f32:repeats c:column:repeats t:full:repeats", GEMMEPI_BF16, 1e-5},
     {"d = 40 * v + bias; r = rounded(d); ss = row_sum(rounded(40 * v) * rounded(d))",
      "bias:column r:full:f32:out ss:row:f32:out", GEMMEPI_E4M3, 0.13}, /* a step more or less */

@@ -431,11 +431,34 @@ static estimate value_at(const layout_case *c, const char *block, int64_t item, 
     return v;
 }
 
+/* What a unit reads by index. */
+static struct {
+    const layout_case *c;
+    const char *block;
+    int64_t item, row;
+} read_from;
+static estimate look_up_there(const void *tables, int o, int64_t index) {
+    const layout_case *c = read_from.c;
+    const gpi__placed_operand *at = &c->placed.operands[o];
+    const tensor *t = &c->tensors[o];
+    int64_t item = at->batch_stride ? read_from.item : 0;
+    int64_t row = at->row_period ? read_from.row % at->row_period : read_from.row;
+    row = c->formula->operands[o].kind == GEMMEPI_FULL ? row : 0;
+    if (tables != &read_from || index < 0 || index >= t->length)
+        return estimated(0, 0);
+    return estimated(is_whole(t->dtype) ? (double)whole_element(t, read_from.block, item, row, index)
+                                        : element(t, read_from.block, item, row, index) *
+                                              operand_scale(c, read_from.block, o),
+                     0);
+}
+
 static void fill_unit_of(const layout_case *c, const char *block, int64_t item, int64_t row, int64_t u,
                          bounded_unit *to) {
     const gpi__formula *f = c->formula;
     int o, m, of_v = gpi__members(f, f->n_width), all = gpi__members(f, GPI__WIDE);
     memset(to, 0, sizeof *to);
+    read_from.c = c, read_from.block = block, read_from.item = item, read_from.row = row;
+    to->look_up = look_up_there, to->tables = &read_from;
     to->scales_d = c->placed.operands[GPI__RESULT].scale;
     to->scale_d = operand_scale(c, block, GPI__RESULT);
     to->indices[GPI__INDEX_ROW] = row;
@@ -452,7 +475,7 @@ static void fill_unit_of(const layout_case *c, const char *block, int64_t item, 
             const gpi__placed_operand *at = &c->placed.operands[o];
             int64_t line = operand->kind == GEMMEPI_FULL ? row : 0,
                     column = member_column(c, u, m, operand->members);
-            if (operand->output || !operand->used || m >= operand->members)
+            if (operand->output || !(operand->used & GPI__BY_PLACE) || m >= operand->members)
                 continue;
             if (operand->kind == GEMMEPI_NUMBER) {
                 to->operands[o][m].value = c->numbers[o];
@@ -703,6 +726,8 @@ static const char *const more_formulas[] = {
     "cs = column_logsumexp(v); rs = row_logsumexp(left(v) - right(v)); d = left(v)",
     "d = v * 600; o = rounded(d) + rounded(v * r); rs = row_sum(rounded(d) * p)",
     "d = r * u + b",
+    "d = v * cw[label] + lg[label] * b; rs = row_sum(d * rw[column])",
+    "d = silu(left(v)) * cw[left(column)] + rw[2] * h; o = lg[row] - cw[label] * cw",
     "d = stochastic(v + b, seed); o = stochastic(r * u, seed, 4)",
     "d = stochastic(left(v) - right(r), seed); rs = row_sum(d)",
     "o = r * u + b",
@@ -715,6 +740,7 @@ static const char *const whole_formulas[] = {
     "d = v * column + row - item * columns",
     "d = left(v) * right(r) - left(column)",
     "d = parts(v, part(w, 0, 3) - r, 3)",
+    "d = v * cw[label] + lg[r] - rw[row] * lg[min(v, 3) - 1]",
     "o = v; d = relu(v) + (v == label)",
 };
 

@@ -125,7 +125,7 @@ static void empty_layers_with_a_formula_are_right(void) {
 enum { LINES = 5, LENGTH = 12, DEPTH = 3, BATCH = 3, MOST_OPERANDS = 6 };
 
 /* 'c': one for each place in a line; 'r': for each line; 's', 'f', 'n': SCALAR, FULL, NUMBER; 'C', 'F' of half the length, 'D', 'E' of a third; 'l': I64 for each
-   line; 'S': one I64; 't': FULL of half the length, of two lines that repeat. Those of "crsfCFDE" have a gradient. */
+   line; 'S': one I64; 't': FULL of half the length, of two lines that repeat; 'i': as 'c', read by index. Those of "crsfCFDE" have a gradient. */
 typedef struct gradient_case {
     const char *formula, *operands; /* "beta:c up:f" */
     char width;                     /* of Y: 'n', 'h', 'd', of thirds 't', 'T' */
@@ -152,6 +152,7 @@ static const gradient_case gradient_cases[] = {
     {"x = even(v); y = odd(v); d = interleave(x * c - y * s, y * c + x * s)", "c:t s:t", 'n', NULL, NULL},
     {"d = r + gamma * v", "r:f gamma:c", 'n', NULL, NULL},
     {"h = v * a + b; d = h * h * s", "a:c b:r s:s", 'n', NULL, NULL},
+    {"d = silu(v * t[label]) * u + t[column] * v * beta", "t:i label:l u:f beta:r", 'n', NULL, NULL},
     {"d = column == label ? v * v : v * beta", "label:l beta:r", 'n', NULL, NULL},
     {"out = x * sigmoid(beta * x)", "beta:c", 'n', "x", "out"},
     {"d = exp(v * beta)", "beta:c", 'n', NULL,
@@ -232,6 +233,7 @@ static gemmepi_operand_kind kind_here(char kind) {
     case 'S':
         return GEMMEPI_SCALAR;
     case 'c':
+    case 'i':
     case 'C':
     case 'D':
         return across ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;

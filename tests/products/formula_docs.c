@@ -30,6 +30,8 @@ static int read_operand(const char *text, gemmepi_operand *operand, char name[32
     operand->width = strstr(shape, "n/")   ? GEMMEPI_WIDTH_HALF
                      : strstr(shape, "2n") ? GEMMEPI_WIDTH_DOUBLE
                                            : GEMMEPI_WIDTH_N;
+    if (shape[0] && strspn(shape, "0123456789") == strlen(shape)) /* a table that is read by index */
+        operand->column_period = atoi(shape);
     operand->dtype = strcmp(dtype, "I64") == 0    ? GEMMEPI_I64
                      : strcmp(dtype, "I32") == 0  ? GEMMEPI_I32
                      : strcmp(dtype, "E4M3") == 0 ? GEMMEPI_E4M3

@@ -214,10 +214,20 @@ class Drawn:
             return r.choice(NUMBERS)
         if not self.halves and not self.smooth and r.random() < 0.15:
             return r.choice(["row", "column", "rows", "columns", "(column - row)", "item", "depth"])
+        if not self.halves and not self.smooth and r.random() < 0.1:
+            return self.element()
         known = [o["name"] for o in self.operands if not o["output"] and o["dtype"] != I64]
         if known and (r.random() < 0.5 or len(known) > 4):
             return r.choice(known)
         return self.input(half)
+
+    def element(self):
+        """of an operand that is read by index"""
+        r = self.random
+        kind = r.choice([PER_ROW, PER_COLUMN, PER_COLUMN] + [FULL] * (self.order == ROW_MAJOR))
+        table = self.operand(kind, F64 if self.accumulator == F64 else r.choice([F32, F16, BF16, E4M3, I8]))
+        index = r.choice(["row", "column", "3", "item"]) if r.random() < 0.5 else self.operand(r.choice([PER_ROW, PER_COLUMN, FULL]), r.choice([I32, I64]))
+        return "%s[%s]" % (table, index)
 
     def expression(self, depth, half):
         r = self.random

@@ -10,7 +10,7 @@ LARGEST_F32, LARGEST_F64 = 3.4028234663852886e38, 1.7976931348623157e308
 
 # >>the language: text to a list of (name, tree); a tree is a number, a name, or (operator or function, trees)
 
-TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\|\||&&|[<>=!]=|[-+*/<>!?:(),;=]))")
+TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\|\||&&|[<>=!]=|[-+*/<>!?:(),;=[\]]))")
 LEVELS = [["||"], ["&&"], ["==", "!="], ["<", "<=", ">", ">="], ["+", "-"], ["*", "/"]]
 
 
@@ -70,6 +70,10 @@ class Reader:
         number, name, _ = self.tokens.pop(0)
         if number:
             return float(number)
+        if self.take("["):
+            index = self.expression()
+            assert self.take("]")
+            return ("[]", [name, index])
         if not self.take("("):
             return name
         arguments = [self.expression()]
@@ -326,6 +330,8 @@ class Evaluation:
             return self.uniform([self.tree(each) for each in arguments])
         if name in WIDE:
             return self.halves(name, arguments)
+        if name == "[]":
+            return self.look_up(self.fields[arguments[0]], self.tree(arguments[1]))
         fields = [self.tree(each) for each in arguments]
         base = name[2:] if name.startswith("d_") else name
         if base in ACTIVATIONS:
@@ -335,6 +341,14 @@ class Evaluation:
         if name == "rounded":
             return self.each(self.store, fields[0])
         return self.each(self.operator(name), *fields)
+
+    def look_up(self, table, index):
+        """of a table along rows all rows are one line; 0 where there is no such element"""
+        def one(i, at):
+            line = table[1][i] if table[0] else [row[0] for row in table[1]]
+            return line[int(at[0])] if 0 <= at[0] < len(line) else (0.0, 0.0)
+
+        return index[0], [[one(i, at) for at in row] for i, row in enumerate(index[1])]
 
     def operator(self, name):
         a = self.a

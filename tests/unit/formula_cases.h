@@ -142,6 +142,45 @@ static const gemmepi_operand all_operands[] = {
      {GEMMEPI_SCALE_NONE, 0},
      0,
      NULL},
+    {"cw",
+     GEMMEPI_PER_COLUMN,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0,
+     NULL},
+    {"rw",
+     GEMMEPI_PER_ROW,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0,
+     NULL},
+    {"lg",
+     GEMMEPI_FULL,
+     GEMMEPI_WIDTH_N,
+     GEMMEPI_DTYPE_DEFAULT,
+     0,
+     0,
+     0,
+     0,
+     0,
+     0,
+     {GEMMEPI_SCALE_NONE, 0},
+     0,
+     NULL},
     {"seed",
      GEMMEPI_SCALAR,
      GEMMEPI_WIDTH_N,
@@ -340,9 +379,27 @@ static int place_of_member(const gpi__formula *f, int o, int row, int unit, int 
                     operand->members > 1 ? column_of_member(f, unit, member) : unit);
 }
 
+/* What a unit's row reads by index, of the tables that were filled in last. */
+static struct {
+    const gpi__formula *formula;
+    const data *from;
+    int row;
+} looked_up;
+static estimate look_up(const void *tables, int o, int64_t index) {
+    const gpi__formula_operand *operand = &looked_up.formula->operands[o];
+    int at = operand->kind == GEMMEPI_FULL ? looked_up.row * COLUMNS : 0;
+    if (tables != &looked_up || index < 0 || index >= (operand->kind == GEMMEPI_PER_ROW ? ROWS : COLUMNS))
+        return estimated(0, 0);
+    return looked_up.formula->accumulator == GEMMEPI_I32
+               ? estimated((double)looked_up.from->operands[o].whole[at + index], 0)
+               : looked_up.from->operands[o].at[at + index];
+}
+
 static void fill_unit(const gpi__formula *f, const data *from, int row, int unit, bounded_unit *to) {
     int o, member, two = f->has_halves && f->n_width == GPI__WIDE;
     memset(to, 0, sizeof *to);
+    looked_up.formula = f, looked_up.from = from, looked_up.row = row;
+    to->look_up = look_up, to->tables = &looked_up;
     to->indices[GPI__INDEX_ROW] = row;
     to->indices[GPI__INDEX_ITEM] = from->item;
     to->indices[GPI__INDEX_ROWS] = ROWS;
@@ -426,7 +483,7 @@ static void fill_randomly(const gpi__formula *f, data *d) {
     for (o = 0; o < f->operand_count; o++)
         for (i = 0; i < MOST; i++) {
             d->operands[o].at[i].value = random_number();
-            d->operands[o].whole[i] = (int64_t)(random_state >> 40) % COLUMNS;
+            d->operands[o].whole[i] = (int64_t)(random_state >> 40) % (COLUMNS + 2);
         }
 }
 
@@ -523,6 +580,10 @@ static const char *const smooth_formulas[] = {
     "d = part(column, 1, 3) == 5 ? part(v, 0, 3) : part(v, 2, 3) * h",
     "d = v > 0 ? parts(0, h, 0) * v : parts(h, 0, s)",
     "d = left(v) * p; rs = row_mean(left(v) * h)",
+    "d = v * cw[label] + r * lg[column]",
+    "x = cw[label]; d = exp(x * v) + x * x * u; cs = column_sum(v * lg[label])",
+    "d = left(v) * cw[left(column)] + cw[seed] * h - rw[row] * lg[right(column)]",
+    "rs = row_sum(v * cw[3] + cw[12] * p + cw[-1] * p + rw[columns])",
 };
 
 /* Of what differences cannot see, but the host and kernels compute. */

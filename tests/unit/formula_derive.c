@@ -30,6 +30,7 @@ static gemmepi_derive_desc derive_desc(const char *text) {
 static const char *saved_instead; /* of v; NULL: v is saved */
 
 static void list_names(const char *text) {
+    char by_index[64];
     int i;
     strcpy(c.wrt, has_word(text, "v") ? "v" : "");
     strcpy(c.saved, saved_instead ? saved_instead : "v");
@@ -37,7 +38,9 @@ static void list_names(const char *text) {
     for (i = 0; i < c.count; i++) {
         int lse = c.operands[i].output && strstr(text, "logsumexp") != NULL &&
                   (c.operands[i].kind == GEMMEPI_PER_ROW || c.operands[i].kind == GEMMEPI_PER_COLUMN);
-        if (c.operands[i].dtype == GEMMEPI_DTYPE_DEFAULT && !c.operands[i].output) {
+        snprintf(by_index, sizeof by_index, "%s[", c.operands[i].name);
+        if (c.operands[i].dtype == GEMMEPI_DTYPE_DEFAULT && !c.operands[i].output &&
+            !strstr(text, by_index)) {
             strcat(c.wrt, c.wrt[0] ? ", " : "");
             strcat(c.wrt, c.operands[i].name);
         }
@@ -435,6 +438,25 @@ static const char *gradient_of(const char *text, const char *value, const char *
 #define DERIVES(text, wrt, saved, expected)                                 \
     CHECK(strcmp(gradient_of(text, NULL, wrt, saved), expected) == 0, "%s", \
           gradient_of(text, NULL, wrt, saved))
+
+static void what_is_read_by_index_is_a_factor_but_has_no_gradient(void) {
+    DERIVES("d = v * cw[label] + r", "v, r", NULL, "d_v = dy * cw[label];\nd_r = dy");
+    DERIVES("d = silu(v) * lg[column]", "v", NULL, "d_v = dy * lg[column] * d_silu(v)");
+    DERIVES("d = v * cw[3] * p", "p", "v, cw", "d_p = row_sum(dy * (v * cw[3]))");
+    DERIVES("d = v * cw[label]; o = cw[column] < 3 ? r : v", "r", NULL, "d_r = cw[column] < 3 ? dy_o : 0");
+    DERIVES("d = v * cw[label]", "v", "v, label",
+            "the gradient reads cw, which desc.saved does not name, nor can it be computed again");
+    DERIVES("d = v * cw[label]", "v", "v, cw",
+            "the gradient reads label, which desc.saved does not name, nor can it be computed again");
+    DERIVES(
+        "d = v + r * cw[label]", "v, cw", NULL,
+        "desc.formula, column 13: cw is read by index; its gradient is a sum over equal indices, for which "
+        "there is no reduction");
+    DERIVES(
+        "d = v; o = lg[1]", "lg", NULL,
+        "desc.formula, column 12: lg is read by index; its gradient is a sum over equal indices, for which "
+        "there is no reduction");
+}
 
 static void gradients_are_short_and_read_like_the_formula(void) {
     DERIVES("d = v + b", "v, b", NULL, "d_v = dy;\nd_b = column_sum(dy)");
@@ -1368,6 +1390,7 @@ int main(void) {
     RUN(gradients_of_drawn_formulas_of_two_widths_are_what_differences_say);
     RUN(a_formula_without_operands_has_a_gradient);
     RUN(nothing_comes_in_from_outputs_that_upstream_does_not_name);
+    RUN(what_is_read_by_index_is_a_factor_but_has_no_gradient);
     RUN(gradients_are_short_and_read_like_the_formula);
     RUN(gradients_that_people_want_are_simplified);
     RUN(numbers_come_first_and_terms_together);

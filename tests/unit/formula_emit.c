@@ -32,6 +32,8 @@ static const char *const whole_formulas[] = {
     "d = relu(v) + (v == label) + 2 * (label > r && !(u == 3) || v < -7)",
     "d = v * column + row - item * columns",
     "d = left(v) * right(r) - left(column)",
+    "d = cw[label] * v + lg[column] - rw[row]",
+    "d = cw[v] + lg[r + u] + (cw[v > r] - rw[min(v, 2)]) * cw[5]",
 };
 
 static const char *shim =
@@ -53,6 +55,8 @@ static const char *shim =
     "0.70710678))); }\n"
     "static float fast_reciprocal(float x) { double y = 1 / (double)flushed(x); return flushed((float)((float)y == y ? y : "
     "y * (1 + off * 0x1p-23))); }\n"
+    "typedef double F32, F64, F16, BF16, I32;\n"
+    "template <class A, class B> static A to_acc(B x) { return (A)x; }\n"
     "static double formula_rounded(double x, double) { return x; }\n"
     "static float formula_rounded(float x, float) {\n"
     "    if (!TO_BF16 || x != x) return x;\n"
@@ -72,18 +76,23 @@ static void write_formula(FILE *file, const gpi__formula *f, int number, const c
     fprintf(
         file,
         "extern \"C\" void run%d(const double *v, const double *a, const long long *whole, const long long *index, const "
-        "long long *column, double *to) {\n    Formula_in in = {};\n    Formula_out out = {};\n"
-        "    (void)v, (void)a, (void)whole, (void)index, (void)column;\n",
+        "long long *column, const double *tables, double *to) {\n    Formula_in in = {};\n    Formula_out out = {};\n"
+        "    (void)v, (void)a, (void)whole, (void)index, (void)column, (void)tables;\n",
         number);
     if (f->reads_value)
         fprintf(file, "    for (int m = 0; m < FORMULA_VALUE; m++) in.v[m] = (%s)v[m];\n", type);
     for (i = 0; i < f->operand_count; i++)
-        for (member = 0; member < f->operands[i].members && f->operands[i].used && !f->operands[i].output;
+        for (member = 0;
+             member < f->operands[i].members && f->operands[i].used & GPI__BY_PLACE && !f->operands[i].output;
              member++)
             if (f->operands[i].dtype == GEMMEPI_I32 || f->operands[i].dtype == GEMMEPI_I64)
                 fprintf(file, "    in.a%d[%d] = whole[%d];\n", i, member, GPI__MOST_PARTS * i + member);
             else
                 fprintf(file, "    in.a%d[%d] = (%s)a[%d];\n", i, member, type, GPI__MOST_PARTS * i + member);
+    for (i = 0; i < f->operand_count; i++)
+        if (f->operands[i].used & GPI__BY_INDEX)
+            fprintf(file, "    in.b%d = {tables + %d, %d, 1, 1};\n", i, COLUMNS * i,
+                    f->operands[i].kind == GEMMEPI_PER_ROW ? (int)ROWS : (int)COLUMNS);
     for (i = 0; i < GPI__INDICES; i++)
         if (f->indices >> i & 1 && i != GPI__INDEX_COLUMN)
             fprintf(file, "    in.%s = index[%d];\n", gpi__index_names[i], i);
@@ -102,7 +111,7 @@ static void write_formula(FILE *file, const gpi__formula *f, int number, const c
         file,
         "#undef FORMULA_MEMBERS\n#undef FORMULA_HALVES\n#undef FORMULA_GROUP\n#undef FORMULA_VALUE\n"
         "#undef FORMULA_RESULT\n#undef FORMULA_INDICES\n#undef FORMULA_UNIFORM\n#undef FORMULA_ROUNDS\n#undef FORMULA_WAVES\n#undef FORMULA_EXACT\n"
-        "#undef FORMULA_INPUTS\n#undef FORMULA_OUTPUTS\n");
+        "#undef FORMULA_INPUTS\n#undef FORMULA_TABLES\n#undef FORMULA_OUTPUTS\n");
 }
 
 /* Where code and what is compiled of it go: TMPDIR, or next to the programs. */
@@ -131,7 +140,7 @@ static int compile(const kind *k) {
 /* >>one formula against its evaluation */
 
 typedef void run_function(const double *v, const double *a, const long long *whole, const long long *index,
-                          const long long *column, double *to);
+                          const long long *column, const double *tables, double *to);
 
 static int within(double got, estimate want, int is_f32) {
     if (want.bound > DBL_MAX || (got != got && want.value != want.value))
@@ -150,7 +159,7 @@ static void check_formula(const char *text, const gpi__formula *f, run_function 
     static data d;
     estimate *values = (estimate *)malloc(sizeof *values * (size_t)(f->parts * (f->node_count + 1)));
     double v[GPI__MOST_PARTS], a[GPI__MOST_PARTS * GPI__FORMULA_OPERANDS];
-    double to[GPI__MOST_PARTS * (GPI__FORMULA_OPERANDS + 1)];
+    double to[GPI__MOST_PARTS * (GPI__FORMULA_OPERANDS + 1)], tables[COLUMNS * GPI__FORMULA_OPERANDS];
     long long whole[GPI__MOST_PARTS * GPI__FORMULA_OPERANDS], index[GPI__INDICES], column[GPI__MOST_PARTS];
     bounded_unit unit;
     int turn, row, u, i, member;
@@ -172,12 +181,14 @@ static void check_formula(const char *text, const gpi__formula *f, run_function 
                     a[i] = unit.operands[o][member].value;
                     whole[i] = unit.whole[o][member];
                 }
+                for (i = 0; i < COLUMNS * f->operand_count; i++)
+                    tables[i] = look_up(unit.tables, i / COLUMNS, i % COLUMNS).value;
                 for (i = 0; i < GPI__INDICES; i++)
                     index[i] = unit.indices[i];
                 for (i = 0; i < GPI__MOST_PARTS; i++)
                     v[i] = unit.value[i].value, column[i] = unit.column[i];
                 evaluate_bounded(f, &unit, values);
-                run(v, a, whole, index, column, to);
+                run(v, a, whole, index, column, tables, to);
                 for (i = 0; i <= GPI__RESULT; i++)
                     for (member = 0;
                          f->operands[i].output && f->operands[i].used && member < f->operands[i].members;

@@ -21,9 +21,10 @@ static void append_kernel(gpi__text *out, const gpi__formula *f, int number) {
         "extern \"C\" __global__ void run%d(const Formula_in *in, Formula_out *out) {\n"
         "    Formula_out here;\n    formula(in[threadIdx.x], here);\n    out[threadIdx.x] = here;\n}\n}\n",
         number);
-    for (i = 0; i < 12; i++) {
-        static const char *const names[] = {"MEMBERS",  "HALVES", "GROUP", "VALUE", "RESULT", "INDICES",
-                                            "UNIFORMS", "ROUNDS", "WAVES", "EXACT", "INPUTS", "OUTPUTS"};
+    for (i = 0; i < 13; i++) {
+        static const char *const names[] = {"MEMBERS", "HALVES",   "GROUP",  "VALUE", "RESULT",
+                                            "INDICES", "UNIFORMS", "ROUNDS", "WAVES", "EXACT",
+                                            "INPUTS",  "OUTPUTS",  "TABLES"};
         gpi__append(out, "#undef FORMULA_%s\n", names[i]);
     }
 }

@@ -346,6 +346,62 @@ static void wrong_counts_and_names_are_refused_with_their_place(void) {
         check_refusal(&refusals[i], GEMMEPI_F32);
 }
 
+static void what_is_read_by_index_and_by_what_is_refused_with_its_place(void) {
+    static const char wholly[] =
+        "an index is a whole number: an operand in I32 or I64, row, column or item, an "
+        "extent, or a number in the text";
+    static const refusal refusals[] = {
+        {"d = cw[v]", 8, wholly},
+        {"d = cw[ label + 1]", 9, wholly},
+        {"d = cw[2.5]", 8, wholly},
+        {"d = cw[1e30]", 8, wholly},
+        {"d = cw[p]", 8, wholly},
+        {"d = cw[v > 0]", 8, wholly},
+        {"d = cw[cw[label]]", 8, wholly},
+        {"d = v[label]", 5, "v[...]: only operands are read by index"},
+        {"x = r; d = x[label]", 12, "x[...]: only operands are read by index"},
+        {"d = v; o = d[label]", 12, "d[...]: only operands are read by index"},
+        {"d = column[label]", 5, "column[...]: only operands are read by index"},
+        {"d = pi[3]", 5, "pi[...]: only operands are read by index"},
+        {"d = what[3]", 5, "what is not known here"},
+        {"d = silu[3]", 5, "silu is a function: its arguments follow in parentheses"},
+        {"d = s[label]", 5,
+         "s[...]: only inputs of the kinds PER_ROW, PER_COLUMN and FULL are read by index"},
+        {"d = k[label]", 5, "only inputs of the kinds PER_ROW, PER_COLUMN and FULL"},
+        {"o = v; d = o[label]", 12, "only inputs of the kinds PER_ROW, PER_COLUMN and FULL"},
+        {"d = h[label]", 5,
+         "h[...]: what is read by index has as many elements as its period says, or n: leave its width 0"},
+        {"d = label[3]", 5, "an operand in I64, or in I32 without results in I32, is no table but an index"},
+        {"d = cw[]", 8, "']' is not expected here"},
+        {"d = cw[label", 13, "the end is not expected here, but an operator or the ']' behind an index"},
+        {"d = cw[label, 2]", 13, "',' is not expected here, but an operator or the ']' behind an index"},
+        {"d = (cw)[label]", 9, "'[' is not expected here"},
+        {"d = left(v) * cw[column]", 13, "needs equal widths"},
+    };
+    size_t i;
+    for (i = 0; i < GPI__COUNT(refusals); i++)
+        check_refusal(&refusals[i], GEMMEPI_F32);
+}
+
+static void in_column_major_order_vectors_alone_are_read_by_index(void) {
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS];
+    gemmepi_allocator allocator = gpi__default_allocator();
+    const char *text = "d = v * cw[column]";
+    gpi__formula_desc desc = desc_of(text, operands, operands_of(text, operands), GEMMEPI_F32, GEMMEPI_F32);
+    gpi__formula *f;
+    desc.exchanged = 1;
+    CHECK(gpi__parse_formula(&allocator, &desc, &f) == GEMMEPI_OK && f->operands[0].kind == GEMMEPI_PER_ROW &&
+              f->operands[0].used == GPI__BY_INDEX,
+          "%s", gemmepi_last_error());
+    freed(f);
+    operands[0].kind = GEMMEPI_FULL;
+    CHECK(gpi__parse_formula(&allocator, &desc, &f) == GEMMEPI_INVALID_ARGUMENT &&
+              strstr(gemmepi_last_error(),
+                     "desc.formula, column 9: cw[...]: in column-major order only inputs "
+                     "of the kinds PER_ROW and PER_COLUMN are read by index"),
+          "%s", gemmepi_last_error());
+}
+
 static void names_of_other_languages_are_refused_with_those_of_this_one(void) {
     static const refusal refusals[] = {
         {"d = gelu(v)", 5, "gelu is not the name of a function; did you mean gelu_tanh or gelu_erf?"},
@@ -958,6 +1014,8 @@ int main(void) {
     RUN(mistakes_of_syntax_are_refused_with_their_place);
     RUN(comparisons_of_what_was_compared_are_accepted_in_parentheses);
     RUN(wrong_counts_and_names_are_refused_with_their_place);
+    RUN(what_is_read_by_index_and_by_what_is_refused_with_its_place);
+    RUN(in_column_major_order_vectors_alone_are_read_by_index);
     RUN(names_of_other_languages_are_refused_with_those_of_this_one);
     RUN(what_is_meant_by_names_of_other_languages_is_accepted);
     RUN(a_name_that_nothing_reads_is_refused_with_what_it_may_stand_for);

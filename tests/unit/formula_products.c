@@ -182,6 +182,7 @@ static void large_products_have_their_formulas_inside(void) {
                  {"d = pair(left(v, 3072) * 2, right(v, 3072), 3072)", GEMMEPI_ROUTE_FUSED},
                  {"d = left(v, 192) * silu(right(v, 192))", GEMMEPI_ROUTE_SPLIT},
                  {"d = left(v, 32) * silu(right(v, 32))", GEMMEPI_ROUTE_SPLIT},
+                 {"d = silu(v) * bias[row] + r[column]", GEMMEPI_ROUTE_FUSED},
                  {"d = part(v, 0, 2) * silu(part(v, 1, 2))", GEMMEPI_ROUTE_FUSED},
                  {"d = part(v, 0, 3) * silu(part(v, 1, 3))", GEMMEPI_ROUTE_SPLIT},
                  {"d = parts(v, v * v, silu(v))", GEMMEPI_ROUTE_SPLIT}};

@@ -12,10 +12,10 @@ static void add(const char *more) {
         strcat(text, more);
 }
 
-static const char *const atoms[] = {"v",   "r",    "u",     "b",      "p",   "s", "k",    "label",
-                                    "row", "pi",   "inf",   "column", "0.5", "2", "1e-3", "x0",
-                                    "x1",  "item", "rows",  "3.25",   "h",   "w", "-1",   "0",
-                                    "bh",  "seed", "depth", "v",      "v",   "r", "d",    "o"};
+static const char *const atoms[] = {
+    "v",   "r",    "u",     "b",  "p",  "s",    "k",    "label", "row",       "pi",         "inf",  "column",
+    "0.5", "2",    "1e-3",  "x0", "x1", "item", "rows", "3.25",  "h",         "w",          "-1",   "0",
+    "bh",  "seed", "depth", "v",  "v",  "r",    "d",    "o",     "cw[label]", "lg[column]", "cw[2]"};
 static const char *const functions[] = {
     "abs",         "exp",        "exp2",         "expm1",    "log",    "log2",      "log1p",      "sqrt",
     "rsqrt",       "sin",        "cos",          "tanh",     "erf",    "floor",     "round",      "isnan",

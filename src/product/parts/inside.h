@@ -71,7 +71,7 @@ static int64_t gpi__half_group_of(const gpi__problem *problem) {
 static int gpi__fits_slot(const gpi__problem *problem, int i, int operand, int members) {
     const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
     const gpi__placed_operand *place = &problem->formula->placed.operands[i];
-    return o->used && o->members == members && !place->scale && !place->amax && !o->periods &&
+    return o->used & GPI__BY_PLACE && o->members == members && !place->scale && !place->amax && !o->periods &&
            o->kind == (operand == GPI__BIAS ? GEMMEPI_PER_COLUMN : GEMMEPI_FULL) &&
            gpi__side_types(problem, operand) >> o->dtype & 1;
 }
@@ -125,19 +125,21 @@ static int gpi__reduces_inside(const gpi__problem *problem) {
     return 0;
 }
 
-/* Whether the 32 columns that a row's lanes have lie in one period, and indices are of 32 bits. */
+/* Whether the 32 columns that a row's lanes have lie in one period, and indices are of 32 bits. Any column is read by index. */
 static int gpi__repeats_inside(const gpi__problem *problem, int i) {
     const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
     const gpi__placed_operand *place = &problem->formula->placed.operands[i];
     int64_t units = problem->n / gpi__members_of_v(problem->formula->placed.formula);
-    if (!o->periods)
+    int by_index = o->used == GPI__BY_INDEX;
+    if (!o->periods || (by_index && o->kind != GEMMEPI_FULL))
         return 1;
     if (!gpi__has_small_indices(problem) || place->row_period > INT_MAX || place->column_period > INT_MAX)
         return 0;
-    return place->column_period % 32 == 0 && (!place->column_period || o->members == 1 ||
-                                              (gpi__is_interleaved(problem->formula->placed.formula)
-                                                   ? place->column_period % 64 == 0
-                                                   : gpi__half_group_of(problem) || units % 32 == 0));
+    return by_index ||
+           (place->column_period % 32 == 0 && (!place->column_period || o->members == 1 ||
+                                               (gpi__is_interleaved(problem->formula->placed.formula)
+                                                    ? place->column_period % 64 == 0
+                                                    : gpi__half_group_of(problem) || units % 32 == 0)));
 }
 
 /* Reductions of columns and of all that a kernel adds up column by column: sums and largest numbers. */
@@ -223,7 +225,7 @@ static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
 /* Whether an operand is a matrix that comes straight from memory, or goes there. */
 static int gpi__is_direct(const gpi__problem *problem, const gpi__slots *slots, int i) {
     const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-    return o->used && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual &&
+    return o->used & GPI__BY_PLACE && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual &&
            i != slots->written;
 }
 
@@ -281,7 +283,7 @@ static int gpi__inside_is_aligned(const gpi__problem *problem,
     for (i = 0; i < f->operand_count; i++) {
         gpi__view view = problem->formula->views[i];
         view.alignment = problem->alignment;
-        if (f->operands[i].used && f->operands[i].kind >= GEMMEPI_PER_COLUMN &&
+        if (f->operands[i].used & GPI__BY_PLACE && f->operands[i].kind >= GEMMEPI_PER_COLUMN &&
             !gpi__is_reduced(&f->operands[i]) && !is_aligned(problem, &view))
             return 0;
     }
@@ -441,7 +443,9 @@ static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *pl
             places[i].ld = placed->operands[i].ld;
         places[i].stride = placed->operands[i].batch_stride;
         places[i].row_period = placed->operands[i].row_period;
-        places[i].column_period = placed->operands[i].column_period;
+        places[i].column_period = placed->formula->operands[i].used & GPI__BY_INDEX
+                                      ? gpi__table_length(placed, i)
+                                      : placed->operands[i].column_period;
         gpi__place_states(problem, &placed->formula->operands[i], &places[i]);
     }
     if (gpi__reads_depth(placed->formula))
