@@ -5209,13 +5209,15 @@ static const struct {
   {"chunk", "part(x, i, n)"},
   {"split", "part(x, i, n)"},
   {"concat", "parts(a, b)"},
+  {"cat", "parts(a, b)"},
+  {"row_argmin", "row_argmax of -x"},
+  {"column_argmin", "column_argmax of -x"},
   {"glu", "left(x) * sigmoid(right(x))"},
   {"swiglu", "silu(left(x)) * right(x)"},
   {"geglu", "gelu_tanh(left(x)) * right(x)"},
   {"dropout", "uniform(seed, i) < p ? 0 : x / (1 - p)"},
   {"softmax", "exp(x - lse), where lse is row_logsumexp(x)"},
   {"column_mean", "column_sum of x / rows"},
-  {"rowsum", "row_sum"},
   {"colsum", "column_sum"},
   {"mean", "row_mean(x) or column_sum(x / rows)"},
   {"sum", "row_sum, column_sum or all_sum"},
@@ -5307,6 +5309,8 @@ static const char *gpi__nearest_function(const char *name, size_t length, char r
   for (i = 0; i < GPI__COUNT(gpi__written_functions); i++)
     if (gpi__written_functions[i].count)
       (void)gpi__is_nearer(&nearest, gpi__written_functions[i].name);
+  for (i = 1; i < GPI__COUNT(gpi__reductions); i++)
+    (void)gpi__is_nearer(&nearest, gpi__reductions[i].name);
   for (i = 1; i < GPI__COUNT(gpi__activations); i++)
     if (gpi__is_nearer(&nearest, gpi__small_name((int)i, small))) {
       memcpy(room, small, sizeof small);
