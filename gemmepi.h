@@ -8808,7 +8808,7 @@ static double gpi__round_by_chance(int dtype, double x, double u) {
   if (!(fabs(x) <= DBL_MAX))
     return x;
   (void)frexp(x, &exponent);
-  unit = ldexp(1, (exponent - 1 > least ? exponent - 1 : least) - format->mantissa_bits);
+  unit = ldexp(1.0, (exponent - 1 > least ? exponent - 1 : least) - format->mantissa_bits);
   return copysign(floor(fabs(x) / unit + u) * unit, x);
 }
 
