@@ -204,7 +204,7 @@ list() {
                 first=$((first + count / of))
             done
         done
-        scripts products/formula_drawn 6 "python3 tests/products/formula_drawn.py --count $((problems > 80 ? 80 : problems)) --gradients $((problems > 80 ? 80 : problems))"
+        scripts products/formula_drawn 5 "python3 tests/products/formula_drawn.py --count $((problems > 80 ? 80 : problems)) --gradients $((problems > 80 ? 80 : problems))"
     fi
     echo "unit/activations env TEST_SHARE=$((share > 4 ? 4 : share)) sh tests/unit/activations.sh"
     [ -n "$REST" ] && return

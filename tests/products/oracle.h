@@ -723,10 +723,12 @@ static double oracle_spread(const oracle_problem *p, const element *e) {
            (4 * oracle_roundoff(oracle_accumulator(p)) + (shorter ? ldexp(1, -12) : 0)) * e->terms;
 }
 
-/* A residual may cancel all but what the short forms of activations are off, which the rounding of D hides otherwise. */
+/* A residual may cancel all of a gradient but what the short forms of derivatives are off, which the rounding of D hides otherwise. */
 static double oracle_spread_beside(const oracle_problem *p, const element *e) {
     int shorter = p->activation > GEMMEPI_RELU && oracle_format(p->d.dtype).size <= 2;
-    return e->spread + (shorter && p->flags & GEMMEPI_RESIDUAL ? exp2(-16.5) * e->terms : 0);
+    return e->spread + (shorter && p->flags & GEMMEPI_RESIDUAL && p->flags & GEMMEPI_BACKWARD
+                            ? exp2(-16.5) * e->terms
+                            : 0);
 }
 
 static expected oracle_stored(const oracle_problem *p, gemmepi_dtype dtype, double value, double spread,

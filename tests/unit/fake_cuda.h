@@ -88,7 +88,7 @@ static struct {
     long lt_calls;    /* also those that failed */
     long lt_nowhere;  /* of them those whose result goes to NULL */
     int epilogues[8]; /* of the first calls of cublasLtMatmul */
-    long compilations, programs, archs_told;
+    long compilations, programs, archs_told, archs_spared;
     long compiling, met; /* now; and most at a time */
     long wrong_context,
         spoiled_captures; /* calls that need the primary context to be current, and found another */
@@ -646,7 +646,8 @@ FAKE(nvrtcGetSupportedArchs)(int *archs) {
     BREAKS("nvrtcGetSupportedArchs");
     archs[0] = gpu.archs_are_newer ? device_arch() + 10 : 75;
     archs[1] = gpu.newest_target ? gpu.newest_target : device_arch() + (gpu.archs_are_newer ? 30 : 0);
-    return book(&gpu.archs_told, 1) > 10000 ? 11 : 0; /* whoever asks without end is stopped */
+    return book(&gpu.archs_told, 1) > 100 + gpu.archs_spared ? 11
+                                                             : 0; /* whoever asks without end is stopped */
 }
 FAKE(nvrtcCreateProgram)
 (gpi__nvrtc_program *program, const char *source, const char *name, int header_count,

@@ -294,7 +294,7 @@ static void calls_of_all_kinds_go_on_while_plans_are_forgotten(void) {
         int i;
         config.device = on_gpu ? GEMMEPI_DEVICE(0) : GEMMEPI_DEVICE_HOST;
         config.allocator.alloc = slow_alloc, config.allocator.free = plain_free;
-        gpu.is_untouched = 1;
+        gpu.is_untouched = 1, gpu.archs_spared = 10000; /* plans are forgotten, and compiled again */
         calls_failed = threads_ready = 0;
         shared = open_fake(&config);
         for (i = 0; i < LOOKERS; i++) {
