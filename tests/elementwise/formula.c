@@ -588,18 +588,9 @@ static double dropout(world *w, const char *name, const int64_t *at) {
 }
 /* 1.25 x as one of its neighbours in y's type: the one of larger magnitude where its share and u come to 1. */
 static double by_chance(world *w, const char *name, const int64_t *at) {
-    gemmepi_dtype dtype = table_called(w, name)->dtype;
-    double x = 1.25 * in_at(w, "x", at), size = fabs(x), lower, upper;
     double u = philox_uniform((uint64_t)in_at(w, "seed", at), (uint32_t)at[3] / 4, (uint32_t)at[2],
                               (uint32_t)(at[0] * w->shape[1] + at[1]), 7, (int)(at[3] % 4));
-    uint16_t code;
-    if (dtype != GEMMEPI_F16 && dtype != GEMMEPI_BF16)
-        return x;
-    oracle_encode(dtype, (unsigned char *)&code, size);
-    code = (uint16_t)(code - (oracle_decode(dtype, (unsigned char *)&code) > size));
-    lower = oracle_decode(dtype, (unsigned char *)&code), code++;
-    upper = oracle_decode(dtype, (unsigned char *)&code);
-    return copysign((size - lower) / (upper - lower) + u >= 1 ? upper : lower, x);
+    return oracle_by_chance(table_called(w, name)->dtype, 1.25 * in_at(w, "x", at), u);
 }
 static double small_copy(world *w, const char *name, const int64_t *at) {
     (void)name;

@@ -367,27 +367,17 @@ static void dropout(world *w) { /* p is 1.25 / 5 */
     }
 }
 
-/* x as one of its neighbours among the numbers of 16 bits: the one of larger magnitude where its share and u come to 1. */
-static double by_chance(gemmepi_dtype dtype, double x, double u) {
-    double size = fabs(x), lower, upper;
-    uint16_t code;
-    if (dtype != GEMMEPI_F16 && dtype != GEMMEPI_BF16)
-        return x;
-    oracle_encode(dtype, (unsigned char *)&code, size);
-    code = (uint16_t)(code - (oracle_decode(dtype, (unsigned char *)&code) > size));
-    lower = oracle_decode(dtype, (unsigned char *)&code), code++;
-    upper = oracle_decode(dtype, (unsigned char *)&code);
-    return copysign((size - lower) / (upper - lower) + u >= 1 ? upper : lower, x);
-}
 static void rounded_by_chance(world *w) {
     EACH {
         int column = w->exchanged ? i : j, row = w->exchanged ? j : i; /* as the caller counts */
         uint64_t seed = (uint64_t)in(w, "seed", 0, 0);
         uint32_t c = (uint32_t)column / 4, r = (uint32_t)row, item = (uint32_t)w->item;
         double x = V(w, i, j);
-        out(w, "d", i, j, by_chance(w->dtype, x, philox_uniform(seed, c, r, item, 0xffffffffu, column % 4)));
-        out(w, "o", i, j, by_chance(GEMMEPI_BF16, 3 * x, philox_uniform(seed, c, r, item, 7, column % 4)));
-        out(w, "h", i, j, by_chance(GEMMEPI_F16, -x, philox_uniform(seed, c, r, item, 0, column % 4)));
+        out(w, "d", i, j,
+            oracle_by_chance(w->dtype, x, philox_uniform(seed, c, r, item, 0xffffffffu, column % 4)));
+        out(w, "o", i, j,
+            oracle_by_chance(GEMMEPI_BF16, 3 * x, philox_uniform(seed, c, r, item, 7, column % 4)));
+        out(w, "h", i, j, oracle_by_chance(GEMMEPI_F16, -x, philox_uniform(seed, c, r, item, 0, column % 4)));
         add(w, "ss", i, j, x);
     }
 }
@@ -396,7 +386,7 @@ static void half_by_chance(world *w) {
         int column = w->exchanged ? i : j, row = w->exchanged ? j : i;
         double u = philox_uniform((uint64_t)in(w, "seed", 0, 0), (uint32_t)column / 4, (uint32_t)row,
                                   (uint32_t)w->item, 0xffffffffu, column % 4);
-        out(w, "d", i, j, by_chance(w->dtype, V(w, i, j) - V(w, i, j + h), u));
+        out(w, "d", i, j, oracle_by_chance(w->dtype, V(w, i, j) - V(w, i, j + h), u));
     }
 }
 static void layer_scale(world *w) {

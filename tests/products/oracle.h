@@ -224,6 +224,19 @@ static double oracle_decode(gemmepi_dtype dtype, const void *from) {
     return (double)narrow;
 }
 
+/* x as one of its neighbours among the numbers of 16 bits: the one of larger magnitude where its share and u come to 1. */
+static double oracle_by_chance(gemmepi_dtype dtype, double x, double u) {
+    double size = fabs(x), lower, upper;
+    uint16_t code;
+    if (dtype != GEMMEPI_F16 && dtype != GEMMEPI_BF16)
+        return x;
+    oracle_encode(dtype, (unsigned char *)&code, size);
+    code = (uint16_t)(code - (oracle_decode(dtype, (unsigned char *)&code) > size));
+    lower = oracle_decode(dtype, (unsigned char *)&code), code++;
+    upper = oracle_decode(dtype, (unsigned char *)&code);
+    return copysign((size - lower) / (upper - lower) + u >= 1 ? upper : lower, x);
+}
+
 /* >>layout */
 
 /* A matrix, or a vector as a matrix of one row or one column, of which each item of the batch has its own
