@@ -257,7 +257,14 @@ typedef enum gemmepi_dtype {
     GEMMEPI_E5M2 = 6, /* fp8 of 5 exponent and 2 mantissa bits: up to 57344, the upper half of an F16  */
     GEMMEPI_I8 = 7,
     GEMMEPI_I32 = 8, /* results of I8 operands, and what is added to them                              */
-    GEMMEPI_I64 = 9  /* operands of formulas that are only read: labels, seeds                         */
+    GEMMEPI_I64 = 9, /* operands of formulas that are only read: labels, seeds; and so are all below   */
+
+    /* Four bits: two elements a byte, the first in the lower half, along the axis that is contiguous in memory, on which extents, ld,
+       strides and periods are even. ld and strides count elements. Of operands of the kind FULL. */
+    GEMMEPI_I4 = 10,   /* -8 to 7                                                                        */
+    GEMMEPI_U4 = 11,   /* 0 to 15                                                                        */
+    GEMMEPI_E2M1 = 12, /* fp4 of 2 exponent bits and 1 of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and these with a sign */
+    GEMMEPI_E8M0 = 13  /* 8 bits, 2^(code - 127), 255 is NaN: scales                                     */
 } gemmepi_dtype;
 
 typedef enum gemmepi_order {
@@ -973,7 +980,7 @@ typedef struct gemmepi_operand {
     gemmepi_operand_kind kind; /* never 0 */
     gemmepi_width width;       /* of PER_COLUMN and FULL */
 
-    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32 and I64. 0: d's, BF16 where d is fp8; for reductions
+    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32, I64, E8M0 and, FULL, I4, U4 and E2M1. 0: d's, BF16 where d is fp8; for reductions
        F32 (F64), for row_argmax and column_argmax I32 */
     gemmepi_dtype dtype;
     int output;                        /* 1: the formula assigns it */
@@ -1546,7 +1553,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_read(gemmepi_context *context, const v
 
 /* >>small things */
 
-/* Returns the bytes of one element; 0 for DEFAULT and unknown values. */
+/* Returns the bytes of one element, 1 for those of 4 bits, of which a byte has two; 0 for DEFAULT and unknown values. */
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 
 #ifdef __cplusplus
@@ -3282,7 +3289,7 @@ static int gpi__library_path(void *library, const char *symbol, char *path, size
 typedef struct gpi__dtype_row {
   gemmepi_dtype dtype;
   const char *name; /* as in GEMMEPI_F32, and as kernels name it */
-  size_t size;
+  size_t size; /* of 4 bits 1: a byte has two elements */
 } gpi__dtype_row;
 
 static const gpi__dtype_row gpi__dtypes[] = {
@@ -3296,6 +3303,10 @@ static const gpi__dtype_row gpi__dtypes[] = {
   {GEMMEPI_I8, "I8", 1},
   {GEMMEPI_I32, "I32", 4},
   {GEMMEPI_I64, "I64", 8},
+  {GEMMEPI_I4, "I4", 1},
+  {GEMMEPI_U4, "U4", 1},
+  {GEMMEPI_E2M1, "E2M1", 1},
+  {GEMMEPI_E8M0, "E8M0", 1},
 };
 
 static int gpi__is_e4m3_or_e5m2(int dtype) {
@@ -3309,6 +3320,16 @@ static int gpi__is_fp8(int dtype) {
 
 static int gpi__is_left_out(int dtype) {
   return !GPI__HAS_FP8 && gpi__is_e4m3_or_e5m2(dtype);
+}
+
+/* The types of 4 bits, of which a byte has two. */
+static int gpi__is_packed(int dtype) {
+  return dtype >= GEMMEPI_I4 && dtype <= GEMMEPI_E2M1;
+}
+
+/* The types that operands of formulas have which are only read. */
+static int gpi__is_only_read(int dtype) {
+  return dtype >= GEMMEPI_I64 && dtype <= GEMMEPI_E8M0;
 }
 
 /* The types of so few bits that scales go with them. */
@@ -3332,8 +3353,18 @@ static const gpi__dtype_row *gpi__dtype(gemmepi_dtype dtype) {
   return &gpi__dtypes[i];
 }
 
+static int gpi__bits_of(int dtype) {
+  return gpi__is_packed(dtype) ? 4 : (int)(8 * gpi__dtype((gemmepi_dtype)dtype)->size);
+}
+
 static int gpi__dtype_is_known(gemmepi_dtype dtype) {
   return gpi__dtype(dtype)->size != 0;
+}
+
+/* What follows a sentence that refuses a type of 4 bits. */
+static const char *gpi__where_packed_goes(int dtype) {
+  return gpi__is_packed(dtype) ? "; types of 4 bits are for operands of the kind FULL that a formula reads"
+        : "";
 }
 
 /* For sentences. */
@@ -3711,7 +3742,7 @@ typedef struct gpi__float_format {
   int special; /* the highest exponent means infinity and NaN; else only the code nan is not a number */
 } gpi__float_format;
 
-/* The row of a dtype, or NULL. */
+/* The row of a dtype of 8 or 16 bits, or NULL. */
 static const gpi__float_format *gpi__format_of(int dtype) {
   static const gpi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
         e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
@@ -3776,10 +3807,65 @@ static double gpi__decode(const gpi__float_format *format, uint32_t code) {
   return value;
 }
 
-/* Nearest whole number in -128 to 127, ties to even; NaN gives 0. */
+/* Nearest whole number in least to most, ties to even; NaN gives 0. */
+static int gpi__encode_whole(double value, int least, int most) {
+  return value >= most ? most : value <= least ? least : value == value ? (int)rint(value) : 0;
+}
+
 static int8_t gpi__encode_i8(double value) {
-  value = value >= 127 ? 127 : value <= -128 ? -128 : value == value ? rint(value) : 0;
-  return (int8_t)value;
+  return (int8_t)gpi__encode_whole(value, -128, 127);
+}
+
+/* The four bits of I4, U4 and E2M1; they saturate, and NaN gives 0. */
+static uint32_t gpi__encode_4_bits(int dtype, double value) {
+  static const gpi__float_format e2m1 = {2, 1, 7, 0, 0};
+  if (dtype == GEMMEPI_E2M1)
+    return value == value ? gpi__encode(&e2m1, value) : 0;
+  return (uint32_t)gpi__encode_whole(value, dtype == GEMMEPI_I4 ? -8 : 0, dtype == GEMMEPI_I4 ? 7 : 15) &
+     15;
+}
+
+static double gpi__decode_4_bits(int dtype, uint32_t code) {
+  static const double e2m1[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  if (dtype == GEMMEPI_E2M1)
+    return code & 8 ? -e2m1[code & 7] : e2m1[code & 7];
+  return dtype == GEMMEPI_I4 && code & 8 ? (double)code - 16 : (double)code;
+}
+
+/* The power of two that is nearest, in the middle between two that of the even code; what is below 2^-127 or negative gives that, what is
+ above 2^127 that, NaN 255. */
+static uint8_t gpi__encode_e8m0(double value) {
+  int exponent;
+  double part;
+  if (value != value)
+    return 255;
+  if (value <= ldexp(1.0, -127))
+    return 0;
+  if (value >= ldexp(1.0, 127))
+    return 254;
+  part = frexp(value, &exponent); /* value is 2 part 2^(exponent - 1), part from 1/2 on */
+  exponent += 126;
+  return (uint8_t)(exponent + (part > 0.75 || (part >= 0.75 && exponent % 2)));
+}
+
+static double gpi__decode_e8m0(uint32_t code) {
+  return code == 255 ? (double)NAN : ldexp(1.0, (int)code - 127);
+}
+
+/* What the byte of element i of 4 bits has of it. */
+static int gpi__half_byte_of(int64_t i) {
+  return i & 1 ? 4 : 0;
+}
+
+static int64_t gpi__byte_of(int64_t i) {
+  return (i - (i & 1)) / 2;
+}
+
+/* The other element of the byte stays as it is. */
+static void gpi__store_4_bits(uint8_t *base, int64_t i, uint32_t code) {
+  uint8_t *byte = base + gpi__byte_of(i);
+  int at = gpi__half_byte_of(i);
+  *byte = (uint8_t)((*byte & 0xf0 >> at) | code << at);
 }
 
 static int32_t gpi__signed(uint32_t bits) {
@@ -3814,6 +3900,12 @@ static void gpi__load_run(int dtype, const void *base, int64_t first, int64_t st
   else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
     for (i = 0; i < count; i++)
       out[i] = gpi__decode(format, ((const uint16_t *)base)[first + i * step]);
+  else if (gpi__is_packed(dtype))
+    for (i = 0; i < count; i++, first += step)
+      out[i] = gpi__decode_4_bits(dtype, (uint32_t)((const uint8_t *)base)[gpi__byte_of(first)] >> gpi__half_byte_of(first) & 15);
+  else if (dtype == GEMMEPI_E8M0)
+    for (i = 0; i < count; i++)
+      out[i] = gpi__decode_e8m0(((const uint8_t *)base)[first + i * step]);
   else
     for (i = 0; i < count; i++)
       out[i] = gpi__decode(format, ((const uint8_t *)base)[first + i * step]);
@@ -3837,6 +3929,12 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
   else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
     for (i = 0; i < count; i++)
       ((uint16_t *)base)[first + i] = (uint16_t)gpi__encode(format, values[i]);
+  else if (gpi__is_packed(dtype))
+    for (i = 0; i < count; i++)
+      gpi__store_4_bits((uint8_t *)base, first + i, gpi__encode_4_bits(dtype, values[i]));
+  else if (dtype == GEMMEPI_E8M0)
+    for (i = 0; i < count; i++)
+      ((uint8_t *)base)[first + i] = gpi__encode_e8m0(values[i]);
   else
     for (i = 0; i < count; i++)
       ((uint8_t *)base)[first + i] = (uint8_t)gpi__encode(format, values[i]);
@@ -5068,6 +5166,10 @@ static unsigned gpi__types_of_operand(const gpi__formula_desc *desc, const gemme
     whole = 1u << GEMMEPI_I32; /* of row_argmax */
   if (desc->accumulator == GEMMEPI_F64)
     return whole | 1u << GEMMEPI_F64;
+  if (!operand->output)
+    whole |= 1u << GEMMEPI_E8M0;
+  if (!operand->output && operand->kind == GEMMEPI_FULL)
+    whole |= 1u << GEMMEPI_I4 | 1u << GEMMEPI_U4 | 1u << GEMMEPI_E2M1;
   return whole | 1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 |
      1u << GEMMEPI_E5M2 | 1u << GEMMEPI_I8;
 }
@@ -5082,11 +5184,12 @@ static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, 
     operand->tensor ? "tensor." : "", operand->name, gpi__dtype(operand->dtype)->name);
   if (operand->dtype == GEMMEPI_DTYPE_DEFAULT || (gpi__dtype_is_known(operand->dtype) && accepted >> operand->dtype & 1))
     return GEMMEPI_OK;
-  for (dtype = 1; dtype <= GEMMEPI_I64; dtype++)
+  for (dtype = 1; dtype < (int)GPI__COUNT(gpi__dtypes); dtype++)
     if (accepted >> dtype & 1 && !gpi__is_left_out(dtype))
       gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__dtype((gemmepi_dtype)dtype)->name);
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,
-    operand->tensor ? "tensor." : "", operand->name, gpi__dtype_name(operand->dtype), (int)operand->dtype, names);
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s%s", i,
+    operand->tensor ? "tensor." : "", operand->name, gpi__dtype_name(operand->dtype),
+    (int)operand->dtype, names, gpi__where_packed_goes((int)operand->dtype));
 }
 
 /* What a field of an operand must not be, and what is accepted. */
@@ -7533,7 +7636,9 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
   operand.output = 1;
   if (of) {
     operand.width = of->width;
-    operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
+    operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor && !gpi__is_only_read((int)of->dtype)
+        ? of->dtype
+        : GEMMEPI_DTYPE_DEFAULT;
   }
   gpi__list_operand(list, &operand);
 }
@@ -9340,6 +9445,10 @@ static int64_t gpi__offset(int64_t count, int64_t stride, int64_t rest) {
   return count * stride + rest;
 }
 
+static int64_t gpi__bytes_for_bits(int64_t bits) {
+  return (bits + 7) / 8;
+}
+
 static gemmepi_status gpi__check_size(const char *name, int64_t size) {
   GPI__INVALID_IF(size < 0 || size > GPI__MAX_ELEMENTS, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
     (long long)size, size < -GPI__MAX_ELEMENTS || size > 0 ? GPI__UNINITIALISED : "");
@@ -9366,7 +9475,7 @@ static gemmepi_status gpi__check_view(gpi__view *view, const char *name, int64_t
   end = item > 0 ? gpi__offset(batch - 1, view->batch_stride, item) : item;
   GPI__INVALID_IF(end < 0, "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
     unit, (long long)view->lines, (long long)view->ld, (long long)batch, (long long)view->batch_stride);
-  view->bytes = (end * view->bits + 7) / 8;
+  view->bytes = gpi__bytes_for_bits(end * view->bits);
   /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
   if (view->lines <= 1 || view->length == 0)
     view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;
@@ -9490,8 +9599,8 @@ static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_l
   gpi__view *view = &kept->views[i];
   int64_t columns = gpi__columns_of_width(placed->formula, placed->columns, operand->width);
   view->dtype = operand->dtype;
-  view->bits = (int32_t)(8 * gpi__dtype((gemmepi_dtype)operand->dtype)->size);
-  view->alignment = view->bits / 8;
+  view->bits = gpi__bits_of(operand->dtype);
+  view->alignment = view->bits < 8 ? 1 : view->bits / 8;
   view->written = operand->output;
   view->lines = operand->kind == GEMMEPI_FULL ? gpi__least_of(placed->rows, place->row_period) : 1;
   view->length = operand->kind == GEMMEPI_PER_ROW  ? gpi__least_of(placed->rows, place->row_period)
@@ -9511,6 +9620,26 @@ static int gpi__may_cover_batch(const gpi__formula_operand *operand) {
      gpi__reductions[operand->reduction].op != GPI__REDUCE_ARGMAX;
 }
 
+/* Of 4 bits a line, and what is from one to the next, has whole bytes. */
+static gemmepi_status gpi__check_packed(const gpi__kept_formula *kept, const gemmepi_operand *given, int i) {
+  const gpi__view *view = &kept->views[i];
+  int64_t period = kept->placed.operands[i].column_period;
+  const char *field = given->ld % 2                     ? "ld"
+        : given->batch_stride % 2         ? "batch_stride"
+        : period % 2 == 0                 ? NULL
+        : kept->placed.formula->exchanged ? "row_period"
+        : "column_period";
+  GPI__INVALID_IF(field && gpi__is_packed(view->dtype),
+    "desc.operands[%d].%s (of %s) is %lld; of %s a byte has two elements, so accepted are even numbers", i, field, given->name,
+    (long long)(given->ld % 2             ? given->ld : given->batch_stride % 2 ? given->batch_stride : period),
+    gpi__dtype((gemmepi_dtype)view->dtype)->name);
+  GPI__INVALID_IF(view->length % 2 && gpi__is_packed(view->dtype),
+    "desc.operands[%d].dtype (of %s) is %s, of which a byte has two elements, but a line as "
+    "stored has %lld; accepted are even numbers",
+    i, given->name, gpi__dtype((gemmepi_dtype)view->dtype)->name, (long long)view->length);
+  return GEMMEPI_OK;
+}
+
 static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const gemmepi_operand *given, int i, int64_t items) {
   const gpi__formula *formula = kept->placed.formula;
   const gpi__formula_operand *operand = &formula->operands[i];
@@ -9528,6 +9657,9 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
   place->scale = given->scale.mode != GEMMEPI_SCALE_NONE;
   place->amax = given->amax;
   gpi__lay_out_operand(kept, i, given->ld);
+  status = gpi__check_packed(kept, given, i);
+  if (status)
+    return status;
   snprintf(name, sizeof name, "operands[%d]", i);
   status = gpi__check_view(view, name, items);
   if (!status && operand->output && (view->batch_stride || !gpi__may_cover_batch(operand)))
@@ -10351,6 +10483,8 @@ static void gpi__append_types(gpi__text *text, uint32_t types) {
 
 static gemmepi_status gpi__check_is_dtype(const char *name, gemmepi_dtype dtype) {
   GPI__UNSUPPORTED_IF(gpi__is_left_out((int)dtype), "desc.%s.dtype is " GPI__WITHOUT_FP8, name, gpi__dtype(dtype)->name);
+  GPI__INVALID_IF(gpi__is_only_read((int)dtype),
+    "desc.%s.dtype is %s, which is for operands of formulas that are only read", name, gpi__dtype(dtype)->name);
   GPI__INVALID_IF(!gpi__dtype_is_known(dtype),
     "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
     (int)dtype, GPI__UNINITIALISED);
@@ -10476,7 +10610,6 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
 
 static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
   GPI__INVALID_IF(dtype == GEMMEPI_I32, "desc.%s.dtype is I32, which is for results of I8 operands", name);
-  GPI__INVALID_IF(dtype == GEMMEPI_I64, "desc.%s.dtype is I64, which is for operands of formulas", name);
   return gpi__check_is_dtype(name, dtype);
 }
 
@@ -11278,7 +11411,7 @@ static int gpi__same_layout(const gpi__problem *problem, const gpi__view *p, con
 }
 
 static int64_t gpi__bytes_of(const gpi__view *view, int64_t elements) {
-  return (elements * view->bits + 7) / 8;
+  return gpi__bytes_for_bits(elements * view->bits);
 }
 
 /* A view in bytes, items of lines; `batch` items where they have a stride. */
@@ -12250,10 +12383,13 @@ static int gpi__reach(int64_t count, int64_t stride, int64_t *rest) {
   return *rest >= 0;
 }
 
+static int gpi__type_of_tensor(const gemmepi_tensor *tensor) {
+  return tensor->dtype ? (int)tensor->dtype : (int)GEMMEPI_F32;
+}
+
 /* The elements that lie before and after the first one, if there is any. */
 static gemmepi_status gpi__check_range(const gemmepi_tensor *tensor, const char *name, const int64_t *stride) {
-  int64_t before = 0, after = 0,
-      size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+  int64_t before = 0, after = 0, bits = gpi__bits_of(gpi__type_of_tensor(tensor));
   int d;
   for (d = 0; d < tensor->rank; d++)
     if (tensor->shape[d] == 0)
@@ -12264,16 +12400,14 @@ static gemmepi_status gpi__check_range(const gemmepi_tensor *tensor, const char 
         d, (long long)tensor->shape[d], (long long)stride[d]);
   if (!tensor->bytes)
     return GEMMEPI_OK;
-  GPI__INVALID_IF(tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
-    (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size,
+  before = gpi__bytes_for_bits(before * bits);
+  after = gpi__bytes_for_bits((after + 1) * bits);
+  GPI__INVALID_IF(tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset ||
+    (uint64_t)after > tensor->bytes - tensor->offset,
     "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer (%s.offset is %llu)",
-    name, (gpi__ull)tensor->bytes, (long long)tensor->offset - before * size,
-    (long long)tensor->offset + (after + 1) * size, name, (gpi__ull)tensor->offset);
+    name, (gpi__ull)tensor->bytes, (long long)tensor->offset - before,
+    (long long)tensor->offset + after, name, (gpi__ull)tensor->offset);
   return GEMMEPI_OK;
-}
-
-static int gpi__type_of_tensor(const gemmepi_tensor *tensor) {
-  return tensor->dtype ? (int)tensor->dtype : (int)GEMMEPI_F32;
 }
 
 /* All but whether its dtype, which is known, is accepted. */
@@ -12305,8 +12439,8 @@ static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char
   if (gpi__is_float(dtype))
     return gpi__check_layout(tensor, name);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-    "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2",
-    name, dtype, gpi__dtype_name((gemmepi_dtype)dtype));
+    "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2%s", name,
+    dtype, gpi__dtype_name((gemmepi_dtype)dtype), gpi__where_packed_goes(dtype));
 }
 
 /* >>the shape of the operation */
@@ -13012,7 +13146,8 @@ static gemmepi_status gpi__formula_types(const gemmepi_elementwise_desc *desc, g
       from->accumulator = GEMMEPI_F64;
   }
   from->d = y ? (gemmepi_dtype)y : from->accumulator;
-  GPI__INVALID_IF(y == GEMMEPI_I64, "y.dtype is I64; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64");
+  GPI__INVALID_IF(gpi__is_only_read(y), "y.dtype is %s; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64%s",
+    gpi__dtype((gemmepi_dtype)y)->name, gpi__where_packed_goes(y));
   GPI__INVALID_IF(y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64,
     "y has the dtype %s, but a tensor among the operands has F64, with which all have F64", gpi__dtype((gemmepi_dtype)y)->name);
   return GEMMEPI_OK;
@@ -13235,6 +13370,23 @@ static void gpi__place_by_steps(const gemmepi_elementwise_desc *desc, int i, con
   place->amax = desc->operands[i].amax;
 }
 
+/* Of 4 bits the elements of a byte are side by side along the last axis, and all else has whole bytes. */
+static gemmepi_status gpi__check_packed_tensor(const gemmepi_operand *operand, int i, const gpi__wide_shape *wide) {
+  const char *name = gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(operand->tensor))->name;
+  int d;
+  if (!gpi__is_packed(gpi__type_of_tensor(operand->tensor)))
+    return GEMMEPI_OK;
+  GPI__INVALID_IF(wide->extent[GPI__COLUMN_AXIS] % 2,
+    "desc.operands[%d].tensor (of %s) has %lld elements along the last axis; of %s a byte has two, so accepted are even numbers",
+    i, operand->name, (long long)wide->extent[GPI__COLUMN_AXIS], name);
+  for (d = 0; d < GPI__MAX_RANK; d++)
+    GPI__INVALID_IF(d == GPI__COLUMN_AXIS ? wide->extent[d] && wide->stride[d] != 1 : wide->stride[d] % 2 != 0,
+      "desc.operands[%d].tensor.stride (of %s) is %lld along axis %d; of %s a byte has two "
+      "elements, so accepted are 1 along the last axis and even numbers along others",
+      i, operand->name, (long long)wide->stride[d], d - GPI__MAX_RANK + operand->tensor->rank, name);
+  return GEMMEPI_OK;
+}
+
 /* Checks an operand against the shape and places it. An output without an element is not made. */
 static gemmepi_status gpi__place_tensor(const gemmepi_elementwise_desc *desc, int i, gpi__formula *formula,
   gpi__formula_task *task) {
@@ -13255,6 +13407,9 @@ static gemmepi_status gpi__place_tensor(const gemmepi_elementwise_desc *desc, in
     if (rule)
       return gpi__refuse_formula_shape(task, tensor, i, rule);
   }
+  status = i == GPI__RESULT ? GEMMEPI_OK : gpi__check_packed_tensor(&desc->operands[i], i, &wide);
+  if (status)
+    return status;
   gpi__place_by_steps(desc, i, &wide, task);
   task->offsets[i] = (int64_t)tensor->offset;
   if (operand->output)
@@ -13329,20 +13484,22 @@ static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
   const gpi__placed_operand *place = &placed->operands[i];
   const gpi__steps *steps = &task->strides.operands[i];
   gpi__layout layout;
-  int d, axes = (int)task->strides.axes;
+  int d, axes = (int)task->strides.axes, bits = gpi__bits_of(operand->dtype);
   memset(&layout, 0, sizeof layout);
   layout.rank = axes + 2;
   layout.size = (int64_t)gpi__dtype((gemmepi_dtype)operand->dtype)->size;
   for (d = 0; d < axes; d++) {
     layout.shape[d] = gpi__extent_of_steps(task->strides.extents[d], 0, steps->items[d]);
-    layout.stride[d] = steps->items[d] * layout.size;
+    layout.stride[d] = steps->items[d] * bits / 8;
   }
   layout.shape[axes] = gpi__extent_of_steps(placed->rows, place->row_period, steps->row);
-  layout.stride[axes] = steps->row * layout.size;
+  layout.stride[axes] = steps->row * bits / 8;
   layout.shape[axes + 1] =
     gpi__extent_of_steps(gpi__columns_of_width(placed->formula, placed->columns, operand->width),
       place->column_period, steps->column);
   layout.stride[axes + 1] = steps->column * layout.size;
+  if (bits < 8)
+    layout.shape[axes + 1] /= 2; /* bytes */
   if (operand->output && operand->kind != GEMMEPI_FULL) { /* of nothing, too */
     layout.shape[axes] = operand->kind == GEMMEPI_PER_ROW ? layout.shape[axes] : 1;
     layout.shape[axes + 1] = operand->kind == GEMMEPI_PER_COLUMN ? layout.shape[axes + 1] : 1;
@@ -15979,17 +16136,18 @@ static const gpi__source gpi__sources[] = {
 {"types.cuh",
 {
 "#line 1 \"src/kernels/types.cuh\"\n\n#pragma once\n\ntypedef unsigned char u8;\ntypedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n\ntemplate<class X,class Y>constexpr bool SAME=false;\ntemplate<class X>constexpr bool SAME<X,X> =true;\n\n\n#if __CUDA_ARCH__ >= 700\n#define GEMMEPI_PARAMS const __grid_constant__\n#else\n#define GEMMEPI_PARAMS const\n#endif\n\n\n#define DEVICE __device__ inline\n\n\n\nDEVICE void after_launches_before(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.wait;\\ngriddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\n\nDEVICE void begin_launch_behind(){\n#if __CUDA_ARCH__ >= 900\nasm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n#endif\n}\n\n\nDEVICE void fetch_line(const void*from){\nasm volatile(\"prefetch.global.L2 [%0];\" ::\"l\"(from));\n}\nDEVICE void fetch_run(const void*from,u32 bytes){\n#if __CUDA_ARCH__ >= 900\n"
-"u64 begin=((u64)from+15)/16*16,end=((u64)from+bytes)/16*16;\nif(begin<end)\nasm volatile(\"cp.async.bulk.prefetch.L2.global [%0], %1;\" ::\"l\"(begin),\"r\"((u32)(end-begin)): \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\ntemplate<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\nconst float*at;\nlong long step;\n};\ntemplate<int Mode>\nDEVICE Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale +outer,extent};\n"
-"return{scale +outer/SCALE_STEPS*((k+4*SCALE_STEPS-1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\nDEVICE float to_f32(F32 x){\nreturn x;\n}\nDEVICE float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\nDEVICE float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\nDEVICE float to_f32(I8 x){\nreturn(float)x;\n}\nDEVICE float to_f32(I32 x){\nreturn(float)x;\n}\nDEVICE void from_f32(float x,F32&y){\ny=x;\n}\nDEVICE void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\nDEVICE void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits+0x7fff+(bits>>16&1))>>16);\n#endif\n"
-"}\nDEVICE void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\nasm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>DEVICE u32 unpack_fp8(u16 two){\nu32 wide;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>DEVICE u32 encode_fp8(float x){\nconstexpr int shift=23-T::MANTISSA;\n\nconstexpr u32 rounder=(u32)(127+23+1-T::BIAS-T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128-T::BIAS)<<23)\n"
-"code=__float_as_uint(__uint_as_float(size)+__uint_as_float(rounder))-rounder;\nelse\n",
-"code=((size +(1u<<(shift-1))-1+(size>>shift&1))>>shift)-\n((u32)(127-T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nreturn(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>DEVICE u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\nreturn code<<8;\nfloat size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127+120)<<23);\nF16 y;\nfrom_f32(size,y);\nreturn(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\ntemplate<class T>DEVICE u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n#endif\n\ntemplate<class T>DEVICE F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\nDEVICE float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\n"
-"DEVICE void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\nDEVICE I32 wrap(double x){\nreturn x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>DEVICE A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\nreturn to_f32(x);\n}\ntemplate<class T,class A>DEVICE T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\nfloat cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>DEVICE To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\nelse if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\n"
-"y.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\nDEVICE int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\ntemplate<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\ntypedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\ntemplate<class T,int N=RUN>struct alignas(alignof(Run<T,N>))Words{\ntypedef typename Word_of<sizeof(Run<T,N>)>::type Word;\nWord at[sizeof(Run<T,N>)/sizeof(Word)];\n};\ntemplate<class T,int N>DEVICE Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\nmemcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>DEVICE Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nmemcpy(&words,&run,sizeof words);\nreturn words;\n}\n\n\ntemplate<class To,class T>DEVICE Words<To>convert_run(const Words<T> &x){\n"
-"if constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\nto.at[i]=convert<To>(F16{(u16)two});\nto.at[i+1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i+1]=convert<To>(from.at[i+1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\ntemplate<class A,class T,int N>DEVICE void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i+1].bits<<8));\nvalues[i]=to_acc<A>(F16{(u16)two});\nvalues[i+1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i+1]=to_acc<A>(x.at[i+1]);\n}\n}\n}\n\n"
-"template<class A,class T,int N>DEVICE void words_to_acc(const Words<T,N> &words,A(&values)[N]){\n",
-"if constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i+1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\nrun_to_acc(run_of(words),values);\n}\n}\ntemplate<class T,class A,int N>DEVICE Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\nu16 two=pack_fp8<T>(values[i],values[i+1]);\ny.at[i].bits=(u8)two;\ny.at[i+1].bits=(u8)(two>>8);\n}else{\ny.at[i]=from_acc<T>(values[i]);\ny.at[i+1]=from_acc<T>(values[i+1]);\n}\n}\nreturn y;\n}\n\n\ntemplate<int N=RUN,class T>DEVICE Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>DEVICE Words<T>read_run(const T*from,int valid){\nif(Aligned&&valid==RUN)\n"
-"return*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\nDEVICE void store_run(T*to,int valid,const A(&values)[RUN]){\nRun<T>run=run_from_acc<T>(values);\nif(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
+"u64 begin=((u64)from+15)/16*16,end=((u64)from+bytes)/16*16;\nif(begin<end)\nasm volatile(\"cp.async.bulk.prefetch.L2.global [%0], %1;\" ::\"l\"(begin),\"r\"((u32)(end-begin)): \"memory\");\n#endif\n}\n\ntypedef float F32;\ntypedef double F64;\ntypedef signed char I8;\ntypedef int I32;\nstruct F16{\nu16 bits;\n};\nstruct BF16{\nu16 bits;\n};\nstruct E4M3{\nu8 bits;\nstatic constexpr int MANTISSA=3,BIAS=7;\nstatic constexpr u32 LARGEST=0x7e;\n};\nstruct E5M2{\nu8 bits;\nstatic constexpr int MANTISSA=2,BIAS=15;\nstatic constexpr u32 LARGEST=0x7b;\n};\n\nstruct I4{\nu8 bits;\n};\nstruct U4{\nu8 bits;\n};\nstruct E2M1{\nu8 bits;\n};\nstruct E8M0{\nu8 bits;\n};\ntemplate<class T>constexpr bool IS_PACKED=SAME<T,I4> ||SAME<T,U4> ||SAME<T,E2M1>;\ntemplate<class T>constexpr bool IS_FP8=SAME<T,E4M3> ||SAME<T,E5M2>;\n\n\nenum{SCALE_NONE,SCALE_TENSOR,SCALE_OUTER,SCALE_VECTOR_128,SCALE_BLOCK_128};\nconstexpr int SCALE_STEPS=128;\n\n\n\nstruct Scale_line{\nconst float*at;\nlong long step;\n};\n"
+"template<int Mode>\nDEVICE Scale_line scale_line(const float*scale,long long outer,long long extent,long long k){\nif(Mode==SCALE_VECTOR_128)\nreturn{scale +outer,extent};\nreturn{scale +outer/SCALE_STEPS*((k+4*SCALE_STEPS-1)/(4*SCALE_STEPS)*4),1};\n}\n\n\n#if __CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0))\n#define GEMMEPI_FP8_INSTRUCTIONS 1\n#else\n#define GEMMEPI_FP8_INSTRUCTIONS 0\n#endif\n\n\nDEVICE float to_f32(F32 x){\nreturn x;\n}\nDEVICE float to_f32(F16 x){\nfloat y;\nasm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y): \"h\"(x.bits));\nreturn y;\n}\nDEVICE float to_f32(BF16 x){\nreturn __uint_as_float((u32)x.bits<<16);\n}\nDEVICE float to_f32(I8 x){\nreturn(float)x;\n}\nDEVICE float to_f32(I32 x){\nreturn(float)x;\n}\nDEVICE float to_f32(I4 x){\nreturn(float)((int)((u32)x.bits<<28)>>28);\n}\nDEVICE float to_f32(U4 x){\nreturn(float)x.bits;\n}\nDEVICE float to_f32(E2M1 x){\n"
+"return __uint_as_float(((u32)x.bits&8)<<28|((u32)x.bits&7)<<22)*__uint_as_float((127+126)<<23);\n}\nDEVICE float to_f32(E8M0 x){\nreturn __uint_as_float(x.bits==255?0x7fc00000:x.bits?(u32)x.bits<<23:0x400000);\n}\nDEVICE void from_f32(float x,F32&y){\ny=x;\n}\nDEVICE void from_f32(float x,F16&y){\nasm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n}\nDEVICE void from_f32(float x,BF16&y){\n#if __CUDA_ARCH__ >= 800\nasm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits): \"f\"(x));\n#else\nu32 bits=__float_as_uint(x);\ny.bits=x!=x?(u16)0x7fff:(u16)((bits+0x7fff+(bits>>16&1))>>16);\n#endif\n}\nDEVICE void from_f32(float x,I8&y){\nint whole=__float2int_rn(x);\ny=(I8)(whole< -128? -128:whole>127?127:whole);\n}\n\n\n#if GEMMEPI_FP8_INSTRUCTIONS\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nu16 two;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nelse\n"
+"asm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(two): \"f\"(second),\"f\"(first));\nreturn two;\n}\ntemplate<class T>DEVICE u32 unpack_fp8(u16 two){\n",
+"u32 wide;\nif constexpr(SAME<T,E4M3>)\nasm(\"cvt.rn.f16x2.e4m3x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nelse\nasm(\"cvt.rn.f16x2.e5m2x2 %0, %1;\" : \"=r\"(wide): \"h\"(two));\nreturn wide;\n}\n#else\ntemplate<class T>DEVICE u32 encode_fp8(float x){\nconstexpr int shift=23-T::MANTISSA;\n\nconstexpr u32 rounder=(u32)(127+23+1-T::BIAS-T::MANTISSA)<<23;\nu32 bits=__float_as_uint(x),size=bits&0x7fffffff,code;\nif(size<(u32)(128-T::BIAS)<<23)\ncode=__float_as_uint(__uint_as_float(size)+__uint_as_float(rounder))-rounder;\nelse\ncode=((size +(1u<<(shift-1))-1+(size>>shift&1))>>shift)-\n((u32)(127-T::BIAS)<<T::MANTISSA);\ncode=code>T::LARGEST?T::LARGEST:code;\nreturn x!=x?0x7f:bits>>24&0x80|code;\n}\ntemplate<class T>DEVICE u16 pack_fp8(float first,float second){\nreturn(u16)(encode_fp8<T>(first)|encode_fp8<T>(second)<<8);\n}\ntemplate<class T>DEVICE u32 decode_fp8(u32 code){\nif(SAME<T,E5M2>)\nreturn code<<8;\nfloat size=__uint_as_float((code&0x7f)<<20)*__uint_as_float((127+120)<<23);\n"
+"F16 y;\nfrom_f32(size,y);\nreturn(code&0x80)<<8|((code&0x7f)==0x7f?0x7fff:y.bits);\n}\ntemplate<class T>DEVICE u32 unpack_fp8(u16 two){\nreturn decode_fp8<T>(two&0xff)|decode_fp8<T>(two>>8)<<16;\n}\n#endif\n\ntemplate<class T>DEVICE F16 fp8_to_f16(T x){\nreturn{(u16)unpack_fp8<T>(x.bits)};\n}\nDEVICE float to_f32(E4M3 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE float to_f32(E5M2 x){\nreturn to_f32(fp8_to_f16(x));\n}\nDEVICE void from_f32(float x,E4M3&y){\ny.bits=(u8)pack_fp8<E4M3>(x,0);\n}\nDEVICE void from_f32(float x,E5M2&y){\ny.bits=(u8)pack_fp8<E5M2>(x,0);\n}\n\n\nDEVICE I32 wrap(double x){\nreturn x> -4611686018427387904.0&&x<4611686018427387904.0?(I32)__double2ll_rn(x):0;\n}\n\n\ntemplate<class A,class T>DEVICE A to_acc(T x){\nif constexpr(SAME<A,T>)\nreturn x;\nelse if constexpr(SAME<T,I32>)\nreturn(A)x;\nelse\nreturn to_f32(x);\n}\ntemplate<class T,class A>DEVICE T from_acc(A x){\nT y;\nif constexpr(SAME<A,T>){\ny=x;\n}else if constexpr(SAME<A,F32>){\nfrom_f32(x,y);\n"
+"}else if constexpr(SAME<A,F64> &&SAME<T,F32>){\ny=(float)x;\n}else if constexpr(SAME<A,F64> &&SAME<T,I32>){\ny=wrap(x);\n}else{\n\nfloat cut=__double2float_rz(x);\nfrom_f32(cut==x?cut:__uint_as_float(__float_as_uint(cut)|1),y);\n}\nreturn y;\n}\n\n\ntemplate<class To,class T>DEVICE To convert(T x){\nTo y;\nif constexpr(SAME<To,T>)\ny=x;\nelse if constexpr(SAME<To,I32>)\ny=x;\nelse if constexpr(SAME<To,F16> &&IS_FP8<T>)\ny=fp8_to_f16(x);\nelse if constexpr(SAME<To,BF16>)\ny.bits=(u16)(__float_as_uint(to_f32(x))>>16);\nelse\nfrom_f32(to_f32(x),y);\nreturn y;\n}\n\n\nconstexpr int RUN=8;\n\n\n\nDEVICE int existing(int left){\nreturn left<RUN?left:RUN;\n}\n\ntemplate<class T,int N=RUN>struct alignas(sizeof(T)*N>16?16:sizeof(T)*N)Run{\nT at[N];\n};\n\n\ntemplate<int Bytes>struct Word_of{\ntypedef u32 type;\n};\ntemplate<>struct Word_of<2>{\ntypedef u16 type;\n};\ntemplate<>struct Word_of<1>{\ntypedef u8 type;\n};\n"
+"template<class T,int N>constexpr int BYTES_OF=(int)sizeof(T)*N/(IS_PACKED<T> ?2:1);\ntemplate<class T,int N=RUN>struct alignas(BYTES_OF<T,N> >16?16:BYTES_OF<T,N>)Words{\ntypedef typename Word_of<BYTES_OF<T,N>>::type Word;\nWord at[BYTES_OF<T,N> /sizeof(Word)];\n};\ntemplate<class T,int N>DEVICE Run<T,N>run_of(const Words<T,N> &words){\nRun<T,N>run;\nif constexpr(IS_PACKED<T>)\n#pragma unroll\nfor(int i=0;i<N;i++)\nrun.at[i].bits=(u8)(words.at[0]>>4*i&15);\nelse\nmemcpy(&run,&words,sizeof run);\nreturn run;\n}\ntemplate<class T,int N>DEVICE Words<T,N>words_of(const Run<T,N> &run){\nWords<T,N>words;\nif constexpr(IS_PACKED<T>){\nwords.at[0]=0;\n#pragma unroll\nfor(int i=0;i<N;i++)\nwords.at[0]|=(u32)run.at[i].bits<<4*i;\n}else{\nmemcpy(&words,&run,sizeof words);\n}\nreturn words;\n}\n\n\ntemplate<class T>DEVICE const T*line_from(const void*data,long long elements){\nreturn(const T*)data+(IS_PACKED<T> ?elements/2:elements);\n}\n"
+"template<class T>DEVICE T element_of(const T*line,long long i){\nif constexpr(IS_PACKED<T>)\n",
+"return{(u8)((i&1?line[i>>1].bits>>4:line[i>>1].bits)&15)};\nelse\nreturn line[i];\n}\n\n\ntemplate<class To,class T>DEVICE Words<To>convert_run(const Words<T> &x){\nif constexpr(SAME<To,T>){\nreturn x;\n}else{\nRun<T>from=run_of(x);\nRun<To>to;\nWords<To>words;\n#pragma unroll\nfor(int i=0;i<RUN;i+=2){\nif constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i/4]>>i%4*8));\nif constexpr(SAME<To,F16>)\nwords.at[i/2]=two;\nto.at[i]=convert<To>(F16{(u16)two});\nto.at[i+1]=convert<To>(F16{(u16)(two>>16)});\n}else{\nto.at[i]=convert<To>(from.at[i]);\nto.at[i+1]=convert<To>(from.at[i+1]);\n}\n}\nif constexpr(IS_FP8<T> &&SAME<To,F16>)\nreturn words;\nelse\nreturn words_of(to);\n}\n}\ntemplate<class A,class T,int N>DEVICE void run_to_acc(const Run<T,N> &x,A(&values)[N]){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\nvalues[i]=to_acc<A>(x.at[i]);\n}else if constexpr(IS_FP8<T>){\nu32 two=unpack_fp8<T>((u16)(x.at[i].bits|x.at[i+1].bits<<8));\n"
+"values[i]=to_acc<A>(F16{(u16)two});\nvalues[i+1]=to_acc<A>(F16{(u16)(two>>16)});\n}else{\nvalues[i]=to_acc<A>(x.at[i]);\nvalues[i+1]=to_acc<A>(x.at[i+1]);\n}\n}\n}\n\ntemplate<class A,class T,int N>DEVICE void words_to_acc(const Words<T,N> &words,A(&values)[N]){\nif constexpr(SAME<T,BF16> &&N>1){\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nvalues[i]=(A)__uint_as_float(words.at[i/2]<<16);\nvalues[i+1]=(A)__uint_as_float(words.at[i/2]&0xffff0000);\n}\n}else{\nrun_to_acc(run_of(words),values);\n}\n}\ntemplate<class T,class A,int N>DEVICE Run<T,N>run_from_acc(const A(&values)[N]){\nRun<T,N>y;\n#pragma unroll\nfor(int i=0;i<N;i+=2){\nif constexpr(N==1){\ny.at[i]=from_acc<T>(values[i]);\n}else if constexpr(IS_FP8<T> &&SAME<A,F32>){\nu16 two=pack_fp8<T>(values[i],values[i+1]);\ny.at[i].bits=(u8)two;\ny.at[i+1].bits=(u8)(two>>8);\n}else{\ny.at[i]=from_acc<T>(values[i]);\ny.at[i+1]=from_acc<T>(values[i+1]);\n}\n}\nreturn y;\n}\n\n\n"
+"template<int N=RUN,class T>DEVICE Run<T,N>read_elements(const T*from,int valid){\nRun<T,N>run={};\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(i<valid)\nrun.at[i]=from[i];\nreturn run;\n}\n\n\ntemplate<bool Aligned,class T>DEVICE Words<T>read_run(const T*from,int valid){\nif(Aligned&&valid==RUN)\nreturn*reinterpret_cast<const Words<T> *>(from);\nreturn words_of(read_elements(from,valid));\n}\n\ntemplate<bool Aligned,class A,class T>\nDEVICE void store_run(T*to,int valid,const A(&values)[RUN]){\nRun<T>run=run_from_acc<T>(values);\nif(Aligned&&valid==RUN){\n*reinterpret_cast<Words<T> *>(to)=words_of(run);\n}else{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nif(i<valid)\nto[i]=run.at[i];\n}\n}\n"}},
 #ifndef GEMMEPI_NO_ELEMENTWISE
 {"elementwise.cu",
 {
@@ -16064,14 +16222,14 @@ static const gpi__source gpi__sources[] = {
 #ifndef GEMMEPI_NO_FORMULA
 {"formula.cuh",
 {
-"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class Type>struct Table{\nconst Type*data;\nI64 length,step;\nfloat factor;\n__device__ GEMMEPI_T operator[](I64 i)const{\nreturn(u64)i<(u64)length?to_acc<GEMMEPI_T>(data[i*step])*(GEMMEPI_T)factor:GEMMEPI_T(0);\n}\n};\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\ntemplate<class Index>DEVICE Index formula_index(I64 x){\nif constexpr(sizeof(Index)==8)\nreturn x;\nelse\n"
+"#line 1 \"src/kernels/formula.cuh\"\n\n#pragma once\n#include \"trig.cuh\"\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\ntypedef long long I64;\n\n\ntemplate<class Type>struct Table{\nconst Type*data;\nI64 length,step;\nfloat factor;\n__device__ GEMMEPI_T operator[](I64 i)const{\nreturn(u64)i<(u64)length?to_acc<GEMMEPI_T>(element_of(data,i*step))*(GEMMEPI_T)factor:GEMMEPI_T(0);\n}\n};\n\n\ntemplate<class A>DEVICE A formula_min(A x,A y){\nreturn x!=x||x<y?x:y;\n}\ntemplate<class A>DEVICE A formula_max(A x,A y){\nreturn x!=x||x>y?x:y;\n}\n#if __CUDA_ARCH__ >= 800\ntemplate<>DEVICE float formula_min(float x,float y){\nfloat z;\nasm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\ntemplate<>DEVICE float formula_max(float x,float y){\nfloat z;\nasm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(z): \"f\"(x),\"f\"(y));\nreturn z;\n}\n#endif\n\n\ntemplate<class Index>DEVICE Index formula_index(I64 x){\nif constexpr(sizeof(Index)==8)\nreturn x;\nelse\n"
 "return x< -2147483647? -2147483647-1:x>2147483647?2147483647:(int)x;\n}\n\n\nDEVICE u64 product_of_words(u32 x,u32 y){\n#ifdef __CUDA_ARCH__\nu64 z;\nasm(\"mul.wide.u32 %0, %1, %2;\" : \"=l\"(z): \"r\"(x),\"r\"(y));\nreturn z;\n#else\nreturn(u64)x*y;\n#endif\n}\n\n\nstruct Random_words{\nu32 at[4];\n};\nDEVICE Random_words random_words(I64 seed,I64 i,I64 column,I64 row,I64 item){\nu32 a=(u32)column>>2,b=(u32)row,c=(u32)item,d=(u32)i,key=(u32)seed,next_key=(u32)(seed>>32);\n#pragma unroll\nfor(int round=0;round<10;round++){\nu64 first=product_of_words(0xd2511f53,a),second=product_of_words(0xcd9e8d57,c);\na=(u32)(second>>32)^ b ^ key;\nc=(u32)(first>>32)^ d ^ next_key;\nb=(u32)second;\nd=(u32)first;\nkey+=0x9e3779b9;\nnext_key+=0xbb67ae85;\n}\nreturn{{a,b,c,d}};\n}\n\nDEVICE float random_number(u32 word){\nreturn(float)(word>>8)*5.9604644775390625e-08f;\n}\n\nDEVICE float formula_uniform(I64 seed,I64 i,I64 column,I64 row,I64 item){\n"
 "Random_words words=random_words(seed,i,column,row,item);\nu32 which=(u32)column&3;\nreturn random_number(which<2?which==0?words.at[0]:words.at[1]:which==2?words.at[2]:words.at[3]);\n}\n\n\n\ntemplate<int Cut>DEVICE float formula_stochastic(float x,float u){\nu32 added=__float_as_uint(x)+(int)(u*(1<<Cut));\nfloat y=__uint_as_float(added& ~0u<<Cut);\nif(Cut==13&&fabs(x)<6.103515625e-05f){\nfloat units=fabs(x)*16777216,whole=floor(units);\ny=copysign((units-whole>=1-u?whole +1:whole)*5.9604644775390625e-08f,x);\n}\nreturn x-x==0?y:x;\n}\n"}},
 {"formula_pass.cu",
 {
 "#line 1 \"src/kernels/formula_pass.cu\"\n#line 16\n#include \"formula_run.cuh\"\n#include \"activation.cuh\"\n\nconstexpr int THREADS=256,RESULT=32;\nconstexpr bool IS_INT=SAME<T,I32>;\n\ntypedef decltype(magnitude(T()))Magnitude;\n\n\n\n\nDEVICE T times(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x*(u32)y);\nelse\nreturn x*y;\n}\nDEVICE T plus(T x,T y){\nif constexpr(IS_INT)\nreturn(T)((u32)x+(u32)y);\nelse\nreturn x+y;\n}\n\nDEVICE T scalar(const double*on_device,double given){\nreturn from_acc<T>(on_device? *on_device:given);\n}\n\n#if FORMULA_VALUE\n\nstruct Value{\nT alpha,beta,columns[GEMMEPI_SCALE_B==SCALE_OUTER?FORMULA_VALUE:1][UNITS];\nbool takes_c;\n};\n\nDEVICE Value begin_value(const gpi__formula_pass_params&p,const Place&place){\nValue value={};\nvalue.alpha=GEMMEPI_APPLIED?T(1):scalar(p.device_alpha,p.alpha);\nvalue.beta=GEMMEPI_APPLIED|| !p.uses_c?T(0):scalar(p.device_beta,p.beta);\nvalue.takes_c= !GEMMEPI_APPLIED&&p.uses_c&&value.beta!=0;\n"
 "if constexpr(GEMMEPI_SCALE_C!=0)\nif(value.takes_c)\nvalue.beta=times(value.beta,(T)p.scale_c.data[place.item*p.scale_c.stride]);\nif constexpr(GEMMEPI_SCALE_A==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_a.data[place.item*p.scale_a.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_TENSOR)\nvalue.alpha=times(value.alpha,(T)p.scale_b.data[place.item*p.scale_b.stride]);\nif constexpr(GEMMEPI_SCALE_B==SCALE_OUTER)\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nif(i%UNITS<place.valid)\nvalue.columns[i/UNITS][i%UNITS]=\n(T)p.scale_b.data[place.item*p.scale_b.stride +column_of<FORMULA_VALUE>(p.units,place.unit+i%UNITS,i/UNITS)];\nreturn value;\n}\n\ntemplate<class Type>\nDEVICE void load_matrix(const gpi__kernel_matrix&matrix,long long part,long long units,const Place&place,\nT(&x)[FORMULA_VALUE][UNITS]){\nWords<Type,UNITS>words[FORMULA_VALUE];\nT values[FORMULA_VALUE][UNITS];\n"
-"load_run<FORMULA_VALUE,false,false>((const Type*)matrix.data+part+place.item*matrix.stride +place.row*matrix.ld,0,1,units,place,\nwords);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gpi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.alpha;\nif(GEMMEPI_HAS_VALUE){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,0,p.units,place,v);\n#pragma unroll 2\nfor(int part=1;part<GEMMEPI_PARTS;part++){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,part*p.part,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],other[i/UNITS][i%UNITS]);\n}\n}\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\n"
+"load_run<FORMULA_VALUE,false,false>(line_from<Type>(matrix.data,part+place.item*matrix.stride +place.row*matrix.ld),0,1,units,\nplace,words);\n#pragma unroll\nfor(int piece=0;piece<FORMULA_VALUE;piece++)\nwords_to_acc(words[piece],values[piece]);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nint at=place_of<FORMULA_VALUE>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=values[at/UNITS][at%UNITS];\n}\n}\n\nDEVICE void load_value(const gpi__formula_pass_params&p,const Value&value,const Place&place,T(&v)[FORMULA_VALUE][UNITS]){\nT other[FORMULA_VALUE][UNITS],factor=value.alpha;\nif(GEMMEPI_HAS_VALUE){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,0,p.units,place,v);\n#pragma unroll 2\nfor(int part=1;part<GEMMEPI_PARTS;part++){\nload_matrix<GEMMEPI_VALUE_TYPE>(p.value,part*p.part,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],other[i/UNITS][i%UNITS]);\n}\n}\nif constexpr(GEMMEPI_SCALE_A==SCALE_OUTER)\n"
 "factor=times(factor,place.valid?(T)p.scale_a.data[place.item*p.scale_a.stride +place.row]:T(0));\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++){\nT&x=v[i/UNITS][i%UNITS];\nif(!GEMMEPI_HAS_VALUE)\nx=0;\nelse if(GEMMEPI_SCALE_B==SCALE_OUTER)\nx=times(x,times(factor,value.columns[i/UNITS][i%UNITS]));\nelse if(!GEMMEPI_APPLIED||GEMMEPI_SCALE_A||GEMMEPI_SCALE_B)\nx=times(x,factor);\n}\nif(!GEMMEPI_APPLIED&&value.takes_c){\nload_matrix<GEMMEPI_C_TYPE>(p.c,0,p.units,place,other);\n#pragma unroll\nfor(int i=0;i<FORMULA_VALUE*UNITS;i++)\nv[i/UNITS][i%UNITS]=plus(v[i/UNITS][i%UNITS],times(value.beta,other[i/UNITS][i%UNITS]));\n}\n}\n#endif\n\n\n\ntemplate<int Number,int Members,class Type>struct Stored{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_AMAX=(GEMMEPI_AMAX>>Number&1)!=0;\nstruct Scratch{};\nT row[Members][UNITS];\nMagnitude largest;\n\n__device__ void begin(){\nlargest=0;\n}\n"
 "__device__ void finish_row(const gpi__formula_pass_params&p,const Place&place,u32){\nconst gpi__formula_place&to=p.places[Number];\nif(HAS_AMAX)\n#pragma unroll\nfor(int member=0;member<Members;member++)\n",
 "keep_largest(row[member],place.valid,largest);\nif constexpr(IS_SCALED)\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nrow[i/UNITS][i%UNITS]=times(row[i/UNITS][i%UNITS],(T)to.scale[place.item*to.scale_stride]);\nif(place.valid)\nstore_units<Members,IS_STEPPED<Number>>((Type*)to.data+item_start<Number>(p,place)+place.row*to.ld,column_step<Number>(place),\np.units,place,row);\n}\n__device__ void finish(const gpi__formula_pass_params&p,const Place&,long long,Scratch&){\nif constexpr(HAS_AMAX)\nstore_largest(p.places[Number].amax,largest);\n}\n};\n\n\ntemplate<class S,int Members>\nDEVICE void add_row(S&state,const gpi__formula_pass_params&p,const Place&place,const T(&row)[Members][UNITS]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nlong long columns[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\ncolumns[i]=column_of<Members>(p.units,place.unit+i,member);\nstate.add_run(row[member],columns,place.valid);\n}\n}\n\n\n"
@@ -16105,14 +16263,14 @@ static const gpi__source gpi__sources[] = {
 "#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n#if GEMMEPI_STRIDED\nconst gpi__formula_strides*strides;\nlong long index[GEMMEPI_ITEM_AXES];\n#endif\n};\n\n#if GEMMEPI_STRIDED\ntypedef gpi__strided_formula_params Params;\nDEVICE const gpi__formula_pass_params&pass_of(const Params&params){\nreturn params.pass;\n}\nDEVICE void find_item(const Params&params,Place&place){\nu32 rest=(u32)place.item;\nplace.strides= &params.strides;\n#pragma unroll\nfor(int axis=0;axis<GEMMEPI_ITEM_AXES-1;axis++){\nu32 extent=(u32)params.strides.extents[axis];\nplace.index[axis]=rest%extent;\nrest/=extent;\n}\nplace.index[GEMMEPI_ITEM_AXES-1]=rest;\n}\n#else\ntypedef gpi__formula_pass_params Params;\n"
 "DEVICE const gpi__formula_pass_params&pass_of(const Params&params){\nreturn params;\n}\nDEVICE void find_item(const Params&,Place&){}\n#endif\n\n\ntemplate<int Number>DEVICE long long item_start(const gpi__formula_pass_params&p,const Place&place){\n#if GEMMEPI_STRIDED\nlong long start=place.index[0]*p.places[Number].stride;\n#pragma unroll\nfor(int axis=1;axis<GEMMEPI_ITEM_AXES;axis++)\nstart+=place.index[axis]*place.strides->steps[Number].items[axis-1];\nreturn start;\n#else\nreturn place.item*p.places[Number].stride;\n#endif\n}\n\n\ntemplate<int Number>constexpr bool IS_STEPPED=(GEMMEPI_STEPPED>>Number&1)!=0;\ntemplate<int Number>DEVICE long long column_step(const Place&place){\n#if GEMMEPI_STRIDED\nif(IS_STEPPED<Number>)\nreturn place.strides->steps[Number].column;\n#endif\nreturn 1;\n}\n\n\ntemplate<int Members>DEVICE long long column_of(long long units,long long unit,int member){\nconstexpr long long half=FORMULA_GROUP/2>0?FORMULA_GROUP/2:1;\nif(Members==1)\nreturn unit;\n"
 "if(ALTERNATES)\nreturn 2*unit+member;\nif(FORMULA_GROUP==0)\nreturn unit+member*units;\nlong long group=unit>>32?unit/half:(long long)((u32)unit/(u32)half);\nreturn unit+(group +member)*half;\n}\n\nDEVICE long long within(long long x,long long period){\nif(period==0)\nreturn x;\nreturn(x|period)>>32?x%period:(long long)((u32)x%(u32)period);\n}\n\n\n__device__ constexpr int member_at(int place){\nreturn ALTERNATES?place%2:place/UNITS;\n}\n__device__ constexpr int unit_at(int place){\nreturn ALTERNATES?place/2:place%UNITS;\n}\ntemplate<int Members>__device__ constexpr int place_of(int member,int unit){\nreturn Members==1?unit:ALTERNATES?2*unit+member:member*UNITS+unit;\n}\ntemplate<int Members>DEVICE long long column_of_piece(long long units,long long unit,int piece){\nreturn Members==2&&ALTERNATES?2*unit+piece*UNITS:column_of<Members>(units,unit,piece);\n}\n\n\ntemplate<int Members,bool Is_periodic,bool Is_stepped,class Type>\n"
-"DEVICE void load_run(const Type*line,long long period,long long step,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line +(Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=line[(Is_periodic?within(column,period):column)*step];\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,bool Is_stepped,class Type>\nDEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\n"
-"#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\n",
-"for(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\n"
-"return to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nconst Type*data=(const Type*)operand.data+item_start<Number>(p,place);\nif(Kind==kind::FULL)\ndata+=(Periods&1?within(place.row,operand.row_period):place.row)*operand.ld;\nreturn{data,place.valid?operand.column_period:0,Kind==kind::PER_ROW?operand.ld:column_step<Number>(place),\n(GEMMEPI_SCALED>>Number&1)!=0? *operand.scale:1};\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\ntemplate<bool Exists,class X>struct Held{\n"
-"typedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<!HAS_COLUMNS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gpi__formula_pass_params&p,const Place&place,long long row){\nconst gpi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>((const Type*)operand.data+item_start<Number>(p,place)+row*operand.ld,\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\n"
-"const gpi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\n"
-"read_runs(runs.at,values);\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\n",
-"int at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
+"DEVICE void load_run(const Type*line,long long period,long long step,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line_from<Type>(line,Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=element_of(line,(Is_periodic?within(column,period):column)*step);\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,bool Is_stepped,class Type>\n"
+"DEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n",
+"#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\n"
+"return to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nconst Type*data=line_from<Type>(operand.data,item_start<Number>(p,place));\nif(Kind==kind::FULL)\ndata=line_from<Type>(data,(Periods&1?within(place.row,operand.row_period):place.row)*operand.ld);\nreturn{data,place.valid?operand.column_period:0,Kind==kind::PER_ROW?operand.ld:column_step<Number>(place),\n(GEMMEPI_SCALED>>Number&1)!=0? *operand.scale:1};\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\n"
+"template<bool Exists,class X>struct Held{\ntypedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<!HAS_COLUMNS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gpi__formula_pass_params&p,const Place&place,long long row){\nconst gpi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>(line_from<Type>(operand.data,item_start<Number>(p,place)+row*operand.ld),\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n"
+"__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n"
+"__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\n",
+"#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 {"trig.cuh",
 {
 "#line 1 \"src/kernels/trig.cuh\"\n#line 9\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\n\nstatic __constant__ u32 TWO_OVER_PI[]={\n0x00000000,0x00000000,0xa2f9836e,0x4e441529,0xfc2757d1,0xf534ddc0,0xdb629599,0x3c439041,0xfe5163ab,0xdebbc561,0xb7246e3a,\n0x424dd2e0,0x06492eea,0x09d1921c,0xfe1deb1c,0xb129a73e,0xe88235f5,0x2ebb4484,0xe99c7026,0xb45f7e41,0x3991d639,0x835339f4,\n0x9c845f8b,0xbdf9283b,0x1ff897ff,0xde05980f,0xef2f118b,0x5a0a6d1f,0x6d367ecf,0x27cb09b7,0x4f463f66,0x9e5fea2d,0x7527bac7,\n0xebe5f17b,0x3d0739f7,0x8a5292ea,0x6bfb5fb1,0x1f8d5d08,0x56033046,0xfc7b6bab,0xf0cfbc20,0x9af4361d};\n\n\nDEVICE u32 bits_of_two_over_pi(int at){\nreturn(u32)(((u64)TWO_OVER_PI[at>>5]<<32|TWO_OVER_PI[(at>>5)+1])>>(32-(at&31)));\n}\n\n\nDEVICE float rest_of_far(float x,int&quarters){\nu32 bits=__float_as_uint(x),m=(bits&0x7fffff)|0x800000;\nint at=(int)(bits>>23)-150-2+64;\n"
@@ -20255,8 +20413,9 @@ static int gpi__formula_run_length(const gpi__formula *formula) {
 }
 
 static int gpi__formula_line_is_aligned(const gpi__formula_source *source, int dtype, int run, const gpi__kernel_matrix *line) {
-  int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)dtype)->size, unit = size * run < 16 ? size * run : 16;
-  return source->alignment % unit == 0 && line->ld * size % unit == 0 && line->stride * size % unit == 0;
+  int64_t bits = gpi__bits_of(dtype), unit = bits * run < 128 ? bits * run / 8 : 16;
+  return source->alignment % unit == 0 && line->ld * bits / 8 % unit == 0 &&
+     line->stride * bits / 8 % unit == 0;
 }
 
 /* Whether members of a unit begin at whole runs. */
@@ -20550,8 +20709,8 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
     return 0;
   if (at->column_period && o->kind == GEMMEPI_FULL)
     count = rows * (double)at->column_period;
-  return count * (double)gpi__dtype((gemmepi_dtype)o->dtype)->size *
-     (at->batch_stride ? (double)placed->items : 1) * (o->accumulate ? 2 : 1);
+  return count * gpi__bits_of(o->dtype) / 8 * (at->batch_stride ? (double)placed->items : 1) *
+     (o->accumulate ? 2 : 1);
 }
 
 static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__formula_source *source) {
@@ -20561,10 +20720,9 @@ static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__f
   for (i = 0; i <= GPI__RESULT; i++)
     bytes += gpi__formula_operand_bytes(placed, i);
   if (f->reads_value)
-    bytes += v * (double)gpi__dtype((gemmepi_dtype)source->dtype)->size *
-        (source->parts > 1 ? source->parts : 1);
+    bytes += v * gpi__bits_of(source->dtype) / 8 * (source->parts > 1 ? source->parts : 1);
   if (f->reads_value && !source->applied)
-    bytes += v * (double)gpi__dtype((gemmepi_dtype)source->c)->size;
+    bytes += v * gpi__bits_of(source->c) / 8;
   return bytes;
 }
 
@@ -20985,6 +21143,15 @@ static void gpi__place_for_device(gpi__device_formula *device) {
   }
 }
 
+/* Whether columns must stay side by side, two in a byte. */
+static int gpi__reads_packed(const gpi__formula *formula) {
+  int i;
+  for (i = 0; i < formula->operand_count; i++)
+    if (formula->operands[i].used && gpi__is_packed(formula->operands[i].dtype))
+      return 1;
+  return 0;
+}
+
 /* The result points into itself and to the task's formula. */
 static void gpi__convert_device_formula(const gpi__formula_task *task, gpi__device_formula *device) {
   gpi__axes_freedom freedom = gpi__freedom_of(&task->placed);
@@ -20995,7 +21162,7 @@ static void gpi__convert_device_formula(const gpi__formula_task *task, gpi__devi
   device->placed.strides = &device->strides;
   memcpy(device->offsets, task->offsets, sizeof device->offsets);
   gpi__convert_formula_axes(&task->placed, device, &from);
-  if (freedom == GPI__ANY_ORDER)
+  if (freedom == GPI__ANY_ORDER && !gpi__reads_packed(&device->formula))
     gpi__sort_axes(&from.axes);
   gpi__merge_axes(&from.axes, freedom == GPI__ANY_ORDER ? 0 : freedom == GPI__ROWS_MERGE ? 1 : 2);
   gpi__place_axes(&from.axes, device);
@@ -23332,6 +23499,8 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
         : "its logsumexp or argmax is of columns as D is stored, which the pass takes";
   if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
     return "an output besides D that is not FULL, or has a scale or amax, is left to the pass";
+  if (gpi__is_packed(o->dtype))
+    return "an operand of 4 bits is read by the pass";
   if (!gpi__repeats_inside(problem, i))
     return "a table that repeats after so many columns, or in so many, is read by the pass";
   return NULL;
@@ -31175,11 +31344,12 @@ static uint32_t gpi__next_random(uint32_t *state) {
   return *state >> 8;
 }
 
-/* Numbers of either sign about 1 in size; factors, which scales are, above 0; of a mask any bits. */
+/* Numbers of either sign about 1 in size; factors, which scales are, above 0; of a mask and of 4 bits any bits. */
 static void gpi__make_block(gpi__trial *trial, int number) {
   const gpi__trial_tensor *tensor = &trial->tensors[number];
   const gpi__view *view = &tensor->view;
   int is_whole = view->dtype == GEMMEPI_I8 || view->dtype == GEMMEPI_I32;
+  int is_positive = tensor->is_factor || view->dtype == GEMMEPI_E8M0;
   uint32_t state = 1u + (uint32_t)number;
   int64_t elements = view->bits < 8 ? (int64_t)GPI__TRIAL_BLOCK : view->bytes / (view->bits / 8);
   int i, j;
@@ -31188,12 +31358,12 @@ static void gpi__make_block(gpi__trial *trial, int number) {
     int64_t whole[256];
     for (j = 0; j < 256; j++) {
       double size = 0.5 + (double)(gpi__next_random(&state) & 255) / 256;
-      values[j] = tensor->is_factor || gpi__next_random(&state) & 1 ? size : -size;
+      values[j] = is_positive || gpi__next_random(&state) & 1 ? size : -size;
       if (is_whole)
         values[j] = floor(values[j] * 8);
       whole[j] = (int64_t)(size * 8);
     }
-    if (view->bits == 1)
+    if (view->bits < 8)
       for (j = 0; j < 256; j++)
         trial->block[i + j] = (char)gpi__next_random(&state);
     else if (view->dtype == GEMMEPI_I64)

@@ -79,7 +79,7 @@ typedef struct gemmepi_operand {
     gemmepi_operand_kind kind; /* never 0 */
     gemmepi_width width;       /* of PER_COLUMN and FULL */
 
-    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32 and I64. 0: d's, BF16 where d is fp8; for reductions
+    /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32, I64, E8M0 and, FULL, I4, U4 and E2M1. 0: d's, BF16 where d is fp8; for reductions
        F32 (F64), for row_argmax and column_argmax I32 */
     gemmepi_dtype dtype;
     int output;                        /* 1: the formula assigns it */

@@ -435,7 +435,7 @@ GEMMEPI_API gemmepi_status gemmepi_bundle_read(gemmepi_context *context, const v
 
 /* >>small things */
 
-/* Returns the bytes of one element; 0 for DEFAULT and unknown values. */
+/* Returns the bytes of one element, 1 for those of 4 bits, of which a byte has two; 0 for DEFAULT and unknown values. */
 GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 
 #ifdef __cplusplus

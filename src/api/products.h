@@ -14,7 +14,14 @@ typedef enum gemmepi_dtype {
     GEMMEPI_E5M2 = 6, /* fp8 of 5 exponent and 2 mantissa bits: up to 57344, the upper half of an F16  */
     GEMMEPI_I8 = 7,
     GEMMEPI_I32 = 8, /* results of I8 operands, and what is added to them                              */
-    GEMMEPI_I64 = 9  /* operands of formulas that are only read: labels, seeds                         */
+    GEMMEPI_I64 = 9, /* operands of formulas that are only read: labels, seeds; and so are all below   */
+
+    /* Four bits: two elements a byte, the first in the lower half, along the axis that is contiguous in memory, on which extents, ld,
+       strides and periods are even. ld and strides count elements. Of operands of the kind FULL. */
+    GEMMEPI_I4 = 10,   /* -8 to 7                                                                        */
+    GEMMEPI_U4 = 11,   /* 0 to 15                                                                        */
+    GEMMEPI_E2M1 = 12, /* fp4 of 2 exponent bits and 1 of mantissa: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and these with a sign */
+    GEMMEPI_E8M0 = 13  /* 8 bits, 2^(code - 127), 255 is NaN: scales                                     */
 } gemmepi_dtype;
 
 typedef enum gemmepi_order {

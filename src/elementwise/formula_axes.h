@@ -142,6 +142,15 @@ static void gpi__place_for_device(gpi__device_formula *device) {
     }
 }
 
+/* Whether columns must stay side by side, two in a byte. */
+static int gpi__reads_packed(const gpi__formula *formula) {
+    int i;
+    for (i = 0; i < formula->operand_count; i++)
+        if (formula->operands[i].used && gpi__is_packed(formula->operands[i].dtype))
+            return 1;
+    return 0;
+}
+
 /* The result points into itself and to the task's formula. */
 static void gpi__convert_device_formula(const gpi__formula_task *task, gpi__device_formula *device) {
     gpi__axes_freedom freedom = gpi__freedom_of(&task->placed);
@@ -152,7 +161,7 @@ static void gpi__convert_device_formula(const gpi__formula_task *task, gpi__devi
     device->placed.strides = &device->strides;
     memcpy(device->offsets, task->offsets, sizeof device->offsets);
     gpi__convert_formula_axes(&task->placed, device, &from);
-    if (freedom == GPI__ANY_ORDER)
+    if (freedom == GPI__ANY_ORDER && !gpi__reads_packed(&device->formula))
         gpi__sort_axes(&from.axes);
     gpi__merge_axes(&from.axes, freedom == GPI__ANY_ORDER ? 0 : freedom == GPI__ROWS_MERGE ? 1 : 2);
     gpi__place_axes(&from.axes, device);

@@ -189,8 +189,8 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
         return 0;
     if (at->column_period && o->kind == GEMMEPI_FULL)
         count = rows * (double)at->column_period;
-    return count * (double)gpi__dtype((gemmepi_dtype)o->dtype)->size *
-           (at->batch_stride ? (double)placed->items : 1) * (o->accumulate ? 2 : 1);
+    return count * gpi__bits_of(o->dtype) / 8 * (at->batch_stride ? (double)placed->items : 1) *
+           (o->accumulate ? 2 : 1);
 }
 
 static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__formula_source *source) {
@@ -200,10 +200,9 @@ static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__f
     for (i = 0; i <= GPI__RESULT; i++)
         bytes += gpi__formula_operand_bytes(placed, i);
     if (f->reads_value)
-        bytes += v * (double)gpi__dtype((gemmepi_dtype)source->dtype)->size *
-                 (source->parts > 1 ? source->parts : 1);
+        bytes += v * gpi__bits_of(source->dtype) / 8 * (source->parts > 1 ? source->parts : 1);
     if (f->reads_value && !source->applied)
-        bytes += v * (double)gpi__dtype((gemmepi_dtype)source->c)->size;
+        bytes += v * gpi__bits_of(source->c) / 8;
     return bytes;
 }
 

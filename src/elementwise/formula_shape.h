@@ -178,8 +178,9 @@ static int gpi__formula_run_length(const gpi__formula *formula) {
 
 static int gpi__formula_line_is_aligned(const gpi__formula_source *source, int dtype, int run,
                                         const gpi__kernel_matrix *line) {
-    int64_t size = (int64_t)gpi__dtype((gemmepi_dtype)dtype)->size, unit = size * run < 16 ? size * run : 16;
-    return source->alignment % unit == 0 && line->ld * size % unit == 0 && line->stride * size % unit == 0;
+    int64_t bits = gpi__bits_of(dtype), unit = bits * run < 128 ? bits * run / 8 : 16;
+    return source->alignment % unit == 0 && line->ld * bits / 8 % unit == 0 &&
+           line->stride * bits / 8 % unit == 0;
 }
 
 /* Whether members of a unit begin at whole runs. */

@@ -134,6 +134,10 @@ static unsigned gpi__types_of_operand(const gpi__formula_desc *desc, const gemme
         whole = 1u << GEMMEPI_I32; /* of row_argmax */
     if (desc->accumulator == GEMMEPI_F64)
         return whole | 1u << GEMMEPI_F64;
+    if (!operand->output)
+        whole |= 1u << GEMMEPI_E8M0;
+    if (!operand->output && operand->kind == GEMMEPI_FULL)
+        whole |= 1u << GEMMEPI_I4 | 1u << GEMMEPI_U4 | 1u << GEMMEPI_E2M1;
     return whole | 1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16 | 1u << GEMMEPI_E4M3 |
            1u << GEMMEPI_E5M2 | 1u << GEMMEPI_I8;
 }
@@ -150,13 +154,13 @@ static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, 
     if (operand->dtype == GEMMEPI_DTYPE_DEFAULT ||
         (gpi__dtype_is_known(operand->dtype) && accepted >> operand->dtype & 1))
         return GEMMEPI_OK;
-    for (dtype = 1; dtype <= GEMMEPI_I64; dtype++)
+    for (dtype = 1; dtype < (int)GPI__COUNT(gpi__dtypes); dtype++)
         if (accepted >> dtype & 1 && !gpi__is_left_out(dtype))
             gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__dtype((gemmepi_dtype)dtype)->name);
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s", i,
+                     "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s%s", i,
                      operand->tensor ? "tensor." : "", operand->name, gpi__dtype_name(operand->dtype),
-                     (int)operand->dtype, names);
+                     (int)operand->dtype, names, gpi__where_packed_goes((int)operand->dtype));
 }
 
 /* What a field of an operand must not be, and what is accepted. */

@@ -13,7 +13,7 @@ template <class Type> struct Table {
     I64 length, step; // step: from one element to the next
     float factor;
     __device__ GEMMEPI_T operator[](I64 i) const {
-        return (u64)i < (u64)length ? to_acc<GEMMEPI_T>(data[i * step]) * (GEMMEPI_T)factor : GEMMEPI_T(0);
+        return (u64)i < (u64)length ? to_acc<GEMMEPI_T>(element_of(data, i * step)) * (GEMMEPI_T)factor : GEMMEPI_T(0);
     }
 };
 

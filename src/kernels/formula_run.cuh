@@ -107,7 +107,7 @@ __device__ inline void load_run(const Type *line, long long period, long long st
 #pragma unroll
         for (int piece = 0; piece < Members; piece++) {
             long long column = column_of_piece<Members>(units, place.unit, piece);
-            to[piece] = *reinterpret_cast<const Words<Type, UNITS> *>(line + (Is_periodic ? within(column, period) : column));
+            to[piece] = *reinterpret_cast<const Words<Type, UNITS> *>(line_from<Type>(line, Is_periodic ? within(column, period) : column));
         }
         return;
     }
@@ -119,7 +119,7 @@ __device__ inline void load_run(const Type *line, long long period, long long st
             int at = piece * UNITS + i, unit = Members == 1 ? at : unit_at(at);
             long long column = column_of<Members>(units, place.unit + unit, Members == 1 ? 0 : member_at(at));
             if (unit < place.valid)
-                run.at[i] = line[(Is_periodic ? within(column, period) : column) * step];
+                run.at[i] = element_of(line, (Is_periodic ? within(column, period) : column) * step);
         }
         to[piece] = words_of(run);
     }
@@ -170,9 +170,9 @@ template <class Type> __device__ inline Read<Type> read_as(Type x) {
 template <int Number, int Kind, int Periods, class Type>
 __device__ inline Table<Type> table_of(const gpi__formula_pass_params &p, const Place &place) {
     const gpi__formula_place &operand = p.places[Number];
-    const Type *data = (const Type *)operand.data + item_start<Number>(p, place);
+    const Type *data = line_from<Type>(operand.data, item_start<Number>(p, place));
     if (Kind == kind::FULL)
-        data += (Periods & 1 ? within(place.row, operand.row_period) : place.row) * operand.ld;
+        data = line_from<Type>(data, (Periods & 1 ? within(place.row, operand.row_period) : place.row) * operand.ld);
     return {data, place.valid ? operand.column_period : 0, Kind == kind::PER_ROW ? operand.ld : column_step<Number>(place),
             (GEMMEPI_SCALED >> Number & 1) != 0 ? *operand.scale : 1};
 }
@@ -213,7 +213,7 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
 
     __device__ void load_line(const gpi__formula_pass_params &p, const Place &place, long long row) {
         const gpi__formula_place &operand = p.places[Number];
-        load_run<Members, (Periods & 2) != 0, IS_STEPPED<Number>>((const Type *)operand.data + item_start<Number>(p, place) + row * operand.ld,
+        load_run<Members, (Periods & 2) != 0, IS_STEPPED<Number>>(line_from<Type>(operand.data, item_start<Number>(p, place) + row * operand.ld),
                                                              operand.column_period, column_step<Number>(place), p.units, place, runs.at);
     }
     // Once for all rows: place.row is not looked at.

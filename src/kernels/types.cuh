@@ -66,6 +66,20 @@ struct E5M2 {
     static constexpr int MANTISSA = 2, BIAS = 15;
     static constexpr u32 LARGEST = 0x7b;
 };
+// Of 4 bits memory has two in a byte, the first in the lower half; these are one by itself.
+struct I4 {
+    u8 bits;
+};
+struct U4 {
+    u8 bits;
+};
+struct E2M1 {
+    u8 bits;
+};
+struct E8M0 {
+    u8 bits;
+};
+template <class T> constexpr bool IS_PACKED = SAME<T, I4> || SAME<T, U4> || SAME<T, E2M1>;
 template <class T> constexpr bool IS_FP8 = SAME<T, E4M3> || SAME<T, E5M2>;
 
 // The public modes of a scale.
@@ -109,6 +123,18 @@ __device__ inline float to_f32(I8 x) {
 }
 __device__ inline float to_f32(I32 x) {
     return (float)x;
+}
+__device__ inline float to_f32(I4 x) {
+    return (float)((int)((u32)x.bits << 28) >> 28);
+}
+__device__ inline float to_f32(U4 x) {
+    return (float)x.bits;
+}
+__device__ inline float to_f32(E2M1 x) { // 0.5 is a subnormal number
+    return __uint_as_float(((u32)x.bits & 8) << 28 | ((u32)x.bits & 7) << 22) * __uint_as_float((127 + 126) << 23);
+}
+__device__ inline float to_f32(E8M0 x) {
+    return __uint_as_float(x.bits == 255 ? 0x7fc00000 : x.bits ? (u32)x.bits << 23 : 0x400000);
 }
 __device__ inline void from_f32(float x, F32 &y) {
     y = x;
@@ -264,19 +290,43 @@ template <> struct Word_of<2> {
 template <> struct Word_of<1> {
     typedef u8 type;
 };
-template <class T, int N = RUN> struct alignas(alignof(Run<T, N>)) Words {
-    typedef typename Word_of<sizeof(Run<T, N>)>::type Word;
-    Word at[sizeof(Run<T, N>) / sizeof(Word)];
+template <class T, int N> constexpr int BYTES_OF = (int)sizeof(T) * N / (IS_PACKED<T> ? 2 : 1);
+template <class T, int N = RUN> struct alignas(BYTES_OF<T, N> > 16 ? 16 : BYTES_OF<T, N>) Words {
+    typedef typename Word_of<BYTES_OF<T, N>>::type Word;
+    Word at[BYTES_OF<T, N> / sizeof(Word)];
 };
 template <class T, int N> __device__ inline Run<T, N> run_of(const Words<T, N> &words) {
     Run<T, N> run;
-    memcpy(&run, &words, sizeof run);
+    if constexpr (IS_PACKED<T>)
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            run.at[i].bits = (u8)(words.at[0] >> 4 * i & 15);
+    else
+        memcpy(&run, &words, sizeof run);
     return run;
 }
 template <class T, int N> __device__ inline Words<T, N> words_of(const Run<T, N> &run) {
     Words<T, N> words;
-    memcpy(&words, &run, sizeof words);
+    if constexpr (IS_PACKED<T>) {
+        words.at[0] = 0;
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            words.at[0] |= (u32)run.at[i].bits << 4 * i;
+    } else {
+        memcpy(&words, &run, sizeof words);
+    }
     return words;
+}
+
+// A line of a matrix that begins so many elements behind another, a whole byte, and an element of it.
+template <class T> __device__ inline const T *line_from(const void *data, long long elements) {
+    return (const T *)data + (IS_PACKED<T> ? elements / 2 : elements);
+}
+template <class T> __device__ inline T element_of(const T *line, long long i) {
+    if constexpr (IS_PACKED<T>)
+        return {(u8)((i & 1 ? line[i >> 1].bits >> 4 : line[i >> 1].bits) & 15)};
+    else
+        return line[i];
 }
 
 // Runs from type to type, fp8 two at a time.

@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_NUMBERS_CONVERT_H
 #define GEMMEPI_NUMBERS_CONVERT_H
 
-#include "../base/platform.h"
+#include "dtype.h"
 
 #include <math.h>
 
@@ -15,7 +15,7 @@ typedef struct gpi__float_format {
     int special; /* the highest exponent means infinity and NaN; else only the code nan is not a number */
 } gpi__float_format;
 
-/* The row of a dtype, or NULL. */
+/* The row of a dtype of 8 or 16 bits, or NULL. */
 static const gpi__float_format *gpi__format_of(int dtype) {
     static const gpi__float_format f16 = {5, 10, 0x7c00, 0x7e00, 1}, bf16 = {8, 7, 0x7f80, 0x7fc0, 1},
                                    e4m3 = {4, 3, 0x7e, 0x7f, 0}, e5m2 = {5, 2, 0x7b, 0x7f, 1};
@@ -80,10 +80,65 @@ static double gpi__decode(const gpi__float_format *format, uint32_t code) {
     return value;
 }
 
-/* Nearest whole number in -128 to 127, ties to even; NaN gives 0. */
+/* Nearest whole number in least to most, ties to even; NaN gives 0. */
+static int gpi__encode_whole(double value, int least, int most) {
+    return value >= most ? most : value <= least ? least : value == value ? (int)rint(value) : 0;
+}
+
 static int8_t gpi__encode_i8(double value) {
-    value = value >= 127 ? 127 : value <= -128 ? -128 : value == value ? rint(value) : 0;
-    return (int8_t)value;
+    return (int8_t)gpi__encode_whole(value, -128, 127);
+}
+
+/* The four bits of I4, U4 and E2M1; they saturate, and NaN gives 0. */
+static uint32_t gpi__encode_4_bits(int dtype, double value) {
+    static const gpi__float_format e2m1 = {2, 1, 7, 0, 0};
+    if (dtype == GEMMEPI_E2M1)
+        return value == value ? gpi__encode(&e2m1, value) : 0;
+    return (uint32_t)gpi__encode_whole(value, dtype == GEMMEPI_I4 ? -8 : 0, dtype == GEMMEPI_I4 ? 7 : 15) &
+           15;
+}
+
+static double gpi__decode_4_bits(int dtype, uint32_t code) {
+    static const double e2m1[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    if (dtype == GEMMEPI_E2M1)
+        return code & 8 ? -e2m1[code & 7] : e2m1[code & 7];
+    return dtype == GEMMEPI_I4 && code & 8 ? (double)code - 16 : (double)code;
+}
+
+/* The power of two that is nearest, in the middle between two that of the even code; what is below 2^-127 or negative gives that, what is
+   above 2^127 that, NaN 255. */
+static uint8_t gpi__encode_e8m0(double value) {
+    int exponent;
+    double part;
+    if (value != value)
+        return 255;
+    if (value <= ldexp(1.0, -127))
+        return 0;
+    if (value >= ldexp(1.0, 127))
+        return 254;
+    part = frexp(value, &exponent); /* value is 2 part 2^(exponent - 1), part from 1/2 on */
+    exponent += 126;
+    return (uint8_t)(exponent + (part > 0.75 || (part >= 0.75 && exponent % 2)));
+}
+
+static double gpi__decode_e8m0(uint32_t code) {
+    return code == 255 ? (double)NAN : ldexp(1.0, (int)code - 127);
+}
+
+/* What the byte of element i of 4 bits has of it. */
+static int gpi__half_byte_of(int64_t i) {
+    return i & 1 ? 4 : 0;
+}
+
+static int64_t gpi__byte_of(int64_t i) {
+    return (i - (i & 1)) / 2;
+}
+
+/* The other element of the byte stays as it is. */
+static void gpi__store_4_bits(uint8_t *base, int64_t i, uint32_t code) {
+    uint8_t *byte = base + gpi__byte_of(i);
+    int at = gpi__half_byte_of(i);
+    *byte = (uint8_t)((*byte & 0xf0 >> at) | code << at);
 }
 
 static int32_t gpi__signed(uint32_t bits) {
@@ -119,6 +174,14 @@ static void gpi__load_run(int dtype, const void *base, int64_t first, int64_t st
     else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
         for (i = 0; i < count; i++)
             out[i] = gpi__decode(format, ((const uint16_t *)base)[first + i * step]);
+    else if (gpi__is_packed(dtype))
+        for (i = 0; i < count; i++, first += step)
+            out[i] = gpi__decode_4_bits(dtype, (uint32_t)((const uint8_t *)base)[gpi__byte_of(first)] >>
+                                                       gpi__half_byte_of(first) &
+                                                   15);
+    else if (dtype == GEMMEPI_E8M0)
+        for (i = 0; i < count; i++)
+            out[i] = gpi__decode_e8m0(((const uint8_t *)base)[first + i * step]);
     else
         for (i = 0; i < count; i++)
             out[i] = gpi__decode(format, ((const uint8_t *)base)[first + i * step]);
@@ -142,6 +205,12 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
     else if (dtype == GEMMEPI_F16 || dtype == GEMMEPI_BF16)
         for (i = 0; i < count; i++)
             ((uint16_t *)base)[first + i] = (uint16_t)gpi__encode(format, values[i]);
+    else if (gpi__is_packed(dtype))
+        for (i = 0; i < count; i++)
+            gpi__store_4_bits((uint8_t *)base, first + i, gpi__encode_4_bits(dtype, values[i]));
+    else if (dtype == GEMMEPI_E8M0)
+        for (i = 0; i < count; i++)
+            ((uint8_t *)base)[first + i] = gpi__encode_e8m0(values[i]);
     else
         for (i = 0; i < count; i++)
             ((uint8_t *)base)[first + i] = (uint8_t)gpi__encode(format, values[i]);

@@ -14,7 +14,7 @@
 typedef struct gpi__dtype_row {
     gemmepi_dtype dtype;
     const char *name; /* as in GEMMEPI_F32, and as kernels name it */
-    size_t size;
+    size_t size;      /* of 4 bits 1: a byte has two elements */
 } gpi__dtype_row;
 
 static const gpi__dtype_row gpi__dtypes[] = {
@@ -28,6 +28,10 @@ static const gpi__dtype_row gpi__dtypes[] = {
     {GEMMEPI_I8, "I8", 1},
     {GEMMEPI_I32, "I32", 4},
     {GEMMEPI_I64, "I64", 8},
+    {GEMMEPI_I4, "I4", 1},
+    {GEMMEPI_U4, "U4", 1},
+    {GEMMEPI_E2M1, "E2M1", 1},
+    {GEMMEPI_E8M0, "E8M0", 1},
 };
 
 static int gpi__is_e4m3_or_e5m2(int dtype) {
@@ -41,6 +45,16 @@ static int gpi__is_fp8(int dtype) {
 
 static int gpi__is_left_out(int dtype) {
     return !GPI__HAS_FP8 && gpi__is_e4m3_or_e5m2(dtype);
+}
+
+/* The types of 4 bits, of which a byte has two. */
+static int gpi__is_packed(int dtype) {
+    return dtype >= GEMMEPI_I4 && dtype <= GEMMEPI_E2M1;
+}
+
+/* The types that operands of formulas have which are only read. */
+static int gpi__is_only_read(int dtype) {
+    return dtype >= GEMMEPI_I64 && dtype <= GEMMEPI_E8M0;
 }
 
 /* The types of so few bits that scales go with them. */
@@ -64,8 +78,18 @@ static const gpi__dtype_row *gpi__dtype(gemmepi_dtype dtype) {
     return &gpi__dtypes[i];
 }
 
+static int gpi__bits_of(int dtype) {
+    return gpi__is_packed(dtype) ? 4 : (int)(8 * gpi__dtype((gemmepi_dtype)dtype)->size);
+}
+
 static int gpi__dtype_is_known(gemmepi_dtype dtype) {
     return gpi__dtype(dtype)->size != 0;
+}
+
+/* What follows a sentence that refuses a type of 4 bits. */
+static const char *gpi__where_packed_goes(int dtype) {
+    return gpi__is_packed(dtype) ? "; types of 4 bits are for operands of the kind FULL that a formula reads"
+                                 : "";
 }
 
 /* For sentences. */

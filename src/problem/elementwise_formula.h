@@ -109,8 +109,9 @@ static gemmepi_status gpi__formula_types(const gemmepi_elementwise_desc *desc, g
             from->accumulator = GEMMEPI_F64;
     }
     from->d = y ? (gemmepi_dtype)y : from->accumulator;
-    GPI__INVALID_IF(y == GEMMEPI_I64,
-                    "y.dtype is I64; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64");
+    GPI__INVALID_IF(gpi__is_only_read(y),
+                    "y.dtype is %s; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64%s",
+                    gpi__dtype((gemmepi_dtype)y)->name, gpi__where_packed_goes(y));
     GPI__INVALID_IF(y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64,
                     "y has the dtype %s, but a tensor among the operands has F64, with which all have F64",
                     gpi__dtype((gemmepi_dtype)y)->name);
@@ -344,6 +345,27 @@ static void gpi__place_by_steps(const gemmepi_elementwise_desc *desc, int i, con
     place->amax = desc->operands[i].amax;
 }
 
+/* Of 4 bits the elements of a byte are side by side along the last axis, and all else has whole bytes. */
+static gemmepi_status gpi__check_packed_tensor(const gemmepi_operand *operand, int i,
+                                               const gpi__wide_shape *wide) {
+    const char *name = gpi__dtype((gemmepi_dtype)gpi__type_of_tensor(operand->tensor))->name;
+    int d;
+    if (!gpi__is_packed(gpi__type_of_tensor(operand->tensor)))
+        return GEMMEPI_OK;
+    GPI__INVALID_IF(
+        wide->extent[GPI__COLUMN_AXIS] % 2,
+        "desc.operands[%d].tensor (of %s) has %lld elements along the last axis; of %s a byte has "
+        "two, so accepted are even numbers",
+        i, operand->name, (long long)wide->extent[GPI__COLUMN_AXIS], name);
+    for (d = 0; d < GPI__MAX_RANK; d++)
+        GPI__INVALID_IF(
+            d == GPI__COLUMN_AXIS ? wide->extent[d] && wide->stride[d] != 1 : wide->stride[d] % 2 != 0,
+            "desc.operands[%d].tensor.stride (of %s) is %lld along axis %d; of %s a byte has two "
+            "elements, so accepted are 1 along the last axis and even numbers along others",
+            i, operand->name, (long long)wide->stride[d], d - GPI__MAX_RANK + operand->tensor->rank, name);
+    return GEMMEPI_OK;
+}
+
 /* Checks an operand against the shape and places it. An output without an element is not made. */
 static gemmepi_status gpi__place_tensor(const gemmepi_elementwise_desc *desc, int i, gpi__formula *formula,
                                         gpi__formula_task *task) {
@@ -365,6 +387,9 @@ static gemmepi_status gpi__place_tensor(const gemmepi_elementwise_desc *desc, in
         if (rule)
             return gpi__refuse_formula_shape(task, tensor, i, rule);
     }
+    status = i == GPI__RESULT ? GEMMEPI_OK : gpi__check_packed_tensor(&desc->operands[i], i, &wide);
+    if (status)
+        return status;
     gpi__place_by_steps(desc, i, &wide, task);
     task->offsets[i] = (int64_t)tensor->offset;
     if (operand->output)
@@ -440,20 +465,22 @@ static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
     const gpi__placed_operand *place = &placed->operands[i];
     const gpi__steps *steps = &task->strides.operands[i];
     gpi__layout layout;
-    int d, axes = (int)task->strides.axes;
+    int d, axes = (int)task->strides.axes, bits = gpi__bits_of(operand->dtype);
     memset(&layout, 0, sizeof layout);
     layout.rank = axes + 2;
     layout.size = (int64_t)gpi__dtype((gemmepi_dtype)operand->dtype)->size;
     for (d = 0; d < axes; d++) {
         layout.shape[d] = gpi__extent_of_steps(task->strides.extents[d], 0, steps->items[d]);
-        layout.stride[d] = steps->items[d] * layout.size;
+        layout.stride[d] = steps->items[d] * bits / 8;
     }
     layout.shape[axes] = gpi__extent_of_steps(placed->rows, place->row_period, steps->row);
-    layout.stride[axes] = steps->row * layout.size;
+    layout.stride[axes] = steps->row * bits / 8;
     layout.shape[axes + 1] =
         gpi__extent_of_steps(gpi__columns_of_width(placed->formula, placed->columns, operand->width),
                              place->column_period, steps->column);
     layout.stride[axes + 1] = steps->column * layout.size;
+    if (bits < 8)
+        layout.shape[axes + 1] /= 2;                        /* bytes */
     if (operand->output && operand->kind != GEMMEPI_FULL) { /* of nothing, too */
         layout.shape[axes] = operand->kind == GEMMEPI_PER_ROW ? layout.shape[axes] : 1;
         layout.shape[axes + 1] = operand->kind == GEMMEPI_PER_COLUMN ? layout.shape[axes + 1] : 1;

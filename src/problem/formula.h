@@ -95,8 +95,8 @@ static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_l
     gpi__view *view = &kept->views[i];
     int64_t columns = gpi__columns_of_width(placed->formula, placed->columns, operand->width);
     view->dtype = operand->dtype;
-    view->bits = (int32_t)(8 * gpi__dtype((gemmepi_dtype)operand->dtype)->size);
-    view->alignment = view->bits / 8;
+    view->bits = gpi__bits_of(operand->dtype);
+    view->alignment = view->bits < 8 ? 1 : view->bits / 8;
     view->written = operand->output;
     view->lines = operand->kind == GEMMEPI_FULL ? gpi__least_of(placed->rows, place->row_period) : 1;
     view->length = operand->kind == GEMMEPI_PER_ROW  ? gpi__least_of(placed->rows, place->row_period)
@@ -114,6 +114,30 @@ static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_l
 static int gpi__may_cover_batch(const gpi__formula_operand *operand) {
     return (operand->kind == GEMMEPI_PER_COLUMN || operand->kind == GEMMEPI_SCALAR) &&
            gpi__reductions[operand->reduction].op != GPI__REDUCE_ARGMAX;
+}
+
+/* Of 4 bits a line, and what is from one to the next, has whole bytes. */
+static gemmepi_status gpi__check_packed(const gpi__kept_formula *kept, const gemmepi_operand *given, int i) {
+    const gpi__view *view = &kept->views[i];
+    int64_t period = kept->placed.operands[i].column_period;
+    const char *field = given->ld % 2                     ? "ld"
+                        : given->batch_stride % 2         ? "batch_stride"
+                        : period % 2 == 0                 ? NULL
+                        : kept->placed.formula->exchanged ? "row_period"
+                                                          : "column_period";
+    GPI__INVALID_IF(field && gpi__is_packed(view->dtype),
+                    "desc.operands[%d].%s (of %s) is %lld; of %s a byte has two elements, so accepted are "
+                    "even numbers",
+                    i, field, given->name,
+                    (long long)(given->ld % 2             ? given->ld
+                                : given->batch_stride % 2 ? given->batch_stride
+                                                          : period),
+                    gpi__dtype((gemmepi_dtype)view->dtype)->name);
+    GPI__INVALID_IF(view->length % 2 && gpi__is_packed(view->dtype),
+                    "desc.operands[%d].dtype (of %s) is %s, of which a byte has two elements, but a line as "
+                    "stored has %lld; accepted are even numbers",
+                    i, given->name, gpi__dtype((gemmepi_dtype)view->dtype)->name, (long long)view->length);
+    return GEMMEPI_OK;
 }
 
 static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const gemmepi_operand *given, int i,
@@ -136,6 +160,9 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
     place->scale = given->scale.mode != GEMMEPI_SCALE_NONE;
     place->amax = given->amax;
     gpi__lay_out_operand(kept, i, given->ld);
+    status = gpi__check_packed(kept, given, i);
+    if (status)
+        return status;
     snprintf(name, sizeof name, "operands[%d]", i);
     status = gpi__check_view(view, name, items);
     if (!status && operand->output && (view->batch_stride || !gpi__may_cover_batch(operand)))

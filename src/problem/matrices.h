@@ -14,6 +14,9 @@ static void gpi__append_types(gpi__text *text, uint32_t types) {
 static gemmepi_status gpi__check_is_dtype(const char *name, gemmepi_dtype dtype) {
     GPI__UNSUPPORTED_IF(gpi__is_left_out((int)dtype), "desc.%s.dtype is " GPI__WITHOUT_FP8, name,
                         gpi__dtype(dtype)->name);
+    GPI__INVALID_IF(gpi__is_only_read((int)dtype),
+                    "desc.%s.dtype is %s, which is for operands of formulas that are only read", name,
+                    gpi__dtype(dtype)->name);
     GPI__INVALID_IF(
         !gpi__dtype_is_known(dtype),
         "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
@@ -148,7 +151,6 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
 
 static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
     GPI__INVALID_IF(dtype == GEMMEPI_I32, "desc.%s.dtype is I32, which is for results of I8 operands", name);
-    GPI__INVALID_IF(dtype == GEMMEPI_I64, "desc.%s.dtype is I64, which is for operands of formulas", name);
     return gpi__check_is_dtype(name, dtype);
 }
 

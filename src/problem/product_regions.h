@@ -74,7 +74,7 @@ static int gpi__same_layout(const gpi__problem *problem, const gpi__view *p, con
 }
 
 static int64_t gpi__bytes_of(const gpi__view *view, int64_t elements) {
-    return (elements * view->bits + 7) / 8;
+    return gpi__bytes_for_bits(elements * view->bits);
 }
 
 /* A view in bytes, items of lines; `batch` items where they have a stride. */

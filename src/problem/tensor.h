@@ -29,11 +29,14 @@ static int gpi__reach(int64_t count, int64_t stride, int64_t *rest) {
     return *rest >= 0;
 }
 
+static int gpi__type_of_tensor(const gemmepi_tensor *tensor) {
+    return tensor->dtype ? (int)tensor->dtype : (int)GEMMEPI_F32;
+}
+
 /* The elements that lie before and after the first one, if there is any. */
 static gemmepi_status gpi__check_range(const gemmepi_tensor *tensor, const char *name,
                                        const int64_t *stride) {
-    int64_t before = 0, after = 0,
-            size = (int64_t)gemmepi_dtype_size(tensor->dtype ? tensor->dtype : GEMMEPI_F32);
+    int64_t before = 0, after = 0, bits = gpi__bits_of(gpi__type_of_tensor(tensor));
     int d;
     for (d = 0; d < tensor->rank; d++)
         if (tensor->shape[d] == 0)
@@ -46,17 +49,15 @@ static gemmepi_status gpi__check_range(const gemmepi_tensor *tensor, const char 
                              d, (long long)tensor->shape[d], (long long)stride[d]);
     if (!tensor->bytes)
         return GEMMEPI_OK;
-    GPI__INVALID_IF(tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset / (uint64_t)size ||
-                        (uint64_t)after >= (tensor->bytes - tensor->offset) / (uint64_t)size,
+    before = gpi__bytes_for_bits(before * bits);
+    after = gpi__bytes_for_bits((after + 1) * bits);
+    GPI__INVALID_IF(tensor->offset > tensor->bytes || (uint64_t)before > tensor->offset ||
+                        (uint64_t)after > tensor->bytes - tensor->offset,
                     "%s.bytes is %llu, but its elements reach from byte %lld to byte %lld of the buffer "
                     "(%s.offset is %llu)",
-                    name, (gpi__ull)tensor->bytes, (long long)tensor->offset - before * size,
-                    (long long)tensor->offset + (after + 1) * size, name, (gpi__ull)tensor->offset);
+                    name, (gpi__ull)tensor->bytes, (long long)tensor->offset - before,
+                    (long long)tensor->offset + after, name, (gpi__ull)tensor->offset);
     return GEMMEPI_OK;
-}
-
-static int gpi__type_of_tensor(const gemmepi_tensor *tensor) {
-    return tensor->dtype ? (int)tensor->dtype : (int)GEMMEPI_F32;
 }
 
 /* All but whether its dtype, which is known, is accepted. */
@@ -89,9 +90,10 @@ static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char
                         gpi__dtype((gemmepi_dtype)dtype)->name);
     if (gpi__is_float(dtype))
         return gpi__check_layout(tensor, name);
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
-                     "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2",
-                     name, dtype, gpi__dtype_name((gemmepi_dtype)dtype));
+    return gpi__fail(
+        GEMMEPI_INVALID_ARGUMENT,
+        "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2%s", name,
+        dtype, gpi__dtype_name((gemmepi_dtype)dtype), gpi__where_packed_goes(dtype));
 }
 
 /* >>the shape of the operation */

@@ -28,6 +28,10 @@ static int64_t gpi__offset(int64_t count, int64_t stride, int64_t rest) {
     return count * stride + rest;
 }
 
+static int64_t gpi__bytes_for_bits(int64_t bits) {
+    return (bits + 7) / 8;
+}
+
 static gemmepi_status gpi__check_size(const char *name, int64_t size) {
     GPI__INVALID_IF(size < 0 || size > GPI__MAX_ELEMENTS, "desc.%s is %lld; accepted are 0 to 2^56%s", name,
                     (long long)size, size < -GPI__MAX_ELEMENTS || size > 0 ? GPI__UNINITIALISED : "");
@@ -58,7 +62,7 @@ static gemmepi_status gpi__check_view(gpi__view *view, const char *name, int64_t
     GPI__INVALID_IF(
         end < 0, "desc.%s spans more than 2^56 %s (lines %lld, ld %lld, batch %lld, batch_stride %lld)", name,
         unit, (long long)view->lines, (long long)view->ld, (long long)batch, (long long)view->batch_stride);
-    view->bytes = (end * view->bits + 7) / 8;
+    view->bytes = gpi__bytes_for_bits(end * view->bits);
     /* what has no meaning takes its smallest value, so that equal problems have equal keys and no product overflows */
     if (view->lines <= 1 || view->length == 0)
         view->ld = mask ? (view->length + 127) / 128 * 128 : view->length;

@@ -391,6 +391,41 @@ static void derivation_knows_the_types_of_tensors(void) {
           "operands have no tensors");
 }
 
+/* x is [2, 6, 8] with strides 48, 8, 1: of 4 bits 48 bytes. */
+static void tensors_of_4_bits_have_whole_bytes(void) {
+    start();
+    tensors[X].dtype = GEMMEPI_I4;
+    TAKEN();
+    tensors[X].dtype = GEMMEPI_I4, strides[X][1] = 9;
+    REFUSED("desc.operands[0].tensor.stride (of x) is 9 along axis 1", "I4", "even numbers");
+    tensors[X].dtype = GEMMEPI_U4, strides[X][0] = -47;
+    REFUSED("desc.operands[0].tensor.stride (of x) is -47 along axis 0", "U4", "even numbers");
+    tensors[X].dtype = GEMMEPI_E2M1, strides[X][2] = 6, strides[X][1] = 2;
+    REFUSED("desc.operands[0].tensor.stride (of x) is 6 along axis 2", "E2M1", "1 along the last axis");
+    tensors[UP].dtype = GEMMEPI_I4, shapes[UP][1] = 1;
+    REFUSED("desc.operands[1].tensor (of up) has 1 elements along the last axis", "I4", "even numbers");
+    tensors[UP].dtype = GEMMEPI_I4, shapes[UP][1] = 5, operands[UP].column_period = 5;
+    REFUSED("desc.operands[1].tensor (of up) has 5 elements along the last axis", "I4", "even numbers");
+    tensors[X].dtype = GEMMEPI_I4, tensors[X].bytes = 48;
+    TAKEN();
+    tensors[X].dtype = GEMMEPI_I4, tensors[X].bytes = 47;
+    REFUSED("desc.operands[0].tensor.bytes is 47", "from byte 0 to byte 48", "");
+    tensors[X].dtype = GEMMEPI_I4, args.y = memory[1], pointers[X] = (char *)memory[1] - 48;
+    TAKEN();
+    tensors[X].dtype = GEMMEPI_I4, args.y = memory[1], pointers[X] = (char *)memory[1] - 48 + 16;
+    REFUSED("args.y", "overlaps args.operands[0] (of x)", "");
+    tensors[X].dtype = GEMMEPI_I4, pointers[X] = memory[0];
+    REFUSED("args.y", "overlaps args.operands[0] (of x)", "");
+    tensors[GAIN].dtype = GEMMEPI_I4;
+    REFUSED("desc.operands[2].tensor.dtype (of gain) is I4", "accepted here", "of the kind FULL");
+    y.dtype = GEMMEPI_E2M1;
+    REFUSED("y.dtype is E2M1", "accepted are F32", "of the kind FULL");
+    y.dtype = GEMMEPI_E8M0;
+    REFUSED("y.dtype is E8M0", "accepted are F32", "");
+    tensors[GAIN].dtype = GEMMEPI_E8M0;
+    TAKEN();
+}
+
 int main(void) {
     gemmepi_config config;
     memset(&config, 0, sizeof config);
@@ -414,6 +449,7 @@ int main(void) {
     RUN(plans_take_no_data_of_tensors);
     RUN(products_take_no_tensors);
     RUN(derivation_knows_the_types_of_tensors);
+    RUN(tensors_of_4_bits_have_whole_bytes);
     gemmepi_destroy(host);
     return test_finish();
 }

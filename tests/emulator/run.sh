@@ -53,6 +53,7 @@ TEST_SHARE=99 80 products/formula
 TEST_SHARE=90 90 products/found_scales
 TEST_SHARE=120 80 products/found_scales
 90 products/grouped
+90 products/packed_operands
 90 products/grouped_outputs
 80 products/grouped_outputs
 90 products/grouped_refused

@@ -56,8 +56,8 @@ typedef struct layout_case {
     size_t size;
 } layout_case;
 
-static size_t bytes_of(int dtype) {
-    return gpi__dtype((gemmepi_dtype)dtype)->size;
+static size_t bytes_of(int dtype, int64_t elements) {
+    return ((size_t)elements * (size_t)gpi__bits_of(dtype) + 7) / 8;
 }
 
 static int64_t end_of(const tensor *t) {
@@ -73,7 +73,7 @@ static void lay_out_tensor(layout_case *c, int which, int dtype, int64_t lines, 
     t->items = stride ? c->placed.items : 1;
     t->at = c->size;
     if (lines > 0 && length > 0 && t->items > 0)
-        c->size += ((size_t)end_of(t) * bytes_of(dtype) + 2 * 256) / 256 * 256;
+        c->size += (bytes_of(dtype, end_of(t)) + 2 * 256) / 256 * 256;
 }
 
 static double element(const tensor *t, const char *block, int64_t item, int64_t line, int64_t column) {
@@ -103,6 +103,10 @@ static void fill_element(const layout_case *c, const tensor *t, char *block, int
     } else {
         if (t->dtype == GEMMEPI_I8)
             x *= 20;
+        if (t->dtype == GEMMEPI_I4 || t->dtype == GEMMEPI_U4)
+            x *= 4;
+        if (t->dtype == GEMMEPI_E8M0)
+            x = fabs(x) + 0.25;
         if (c->specials && one_in(97))
             x = one_in(2) ? NAN : one_in(2) ? HUGE_VAL : -HUGE_VAL;
         gpi__store_run(t->dtype, block + t->at, i, 1, &x);
@@ -141,6 +145,20 @@ static int type_of_input(int accumulator) {
                                         : GEMMEPI_I32;
 }
 
+/* Those of 4 bits among them: of v, and of what is FULL. */
+static int type_of_matrix(int accumulator) {
+    static const int types[] = {GEMMEPI_I4, GEMMEPI_U4, GEMMEPI_E2M1, GEMMEPI_E8M0};
+    return accumulator == GEMMEPI_F32 && one_in(3) ? types[below(4)] : type_of_input(accumulator);
+}
+
+static int has_4_bits(const layout_case *c) {
+    int i;
+    for (i = 0; i < c->formula->operand_count; i++)
+        if (c->formula->operands[i].used && gpi__is_packed(c->formula->operands[i].dtype))
+            return 1;
+    return 0;
+}
+
 static void draw_operands(const char *text, gemmepi_operand *operands, int count, gemmepi_dtype accumulator) {
     gemmepi_dtype first_dtype = accumulator; /* r's, if there is one: o may lie in its place */
     int i;
@@ -150,9 +168,10 @@ static void draw_operands(const char *text, gemmepi_operand *operands, int count
         char sum[80];
         if (o->kind == GEMMEPI_NUMBER || is_whole(o->dtype))
             continue;
-        o->dtype = is_argmax                   ? GEMMEPI_I32
-                   : strcmp(o->name, "o") == 0 ? first_dtype
-                                               : (gemmepi_dtype)type_of_input(accumulator);
+        o->dtype = is_argmax                                    ? GEMMEPI_I32
+                   : strcmp(o->name, "o") == 0                  ? first_dtype
+                   : i && !o->output && o->kind == GEMMEPI_FULL ? (gemmepi_dtype)type_of_matrix(accumulator)
+                                                                : (gemmepi_dtype)type_of_input(accumulator);
         first_dtype = i == 0 ? o->dtype : first_dtype;
         snprintf(sum, sizeof sum, "%s = %s_sum(", o->name,
                  o->kind == GEMMEPI_PER_ROW      ? "row"
@@ -167,7 +186,7 @@ static void draw_operands(const char *text, gemmepi_operand *operands, int count
         if (!o->output && (o->kind == GEMMEPI_PER_ROW || o->kind == GEMMEPI_FULL))
             o->row_period = one_in(5) ? 3 : 0;
         if (!o->output && (o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL))
-            o->column_period = one_in(5) ? one_in(2) ? 8 : 5 : 0;
+            o->column_period = one_in(5) ? one_in(2) ? 8 : gpi__is_packed(o->dtype) ? 6 : 5 : 0;
     }
 }
 
@@ -211,7 +230,9 @@ static void place_source(layout_case *c, int pad) {
     s->alignment = 256;
     if (!c->formula->reads_value)
         return;
-    s->dtype = one_in(12) ? 0 : acc == GEMMEPI_F32 && one_in(4) ? type_of_input(acc) : acc;
+    s->dtype = one_in(12) ? 0 : acc == GEMMEPI_F32 && one_in(3) ? type_of_matrix(acc) : acc;
+    if (gpi__is_packed(s->dtype) && p->columns % 2)
+        s->dtype = acc;
     s->applied = one_in(2);
     s->parts = s->dtype && one_in(4) ? 3 : 1;
     s->ld = (p->columns + pad - 1) / pad * pad;
@@ -245,7 +266,7 @@ static int place_called(const layout_case *c, const char *name) {
     return -1;
 }
 
-static int in_place; /* cases */
+static int in_place, of_4_bits, v_of_4_bits; /* cases */
 
 /* o in the place of r, where the formula has both. */
 static void put_in_place(layout_case *c) {
@@ -282,6 +303,10 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
         c->placed.columns += c->formula->has_halves ? 4 : 1 + below(7);
     if (c->formula->has_halves && c->formula->parts > 2) /* even ones that do not begin at whole runs */
         c->placed.columns = c->placed.columns / (2 * c->formula->parts) * (2 * c->formula->parts);
+    if (has_4_bits(c)) {
+        c->placed.columns += c->placed.columns % 2;
+        pad = pad == 1 ? 2 : pad;
+    }
     c->placed.depth = 77;
     c->placed.items = 1 + below(3);
     if (is_empty == 1)
@@ -302,6 +327,8 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
         c->placed.operands[GPI__RESULT].scale = gpi__is_scaled_dtype(d) && one_in(2);
     }
     place_source(c, pad);
+    of_4_bits += has_4_bits(c);
+    v_of_4_bits += gpi__is_packed(c->source.dtype);
     lay_out_tensor(c, SCALARS, GEMMEPI_F64, 1, 2, 0, 0);
     lay_out_tensor(c, SCALES, GEMMEPI_F32, 1, GPI__RESULT + 1, 0, 0);
     lay_out_tensor(c, AMAXES, GEMMEPI_F64, 1, GPI__RESULT + 1, 0, 0);
@@ -667,8 +694,8 @@ static void check_rest(const layout_case *c, const char *before, const char *got
         const tensor *t = &c->tensors[o];
         for (item = 0; t->is_output && t->length > 0 && item < t->items; item++)
             for (line = 0; line < t->lines; line++)
-                memset(may_differ + t->at + (size_t)(item * t->stride + line * t->ld) * bytes_of(t->dtype), 1,
-                       (size_t)t->length * bytes_of(t->dtype));
+                memset(may_differ + t->at + bytes_of(t->dtype, item * t->stride + line * t->ld), 1,
+                       bytes_of(t->dtype, t->length));
     }
     for (i = 0; i < c->size; i++)
         wrong += !may_differ[i] && before[i] != got[i];
@@ -816,8 +843,9 @@ int main(int argc, char **argv) {
         RUN(formulas_hold_in_whole_numbers);
         RUN(reductions_over_nothing_are_0_or_below_all);
     }
-    printf("   %d cases, %d in place, %ld elements compared, %ld may be anything\n", cases_run, in_place,
-           compared, doubtful);
+    printf(
+        "   %d cases, %d in place, %d with operands of 4 bits, %d whose v is, %ld elements compared, %ld may be anything\n",
+        cases_run, in_place, of_4_bits, v_of_4_bits, compared, doubtful);
     gemmepi_destroy(gpu);
     return test_finish();
 }

@@ -874,7 +874,10 @@ static void unknown_values_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "epilogue", "= {0}", desc.epilogue = 0xfefefefefefefefeull);
     REFUSED_DESC(INVALID_ARGUMENT, "alignment", "3", desc.alignment = 3);
     REFUSED_DESC(INVALID_ARGUMENT, "alignment", "512", desc.alignment = 512);
-    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "10", desc.a.dtype = (gemmepi_dtype)10);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "14", desc.a.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "I4", desc.a.dtype = GEMMEPI_I4);
+    REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "E8M0", desc.d.dtype = GEMMEPI_E8M0);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype", "E2M1", use(GEMMEPI_BIAS), desc.bias.dtype = GEMMEPI_E2M1);
     REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "-1", desc.a.dtype = (gemmepi_dtype)-1);
     REFUSED_DESC(INVALID_ARGUMENT, "a.dtype", "I64", desc.a.dtype = GEMMEPI_I64);
     REFUSED_DESC(INVALID_ARGUMENT, "d.dtype", "I64", desc.d.dtype = GEMMEPI_I64);

@@ -193,6 +193,57 @@ static void operands_are_refused(void) {
     REFUSED("desc.operands is NULL", "desc.operand_count is 9", "");
 }
 
+/* up is [6, 8] of batch 2: in 4 bits 32 bytes from one item to the next, of which 24 are used. */
+static void operands_of_4_bits_have_whole_bytes(void) {
+    start();
+    operands[UP].dtype = GEMMEPI_I4, operands[UP].ld = 9;
+    REFUSED("desc.operands[1].ld (of up) is 9", "I4", "even numbers");
+    operands[UP].dtype = GEMMEPI_U4, operands[UP].batch_stride = 63;
+    REFUSED("desc.operands[1].batch_stride (of up) is 63", "U4", "even numbers");
+    operands[UP].dtype = GEMMEPI_E2M1, operands[UP].column_period = 3;
+    REFUSED("desc.operands[1].column_period (of up) is 3", "E2M1", "even numbers");
+    operands[UP].dtype = GEMMEPI_E2M1, operands[UP].row_period = 3, desc.order = GEMMEPI_COLUMN_MAJOR;
+    REFUSED("desc.operands[1].row_period (of up) is 3", "E2M1", "even numbers");
+    operands[UP].dtype = GEMMEPI_I4, desc.n = 7;
+    REFUSED("desc.operands[1].dtype (of up) is I4", "has 7", "even numbers");
+    operands[UP].dtype = GEMMEPI_I4, desc.m = 5, desc.order = GEMMEPI_COLUMN_MAJOR;
+    REFUSED("desc.operands[1].dtype (of up) is I4", "has 5", "even numbers");
+    operands[UP].dtype = GEMMEPI_I4, operands[UP].row_period = 3;
+    TAKEN();
+    operands[UP].dtype = GEMMEPI_I4, desc.m = 5;
+    TAKEN();
+    operands[UP].dtype = GEMMEPI_I4, pointers[UP] = (char *)memory[2] - 56;
+    TAKEN();
+    operands[UP].dtype = GEMMEPI_I4, pointers[UP] = (char *)memory[2] - 55;
+    REFUSED("args.d", "overlaps args.operands[1] (of up)", ", 56 bytes");
+    operands[UP].dtype = GEMMEPI_I4, pointers[UP] = (char *)(memory[2] + 48); /* between the items of d */
+    TAKEN();
+}
+
+static void types_that_are_only_read_go_nowhere_else(void) {
+    start();
+    operands[GAIN].dtype = GEMMEPI_I4;
+    REFUSED("desc.operands[2].dtype (of gain) is I4 (10)", "accepted here: F32",
+            "types of 4 bits are for operands of the kind FULL that a formula reads");
+    operands[COPY].dtype = GEMMEPI_U4;
+    REFUSED("desc.operands[6].dtype (of copy) is U4", "accepted here", "of the kind FULL");
+    operands[COPY].dtype = GEMMEPI_E8M0;
+    REFUSED("desc.operands[6].dtype (of copy) is E8M0", "accepted here", "");
+    operands[UP].dtype = GEMMEPI_E8M0, operands[UP].scale.mode = GEMMEPI_SCALE_TENSOR;
+    REFUSED("desc.operands[1].scale.mode (of up)", "E4M3, E5M2 and I8", "");
+    desc.a.dtype = GEMMEPI_I4;
+    REFUSED("desc.a.dtype is I4", "operands of formulas", "only read");
+    desc.b.dtype = GEMMEPI_E2M1;
+    REFUSED("desc.b.dtype is E2M1", "operands of formulas", "only read");
+    desc.d.dtype = GEMMEPI_E8M0;
+    REFUSED("desc.d.dtype is E8M0", "operands of formulas", "only read");
+    desc.c.dtype = GEMMEPI_U4, args.c = memory[14], args.beta = &number;
+    REFUSED("desc.c.dtype is U4", "operands of formulas", "only read");
+    operands[GAIN].dtype = GEMMEPI_E8M0, operands[RSTD].dtype = GEMMEPI_E8M0,
+    operands[SCALE].dtype = GEMMEPI_E8M0;
+    TAKEN();
+}
+
 static void what_stands_beside_a_formula_is_refused(void) {
     start();
     desc.epilogue = GEMMEPI_SILU;
@@ -352,6 +403,8 @@ int main(void) {
     RUN(texts_are_refused_where_they_go_wrong);
     RUN(names_are_refused);
     RUN(operands_are_refused);
+    RUN(operands_of_4_bits_have_whole_bytes);
+    RUN(types_that_are_only_read_go_nowhere_else);
     RUN(what_stands_beside_a_formula_is_refused);
     RUN(extents_are_refused);
     RUN(without_d_its_fields_are_refused);

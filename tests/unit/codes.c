@@ -348,10 +348,11 @@ static void types_have_the_sizes_of_their_elements(void) {
     static const struct {
         gemmepi_dtype dtype;
         size_t size;
-    } sizes[] = {{GEMMEPI_DTYPE_DEFAULT, 0}, {GEMMEPI_F32, 4},       {GEMMEPI_F64, 8},
-                 {GEMMEPI_F16, 2},           {GEMMEPI_BF16, 2},      {GEMMEPI_E4M3, 1},
-                 {GEMMEPI_E5M2, 1},          {GEMMEPI_I8, 1},        {GEMMEPI_I32, 4},
-                 {GEMMEPI_I64, 8},           {(gemmepi_dtype)10, 0}, {(gemmepi_dtype)-1, 0}};
+    } sizes[] = {
+        {GEMMEPI_DTYPE_DEFAULT, 0}, {GEMMEPI_F32, 4},  {GEMMEPI_F64, 8},       {GEMMEPI_F16, 2},
+        {GEMMEPI_BF16, 2},          {GEMMEPI_E4M3, 1}, {GEMMEPI_E5M2, 1},      {GEMMEPI_I8, 1},
+        {GEMMEPI_I32, 4},           {GEMMEPI_I64, 8},  {GEMMEPI_I4, 1},        {GEMMEPI_U4, 1},
+        {GEMMEPI_E2M1, 1},          {GEMMEPI_E8M0, 1}, {(gemmepi_dtype)14, 0}, {(gemmepi_dtype)-1, 0}};
     size_t i;
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
         CHECK(gemmepi_dtype_size(sizes[i].dtype) == sizes[i].size, "%d has %d bytes", (int)sizes[i].dtype,

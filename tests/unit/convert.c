@@ -225,6 +225,129 @@ static void a_nan_becomes_0_in_i8(void) {
     check_i8(-(double)NAN, 0);
 }
 
+/* >>4 bits, and scales */
+
+static const double numbers_of_i4[16] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
+static const double numbers_of_u4[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const double numbers_of_e2m1[16] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
+
+static const struct {
+    gemmepi_dtype dtype;
+    const double *numbers;
+} fours[] = {{GEMMEPI_I4, numbers_of_i4}, {GEMMEPI_U4, numbers_of_u4}, {GEMMEPI_E2M1, numbers_of_e2m1}};
+
+static void two_elements_of_4_bits_are_in_a_byte_the_first_in_the_lower_half(void) {
+    unsigned char bytes[9];
+    double values[18];
+    int t, i, step;
+    for (i = 0; i < 9; i++)
+        bytes[i] = (unsigned char)(i == 8 ? 0x3a : 2 * i + 16 * (2 * i + 1));
+    for (t = 0; t < 3; t++)
+        for (step = 1; step <= 3; step++) {
+            gpi__load_run(fours[t].dtype, bytes, 0, step, 18 / step, values);
+            for (i = 0; i < 18 / step; i++) {
+                unsigned code = i * step < 16 ? (unsigned)(i * step) : i * step == 16 ? 10 : 3;
+                CHECK(values[i] == fours[t].numbers[code] &&
+                          signbit(values[i]) == signbit(fours[t].numbers[code]),
+                      "type %d: element %d is %g, not %g", (int)fours[t].dtype, i * step, values[i],
+                      fours[t].numbers[code]);
+            }
+            gpi__load_run(fours[t].dtype, bytes + 8, -3, 1, 1, values);
+            CHECK(values[0] == fours[t].numbers[13], "element -3 is %g", values[0]);
+        }
+}
+
+/* The code of the nearest number; of two as near that of the even code. */
+static unsigned nearest_code(const double *numbers, double value) {
+    unsigned code, best = 0;
+    value = value > 99 ? 99 : value < -99 ? -99 : value;
+    for (code = 1; code < 16; code++) {
+        double off = fabs(numbers[code] - value), least = fabs(numbers[best] - value);
+        if (off < least || (off == least && code % 2 == 0 && best % 2))
+            best = code;
+    }
+    return best;
+}
+
+static void check_4_bits(int t, double value) {
+    unsigned char bytes[2];
+    double back;
+    int place;
+    for (place = 0; place < 4; place++) {
+        unsigned want = nearest_code(fours[t].numbers, value), code;
+        memset(bytes, 0x5b, sizeof bytes);
+        gpi__store_run(fours[t].dtype, bytes, place, 1, &value);
+        code = bytes[place / 2] >> (place % 2 ? 4 : 0) & 15u;
+        CHECK(fours[t].numbers[code] == fours[t].numbers[want], "type %d: %.17g becomes %u, not %u",
+              (int)fours[t].dtype, value, code, want);
+        CHECK((place % 2 ? bytes[place / 2] & 15 : bytes[place / 2] >> 4) == (place % 2 ? 0xb : 5) &&
+                  bytes[1 - place / 2] == 0x5b,
+              "type %d: place %d: a neighbour has changed", (int)fours[t].dtype, place);
+        gpi__load_run(fours[t].dtype, bytes, place, 1, 1, &back);
+        CHECK(back == fours[t].numbers[want], "%g is read", back);
+    }
+}
+
+static void types_of_4_bits_round_to_nearest_even_and_saturate(void) {
+    static const double others[] = {1e10,    -1e10,  1e308,   -1e308, 1e-300,
+                                    -1e-300, 7.4999, 15.4999, 5.0001, 4.9999};
+    int t, quarters;
+    size_t i;
+    for (t = 0; t < 3; t++) {
+        for (quarters = -80; quarters <= 80; quarters++) {
+            check_4_bits(t, quarters / 4.0);
+            check_4_bits(t, above(quarters / 4.0));
+            check_4_bits(t, below(quarters / 4.0));
+        }
+        for (i = 0; i < GPI__COUNT(others); i++)
+            check_4_bits(t, others[i]);
+    }
+}
+
+static void infinities_saturate_in_4_bits_and_a_nan_is_0(void) {
+    static const unsigned codes[3][3] = {{0x87, 0, 0x77}, {0x0f, 0, 0xff}, {0xf7, 0, 0x77}};
+    double values[3][2] = {
+        {(double)INFINITY, -(double)INFINITY}, {(double)NAN, -(double)NAN}, {1e300, (double)INFINITY}};
+    int t, i;
+    for (t = 0; t < 3; t++)
+        for (i = 0; i < 3; i++) {
+            unsigned char byte = 0xa5;
+            gpi__store_run(fours[t].dtype, &byte, 0, 2, values[i]);
+            CHECK(byte == codes[t][i], "type %d: 0x%x, not 0x%x", (int)fours[t].dtype, byte, codes[t][i]);
+        }
+}
+
+static unsigned e8m0_of(double value) {
+    unsigned char byte = 0xa5;
+    gpi__store_run(GEMMEPI_E8M0, &byte, 0, 1, &value);
+    return byte;
+}
+
+static void e8m0_is_a_power_of_two(void) {
+    unsigned char bytes[256];
+    double values[256];
+    int code;
+    for (code = 0; code < 256; code++)
+        bytes[code] = (unsigned char)code;
+    gpi__load_run(GEMMEPI_E8M0, bytes, 0, 1, 256, values);
+    for (code = 0; code < 255; code++) {
+        double here = ldexp(1, code - 127), middle = 1.5 * here;
+        CHECK(values[code] == here, "%d is %g", code, values[code]);
+        CHECK(e8m0_of(here) == (unsigned)code, "%g becomes %u", here, e8m0_of(here));
+        if (code < 254) {
+            CHECK(e8m0_of(middle) == (unsigned)(code + code % 2), "%g becomes %u", middle, e8m0_of(middle));
+            CHECK(e8m0_of(below(middle)) == (unsigned)code, "below %g: %u", middle, e8m0_of(below(middle)));
+            CHECK(e8m0_of(above(middle)) == (unsigned)code + 1, "above %g: %u", middle,
+                  e8m0_of(above(middle)));
+        }
+    }
+    CHECK(values[255] != values[255], "255 is %g", values[255]);
+    CHECK(e8m0_of((double)NAN) == 255 && e8m0_of((double)INFINITY) == 254 && e8m0_of(1e300) == 254 &&
+              e8m0_of(0) == 0 && e8m0_of(-3) == 0 && e8m0_of(-(double)INFINITY) == 0 && e8m0_of(1e-300) == 0,
+          "%u %u %u %u %u", e8m0_of((double)NAN), e8m0_of((double)INFINITY), e8m0_of(1e300), e8m0_of(0),
+          e8m0_of(-3));
+}
+
 static void check_wraps(double value, int32_t want) {
     CHECK(gpi__wrap(value) == want, "%.17g becomes %ld, not %ld", value, (long)gpi__wrap(value), (long)want);
 }
@@ -302,6 +425,10 @@ int main(void) {
     RUN(an_infinity_of_e5m2_is_read_as_one_and_never_stored);
     RUN(i8_rounds_to_nearest_even_and_saturates);
     RUN(a_nan_becomes_0_in_i8);
+    RUN(two_elements_of_4_bits_are_in_a_byte_the_first_in_the_lower_half);
+    RUN(types_of_4_bits_round_to_nearest_even_and_saturate);
+    RUN(infinities_saturate_in_4_bits_and_a_nan_is_0);
+    RUN(e8m0_is_a_power_of_two);
     RUN(a_whole_number_wraps_modulo_2_to_the_32);
     RUN(what_is_no_whole_number_of_62_bits_wraps_to_0);
     RUN(a_run_is_stored_and_loaded_where_it_was_said);

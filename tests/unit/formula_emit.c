@@ -57,6 +57,7 @@ static const char *shim =
     "y * (1 + off * 0x1p-23))); }\n"
     "typedef double F32, F64, F16, BF16, I32;\n"
     "template <class A, class B> static A to_acc(B x) { return (A)x; }\n"
+    "template <class A> static A element_of(const A *line, long long i) { return line[i]; }\n"
     "static double formula_rounded(double x, double) { return x; }\n"
     "static float formula_rounded(float x, float) {\n"
     "    if (!TO_BF16 || x != x) return x;\n"

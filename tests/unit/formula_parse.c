@@ -771,12 +771,21 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("width (of r) is 3; accepted are 0", one_operand.width = (gemmepi_width)3);
     REFUSED("width (of r) is 1; accepted are 0 (n) and, of PER_COLUMN and FULL",
             one_operand.width = GEMMEPI_WIDTH_HALF, one_operand.kind = GEMMEPI_PER_ROW);
-    REFUSED("dtype (of r) is F64 (2); accepted here: F32, F16, BF16, E4M3, E5M2, I8, I32, I64",
-            one_operand.dtype = GEMMEPI_F64);
+    REFUSED(
+        "dtype (of r) is F64 (2); accepted here: F32, F16, BF16, E4M3, E5M2, I8, I32, I64, I4, U4, E2M1, E8M0",
+        one_operand.dtype = GEMMEPI_F64);
     REFUSED("dtype (of r) is no gemmepi_dtype (99)", one_operand.dtype = (gemmepi_dtype)99);
     REFUSED("dtype (of r) is F32 (1); accepted here: F64, I32, I64", one_operand.dtype = GEMMEPI_F32,
             one_desc.accumulator = one_desc.d = GEMMEPI_F64);
     REFUSED("dtype (of r) is I64 (9)", one_operand.dtype = GEMMEPI_I64, one_operand.output = 1);
+    REFUSED(
+        "dtype (of r) is I4 (10); accepted here: F32, F16, BF16, E4M3, E5M2, I8, I32, I64, E8M0; types of 4 bits are for "
+        "operands of the kind FULL that a formula reads",
+        one_operand.dtype = GEMMEPI_I4, one_operand.kind = GEMMEPI_PER_ROW);
+    REFUSED("dtype (of r) is E2M1 (12); accepted here: F32, F16, BF16, E4M3, E5M2, I8, I32; types of 4 bits",
+            one_operand.dtype = GEMMEPI_E2M1, one_operand.output = 1);
+    REFUSED("dtype (of r) is E8M0 (13); accepted here: F64, I32, I64", one_operand.dtype = GEMMEPI_E8M0,
+            one_desc.accumulator = one_desc.d = GEMMEPI_F64);
     REFUSED("dtype (of r) is BF16 (4); accepted here: I32, I64", one_operand.dtype = GEMMEPI_BF16,
             one_desc.accumulator = one_desc.d = GEMMEPI_I32);
     REFUSED("output (of r) is 2", one_operand.output = 2);

@@ -179,6 +179,8 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
                    : "its logsumexp or argmax is of columns as D is stored, which the pass takes";
     if (o->output && (o->kind != GEMMEPI_FULL || place->scale || place->amax))
         return "an output besides D that is not FULL, or has a scale or amax, is left to the pass";
+    if (gpi__is_packed(o->dtype))
+        return "an operand of 4 bits is read by the pass";
     if (!gpi__repeats_inside(problem, i))
         return "a table that repeats after so many columns, or in so many, is read by the pass";
     return NULL;

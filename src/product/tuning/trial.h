@@ -180,11 +180,12 @@ static uint32_t gpi__next_random(uint32_t *state) {
     return *state >> 8;
 }
 
-/* Numbers of either sign about 1 in size; factors, which scales are, above 0; of a mask any bits. */
+/* Numbers of either sign about 1 in size; factors, which scales are, above 0; of a mask and of 4 bits any bits. */
 static void gpi__make_block(gpi__trial *trial, int number) {
     const gpi__trial_tensor *tensor = &trial->tensors[number];
     const gpi__view *view = &tensor->view;
     int is_whole = view->dtype == GEMMEPI_I8 || view->dtype == GEMMEPI_I32;
+    int is_positive = tensor->is_factor || view->dtype == GEMMEPI_E8M0;
     uint32_t state = 1u + (uint32_t)number;
     int64_t elements = view->bits < 8 ? (int64_t)GPI__TRIAL_BLOCK : view->bytes / (view->bits / 8);
     int i, j;
@@ -193,12 +194,12 @@ static void gpi__make_block(gpi__trial *trial, int number) {
         int64_t whole[256];
         for (j = 0; j < 256; j++) {
             double size = 0.5 + (double)(gpi__next_random(&state) & 255) / 256;
-            values[j] = tensor->is_factor || gpi__next_random(&state) & 1 ? size : -size;
+            values[j] = is_positive || gpi__next_random(&state) & 1 ? size : -size;
             if (is_whole)
                 values[j] = floor(values[j] * 8);
             whole[j] = (int64_t)(size * 8);
         }
-        if (view->bits == 1)
+        if (view->bits < 8)
             for (j = 0; j < 256; j++)
                 trial->block[i + j] = (char)gpi__next_random(&state);
         else if (view->dtype == GEMMEPI_I64)
