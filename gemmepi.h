@@ -8021,26 +8021,29 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 /* Formulas that say what an epilogue says: an activation or a gate of v and a bias, what is saved of it, a residual, or the gradient as
  gemmepi_derive() writes it. What each looks like is parsed of its text, and compared node by node. */
 
-/* An epilogue and its parameter, with the formula's operands by their number, -1: none. */
+/* What an epilogue has beside D. */
+enum { GPI__IN_AUX, GPI__IN_RESIDUAL, GPI__IN_BIAS, GPI__IN_BIAS_GRAD, GPI__SLOTS };
+
+/* An epilogue and its parameter, with the number of the formula's operand in each slot, -1: none. */
 typedef struct gpi__composition {
   uint64_t epilogue;
   double parameter;
-  int bias, aux, residual, bias_grad;
+  int slots[GPI__SLOTS];
 } gpi__composition;
 
 /* >>the formula's operands by what they may be in an epilogue */
 
 typedef struct gpi__cast_of_operands {
-  int bias, saved, bias_grad; /* -1: none; saved: what AUX writes */
+  int slots[GPI__SLOTS]; /* but for what is read of matrices: in AUX what is saved */
   int matrices[2], count; /* that are read */
 } gpi__cast_of_operands;
 
 static int gpi__cast_output(const gpi__formula *f, int i, gpi__cast_of_operands *cast) {
   const gpi__formula_operand *o = &f->operands[i];
-  int *place = o->kind == GEMMEPI_FULL && !o->reduction ? &cast->saved
+  int *place = o->kind == GEMMEPI_FULL && !o->reduction ? &cast->slots[GPI__IN_AUX]
         : o->kind == GEMMEPI_PER_COLUMN && gpi__reductions[o->reduction].op == GPI__REDUCE_SUM &&
         o->node == f->operands[GPI__RESULT].node
-        ? &cast->bias_grad
+        ? &cast->slots[GPI__IN_BIAS_GRAD]
         : NULL;
   if (!place || *place >= 0)
     return 0;
@@ -8059,8 +8062,8 @@ static int gpi__cast_operands(const gpi__formula *f, gpi__cast_of_operands *cast
       continue;
     if (o->output) {
       fits = gpi__cast_output(f, i, cast);
-    } else if (o->kind == GEMMEPI_PER_COLUMN && !o->periods && cast->bias < 0) {
-      cast->bias = i;
+    } else if (o->kind == GEMMEPI_PER_COLUMN && !o->periods && cast->slots[GPI__IN_BIAS] < 0) {
+      cast->slots[GPI__IN_BIAS] = i;
     } else {
       fits = o->kind == GEMMEPI_FULL && !o->periods && cast->count < 2;
       if (fits)
@@ -8100,52 +8103,49 @@ static void gpi__write_form(gpi__text *text, const gpi__composed_form *form, uin
   gpi__append(text, "%s%s", activation == GEMMEPI_NONE ? "" : ")", form->behind);
 }
 
-/* The gradient's text, in which v is the saved pre-activation and dy the product. */
-static gemmepi_status gpi__write_gradient_of_form(const gemmepi_allocator *allocator, const char *forward, gpi__text *text) {
-  gemmepi_derive_desc desc;
-  gpi__derivation *derivation;
-  gemmepi_status status;
-  memset(&desc, 0, sizeof desc);
-  desc.formula = forward;
-  desc.wrt = "v";
-  status = gpi__derivation_of(allocator, &desc, &derivation);
-  if (status)
-    return status;
-  gpi__print_gradient(derivation, text);
-  gpi__delete(allocator, derivation);
-  return GEMMEPI_OK;
-}
-
 enum { GPI__FORM_TEXT = 512 };
 
-/* The formula of a form, to be given to gpi__delete. Of a gradient the value is the upstream, operand 0 the pre-activation. */
+/* The gradient of a form as a formula of the upstream, in which operand 0 is the pre-activation. */
+static gemmepi_status gpi__gradient_of_form(const gemmepi_allocator *allocator, const char *forward,
+  int is_gated, gpi__formula_desc *desc, gpi__formula **result) {
+  int16_t upstreams[GPI__RESULT + 1];
+  gemmepi_derive_desc of;
+  gemmepi_operand saved;
+  gpi__derivation *derivation;
+  gemmepi_status status;
+  memset(&of, 0, sizeof of);
+  memset(&saved, 0, sizeof saved);
+  of.formula = forward;
+  of.wrt = saved.name = "v";
+  saved.kind = GEMMEPI_FULL;
+  saved.width = is_gated ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
+  desc->operands = &saved;
+  desc->operand_count = 1;
+  upstreams[GPI__RESULT] = -1;
+  status = gpi__derivation_of(allocator, &of, &derivation);
+  if (status)
+    return status;
+  status = gpi__copy_gradient(derivation, desc, 0, upstreams, NULL);
+  if (!status)
+    status = gpi__formula_of(allocator, &derivation->gradient, result);
+  gpi__delete(allocator, derivation);
+  return status;
+}
+
+/* The formula of a form, or its gradient, to be given to gpi__delete. */
 static gemmepi_status gpi__formula_of_form(const gemmepi_allocator *allocator, const gpi__composed_form *form,
   const gpi__composition *composition, gpi__formula **result) {
-  int derives = (composition->epilogue & GEMMEPI_BACKWARD) != 0;
-  char forward[GPI__FORM_TEXT], gradient[GPI__FORM_TEXT];
+  char forward[GPI__FORM_TEXT];
   gpi__text text = gpi__text_in(forward, sizeof forward);
   gpi__formula_desc desc;
-  gemmepi_operand saved;
-  gemmepi_status status = GEMMEPI_OK;
   memset(&desc, 0, sizeof desc);
-  memset(&saved, 0, sizeof saved);
   gpi__write_form(&text, form, gpi__activation(composition->epilogue), composition->parameter);
   desc.text = forward;
   desc.accumulator = desc.d = GEMMEPI_F32;
-  if (derives) {
-    text = gpi__text_in(gradient, sizeof gradient);
-    status = gpi__write_gradient_of_form(allocator, forward, &text);
-    saved.name = "v";
-    saved.kind = GEMMEPI_FULL;
-    saved.width = form->flags & GEMMEPI_GATED ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
-    desc.operands = &saved;
-    desc.operand_count = 1;
-    desc.value = "dy";
-    desc.result = "d_v";
-    desc.text = gradient;
-  }
   desc.of_any_type = 1;
-  return status ? status : gpi__parse_formula(allocator, &desc, result);
+  return composition->epilogue & GEMMEPI_BACKWARD
+       ? gpi__gradient_of_form(allocator, forward, (form->flags & GEMMEPI_GATED) != 0, &desc, result)
+       : gpi__parse_formula(allocator, &desc, result);
 }
 
 /* >>comparing */
@@ -8172,8 +8172,8 @@ static int gpi__is_added(const gpi__formula *f, int node, int operand) {
 /* Whether a node is v, or with a bias their sum. */
 static int gpi__is_product(const gpi__formula *f, const gpi__composition *composition, int node) {
   int added;
-  if (composition->bias >= 0) {
-    added = gpi__is_added(f, node, composition->bias);
+  if (composition->slots[GPI__IN_BIAS] >= 0) {
+    added = gpi__is_added(f, node, composition->slots[GPI__IN_BIAS]);
     if (added < 0)
       return 0;
     node = f->nodes[node].args[1 - added];
@@ -8186,7 +8186,7 @@ static int gpi__stands_for(const gpi__comparison *c, const gpi__node *leaf, int 
   uint64_t epilogue = c->composition->epilogue;
   int is_preact = !(epilogue & GEMMEPI_BACKWARD) || leaf->op == GPI__OP_OPERAND;
   int is_read = (epilogue & GEMMEPI_UPSTREAM) ? !is_preact : (epilogue & GEMMEPI_BACKWARD) && is_preact;
-  return is_read ? gpi__reads_operand(c->formula, node, c->composition->aux)
+  return is_read ? gpi__reads_operand(c->formula, node, c->composition->slots[GPI__IN_AUX])
         : gpi__is_product(c->formula, c->composition, node);
 }
 
@@ -8219,13 +8219,13 @@ static int gpi__says_the_same(const gpi__comparison *c, int of_form, int of_form
 }
 
 /* Whether D is the form, plus the residual, and what is saved the product. */
-static int gpi__says_composition(const gpi__comparison *c, const gpi__cast_of_operands *cast) {
+static int gpi__says_composition(const gpi__comparison *c, int saved) {
   const gpi__formula *f = c->formula;
-  int d = f->operands[GPI__RESULT].node, added;
-  if (cast->saved >= 0 && !gpi__is_product(f, c->composition, f->operands[cast->saved].node))
+  int d = f->operands[GPI__RESULT].node, residual = c->composition->slots[GPI__IN_RESIDUAL], added;
+  if (saved >= 0 && !gpi__is_product(f, c->composition, f->operands[saved].node))
     return 0;
-  if (c->composition->residual >= 0) {
-    added = gpi__is_added(f, d, c->composition->residual);
+  if (residual >= 0) {
+    added = gpi__is_added(f, d, residual);
     if (added < 0)
       return 0;
     d = f->nodes[d].args[1 - added];
@@ -8276,21 +8276,19 @@ static int gpi__is_so_wide(const gpi__formula *f, uint64_t flags) {
 
 /* What is read beside a bias: aux, where the epilogue reads one, and a residual. turn 1: the other way round. 0: too few or too many. */
 static int gpi__cast_matrices(const gpi__cast_of_operands *cast, int turn, gpi__composition *composition) {
-  int reads_aux = (composition->epilogue & GEMMEPI_BACKWARD) != 0;
-  composition->bias = cast->bias;
-  composition->bias_grad = cast->bias_grad;
-  composition->aux = reads_aux ? cast->matrices[turn] : cast->saved;
-  composition->residual = cast->count == reads_aux + 1 ? cast->matrices[reads_aux ? 1 - turn : 0] : -1;
-  if (cast->bias >= 0)
-    composition->epilogue |= GEMMEPI_BIAS;
-  if (cast->saved >= 0)
-    composition->epilogue |= GEMMEPI_AUX;
-  if (cast->bias_grad >= 0)
-    composition->epilogue |= GEMMEPI_BGRAD;
-  if (composition->residual >= 0)
-    composition->epilogue |= GEMMEPI_RESIDUAL;
-  return cast->count >= reads_aux && cast->count <= reads_aux + 1 && turn < cast->count + !cast->count &&
-     !(reads_aux && cast->saved >= 0);
+  static const uint64_t flags[] = {GEMMEPI_AUX, GEMMEPI_RESIDUAL, GEMMEPI_BIAS, GEMMEPI_BGRAD};
+  int reads_aux = (composition->epilogue & GEMMEPI_BACKWARD) != 0, s;
+  if (cast->count < reads_aux || cast->count > reads_aux + 1 || turn >= cast->count + !cast->count ||
+    (reads_aux && cast->slots[GPI__IN_AUX] >= 0))
+    return 0;
+  memcpy(composition->slots, cast->slots, sizeof composition->slots);
+  if (cast->count > reads_aux)
+    composition->slots[GPI__IN_RESIDUAL] = cast->matrices[reads_aux ? 1 - turn : 0];
+  for (s = 0; s < GPI__SLOTS; s++)
+    composition->epilogue |= composition->slots[s] >= 0 ? flags[s] : 0;
+  if (reads_aux)
+    composition->slots[GPI__IN_AUX] = cast->matrices[turn];
+  return 1;
 }
 
 /* Tries a form in a direction: *says is 1 where the formula says it. The status is OK unless memory has run out. */
@@ -8313,7 +8311,8 @@ static gemmepi_status gpi__try_form(const gemmepi_allocator *allocator, const gp
   comparison.formula = f;
   comparison.composition = composition;
   for (turn = 0; turn < 2 && !*says; turn++)
-    *says = gpi__cast_matrices(cast, turn, composition) && gpi__says_composition(&comparison, cast);
+    *says = gpi__cast_matrices(cast, turn, composition) &&
+        gpi__says_composition(&comparison, cast->slots[GPI__IN_AUX]);
   gpi__delete(allocator, of_form);
   return GEMMEPI_OK;
 }
@@ -23332,18 +23331,13 @@ static void gpi__explain_sums(gpi__text *text, const gpi__sums *sums) {
 
 #ifndef GEMMEPI_NO_FORMULA
 
-/* Operands by their number, -1: none. Of aux and written, which have one place, one is none. */
-typedef struct gpi__slots {
-  int bias, aux, residual;
-  int written; /* an output, as AUX */
-} gpi__slots;
+#define GPI__OPERAND_OF_SLOT(slot) (GPI__AUX + (slot)) /* which stand in the same order */
 
 /* What the plan of a problem with a formula has. */
 typedef struct gpi__formula_step {
   int is_composed; /* the plan of v is that of an epilogue, which the formula says; nothing is behind it */
-  gpi__composition said; /* then: which */
   int is_inside; /* the plan of v has the formula in its kernel; there is no pass */
-  gpi__slots slots; /* then: the operands of its epilogue */
+  gpi__composition said; /* then: the epilogue, of a formula inside that in whose places operands are */
   const char *not_inside; /* else: why */
   gpi__formula_pass pass;
   size_t product_bytes; /* of v in workspace; 0: there is none */
@@ -23417,18 +23411,26 @@ static int gpi__find_written(const gpi__problem *problem) {
   return -1;
 }
 
-static gpi__slots gpi__slots_of(const gpi__problem *problem) {
+/* The epilogue that a kernel with the formula inside has: it says which operands come and go as those of an epilogue do. */
+static gpi__composition gpi__slots_of(const gpi__problem *problem) {
   const gpi__formula *f = problem->formula->placed.formula;
-  int v = gpi__members_of_v(f), d = f->operands[GPI__RESULT].members;
-  int saved = gpi__wants_aux(f) && v == 1 ? 2 : 1;
-  gpi__slots slots;
-  slots.bias = gpi__find_for_slot(problem, GPI__BIAS, v, -1);
-  slots.aux = gpi__wants_aux(f) ? gpi__find_for_slot(problem, GPI__AUX, saved, -1) : -1;
-  slots.residual = gpi__find_for_slot(problem, GPI__RESIDUAL, d, slots.aux);
-  slots.written = gpi__find_written(problem);
-  if (v == 1 && d == 1 && slots.residual >= 0 && slots.written < 0) /* a second matrix */
-    slots.aux = gpi__find_for_slot(problem, GPI__AUX, 1, slots.residual);
-  return slots;
+  int v = gpi__members_of_v(f), d = f->operands[GPI__RESULT].members, written = gpi__find_written(problem);
+  int saved = gpi__wants_aux(f) && v == 1 ? 2 : 1, aux = -1;
+  gpi__composition said = {0, 0, {-1, -1, -1, -1}};
+  int *slots = said.slots;
+  if (gpi__wants_aux(f))
+    aux = gpi__find_for_slot(problem, GPI__AUX, saved, -1);
+  slots[GPI__IN_BIAS] = gpi__find_for_slot(problem, GPI__BIAS, v, -1);
+  slots[GPI__IN_RESIDUAL] = gpi__find_for_slot(problem, GPI__RESIDUAL, d, aux);
+  if (v == 1 && d == 1 && slots[GPI__IN_RESIDUAL] >= 0 && written < 0) /* a second matrix */
+    aux = gpi__find_for_slot(problem, GPI__AUX, 1, slots[GPI__IN_RESIDUAL]);
+  slots[GPI__IN_AUX] = written >= 0 ? written : aux;
+  said.epilogue = (gpi__is_halved(f) ? GEMMEPI_GATED : 0) |
+        (gpi__wants_aux(f) && !gpi__must_have_aux(f) ? GEMMEPI_UPSTREAM : 0) |
+        (slots[GPI__IN_BIAS] >= 0 ? GEMMEPI_BIAS : 0) |
+        (slots[GPI__IN_RESIDUAL] >= 0 ? GEMMEPI_RESIDUAL : 0) |
+        (written >= 0 ? GEMMEPI_AUX : aux >= 0   ? GEMMEPI_BACKWARD : 0);
+  return said;
 }
 
 /* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. They are
@@ -23530,7 +23532,7 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
     return "it has more than 4 reductions of columns or of all, where two halves are counted twice";
   for (i = 0; i < f->operand_count && !reason; i++)
     reason = gpi__operand_is_not_inside(problem, i);
-  if (!reason && gpi__must_have_aux(f) && gpi__slots_of(problem).aux < 0)
+  if (!reason && gpi__must_have_aux(f) && gpi__slots_of(problem).slots[GPI__IN_AUX] < 0)
     reason = "D is twice as wide as what is computed of v, and no operand is FULL and as wide as that";
   return reason;
 }
@@ -23545,16 +23547,16 @@ static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
 }
 
 /* Whether an operand is a matrix that comes straight from memory, or goes there. */
-static int gpi__is_direct(const gpi__problem *problem, const gpi__slots *slots, int i) {
+static int gpi__is_direct(const gpi__problem *problem, const gpi__composition *said, int i) {
   const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-  return o->used & GPI__BY_PLACE && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual &&
-     i != slots->written;
+  return o->used & GPI__BY_PLACE && o->kind == GEMMEPI_FULL && i != said->slots[GPI__IN_AUX] &&
+     i != said->slots[GPI__IN_RESIDUAL];
 }
 
 /* Likewise of the formula: of the operations, and of operands that come from memory. */
 static double gpi__inside_cycles(const gpi__problem *problem) {
   const gpi__formula *f = problem->formula->placed.formula;
-  gpi__slots slots = gpi__slots_of(problem);
+  gpi__composition said = gpi__slots_of(problem);
   double cycles = 0;
   int i;
   for (i = 0; i < f->node_count; i++)
@@ -23563,36 +23565,45 @@ static double gpi__inside_cycles(const gpi__problem *problem) {
     if (gpi__is_reduced(
       &f->operands[i])) /* fewer than they take: on an H100 wide tiles gain more, 1.07 for 1.41 */
       cycles += gpi__op_of(&f->operands[i]) == GPI__REDUCE_LOGSUMEXP ? 2 : 1;
-    else if (gpi__is_direct(problem, &slots, i))
+    else if (gpi__is_direct(problem, &said, i))
       cycles += 10 * f->operands[i].members;
   return cycles;
 }
 
 /* >>the problem as a kernel sees it */
 
-static void gpi__add_slot(gpi__problem *problem, int operand, int i, uint64_t flag) {
+/* The operand where the epilogue has it, with its scale: one number for all items. */
+static void gpi__fill_slot(gpi__problem *problem, int operand, int i) {
   gpi__view *view = &problem->views[operand];
   if (i < 0)
     return;
   *view = problem->formula->views[i];
-  view->alignment = problem->alignment > view->alignment ? problem->alignment : view->alignment;
-  problem->epilogue |= flag;
+  view->alignment = gpi__alignment_for(problem, view);
+  if (!problem->formula->placed.operands[i].scale)
+    return;
+  view->scale = GEMMEPI_SCALE_TENSOR;
+  view = &problem->views[GPI__SCALE_OF(operand)];
+  view->lines = view->length = view->ld = 1;
+  (void)gpi__convert_scale_numbers(problem, GPI__SCALE_OF(operand), GEMMEPI_F32,
+    4); /* nothing that is checked is given */
+}
+
+/* The problem with an epilogue that has the formula's operands; the list is not yet theirs. */
+static gpi__problem gpi__problem_with_slots(const gpi__problem *problem, const gpi__composition *said) {
+  gpi__problem with = *problem;
+  int s;
+  with.epilogue = said->epilogue;
+  with.parameter = said->parameter;
+  for (s = 0; s < GPI__SLOTS; s++)
+    gpi__fill_slot(&with, GPI__OPERAND_OF_SLOT(s), said->slots[s]);
+  return with;
 }
 
 /* Of a problem whose formula gpi__not_inside lets pass. Its epilogue says where operands are; what is computed is the formula. */
 static gpi__problem gpi__problem_inside(const gpi__problem *problem) {
-  const gpi__formula *f = problem->formula->placed.formula;
-  gpi__slots slots = gpi__slots_of(problem);
-  gpi__problem inside = *problem;
+  gpi__composition said = gpi__slots_of(problem);
+  gpi__problem inside = gpi__problem_with_slots(problem, &said);
   inside.flags |= GPI__IS_INSIDE | (gpi__stores_d(problem->formula) ? 0 : GPI__ONLY_SUMS);
-  if (gpi__is_halved(f))
-    inside.epilogue |= GEMMEPI_GATED;
-  if (gpi__wants_aux(f) && !gpi__must_have_aux(f))
-    inside.epilogue |= GEMMEPI_UPSTREAM;
-  gpi__add_slot(&inside, GPI__BIAS, slots.bias, GEMMEPI_BIAS);
-  gpi__add_slot(&inside, GPI__AUX, slots.aux, GEMMEPI_BACKWARD);
-  gpi__add_slot(&inside, GPI__AUX, slots.written, GEMMEPI_AUX);
-  gpi__add_slot(&inside, GPI__RESIDUAL, slots.residual, GEMMEPI_RESIDUAL);
   gpi__list_operands(&inside);
   return inside;
 }
@@ -23644,15 +23655,15 @@ static double gpi__inside_instructions(const gpi__problem *problem) {
  beside a residual, or a bias and such a matrix, or any beside an output, and of groups those of 32 bits, and lines of sums of columns. */
 static int gpi__lacks_registers_inside(const gpi__problem *problem) {
   const gpi__formula *f = problem->formula->placed.formula;
-  gpi__slots slots = gpi__slots_of(problem);
+  gpi__composition said = gpi__slots_of(problem);
   int wide = gpi__wants_aux(f) && !gpi__must_have_aux(f) && problem->views[GPI__D].bits == 32;
   int i, direct = 0;
   for (i = 0; i < f->operand_count; i++)
-    direct += gpi__is_direct(problem, &slots, i);
+    direct += gpi__is_direct(problem, &said, i);
   return f->node_count > 24 || gpi__column_lines_inside(problem) > 1 || direct > 1 ||
      (direct && f->operand_count > 3) ||
-     (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
-     (slots.written >= 0 && gpi__members_of_v(f) > 1) ||
+     (wide && (said.slots[GPI__IN_RESIDUAL] >= 0 || (direct && said.slots[GPI__IN_BIAS] >= 0))) ||
+     (said.epilogue & GEMMEPI_AUX && gpi__members_of_v(f) > 1) ||
      (problem->grouping.groups && problem->views[GPI__D].bits == 32);
 }
 
@@ -23670,13 +23681,15 @@ static int gpi__rolls_inside(const gpi__problem *problem) {
 /* What an epilogue's defines have besides. */
 static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *problem) {
   const gpi__formula *f = problem->formula->placed.formula;
-  gpi__slots slots = gpi__slots_of(problem);
+  gpi__composition said = gpi__slots_of(problem);
   unsigned scaled = 0;
   int i;
   for (i = 0; i < f->operand_count; i++)
     scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
-  gpi__append(text, "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n", slots.bias, slots.aux);
-  gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_WRITTEN %d\n", slots.residual, slots.written);
+  gpi__append(text, "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n",
+    said.slots[GPI__IN_BIAS], said.epilogue & GEMMEPI_AUX ? -1 : said.slots[GPI__IN_AUX]);
+  gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_WRITTEN %d\n",
+    said.slots[GPI__IN_RESIDUAL], said.epilogue & GEMMEPI_AUX ? said.slots[GPI__IN_AUX] : -1);
   gpi__append(text, "#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
   gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
     gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
@@ -23783,17 +23796,19 @@ static void gpi__point_places(const gpi__arguments *arguments, gpi__formula_plac
   }
 }
 
-/* A run's arguments as the kernel's problem has them. */
-static void gpi__point_inside(const gpi__problem *problem, const gpi__slots *slots, gpi__arguments *arguments) {
-  arguments->inside = problem->formula;
-  if (slots->bias >= 0)
-    arguments->pointers[GPI__BIAS] = arguments->operands[slots->bias];
-  if (slots->aux >= 0)
-    arguments->pointers[GPI__AUX] = arguments->operands[slots->aux];
-  if (slots->written >= 0)
-    arguments->pointers[GPI__AUX] = arguments->operands[slots->written];
-  if (slots->residual >= 0)
-    arguments->pointers[GPI__RESIDUAL] = arguments->operands[slots->residual];
+/* A run's arguments as a problem with such an epilogue has them. */
+static void gpi__point_slots(const gpi__composition *said, gpi__arguments *arguments) {
+  int s;
+  for (s = 0; s < GPI__SLOTS; s++) {
+    int i = said->slots[s], operand = GPI__OPERAND_OF_SLOT(s);
+    if (i < 0)
+      continue;
+    arguments->pointers[operand] = arguments->operands[i];
+    if (operand <= GPI__RESIDUAL && arguments->operand_scales)
+      memcpy(&arguments->pointers[GPI__SCALE_OF(operand)], &arguments->operand_scales[i], sizeof(void *));
+    if (operand == GPI__AUX && arguments->operand_amax)
+      arguments->pointers[GPI__AMAX_AUX] = arguments->operand_amax[i];
+  }
 }
 #endif
 
@@ -24470,53 +24485,26 @@ static void gpi__explain_reductions(gpi__text *text, const gpi__end_of_reduction
 #endif
 }
 #ifndef GEMMEPI_NO_FORMULA
-/* A formula that says what an epilogue says (formula/compose.h) is run as that: the problem with the epilogue in the formula's place, and
- what a run gives it. Where the two would differ it stays a formula. */
+/* A formula that says what an epilogue says (formula/compose.h) is run as that: the problem with the epilogue in the formula's place.
+ Where the two would differ it stays a formula. */
 
 #ifndef GEMMEPI_NO_FORMULA
 
-/* >>the problem */
-
-/* The operand where the epilogue has it, with its scale: one number for all items. */
-static void gpi__compose_operand(gpi__problem *problem, int operand, int i) {
-  gpi__view *view = &problem->views[operand];
-  if (i < 0)
-    return;
-  *view = problem->formula->views[i];
-  view->alignment = gpi__alignment_for(problem, view);
-  if (!problem->formula->placed.operands[i].scale)
-    return;
-  view->scale = GEMMEPI_SCALE_TENSOR;
-  view = &problem->views[GPI__SCALE_OF(operand)];
-  view->lines = view->length = view->ld = 1;
-  (void)gpi__convert_scale_numbers(problem, GPI__SCALE_OF(operand), GEMMEPI_F32,
-    4); /* nothing that is checked is given */
-}
-
-/* Types and what lies with them: what an epilogue's tensor may be. */
+/* Types and what lies with them: whether what the formula has in a slot may be the epilogue's tensor. */
 static int gpi__may_be_operand(const gpi__problem *problem, int operand, int i) {
-  const gpi__formula_operand *o;
-  const gpi__placed_operand *place;
-  if (i < 0)
-    return 1;
-  o = &problem->formula->placed.formula->operands[i];
-  place = &problem->formula->placed.operands[i];
-  return gpi__side_types(problem, operand) >> o->dtype & 1 &&
-     (operand < GPI__BIAS || (!place->scale && !place->amax));
+  const gpi__placed_formula *placed = &problem->formula->placed;
+  return i < 0 || (gpi__side_types(problem, operand) >> placed->formula->operands[i].dtype & 1 &&
+    (operand < GPI__BIAS || (!placed->operands[i].scale && !placed->operands[i].amax)));
 }
 
 /* Of a problem with a formula, and of what that says. */
 static gpi__problem gpi__composed_problem(const gpi__problem *problem, const gpi__composition *said) {
-  gpi__problem composed = *problem;
-  composed.epilogue = said->epilogue;
-  composed.parameter = said->parameter;
-  gpi__compose_operand(&composed, GPI__BIAS, said->bias);
-  gpi__compose_operand(&composed, GPI__AUX, said->aux);
-  gpi__compose_operand(&composed, GPI__RESIDUAL, said->residual);
-  gpi__compose_operand(&composed, GPI__BIAS_GRAD, said->bias_grad);
-  if (said->bias_grad >= 0 && problem->formula->placed.formula->operands[said->bias_grad].accumulate)
+  const gpi__placed_formula *placed = &problem->formula->placed;
+  gpi__problem composed = gpi__problem_with_slots(problem, said);
+  int aux = said->slots[GPI__IN_AUX], bias_grad = said->slots[GPI__IN_BIAS_GRAD];
+  if (bias_grad >= 0 && placed->formula->operands[bias_grad].accumulate)
     composed.epilogue |= GEMMEPI_ACCUMULATE_BIAS_GRAD;
-  if (gpi__has(&composed, GEMMEPI_AUX) && problem->formula->placed.operands[said->aux].amax) {
+  if (gpi__has(&composed, GEMMEPI_AUX) && placed->operands[aux].amax) {
     composed.flags |= GEMMEPI_AMAX_AUX;
     (void)gpi__convert_amax(&composed, GEMMEPI_AMAX_AUX, GPI__AMAX_AUX, GPI__AUX);
   }
@@ -24543,10 +24531,10 @@ static int gpi__is_shorter_inside(const gpi__problem *problem, const gpi__proble
 
 /* Why what the formula says is yet no composition, or NULL. */
 static const char *gpi__not_composed(const gpi__problem *problem, const gpi__problem *composed, const gpi__composition *said) {
-  if (!gpi__may_be_operand(problem, GPI__BIAS, said->bias) || !gpi__may_be_operand(problem, GPI__AUX, said->aux) ||
-    !gpi__may_be_operand(problem, GPI__RESIDUAL, said->residual) ||
-    !gpi__may_be_operand(problem, GPI__BIAS_GRAD, said->bias_grad))
-    return "an operand has a type, a scale or an amax that epilogues do not have";
+  int s;
+  for (s = 0; s < GPI__SLOTS; s++)
+    if (!gpi__may_be_operand(problem, GPI__OPERAND_OF_SLOT(s), said->slots[s]))
+      return "an operand has a type, a scale or an amax that epilogues do not have";
   if (gpi__aux_is_mask(said->epilogue))
     return "RELU's aux is a mask of bits";
   if (gpi__has(composed, GEMMEPI_BGRAD) && !gpi__has(composed, GEMMEPI_BACKWARD) &&
@@ -24576,26 +24564,6 @@ static gemmepi_status gpi__find_composition(const gemmepi_context *context, cons
   *composed = gpi__composed_problem(problem, said);
   *is = !gpi__not_composed(problem, composed, said);
   return GEMMEPI_OK;
-}
-
-/* >>a run */
-
-static void gpi__point_composed_operand(gpi__arguments *arguments, int operand, int i) {
-  if (i < 0)
-    return;
-  arguments->pointers[operand] = arguments->operands[i];
-  if (operand <= GPI__RESIDUAL && arguments->operand_scales)
-    memcpy(&arguments->pointers[GPI__SCALE_OF(operand)], &arguments->operand_scales[i], sizeof(void *));
-  if (operand == GPI__AUX && arguments->operand_amax)
-    arguments->pointers[GPI__AMAX_AUX] = arguments->operand_amax[i];
-}
-
-/* A run's arguments as the composition's problem has them. */
-static void gpi__point_composed(const gpi__composition *said, gpi__arguments *arguments) {
-  gpi__point_composed_operand(arguments, GPI__BIAS, said->bias);
-  gpi__point_composed_operand(arguments, GPI__AUX, said->aux);
-  gpi__point_composed_operand(arguments, GPI__RESIDUAL, said->residual);
-  gpi__point_composed_operand(arguments, GPI__BIAS_GRAD, said->bias_grad);
 }
 #endif
 #endif
@@ -30146,48 +30114,40 @@ static gemmepi_status gpi__build_product(gpi__matmul_plan *plan, const gpi__prob
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-/* Builds the product whose kernel has the formula, where that is better and can be built: then step->is_inside. Else step->not_inside is
- why, and the status is OK unless memory has run out. */
+/* Builds the product that the formula becomes: *is_built. The status is OK unless memory has run out, or it was forced. */
+static gemmepi_status gpi__try_product(gpi__matmul_plan *plan, const gpi__problem *product, int *is_built) {
+  gemmepi_status status = gpi__build_product(plan, product);
+  *is_built = !status;
+  if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
+    return status;
+  gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING, "a formula is not %s, which could not be built: %s",
+    product->formula ? "inside a kernel" : "run as the epilogue that it says", gpi__error_text);
+  return GEMMEPI_OK;
+}
+
+/* Builds the product whose kernel has the formula, where that is better: then step->is_inside, else step->not_inside is why. */
 static gemmepi_status gpi__try_inside(gpi__matmul_plan *plan, const gpi__problem *v) {
-  gemmepi_context *context = plan->base.context;
   const gpi__problem *problem = &plan->around->inside;
   gpi__formula_step *step = &plan->around->formula;
   gpi__problem inside;
-  gemmepi_status status;
-  step->not_inside = !plan->forced             ? gpi__why_not_inside(context, problem, v)
+  step->not_inside = !plan->forced             ? gpi__why_not_inside(plan->base.context, problem, v)
         : plan->forced->is_inside ? NULL
         : "v and a pass over it took less when it was tuned";
   if (step->not_inside)
     return GEMMEPI_OK;
-  inside = gpi__problem_inside(problem);
-  step->slots = gpi__slots_of(problem);
-  status = gpi__build_product(plan, &inside);
-  step->is_inside = !status;
-  if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
-    return status;
   step->not_inside = "its kernel could not be built";
-  gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a formula is not inside a kernel, which could not be built: %s", gpi__error_text);
-  return GEMMEPI_OK;
+  inside = gpi__problem_inside(problem);
+  step->said = gpi__slots_of(problem);
+  return gpi__try_product(plan, &inside, &step->is_inside);
 }
 
-/* Builds the product with the epilogue that the formula says, where it says one and that can be built: then step->is_composed. The status
- is OK unless memory has run out. */
+/* Builds the product with the epilogue that the formula says, where it says one: then step->is_composed. */
 static gemmepi_status gpi__try_composed(gpi__matmul_plan *plan) {
-  gemmepi_context *context = plan->base.context;
   gpi__formula_step *step = &plan->around->formula;
   gpi__problem composed;
   int is_composed;
-  gemmepi_status status =
-    gpi__find_composition(context, &plan->around->inside, &step->said, &composed, &is_composed);
-  if (status || !is_composed)
-    return status;
-  status = gpi__build_product(plan, &composed);
-  step->is_composed = !status;
-  if (!status || status == GEMMEPI_OUT_OF_MEMORY)
-    return status;
-  gpi__say(&context->log, GEMMEPI_LOG_WARNING, "a formula is not run as the epilogue that it says, which could not be built: %s",
-    gpi__error_text);
-  return GEMMEPI_OK;
+  gemmepi_status status = gpi__find_composition(plan->base.context, &plan->around->inside, &step->said, &composed, &is_composed);
+  return status || !is_composed ? status : gpi__try_product(plan, &composed, &step->is_composed);
 }
 
 /* With the formula inside a kernel, or v and a pass: as forced, else by estimates. */
@@ -30373,10 +30333,10 @@ static void gpi__point_formula(const gpi__problem *problem, const gpi__arguments
 /* The arguments of the product, of those of `problem`, which has the formula. */
 static void gpi__point_product(const gpi__problem *problem, const gpi__formula_step *step,
   const gpi__around_space *at, gpi__arguments *own) {
-  if (step->is_composed) {
-    gpi__point_composed(&step->said, own);
-  } else if (step->is_inside) {
-    gpi__point_inside(problem, &step->slots, own);
+  if (step->is_inside)
+    own->inside = problem->formula;
+  if (step->is_composed || step->is_inside) {
+    gpi__point_slots(&step->said, own);
   } else {
     own->pointers[GPI__D] = at->v;
     own->pointers[GPI__SCALE_D] = own->pointers[GPI__AMAX_D] = NULL;
@@ -32299,7 +32259,7 @@ typedef struct gpi__grouped_plan {
   int applied; /* alpha 1 and no C are compiled in */
   const gpi__engine *engine; /* of the route fused */
 #ifndef GEMMEPI_NO_FORMULA
-  gpi__slots slots; /* with a formula: the operands that come as an epilogue's do */
+  gpi__composition said; /* with a formula: the operands that come as an epilogue's do */
 #endif
   gpi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
   gpi__launch groups, maps, gathers[2], sums; /* gathers: of A and B */
@@ -32659,7 +32619,7 @@ static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
   GPI__UNSUPPORTED_IF(reason, "no kernel has the formula of this grouped product inside: %s", reason);
 #ifndef GEMMEPI_NO_FORMULA
   if (plan->problem.formula)
-    plan->slots = gpi__slots_of(&plan->problem);
+    plan->said = gpi__slots_of(&plan->problem);
 #endif
   status = gpi__build_ahead_of_groups(plan);
   plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);
@@ -32900,8 +32860,9 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
   (void)size;
   gpi__point_groups(plan, lists, &space, &own.groups);
 #ifndef GEMMEPI_NO_FORMULA
-  if (plan->problem.formula)
-    gpi__point_inside(&plan->problem, &plan->slots, &own);
+  own.inside = plan->problem.formula;
+  if (own.inside)
+    gpi__point_slots(&plan->said, &own);
 #endif
   if (!status && plan->sums.function)
     status = gpi__launch_group_sums(plan, arguments, lists, &space, stream);

@@ -6,26 +6,29 @@
 #include "derive.h"
 #include "formula.h"
 
-/* An epilogue and its parameter, with the formula's operands by their number, -1: none. */
+/* What an epilogue has beside D. */
+enum { GPI__IN_AUX, GPI__IN_RESIDUAL, GPI__IN_BIAS, GPI__IN_BIAS_GRAD, GPI__SLOTS };
+
+/* An epilogue and its parameter, with the number of the formula's operand in each slot, -1: none. */
 typedef struct gpi__composition {
     uint64_t epilogue;
     double parameter;
-    int bias, aux, residual, bias_grad;
+    int slots[GPI__SLOTS];
 } gpi__composition;
 
 /* >>the formula's operands by what they may be in an epilogue */
 
 typedef struct gpi__cast_of_operands {
-    int bias, saved, bias_grad; /* -1: none; saved: what AUX writes */
-    int matrices[2], count;     /* that are read */
+    int slots[GPI__SLOTS];  /* but for what is read of matrices: in AUX what is saved */
+    int matrices[2], count; /* that are read */
 } gpi__cast_of_operands;
 
 static int gpi__cast_output(const gpi__formula *f, int i, gpi__cast_of_operands *cast) {
     const gpi__formula_operand *o = &f->operands[i];
-    int *place = o->kind == GEMMEPI_FULL && !o->reduction ? &cast->saved
+    int *place = o->kind == GEMMEPI_FULL && !o->reduction ? &cast->slots[GPI__IN_AUX]
                  : o->kind == GEMMEPI_PER_COLUMN && gpi__reductions[o->reduction].op == GPI__REDUCE_SUM &&
                          o->node == f->operands[GPI__RESULT].node
-                     ? &cast->bias_grad
+                     ? &cast->slots[GPI__IN_BIAS_GRAD]
                      : NULL;
     if (!place || *place >= 0)
         return 0;
@@ -44,8 +47,8 @@ static int gpi__cast_operands(const gpi__formula *f, gpi__cast_of_operands *cast
             continue;
         if (o->output) {
             fits = gpi__cast_output(f, i, cast);
-        } else if (o->kind == GEMMEPI_PER_COLUMN && !o->periods && cast->bias < 0) {
-            cast->bias = i;
+        } else if (o->kind == GEMMEPI_PER_COLUMN && !o->periods && cast->slots[GPI__IN_BIAS] < 0) {
+            cast->slots[GPI__IN_BIAS] = i;
         } else {
             fits = o->kind == GEMMEPI_FULL && !o->periods && cast->count < 2;
             if (fits)
@@ -86,53 +89,49 @@ static void gpi__write_form(gpi__text *text, const gpi__composed_form *form, uin
     gpi__append(text, "%s%s", activation == GEMMEPI_NONE ? "" : ")", form->behind);
 }
 
-/* The gradient's text, in which v is the saved pre-activation and dy the product. */
-static gemmepi_status gpi__write_gradient_of_form(const gemmepi_allocator *allocator, const char *forward,
-                                                  gpi__text *text) {
-    gemmepi_derive_desc desc;
-    gpi__derivation *derivation;
-    gemmepi_status status;
-    memset(&desc, 0, sizeof desc);
-    desc.formula = forward;
-    desc.wrt = "v";
-    status = gpi__derivation_of(allocator, &desc, &derivation);
-    if (status)
-        return status;
-    gpi__print_gradient(derivation, text);
-    gpi__delete(allocator, derivation);
-    return GEMMEPI_OK;
-}
-
 enum { GPI__FORM_TEXT = 512 };
 
-/* The formula of a form, to be given to gpi__delete. Of a gradient the value is the upstream, operand 0 the pre-activation. */
+/* The gradient of a form as a formula of the upstream, in which operand 0 is the pre-activation. */
+static gemmepi_status gpi__gradient_of_form(const gemmepi_allocator *allocator, const char *forward,
+                                            int is_gated, gpi__formula_desc *desc, gpi__formula **result) {
+    int16_t upstreams[GPI__RESULT + 1];
+    gemmepi_derive_desc of;
+    gemmepi_operand saved;
+    gpi__derivation *derivation;
+    gemmepi_status status;
+    memset(&of, 0, sizeof of);
+    memset(&saved, 0, sizeof saved);
+    of.formula = forward;
+    of.wrt = saved.name = "v";
+    saved.kind = GEMMEPI_FULL;
+    saved.width = is_gated ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
+    desc->operands = &saved;
+    desc->operand_count = 1;
+    upstreams[GPI__RESULT] = -1;
+    status = gpi__derivation_of(allocator, &of, &derivation);
+    if (status)
+        return status;
+    status = gpi__copy_gradient(derivation, desc, 0, upstreams, NULL);
+    if (!status)
+        status = gpi__formula_of(allocator, &derivation->gradient, result);
+    gpi__delete(allocator, derivation);
+    return status;
+}
+
+/* The formula of a form, or its gradient, to be given to gpi__delete. */
 static gemmepi_status gpi__formula_of_form(const gemmepi_allocator *allocator, const gpi__composed_form *form,
                                            const gpi__composition *composition, gpi__formula **result) {
-    int derives = (composition->epilogue & GEMMEPI_BACKWARD) != 0;
-    char forward[GPI__FORM_TEXT], gradient[GPI__FORM_TEXT];
+    char forward[GPI__FORM_TEXT];
     gpi__text text = gpi__text_in(forward, sizeof forward);
     gpi__formula_desc desc;
-    gemmepi_operand saved;
-    gemmepi_status status = GEMMEPI_OK;
     memset(&desc, 0, sizeof desc);
-    memset(&saved, 0, sizeof saved);
     gpi__write_form(&text, form, gpi__activation(composition->epilogue), composition->parameter);
     desc.text = forward;
     desc.accumulator = desc.d = GEMMEPI_F32;
-    if (derives) {
-        text = gpi__text_in(gradient, sizeof gradient);
-        status = gpi__write_gradient_of_form(allocator, forward, &text);
-        saved.name = "v";
-        saved.kind = GEMMEPI_FULL;
-        saved.width = form->flags & GEMMEPI_GATED ? GEMMEPI_WIDTH_DOUBLE : GEMMEPI_WIDTH_N;
-        desc.operands = &saved;
-        desc.operand_count = 1;
-        desc.value = "dy";
-        desc.result = "d_v";
-        desc.text = gradient;
-    }
     desc.of_any_type = 1;
-    return status ? status : gpi__parse_formula(allocator, &desc, result);
+    return composition->epilogue & GEMMEPI_BACKWARD
+               ? gpi__gradient_of_form(allocator, forward, (form->flags & GEMMEPI_GATED) != 0, &desc, result)
+               : gpi__parse_formula(allocator, &desc, result);
 }
 
 /* >>comparing */
@@ -159,8 +158,8 @@ static int gpi__is_added(const gpi__formula *f, int node, int operand) {
 /* Whether a node is v, or with a bias their sum. */
 static int gpi__is_product(const gpi__formula *f, const gpi__composition *composition, int node) {
     int added;
-    if (composition->bias >= 0) {
-        added = gpi__is_added(f, node, composition->bias);
+    if (composition->slots[GPI__IN_BIAS] >= 0) {
+        added = gpi__is_added(f, node, composition->slots[GPI__IN_BIAS]);
         if (added < 0)
             return 0;
         node = f->nodes[node].args[1 - added];
@@ -173,7 +172,7 @@ static int gpi__stands_for(const gpi__comparison *c, const gpi__node *leaf, int 
     uint64_t epilogue = c->composition->epilogue;
     int is_preact = !(epilogue & GEMMEPI_BACKWARD) || leaf->op == GPI__OP_OPERAND;
     int is_read = (epilogue & GEMMEPI_UPSTREAM) ? !is_preact : (epilogue & GEMMEPI_BACKWARD) && is_preact;
-    return is_read ? gpi__reads_operand(c->formula, node, c->composition->aux)
+    return is_read ? gpi__reads_operand(c->formula, node, c->composition->slots[GPI__IN_AUX])
                    : gpi__is_product(c->formula, c->composition, node);
 }
 
@@ -207,13 +206,13 @@ static int gpi__says_the_same(const gpi__comparison *c, int of_form, int of_form
 }
 
 /* Whether D is the form, plus the residual, and what is saved the product. */
-static int gpi__says_composition(const gpi__comparison *c, const gpi__cast_of_operands *cast) {
+static int gpi__says_composition(const gpi__comparison *c, int saved) {
     const gpi__formula *f = c->formula;
-    int d = f->operands[GPI__RESULT].node, added;
-    if (cast->saved >= 0 && !gpi__is_product(f, c->composition, f->operands[cast->saved].node))
+    int d = f->operands[GPI__RESULT].node, residual = c->composition->slots[GPI__IN_RESIDUAL], added;
+    if (saved >= 0 && !gpi__is_product(f, c->composition, f->operands[saved].node))
         return 0;
-    if (c->composition->residual >= 0) {
-        added = gpi__is_added(f, d, c->composition->residual);
+    if (residual >= 0) {
+        added = gpi__is_added(f, d, residual);
         if (added < 0)
             return 0;
         d = f->nodes[d].args[1 - added];
@@ -264,21 +263,19 @@ static int gpi__is_so_wide(const gpi__formula *f, uint64_t flags) {
 
 /* What is read beside a bias: aux, where the epilogue reads one, and a residual. turn 1: the other way round. 0: too few or too many. */
 static int gpi__cast_matrices(const gpi__cast_of_operands *cast, int turn, gpi__composition *composition) {
-    int reads_aux = (composition->epilogue & GEMMEPI_BACKWARD) != 0;
-    composition->bias = cast->bias;
-    composition->bias_grad = cast->bias_grad;
-    composition->aux = reads_aux ? cast->matrices[turn] : cast->saved;
-    composition->residual = cast->count == reads_aux + 1 ? cast->matrices[reads_aux ? 1 - turn : 0] : -1;
-    if (cast->bias >= 0)
-        composition->epilogue |= GEMMEPI_BIAS;
-    if (cast->saved >= 0)
-        composition->epilogue |= GEMMEPI_AUX;
-    if (cast->bias_grad >= 0)
-        composition->epilogue |= GEMMEPI_BGRAD;
-    if (composition->residual >= 0)
-        composition->epilogue |= GEMMEPI_RESIDUAL;
-    return cast->count >= reads_aux && cast->count <= reads_aux + 1 && turn < cast->count + !cast->count &&
-           !(reads_aux && cast->saved >= 0);
+    static const uint64_t flags[] = {GEMMEPI_AUX, GEMMEPI_RESIDUAL, GEMMEPI_BIAS, GEMMEPI_BGRAD};
+    int reads_aux = (composition->epilogue & GEMMEPI_BACKWARD) != 0, s;
+    if (cast->count < reads_aux || cast->count > reads_aux + 1 || turn >= cast->count + !cast->count ||
+        (reads_aux && cast->slots[GPI__IN_AUX] >= 0))
+        return 0;
+    memcpy(composition->slots, cast->slots, sizeof composition->slots);
+    if (cast->count > reads_aux)
+        composition->slots[GPI__IN_RESIDUAL] = cast->matrices[reads_aux ? 1 - turn : 0];
+    for (s = 0; s < GPI__SLOTS; s++)
+        composition->epilogue |= composition->slots[s] >= 0 ? flags[s] : 0;
+    if (reads_aux)
+        composition->slots[GPI__IN_AUX] = cast->matrices[turn];
+    return 1;
 }
 
 /* Tries a form in a direction: *says is 1 where the formula says it. The status is OK unless memory has run out. */
@@ -301,7 +298,8 @@ static gemmepi_status gpi__try_form(const gemmepi_allocator *allocator, const gp
     comparison.formula = f;
     comparison.composition = composition;
     for (turn = 0; turn < 2 && !*says; turn++)
-        *says = gpi__cast_matrices(cast, turn, composition) && gpi__says_composition(&comparison, cast);
+        *says = gpi__cast_matrices(cast, turn, composition) &&
+                gpi__says_composition(&comparison, cast->slots[GPI__IN_AUX]);
     gpi__delete(allocator, of_form);
     return GEMMEPI_OK;
 }

@@ -23,7 +23,7 @@ typedef struct gpi__grouped_plan {
     int applied;                  /* alpha 1 and no C are compiled in */
     const gpi__engine *engine;    /* of the route fused */
 #ifndef GEMMEPI_NO_FORMULA
-    gpi__slots slots; /* with a formula: the operands that come as an epilogue's do */
+    gpi__composition said; /* with a formula: the operands that come as an epilogue's do */
 #endif
     gpi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
     gpi__launch groups, maps, gathers[2], sums;      /* gathers: of A and B */
@@ -390,7 +390,7 @@ static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
     GPI__UNSUPPORTED_IF(reason, "no kernel has the formula of this grouped product inside: %s", reason);
 #ifndef GEMMEPI_NO_FORMULA
     if (plan->problem.formula)
-        plan->slots = gpi__slots_of(&plan->problem);
+        plan->said = gpi__slots_of(&plan->problem);
 #endif
     status = gpi__build_ahead_of_groups(plan);
     plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);

@@ -138,8 +138,9 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
     (void)size;
     gpi__point_groups(plan, lists, &space, &own.groups);
 #ifndef GEMMEPI_NO_FORMULA
-    if (plan->problem.formula)
-        gpi__point_inside(&plan->problem, &plan->slots, &own);
+    own.inside = plan->problem.formula;
+    if (own.inside)
+        gpi__point_slots(&plan->said, &own);
 #endif
     if (!status && plan->sums.function)
         status = gpi__launch_group_sums(plan, arguments, lists, &space, stream);

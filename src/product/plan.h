@@ -229,50 +229,42 @@ static gemmepi_status gpi__build_product(gpi__matmul_plan *plan, const gpi__prob
 }
 
 #ifndef GEMMEPI_NO_FORMULA
-/* Builds the product whose kernel has the formula, where that is better and can be built: then step->is_inside. Else step->not_inside is
-   why, and the status is OK unless memory has run out. */
+/* Builds the product that the formula becomes: *is_built. The status is OK unless memory has run out, or it was forced. */
+static gemmepi_status gpi__try_product(gpi__matmul_plan *plan, const gpi__problem *product, int *is_built) {
+    gemmepi_status status = gpi__build_product(plan, product);
+    *is_built = !status;
+    if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
+        return status;
+    gpi__say(&plan->base.context->log, GEMMEPI_LOG_WARNING,
+             "a formula is not %s, which could not be built: %s",
+             product->formula ? "inside a kernel" : "run as the epilogue that it says", gpi__error_text);
+    return GEMMEPI_OK;
+}
+
+/* Builds the product whose kernel has the formula, where that is better: then step->is_inside, else step->not_inside is why. */
 static gemmepi_status gpi__try_inside(gpi__matmul_plan *plan, const gpi__problem *v) {
-    gemmepi_context *context = plan->base.context;
     const gpi__problem *problem = &plan->around->inside;
     gpi__formula_step *step = &plan->around->formula;
     gpi__problem inside;
-    gemmepi_status status;
-    step->not_inside = !plan->forced             ? gpi__why_not_inside(context, problem, v)
+    step->not_inside = !plan->forced             ? gpi__why_not_inside(plan->base.context, problem, v)
                        : plan->forced->is_inside ? NULL
                                                  : "v and a pass over it took less when it was tuned";
     if (step->not_inside)
         return GEMMEPI_OK;
-    inside = gpi__problem_inside(problem);
-    step->slots = gpi__slots_of(problem);
-    status = gpi__build_product(plan, &inside);
-    step->is_inside = !status;
-    if (!status || status == GEMMEPI_OUT_OF_MEMORY || plan->forced)
-        return status;
     step->not_inside = "its kernel could not be built";
-    gpi__say(&context->log, GEMMEPI_LOG_WARNING,
-             "a formula is not inside a kernel, which could not be built: %s", gpi__error_text);
-    return GEMMEPI_OK;
+    inside = gpi__problem_inside(problem);
+    step->said = gpi__slots_of(problem);
+    return gpi__try_product(plan, &inside, &step->is_inside);
 }
 
-/* Builds the product with the epilogue that the formula says, where it says one and that can be built: then step->is_composed. The status
-   is OK unless memory has run out. */
+/* Builds the product with the epilogue that the formula says, where it says one: then step->is_composed. */
 static gemmepi_status gpi__try_composed(gpi__matmul_plan *plan) {
-    gemmepi_context *context = plan->base.context;
     gpi__formula_step *step = &plan->around->formula;
     gpi__problem composed;
     int is_composed;
-    gemmepi_status status =
-        gpi__find_composition(context, &plan->around->inside, &step->said, &composed, &is_composed);
-    if (status || !is_composed)
-        return status;
-    status = gpi__build_product(plan, &composed);
-    step->is_composed = !status;
-    if (!status || status == GEMMEPI_OUT_OF_MEMORY)
-        return status;
-    gpi__say(&context->log, GEMMEPI_LOG_WARNING,
-             "a formula is not run as the epilogue that it says, which could not be built: %s",
-             gpi__error_text);
-    return GEMMEPI_OK;
+    gemmepi_status status = gpi__find_composition(plan->base.context, &plan->around->inside, &step->said,
+                                                  &composed, &is_composed);
+    return status || !is_composed ? status : gpi__try_product(plan, &composed, &step->is_composed);
 }
 
 /* With the formula inside a kernel, or v and a pass: as forced, else by estimates. */

@@ -54,10 +54,10 @@ static void gpi__point_formula(const gpi__problem *problem, const gpi__arguments
 /* The arguments of the product, of those of `problem`, which has the formula. */
 static void gpi__point_product(const gpi__problem *problem, const gpi__formula_step *step,
                                const gpi__around_space *at, gpi__arguments *own) {
-    if (step->is_composed) {
-        gpi__point_composed(&step->said, own);
-    } else if (step->is_inside) {
-        gpi__point_inside(problem, &step->slots, own);
+    if (step->is_inside)
+        own->inside = problem->formula;
+    if (step->is_composed || step->is_inside) {
+        gpi__point_slots(&step->said, own);
     } else {
         own->pointers[GPI__D] = at->v;
         own->pointers[GPI__SCALE_D] = own->pointers[GPI__AMAX_D] = NULL;

@@ -443,7 +443,7 @@ static gemmepi_status force(gemmepi_plan *made, const gpi__candidate *candidate)
     plan->around->lacks_product = 0;
     memset(step, 0, sizeof *step);
     step->is_inside = 1;
-    step->slots = gpi__slots_of(problem);
+    step->said = gpi__slots_of(problem);
     return status;
 }
 

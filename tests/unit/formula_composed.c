@@ -415,7 +415,7 @@ static void point_both(const composed *c, const gemmepi_matmul_desc *of, gpi__ar
               gpi__find_composition(host, &problem, &said, &composed_problem, &is) == GEMMEPI_OK && is,
           "%s: %s", c->text, gemmepi_last_error());
     if (is)
-        gpi__point_composed(&said, &both[1]);
+        gpi__point_slots(&said, &both[1]);
     gpi__drop_formula(host, &problem);
 }
 

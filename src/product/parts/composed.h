@@ -1,55 +1,27 @@
-/* A formula that says what an epilogue says (formula/compose.h) is run as that: the problem with the epilogue in the formula's place, and
-   what a run gives it. Where the two would differ it stays a formula. */
+/* A formula that says what an epilogue says (formula/compose.h) is run as that: the problem with the epilogue in the formula's place.
+   Where the two would differ it stays a formula. */
 #ifndef GEMMEPI_PRODUCT_PARTS_COMPOSED_H
 #define GEMMEPI_PRODUCT_PARTS_COMPOSED_H
 
-#include "../../problem/scales.h"
 #include "inside.h"
 #include "pass.h"
 #ifndef GEMMEPI_NO_FORMULA
 
-/* >>the problem */
-
-/* The operand where the epilogue has it, with its scale: one number for all items. */
-static void gpi__compose_operand(gpi__problem *problem, int operand, int i) {
-    gpi__view *view = &problem->views[operand];
-    if (i < 0)
-        return;
-    *view = problem->formula->views[i];
-    view->alignment = gpi__alignment_for(problem, view);
-    if (!problem->formula->placed.operands[i].scale)
-        return;
-    view->scale = GEMMEPI_SCALE_TENSOR;
-    view = &problem->views[GPI__SCALE_OF(operand)];
-    view->lines = view->length = view->ld = 1;
-    (void)gpi__convert_scale_numbers(problem, GPI__SCALE_OF(operand), GEMMEPI_F32,
-                                     4); /* nothing that is checked is given */
-}
-
-/* Types and what lies with them: what an epilogue's tensor may be. */
+/* Types and what lies with them: whether what the formula has in a slot may be the epilogue's tensor. */
 static int gpi__may_be_operand(const gpi__problem *problem, int operand, int i) {
-    const gpi__formula_operand *o;
-    const gpi__placed_operand *place;
-    if (i < 0)
-        return 1;
-    o = &problem->formula->placed.formula->operands[i];
-    place = &problem->formula->placed.operands[i];
-    return gpi__side_types(problem, operand) >> o->dtype & 1 &&
-           (operand < GPI__BIAS || (!place->scale && !place->amax));
+    const gpi__placed_formula *placed = &problem->formula->placed;
+    return i < 0 || (gpi__side_types(problem, operand) >> placed->formula->operands[i].dtype & 1 &&
+                     (operand < GPI__BIAS || (!placed->operands[i].scale && !placed->operands[i].amax)));
 }
 
 /* Of a problem with a formula, and of what that says. */
 static gpi__problem gpi__composed_problem(const gpi__problem *problem, const gpi__composition *said) {
-    gpi__problem composed = *problem;
-    composed.epilogue = said->epilogue;
-    composed.parameter = said->parameter;
-    gpi__compose_operand(&composed, GPI__BIAS, said->bias);
-    gpi__compose_operand(&composed, GPI__AUX, said->aux);
-    gpi__compose_operand(&composed, GPI__RESIDUAL, said->residual);
-    gpi__compose_operand(&composed, GPI__BIAS_GRAD, said->bias_grad);
-    if (said->bias_grad >= 0 && problem->formula->placed.formula->operands[said->bias_grad].accumulate)
+    const gpi__placed_formula *placed = &problem->formula->placed;
+    gpi__problem composed = gpi__problem_with_slots(problem, said);
+    int aux = said->slots[GPI__IN_AUX], bias_grad = said->slots[GPI__IN_BIAS_GRAD];
+    if (bias_grad >= 0 && placed->formula->operands[bias_grad].accumulate)
         composed.epilogue |= GEMMEPI_ACCUMULATE_BIAS_GRAD;
-    if (gpi__has(&composed, GEMMEPI_AUX) && problem->formula->placed.operands[said->aux].amax) {
+    if (gpi__has(&composed, GEMMEPI_AUX) && placed->operands[aux].amax) {
         composed.flags |= GEMMEPI_AMAX_AUX;
         (void)gpi__convert_amax(&composed, GEMMEPI_AMAX_AUX, GPI__AMAX_AUX, GPI__AUX);
     }
@@ -77,11 +49,10 @@ static int gpi__is_shorter_inside(const gpi__problem *problem, const gpi__proble
 /* Why what the formula says is yet no composition, or NULL. */
 static const char *gpi__not_composed(const gpi__problem *problem, const gpi__problem *composed,
                                      const gpi__composition *said) {
-    if (!gpi__may_be_operand(problem, GPI__BIAS, said->bias) ||
-        !gpi__may_be_operand(problem, GPI__AUX, said->aux) ||
-        !gpi__may_be_operand(problem, GPI__RESIDUAL, said->residual) ||
-        !gpi__may_be_operand(problem, GPI__BIAS_GRAD, said->bias_grad))
-        return "an operand has a type, a scale or an amax that epilogues do not have";
+    int s;
+    for (s = 0; s < GPI__SLOTS; s++)
+        if (!gpi__may_be_operand(problem, GPI__OPERAND_OF_SLOT(s), said->slots[s]))
+            return "an operand has a type, a scale or an amax that epilogues do not have";
     if (gpi__aux_is_mask(said->epilogue))
         return "RELU's aux is a mask of bits";
     if (gpi__has(composed, GEMMEPI_BGRAD) && !gpi__has(composed, GEMMEPI_BACKWARD) &&
@@ -111,26 +82,6 @@ static gemmepi_status gpi__find_composition(const gemmepi_context *context, cons
     *composed = gpi__composed_problem(problem, said);
     *is = !gpi__not_composed(problem, composed, said);
     return GEMMEPI_OK;
-}
-
-/* >>a run */
-
-static void gpi__point_composed_operand(gpi__arguments *arguments, int operand, int i) {
-    if (i < 0)
-        return;
-    arguments->pointers[operand] = arguments->operands[i];
-    if (operand <= GPI__RESIDUAL && arguments->operand_scales)
-        memcpy(&arguments->pointers[GPI__SCALE_OF(operand)], &arguments->operand_scales[i], sizeof(void *));
-    if (operand == GPI__AUX && arguments->operand_amax)
-        arguments->pointers[GPI__AMAX_AUX] = arguments->operand_amax[i];
-}
-
-/* A run's arguments as the composition's problem has them. */
-static void gpi__point_composed(const gpi__composition *said, gpi__arguments *arguments) {
-    gpi__point_composed_operand(arguments, GPI__BIAS, said->bias);
-    gpi__point_composed_operand(arguments, GPI__AUX, said->aux);
-    gpi__point_composed_operand(arguments, GPI__RESIDUAL, said->residual);
-    gpi__point_composed_operand(arguments, GPI__BIAS_GRAD, said->bias_grad);
 }
 #endif
 

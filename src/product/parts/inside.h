@@ -10,19 +10,15 @@
 #ifndef GEMMEPI_NO_FORMULA
 #include "../../elementwise/formula_pass.h"
 #include "../../formula/compose.h"
+#include "../../problem/scales.h"
 
-/* Operands by their number, -1: none. Of aux and written, which have one place, one is none. */
-typedef struct gpi__slots {
-    int bias, aux, residual;
-    int written; /* an output, as AUX */
-} gpi__slots;
+#define GPI__OPERAND_OF_SLOT(slot) (GPI__AUX + (slot)) /* which stand in the same order */
 
 /* What the plan of a problem with a formula has. */
 typedef struct gpi__formula_step {
     int is_composed; /* the plan of v is that of an epilogue, which the formula says; nothing is behind it */
-    gpi__composition said;  /* then: which */
-    int is_inside;          /* the plan of v has the formula in its kernel; there is no pass */
-    gpi__slots slots;       /* then: the operands of its epilogue */
+    int is_inside;   /* the plan of v has the formula in its kernel; there is no pass */
+    gpi__composition said;  /* then: the epilogue, of a formula inside that in whose places operands are */
     const char *not_inside; /* else: why */
     gpi__formula_pass pass;
     size_t product_bytes; /* of v in workspace; 0: there is none */
@@ -96,18 +92,28 @@ static int gpi__find_written(const gpi__problem *problem) {
     return -1;
 }
 
-static gpi__slots gpi__slots_of(const gpi__problem *problem) {
+/* The epilogue that a kernel with the formula inside has: it says which operands come and go as those of an epilogue do. */
+static gpi__composition gpi__slots_of(const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
-    int v = gpi__members_of_v(f), d = f->operands[GPI__RESULT].members;
-    int saved = gpi__wants_aux(f) && v == 1 ? 2 : 1;
-    gpi__slots slots;
-    slots.bias = gpi__find_for_slot(problem, GPI__BIAS, v, -1);
-    slots.aux = gpi__wants_aux(f) ? gpi__find_for_slot(problem, GPI__AUX, saved, -1) : -1;
-    slots.residual = gpi__find_for_slot(problem, GPI__RESIDUAL, d, slots.aux);
-    slots.written = gpi__find_written(problem);
-    if (v == 1 && d == 1 && slots.residual >= 0 && slots.written < 0) /* a second matrix */
-        slots.aux = gpi__find_for_slot(problem, GPI__AUX, 1, slots.residual);
-    return slots;
+    int v = gpi__members_of_v(f), d = f->operands[GPI__RESULT].members, written = gpi__find_written(problem);
+    int saved = gpi__wants_aux(f) && v == 1 ? 2 : 1, aux = -1;
+    gpi__composition said = {0, 0, {-1, -1, -1, -1}};
+    int *slots = said.slots;
+    if (gpi__wants_aux(f))
+        aux = gpi__find_for_slot(problem, GPI__AUX, saved, -1);
+    slots[GPI__IN_BIAS] = gpi__find_for_slot(problem, GPI__BIAS, v, -1);
+    slots[GPI__IN_RESIDUAL] = gpi__find_for_slot(problem, GPI__RESIDUAL, d, aux);
+    if (v == 1 && d == 1 && slots[GPI__IN_RESIDUAL] >= 0 && written < 0) /* a second matrix */
+        aux = gpi__find_for_slot(problem, GPI__AUX, 1, slots[GPI__IN_RESIDUAL]);
+    slots[GPI__IN_AUX] = written >= 0 ? written : aux;
+    said.epilogue = (gpi__is_halved(f) ? GEMMEPI_GATED : 0) |
+                    (gpi__wants_aux(f) && !gpi__must_have_aux(f) ? GEMMEPI_UPSTREAM : 0) |
+                    (slots[GPI__IN_BIAS] >= 0 ? GEMMEPI_BIAS : 0) |
+                    (slots[GPI__IN_RESIDUAL] >= 0 ? GEMMEPI_RESIDUAL : 0) |
+                    (written >= 0 ? GEMMEPI_AUX
+                     : aux >= 0   ? GEMMEPI_BACKWARD
+                                  : 0);
+    return said;
 }
 
 /* Reductions along rows: of each row a kernel leaves a state of so many columns (of either half), for a launch behind it to join. They are
@@ -210,7 +216,7 @@ static const char *gpi__not_inside(const gpi__problem *problem) {
         return "it has more than 4 reductions of columns or of all, where two halves are counted twice";
     for (i = 0; i < f->operand_count && !reason; i++)
         reason = gpi__operand_is_not_inside(problem, i);
-    if (!reason && gpi__must_have_aux(f) && gpi__slots_of(problem).aux < 0)
+    if (!reason && gpi__must_have_aux(f) && gpi__slots_of(problem).slots[GPI__IN_AUX] < 0)
         reason = "D is twice as wide as what is computed of v, and no operand is FULL and as wide as that";
     return reason;
 }
@@ -225,16 +231,16 @@ static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
 }
 
 /* Whether an operand is a matrix that comes straight from memory, or goes there. */
-static int gpi__is_direct(const gpi__problem *problem, const gpi__slots *slots, int i) {
+static int gpi__is_direct(const gpi__problem *problem, const gpi__composition *said, int i) {
     const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-    return o->used & GPI__BY_PLACE && o->kind == GEMMEPI_FULL && i != slots->aux && i != slots->residual &&
-           i != slots->written;
+    return o->used & GPI__BY_PLACE && o->kind == GEMMEPI_FULL && i != said->slots[GPI__IN_AUX] &&
+           i != said->slots[GPI__IN_RESIDUAL];
 }
 
 /* Likewise of the formula: of the operations, and of operands that come from memory. */
 static double gpi__inside_cycles(const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
-    gpi__slots slots = gpi__slots_of(problem);
+    gpi__composition said = gpi__slots_of(problem);
     double cycles = 0;
     int i;
     for (i = 0; i < f->node_count; i++)
@@ -243,36 +249,45 @@ static double gpi__inside_cycles(const gpi__problem *problem) {
         if (gpi__is_reduced(
                 &f->operands[i])) /* fewer than they take: on an H100 wide tiles gain more, 1.07 for 1.41 */
             cycles += gpi__op_of(&f->operands[i]) == GPI__REDUCE_LOGSUMEXP ? 2 : 1;
-        else if (gpi__is_direct(problem, &slots, i))
+        else if (gpi__is_direct(problem, &said, i))
             cycles += 10 * f->operands[i].members;
     return cycles;
 }
 
 /* >>the problem as a kernel sees it */
 
-static void gpi__add_slot(gpi__problem *problem, int operand, int i, uint64_t flag) {
+/* The operand where the epilogue has it, with its scale: one number for all items. */
+static void gpi__fill_slot(gpi__problem *problem, int operand, int i) {
     gpi__view *view = &problem->views[operand];
     if (i < 0)
         return;
     *view = problem->formula->views[i];
-    view->alignment = problem->alignment > view->alignment ? problem->alignment : view->alignment;
-    problem->epilogue |= flag;
+    view->alignment = gpi__alignment_for(problem, view);
+    if (!problem->formula->placed.operands[i].scale)
+        return;
+    view->scale = GEMMEPI_SCALE_TENSOR;
+    view = &problem->views[GPI__SCALE_OF(operand)];
+    view->lines = view->length = view->ld = 1;
+    (void)gpi__convert_scale_numbers(problem, GPI__SCALE_OF(operand), GEMMEPI_F32,
+                                     4); /* nothing that is checked is given */
+}
+
+/* The problem with an epilogue that has the formula's operands; the list is not yet theirs. */
+static gpi__problem gpi__problem_with_slots(const gpi__problem *problem, const gpi__composition *said) {
+    gpi__problem with = *problem;
+    int s;
+    with.epilogue = said->epilogue;
+    with.parameter = said->parameter;
+    for (s = 0; s < GPI__SLOTS; s++)
+        gpi__fill_slot(&with, GPI__OPERAND_OF_SLOT(s), said->slots[s]);
+    return with;
 }
 
 /* Of a problem whose formula gpi__not_inside lets pass. Its epilogue says where operands are; what is computed is the formula. */
 static gpi__problem gpi__problem_inside(const gpi__problem *problem) {
-    const gpi__formula *f = problem->formula->placed.formula;
-    gpi__slots slots = gpi__slots_of(problem);
-    gpi__problem inside = *problem;
+    gpi__composition said = gpi__slots_of(problem);
+    gpi__problem inside = gpi__problem_with_slots(problem, &said);
     inside.flags |= GPI__IS_INSIDE | (gpi__stores_d(problem->formula) ? 0 : GPI__ONLY_SUMS);
-    if (gpi__is_halved(f))
-        inside.epilogue |= GEMMEPI_GATED;
-    if (gpi__wants_aux(f) && !gpi__must_have_aux(f))
-        inside.epilogue |= GEMMEPI_UPSTREAM;
-    gpi__add_slot(&inside, GPI__BIAS, slots.bias, GEMMEPI_BIAS);
-    gpi__add_slot(&inside, GPI__AUX, slots.aux, GEMMEPI_BACKWARD);
-    gpi__add_slot(&inside, GPI__AUX, slots.written, GEMMEPI_AUX);
-    gpi__add_slot(&inside, GPI__RESIDUAL, slots.residual, GEMMEPI_RESIDUAL);
     gpi__list_operands(&inside);
     return inside;
 }
@@ -325,15 +340,15 @@ static double gpi__inside_instructions(const gpi__problem *problem) {
    beside a residual, or a bias and such a matrix, or any beside an output, and of groups those of 32 bits, and lines of sums of columns. */
 static int gpi__lacks_registers_inside(const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
-    gpi__slots slots = gpi__slots_of(problem);
+    gpi__composition said = gpi__slots_of(problem);
     int wide = gpi__wants_aux(f) && !gpi__must_have_aux(f) && problem->views[GPI__D].bits == 32;
     int i, direct = 0;
     for (i = 0; i < f->operand_count; i++)
-        direct += gpi__is_direct(problem, &slots, i);
+        direct += gpi__is_direct(problem, &said, i);
     return f->node_count > 24 || gpi__column_lines_inside(problem) > 1 || direct > 1 ||
            (direct && f->operand_count > 3) ||
-           (wide && (slots.residual >= 0 || (direct && slots.bias >= 0))) ||
-           (slots.written >= 0 && gpi__members_of_v(f) > 1) ||
+           (wide && (said.slots[GPI__IN_RESIDUAL] >= 0 || (direct && said.slots[GPI__IN_BIAS] >= 0))) ||
+           (said.epilogue & GEMMEPI_AUX && gpi__members_of_v(f) > 1) ||
            (problem->grouping.groups && problem->views[GPI__D].bits == 32);
 }
 
@@ -351,15 +366,15 @@ static int gpi__rolls_inside(const gpi__problem *problem) {
 /* What an epilogue's defines have besides. */
 static void gpi__append_inside_defines(gpi__text *text, const gpi__problem *problem) {
     const gpi__formula *f = problem->formula->placed.formula;
-    gpi__slots slots = gpi__slots_of(problem);
+    gpi__composition said = gpi__slots_of(problem);
     unsigned scaled = 0;
     int i;
     for (i = 0; i < f->operand_count; i++)
         scaled |= (unsigned)(problem->formula->placed.operands[i].scale && f->operands[i].used) << i;
     gpi__append(text, "#define GEMMEPI_FORMULA 1\n#define GEMMEPI_IN_BIAS %d\n#define GEMMEPI_IN_AUX %d\n",
-                slots.bias, slots.aux);
-    gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_WRITTEN %d\n", slots.residual,
-                slots.written);
+                said.slots[GPI__IN_BIAS], said.epilogue & GEMMEPI_AUX ? -1 : said.slots[GPI__IN_AUX]);
+    gpi__append(text, "#define GEMMEPI_IN_RESIDUAL %d\n#define GEMMEPI_WRITTEN %d\n",
+                said.slots[GPI__IN_RESIDUAL], said.epilogue & GEMMEPI_AUX ? said.slots[GPI__IN_AUX] : -1);
     gpi__append(text, "#define GEMMEPI_INSIDE_SCALED 0x%x\n", scaled);
     gpi__append(text, "#define GEMMEPI_FORMULA_ROLLS %d\n#define GEMMEPI_FORMULA_LACKS %d\n",
                 gpi__rolls_inside(problem), gpi__lacks_registers_inside(problem));
@@ -469,18 +484,20 @@ static void gpi__point_places(const gpi__arguments *arguments, gpi__formula_plac
     }
 }
 
-/* A run's arguments as the kernel's problem has them. */
-static void gpi__point_inside(const gpi__problem *problem, const gpi__slots *slots,
-                              gpi__arguments *arguments) {
-    arguments->inside = problem->formula;
-    if (slots->bias >= 0)
-        arguments->pointers[GPI__BIAS] = arguments->operands[slots->bias];
-    if (slots->aux >= 0)
-        arguments->pointers[GPI__AUX] = arguments->operands[slots->aux];
-    if (slots->written >= 0)
-        arguments->pointers[GPI__AUX] = arguments->operands[slots->written];
-    if (slots->residual >= 0)
-        arguments->pointers[GPI__RESIDUAL] = arguments->operands[slots->residual];
+/* A run's arguments as a problem with such an epilogue has them. */
+static void gpi__point_slots(const gpi__composition *said, gpi__arguments *arguments) {
+    int s;
+    for (s = 0; s < GPI__SLOTS; s++) {
+        int i = said->slots[s], operand = GPI__OPERAND_OF_SLOT(s);
+        if (i < 0)
+            continue;
+        arguments->pointers[operand] = arguments->operands[i];
+        if (operand <= GPI__RESIDUAL && arguments->operand_scales)
+            memcpy(&arguments->pointers[GPI__SCALE_OF(operand)], &arguments->operand_scales[i],
+                   sizeof(void *));
+        if (operand == GPI__AUX && arguments->operand_amax)
+            arguments->pointers[GPI__AMAX_AUX] = arguments->operand_amax[i];
+    }
 }
 #endif
 
