@@ -17,13 +17,14 @@
         "sm90/consume.cuh", "sm90/load.cuh", "sm90/mask.cuh", "sm90/multiply.cuh", "sm90/options.cuh",      \
         "sm90/parts.cuh", "sm90/pipeline.cuh", "sm90/ptx.cuh", "sm90/scales.cuh", "sm90/schedule.cuh",      \
         "sm90/shared.cuh", "sm90/totals.cuh", "sm90/wgmma.cuh"
+#define SM80 "sm80/finish.cuh", "sm80/load.cuh", "sm80/multiply.cuh", "sm80/multiply_add.cuh", "sm80/options.cuh"
 #define MAX_INCLUDED 40
 
 /* written down by hand from the #include lines of src/kernels/ */
 static const char *const families[][MAX_INCLUDED] = {
     {"pass.cu", EPILOGUE},
     {"gemm_plain.cu", EPILOGUE, "groups.cuh"},
-    {"gemm_sm80.cu", EPILOGUE},
+    {"gemm_sm80.cu", EPILOGUE, SM80},
     {"gemm_sm90.cu", EPILOGUE, SM90, "groups.cuh"},
     {"groups.cu", "types.cuh", "params.h"},
     {"maps_sm90.cu", "types.cuh", "params.h"},

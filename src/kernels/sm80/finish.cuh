@@ -1,0 +1,86 @@
+// The epilogue of a warp's sums.
+#pragma once
+#include "sm80/options.cuh"
+
+// Where this lane's run of 16 bits or 32 goes, of eight rows the lane's, and of the g-th 32 columns of a box.
+template <class T> __device__ inline u32 place_in_box(int half, int g) {
+    int row = row_of_lane(), unit = sizeof(T) == 4 ? lane_of_row() / 2 : g * 4;
+    return (half * 8 + row) * LINE + ((unit ^ row) << 4) + (sizeof(T) == 4 ? lane_of_row() % 2 * 8 : lane_of_row() * 4);
+}
+
+// row, column: the warp's first; line: its line of partial sums
+__device__ inline void finish(const gpi__sm80_params &params, long long item, int row, int column, long long line,
+                              u32 staged, const float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+    const gpi__epilogue_params &p = params.epilogue;
+    int of_row = row_of_lane();
+    Epilogue_state state = begin_epilogue(p, params.BESIDE, item, 0, 0);
+#pragma unroll
+    for (int box = 0; box < GROUPS; box += BOX_GROUPS) {
+        Of_columns of[BOX_GROUPS];
+        Column_sums<(GEMMEPI_FORMULA || ROW_BLOCKS > 2)> column_sums[BOX_GROUPS]; // tall tiles leave few registers
+        int box_column = column + box * GROUP, box_left = (int)p.n - box_column;
+        int first = box_column + lane_of_row() * 2, left = box_left - lane_of_row() * 2;
+#pragma unroll
+        for (int g = 0; g < BOX_GROUPS; g++)
+            of[g] = load_columns(p, item, first + g * GROUP, left - g * GROUP);
+#pragma unroll
+        for (int i = 0; i < ROW_BLOCKS; i++) {
+#pragma unroll
+            for (int g = 0; g < BOX_GROUPS; g++) {
+#pragma unroll
+                for (int half = 0; half < 2; half++) {
+                    int at = row + i * 16 + half * 8 + of_row, exists = at < (int)p.m;
+                    int valid = exists ? left - g * GROUP : 0;
+                    Acc v[HALVES][RUN];
+                    Saved saved;
+#pragma unroll
+                    for (int j = 0; j < HALVES_IN * RUN; j++)
+                        v[j / RUN][j % RUN] =
+                            sums[i][j / RUN * WARP_COLUMNS / 8 + (box + g) * 4 + j % RUN / 2][half * 2 + j % 2];
+#pragma unroll
+                    for (int j = 0; j < STAGED_D; j++)
+                        state.staged_d[j] = staged + j * STAGED_BYTES + place_in_box<GEMMEPI_D_TYPE>(half, g);
+#pragma unroll
+                    for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
+                        state.staged_aux[j] = staged + (STAGED_D + j) * STAGED_BYTES + place_in_box<GEMMEPI_AUX_TYPE>(half, g);
+                    state.mask_place = half + 2 * g;
+                    load_saved(p, state, item, at, first + g * GROUP, valid, saved);
+                    epilogue(p, state, of[g], saved, item, at, first + g * GROUP, valid, v);
+                    store_result(p, state, item, at, first + g * GROUP, valid, v);
+                    if constexpr (ADDS_COLUMNS)
+                        column_sums[g].add(v, state, exists);
+                }
+                if (ADDS_COLUMNS)
+                    column_sums[g].end_rows();
+            }
+            if (KEEPS_MASK)
+                store_kept_masks(p, state, item, row + i * 16, box_column, BOX_GROUPS);
+#if GEMMEPI_FORMULA && GEMMEPI_INSIDE_REDUCES
+            static_assert(BOX_COLUMNS % GEMMEPI_STATE_COLUMNS == 0, "a box has whole states");
+            store_kept_states(p, state, item, row + i * 16, box_column, BOX_GROUPS);
+#endif
+            if (STAGED) {
+                int rows_left = (int)p.m - row - i * 16;
+                __syncwarp();
+#pragma unroll
+                for (int j = 0; j < STAGED_D; j++)
+                    copy_box<GEMMEPI_D_TYPE, BOX_COLUMNS, COPIES_D>(
+                        staged + j * STAGED_BYTES,
+                        (GEMMEPI_D_TYPE *)p.d.data + offset(p.d, item, row + i * 16, box_column + j * p.n), p.d.ld, rows_left,
+                        box_left);
+#pragma unroll
+                for (int j = 0; j < STAGED_MATRICES - STAGED_D; j++)
+                    copy_box<GEMMEPI_AUX_TYPE, BOX_COLUMNS, COPIES_AUX>(
+                        staged + (STAGED_D + j) * STAGED_BYTES,
+                        (GEMMEPI_AUX_TYPE *)p.aux.data + offset(p.aux, item, row + i * 16, box_column + j * p.n), p.aux.ld,
+                        rows_left, box_left);
+                __syncwarp();
+            }
+        }
+        if (ADDS_COLUMNS && row < (int)p.m)
+#pragma unroll
+            for (int g = 0; g < BOX_GROUPS; g++)
+                column_sums[g].store(p, params.BESIDE, line, box_column + g * GROUP);
+    }
+    end_epilogue(p, state);
+}

@@ -1,0 +1,84 @@
+// A stage multiplied by mma.sync: how its fragments are found in shared memory, and what the instruction is.
+#pragma once
+#include "sm80/options.cuh"
+
+// >>instructions
+
+template <bool Turned> __device__ inline void load_matrices(u32 from, u32 (&to)[4]) {
+    if constexpr (Turned)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+}
+__device__ inline void load_words(u32 from, u32 &to) {
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(to) : "r"(from) : "memory");
+}
+#if !GEMMEPI_FMA
+// sums += A B: 16 rows, 8 columns, 32 bytes of k.
+__device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm volatile("mma.sync.aligned." GEMMEPI_MMA ".row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERANDS ".f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+#endif
+
+// >>fragments
+
+// Where a lane's address of four 8 x 8 matrices is: those of 16 along m or n, `outer` 8 of which it names, and 32 bytes of
+// k, `k` 16 of which. Words along m or n each lane loads itself: its own of the first matrix.
+template <bool Rows> __device__ inline u32 fragment_lane(int first, int outer, int k) {
+    int lane = threadIdx.x % 8, word = threadIdx.x % 32 / 4, line = threadIdx.x % 4;
+    if (!Rows && ELEMENT == 4)
+        return (u32)(first / TILE_K * BOX + line * LINE + ((first % TILE_K / 4 + word / 4 ^ turn_of<Rows>(line)) << 4) + word % 4 * 4);
+    return Rows ? (u32)((first + outer * 8 + lane) * LINE + ((k ^ lane) << 4))
+                : (u32)(first / TILE_K * BOX + (k * 8 + lane) * LINE + ((first % TILE_K / 8 ^ outer ^ lane) << 4));
+}
+// Of its i-th 16 along m or n, and the step-th 32 bytes of k.
+template <bool Rows> __device__ inline u32 fragment_at(u32 lane, int i, int step) {
+    constexpr int sixteens = TILE_K / 16, units = 16 * ELEMENT / 16; // of a line along m or n
+    return Rows ? (lane ^ (u32)step << 5) + i * 16 * LINE
+                : (lane ^ (u32)(i % sixteens * units) << 4) + i / sixteens * BOX + step * (TILE_K / STEPS) * LINE;
+}
+// KInner: of the four matrices, those of the same 8 along m or n follow each other, as B has them; else those of the same k.
+template <bool Rows, bool KInner> __device__ inline void load_fragment(u32 from, u32 (&to)[4]) {
+    if constexpr (Rows || ELEMENT == 2)
+        load_matrices<!Rows>(from, to);
+    else
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            int outer = KInner ? i / 2 : i % 2, k = KInner ? i % 2 : i / 2;
+            load_words((from ^ (u32)outer << 5) + k * 4 * LINE, to[i]);
+        }
+}
+
+struct Fragments {
+    u32 a[ROW_BLOCKS][4], b[PAIRS][4];
+};
+
+__device__ inline void load_fragments(u32 a, u32 b, int step, Fragments &fragments) {
+    constexpr int of_half = PAIRS / HALVES_IN;
+#pragma unroll
+    for (int i = 0; i < ROW_BLOCKS; i++)
+        load_fragment<A_ROWS, false>(fragment_at<A_ROWS>(a, i, step), fragments.a[i]);
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++)
+        load_fragment<B_ROWS, true>(fragment_at<B_ROWS>(b, i % of_half, step) + i / of_half * TILE_COLUMNS * LINE,
+                                    fragments.b[i]);
+}
+
+__device__ inline void multiply_fragments(const Fragments &fragments, float (&sums)[ROW_BLOCKS][PAIRS * 2][4]) {
+#if !GEMMEPI_FMA
+#pragma unroll
+    for (int i = 0; i < ROW_BLOCKS; i++)
+#pragma unroll
+        for (int j = 0; j < PAIRS * 2; j++)
+            multiply(sums[i][j], fragments.a[i], fragments.b[j / 2][j % 2 * 2], fragments.b[j / 2][j % 2 * 2 + 1]);
+#endif
+}
