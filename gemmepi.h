@@ -21,7 +21,7 @@
        GEMMEPI_NODISCARD  marks gemmepi_status; define it empty to turn off the warning of an ignored status
        GEMMEPI_NO_HOST    leaves the host's arithmetic out: gemmepi_create then fails without a GPU
        GEMMEPI_NO_LINEAR, GEMMEPI_NO_ELEMENTWISE, GEMMEPI_NO_FORMULA  leave out layers, with them element-wise operations, formulas
-       GEMMEPI_NO_FP8, GEMMEPI_NO_SM80, GEMMEPI_NO_SM90  leave out fp8, kernels of the route fused for Ampere and later, for Hopper
+       GEMMEPI_NO_FP8, GEMMEPI_NO_SM80, GEMMEPI_NO_SM90  leave out fp8, kernels of the route fused for Turing and later, for Hopper
 
    A WHOLE PROGRAM, D = gelu(A B + bias)
 
@@ -16335,15 +16335,18 @@ static const gpi__source gpi__sources[] = {
 "column_sums[g].store(p,params.BESIDE,line,box_column+g*GROUP);\n}\nend_epilogue(p,state);\n}\n"}},
 {"sm80/load.cuh",
 {
-"#line 1 \"src/kernels/sm80/load.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<int Unit>DEVICE void copy_whole(u32 to,const void*from){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to),\"l\"(from),\"n\"(Unit): \"memory\");\n}\n\ntemplate<int Unit>DEVICE void copy_some(u32 to,const void*from,int bytes){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes),\"n\"(Unit)\n: \"memory\");\n}\nDEVICE void copies_commit(){\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nasm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\n\n\n\n\n\n"
-"template<bool Rows,int Lines,int Unit,int Halves>struct Loader{\nstatic constexpr int PIECE=Unit==2?16:Unit,PIECES=LINE/PIECE,ELEMENTS=PIECE/ELEMENT;\nstatic constexpr int STEP=THREADS/PIECES,COUNT=Lines/STEP;\nstatic constexpr int PART=(COUNT+3)/4;\nstatic_assert(TILE_K%STEP==0&&Lines/Halves%STEP==0,\"all threads copy as much\");\nconst Element*from,*at;\nlong long ld,apart;\nint exist;\nbool inside;\nu32 to;\nElement held[Unit==2?PART*ELEMENTS:1];\n\n\nDEVICE Loader(const gpi__kernel_matrix&x,long long item,long long first,long long extent,\nlong long first_k){\nint line=(int)threadIdx.x/PIECES,piece=(int)threadIdx.x%PIECES,unit=piece*PIECE/16;\nld=x.ld;\napart=extent;\nfrom=(const Element*)x.data+item*x.stride +\n(Rows?(first+line)*ld+first_k+piece*ELEMENTS:(first_k+line)*ld+first+piece*ELEMENTS);\nlong long left=extent-first-(Rows?line:piece*ELEMENTS);\nexist=left<Lines?(int)left:Lines;\ninside=first+Lines/Halves<=extent;\n"
-"to=line*LINE +((unit ^ turn_of<Rows>(line))<<4)+piece*PIECE%16;\n}\n\n\nDEVICE int go_to(int i,int k_left){\nconstexpr int of_half=Lines/Halves,of_run=Rows?of_half:TILE_K;\nint line=i*STEP,half=line/of_half,within=line%of_half;\nint piece_k=(int)threadIdx.x%PIECES*ELEMENTS,line_k=(int)threadIdx.x/PIECES;\nif(line%of_run)\nat+=STEP*ld;\nelse\nat=from+(Rows?half*apart*ld:within/TILE_K*TILE_K+half*apart);\nasm volatile(\"\" : \"+l\"(at),\"+r\"(exist));\nif(Rows)\nreturn within<exist?k_left-piece_k:0;\nreturn line_k+line%TILE_K<k_left?exist-within/TILE_K*TILE_K:0;\n}\nDEVICE u32 place_of(u32 stage,int i)const{\nreturn((stage +to)^(u32)(turn_of<Rows>(i*STEP)<<4))+i*STEP*LINE;\n}\n\ntemplate<bool Whole>DEVICE void fetch_part(u32 stage,int part,int k_left){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nint i=part*PART+p;\nif(i>=COUNT)\nbreak;\nint valid=go_to(i,k_left);\nif constexpr(Unit==2){\n#pragma unroll\nfor(int j=0;j<ELEMENTS;j++)\nheld[p*ELEMENTS+j]=Whole||j<valid?at[j]:(Element)0;\n"
-"}else if(Whole)\ncopy_whole<Unit>(place_of(stage,i),at);\nelse\ncopy_some<Unit>(place_of(stage,i),at,valid<=0?0:valid>=ELEMENTS?PIECE:valid*ELEMENT);\n}\n}\nDEVICE void fetch(u32 stage,int part,int k_left){\nif(inside&&k_left>=TILE_K)\nfetch_part<true>(stage,part,k_left);\nelse\nfetch_part<false>(stage,part,k_left);\n}\n\nDEVICE void put(u32 stage,int part)const{\nif constexpr(Unit==2){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nu32 words[4];\nmemcpy(words,held+p*ELEMENTS,sizeof words);\nasm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(place_of(stage,part*PART+p)),\"r\"(words[0]),\n\"r\"(words[1]),\"r\"(words[2]),\"r\"(words[3])\n: \"memory\");\n}\n}\n}\n\nDEVICE void next(){\nfrom+=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n"}},
+"#line 1 \"src/kernels/sm80/load.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<int Unit>DEVICE void copy_whole(u32 to,const void*from){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to),\"l\"(from): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::\"r\"(to),\"l\"(from),\"n\"(Unit): \"memory\");\n}\n\ntemplate<int Unit>DEVICE void copy_some(u32 to,const void*from,int bytes){\nif constexpr(Unit==16)\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes): \"memory\");\nelse\nasm volatile(\"cp.async.ca.shared.global [%0], [%1], %3, %2;\" ::\"r\"(to),\"l\"(from),\"r\"(bytes),\"n\"(Unit)\n: \"memory\");\n}\nDEVICE void copies_commit(){\nif constexpr(ASYNC)\nasm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}\ntemplate<int Left>DEVICE void copies_wait(){\nif constexpr(ASYNC)\n"
+"asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(Left): \"memory\");\n}\n\nDEVICE void store(u32 to,const u32(&words)[4]){\nasm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(to),\"r\"(words[0]),\"r\"(words[1]),\"r\"(words[2]),\n\"r\"(words[3])\n: \"memory\");\n}\nDEVICE void store(u32 to,const u32(&words)[2]){\nasm volatile(\"st.shared.v2.b32 [%0], {%1, %2};\" ::\"r\"(to),\"r\"(words[0]),\"r\"(words[1]): \"memory\");\n}\nDEVICE void store(u32 to,const u32(&words)[1]){\nasm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(to),\"r\"(words[0]): \"memory\");\n}\n\n\n\n\n\n\ntemplate<bool Rows,int Lines,int Unit,int Halves>struct Loader{\nstatic constexpr int PIECE=Unit==2?16:Unit,PIECES=LINE/PIECE,ELEMENTS=PIECE/ELEMENT;\nstatic constexpr int STEP=THREADS/PIECES,COUNT=Lines/STEP;\nstatic constexpr int PART=(COUNT+3)/4;\nstatic_assert(TILE_K%STEP==0&&Lines/Halves%STEP==0,\"all threads copy as much\");\nconst Element*from,*at;\nlong long ld,apart;\nint exist;\nbool inside;\n"
+"u32 to;\nElement held[Unit==2?PART*ELEMENTS:1];\nstatic constexpr bool BY_WORDS= !ASYNC&&Unit>2;\nWords<Element,ELEMENTS>pieces[BY_WORDS?PART:1];\n\n\nDEVICE Loader(const gpi__kernel_matrix&x,long long item,long long first,long long extent,\nlong long first_k){\nint line=(int)threadIdx.x/PIECES,piece=(int)threadIdx.x%PIECES,unit=piece*PIECE/16;\nld=x.ld;\napart=extent;\nfrom=(const Element*)x.data+item*x.stride +\n(Rows?(first+line)*ld+first_k+piece*ELEMENTS:(first_k+line)*ld+first+piece*ELEMENTS);\nlong long left=extent-first-(Rows?line:piece*ELEMENTS);\nexist=left<Lines?(int)left:Lines;\ninside=first+Lines/Halves<=extent;\nto=line*LINE +((unit ^ turn_of<Rows>(line))<<4)+piece*PIECE%16;\n}\n\n\nDEVICE int go_to(int i,int k_left){\nconstexpr int of_half=Lines/Halves,of_run=Rows?of_half:TILE_K;\nint line=i*STEP,half=line/of_half,within=line%of_half;\nint piece_k=(int)threadIdx.x%PIECES*ELEMENTS,line_k=(int)threadIdx.x/PIECES;\nif(line%of_run)\nat+=STEP*ld;\nelse\n"
+"at=from+(Rows?half*apart*ld:within/TILE_K*TILE_K+half*apart);\nasm volatile(\"\" : \"+l\"(at),\"+r\"(exist));\nif(Rows)\nreturn within<exist?k_left-piece_k:0;\nreturn line_k+line%TILE_K<k_left?exist-within/TILE_K*TILE_K:0;\n}\nDEVICE u32 place_of(u32 stage,int i)const{\nreturn((stage +to)^(u32)(turn_of<Rows>(i*STEP)<<4))+i*STEP*LINE;\n}\n\ntemplate<bool Whole>DEVICE void fetch_part(u32 stage,int part,int k_left){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nint i=part*PART+p;\nif(i>=COUNT)\nbreak;\nint valid=go_to(i,k_left);\nif constexpr(Unit==2){\n#pragma unroll\nfor(int j=0;j<ELEMENTS;j++)\nheld[p*ELEMENTS+j]=Whole||j<valid?at[j]:(Element)0;\n}else if constexpr(BY_WORDS)\npieces[p]=Whole||valid>=ELEMENTS? *reinterpret_cast<const Words<Element,ELEMENTS> *>(at)\n:words_of(read_elements<ELEMENTS>(at,valid));\nelse if(Whole)\ncopy_whole<Unit>(place_of(stage,i),at);\nelse\ncopy_some<Unit>(place_of(stage,i),at,valid<=0?0:valid>=ELEMENTS?PIECE:valid*ELEMENT);\n}\n}\n"
+"DEVICE void fetch(u32 stage,int part,int k_left){\nif(inside&&k_left>=TILE_K)\nfetch_part<true>(stage,part,k_left);\n",
+"else\nfetch_part<false>(stage,part,k_left);\n}\n\nDEVICE void put(u32 stage,int part)const{\nif constexpr(Unit==2||BY_WORDS){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nu32 words[PIECE/4];\nif(BY_WORDS)\nmemcpy(words,&pieces[p],sizeof words);\nelse\nmemcpy(words,held+p*ELEMENTS,sizeof words);\nif(part*PART+p<COUNT)\nstore(place_of(stage,part*PART+p),words);\n}\n}\n}\n\nDEVICE void next(){\nfrom+=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n"}},
 {"sm80/multiply.cuh",
 {
-"#line 1 \"src/kernels/sm80/multiply.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n#if !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
-": \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n}\n#endif\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\nreturn Rows?(lane ^(u32)step<<5)+i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\n"
-"for(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n"}},
+"#line 1 \"src/kernels/sm80/multiply.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n#if !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+": \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\nasm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n#endif\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\n"
+"return Rows?(lane ^(u32)step<<5)+i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n"
+"#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n"}},
 {"sm80/multiply_add.cuh",
 {
 "#line 1 \"src/kernels/sm80/multiply_add.cuh\"\n\n#pragma once\n#include \"sm80/multiply.cuh\"\n\nDEVICE void load_words(u32 from,float&to0,float&to1){\nasm volatile(\"ld.shared.v2.f32 {%0, %1}, [%2];\" : \"=f\"(to0),\"=f\"(to1): \"r\"(from): \"memory\");\n}\nDEVICE void load_words(u32 from,float(&to)[4]){\nasm volatile(\"ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\"\n: \"=f\"(to[0]),\"=f\"(to[1]),\"=f\"(to[2]),\"=f\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\n\n\ntemplate<bool Rows>DEVICE u32 value_lane(int first,int at){\nreturn Rows?(u32)((first+at)*LINE +(at%8<<4)):(u32)(first/TILE_K*BOX+first%TILE_K*ELEMENT+(at/4<<4)+at%4*4);\n}\n\ntemplate<bool Rows>DEVICE u32 value_at(u32 lane,int i,int four){\nreturn Rows?(lane ^(u32)four<<4)+i*8*LINE:(lane ^(u32)(i%4)<<5)+i/4*BOX+four*4*LINE;\n}\n\nDEVICE u32 line_at(u32 from,int k){\nreturn(from ^(u32)turn_of<false>(k)<<4)+k*LINE;\n}\n\nDEVICE void load_a_values(u32 from,float(&to)[4]){\nif constexpr(A_ROWS)\nload_words(from,to);\nelse\n"
@@ -16351,7 +16354,7 @@ static const gpi__source gpi__sources[] = {
 "sum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n"}},
 {"sm80/options.cuh",
 {
-"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#if GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\n"
+"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#if GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool ASYNC=__CUDA_ARCH__>=800;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\n"
 "constexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\n"
 "constexpr int STAGED_BYTES=16*LINE;\nstatic_assert(!FINDS,\"no scales are found here\");\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n"}},
 {"weights.cuh",
@@ -17582,7 +17585,8 @@ enum {
   GPI__OVERLAPS = 2, /* a launch may begin before the one ahead of it has ended */
   GPI__CLUSTERS = 4, /* of blocks that reach each other's shared memory */
   GPI__WGMMA = 8, /* that of sm_90a, which TMA feeds */
-  GPI__HOPPER = 16 /* what was measured of cuBLASLt on an H100 and an H200 holds */
+  GPI__HOPPER = 16, /* what was measured of cuBLASLt on an H100 and an H200 holds */
+  GPI__MMA_F16 = 32 /* mma.sync of F16 and I8, which ldmatrix feeds */
 };
 
 /* Later chips do not have these, even where they are not listed. */
@@ -17602,12 +17606,14 @@ typedef struct gpi__chip {
   const char *source; /* of the rates before, but for memory */
 } gpi__chip;
 
-#define GPI__SINCE_80 GPI__MMA_SYNC
+#define GPI__SINCE_75 GPI__MMA_F16
+#define GPI__SINCE_80 (GPI__SINCE_75 | GPI__MMA_SYNC)
 #define GPI__SINCE_90 (GPI__SINCE_80 | GPI__OVERLAPS | GPI__CLUSTERS)
 
 /* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
 static const gpi__chip gpi__chips[] = {
-  {75, 0, 64u << 10, 460, 0, 58, 1500, 256e3, "nine tenths of what NVIDIA's paper on Turing says"},
+  {75, GPI__SINCE_75, 64u << 10, 460, 0, 58, 1500, 256e3,
+  "nine tenths of what NVIDIA's paper on Turing says"},
   {80, GPI__SINCE_80, 163u << 10, 920, 0, 58, 1700, 1244e3,
   "nine tenths of what NVIDIA's paper on A100 says"},
   {86, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 749e3,
@@ -17634,10 +17640,11 @@ static const gpi__chip *gpi__chip_of(int arch) {
   return chip;
 }
 
-/* Whether the chip has the property; one that is not listed has those of the nearest older one. */
+/* Whether the chip has the property; one that is not listed has those of the nearest older one, if there is one. */
 static int gpi__chip_has(int arch, unsigned property) {
   const gpi__chip *chip = gpi__chip_of(arch);
-  return (chip->has & property) != 0 && (chip->arch == arch || !(property & GPI__OF_ONE_CHIP));
+  return (chip->has & property) != 0 &&
+     (chip->arch == arch || (chip->arch < arch && !(property & GPI__OF_ONE_CHIP)));
 }
 /* What models of time count with, in one table. Rows are cycles, unless they say otherwise, of an H100 in graphs and bursts, fitted to
  bench/candidates_h100.csv; H200 names what was measured there. Behind | is what the choice loses on an H100 without the row, by estimate:
@@ -26101,7 +26108,7 @@ static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
         gpi__sm90_describe,
         gpi__sm90_fp8_explain,
         GPI__HAS_SM90 ? gpi__sm90_run : NULL};
-/* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
+/* The second kernel of the route fused, gemm_sm80.cu: from Turing on, and on Hopper for F32, for what TMA does not take and where
  it takes less time. */
 
 #define GPI__SM80_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
@@ -26153,8 +26160,8 @@ typedef struct gpi__sm80 {
 /* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
 static const char *gpi__engines_rule(const gemmepi_context *context, const gpi__problem *problem) {
   const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
-  if (!gpi__chip_has(context->arch, GPI__MMA_SYNC))
-    return "its kernels are for compute capability 8.0 and later";
+  if (!gpi__chip_has(context->arch, GPI__MMA_F16))
+    return "its kernels are for compute capability 7.5 and later";
   if (gpi__is_fp8_product(problem))
     return gpi__fp8_engines_rule(context, problem);
   if (gpi__is_of_weights(problem))
@@ -26173,8 +26180,13 @@ static int gpi__copy_unit(const gpi__problem *problem, int operand) {
   return gpi__unit_of(problem, view, has_halves ? gpi__half_columns(problem) * view->bits / 8 : 0);
 }
 
-static unsigned gpi__sm80_shared(const gpi__sm80_shape *shape) {
-  return (unsigned)((shape->tile_m + shape->tile_n) * GPI__SM80_LINE * shape->stages);
+/* Without cp.async the next stage comes through registers, and no more than that one is on its way. */
+static int gpi__sm80_stages(const gpi__sm80_shape *shape, int arch) {
+  return gpi__chip_has(arch, GPI__MMA_SYNC) ? shape->stages : 2;
+}
+
+static unsigned gpi__sm80_shared(const gpi__sm80_shape *shape, int arch) {
+  return (unsigned)((shape->tile_m + shape->tile_n) * GPI__SM80_LINE * gpi__sm80_stages(shape, arch));
 }
 
 static int gpi__sm80_kind(const gpi__problem *problem) {
@@ -26203,7 +26215,10 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
     (shape->tile_n > 128 || gpi__is_fma(problem) || gpi__has(problem, GEMMEPI_GATED) ||
     gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
     return 0; /* registers would not do */
-  return gpi__sm80_shared(shape) <= gpi__chip_of(arch)->most_shared;
+  if (!gpi__chip_has(arch, GPI__MMA_SYNC) && gpi__is_fma(problem) && shape->tile_n > 64 &&
+    (shape->tile_m == 64 || problem->formula))
+    return 0; /* nor beside what is on its way without cp.async */
+  return gpi__sm80_shared(shape, arch) <= gpi__chip_of(arch)->most_shared;
 }
 
 /* >>how long it takes */
@@ -26242,7 +26257,7 @@ static double gpi__copy_rate(int unit) {
 
 /* That a multiprocessor runs at a time. */
 static int gpi__sm80_blocks(const gemmepi_context *context, const gpi__sm80_shape *shape) {
-  int blocks = (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(shape));
+  int blocks = (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(shape, context->arch));
   return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
@@ -26337,10 +26352,11 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
-static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *cut, int applied, gpi__sm80 *sm80) {
+static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *cut, int applied, int arch, gpi__sm80 *sm80) {
   /* of 32 bits a row's four lanes write whole sectors, but for these */
   int wide = gpi__results_of(problem, 32) - gpi__moved_of(problem, 32);
   sm80->shape = *cut->shape;
+  sm80->shape.stages = (short)gpi__sm80_stages(cut->shape, arch);
   sm80->parts = (int)gpi__divide_up(problem->k, gpi__part_k(problem, cut->parts)); /* none empty */
   sm80->applied = applied;
   sm80->staged = gpi__results_of(problem, 16) | wide;
@@ -26351,7 +26367,7 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
  have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
 static unsigned gpi__sm80_asked(const gemmepi_context *context, const gpi__sm80 *sm80) {
   unsigned each = (unsigned)gpi__divide_up(sm80->launch.blocks, context->multiprocessors);
-  unsigned needed = gpi__sm80_shared(&sm80->shape);
+  unsigned needed = gpi__sm80_shared(&sm80->shape, context->arch);
   unsigned least = gpi__chip_of(context->arch)->most_shared / (each + 1) + 16;
   return needed < least ? least / 16 * 16 : needed;
 }
@@ -26416,7 +26432,7 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
       (int64_t)gpi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
     own = &bare;
   }
-  gpi__cut_up_sm80(own, &cut, candidate->applied, sm80);
+  gpi__cut_up_sm80(own, &cut, candidate->applied, context->arch, sm80);
   gpi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.extras, sm80->params.places);
   status = gpi__lay_out_sm80(context, own, sm80);
   row_tiles = sm80->params.epilogue.row_tiles;
@@ -26491,13 +26507,23 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
 
 /* >>the engine */
 
+/* What the chip does not multiply, or NULL. */
+static const char *gpi__sm80_type_rule(const gemmepi_context *context, const gpi__problem *problem) {
+  return problem->common == GEMMEPI_F16 || gpi__is_fma(problem) ||
+        gpi__chip_has(context->arch, GPI__MMA_SYNC)
+       ? NULL
+       : "its kernel multiplies BF16 and TF32 on compute capability 8.0 and later";
+}
+
 static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__problem *problem) {
-  (void)context;
   if (gpi__is_fp8_product(problem))
     return "it does not multiply fp8";
   if (problem->found_scale)
     return "it finds no scales of d";
-  return gpi__is_of_weights(problem) ? "a and b differ in dtype" : gpi__half_group_rule(problem);
+  if (gpi__is_of_weights(problem))
+    return "a and b differ in dtype";
+  return gpi__sm80_type_rule(context, problem) ? gpi__sm80_type_rule(context, problem)
+        : gpi__half_group_rule(problem);
 }
 
 static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__problem *problem, const gpi__candidate *candidate) {
@@ -26719,7 +26745,7 @@ static double gpi__small_estimate(const gemmepi_context *context, const gpi__pro
        : GPI__NEVER;
 }
 
-/* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
+/* GEMMEPI_NO_SM80 leaves out all kernels that are for 7.5 and later. */
 static const gpi__engine gpi__small_engine = {"small",
         GPI__HAS_SM80,
         1,
@@ -27011,7 +27037,7 @@ static double gpi__weights_estimate(const gemmepi_context *context, const gpi__p
        : GPI__NEVER;
 }
 
-/* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
+/* GEMMEPI_NO_SM80 leaves out all kernels that are for 7.5 and later. */
 static const gpi__engine gpi__weights_engine = {"weights",
         GPI__HAS_SM80,
         1,
@@ -28842,6 +28868,8 @@ static const char *gpi__fused_rule(const gemmepi_context *context, const gpi__pr
     rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
   if (!rule && !GPI__HAS_SM80 && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
     rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
+  if (!rule && gpi__sm80_type_rule(context, problem) && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
+    rule = gpi__sm80_type_rule(context, problem);
   if (!rule && problem->found_scale && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
     rule = "only its kernel for Hopper finds scales of d, and that does not run this problem";
   return rule;

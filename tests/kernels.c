@@ -47,8 +47,9 @@ static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family fp8 = {"fp8", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
-static const family small = {"small", "gemm_small.cu", 80, NULL, 0};
-static const family outer = {"outer", "gemm_outer.cu", 80, NULL, 0};
+static const family mma_turing = {"mma_turing", "gemm_sm80.cu", 0, "sm_75", 75};
+static const family small = {"small", "gemm_small.cu", 75, NULL, 0};
+static const family outer = {"outer", "gemm_outer.cu", 75, NULL, 0};
 static const family small_parts = {"small_parts", "gemm_small.cu", 90, NULL,
                                    0}; /* clusters are Hopper's and later */
 static const family weights = {"weights", "gemm_weights.cu", 80, NULL, 0};
@@ -65,8 +66,9 @@ static const family grouped = {"grouped", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family grouped_plain = {"grouped_plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused_inside = {"fused_inside", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma_inside = {"mma_inside", "gemm_sm80.cu", 80, NULL, 0};
-static const family small_inside = {"small_inside", "gemm_small.cu", 80, NULL, 0};
-static const family outer_inside = {"outer_inside", "gemm_outer.cu", 80, NULL, 0};
+static const family mma_turing_inside = {"mma_turing_inside", "gemm_sm80.cu", 0, "sm_75", 75};
+static const family small_inside = {"small_inside", "gemm_small.cu", 75, NULL, 0};
+static const family outer_inside = {"outer_inside", "gemm_outer.cu", 75, NULL, 0};
 static const family small_parts_inside = {"small_parts_inside", "gemm_small.cu", 90, NULL, 0};
 static const family weights_inside = {"weights_inside", "gemm_weights.cu", 90, NULL, 0};
 static const family weights_wgmma_inside = {"weights_wgmma_inside", "gemm_weights_sm90.cu", 0, "sm_90a", 90};
@@ -151,6 +153,7 @@ static struct layouts {
     {&grouped_plain, 1, 1, 15, {0}},
     {&fused_inside, GPI__COUNT(gpi__sm90_shapes), 1, 15, {0}},
     {&mma_inside, GPI__COUNT(gpi__sm80_shapes), 1, 15, {0}},
+    {&mma_turing_inside, GPI__COUNT(gpi__sm80_shapes), 0, 15, {0}},
     {&small_inside, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
     {&outer_inside, GPI__COUNT(gpi__outer_shapes), 1, 15, {0}},
     {&weights_inside, GPI__COUNT(gpi__weights_shapes), 1, 4, {0}},
@@ -971,18 +974,33 @@ static void list_fp8(void) {
     found_mode = GEMMEPI_SCALE_NONE;
 }
 
+/* On Turing the kernel has no BF16 and TF32, and less shared memory. */
+static int mma_takes(const family *of, const gpi__problem *problem, const gpi__sm80_shape *shape) {
+    int is_turing = of == &mma_turing || of == &mma_turing_inside;
+    return gpi__sm80_shape_accepts(problem, shape, is_turing ? 75 : 90) &&
+           (!is_turing || problem->common == GEMMEPI_F16 || gpi__is_fma(problem));
+}
+
+static void append_mma_defines(const family *of, const gpi__problem *problem, const gpi__sm80_cut *cut,
+                               int applied, gpi__text *defines) {
+    gpi__sm80 built;
+    memset(&built, 0, sizeof built);
+    gpi__cut_up_sm80(problem, cut, applied, of == &mma_turing || of == &mma_turing_inside ? 75 : 90, &built);
+    gpi__append_sm80_defines(defines, problem, &built);
+}
+
 /* Nothing where the shape does not take it. unit: bytes at whose multiples lines of operands begin; those of results at odd elements
    where that is less than 16 */
 static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dtype results,
                              gemmepi_epilogue epilogue, int shape, int parts, int layout, int unit,
                              int applied) {
+    static const family *const families[] = {&mma, &mma_turing};
     gemmepi_matmul_desc desc = new_desc(operands, operands, results, epilogue);
-    gpi__problem problem;
+    gpi__problem problem, own;
     gpi__sm80_cut cut;
-    gpi__sm80 mma_kernel;
     char name[160], prologue[2048];
     gpi__text text = gpi__text_in(name, sizeof name);
-    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    size_t i;
     desc.compute = compute;
     transpose_operands(&desc, layout);
     desc.a.ld = 2048 + unit / (operands == GEMMEPI_F32 ? 4 : 2);
@@ -1000,15 +1018,16 @@ static void add_mma_in_parts(gemmepi_dtype operands, gemmepi_compute compute, ge
     normalise(&desc, name, &problem);
     cut.shape = &gpi__sm80_shapes[shape];
     cut.parts = parts;
-    if (!gpi__sm80_shape_accepts(&problem, cut.shape, 90))
-        return;
-    if (parts > 1)
-        problem = gpi__bare_problem(&problem);
-    memset(&mma_kernel, 0, sizeof mma_kernel);
-    gpi__cut_up_sm80(&problem, &cut, applied, &mma_kernel);
-    gpi__append_sm80_defines(&defines, &problem, &mma_kernel);
-    note_layout(&mma, shape, layout);
-    add(&mma, name, prologue);
+    own = parts > 1 ? gpi__bare_problem(&problem) : problem;
+    for (i = 0; i < GPI__COUNT(families); i++) {
+        gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+        if (!mma_takes(families[i], &problem, cut.shape))
+            continue;
+        append_mma_defines(families[i], &own, &cut, applied, &defines);
+        if (i == 0)
+            note_layout(&mma, shape, layout);
+        add(families[i], name, prologue);
+    }
 }
 
 static void add_mma(gemmepi_dtype operands, gemmepi_compute compute, gemmepi_dtype results,
@@ -1772,12 +1791,13 @@ typedef struct inside_way {
 } inside_way;
 
 static inside_way nth_way(const family *of, int nth, int layout) {
-    int takes_f32 = of == &mma_inside || of == &small_inside || of == &outer_inside ||
+    int is_turing = of == &mma_turing_inside;
+    int takes_f32 = of == &mma_inside || is_turing || of == &small_inside || of == &outer_inside ||
                     (of == &fused_inside && layout == 2);
     int is_tf32 = of == &fused_inside || (of == &mma_inside && nth / 3 % 2);
     inside_way way;
     memset(&way, 0, sizeof way);
-    way.operands = takes_f32 && nth % 3 == 2 ? GEMMEPI_F32 : GEMMEPI_BF16;
+    way.operands = takes_f32 && nth % 3 == 2 ? GEMMEPI_F32 : is_turing ? GEMMEPI_F16 : GEMMEPI_BF16;
     way.compute = is_tf32 && way.operands == GEMMEPI_F32 ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_DEFAULT;
     way.d = nth & 1 ? GEMMEPI_F32 : GEMMEPI_BF16;
     way.odd = nth % 4 == 2;
@@ -1835,15 +1855,12 @@ static int append_inside_defines(const family *of, const gpi__problem *problem, 
         memset(&built, 0, sizeof built);
         gpi__cut_up(problem, &gpi__sm90_shapes[shape], applied, &built);
         gpi__append_sm90_defines(defines, problem, &built);
-    } else if (of == &mma_inside) {
-        gpi__sm80 built;
+    } else if (of == &mma_inside || of == &mma_turing_inside) {
         gpi__sm80_cut cut;
         cut.shape = &gpi__sm80_shapes[shape], cut.parts = 1;
-        if (!gpi__sm80_shape_accepts(problem, cut.shape, 90))
+        if (!mma_takes(of, problem, cut.shape))
             return 0;
-        memset(&built, 0, sizeof built);
-        gpi__cut_up_sm80(problem, &cut, applied, &built);
-        gpi__append_sm80_defines(defines, problem, &built);
+        append_mma_defines(of, problem, &cut, applied, defines);
     } else if (of == &weights_inside) {
         const gpi__weights_shape *cut = &gpi__weights_shapes[shape];
         if (gpi__leaves_states(problem) || !gpi__weights_shape_accepts(problem, cut, 90))
@@ -1930,6 +1947,7 @@ static void list_inside(void) {
         int shapes, first_layout, last_layout, formulas;
     } engines[] = {{&fused_inside, GPI__COUNT(gpi__sm90_shapes), 0, 3, 2},
                    {&mma_inside, GPI__COUNT(gpi__sm80_shapes), 0, 3, 1},
+                   {&mma_turing_inside, GPI__COUNT(gpi__sm80_shapes), 0, 3, 1},
                    {&small_inside, GPI__COUNT(gpi__small_shapes), 0, 3, 1},
                    {&outer_inside, GPI__COUNT(gpi__outer_shapes), 0, 3, 1},
                    {&weights_inside, GPI__COUNT(gpi__weights_shapes), 2, 2, 1}};

@@ -8,7 +8,8 @@ enum {
     GPI__OVERLAPS = 2, /* a launch may begin before the one ahead of it has ended */
     GPI__CLUSTERS = 4, /* of blocks that reach each other's shared memory */
     GPI__WGMMA = 8,    /* that of sm_90a, which TMA feeds */
-    GPI__HOPPER = 16   /* what was measured of cuBLASLt on an H100 and an H200 holds */
+    GPI__HOPPER = 16,  /* what was measured of cuBLASLt on an H100 and an H200 holds */
+    GPI__MMA_F16 = 32  /* mma.sync of F16 and I8, which ldmatrix feeds */
 };
 
 /* Later chips do not have these, even where they are not listed. */
@@ -28,12 +29,14 @@ typedef struct gpi__chip {
     const char *source; /* of the rates before, but for memory */
 } gpi__chip;
 
-#define GPI__SINCE_80 GPI__MMA_SYNC
+#define GPI__SINCE_75 GPI__MMA_F16
+#define GPI__SINCE_80 (GPI__SINCE_75 | GPI__MMA_SYNC)
 #define GPI__SINCE_90 (GPI__SINCE_80 | GPI__OVERLAPS | GPI__CLUSTERS)
 
 /* Limits are those of the CUDA C++ Programming Guide, compute capabilities. Of 8.8 it says nothing: it is taken for an 8.6. */
 static const gpi__chip gpi__chips[] = {
-    {75, 0, 64u << 10, 460, 0, 58, 1500, 256e3, "nine tenths of what NVIDIA's paper on Turing says"},
+    {75, GPI__SINCE_75, 64u << 10, 460, 0, 58, 1500, 256e3,
+     "nine tenths of what NVIDIA's paper on Turing says"},
     {80, GPI__SINCE_80, 163u << 10, 920, 0, 58, 1700, 1244e3,
      "nine tenths of what NVIDIA's paper on A100 says"},
     {86, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 749e3,
@@ -60,10 +63,11 @@ static const gpi__chip *gpi__chip_of(int arch) {
     return chip;
 }
 
-/* Whether the chip has the property; one that is not listed has those of the nearest older one. */
+/* Whether the chip has the property; one that is not listed has those of the nearest older one, if there is one. */
 static int gpi__chip_has(int arch, unsigned property) {
     const gpi__chip *chip = gpi__chip_of(arch);
-    return (chip->has & property) != 0 && (chip->arch == arch || !(property & GPI__OF_ONE_CHIP));
+    return (chip->has & property) != 0 &&
+           (chip->arch == arch || (chip->arch < arch && !(property & GPI__OF_ONE_CHIP)));
 }
 
 #endif

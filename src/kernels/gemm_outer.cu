@@ -1,4 +1,4 @@
-// Product and epilogue where k is short, from Ampere on: D = epilogue(alpha op(A) op(B) + beta C).
+// Product and epilogue where k is short, from Turing on: D = epilogue(alpha op(A) op(B) + beta C).
 //
 // A thread adds up a run of eight columns itself, along all of k and in its order, in F32, and finishes it. What threads have in common they
 // read from the cache, and nothing is shared: so the instructions are few, of which a launch behind another kernel waits for each line.

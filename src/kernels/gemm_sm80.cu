@@ -1,11 +1,11 @@
-// Product and epilogue of operands of 16 bits or F32, from Ampere on: D = epilogue(alpha op(A) op(B) + beta C).
+// Product and epilogue of operands of 16 bits or F32, from Turing on: D = epilogue(alpha op(A) op(B) + beta C).
 //
 // A block has one tile. Its threads load 128 bytes of k at a time with cp.async into a ring of stages in shared memory,
 // lines of 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait
 // for a bank. Warps multiply with mma.sync, sums in registers, the next fragments loaded while the last are multiplied, and
 // run the epilogue on those. F32 goes that way as TF32, of which mma.sync reads the upper 19 bits; or, strict, by fused
 // multiply-adds, whose threads have the sums that mma.sync would leave them. Any ld and any alignment: what cp.async cannot
-// take (an odd ld of 16 bits) comes through registers.
+// take (an odd ld of 16 bits) comes through registers, and all does on Turing, which lacks cp.async.
 //
 // With IN_PARTS a block adds up a part of k, and leaves its sums in memory, for the pass to add up and finish.
 //

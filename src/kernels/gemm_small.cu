@@ -1,4 +1,4 @@
-// Product and epilogue where rows or columns are few, or all is, from Ampere on: D = epilogue(alpha op(A) op(B) + beta C).
+// Product and epilogue where rows or columns are few, or all is, from Turing on: D = epilogue(alpha op(A) op(B) + beta C).
 //
 // A block has one small tile. Its warps, and lanes within each, divide k among them. A lane reads its rows of A and columns of
 // B from memory into registers, 16 bytes of k at a time, the next ones while it multiplies and adds those before in F32. Lanes, then

@@ -241,6 +241,10 @@ static table make_table() {
     t["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"] = {"{a", load_matrices<true>, TOGETHER};
     t["stmatrix.sync.aligned.m8n8.x4.shared.b16"] = {"a{", store_matrices, TOGETHER};
     t["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"] = {"{{{{", multiply<f16_kind>, TOGETHER};
+    t["mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"] = {"{{{{", multiply<f16_kind, f16_kind, 1>,
+                                                             TOGETHER};
+    t["mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"] = {"{{{{", multiply<s8_kind, s8_kind, 1, 8>,
+                                                           TOGETHER};
     t["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"] = {"{{{{", multiply<bf16_kind>, TOGETHER};
     t["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"] = {"{{{{", multiply<tf32_kind>, TOGETHER};
     t["mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"] = {"{{{{", multiply<s8_kind>, TOGETHER};

@@ -11,7 +11,8 @@
 . tests/compile/lines.sh
 folder=$(pwd)/build/emulator
 
-# The kernel for Hopper in shapes of each sort, each with another composition, all shapes of those for small products and a short k, fp8 in every pairing and mode of scales, and random problems on what came before it and after;
+# The kernel for Hopper in shapes of each sort, each with another composition, all shapes of those for small products and a short k, those of
+# Turing and RTX 30, fp8 in every pairing and mode of scales, and random problems on what came before it and after;
 # fused SIZES SHAPE KERNELS, fuzz COUNT SEED. NVRTC takes most of the time.
 sample() {
     for shape in 0 2 4 7 9 11 16; do
@@ -21,6 +22,17 @@ sample() {
         echo "90 gpu/fused 2 $shape 5"
     done
     cat <<'LIST'
+75 gpu/fused 1 13 8
+75 gpu/fused 1 14 4
+75 gpu/fused 1 16 6
+75 gpu/fused 1 17 3
+75 gpu/fused 1 18 3
+75 gpu/fused 1 22 3
+75 gpu/fused 1 27 4
+75 gpu/fused 1 36 3
+86 gpu/fused 1 13 4
+86 gpu/fused 1 14 4
+86 gpu/fused 1 20 3
 90 gpu/weights 1 0 3
 90 gpu/weights 1 8 3
 90 gpu/weights 1 11 2

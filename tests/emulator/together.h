@@ -115,7 +115,7 @@ static inline float element(u32 word, u32 which, bool is_bf16) {
     return is_bf16 ? f32_of_bf16(bits) : f32_of_f16(bits);
 }
 
-// a and b from lanes' words to matrices, B by columns; x is four sums, A's four words, B's two, four sums before
+// a and b from lanes' words to matrices, B by columns; x is sums, two of each 8 rows, A's words, B's, sums before
 struct f16_kind {
     enum { K = 16, PER_WORD = 2 };
     typedef float sum;
@@ -162,25 +162,34 @@ static inline s32 total(s32 before, double more) {
     return (s32)((u32)before + (u32)(s32)more);
 }
 
-template <class Kind> static void multiply(warp &w, const op &o, u32) {
-    enum { K = Kind::K, HALF = K / 2, PER = Kind::PER_WORD };
+// Words of B: one for each four of a line's words of k. Rows: 8 or 16.
+template <class Kind, class Of_b = Kind, u32 Words = 2, u32 Rows = 16>
+static void multiply(warp &w, const op &o, u32) {
+    enum : u32 {
+        PER = Kind::PER_WORD,
+        PART = 4 * PER,
+        K = Words * PART,
+        EIGHTS = Rows / 8,
+        SUMS = 2 * EIGHTS
+    };
     typedef typename Kind::sum sum;
-    double a[16][K], b[8][K];
+    double a[Rows][K], b[8][K];
     for (u32 lane = 0; lane < LANES; lane++)
         for (u32 j = 0; j < PER; j++) {
             u32 k = lane % 4 * PER + j;
-            for (u32 i = 0; i < 4; i++)
-                a[lane / 4 + i % 2 * 8][k + i / 2 * HALF] = Kind::of(w.at<u32>(o.x[4 + i])[lane], j);
-            for (u32 i = 0; i < 2; i++)
-                b[lane / 4][k + i * HALF] = Kind::of(w.at<u32>(o.x[8 + i])[lane], j);
+            for (u32 i = 0; i < EIGHTS * Words; i++)
+                a[lane / 4 + i % EIGHTS * 8][k + i / EIGHTS * PART] =
+                    Kind::of(w.at<u32>(o.x[SUMS + i])[lane], j);
+            for (u32 i = 0; i < Words; i++)
+                b[lane / 4][k + i * PART] = Of_b::of(w.at<u32>(o.x[SUMS + EIGHTS * Words + i])[lane], j);
         }
     for (u32 lane = 0; lane < LANES; lane++)
-        for (u32 i = 0; i < 4; i++) {
+        for (u32 i = 0; i < SUMS; i++) {
             u32 row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
             double more = 0;
             for (u32 k = 0; k < K; k++)
                 more += a[row][k] * b[column][k];
-            w.at<sum>(o.x[i])[lane] = total(w.at<sum>(o.x[10 + i])[lane], more);
+            w.at<sum>(o.x[i])[lane] = total(w.at<sum>(o.x[SUMS + EIGHTS * Words + Words + i])[lane], more);
         }
 }
 

@@ -1,6 +1,7 @@
 /* fused [sizes [shape [kernels]]]: the route fused in each shape of its kernels, which a plan is made to take here, at random
    sizes from 1 to 600 against the oracle, at large sizes against sums in double of some elements, and again and again. Needs a
-   GPU of compute capability 9.0, the first or that which GEMMEPI_TEST_DEVICE numbers. With the number of
+   GPU of compute capability 9.0, the first or that which GEMMEPI_TEST_DEVICE numbers; with a shape that is not of the kernel for
+   Hopper, one of 7.5 or later. With the number of
    a shape: the first of these alone, of that shape, with one of kernels: as many, not the same of each shape. */
 #include "candidate.h"
 
@@ -12,7 +13,7 @@ static int sizes = 4, only = -1, kernels_taken = 0;
 
 /* >>plans of one shape */
 
-/* A shape of the kernel for Hopper, or of those for chips from 8.0 on, which run here as well. */
+/* A shape of the kernel for Hopper, or of those for chips from 7.5 on, which run here as well. */
 typedef struct cut {
     const gpi__sm90_shape *sm90;
     const gpi__sm80_shape *mma;
@@ -78,9 +79,10 @@ static int cut_takes(const cut *c, const gpi__problem *problem, int applied) {
     if (c->outer)
         return 1;
     if (c->small)
-        return gpi__small_shape_accepts(problem, c->small, 90);
+        return gpi__small_shape_accepts(problem, c->small, here->context->arch);
     if (c->mma)
-        return gpi__sm80_shape_accepts(problem, c->mma, 90);
+        return !gpi__sm80_rule(here->context, problem) &&
+               gpi__sm80_shape_accepts(problem, c->mma, here->context->arch);
     return !gpi__tma_rule(here->context, &packed) && gpi__shape_accepts(&packed, c->sm90, applied);
 }
 
@@ -93,7 +95,8 @@ static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, const cut *c, int 
     gpi__candidate candidate = candidate_by(gpi__engines[c->engine], c->shape, applied);
     gemmepi_plan *plan = NULL;
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
-    CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(status == GEMMEPI_OK || (status == GEMMEPI_UNSUPPORTED && !here->has_fused), "%s",
+          gemmepi_last_error());
     if (status || !cut_takes(c, &matmul_of(plan)->problem, applied)) {
         gemmepi_plan_destroy(plan);
         return NULL;
@@ -610,8 +613,9 @@ int main(int argc, char **argv) {
         test_skipped++;
         return test_finish();
     }
-    if (!device.has_fused) {
-        printf("skip fused: the GPU is not of compute capability 9.0\n");
+    if (!device.has_fused && (device.is_host || only < FUSED_CUTS)) {
+        printf(
+            "skip fused: the GPU is not of compute capability 9.0, or with a number of a shape of other kernels 7.5\n");
         test_device_close(&device);
         test_skipped++;
         return test_finish();

@@ -113,7 +113,7 @@ static void sm80_counts(const gpi__problem *problem, int shape, int applied, cha
     gpi__sm80 sm80;
     cut.shape = &gpi__sm80_shapes[shape], cut.parts = 1;
     memset(&sm80, 0, sizeof sm80);
-    gpi__cut_up_sm80(problem, &cut, applied, &sm80);
+    gpi__cut_up_sm80(problem, &cut, applied, 90, &sm80);
     gpi__append_sm80_defines(&text, problem, &sm80);
     keep_what_counts(prologue, kept);
 }

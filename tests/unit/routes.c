@@ -507,23 +507,120 @@ static void a_chip_that_is_not_known_is_counted_as_the_nearest_older_one(void) {
     }
 }
 
-static void other_chips_from_8_0_on_have_the_second_kernel(void) {
-    static const int archs[] = {75, 80, 86, 89, 100, 120};
+static void chips_from_7_5_on_have_the_kernel_for_mma_sync(void) {
+    static const struct {
+        int arch;
+        gemmepi_dtype dtype;
+        gemmepi_compute compute;
+        const char *says; /* NULL: it runs the product */
+    } rows[] = {{75, GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, NULL},
+                {75, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT,
+                 "not fused: its kernel multiplies BF16 and TF32 on compute capability 8.0 and later"},
+                {75, GEMMEPI_F32, GEMMEPI_COMPUTE_TF32,
+                 "not fused: its kernel multiplies BF16 and TF32 on compute capability 8.0 and later"},
+                {80, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, NULL},
+                {86, GEMMEPI_F16, GEMMEPI_COMPUTE_DEFAULT, NULL},
+                {89, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, NULL},
+                {100, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, NULL},
+                {120, GEMMEPI_BF16, GEMMEPI_COMPUTE_DEFAULT, NULL}};
     size_t i;
-    for (i = 0; i < GPI__COUNT(archs); i++) {
-        planned p = planned_begin(archs[i], 0);
-        int is_taken = archs[i] >= 80, is_made = planned_plan(&p);
-        CHECK(!is_taken || is_kernel(&p.details, "gemmepi_sm80_"), "%d: %s by %s", archs[i],
+    for (i = 0; i < GPI__COUNT(rows); i++) {
+        planned p = planned_begin(rows[i].arch, 0);
+        int is_made;
+        p.desc.a.dtype = p.desc.b.dtype = rows[i].dtype, p.desc.compute = rows[i].compute;
+        is_made = planned_plan(&p);
+        CHECK(rows[i].says || is_kernel(&p.details, "gemmepi_sm80_"), "%d: %s by %s", (int)i,
               p.details.route_name, p.details.kernel);
-        CHECK(is_taken == (p.details.route == GEMMEPI_ROUTE_FUSED) &&
-                  is_taken == explain_has(p.plan, "fused by gemmepi_sm90: its kernel is for compute") &&
-                  is_taken != explain_has(p.plan, "not fused: its kernels are for compute capability 8.0"),
-              "%d: another explanation", archs[i]);
-        if (is_taken && is_made)
+        CHECK(!rows[i].says == (p.details.route == GEMMEPI_ROUTE_FUSED) &&
+                  explain_has(p.plan, rows[i].says ? rows[i].says
+                                                   : "fused by gemmepi_sm90: its kernel is for compute"),
+              "%d: another explanation", (int)i);
+        if (!rows[i].says && is_made)
             planned_run(&p);
-        CHECK(!is_taken || (gpu.launches == 1 && gpu.overlapping == (archs[i] > 90)),
-              "%d: %ld launches, of which %ld overlap", archs[i], gpu.launches, gpu.overlapping);
+        CHECK(rows[i].says || (gpu.launches == 1 && gpu.overlapping == (rows[i].arch > 90)),
+              "%d: %ld launches, of which %ld overlap", (int)i, gpu.launches, gpu.overlapping);
         planned_end(&p);
+    }
+}
+
+/* What the CUDA C++ Programming Guide has, compute capabilities: bytes of shared memory that a block may have. */
+static unsigned room_of(int arch) {
+    switch (arch) {
+    case 75:
+        return 64 << 10;
+    case 80:
+    case 87:
+        return 163 << 10;
+    case 86:
+    case 88:
+    case 89:
+    case 120:
+    case 121:
+        return 99 << 10;
+    }
+    return 227 << 10;
+}
+
+/* Every shape in parts or not that an engine has an estimate for, as it builds it. */
+static long build_every_candidate(planned *p) {
+    const gpi__matmul_plan *plan = matmul_of(p->plan);
+    gemmepi_context *context = plan->base.context;
+    gpi__candidate candidate;
+    long built_count = 0;
+    memset(&candidate, 0, sizeof candidate);
+    candidate.route = GEMMEPI_ROUTE_FUSED;
+    for (; candidate.engine < (int)GPI__COUNT(gpi__engines); candidate.engine++) {
+        const gpi__engine *engine = gpi__engines[candidate.engine];
+        if (engine->rule(context, &plan->problem))
+            continue;
+        for (candidate.shape = 0; candidate.shape < engine->shapes; candidate.shape++)
+            for (candidate.parts = 1; candidate.parts <= 2; candidate.parts++) {
+                static gpi__fused fused;
+                gpi__built_details details;
+                gemmepi_status status;
+                if (engine->estimate(context, &plan->problem, &candidate) >= GPI__NEVER)
+                    continue;
+                context->only_measures = 1;
+                status = gpi__build_fused(context, &plan->problem, &candidate, &fused);
+                context->only_measures = 0;
+                if (status == GEMMEPI_UNSUPPORTED)
+                    continue;
+                details = gpi__describe_built(&fused);
+                CHECK(status == GEMMEPI_OK && details.launch->shared <= room_of(context->arch),
+                      "%d, %s, shape %d: %u bytes of shared memory", context->arch, engine->name,
+                      candidate.shape, details.launch->shared);
+                built_count++;
+            }
+    }
+    return built_count;
+}
+
+static void a_candidates_shared_memory_fits_its_chip(void) {
+    static const struct {
+        gemmepi_dtype a, b, d;
+        gemmepi_epilogue epilogue;
+    } products[] = {{GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_BF16, GEMMEPI_SILU | GEMMEPI_GATED},
+                    {GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_BGRAD},
+                    {GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_F16, GEMMEPI_RELU | GEMMEPI_AUX},
+                    {GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_F32, GEMMEPI_NONE},
+                    {GEMMEPI_E4M3, GEMMEPI_E5M2, GEMMEPI_BF16, GEMMEPI_NONE},
+                    {GEMMEPI_BF16, GEMMEPI_I8, GEMMEPI_BF16, GEMMEPI_NONE}};
+    static const int64_t extents[][3] = {{1024, 1024, 1024}, {16, 512, 4096}, {4096, 4096, 16}};
+    size_t chip, i, e;
+    for (chip = 0; chip < GPI__COUNT(gpi__chips); chip++) {
+        long count = 0;
+        for (i = 0; i < GPI__COUNT(products); i++)
+            for (e = 0; e < GPI__COUNT(extents); e++) {
+                planned p = planned_begin(gpi__chips[chip].arch, 0);
+                p.desc = product(products[i].a, products[i].epilogue);
+                p.desc.b.dtype = products[i].b, p.desc.d.dtype = products[i].d;
+                p.desc.b.transposed = 1;
+                p.desc.m = extents[e][0], p.desc.n = extents[e][1], p.desc.k = extents[e][2];
+                if (planned_plan(&p))
+                    count += build_every_candidate(&p);
+                planned_end(&p);
+            }
+        CHECK(count >= 30, "%d: %ld candidates", gpi__chips[chip].arch, count);
     }
 }
 
@@ -1014,7 +1111,8 @@ int main(void) {
     RUN(what_tma_does_not_take_is_copied_by_threads);
     RUN(a_short_k_has_a_kernel_of_its_own_where_results_are_few);
     RUN(a_chip_that_is_not_known_is_counted_as_the_nearest_older_one);
-    RUN(other_chips_from_8_0_on_have_the_second_kernel);
+    RUN(chips_from_7_5_on_have_the_kernel_for_mma_sync);
+    RUN(a_candidates_shared_memory_fits_its_chip);
     RUN(weights_of_8_bits_have_a_kernel_of_their_own);
     RUN(products_that_wait_for_their_operands_go_to_the_kernel_for_hopper);
     RUN(small_products_have_a_kernel_of_their_own);

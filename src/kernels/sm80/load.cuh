@@ -19,10 +19,24 @@ template <int Unit> __device__ inline void copy_some(u32 to, const void *from, i
                      : "memory");
 }
 __device__ inline void copies_commit() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    if constexpr (ASYNC)
+        asm volatile("cp.async.commit_group;" ::: "memory");
 }
 template <int Left> __device__ inline void copies_wait() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
+    if constexpr (ASYNC)
+        asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
+}
+// As many bytes as the words are.
+__device__ inline void store(u32 to, const u32 (&words)[4]) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+                 "r"(words[3])
+                 : "memory");
+}
+__device__ inline void store(u32 to, const u32 (&words)[2]) {
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(words[0]), "r"(words[1]) : "memory");
+}
+__device__ inline void store(u32 to, const u32 (&words)[1]) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(words[0]) : "memory");
 }
 
 // >>loading
@@ -40,7 +54,9 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
     int exist;                       // from this thread's first line or piece on, along m or n
     bool inside;                     // all of the block's exist
     u32 to;                          // in a stage
-    Element held[Unit == 2 ? PART * ELEMENTS : 1]; // what comes through registers
+    Element held[Unit == 2 ? PART * ELEMENTS : 1]; // what comes through registers, an element at a time
+    static constexpr bool BY_WORDS = !ASYNC && Unit > 2;
+    Words<Element, ELEMENTS> pieces[BY_WORDS ? PART : 1]; // or a piece
 
     // first, extent: along m or n; first_k: of the block's part
     __device__ inline Loader(const gpi__kernel_matrix &x, long long item, long long first, long long extent,
@@ -85,7 +101,10 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
 #pragma unroll
                 for (int j = 0; j < ELEMENTS; j++)
                     held[p * ELEMENTS + j] = Whole || j < valid ? at[j] : (Element)0;
-            } else if (Whole)
+            } else if constexpr (BY_WORDS)
+                pieces[p] = Whole || valid >= ELEMENTS ? *reinterpret_cast<const Words<Element, ELEMENTS> *>(at)
+                                                       : words_of(read_elements<ELEMENTS>(at, valid));
+            else if (Whole)
                 copy_whole<Unit>(place_of(stage, i), at);
             else
                 copy_some<Unit>(place_of(stage, i), at, valid <= 0 ? 0 : valid >= ELEMENTS ? PIECE : valid * ELEMENT);
@@ -99,14 +118,16 @@ template <bool Rows, int Lines, int Unit, int Halves> struct Loader {
     }
     // What came through registers goes where it was fetched for.
     __device__ inline void put(u32 stage, int part) const {
-        if constexpr (Unit == 2) {
+        if constexpr (Unit == 2 || BY_WORDS) {
 #pragma unroll
             for (int p = 0; p < PART; p++) {
-                u32 words[4];
-                memcpy(words, held + p * ELEMENTS, sizeof words);
-                asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(place_of(stage, part * PART + p)), "r"(words[0]),
-                             "r"(words[1]), "r"(words[2]), "r"(words[3])
-                             : "memory");
+                u32 words[PIECE / 4];
+                if (BY_WORDS)
+                    memcpy(words, &pieces[p], sizeof words);
+                else
+                    memcpy(words, held + p * ELEMENTS, sizeof words);
+                if (part * PART + p < COUNT)
+                    store(place_of(stage, part * PART + p), words);
             }
         }
     }

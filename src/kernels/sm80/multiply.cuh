@@ -22,10 +22,18 @@ __device__ inline void load_words(u32 from, u32 &to) {
 #if !GEMMEPI_FMA
 // sums += A B: 16 rows, 8 columns, 32 bytes of k.
 __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+#if __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned." GEMMEPI_MMA ".row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERANDS ".f32 "
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else // of F16, half as many
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                     : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                     : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(i ? b1 : b0));
+#endif
 }
 #endif
 

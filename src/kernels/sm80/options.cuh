@@ -35,6 +35,7 @@ typedef u32 Element;
 #define GEMMEPI_MMA "m16n8k8"
 #endif
 constexpr int ELEMENT = GEMMEPI_ELEMENT, LINE = 128;
+constexpr bool ASYNC = __CUDA_ARCH__ >= 800; // cp.async; else operands come through registers
 constexpr bool IN_PARTS = GEMMEPI_IN_PARTS;
 constexpr bool FMA = GEMMEPI_FMA; // ELEMENT 4 without it: TF32
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = LINE / ELEMENT, STAGES = GEMMEPI_STAGES;

@@ -1,4 +1,4 @@
-/* The second kernel of the route fused, gemm_sm80.cu: from Ampere on, and on Hopper for F32, for what TMA does not take and where
+/* The second kernel of the route fused, gemm_sm80.cu: from Turing on, and on Hopper for F32, for what TMA does not take and where
    it takes less time. */
 #ifndef GEMMEPI_PRODUCT_ENGINES_SM80_H
 #define GEMMEPI_PRODUCT_ENGINES_SM80_H
@@ -54,8 +54,8 @@ typedef struct gpi__sm80 {
 /* The rule that keeps a problem from every engine, or NULL. What gemm_sm90.cu takes this kernel takes, too. */
 static const char *gpi__engines_rule(const gemmepi_context *context, const gpi__problem *problem) {
     const gpi__view *a = &problem->views[GPI__A], *b = &problem->views[GPI__B];
-    if (!gpi__chip_has(context->arch, GPI__MMA_SYNC))
-        return "its kernels are for compute capability 8.0 and later";
+    if (!gpi__chip_has(context->arch, GPI__MMA_F16))
+        return "its kernels are for compute capability 7.5 and later";
     if (gpi__is_fp8_product(problem))
         return gpi__fp8_engines_rule(context, problem);
     if (gpi__is_of_weights(problem))
@@ -75,8 +75,13 @@ static int gpi__copy_unit(const gpi__problem *problem, int operand) {
     return gpi__unit_of(problem, view, has_halves ? gpi__half_columns(problem) * view->bits / 8 : 0);
 }
 
-static unsigned gpi__sm80_shared(const gpi__sm80_shape *shape) {
-    return (unsigned)((shape->tile_m + shape->tile_n) * GPI__SM80_LINE * shape->stages);
+/* Without cp.async the next stage comes through registers, and no more than that one is on its way. */
+static int gpi__sm80_stages(const gpi__sm80_shape *shape, int arch) {
+    return gpi__chip_has(arch, GPI__MMA_SYNC) ? shape->stages : 2;
+}
+
+static unsigned gpi__sm80_shared(const gpi__sm80_shape *shape, int arch) {
+    return (unsigned)((shape->tile_m + shape->tile_n) * GPI__SM80_LINE * gpi__sm80_stages(shape, arch));
 }
 
 static int gpi__sm80_kind(const gpi__problem *problem) {
@@ -106,7 +111,10 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
          (shape->tile_n > 128 || gpi__is_fma(problem) || gpi__has(problem, GEMMEPI_GATED) ||
           gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
         return 0; /* registers would not do */
-    return gpi__sm80_shared(shape) <= gpi__chip_of(arch)->most_shared;
+    if (!gpi__chip_has(arch, GPI__MMA_SYNC) && gpi__is_fma(problem) && shape->tile_n > 64 &&
+        (shape->tile_m == 64 || problem->formula))
+        return 0; /* nor beside what is on its way without cp.async */
+    return gpi__sm80_shared(shape, arch) <= gpi__chip_of(arch)->most_shared;
 }
 
 /* >>how long it takes */
@@ -146,7 +154,7 @@ static double gpi__copy_rate(int unit) {
 
 /* That a multiprocessor runs at a time. */
 static int gpi__sm80_blocks(const gemmepi_context *context, const gpi__sm80_shape *shape) {
-    int blocks = (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(shape));
+    int blocks = (int)(gpi__chip_of(context->arch)->most_shared / gpi__sm80_shared(shape, context->arch));
     return blocks < shape->blocks ? blocks : shape->blocks;
 }
 
@@ -248,11 +256,12 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
-static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *cut, int applied,
+static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *cut, int applied, int arch,
                              gpi__sm80 *sm80) {
     /* of 32 bits a row's four lanes write whole sectors, but for these */
     int wide = gpi__results_of(problem, 32) - gpi__moved_of(problem, 32);
     sm80->shape = *cut->shape;
+    sm80->shape.stages = (short)gpi__sm80_stages(cut->shape, arch);
     sm80->parts = (int)gpi__divide_up(problem->k, gpi__part_k(problem, cut->parts)); /* none empty */
     sm80->applied = applied;
     sm80->staged = gpi__results_of(problem, 16) | wide;
@@ -263,7 +272,7 @@ static void gpi__cut_up_sm80(const gpi__problem *problem, const gpi__sm80_cut *c
    have less: 1.5 of the time on an H200, where the launch before is still on some of them, or three have room and two are a share. */
 static unsigned gpi__sm80_asked(const gemmepi_context *context, const gpi__sm80 *sm80) {
     unsigned each = (unsigned)gpi__divide_up(sm80->launch.blocks, context->multiprocessors);
-    unsigned needed = gpi__sm80_shared(&sm80->shape);
+    unsigned needed = gpi__sm80_shared(&sm80->shape, context->arch);
     unsigned least = gpi__chip_of(context->arch)->most_shared / (each + 1) + 16;
     return needed < least ? least / 16 * 16 : needed;
 }
@@ -329,7 +338,7 @@ static gemmepi_status gpi__sm80_build(gemmepi_context *context, const gpi__probl
             (int64_t)gpi__round_up((size_t)d->batch_stride, 4); /* parts begin at multiples of 16 bytes */
         own = &bare;
     }
-    gpi__cut_up_sm80(own, &cut, candidate->applied, sm80);
+    gpi__cut_up_sm80(own, &cut, candidate->applied, context->arch, sm80);
     gpi__fill_epilogue(own, &sm80->params.epilogue, sm80->params.extras, sm80->params.places);
     status = gpi__lay_out_sm80(context, own, sm80);
     row_tiles = sm80->params.epilogue.row_tiles;
@@ -406,13 +415,23 @@ static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gp
 
 /* >>the engine */
 
+/* What the chip does not multiply, or NULL. */
+static const char *gpi__sm80_type_rule(const gemmepi_context *context, const gpi__problem *problem) {
+    return problem->common == GEMMEPI_F16 || gpi__is_fma(problem) ||
+                   gpi__chip_has(context->arch, GPI__MMA_SYNC)
+               ? NULL
+               : "its kernel multiplies BF16 and TF32 on compute capability 8.0 and later";
+}
+
 static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__problem *problem) {
-    (void)context;
     if (gpi__is_fp8_product(problem))
         return "it does not multiply fp8";
     if (problem->found_scale)
         return "it finds no scales of d";
-    return gpi__is_of_weights(problem) ? "a and b differ in dtype" : gpi__half_group_rule(problem);
+    if (gpi__is_of_weights(problem))
+        return "a and b differ in dtype";
+    return gpi__sm80_type_rule(context, problem) ? gpi__sm80_type_rule(context, problem)
+                                                 : gpi__half_group_rule(problem);
 }
 
 static double gpi__sm80_estimate(const gemmepi_context *context, const gpi__problem *problem,

@@ -209,7 +209,7 @@ static double gpi__small_estimate(const gemmepi_context *context, const gpi__pro
                : GPI__NEVER;
 }
 
-/* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
+/* GEMMEPI_NO_SM80 leaves out all kernels that are for 7.5 and later. */
 static const gpi__engine gpi__small_engine = {"small",
                                               GPI__HAS_SM80,
                                               1,

@@ -299,7 +299,7 @@ static double gpi__weights_estimate(const gemmepi_context *context, const gpi__p
                : GPI__NEVER;
 }
 
-/* GEMMEPI_NO_SM80 leaves out all kernels that are for 8.0 and later. */
+/* GEMMEPI_NO_SM80 leaves out all kernels that are for 7.5 and later. */
 static const gpi__engine gpi__weights_engine = {"weights",
                                                 GPI__HAS_SM80,
                                                 1,

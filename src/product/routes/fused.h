@@ -172,6 +172,9 @@ static const char *gpi__fused_rule(const gemmepi_context *context, const gpi__pr
         rule = "its kernels were left out of this program (GEMMEPI_NO_SM80, GEMMEPI_NO_SM90)";
     if (!rule && !GPI__HAS_SM80 && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
         rule = "its kernel for this problem was left out of this program (GEMMEPI_NO_SM80)";
+    if (!rule && gpi__sm80_type_rule(context, problem) &&
+        gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
+        rule = gpi__sm80_type_rule(context, problem);
     if (!rule && problem->found_scale && gpi__choose_fused(context, problem, 1).microseconds >= GPI__NEVER)
         rule = "only its kernel for Hopper finds scales of d, and that does not run this problem";
     return rule;
