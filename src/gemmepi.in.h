@@ -88,6 +88,9 @@ GPI__OPTIMIZE_LITTLE_END
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/scales.h"
 #include "problem/matrices.h"
+#ifndef GEMMEPI_NO_FORMULA
+#include "problem/pack.h"
+#endif
 #include "problem/rules.h"
 #include "problem/normalise.h"
 GPI__OPTIMIZE_LITTLE_END

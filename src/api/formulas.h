@@ -103,6 +103,35 @@ static inline void *gemmepi_number(const double *number) {
 #endif
 }
 
+/* Numbers of the host that gemmepi_pack stores in fewer bits, for operands that formulas read:
+
+       packed[row, column] = round(source[row, column] / (divisor scale) + zero)
+
+   with the scale and the zero of the element's block, to the nearest, ties to even, saturating (as gemmepi_dtype says; NaN is 0 in I4, U4, E2M1
+   and I8). A formula has the numbers back by `(w - zero) * scale`. Blocks are those of a BLOCKED operand: element
+   [row / block_rows, column / block_columns] of scale and zero, rows of ceil(columns / block_columns) one behind the other. */
+typedef struct gemmepi_pack_desc {
+    int64_t rows, columns;
+    const void *source;
+    gemmepi_dtype source_dtype; /* F32 (0), F64, F16, BF16, E4M3, E5M2, I8 or I32 */
+    int64_t source_ld;          /* elements from one row to the next; 0: columns */
+    void *packed;
+    gemmepi_dtype dtype;               /* I4, U4, E2M1, E8M0, I8, E4M3, E5M2, F16 or BF16; of 4 bits columns and ld are even */
+    int64_t ld;                        /* 0: columns */
+    int64_t block_rows, block_columns; /* that have one scale and zero; 0: all */
+    void *scale;                       /* NULL: 1 */
+    gemmepi_dtype scale_dtype;         /* F32 (0), F16, BF16, E4M3 or E8M0 */
+    void *zero;                        /* with I4, U4 and I8; NULL: 0 */
+    gemmepi_dtype zero_dtype;          /* F32 (0), F16, BF16 or I8 */
+    double divisor;                    /* a second scale, of all, as NVFP4 has it; 0: 1 */
+
+    /* 1: scale and zero are written. The scale is a block's amax over the largest number of dtype (I4 7, U4 15, E2M1 6, E4M3 448), with zero
+       its largest less its least number, 0 among them, over that of dtype (of 4 bits 15), and zero is the code of 0. It is rounded to its
+       type, in E8M0 upward, held from the least number above 0 (F32, BF16, E8M0: 2^-126) to the largest, and 1 where amax is 0 or not
+       finite. 0: both are read */
+    int find;
+} gemmepi_pack_desc;
+
 /* What gemmepi_derive derives. */
 typedef struct gemmepi_derive_desc {
     const char *formula;

@@ -55,6 +55,7 @@ extern "C" {
     X(gemmepi_elementwise_desc) \
     X(gemmepi_elementwise_args) \
     X(gemmepi_derive_desc)      \
+    X(gemmepi_pack_desc)        \
     X(gemmepi_any_desc)         \
     X(gemmepi_tune_options)     \
     X(gemmepi_plan_details)
@@ -352,6 +353,12 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
    is left out like the value otherwise. The names of new operands belong to the library and are valid until this thread's next call; those that
    desc has in that call stay valid. */
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count);
+
+/* Stores numbers in fewer bits, by scales that are given or found: gemmepi_pack_desc has the formula. On the host, in double.
+       pack.rows = n, pack.columns = k, pack.source = weights, pack.packed = w, pack.dtype = GEMMEPI_U4;
+       pack.block_rows = 1, pack.block_columns = 128, pack.scale = scales, pack.zero = zeros, pack.find = 1;
+   What is written overlaps nothing. Errors: INVALID_ARGUMENT, MISALIGNED. */
+GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc);
 
 #endif
 

@@ -116,5 +116,5 @@
        gemmepi_matmul _grouped _linear _linear_backward _elementwise                        a problem in one call
        gemmepi_plan_matmul ... _plan_elementwise, gemmepi_run_matmul ... _run_elementwise   the same, planned once
        gemmepi_plan_prepare _info _explain _destroy, gemmepi_epilogue_info, gemmepi_dtype_size   of plans, and sizes
-       gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast, _derive _derive_operands   element-wise, in short; formulas
+       gemmepi_activation _activation_backward _gated _lerp _bias_grad _cast, _derive _derive_operands _pack   element-wise, in short; formulas
        gemmepi_precompile _tune _answers_save _load _bundle_save _load _write _read         ahead of time */
