@@ -829,8 +829,8 @@ typedef struct gemmepi_elementwise_args {
    there for one block alone. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
    layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
    by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
-   scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period (column-major: column, columns, a
-   column_period).
+   scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period or block_rows above 1 (column-major:
+   column, columns, a column_period, block_columns above 1).
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are
@@ -964,10 +964,12 @@ typedef enum gemmepi_operand_kind {
     GEMMEPI_SCALAR = 2,     /* one element: [] */
     GEMMEPI_PER_ROW = 3,    /* one for each row: [m] */
     GEMMEPI_PER_COLUMN = 4, /* one for each column: [n] */
-    GEMMEPI_FULL = 5        /* one for each row and column: [m, n] */
+    GEMMEPI_FULL = 5,       /* one for each row and column: [m, n] */
+    GEMMEPI_BLOCKED = 6     /* one for each block_rows x block_columns of them: [ceil(m / block_rows), ceil(n / block_columns)];
+                               inputs only */
 } gemmepi_operand_kind;
 
-/* How many columns an operand PER_COLUMN or FULL has. */
+/* How many columns an operand PER_COLUMN, FULL or BLOCKED is for. */
 typedef enum gemmepi_width {
     GEMMEPI_WIDTH_N = 0,
     GEMMEPI_WIDTH_HALF = 1,  /* n / 2; with part(x, i, p) and parts, n / p */
@@ -978,7 +980,7 @@ typedef enum gemmepi_width {
 typedef struct gemmepi_operand {
     const char *name;          /* in the formula */
     gemmepi_operand_kind kind; /* never 0 */
-    gemmepi_width width;       /* of PER_COLUMN and FULL */
+    gemmepi_width width;       /* of PER_COLUMN, FULL and BLOCKED */
 
     /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32, I64, E8M0 and, FULL, I4, U4 and E2M1. 0: d's, BF16 where d is fp8; for reductions
        F32 (F64), for row_argmax and column_argmax I32 */
@@ -993,6 +995,7 @@ typedef struct gemmepi_operand {
     /* Element-wise: its memory; gemmepi_elementwise_desc says of what shape. dtype is 0 or the tensor's, ld and batch_stride are 0.
        NULL for a NUMBER, and in products */
     const gemmepi_tensor *tensor;
+    int64_t block_rows, block_columns; /* BLOCKED: element (row / r, column / c), as of scales of blocks; of other kinds 0 */
 } gemmepi_operand;
 
 /* What args.operands has of a NUMBER. The address of a float is an error in C++ and a warning in C. */
@@ -4209,7 +4212,22 @@ static int gpi__index_across(int index) {
 }
 
 /* by gemmepi_operand_kind */
-static const char *const gpi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
+static const char *const gpi__kind_names[] = {"",           "NUMBER", "SCALAR", "PER_ROW",
+        "PER_COLUMN", "FULL",   "BLOCKED"};
+
+/* Whether elements of a kind differ by rows or by columns. */
+static int gpi__has_rows(int kind) {
+  return kind == GEMMEPI_PER_ROW || kind >= GEMMEPI_FULL;
+}
+
+static int gpi__has_columns(int kind) {
+  return kind >= GEMMEPI_PER_COLUMN;
+}
+
+/* Whether a kind, the caller's, has the axis that widths are of. */
+static int gpi__has_width(int kind, int exchanged) {
+  return exchanged ? gpi__has_rows(kind) : gpi__has_columns(kind);
+}
 /* Numbers as text, whatever the program's locale is. */
 
 enum { GPI__NUMBER_SIZE = 40 }; /* 17 digits, sign, exponent, and a point of several bytes */
@@ -5242,25 +5260,32 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
     takes_scale = gpi__is_scaled_dtype((int)o->dtype);
   int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL,
     is_number = o->kind == GEMMEPI_NUMBER;
-  int has_width =
-    o->kind == GEMMEPI_FULL || o->kind == (desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN);
-  gpi__field_rule rules[9];
+  int is_blocked = o->kind == GEMMEPI_BLOCKED;
+  gpi__field_rule rules[11];
   size_t r = 0;
 #define GPI__RULE(broken, name, words) \
   rules[r].is_broken = (broken), rules[r].field = #name, rules[r].value = (int64_t)o->name, \
   rules[r].accepted = words, r++
-  GPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL, kind, "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
-  GPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_width), width,
-    desc->exchanged ? "accepted are 0 (m) and, of PER_ROW and FULL, 1 (m / 2) and 2 (2 m)"
-    : "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
-  GPI__RULE(o->output != 0 && (o->output != 1 || is_number), output, "accepted are 0 and 1, for a NUMBER only 0");
+  GPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_BLOCKED, kind,
+    "accepted are 1 (GEMMEPI_NUMBER) to 6 (GEMMEPI_BLOCKED)");
+  GPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE ||
+    (o->width && !gpi__has_width((int)o->kind, desc->exchanged)), width, desc->exchanged
+    ? "accepted are 0 (m) and, of PER_ROW, FULL and BLOCKED, 1 (m / 2) and 2 (2 m)"
+    : "accepted are 0 (n) and, of PER_COLUMN, FULL and BLOCKED, 1 (n / 2) and 2 (2 n)");
+  GPI__RULE(o->output != 0 && (o->output != 1 || is_number || is_blocked), output,
+    "accepted are 0 and 1, for a NUMBER and a BLOCKED operand only 0");
   GPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate, "accepted are 0 and, of outputs, 1");
-  GPI__RULE(o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL), ld, "accepted are 0 and, of FULL, the elements between two rows");
+  GPI__RULE(o->ld < 0 || (o->ld && o->kind < GEMMEPI_FULL), ld,
+    "accepted are 0 and, of FULL and BLOCKED, the elements between two rows");
   GPI__RULE(o->batch_stride < 0 || (o->batch_stride && is_number), batch_stride, "it must not be negative, and of a NUMBER 0");
   GPI__RULE(o->row_period < 0 || (o->row_period && (o->output || !has_rows)), row_period,
     "accepted are 0 and, of inputs PER_ROW and FULL, a number of rows");
   GPI__RULE(o->column_period < 0 || (o->column_period && (o->output || !has_columns)), column_period,
     "accepted are 0 and, of inputs PER_COLUMN and FULL, a number of columns");
+  GPI__RULE(is_blocked ? o->block_rows < 1 : o->block_rows != 0, block_rows,
+    "accepted are, of BLOCKED, the rows of a block, 1 or more, and of other kinds 0");
+  GPI__RULE(is_blocked ? o->block_columns < 1 : o->block_columns != 0, block_columns,
+    "accepted are, of BLOCKED, the columns of a block, 1 or more, and of other kinds 0");
   GPI__RULE(o->amax != 0 && (o->amax != 1 || !o->output || !takes_scale), amax,
     "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
 #undef GPI__RULE
@@ -5653,7 +5678,7 @@ static int gpi__leaf(gpi__parser *p, size_t at, int op, int place, int type, int
 /* Of operands; -1: wider than WIDE or narrower than NARROW. */
 static int gpi__width_of(const gpi__graph *graph, gemmepi_operand_kind kind, gemmepi_width width) {
   int shift = width == GEMMEPI_WIDTH_HALF ? -1 : width == GEMMEPI_WIDTH_DOUBLE ? 1 : 0;
-  if (kind != GEMMEPI_FULL && kind != (graph->desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN))
+  if (!gpi__has_width((int)kind, graph->desc->exchanged))
     return GPI__ANY;
   shift += graph->n_width;
   return shift == GPI__NARROW || shift == GPI__WIDE ? shift : -1;
@@ -5958,7 +5983,7 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
 
 /* Why an operand is not read by index, in words; NULL: it may be. */
 static const char *gpi__no_table(const gpi__formula_desc *desc, const gemmepi_operand *operand) {
-  if (operand->output || operand->kind < GEMMEPI_PER_ROW)
+  if (operand->output || operand->kind < GEMMEPI_PER_ROW || operand->kind > GEMMEPI_FULL)
     return "only inputs of the kinds PER_ROW, PER_COLUMN and FULL are read by index";
   if (operand->kind == GEMMEPI_FULL && desc->exchanged)
     return "in column-major order only inputs of the kinds PER_ROW and PER_COLUMN are read by index";
@@ -6785,6 +6810,9 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
   if (o->row_period || o->column_period)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
+  if (o->kind == GEMMEPI_BLOCKED)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, a BLOCKED input, for whose gradient there is no reduction",
+      o->name);
   if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, d->graph.n_width == GPI__WIDE
       ? "desc.wrt names %s, which is %d n columns wide and not read; the formula has only n and n / %d columns"
@@ -7708,13 +7736,16 @@ GPI__OPTIMIZE_LITTLE_END
 
 enum { GPI__BY_PLACE = 1, GPI__BY_INDEX = 2 };
 
+/* Of periods, of a BLOCKED operand: eight columns side by side, the first a multiple of eight, are of one block. */
+enum { GPI__RUNS_IN_BLOCKS = 4 };
+
 /* What code depends on of an operand, and its name. */
 typedef struct gpi__formula_operand {
   uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
   uint8_t accumulate, reduction; /* reduction: a row of gpi__reductions, 0: none */
   uint8_t used; /* bits: what is read, or an output (of D: it is stored); BY_INDEX */
   uint8_t members; /* of a unit: 1, or the parts of what is WIDE beside halves */
-  uint8_t periods; /* 1: of rows, 2: of columns */
+  uint8_t periods; /* 1: of rows, 2: of columns; of BLOCKED 1 and 2: blocks have more than one */
   int16_t node; /* of an output: what is stored or goes into the reduction */
   int16_t name; /* in formula.names */
 } gpi__formula_operand;
@@ -7850,8 +7881,10 @@ static void gpi__keep_operand(const gpi__graph *graph, int i, gpi__formula_opera
   out->dtype = (uint8_t)gpi__dtype_of_operand(graph, i);
   out->output = out->used = (uint8_t)operand->output;
   out->accumulate = (uint8_t)operand->accumulate;
-  out->periods =
-    (uint8_t)((operand->row_period != 0) << exchanged | (operand->column_period != 0) << !exchanged);
+  out->periods = (uint8_t)((operand->row_period != 0 || operand->block_rows > 1) << exchanged |
+    (operand->column_period != 0 || operand->block_columns > 1) << !exchanged);
+  if (operand->kind == GEMMEPI_BLOCKED && (exchanged ? operand->block_rows : operand->block_columns) % 8 == 0)
+    out->periods |= GPI__RUNS_IN_BLOCKS;
 }
 
 /* D as an operand: as wide as what it is assigned, n where that has no width. */
@@ -7891,7 +7924,7 @@ static void gpi__count_members(gpi__formula *formula) {
     gpi__formula_operand *operand = &formula->operands[i];
     width = formula->n_width + (operand->width == GEMMEPI_WIDTH_DOUBLE) -
         (operand->width == GEMMEPI_WIDTH_HALF);
-    if (operand->kind != GEMMEPI_FULL && operand->kind != GEMMEPI_PER_COLUMN)
+    if (!gpi__has_columns(operand->kind))
       width = GPI__ANY;
     operand->members = (uint8_t)gpi__members(formula, width);
     if (operand->output && operand->used && operand->reduction) /* of all members of what goes in */
@@ -8373,9 +8406,10 @@ static gemmepi_status gpi__compose(const gemmepi_allocator *allocator, const gpi
 
 /* In elements of the operand's type. Lines of FULL operands are rows. */
 typedef struct gpi__placed_operand {
-  int64_t ld; /* of FULL: from one row to the next */
+  int64_t ld; /* of FULL and BLOCKED: from one row to the next */
   int64_t batch_stride; /* 0: one for all items */
-  int64_t row_period, column_period; /* of inputs: element (row % p, column % q); 0: none */
+  int64_t row_period,
+    column_period; /* of inputs: element (row % p, column % q), BLOCKED ones' (row / p, column / q); 0: none */
   int64_t scale_stride; /* of D's scale: from one item's to the next */
   int32_t scale, amax; /* of fp8 and I8: 1 where a scale (one F32) is given, and amax (one F32) wanted */
 } gpi__placed_operand;
@@ -8402,6 +8436,41 @@ typedef struct gpi__placed_formula {
     items; /* of v: m, n, k, batch; D is as wide as formula->operands[RESULT].width says */
   gpi__placed_operand operands[GPI__FORMULA_OPERANDS + 1]; /* in the formula's order, D at RESULT */
 } gpi__placed_formula;
+
+/* The periods of an input as it is given; those of a BLOCKED one are its blocks' extents, where they are more than 1. */
+static void gpi__place_periods(const gemmepi_operand *given, int exchanged, gpi__placed_operand *place) {
+  int64_t rows = given->block_rows > 1 ? given->block_rows : given->row_period;
+  int64_t columns = given->block_columns > 1 ? given->block_columns : given->column_period;
+  place->row_period = exchanged ? columns : rows;
+  place->column_period = exchanged ? rows : columns;
+}
+
+/* How many elements an operand has along an axis of so many. */
+static int64_t gpi__extent_of_operand(int kind, int64_t extent, int64_t period) {
+  if (!period)
+    return extent;
+  return kind == GEMMEPI_BLOCKED ? extent / period + (extent % period != 0) : period;
+}
+
+/* Which of its elements is that of a row or column. */
+static int64_t gpi__index_in_operand(int kind, int64_t index, int64_t period) {
+  if (!period)
+    return index;
+  return kind == GEMMEPI_BLOCKED ? index / period : index % period;
+}
+
+/* Whether an operand has an element for several columns, which are read one at a time. */
+static int gpi__is_in_blocks(const gpi__formula_operand *operand, const gpi__placed_operand *place) {
+  return operand->kind == GEMMEPI_BLOCKED && place->column_period;
+}
+
+/* Appends a block's extents, as the caller has them. */
+static void gpi__append_block(gpi__text *text, const gpi__formula *formula, const gpi__placed_operand *place) {
+  int64_t rows = place->row_period ? place->row_period : 1;
+  int64_t columns = place->column_period ? place->column_period : 1;
+  gpi__append(text, " of %lld x %lld", (long long)(formula->exchanged ? columns : rows),
+    (long long)(formula->exchanged ? rows : columns));
+}
 
 /* How many elements an input has that is read by index. */
 static int64_t gpi__table_length(const gpi__placed_formula *placed, int i) {
@@ -8609,7 +8678,7 @@ static int gpi__is_sum_of_products(const gpi__formula *f, int number) {
     return gpi__is_sum_of_products(f, node->args[0]);
   for (i = 0; i < 2 && node->op == GPI__OP_ADD; i++) {
     const gpi__node *added = &f->nodes[node->args[i]];
-    if ((added->op == GPI__OP_NUMBER || (added->op == GPI__OP_OPERAND && f->operands[added->place].kind != GEMMEPI_FULL)) &&
+    if ((added->op == GPI__OP_NUMBER || (added->op == GPI__OP_OPERAND && f->operands[added->place].kind < GEMMEPI_FULL)) &&
       gpi__is_sum_of_products(f, node->args[1 - i]))
       return 1;
   }
@@ -8758,7 +8827,7 @@ static int gpi__has_waves(const gpi__formula *f) {
    FORMULA_WAVES     1: there are sines or cosines; an `in` has is_near, an `out` is_far (kernels/trig.cuh)
    FORMULA_EXCHANGED 1: the caller's rows are the columns here
    FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
-   FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
+   FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns, 4 RUNS_IN_BLOCKS
    FORMULA_TABLES(X) X(place, name, kind, type, periods): of inputs that are read by index, a Table of an `in`
    FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gpi__emit_table(const gpi__emitter *e) {
@@ -9622,8 +9691,10 @@ static int gpi__stores_d(const gpi__kept_formula *kept) {
   return kept->placed.formula->operands[GPI__RESULT].used;
 }
 
-static int64_t gpi__least_of(int64_t extent, int64_t period) {
-  return period && period < extent ? period : extent;
+/* Of a period no more than there are of rows or columns. */
+static int64_t gpi__least_of(int kind, int64_t extent, int64_t period) {
+  int64_t own = gpi__extent_of_operand(kind, extent, period);
+  return own < extent ? own : extent;
 }
 
 /* The extents of an operand, of which periods leave what one table has. */
@@ -9633,19 +9704,18 @@ static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_l
   const gpi__placed_operand *place = &placed->operands[i];
   gpi__view *view = &kept->views[i];
   int64_t columns = gpi__columns_of_width(placed->formula, placed->columns, operand->width);
+  int kind = operand->kind;
   view->dtype = operand->dtype;
   view->bits = gpi__bits_of(operand->dtype);
   view->alignment = view->bits < 8 ? 1 : view->bits / 8;
   view->written = operand->output;
-  view->lines = operand->kind == GEMMEPI_FULL ? gpi__least_of(placed->rows, place->row_period) : 1;
-  view->length = operand->kind == GEMMEPI_PER_ROW  ? gpi__least_of(placed->rows, place->row_period)
-        : operand->kind == GEMMEPI_SCALAR ? 1
-        : gpi__least_of(columns, place->column_period);
+  view->lines = kind >= GEMMEPI_FULL ? gpi__least_of(kind, placed->rows, place->row_period) : 1;
+  view->length = kind == GEMMEPI_PER_ROW  ? gpi__least_of(kind, placed->rows, place->row_period)
+        : kind == GEMMEPI_SCALAR ? 1
+        : gpi__least_of(kind, columns, place->column_period);
   if (operand->used & GPI__BY_INDEX)
     view->length = gpi__table_length(placed, i);
-  view->ld = given_ld                                                ? given_ld
-       : place->column_period && operand->kind == GEMMEPI_FULL ? place->column_period
-        : 0;
+  view->ld = given_ld ? given_ld : place->column_period && kind == GEMMEPI_FULL ? place->column_period : 0;
   view->batch_stride = place->batch_stride;
 }
 
@@ -9686,8 +9756,7 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
     "leave it NULL, and say how the operand is stored by ld and batch_stride", i, given->name);
   if (operand->kind == GEMMEPI_NUMBER)
     return GEMMEPI_OK;
-  place->row_period = formula->exchanged ? given->column_period : given->row_period;
-  place->column_period = formula->exchanged ? given->row_period : given->column_period;
+  gpi__place_periods(given, formula->exchanged, place);
   place->batch_stride = given->batch_stride;
   place->scale = given->scale.mode != GEMMEPI_SCALE_NONE;
   place->amax = given->amax;
@@ -9721,8 +9790,8 @@ static gemmepi_status gpi__place_formula(gpi__kept_formula *kept, const gemmepi_
   kept->placed.operands[GPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
   for (i = 0; i < kept->placed.formula->operand_count && !status; i++) {
     int kind = kept->placed.formula->operands[i].kind;
-    status = gpi__place_formula_operand(kept, &desc->operands[i], i,
-      extents[kind == GEMMEPI_FULL || kind == GEMMEPI_PER_ROW ? 4 : 3]);
+    status =
+      gpi__place_formula_operand(kept, &desc->operands[i], i, extents[gpi__has_rows(kind) ? 4 : 3]);
   }
   return status;
 }
@@ -9807,7 +9876,7 @@ typedef struct gpi__epilogue_params {
 typedef struct gpi__formula_place {
   void *data; /* of a reduction: where tiles leave its states */
   long long ld, stride;
-  long long row_period, column_period; /* 0: none */
+  long long row_period, column_period; /* 0: none; of what is BLOCKED a block's rows and columns, 0: one */
   const float *scale;
   long long scale_stride; /* from one item's to the next */
   void *amax; /* of the accumulator's type, 0 before the launch */
@@ -12446,7 +12515,7 @@ static gemmepi_status gpi__convert_gathered_scale(const gemmepi_grouped_desc *de
 
 #ifndef GEMMEPI_NO_FORMULA
 static gemmepi_status gpi__check_operand_of_groups(const gpi__formula_operand *o, const gemmepi_operand *operand, int i) {
-  int has_rows = o->kind == GEMMEPI_FULL || o->kind == GEMMEPI_PER_ROW;
+  int has_rows = gpi__has_rows(o->kind);
   GPI__UNSUPPORTED_IF(o->reduction, "desc.product.operands[%d] (%s) is a reduction; next to d a grouped product writes FULL "
     "outputs: reduce one of those afterwards", i, operand->name);
   GPI__UNSUPPORTED_IF(operand->amax, "desc.product.operands[%d] (%s) has an amax; of a grouped product's outputs only d has", i,
@@ -12454,6 +12523,9 @@ static gemmepi_status gpi__check_operand_of_groups(const gpi__formula_operand *o
   GPI__INVALID_IF(has_rows && (operand->batch_stride || operand->row_period),
     "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all groups: leave it 0",
     i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
+  GPI__UNSUPPORTED_IF(operand->block_rows > 1,
+    "desc.product.operands[%d].block_rows (of %s) is %lld; the rows of groups have blocks of one row: set it to 1",
+    i, operand->name, (long long)operand->block_rows);
   return GEMMEPI_OK;
 }
 
@@ -13442,7 +13514,7 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
   char name[32];
   gpi__name_formula_tensor(i, name);
   GPI__INVALID_IF(operand && (operand->kind == GEMMEPI_NUMBER) != !tensor &&
-    (int)operand->kind >= GEMMEPI_NUMBER && (int)operand->kind <= GEMMEPI_FULL, "%s is %s", name,
+    (int)operand->kind >= GEMMEPI_NUMBER && (int)operand->kind <= GEMMEPI_BLOCKED, "%s is %s", name,
     tensor ? "given, but the operand is a NUMBER, which is on the host: leave it NULL"
     : "NULL; element-wise each operand but a NUMBER has a tensor");
   if (!tensor)
@@ -13540,11 +13612,13 @@ static gemmepi_status gpi__refuse_formula_shape(const gpi__formula_task *task, c
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "%s has the shape %s, the operation %s: %s", name, mine, its, rule);
 }
 
-/* The period of an input along an axis; 0: none. */
+/* The period of an input along an axis, or its blocks' extent; 0: none. */
 static int64_t gpi__period_along(const gemmepi_elementwise_desc *desc, int i, int d) {
+  gpi__placed_operand place;
   if (i == GPI__RESULT || d < GPI__ROW_AXIS)
     return 0;
-  return d == GPI__ROW_AXIS ? desc->operands[i].row_period : desc->operands[i].column_period;
+  gpi__place_periods(&desc->operands[i], 0, &place);
+  return d == GPI__ROW_AXIS ? place.row_period : place.column_period;
 }
 
 /* How many columns of n a tensor's are. */
@@ -13596,9 +13670,7 @@ static gemmepi_status gpi__check_formula_shape(const gpi__formula_task *task, co
 
 /* Whether a kind has an element for each index along an axis. */
 static int gpi__is_along(int kind, int d) {
-  return d < GPI__ROW_AXIS    ? 1
-     : d == GPI__ROW_AXIS ? kind == GEMMEPI_PER_ROW || kind == GEMMEPI_FULL
-        : kind == GEMMEPI_PER_COLUMN || kind == GEMMEPI_FULL;
+  return d < GPI__ROW_AXIS ? 1 : d == GPI__ROW_AXIS ? gpi__has_rows(kind) : gpi__has_columns(kind);
 }
 
 /* What an axis of an operand must be, or NULL. covers: the output is one for all items. */
@@ -13611,11 +13683,14 @@ static const char *gpi__rule_of_axis(const gpi__formula_operand *operand, int d,
        : operand->kind == GEMMEPI_PER_COLUMN
         ? "PER_COLUMN operands have the extent 1 in rows, the last axis but one"
         : "SCALARs have the extent 1 in rows and columns, the last two axes";
-  if (period)
+  if (period && operand->kind != GEMMEPI_BLOCKED)
     return extent == period ? NULL : "an axis with a period has that extent";
+  wanted = gpi__extent_of_operand(operand->kind, wanted, period);
   if (extent == wanted || (!operand->output && extent == 1) || (covers && d < GPI__ROW_AXIS))
     return NULL;
-  return !operand->output
+  return period
+       ? "of what is BLOCKED each axis has the extent through block_rows or block_columns, rounded up, or 1"
+     : !operand->output
        ? "each axis, from the last on, has the same extent or 1 (of what is HALF half the columns, of "
         "DOUBLE twice as many)"
      : operand->kind == GEMMEPI_FULL
@@ -13688,8 +13763,7 @@ static void gpi__place_by_steps(const gemmepi_elementwise_desc *desc, int i, con
   task->has_tensor[i] = 1;
   if (i == GPI__RESULT)
     return;
-  place->row_period = desc->operands[i].row_period;
-  place->column_period = desc->operands[i].column_period;
+  gpi__place_periods(&desc->operands[i], 0, place);
   place->scale = desc->operands[i].scale.mode != GEMMEPI_SCALE_NONE;
   place->amax = desc->operands[i].amax;
 }
@@ -13798,8 +13872,8 @@ static gemmepi_status gpi__convert_formula_task(const gemmepi_allocator *allocat
 /* >>where a tensor lies */
 
 /* As many elements along an axis as an operand has there. */
-static int64_t gpi__extent_of_steps(int64_t extent, int64_t period, int64_t step) {
-  return step == 0 && extent != 0 ? 1 : period ? period : extent;
+static int64_t gpi__extent_of_steps(int kind, int64_t extent, int64_t period, int64_t step) {
+  return step == 0 && extent != 0 ? 1 : gpi__extent_of_operand(kind, extent, period);
 }
 
 static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
@@ -13813,14 +13887,13 @@ static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
   layout.rank = axes + 2;
   layout.size = (int64_t)gpi__dtype((gemmepi_dtype)operand->dtype)->size;
   for (d = 0; d < axes; d++) {
-    layout.shape[d] = gpi__extent_of_steps(task->strides.extents[d], 0, steps->items[d]);
+    layout.shape[d] = gpi__extent_of_steps(0, task->strides.extents[d], 0, steps->items[d]);
     layout.stride[d] = steps->items[d] * bits / 8;
   }
-  layout.shape[axes] = gpi__extent_of_steps(placed->rows, place->row_period, steps->row);
+  layout.shape[axes] = gpi__extent_of_steps(operand->kind, placed->rows, place->row_period, steps->row);
   layout.stride[axes] = steps->row * bits / 8;
-  layout.shape[axes + 1] =
-    gpi__extent_of_steps(gpi__columns_of_width(placed->formula, placed->columns, operand->width),
-      place->column_period, steps->column);
+  layout.shape[axes + 1] = gpi__extent_of_steps(
+    operand->kind, gpi__columns_of_width(placed->formula, placed->columns, operand->width), place->column_period, steps->column);
   layout.stride[axes + 1] = steps->column * layout.size;
   if (bits < 8)
     layout.shape[axes + 1] /= 2; /* bytes */
@@ -16326,26 +16399,27 @@ static const gpi__source gpi__sources[] = {
 {"epilogue_inside.cuh",
 {
 "#line 1 \"src/kernels/epilogue_inside.cuh\"\n#line 9\n#pragma once\n#include \"epilogue_formula.cuh\"\n#include \"epilogue_fragment.cuh\"\n#include \"epilogue_staging.cuh\"\n\n#if GEMMEPI_FORMULA\n#include \"formula.cuh\"\n\n\ntemplate<class Type,int Members>DEVICE void take_run(const Type*from,int valid,Taken<Type>(&x)[RUN]){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nto_accs(read<Type,Members>(from,valid),x);\nelse{\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=place<Members>(i)<valid?from[place<Members>(i)]:Type(0);\n}\n}\ntemplate<class Type>DEVICE Taken<Type>take_one(const Type*from){\nif constexpr(SAME<Taken<Type>,Acc> && !SAME<Type,I32>)\nreturn to_acc<Acc>(*from);\nelse\nreturn*from;\n}\ntemplate<class T>DEVICE void take_for_all(T one,T(&x)[RUN]){\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]=one;\n}\n\n\nstruct Run_of_formula{\nlong long item,row,column;\nint valid;\n};\n\n\ntemplate<bool Repeats>DEVICE long long within(long long x,long long period){\n"
-"return Repeats?(u32)x%(u32)period:x;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Taken<Type>load_of_row(const Beside*beside,long long item,long long row,bool exists){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+item*from.stride;\nTaken<Type>one=0;\nif(Kind==kind::SCALAR)\none=take_one(data);\nelse if(exists)\none=take_one(data+within<(Periods&1)!=0>(row,from.row_period));\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\none*= *from.scale;\nreturn one;\n}\n\n\ntemplate<int Place,int Periods,class Type,int Kind>\nDEVICE void hold(const Beside*beside,long long item,long long row,bool exists,Held<Type,Kind> &held){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW)\nheld.at=load_of_row<Place,Kind,Periods,Type>(beside,item,row,exists);\n}\n#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, periods>(beside, item, row, exists, held.name);\n"
-"DEVICE Held_operands hold_operands(const Beside*beside,long long item,long long row,bool exists){\nHeld_operands held;\nFORMULA_INPUTS(INSIDE_HOLD)\nreturn held;\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void prefetch_operand(const gpi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\nconstexpr bool is_loaded=(Place==GEMMEPI_IN_RESIDUAL&&LOADS_RESIDUAL)||(Place==GEMMEPI_IN_AUX&&LOADS_AUX);\nif constexpr(Kind==kind::FULL&& !is_loaded){\nconst gpi__formula_place&from=beside[Place];\nconst Type*line=(const Type*)from.data+at.item*from.stride +within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nint lines=(columns*(int)sizeof(Type)+127)/128,per_line=128/(int)sizeof(Type);\n#pragma unroll\nfor(int i=0;i<Members*lines;i+=2){\nint mine=i+(int)threadIdx.x%32/16,column=(int)at.column+mine%lines*per_line;\nlong long there=column_of_half<Members>(p,column,mine/lines);\nif constexpr(IN_PAIRS<Members>)\n"
-"column=(int)at.column+mine*per_line/2,there=column*2;\nconst Type*first=line +within<(Periods&2)!=0>(there,from.column_period);\nif(mine<Members*lines&&at.valid&&column<p.n)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(first));\n}\n}\n}\n#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \\\nprefetch_operand<place_,kind::kind_,members,periods,type>(p,beside,at,columns);\nDEVICE void prefetch_operands(const gpi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\n(void)p,(void)beside,(void)at,(void)columns;\nFORMULA_INPUTS(INSIDE_PREFETCH)\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void load_operand(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&at,int member,const Held<Type,Kind> &held,\nTaken<Type>(&x)[RUN]){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW){\nif constexpr(HOLDS)\ntake_for_all(held.at,x);\nelse\n"
-"take_for_all(load_of_row<Place,Kind,Periods,Type>(state.beside,at.item,at.row,at.valid>0),x);\nreturn;\n",
-"}\nconst gpi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type,Members>(state.loaded_residual[member]),x);\nelse\ntake_run<Type,Members>(data+at.row*from.ld+column_of_half<Members>(p,at.column,member),\nvalid_of_half<Members>(at.valid,member),x);\n}else if constexpr(Kind==kind::NUMBER){\ntake_for_all(from_acc<Acc>(from.number),x);\n}else{\nlong long row=within<(Periods&1)!=0>(at.row,from.row_period);\nlong long column=within<(Periods&2)!=0>(column_of_half<Members>(p,at.column,member),from.column_period);\ntake_run<Type,Members>(data+row*from.ld+column,valid_of_half<Members>(at.valid,member),x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\n"
-"for(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const Beside*beside,const Run_of_formula&at){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif(Kind==kind::FULL)\ndata+=within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nreturn{data,at.valid>0?from.column_period:0,1,(GEMMEPI_INSIDE_SCALED>>Place&1)!=0? *from.scale:1};\n}\n#define INSIDE_COUNT(place_, name, kind_, type, periods) +1\nconstexpr bool HAS_TABLES=0 FORMULA_TABLES(INSIDE_COUNT)>0;\n#define INSIDE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(state.beside, run);\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\n"
-"#pragma unroll\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\npowers[i]=exponential_below(x[i]-part.shift());\npart.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\n"
-"part=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\ntemplate<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\ntemplate<class T>\nDEVICE void join_lanes_of_rows(Logsumexp<T>(&parts)[RUNS_OF_BOX]){\nMax<T>most[RUNS_OF_BOX];\nSum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<T>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\n"
-"join_lanes_of_rows(sums);\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\n",
-"parts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\nif constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\n#pragma unroll\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\n"
-"row+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\nDEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\n#pragma unroll\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\n#pragma unroll\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\n"
-"DEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\n#pragma unroll\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n};\n\ntemplate<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\n"
-"DEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\nif constexpr(is_of_columns(Reduction))\nmemcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\nstore_halves<Type,Place==GEMMEPI_WRITTEN&&STAGES_AUX>(p,matrix,state.staged_aux,at.item,at.row,at.column,at.valid,x);\n}\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\n"
-"struct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n",
-"#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\nstruct Numbers_of_run{\nOperand_runs runs;\nDrawn_runs drawn;\nOutput_runs outputs;\nAcc v[HALVES][RUN];\n};\n\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=x.runs.name[member][at];\n#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\nx.outputs.name[member][at]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=x.drawn.name[member][at];\ntemplate<bool Near>\nDEVICE bool compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,int i,\nint at,Numbers_of_run&x){\nFormula_in in;\n"
-"Formula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_TABLES(INSIDE_TABLE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=x.v[member][at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)run.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i/2*2);\n\nin.column[member]=INTERLEAVED       ?(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i)\n:SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1)\n:first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)run.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\n"
-"in.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nx.v[member][at]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<class T,int N>DEVICE void turn_round(T(&x)[N][RUN]){\n#pragma unroll\nfor(int member=0;member<N;member++){\nT first=x[member][0];\n#pragma unroll\nfor(int i=0;i+1<RUN;i++)\nx[member][i]=x[member][i+1];\nx[member][RUN-1]=first;\n}\n}\n#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);\n#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);\n#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);\nDEVICE void compute_far_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\n"
-"Numbers_of_run&x){\n#pragma unroll 1\nfor(int i=0;i<RUN;i++){\ncompute_element<false>(p,state,run,i,0,x);\nturn_round(x.v);\nFORMULA_INPUTS(INSIDE_TURN_RUN)\nFORMULA_UNIFORMS(INSIDE_TURN_DRAWN)\nFORMULA_OUTPUTS(INSIDE_TURN_OUTPUT)\n}\n}\nDEVICE void compute_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\nAcc given[HALVES][RUN];\nbool is_right= !HAS_TABLES;\nmemcpy(given,x.v,sizeof given);\n#pragma unroll\nfor(int i=0;i<RUN&& !HAS_TABLES;i++)\nis_right&=compute_element<true>(p,state,run,i,i,x);\nif((FORMULA_WAVES||HAS_TABLES)&& !is_right){\nmemcpy(x.v,given,sizeof given);\ncompute_far_run(p,state,run,x);\n}\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)                                                                                   \\\n"
-"load_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,run,member,state.held.name,x.runs.name[member]);\\\nregroup<false>(x.runs.name);\n",
-"#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,run,x.outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&run,Acc(&v)[HALVES][RUN]){\nNumbers_of_run x;\nFormula_in in;\nconstexpr int at=0;\n(void)in,(void)at;\nmemcpy(x.v,v,sizeof x.v);\nFORMULA_INPUTS(INSIDE_LOAD)\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,run,in,x.drawn);\ncompute_run(p,state,run,x);\nFORMULA_OUTPUTS(INSIDE_STORE)\nmemcpy(v,x.v,sizeof x.v);\n}\n#endif\n"}},
+"return Repeats?(u32)x%(u32)period:x;\n}\n\n\ntemplate<bool Has_blocks>DEVICE long long through(long long x,long long block){\nreturn Has_blocks?(u32)x/(u32)block:x;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Taken<Type>load_of_row(const Beside*beside,long long item,long long row,bool exists){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+item*from.stride;\nTaken<Type>one=0;\nif(Kind==kind::SCALAR)\none=take_one(data);\nelse if(exists)\none=take_one(data+within<(Periods&1)!=0>(row,from.row_period));\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\none*= *from.scale;\nreturn one;\n}\n\n\ntemplate<int Place,int Periods,class Type,int Kind>\nDEVICE void hold(const Beside*beside,long long item,long long row,bool exists,Held<Type,Kind> &held){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW)\nheld.at=load_of_row<Place,Kind,Periods,Type>(beside,item,row,exists);\n}\n"
+"#define INSIDE_HOLD(place_, name, kind_, members, type, periods) hold<place_, periods>(beside, item, row, exists, held.name);\nDEVICE Held_operands hold_operands(const Beside*beside,long long item,long long row,bool exists){\nHeld_operands held;\nFORMULA_INPUTS(INSIDE_HOLD)\nreturn held;\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void prefetch_operand(const gpi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\nconstexpr bool is_loaded=(Place==GEMMEPI_IN_RESIDUAL&&LOADS_RESIDUAL)||(Place==GEMMEPI_IN_AUX&&LOADS_AUX);\nif constexpr(Kind==kind::FULL&& !is_loaded){\nconst gpi__formula_place&from=beside[Place];\nconst Type*line=(const Type*)from.data+at.item*from.stride +within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nint lines=(columns*(int)sizeof(Type)+127)/128,per_line=128/(int)sizeof(Type);\n#pragma unroll\nfor(int i=0;i<Members*lines;i+=2){\n"
+"int mine=i+(int)threadIdx.x%32/16,column=(int)at.column+mine%lines*per_line;\nlong long there=column_of_half<Members>(p,column,mine/lines);\nif constexpr(IN_PAIRS<Members>)\ncolumn=(int)at.column+mine*per_line/2,there=column*2;\nconst Type*first=line +within<(Periods&2)!=0>(there,from.column_period);\nif(mine<Members*lines&&at.valid&&column<p.n)\nasm volatile(\"prefetch.global.L1 [%0];\" ::\"l\"(first));\n}\n}\n}\n#define INSIDE_PREFETCH(place_, name, kind_, members, type, periods) \\\nprefetch_operand<place_,kind::kind_,members,periods,type>(p,beside,at,columns);\nDEVICE void prefetch_operands(const gpi__epilogue_params&p,const Beside*beside,const Run_of_formula&at,int columns){\n(void)p,(void)beside,(void)at,(void)columns;\nFORMULA_INPUTS(INSIDE_PREFETCH)\n}\n\n\ntemplate<int Place,int Kind,int Members,int Periods,class Type>\nDEVICE void load_operand(const gpi__epilogue_params&p,const Epilogue_state&state,const Of_columns&of,\n"
+"const Saved&saved,const Run_of_formula&at,int member,const Held<Type,Kind> &held,\nTaken<Type>(&x)[RUN]){\nif constexpr(Kind==kind::SCALAR||Kind==kind::PER_ROW){\nif constexpr(HOLDS)\n",
+"take_for_all(held.at,x);\nelse\ntake_for_all(load_of_row<Place,Kind,Periods,Type>(state.beside,at.item,at.row,at.valid>0),x);\nreturn;\n}\nconst gpi__formula_place&from=state.beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif constexpr(Place==GEMMEPI_IN_BIAS){\nto_accs(of.bias[member],x);\n}else if constexpr(Place==GEMMEPI_IN_AUX){\nto_accs(saved.runs[member],x);\n}else if constexpr(Place==GEMMEPI_IN_RESIDUAL){\nif constexpr(LOADS_RESIDUAL)\nto_accs(unstage_run<Type,Members>(state.loaded_residual[member]),x);\nelse\ntake_run<Type,Members>(data+at.row*from.ld+column_of_half<Members>(p,at.column,member),\nvalid_of_half<Members>(at.valid,member),x);\n}else if constexpr(Kind==kind::NUMBER){\ntake_for_all(from_acc<Acc>(from.number),x);\n}else if constexpr(Kind==kind::BLOCKED){\nconst Type*line=data+through<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\nlong long column=column_of_half<Members>(p,at.column,member);\n"
+"int valid=valid_of_half<Members>(at.valid,member);\nif constexpr((Periods&2)==0)\ntake_run<Type,Members>(line +column,valid,x);\nelse\ntake_for_all(valid>0?take_one(line +through<true>(column,from.column_period)):Taken<Type>(0),x);\n}else{\nlong long row=within<(Periods&1)!=0>(at.row,from.row_period);\nlong long column=within<(Periods&2)!=0>(column_of_half<Members>(p,at.column,member),from.column_period);\ntake_run<Type,Members>(data+row*from.ld+column,valid_of_half<Members>(at.valid,member),x);\n}\nif constexpr((GEMMEPI_INSIDE_SCALED>>Place&1)!=0)\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nx[i]*= *from.scale;\n}\n\n\ntemplate<int Place,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const Beside*beside,const Run_of_formula&at){\nconst gpi__formula_place&from=beside[Place];\nconst Type*data=(const Type*)from.data+at.item*from.stride;\nif(Kind==kind::FULL)\ndata+=within<(Periods&1)!=0>(at.row,from.row_period)*from.ld;\n"
+"return{data,at.valid>0?from.column_period:0,1,(GEMMEPI_INSIDE_SCALED>>Place&1)!=0? *from.scale:1};\n}\n#define INSIDE_COUNT(place_, name, kind_, type, periods) +1\nconstexpr bool HAS_TABLES=0 FORMULA_TABLES(INSIDE_COUNT)>0;\n#define INSIDE_TABLE(place_, name, kind_, type, periods) in.name = table_of<place_, kind::kind_, periods, type>(state.beside, run);\n\n\n\nstatic_assert(SPREAD|| !GEMMEPI_INSIDE_REDUCES,\"a row's lanes have 32 columns\");\n\n\ntemplate<class Part,int N>DEVICE Part part_of_lane(const Acc(&x)[N],const long long(&columns)[N]){\nif constexpr(SAME<Part,Argmax<Acc>>){\nPart part=Part::empty();\n#pragma unroll\nfor(int i=0;i<N;i++)\nif(columns[i]>=0)\npart.add(x[i],columns[i]);\nreturn part;\n}else if constexpr(SAME<Part,Sum_of_lane>){\nreturn{of_pairs<Added>(x)};\n}else if constexpr(SAME<Part,Max<Acc>>){\nreturn{of_pairs<Larger>(x)};\n}else{\nPart part={of_pairs<Larger>(x),0};\nAcc powers[N];\n#pragma unroll\nfor(int i=0;i<N;i++)\n"
+"powers[i]=exponential_below(x[i]-part.shift());\npart.sum=of_pairs<Added>(powers);\nreturn part;\n}\n}\n\n\ntemplate<int Members,int Reduction>\nDEVICE void keep_part(const gpi__epilogue_params&p,const Run_of_formula&at,const Acc(&x)[Members][RUN],\nPart_of<Reduction> &part){\nAcc there[Members*RUN];\nlong long columns[Members*RUN];\n#pragma unroll\nfor(int i=0;i<Members*RUN;i++){\nbool exists=GEMMEPI_INSIDE_WHOLE||place(i%RUN)<at.valid;\nthere[i]=exists?x[i/RUN][i%RUN]:SAME<Part_of<Reduction>,Sum_of_lane> ?Acc(0):below_all<Acc>();\ncolumns[i]=exists?column_of_half<Members>(p,at.column,i/RUN)+place(i%RUN): -1;\n}\npart=part_of_lane<Part_of<Reduction>>(there,columns);\n}\n\n\nconstexpr int STATES_OF_BOX=RUNS_OF_BOX/(GEMMEPI_STATE_COLUMNS/32);\ntemplate<class Part>DEVICE void join_groups(Part(&parts)[RUNS_OF_BOX]){\n#pragma unroll\nfor(int i=STATES_OF_BOX;i<RUNS_OF_BOX;i++)\nparts[i%STATES_OF_BOX].join(parts[i]);\n}\n\n"
+"template<class Part>DEVICE void join_lanes_of_rows(Part(&parts)[RUNS_OF_BOX]){\njoin_groups(parts);\n#pragma unroll\nfor(int step=1;step<=IN_ROW;step +=IN_ROW-1)\n#pragma unroll\n",
+"for(int i=0;i<STATES_OF_BOX;i++)\nparts[i].join(from_lane(parts[i],step));\n}\ntemplate<class T>\nDEVICE void join_lanes_of_rows(Logsumexp<T>(&parts)[RUNS_OF_BOX]){\nMax<T>most[RUNS_OF_BOX];\nSum_of_lane sums[RUNS_OF_BOX];\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++)\nmost[i]={parts[i].most};\njoin_lanes_of_rows(most);\n#pragma unroll\nfor(int i=0;i<RUNS_OF_BOX;i++){\nLogsumexp<T>joined={most[i%STATES_OF_BOX].at,0};\nsums[i]={parts[i].sum*exponential_below(parts[i].most-joined.shift())};\n}\njoin_lanes_of_rows(sums);\n#pragma unroll\nfor(int i=0;i<STATES_OF_BOX;i++)\nparts[i]={most[i].at,sums[i].at};\n}\n\ntemplate<class State>DEVICE State state_of_part(const State&part){\nreturn part;\n}\nDEVICE Sum<Acc>state_of_part(const Sum_of_lane&part){\nreturn{(double)part.at};\n}\n\ntemplate<int Place,int Reduction>\nDEVICE void store_kept_parts(const gpi__epilogue_params&p,const Epilogue_state&state,long long item,int row,\nint column,Kept_parts<Reduction> &kept){\n"
+"if constexpr(Reduction!=reduction::none){\nconst gpi__formula_place&to=state.beside[Place];\njoin_lanes_of_rows(kept.parts);\nPart_of<Reduction>mine=kept.parts[0];\n#pragma unroll\nfor(int i=1;i<STATES_OF_BOX;i++)\nif(lane_of_row()==i)\nmine=kept.parts[i];\nif(row<(int)p.m&&column<(int)p.n)\n((State_of<Acc,Reduction> *)to.data)[item*to.stride +row*to.ld+column/GEMMEPI_STATE_COLUMNS]=state_of_part(mine);\n}\n}\n\n\nDEVICE void store_kept_states(const gpi__epilogue_params&p,Epilogue_state&state,long long item,int row,\nint column,int groups){\nint first=lane_of_row()/2*GEMMEPI_STATE_COLUMNS;\nrow+=lane_of_row()%2*8+row_of_lane();\ncolumn=first<groups*32?column+first:(int)p.n;\n#define INSIDE_STORE_KEPT(place_, name, kind_, members, type, reduction_, accumulates) \\\nstore_kept_parts<place_,of_rows(reduction::reduction_)>(p,state,item,row,column,state.kept_parts.name);\nFORMULA_OUTPUTS(INSIDE_STORE_KEPT)\n}\n\n\n\n\nconstexpr bool SHARES_RANDOM=SPREAD&&WHOLE&& !FORMULA_EXCHANGED;\n"
+"DEVICE void draw_shared(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\nbool is_second=(column&2)!=0;\n#pragma unroll\nfor(int first=0;first<RUN;first+=4){\nRandom_words words=random_words(seed,i,column+place(first)+(is_second?place(2):0),at.row,at.item);\n#pragma unroll\nfor(int j=0;j<2;j++){\nu32 kept=is_second?words.at[2+j]:words.at[j],given=is_second?words.at[j]:words.at[2+j];\nu32 got=__shfl_xor_sync(0xffffffff,given,1);\nx[first+j]=random_number(is_second?got:kept);\nx[first+2+j]=random_number(is_second?kept:got);\n}\n}\n}\nDEVICE void draw_apart(I64 seed,I64 i,GEMMEPI_INDEX column,const Run_of_formula&at,float(&x)[RUN]){\n#pragma unroll\nfor(int j=0;j<RUN;j++){\nGEMMEPI_INDEX of_x=column+place(j);\nx[j]=FORMULA_EXCHANGED?formula_uniform(seed,i,at.row,of_x,at.item):formula_uniform(seed,i,of_x,at.row,at.item);\n}\n}\n#define INSIDE_DRAWN(name, members, seed, number) float name[members][RUN];\nstruct Drawn_runs{\nFORMULA_UNIFORMS(INSIDE_DRAWN)\n"
+"};\n\ntemplate<int Members>\nDEVICE void draw_run(const gpi__epilogue_params&p,I64 seed,I64 i,const Run_of_formula&at,\nfloat(&x)[Members][RUN]){\n#pragma unroll\nfor(int member=0;member<Members;member++){\nGEMMEPI_INDEX column=(GEMMEPI_INDEX)column_of_half<FORMULA_MEMBERS>(p,at.column,member);\nif(SHARES_RANDOM)\ndraw_shared(seed,i,column,at,x[member]);\nelse\ndraw_apart(seed,i,column,at,x[member]);\n}\n}\n#define INSIDE_DRAW(name, members, seed, number) draw_run(p, seed, number, at, drawn.name);\n\nDEVICE void draw(const gpi__epilogue_params&p,const Run_of_formula&at,const Formula_in&in,Drawn_runs&drawn){\n(void)p,(void)at,(void)in,(void)drawn;\nFORMULA_UNIFORMS(INSIDE_DRAW)\n}\n\n\n\ntemplate<int Place,int Members,class Type,int Reduction>\nDEVICE void finish_output(const gpi__epilogue_params&p,Epilogue_state&state,const Run_of_formula&at,\nconst Acc(&x)[Members][RUN],Kept_parts<of_rows(Reduction)> &kept){\nconst gpi__formula_place&to=state.beside[Place];\n"
+"if constexpr(is_of_columns(Reduction))\n",
+"memcpy(state.of_columns.lines()[first_line(Place)],x,sizeof x);\nelse if constexpr(Reduction!=reduction::none)\nkeep_part<Members,Reduction>(p,at,x,kept.parts[state.mask_place]);\nelse{\nconst gpi__kernel_matrix matrix={to.data,to.ld,to.stride};\nstore_halves<Type,Place==GEMMEPI_WRITTEN&&STAGES_AUX>(p,matrix,state.staged_aux,at.item,at.row,at.column,at.valid,x);\n}\n}\n\n#define INSIDE_RUNS(place_, name, kind_, members, type, periods) Taken<type> name[members][RUN];\nstruct Operand_runs{\nFORMULA_INPUTS(INSIDE_RUNS)\n};\n#define INSIDE_OUTPUTS(place_, name, kind_, members, type, reduction_, accumulates) Acc name[members][RUN];\nstruct Output_runs{\nFORMULA_OUTPUTS(INSIDE_OUTPUTS)\n};\n\n\nstruct Numbers_of_run{\nOperand_runs runs;\nDrawn_runs drawn;\nOutput_runs outputs;\nAcc v[HALVES][RUN];\n};\n\n\n\n#define INSIDE_TAKE(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)            \\\nin.name[member]=x.runs.name[member][at];\n"
+"#define INSIDE_KEEP(place_, name, kind_, members, type, reduction_, accumulates) \\\nfor(int member=0;member<members;member++)                           \\\nx.outputs.name[member][at]=out.name[member];\n#define INSIDE_TAKE_DRAWN(name, members, seed, number) \\\nfor(int member=0;member<members;member++) \\\nin.name[member]=x.drawn.name[member][at];\ntemplate<bool Near>\nDEVICE bool compute_element(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,int i,\nint at,Numbers_of_run&x){\nFormula_in in;\nFormula_out out;\nFORMULA_INPUTS(INSIDE_TAKE)\nFORMULA_TABLES(INSIDE_TABLE)\nFORMULA_UNIFORMS(INSIDE_TAKE_DRAWN)\n#if FORMULA_VALUE\nfor(int member=0;member<FORMULA_VALUE;member++)\nin.v[member]=x.v[member][at];\n#endif\n#if FORMULA_INDICES & 1\nin.row=(GEMMEPI_INDEX)run.row;\n#endif\n#if FORMULA_INDICES & 2\nfor(int member=0;member<FORMULA_MEMBERS;member++){\nGEMMEPI_INDEX first=(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i/2*2);\n\n"
+"in.column[member]=INTERLEAVED       ?(GEMMEPI_INDEX)column_of_member<FORMULA_MEMBERS>(p,run.column,member,i)\n:SPREAD&&WHOLE?(first& ~(GEMMEPI_INDEX)1)|(i&1)\n:first+(i&1);\n}\n#endif\n#if FORMULA_INDICES & 4\nin.item=(GEMMEPI_INDEX)run.item;\n#endif\n#if FORMULA_INDICES & 8\nin.rows=(GEMMEPI_INDEX)p.m;\n#endif\n#if FORMULA_INDICES & 16\nin.columns=(GEMMEPI_INDEX)(p.n*FORMULA_MEMBERS);\n#endif\n#if FORMULA_INDICES & 32\nin.depth=(GEMMEPI_INDEX)state.beside[GEMMEPI_IN_DEPTH].number;\n#endif\n#if FORMULA_ROUNDS\nin.scale_d=SCALES_D?state.scale_d:Acc(1);\n#endif\n#if FORMULA_WAVES\nin.is_near=Near;\n#endif\nformula(in,out);\n#if FORMULA_RESULT\nfor(int member=0;member<FORMULA_RESULT;member++)\nx.v[member][at]=out.d[member];\n#endif\nFORMULA_OUTPUTS(INSIDE_KEEP)\n#if FORMULA_WAVES\nreturn!out.is_far;\n#else\nreturn true;\n#endif\n}\n\n\n\ntemplate<class T,int N>DEVICE void turn_round(T(&x)[N][RUN]){\n#pragma unroll\nfor(int member=0;member<N;member++){\nT first=x[member][0];\n"
+"#pragma unroll\nfor(int i=0;i+1<RUN;i++)\nx[member][i]=x[member][i+1];\nx[member][RUN-1]=first;\n}\n}\n#define INSIDE_TURN_RUN(place_, name, kind_, members, type, periods) turn_round(x.runs.name);\n#define INSIDE_TURN_DRAWN(name, members, seed, number) turn_round(x.drawn.name);\n#define INSIDE_TURN_OUTPUT(place_, name, kind_, members, type, reduction_, accumulates) turn_round(x.outputs.name);\nDEVICE void compute_far_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\n#pragma unroll 1\nfor(int i=0;i<RUN;i++){\ncompute_element<false>(p,state,run,i,0,x);\nturn_round(x.v);\nFORMULA_INPUTS(INSIDE_TURN_RUN)\nFORMULA_UNIFORMS(INSIDE_TURN_DRAWN)\nFORMULA_OUTPUTS(INSIDE_TURN_OUTPUT)\n}\n}\nDEVICE void compute_run(const gpi__epilogue_params&p,const Epilogue_state&state,const Run_of_formula&run,\nNumbers_of_run&x){\nAcc given[HALVES][RUN];\nbool is_right= !HAS_TABLES;\nmemcpy(given,x.v,sizeof given);\n#pragma unroll\n"
+"for(int i=0;i<RUN&& !HAS_TABLES;i++)\n",
+"is_right&=compute_element<true>(p,state,run,i,i,x);\nif((FORMULA_WAVES||HAS_TABLES)&& !is_right){\nmemcpy(x.v,given,sizeof given);\ncompute_far_run(p,state,run,x);\n}\n}\n\n\n#define INSIDE_LOAD(place_, name, kind_, members, type, periods) \\\nfor(int member=0;member<members;member++)                                                                                   \\\nload_operand<place_,kind::kind_,members,periods,type>(p,state,of,saved,run,member,state.held.name,x.runs.name[member]);\\\nregroup<false>(x.runs.name);\n#define INSIDE_STORE(place_, name, kind_, members, type, reduction_, accumulates) \\\nfinish_output<place_,members,type,reduction::reduction_>(p,state,run,x.outputs.name,state.kept_parts.name);\nDEVICE void apply_formula(const gpi__epilogue_params&p,Epilogue_state&state,const Of_columns&of,\nconst Saved&saved,const Run_of_formula&run,Acc(&v)[HALVES][RUN]){\nNumbers_of_run x;\nFormula_in in;\nconstexpr int at=0;\n(void)in,(void)at;\nmemcpy(x.v,v,sizeof x.v);\n"
+"FORMULA_INPUTS(INSIDE_LOAD)\nFORMULA_INPUTS(INSIDE_TAKE)\ndraw(p,run,in,x.drawn);\ncompute_run(p,state,run,x);\nFORMULA_OUTPUTS(INSIDE_STORE)\nmemcpy(v,x.v,sizeof x.v);\n}\n#endif\n"}},
 {"epilogue_mask.cuh",
 {
 "#line 1 \"src/kernels/epilogue_mask.cuh\"\n\n#pragma once\n#include \"epilogue_fragment.cuh\"\n\n\n\nDEVICE void store_mask_byte(u8*byte,u32 bits,int valid){\nu32 mine=(1u<<valid)-1;\n*byte=valid==RUN?(u8)bits:(u8)((*byte& ~mine)|(bits&mine));\n}\nDEVICE u32 mask_of_run(const Acc(&v)[RUN]){\nu32 bits=0;\n#pragma unroll\nfor(int i=0;i<RUN;i++)\nbits|=(u32)(v[i]>0)<<place(i);\nreturn bits;\n}\n\nDEVICE u32 mask_of_row(const Acc(&v)[RUN]){\nu32 bits=mask_of_run(v)<<2*lane_of_row();\nbits|=__shfl_xor_sync(0xffffffffu,bits,1);\nreturn bits|__shfl_xor_sync(0xffffffffu,bits,IN_ROW);\n}\nDEVICE void store_mask(const gpi__kernel_matrix&x,long long item,long long row,long long column,\nint valid,const Acc(&v)[RUN]){\nu32 bits;\nif(SPREAD){\nint lane=lane_of_row();\nbits=mask_of_row(v)>>8*lane&0xff;\ncolumn+=6*lane;\nvalid=existing(valid-6*lane);\nif(valid<=0)\nreturn;\n}else{\nbits=mask_of_run(v);\nif(FINDS&&valid==0)\nreturn;\n}\n"
@@ -16374,7 +16448,7 @@ static const gpi__source gpi__sources[] = {
 "DEVICE void store_halves(const gpi__epilogue_params&p,const gpi__kernel_matrix&x,const u32*staged,long long item,\nlong long row,long long column,int valid,const Acc(&members)[Halves][RUN]){\nAcc runs[Halves][RUN];\nmemcpy(runs,members,sizeof runs);\nregroup<true>(runs);\n#pragma unroll\nfor(int half=0;half<Halves;half++)\nstore<T,Staged,Halves>(x,Staged?staged[half]:0,item,row,column_of_half<Halves>(p,column,half),\nvalid_of_half<Halves>(valid,half),runs[half]);\n}\n"}},
 {"formula_kinds.cuh",
 {
-"#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max,row_min,column_min};\n}\n\n__device__ constexpr bool is_largest(int which){\nreturn which==reduction::column_max||which==reduction::all_max||which==reduction::column_min;\n}\n\n__device__ constexpr bool is_of_negatives(int which){\nreturn which==reduction::row_min||which==reduction::column_min;\n}\n__device__ constexpr bool is_of_columns(int which){\nreturn which==reduction::column_sum||which==reduction::all_sum||is_largest(which);\n}\n__device__ constexpr int of_rows(int which){\nreturn is_of_columns(which)?reduction::none:which;\n}\n"}},
+"#line 1 \"src/kernels/formula_kinds.cuh\"\n\n#pragma once\n\nnamespace kind{\nenum{NUMBER=1,SCALAR,PER_ROW,PER_COLUMN,FULL,BLOCKED};\n}\nnamespace reduction{\nenum{none,row_sum,row_max,row_logsumexp,row_argmax,column_sum,column_max,column_logsumexp,column_argmax,all_sum,all_max,row_min,column_min};\n}\n\n__device__ constexpr bool is_largest(int which){\nreturn which==reduction::column_max||which==reduction::all_max||which==reduction::column_min;\n}\n\n__device__ constexpr bool is_of_negatives(int which){\nreturn which==reduction::row_min||which==reduction::column_min;\n}\n__device__ constexpr bool is_of_columns(int which){\nreturn which==reduction::column_sum||which==reduction::all_sum||is_largest(which);\n}\n__device__ constexpr int of_rows(int which){\nreturn is_of_columns(which)?reduction::none:which;\n}\n"}},
 {"found_scale.cuh",
 {
 "#line 1 \"src/kernels/found_scale.cuh\"\n\n#pragma once\n#include \"amax.cuh\"\n\n#ifndef GEMMEPI_POWER_OF_TWO\n#define GEMMEPI_POWER_OF_TWO 0\n#endif\n\n\n\n\ntemplate<class T>DEVICE float scale_of_amax(u32 amax){\nconstexpr float largest=SAME<T,E5M2> ?57344.f:448.f,reciprocal=1/largest;\nconstexpr u32 infinity=0x7f800000,of_exponent=0x00800000;\nfloat size=__uint_as_float(amax),quotient=size*reciprocal;\nu32 scale=__float_as_uint(fmaf(fmaf(-quotient,largest,size),reciprocal,quotient));\nscale=scale<of_exponent?of_exponent:scale;\nif(GEMMEPI_POWER_OF_TWO)\nscale=(scale +of_exponent-1)&infinity;\nreturn amax==0||amax>=infinity?1.f:__uint_as_float(scale);\n}\n\n\ntemplate<class T>DEVICE float scale_of_amax(u64 bits){\nconstexpr double largest=SAME<T,E5M2> ?57344. :448.;\nconstexpr float least=1.17549435e-38f,most=3.40282347e38f;\ndouble amax=__longlong_as_double((long long)bits),scale=amax/largest;\nreturn amax==0||amax-amax!=0?1.f:scale<least?least:scale>most?most:(float)scale;\n"
@@ -16586,15 +16660,15 @@ static const gpi__source gpi__sources[] = {
 {
 "#line 1 \"src/kernels/formula_run.cuh\"\n\n\n#pragma once\n#include \"formula.cuh\"\n#include \"formula_reduce.cuh\"\n\ntypedef GEMMEPI_T T;\nconstexpr int UNITS=GEMMEPI_UNITS;\nconstexpr bool ALIGNED=GEMMEPI_ALIGNED;\nconstexpr bool ALTERNATES=FORMULA_HALVES==2;\n\n\nstruct Place{\nlong long item,row,unit;\nint valid;\n#if GEMMEPI_STRIDED\nconst gpi__formula_strides*strides;\nlong long index[GEMMEPI_ITEM_AXES];\n#endif\n};\n\n#if GEMMEPI_STRIDED\ntypedef gpi__strided_formula_params Params;\nDEVICE const gpi__formula_pass_params&pass_of(const Params&params){\nreturn params.pass;\n}\nDEVICE void find_item(const Params&params,Place&place){\nu32 rest=(u32)place.item;\nplace.strides= &params.strides;\n#pragma unroll\nfor(int axis=0;axis<GEMMEPI_ITEM_AXES-1;axis++){\nu32 extent=(u32)params.strides.extents[axis];\nplace.index[axis]=rest%extent;\nrest/=extent;\n}\nplace.index[GEMMEPI_ITEM_AXES-1]=rest;\n}\n#else\ntypedef gpi__formula_pass_params Params;\n"
 "DEVICE const gpi__formula_pass_params&pass_of(const Params&params){\nreturn params;\n}\nDEVICE void find_item(const Params&,Place&){}\n#endif\n\n\ntemplate<int Number>DEVICE long long item_start(const gpi__formula_pass_params&p,const Place&place){\n#if GEMMEPI_STRIDED\nlong long start=place.index[0]*p.places[Number].stride;\n#pragma unroll\nfor(int axis=1;axis<GEMMEPI_ITEM_AXES;axis++)\nstart+=place.index[axis]*place.strides->steps[Number].items[axis-1];\nreturn start;\n#else\nreturn place.item*p.places[Number].stride;\n#endif\n}\n\n\ntemplate<int Number>constexpr bool IS_STEPPED=(GEMMEPI_STEPPED>>Number&1)!=0;\ntemplate<int Number>DEVICE long long column_step(const Place&place){\n#if GEMMEPI_STRIDED\nif(IS_STEPPED<Number>)\nreturn place.strides->steps[Number].column;\n#endif\nreturn 1;\n}\n\n\ntemplate<int Members>DEVICE long long column_of(long long units,long long unit,int member){\nconstexpr long long half=FORMULA_GROUP/2>0?FORMULA_GROUP/2:1;\nif(Members==1)\nreturn unit;\n"
-"if(ALTERNATES)\nreturn 2*unit+member;\nif(FORMULA_GROUP==0)\nreturn unit+member*units;\nlong long group=unit>>32?unit/half:(long long)((u32)unit/(u32)half);\nreturn unit+(group +member)*half;\n}\n\nDEVICE long long within(long long x,long long period){\nif(period==0)\nreturn x;\nreturn(x|period)>>32?x%period:(long long)((u32)x%(u32)period);\n}\n\n\n__device__ constexpr int member_at(int place){\nreturn ALTERNATES?place%2:place/UNITS;\n}\n__device__ constexpr int unit_at(int place){\nreturn ALTERNATES?place/2:place%UNITS;\n}\ntemplate<int Members>__device__ constexpr int place_of(int member,int unit){\nreturn Members==1?unit:ALTERNATES?2*unit+member:member*UNITS+unit;\n}\ntemplate<int Members>DEVICE long long column_of_piece(long long units,long long unit,int piece){\nreturn Members==2&&ALTERNATES?2*unit+piece*UNITS:column_of<Members>(units,unit,piece);\n}\n\n\ntemplate<int Members,bool Is_periodic,bool Is_stepped,class Type>\n"
-"DEVICE void load_run(const Type*line,long long period,long long step,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line_from<Type>(line,Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=element_of(line,(Is_periodic?within(column,period):column)*step);\n}\nto[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,bool Is_stepped,class Type>\n"
-"DEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n",
-"#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\n"
-"return to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nconst Type*data=line_from<Type>(operand.data,item_start<Number>(p,place));\nif(Kind==kind::FULL)\ndata=line_from<Type>(data,(Periods&1?within(place.row,operand.row_period):place.row)*operand.ld);\nreturn{data,place.valid?operand.column_period:0,Kind==kind::PER_ROW?operand.ld:column_step<Number>(place),\n(GEMMEPI_SCALED>>Number&1)!=0? *operand.scale:1};\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\n"
-"template<bool Exists,class X>struct Held{\ntypedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,HAS_COLUMNS=Kind==kind::FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<!HAS_COLUMNS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gpi__formula_pass_params&p,const Place&place,long long row){\nconst gpi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>(line_from<Type>(operand.data,item_start<Number>(p,place)+row*operand.ld),\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n"
-"__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row=Periods&1?within(place.row,operand.row_period):place.row;\nif constexpr(Kind==kind::FULL)\nload_line(p,place,row);\nif constexpr(Kind==kind::PER_ROW)\none=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n"
-"__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\n",
-"#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
+"if(ALTERNATES)\nreturn 2*unit+member;\nif(FORMULA_GROUP==0)\nreturn unit+member*units;\nlong long group=unit>>32?unit/half:(long long)((u32)unit/(u32)half);\nreturn unit+(group +member)*half;\n}\n\nDEVICE long long within(long long x,long long period){\nif(period==0)\nreturn x;\nreturn(x|period)>>32?x%period:(long long)((u32)x%(u32)period);\n}\n\nDEVICE long long through(long long x,long long block){\nif(block==0)\nreturn x;\nreturn(x|block)>>32?x/block:(long long)((u32)x/(u32)block);\n}\n\n\n__device__ constexpr int member_at(int place){\nreturn ALTERNATES?place%2:place/UNITS;\n}\n__device__ constexpr int unit_at(int place){\nreturn ALTERNATES?place/2:place%UNITS;\n}\ntemplate<int Members>__device__ constexpr int place_of(int member,int unit){\nreturn Members==1?unit:ALTERNATES?2*unit+member:member*UNITS+unit;\n}\ntemplate<int Members>DEVICE long long column_of_piece(long long units,long long unit,int piece){\n"
+"return Members==2&&ALTERNATES?2*unit+piece*UNITS:column_of<Members>(units,unit,piece);\n}\n\n\ntemplate<int Members,bool Is_periodic,bool Is_stepped,class Type>\nDEVICE void load_run(const Type*line,long long period,long long step,long long units,const Place&place,\nWords<Type,UNITS>(&to)[Members]){\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nlong long column=column_of_piece<Members>(units,place.unit,piece);\nto[piece]= *reinterpret_cast<const Words<Type,UNITS> *>(line_from<Type>(line,Is_periodic?within(column,period):column));\n}\nreturn;\n}\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nRun<Type,UNITS>run={};\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nlong long column=column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at));\nif(unit<place.valid)\nrun.at[i]=element_of(line,(Is_periodic?within(column,period):column)*step);\n}\n"
+"to[piece]=words_of(run);\n}\n}\n\ntemplate<int Members,bool Is_stepped,class Type>\n",
+"DEVICE void store_units(Type*line,long long step,long long units,const Place&place,const T(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++){\nT values[UNITS];\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i;\nvalues[i]=Members==1?x[0][i]:x[member_at(at)%Members][unit_at(at)%UNITS];\n}\nRun<Type,UNITS>run=run_from_acc<Type>(values);\nif(ALIGNED&& !Is_stepped&&place.valid==UNITS){\n*reinterpret_cast<Words<Type,UNITS> *>(line +column_of_piece<Members>(units,place.unit,piece))=words_of(run);\ncontinue;\n}\n#pragma unroll\nfor(int i=0;i<UNITS;i++){\nint at=piece*UNITS+i,unit=Members==1?at:unit_at(at);\nif(unit<place.valid)\nline[column_of<Members>(units,place.unit+unit,Members==1?0:member_at(at))*step]=run.at[i];\n}\n}\n}\n\n\ntemplate<class Type>constexpr bool IS_WHOLE=SAME<Type,I32> ||SAME<Type,I64>;\ntemplate<bool Whole,class Type>struct Type_read{\ntypedef T type;\n};\ntemplate<class Type>struct Type_read<true,Type>{\ntypedef Type type;\n"
+"};\ntemplate<class Type>using Read=typename Type_read<IS_WHOLE<Type>,Type>::type;\n\ntemplate<class Type>DEVICE Read<Type>read_as(Type x){\nif constexpr(IS_WHOLE<Type>)\nreturn x;\nelse\nreturn to_acc<T>(x);\n}\n\n\ntemplate<int Number,int Kind,int Periods,class Type>\nDEVICE Table<Type>table_of(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nconst Type*data=line_from<Type>(operand.data,item_start<Number>(p,place));\nif(Kind==kind::FULL)\ndata=line_from<Type>(data,(Periods&1?within(place.row,operand.row_period):place.row)*operand.ld);\nreturn{data,place.valid?operand.column_period:0,Kind==kind::PER_ROW?operand.ld:column_step<Number>(place),\n(GEMMEPI_SCALED>>Number&1)!=0? *operand.scale:1};\n}\n\n\ntemplate<int Members,bool In_one_block,class Type>\nDEVICE void load_blocks(const Type*line,long long block,long long step,long long units,const Place&place,\nRead<Type>(&to)[Members][UNITS]){\n"
+"constexpr bool is_one=In_one_block&&(Members==1||(ALIGNED&& !ALTERNATES));\n#pragma unroll\nfor(int member=0;member<Members;member++)\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nif(is_one&&i>0)\nto[member][i]=to[member][0];\nelse\nto[member][i]=i<place.valid?read_as(line[through(column_of<Members>(units,place.unit+i,member),block)*step])\n:Read<Type>(0);\n}\n\n\ntemplate<int Members,class Type>\nDEVICE void read_runs(const Words<Type,UNITS>(&runs)[Members],Read<Type>(&x)[Members][UNITS]){\n#pragma unroll\nfor(int piece=0;piece<Members;piece++)\nif constexpr(IS_WHOLE<Type>){\nRun<Type,UNITS>run=run_of(runs[piece]);\n#pragma unroll\nfor(int i=0;i<UNITS;i++)\nx[piece][i]=run.at[i];\n}else{\nwords_to_acc(runs[piece],x[piece]);\n}\n}\n\n\nstruct Nothing{};\ntemplate<bool Exists,class X>struct Held{\ntypedef X type;\n};\ntemplate<class X>struct Held<false,X>{\ntypedef Nothing type;\n};\ntemplate<int Members,class Type>struct Runs{\nWords<Type,UNITS>at[Members];\n};\n"
+"template<int Members,class Type>struct Elements{\nRead<Type>at[Members][UNITS];\n};\n\n\ntemplate<int Number,int Kind,int Members,class Type,int Periods>struct Input{\nstatic constexpr bool IS_SCALED=(GEMMEPI_SCALED>>Number&1)!=0,IN_BLOCKS=Kind==kind::BLOCKED&&(Periods&2)!=0;\nstatic constexpr bool IS_FULL=Kind==kind::FULL||(Kind==kind::BLOCKED&& !IN_BLOCKS),HAS_COLUMNS=IS_FULL||Kind==kind::PER_COLUMN;\ntypename Held<HAS_COLUMNS,Runs<Members,Type>>::type runs;\ntypename Held<IN_BLOCKS,Elements<Members,Type>>::type elements;\ntypename Held<!HAS_COLUMNS&& !IN_BLOCKS,Read<Type>>::type one;\ntypename Held<IS_SCALED,float>::type factor;\n\n__device__ void load_line(const gpi__formula_pass_params&p,const Place&place,long long row){\nconst gpi__formula_place&operand=p.places[Number];\nload_run<Members,(Periods&2)!=0,IS_STEPPED<Number>>(line_from<Type>(operand.data,item_start<Number>(p,place)+row*operand.ld),\noperand.column_period,column_step<Number>(place),p.units,place,runs.at);\n}\n\n",
+"__device__ void begin(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nif constexpr(IS_SCALED)\nfactor= *operand.scale;\nif constexpr(Kind==kind::PER_COLUMN)\nload_line(p,place,0);\nif constexpr(Kind==kind::NUMBER)\none=(T)operand.number;\nif constexpr(Kind==kind::SCALAR)\none=scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)]));\n}\n__device__ void load(const gpi__formula_pass_params&p,const Place&place){\nconst gpi__formula_place&operand=p.places[Number];\nlong long row= !(Periods&1)?place.row:Kind==kind::BLOCKED?through(place.row,operand.row_period):within(place.row,operand.row_period);\nif constexpr(IS_FULL)\nload_line(p,place,row);\nif constexpr(IN_BLOCKS)\nload_blocks<Members,(Periods&4)!=0>((const Type*)operand.data+item_start<Number>(p,place)+row*operand.ld,\noperand.column_period,column_step<Number>(place),p.units,place,elements.at);\nif constexpr(Kind==kind::PER_ROW)\n"
+"one=place.valid?scaled(read_as(((const Type*)operand.data)[item_start<Number>(p,place)+row*operand.ld])):Read<Type>(0);\n}\n__device__ Read<Type>scaled(Read<Type>x)const{\nif constexpr(IS_SCALED)\nreturn x*(T)factor;\nelse\nreturn x;\n}\n__device__ void take(Read<Type>(&x)[Members][UNITS])const{\nif constexpr(HAS_COLUMNS){\nRead<Type>values[Members][UNITS];\nread_runs(runs.at,values);\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++){\nint at=place_of<Members>(i/UNITS,i%UNITS);\nx[i/UNITS][i%UNITS]=scaled(values[at/UNITS][at%UNITS]);\n}\n}else{\n#pragma unroll\nfor(int i=0;i<Members*UNITS;i++)\nif constexpr(IN_BLOCKS)\nx[i/UNITS][i%UNITS]=scaled(elements.at[i/UNITS][i%UNITS]);\nelse\nx[i/UNITS][i%UNITS]=one;\n}\n}\n};\n"}},
 {"trig.cuh",
 {
 "#line 1 \"src/kernels/trig.cuh\"\n#line 9\n#pragma once\n#ifndef GEMMEPI_HAS_FUNCTIONS\n#include \"types.cuh\"\n#endif\n\n\nstatic __constant__ u32 TWO_OVER_PI[]={\n0x00000000,0x00000000,0xa2f9836e,0x4e441529,0xfc2757d1,0xf534ddc0,0xdb629599,0x3c439041,0xfe5163ab,0xdebbc561,0xb7246e3a,\n0x424dd2e0,0x06492eea,0x09d1921c,0xfe1deb1c,0xb129a73e,0xe88235f5,0x2ebb4484,0xe99c7026,0xb45f7e41,0x3991d639,0x835339f4,\n0x9c845f8b,0xbdf9283b,0x1ff897ff,0xde05980f,0xef2f118b,0x5a0a6d1f,0x6d367ecf,0x27cb09b7,0x4f463f66,0x9e5fea2d,0x7527bac7,\n0xebe5f17b,0x3d0739f7,0x8a5292ea,0x6bfb5fb1,0x1f8d5d08,0x56033046,0xfc7b6bab,0xf0cfbc20,0x9af4361d};\n\n\nDEVICE u32 bits_of_two_over_pi(int at){\nreturn(u32)(((u64)TWO_OVER_PI[at>>5]<<32|TWO_OVER_PI[(at>>5)+1])>>(32-(at&31)));\n}\n\n\nDEVICE float rest_of_far(float x,int&quarters){\nu32 bits=__float_as_uint(x),m=(bits&0x7fffff)|0x800000;\nint at=(int)(bits>>23)-150-2+64;\n"
@@ -19513,10 +19587,6 @@ static void gpi__start_units(gpi__host_formula *h, int64_t first) {
 
 /* >>reading */
 
-static int64_t gpi__folded(int64_t index, int64_t period) {
-  return period ? index % period : index;
-}
-
 static int64_t gpi__place_by_strides(const gpi__any_strides *strides, int o, int64_t item, int64_t row, int64_t column) {
   const gpi__steps *steps = &strides->operands[o];
   int64_t at = row * steps->row + column * steps->column;
@@ -19532,11 +19602,11 @@ static int64_t gpi__place_by_strides(const gpi__any_strides *strides, int o, int
 static int64_t gpi__place_of(const gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column) {
   const gpi__placed_operand *place = &h->placed->operands[o];
   int kind = h->formula->operands[o].kind;
-  row = gpi__folded(row, place->row_period);
-  column = gpi__folded(column, place->column_period);
+  row = gpi__index_in_operand(kind, row, place->row_period);
+  column = gpi__index_in_operand(kind, column, place->column_period);
   if (h->placed->strides)
     return gpi__place_by_strides(h->placed->strides, o, item, row, column);
-  return item * place->batch_stride + (kind == GEMMEPI_FULL         ? row * place->ld + column : kind == GEMMEPI_PER_ROW    ? row
+  return item * place->batch_stride + (kind >= GEMMEPI_FULL         ? row * place->ld + column : kind == GEMMEPI_PER_ROW    ? row
     : kind == GEMMEPI_PER_COLUMN ? column : 0);
 }
 
@@ -19972,7 +20042,7 @@ static void gpi__operands_of_group(const gpi__problem *problem, gpi__arguments *
   int i;
   for (i = 0; i < placed->formula->operand_count; i++) {
     int kind = placed->formula->operands[i].kind;
-    int64_t rows = kind == GEMMEPI_FULL      ? first * placed->operands[i].ld
+    int64_t rows = kind >= GEMMEPI_FULL      ? first * placed->operands[i].ld
         : kind == GEMMEPI_PER_ROW ? first
         : 0;
     operands[i] = arguments->operands[i];
@@ -20699,7 +20769,7 @@ static int64_t gpi__step_of_rows(const gpi__placed_formula *placed, int i) {
   int kind = placed->formula->operands[i].kind;
   if (placed->strides)
     return placed->strides->operands[i].row;
-  return kind == GEMMEPI_FULL ? placed->operands[i].ld : kind == GEMMEPI_PER_ROW;
+  return kind >= GEMMEPI_FULL ? placed->operands[i].ld : kind == GEMMEPI_PER_ROW;
 }
 
 /* Steps of all axes of items or-ed: a multiple of a power of two where all of them are. */
@@ -20778,9 +20848,9 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
   for (i = 0; i <= GPI__RESULT; i++) {
     const gpi__placed_operand *operand = &placed->operands[i];
     if (!(f->operands[i].used & GPI__BY_PLACE) || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
-      gpi__is_reduced(&f->operands[i]) || gpi__is_stepped(placed, i))
+      gpi__is_reduced(&f->operands[i]) || gpi__is_stepped(placed, i) || gpi__is_in_blocks(&f->operands[i], operand))
       continue;
-    line.ld = f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? gpi__step_of_rows(placed, i) : 0;
+    line.ld = f->operands[i].kind >= GEMMEPI_FULL && placed->rows > 1 ? gpi__step_of_rows(placed, i) : 0;
     line.stride = several * gpi__any_step_of_items(placed, i);
     if (operand->column_period % run || !gpi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))
       return 0;
@@ -21038,10 +21108,10 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
   const gpi__formula *f = placed->formula;
   const gpi__formula_operand *o = &f->operands[i];
   const gpi__placed_operand *at = &placed->operands[i];
-  double rows = (double)(at->row_period ? at->row_period : placed->rows);
+  double rows = (double)gpi__extent_of_operand(o->kind, placed->rows, at->row_period);
   double columns = o->used & GPI__BY_INDEX ? (double)gpi__table_length(placed, i)
         : (double)gpi__formula_units(placed) * o->members;
-  double count = o->kind == GEMMEPI_FULL         ? rows * columns
+  double count = o->kind >= GEMMEPI_FULL         ? rows * columns
         : o->kind == GEMMEPI_PER_ROW    ? rows
         : o->kind == GEMMEPI_PER_COLUMN ? columns
         : 1;
@@ -21049,6 +21119,8 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
     return 0;
   if (at->column_period && o->kind == GEMMEPI_FULL)
     count = rows * (double)at->column_period;
+  if (gpi__is_in_blocks(o, at))
+    count /= (double)at->column_period;
   return count * gpi__bits_of(o->dtype) / 8 * (at->batch_stride ? (double)placed->items : 1) *
      (o->accumulate ? 2 : 1);
 }
@@ -21515,7 +21587,8 @@ static int64_t gpi__alignment_on_device(const gpi__device_formula *device, int64
   int i;
   for (i = 0; i <= GPI__RESULT; i++) {
     const gpi__formula_operand *o = &device->formula.operands[i];
-    if (o->used && o->kind >= GEMMEPI_PER_COLUMN && !(o->output && o->reduction) && device->strides.operands[i].column == 1)
+    if (o->used && o->kind >= GEMMEPI_PER_COLUMN && !(o->output && o->reduction) &&
+      !gpi__is_in_blocks(o, &device->placed.operands[i]) && device->strides.operands[i].column == 1)
       bits |= device->offsets[i];
   }
   return bits & -bits;
@@ -23200,6 +23273,8 @@ static void gpi__explain_formula_operand(gpi__text *text, const gpi__formula_tas
   const gpi__formula *formula = task->placed.formula;
   const gpi__formula_operand *operand = &formula->operands[i];
   gpi__append(text, "  %s: %s", formula->names + operand->name, gpi__kind_names[operand->kind]);
+  if (operand->kind == GEMMEPI_BLOCKED)
+    gpi__append_block(text, formula, &task->placed.operands[i]);
   if (task->has_tensor[i]) {
     gpi__append(text, ", %s, strides ", gpi__dtype((gemmepi_dtype)operand->dtype)->name);
     gpi__explain_steps(text, task, i);
@@ -23789,7 +23864,7 @@ static int gpi__reduces_inside(const gpi__problem *problem) {
   return 0;
 }
 
-/* Whether the 32 columns that a row's lanes have lie in one period, and indices are of 32 bits. Any column is read by index. */
+/* Whether the 32 columns that a row's lanes have lie in one period or block, and indices are of 32 bits. Any column is read by index. */
 static int gpi__repeats_inside(const gpi__problem *problem, int i) {
   const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
   const gpi__placed_operand *place = &problem->formula->placed.operands[i];
@@ -23844,6 +23919,9 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
     return "an output besides D that is not FULL, or has a scale or amax, is left to the pass";
   if (gpi__is_packed(o->dtype))
     return "an operand of 4 bits is read by the pass";
+  if (!gpi__repeats_inside(problem, i) && o->kind == GEMMEPI_BLOCKED)
+    return "its BLOCKED operand has blocks of neither one column nor a multiple of 32, as D is stored, which the pass "
+       "reads";
   if (!gpi__repeats_inside(problem, i))
     return "a table that repeats after so many columns, or in so many, is read by the pass";
   return NULL;
@@ -23890,7 +23968,8 @@ static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
 /* Whether an operand is a matrix that comes straight from memory, or goes there. */
 static int gpi__is_direct(const gpi__problem *problem, const gpi__composition *said, int i) {
   const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-  return o->used & GPI__BY_PLACE && o->kind == GEMMEPI_FULL && i != said->slots[GPI__IN_AUX] &&
+  return o->used & GPI__BY_PLACE && o->kind >= GEMMEPI_FULL &&
+     !gpi__is_in_blocks(o, &problem->formula->placed.operands[i]) && i != said->slots[GPI__IN_AUX] &&
      i != said->slots[GPI__IN_RESIDUAL];
 }
 
@@ -23958,6 +24037,7 @@ static int gpi__inside_is_aligned(const gpi__problem *problem,
     gpi__view view = problem->formula->views[i];
     view.alignment = problem->alignment;
     if (f->operands[i].used & GPI__BY_PLACE && f->operands[i].kind >= GEMMEPI_PER_COLUMN &&
+      !gpi__is_in_blocks(&f->operands[i], &problem->formula->placed.operands[i]) &&
       !gpi__is_reduced(&f->operands[i]) && !is_aligned(problem, &view))
       return 0;
   }
@@ -24109,7 +24189,7 @@ static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *pl
   const gpi__placed_formula *placed = &problem->formula->placed;
   int i;
   for (i = 0; i < placed->formula->operand_count; i++) {
-    if (placed->formula->operands[i].kind == GEMMEPI_FULL)
+    if (placed->formula->operands[i].kind >= GEMMEPI_FULL)
       places[i].ld = placed->operands[i].ld;
     places[i].stride = placed->operands[i].batch_stride;
     places[i].row_period = placed->operands[i].row_period;
@@ -31106,9 +31186,9 @@ static void gpi__explain_view(gpi__text *text, const gpi__problem *problem, int 
 #ifndef GEMMEPI_NO_FORMULA
 /* Which groups an operand of their formula is for. */
 static const char *gpi__groups_of_operand(const gpi__problem *problem, int kind, int64_t batch_stride) {
-  return !problem->grouping.groups                         ? ""
-     : kind == GEMMEPI_FULL || kind == GEMMEPI_PER_ROW ? ", with the rows of d"
-     : batch_stride && kind != GEMMEPI_NUMBER          ? ", its own for each group"
+  return !problem->grouping.groups                ? ""
+     : gpi__has_rows(kind)                    ? ", with the rows of d"
+     : batch_stride && kind != GEMMEPI_NUMBER ? ", its own for each group"
         : ", the same for all groups";
 }
 
@@ -31126,6 +31206,8 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
     int kind = formula->exchanged ? gpi__kind_across(operand->kind) : operand->kind;
     gpi__append(text, "  %-9s %s, %s", formula->names + operand->name,
       gpi__dtype((gemmepi_dtype)operand->dtype)->name, gpi__kind_names[kind]);
+    if (operand->kind == GEMMEPI_BLOCKED)
+      gpi__append_block(text, formula, &kept->placed.operands[i]);
     if (operand->kind != GEMMEPI_NUMBER)
       gpi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
         (long long)view->length, (long long)view->ld, (long long)view->batch_stride);
@@ -34500,6 +34582,8 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
     return "has whole numbers, which have no gradient";
   if (of->row_period || of->column_period)
     return "has a period, and there is no sum over what repeats";
+  if (of->kind == GEMMEPI_BLOCKED)
+    return "is BLOCKED, and there is no sum over blocks";
   return NULL;
 }
 
@@ -34777,7 +34861,7 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
     gpi__add_beside(draft, GPI__L_DY, "dy")->width =
       gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
   for (i = 0; i < d->desc.operand_count && draft->is_before; i++)
-    if (d->operands[i].kind == GEMMEPI_FULL || d->operands[i].kind == (d->desc.exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN))
+    if (gpi__has_width((int)d->operands[i].kind, d->desc.exchanged))
       d->operands[i].width = gpi__shifted_width(d->operands[i].width, d->graph.n_width - gpi__width_of_output(d, GPI__RESULT));
 }
 
@@ -36344,7 +36428,7 @@ static int64_t gpi__elements_to_row(const gpi__layer_task *task, int tensor, int
   if (tensor < GPI__L_OPERANDS || tensor >= GPI__L_OPERAND_SCALES)
     return 0;
   kind = task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind;
-  return kind == GEMMEPI_FULL ? first * view->ld : kind == GEMMEPI_PER_ROW ? first : 0;
+  return kind >= GEMMEPI_FULL ? first * view->ld : kind == GEMMEPI_PER_ROW ? first : 0;
 }
 
 /* The pointers of a block, from those of the layer. */

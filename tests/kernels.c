@@ -1615,7 +1615,12 @@ static void list_found(void) {
 /* >>formulas */
 
 #define OPERAND(name, kind, width, dtype, output) \
-    { name, kind, width, dtype, output, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0, NULL }
+    { name, kind, width, dtype, output, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0, NULL, 0, 0 }
+#define BLOCKS(name, rows, columns)                                                                        \
+    {                                                                                                      \
+        name, GEMMEPI_BLOCKED, GEMMEPI_WIDTH_N, GEMMEPI_F32, 0, 0, 0, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, 0, \
+            NULL, rows, columns                                                                            \
+    }
 /* Those that are in a formula's text, each as ", NAME" or so; the others are not read. */
 static const gemmepi_operand formula_operands[] = {
     OPERAND("residual", GEMMEPI_FULL, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 0),
@@ -1632,6 +1637,9 @@ static const gemmepi_operand formula_operands[] = {
     OPERAND("best", GEMMEPI_PER_ROW, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
     OPERAND("sums", GEMMEPI_PER_COLUMN, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
     OPERAND("total", GEMMEPI_SCALAR, GEMMEPI_WIDTH_N, GEMMEPI_DTYPE_DEFAULT, 1),
+    BLOCKS("fine", 1, 128),
+    BLOCKS("coarse", 128, 96),
+    BLOCKS("uneven", 2, 12),
 };
 
 static const struct formula_row {
@@ -1651,6 +1659,7 @@ static const struct formula_row {
     {"columns", "sums = column_logsumexp(v)"},
     {"rounded", "d = v * up; squares = row_sum(rounded(d) * rounded(v))"},
     {"by_index", "d = silu(v) * bias[label] + up[column]"},
+    {"blocks", "d = v * fine + uneven"},
 };
 
 static void place_formula(const gpi__formula *formula, gpi__placed_formula *placed) {
@@ -1740,6 +1749,7 @@ static const struct formula_row inside_rows[] = {
     {"norm", "d = v * rstd * bias"},
     {"gate", "d = silu(v + bias) * up + residual"},
     {"by_index", "d = silu(v) * bias[label] + up[column]"},
+    {"blocks", "d = v * fine + coarse"},
     {"dropout", "d = (uniform(seed, 0) >= 0.25 ? (v + bias) / 0.75 : 0) + residual"},
     {"rotate", "x = left(v); y = right(v); d = pair(x * cosine - y * sine, y * cosine + x * sine)"},
     {"swiglu", "d = left(v) * silu(right(v))"},

@@ -63,10 +63,12 @@ typedef enum gemmepi_operand_kind {
     GEMMEPI_SCALAR = 2,     /* one element: [] */
     GEMMEPI_PER_ROW = 3,    /* one for each row: [m] */
     GEMMEPI_PER_COLUMN = 4, /* one for each column: [n] */
-    GEMMEPI_FULL = 5        /* one for each row and column: [m, n] */
+    GEMMEPI_FULL = 5,       /* one for each row and column: [m, n] */
+    GEMMEPI_BLOCKED = 6     /* one for each block_rows x block_columns of them: [ceil(m / block_rows), ceil(n / block_columns)];
+                               inputs only */
 } gemmepi_operand_kind;
 
-/* How many columns an operand PER_COLUMN or FULL has. */
+/* How many columns an operand PER_COLUMN, FULL or BLOCKED is for. */
 typedef enum gemmepi_width {
     GEMMEPI_WIDTH_N = 0,
     GEMMEPI_WIDTH_HALF = 1,  /* n / 2; with part(x, i, p) and parts, n / p */
@@ -77,7 +79,7 @@ typedef enum gemmepi_width {
 typedef struct gemmepi_operand {
     const char *name;          /* in the formula */
     gemmepi_operand_kind kind; /* never 0 */
-    gemmepi_width width;       /* of PER_COLUMN and FULL */
+    gemmepi_width width;       /* of PER_COLUMN, FULL and BLOCKED */
 
     /* F32, F16, BF16, E4M3, E5M2, I8 or, with F64 products, F64; inputs also I32, I64, E8M0 and, FULL, I4, U4 and E2M1. 0: d's, BF16 where d is fp8; for reductions
        F32 (F64), for row_argmax and column_argmax I32 */
@@ -92,6 +94,7 @@ typedef struct gemmepi_operand {
     /* Element-wise: its memory; gemmepi_elementwise_desc says of what shape. dtype is 0 or the tensor's, ld and batch_stride are 0.
        NULL for a NUMBER, and in products */
     const gemmepi_tensor *tensor;
+    int64_t block_rows, block_columns; /* BLOCKED: element (row / r, column / c), as of scales of blocks; of other kinds 0 */
 } gemmepi_operand;
 
 /* What args.operands has of a NUMBER. The address of a float is an error in C++ and a warning in C. */

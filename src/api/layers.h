@@ -87,8 +87,8 @@
    there for one block alone. Blocks are as large as workspace_limit admits, in multiples of 128 rows; if the smallest needs more, the
    layer is refused with the number of bytes. da is written block by block. db, dbias and those d_NAME that are sums over rows are added up
    by blocks in their own dtypes, rounded once for each: F32 is right for them. Everything is one block where batch is above 1, where A has
-   scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period (column-major: column, columns, a
-   column_period).
+   scales that are not TENSOR, and where the gradient (with FORWARD the formula) reads row, rows, uniform, stochastic or an operand with a row_period or block_rows above 1 (column-major:
+   column, columns, a column_period, block_columns above 1).
 
    With LINEAR_FORWARD backward does forward's work, too, so that only one of both is run, and each P is computed once: a block's P is stored in
    workspace, in preact's dtype, the outputs are written, and G is made of it, as of one that is SAVED. dy_NAME must then be known ahead, as for a mean. Outputs are

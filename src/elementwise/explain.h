@@ -118,6 +118,8 @@ static void gpi__explain_formula_operand(gpi__text *text, const gpi__formula_tas
     const gpi__formula *formula = task->placed.formula;
     const gpi__formula_operand *operand = &formula->operands[i];
     gpi__append(text, "  %s: %s", formula->names + operand->name, gpi__kind_names[operand->kind]);
+    if (operand->kind == GEMMEPI_BLOCKED)
+        gpi__append_block(text, formula, &task->placed.operands[i]);
     if (task->has_tensor[i]) {
         gpi__append(text, ", %s, strides ", gpi__dtype((gemmepi_dtype)operand->dtype)->name);
         gpi__explain_steps(text, task, i);

@@ -175,7 +175,7 @@ static int64_t gpi__alignment_on_device(const gpi__device_formula *device, int64
     for (i = 0; i <= GPI__RESULT; i++) {
         const gpi__formula_operand *o = &device->formula.operands[i];
         if (o->used && o->kind >= GEMMEPI_PER_COLUMN && !(o->output && o->reduction) &&
-            device->strides.operands[i].column == 1)
+            !gpi__is_in_blocks(o, &device->placed.operands[i]) && device->strides.operands[i].column == 1)
             bits |= device->offsets[i];
     }
     return bits & -bits;

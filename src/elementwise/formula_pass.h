@@ -178,10 +178,10 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
     const gpi__formula *f = placed->formula;
     const gpi__formula_operand *o = &f->operands[i];
     const gpi__placed_operand *at = &placed->operands[i];
-    double rows = (double)(at->row_period ? at->row_period : placed->rows);
+    double rows = (double)gpi__extent_of_operand(o->kind, placed->rows, at->row_period);
     double columns = o->used & GPI__BY_INDEX ? (double)gpi__table_length(placed, i)
                                              : (double)gpi__formula_units(placed) * o->members;
-    double count = o->kind == GEMMEPI_FULL         ? rows * columns
+    double count = o->kind >= GEMMEPI_FULL         ? rows * columns
                    : o->kind == GEMMEPI_PER_ROW    ? rows
                    : o->kind == GEMMEPI_PER_COLUMN ? columns
                                                    : 1;
@@ -189,6 +189,8 @@ static double gpi__formula_operand_bytes(const gpi__placed_formula *placed, int 
         return 0;
     if (at->column_period && o->kind == GEMMEPI_FULL)
         count = rows * (double)at->column_period;
+    if (gpi__is_in_blocks(o, at))
+        count /= (double)at->column_period;
     return count * gpi__bits_of(o->dtype) / 8 * (at->batch_stride ? (double)placed->items : 1) *
            (o->accumulate ? 2 : 1);
 }

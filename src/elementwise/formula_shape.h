@@ -120,7 +120,7 @@ static int64_t gpi__step_of_rows(const gpi__placed_formula *placed, int i) {
     int kind = placed->formula->operands[i].kind;
     if (placed->strides)
         return placed->strides->operands[i].row;
-    return kind == GEMMEPI_FULL ? placed->operands[i].ld : kind == GEMMEPI_PER_ROW;
+    return kind >= GEMMEPI_FULL ? placed->operands[i].ld : kind == GEMMEPI_PER_ROW;
 }
 
 /* Steps of all axes of items or-ed: a multiple of a power of two where all of them are. */
@@ -204,9 +204,10 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
     for (i = 0; i <= GPI__RESULT; i++) {
         const gpi__placed_operand *operand = &placed->operands[i];
         if (!(f->operands[i].used & GPI__BY_PLACE) || f->operands[i].kind < GEMMEPI_PER_COLUMN ||
-            gpi__is_reduced(&f->operands[i]) || gpi__is_stepped(placed, i))
+            gpi__is_reduced(&f->operands[i]) || gpi__is_stepped(placed, i) ||
+            gpi__is_in_blocks(&f->operands[i], operand))
             continue;
-        line.ld = f->operands[i].kind == GEMMEPI_FULL && placed->rows > 1 ? gpi__step_of_rows(placed, i) : 0;
+        line.ld = f->operands[i].kind >= GEMMEPI_FULL && placed->rows > 1 ? gpi__step_of_rows(placed, i) : 0;
         line.stride = several * gpi__any_step_of_items(placed, i);
         if (operand->column_period % run ||
             !gpi__formula_line_is_aligned(source, f->operands[i].dtype, run, &line))

@@ -59,6 +59,10 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.wrt names %s, an input with periods, for whose gradient there is no reduction",
                          o->name);
+    if (o->kind == GEMMEPI_BLOCKED)
+        return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+                         "desc.wrt names %s, a BLOCKED input, for whose gradient there is no reduction",
+                         o->name);
     if (gpi__width_of(&d->graph, o->kind, o->width) < 0)
         return gpi__fail(
             GEMMEPI_INVALID_ARGUMENT,

@@ -140,7 +140,7 @@ static int gpi__is_sum_of_products(const gpi__formula *f, int number) {
     for (i = 0; i < 2 && node->op == GPI__OP_ADD; i++) {
         const gpi__node *added = &f->nodes[node->args[i]];
         if ((added->op == GPI__OP_NUMBER ||
-             (added->op == GPI__OP_OPERAND && f->operands[added->place].kind != GEMMEPI_FULL)) &&
+             (added->op == GPI__OP_OPERAND && f->operands[added->place].kind < GEMMEPI_FULL)) &&
             gpi__is_sum_of_products(f, node->args[1 - i]))
             return 1;
     }
@@ -292,7 +292,7 @@ static int gpi__has_waves(const gpi__formula *f) {
        FORMULA_WAVES     1: there are sines or cosines; an `in` has is_near, an `out` is_far (kernels/trig.cuh)
        FORMULA_EXCHANGED 1: the caller's rows are the columns here
        FORMULA_UNIFORMS(X) X(name, members, seed, i): of each uniform() and stochastic(), of an `in`
-       FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns
+       FORMULA_INPUTS(X) X(place, name, kind, members, type, periods), periods: 1 of rows, 2 of columns, 4 RUNS_IN_BLOCKS
        FORMULA_TABLES(X) X(place, name, kind, type, periods): of inputs that are read by index, a Table of an `in`
        FORMULA_OUTPUTS(X) X(place, name, kind, members, type, reduction or none, whether it accumulates); all members go into a reduction */
 static void gpi__emit_table(const gpi__emitter *e) {

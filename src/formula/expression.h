@@ -234,7 +234,7 @@ static int gpi__function(gpi__parser *p, size_t at, size_t length) {
 
 /* Why an operand is not read by index, in words; NULL: it may be. */
 static const char *gpi__no_table(const gpi__formula_desc *desc, const gemmepi_operand *operand) {
-    if (operand->output || operand->kind < GEMMEPI_PER_ROW)
+    if (operand->output || operand->kind < GEMMEPI_PER_ROW || operand->kind > GEMMEPI_FULL)
         return "only inputs of the kinds PER_ROW, PER_COLUMN and FULL are read by index";
     if (operand->kind == GEMMEPI_FULL && desc->exchanged)
         return "in column-major order only inputs of the kinds PER_ROW and PER_COLUMN are read by index";

@@ -6,15 +6,18 @@
 
 enum { GPI__BY_PLACE = 1, GPI__BY_INDEX = 2 };
 
+/* Of periods, of a BLOCKED operand: eight columns side by side, the first a multiple of eight, are of one block. */
+enum { GPI__RUNS_IN_BLOCKS = 4 };
+
 /* What code depends on of an operand, and its name. */
 typedef struct gpi__formula_operand {
     uint8_t kind, width, dtype, output; /* as in gemmepi_operand, dtype never DEFAULT */
     uint8_t accumulate, reduction;      /* reduction: a row of gpi__reductions, 0: none */
     uint8_t used;                       /* bits: what is read, or an output (of D: it is stored); BY_INDEX */
     uint8_t members;                    /* of a unit: 1, or the parts of what is WIDE beside halves */
-    uint8_t periods;                    /* 1: of rows, 2: of columns */
-    int16_t node;                       /* of an output: what is stored or goes into the reduction */
-    int16_t name;                       /* in formula.names */
+    uint8_t periods; /* 1: of rows, 2: of columns; of BLOCKED 1 and 2: blocks have more than one */
+    int16_t node;    /* of an output: what is stored or goes into the reduction */
+    int16_t name;    /* in formula.names */
 } gpi__formula_operand;
 
 /* Where in the text something stands first that may be refused once extents and scales are known; -1: it is not there. */
@@ -149,8 +152,11 @@ static void gpi__keep_operand(const gpi__graph *graph, int i, gpi__formula_opera
     out->dtype = (uint8_t)gpi__dtype_of_operand(graph, i);
     out->output = out->used = (uint8_t)operand->output;
     out->accumulate = (uint8_t)operand->accumulate;
-    out->periods =
-        (uint8_t)((operand->row_period != 0) << exchanged | (operand->column_period != 0) << !exchanged);
+    out->periods = (uint8_t)((operand->row_period != 0 || operand->block_rows > 1) << exchanged |
+                             (operand->column_period != 0 || operand->block_columns > 1) << !exchanged);
+    if (operand->kind == GEMMEPI_BLOCKED &&
+        (exchanged ? operand->block_rows : operand->block_columns) % 8 == 0)
+        out->periods |= GPI__RUNS_IN_BLOCKS;
 }
 
 /* D as an operand: as wide as what it is assigned, n where that has no width. */
@@ -191,7 +197,7 @@ static void gpi__count_members(gpi__formula *formula) {
         gpi__formula_operand *operand = &formula->operands[i];
         width = formula->n_width + (operand->width == GEMMEPI_WIDTH_DOUBLE) -
                 (operand->width == GEMMEPI_WIDTH_HALF);
-        if (operand->kind != GEMMEPI_FULL && operand->kind != GEMMEPI_PER_COLUMN)
+        if (!gpi__has_columns(operand->kind))
             width = GPI__ANY;
         operand->members = (uint8_t)gpi__members(formula, width);
         if (operand->output && operand->used && operand->reduction) /* of all members of what goes in */

@@ -83,7 +83,7 @@ static int gpi__leaf(gpi__parser *p, size_t at, int op, int place, int type, int
 /* Of operands; -1: wider than WIDE or narrower than NARROW. */
 static int gpi__width_of(const gpi__graph *graph, gemmepi_operand_kind kind, gemmepi_width width) {
     int shift = width == GEMMEPI_WIDTH_HALF ? -1 : width == GEMMEPI_WIDTH_DOUBLE ? 1 : 0;
-    if (kind != GEMMEPI_FULL && kind != (graph->desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN))
+    if (!gpi__has_width((int)kind, graph->desc->exchanged))
         return GPI__ANY;
     shift += graph->n_width;
     return shift == GPI__NARROW || shift == GPI__WIDE ? shift : -1;

@@ -177,31 +177,36 @@ static gemmepi_status gpi__check_fields_of_operand(const gpi__formula_desc *desc
         takes_scale = gpi__is_scaled_dtype((int)o->dtype);
     int has_columns = o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL,
         is_number = o->kind == GEMMEPI_NUMBER;
-    int has_width =
-        o->kind == GEMMEPI_FULL || o->kind == (desc->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN);
-    gpi__field_rule rules[9];
+    int is_blocked = o->kind == GEMMEPI_BLOCKED;
+    gpi__field_rule rules[11];
     size_t r = 0;
 #define GPI__RULE(broken, name, words)                                                        \
     rules[r].is_broken = (broken), rules[r].field = #name, rules[r].value = (int64_t)o->name, \
     rules[r].accepted = words, r++
-    GPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_FULL, kind,
-              "accepted are 1 (GEMMEPI_NUMBER) to 5 (GEMMEPI_FULL)");
-    GPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE || (o->width && !has_width),
+    GPI__RULE(o->kind < GEMMEPI_NUMBER || o->kind > GEMMEPI_BLOCKED, kind,
+              "accepted are 1 (GEMMEPI_NUMBER) to 6 (GEMMEPI_BLOCKED)");
+    GPI__RULE(o->width < GEMMEPI_WIDTH_N || o->width > GEMMEPI_WIDTH_DOUBLE ||
+                  (o->width && !gpi__has_width((int)o->kind, desc->exchanged)),
               width,
-              desc->exchanged ? "accepted are 0 (m) and, of PER_ROW and FULL, 1 (m / 2) and 2 (2 m)"
-                              : "accepted are 0 (n) and, of PER_COLUMN and FULL, 1 (n / 2) and 2 (2 n)");
-    GPI__RULE(o->output != 0 && (o->output != 1 || is_number), output,
-              "accepted are 0 and 1, for a NUMBER only 0");
+              desc->exchanged
+                  ? "accepted are 0 (m) and, of PER_ROW, FULL and BLOCKED, 1 (m / 2) and 2 (2 m)"
+                  : "accepted are 0 (n) and, of PER_COLUMN, FULL and BLOCKED, 1 (n / 2) and 2 (2 n)");
+    GPI__RULE(o->output != 0 && (o->output != 1 || is_number || is_blocked), output,
+              "accepted are 0 and 1, for a NUMBER and a BLOCKED operand only 0");
     GPI__RULE(o->accumulate != 0 && (o->accumulate != 1 || !o->output), accumulate,
               "accepted are 0 and, of outputs, 1");
-    GPI__RULE(o->ld < 0 || (o->ld && o->kind != GEMMEPI_FULL), ld,
-              "accepted are 0 and, of FULL, the elements between two rows");
+    GPI__RULE(o->ld < 0 || (o->ld && o->kind < GEMMEPI_FULL), ld,
+              "accepted are 0 and, of FULL and BLOCKED, the elements between two rows");
     GPI__RULE(o->batch_stride < 0 || (o->batch_stride && is_number), batch_stride,
               "it must not be negative, and of a NUMBER 0");
     GPI__RULE(o->row_period < 0 || (o->row_period && (o->output || !has_rows)), row_period,
               "accepted are 0 and, of inputs PER_ROW and FULL, a number of rows");
     GPI__RULE(o->column_period < 0 || (o->column_period && (o->output || !has_columns)), column_period,
               "accepted are 0 and, of inputs PER_COLUMN and FULL, a number of columns");
+    GPI__RULE(is_blocked ? o->block_rows < 1 : o->block_rows != 0, block_rows,
+              "accepted are, of BLOCKED, the rows of a block, 1 or more, and of other kinds 0");
+    GPI__RULE(is_blocked ? o->block_columns < 1 : o->block_columns != 0, block_columns,
+              "accepted are, of BLOCKED, the columns of a block, 1 or more, and of other kinds 0");
     GPI__RULE(o->amax != 0 && (o->amax != 1 || !o->output || !takes_scale), amax,
               "accepted are 0 and, of outputs in E4M3, E5M2 and I8, 1");
 #undef GPI__RULE

@@ -234,6 +234,21 @@ static int gpi__index_across(int index) {
 }
 
 /* by gemmepi_operand_kind */
-static const char *const gpi__kind_names[] = {"", "NUMBER", "SCALAR", "PER_ROW", "PER_COLUMN", "FULL"};
+static const char *const gpi__kind_names[] = {"",           "NUMBER", "SCALAR", "PER_ROW",
+                                              "PER_COLUMN", "FULL",   "BLOCKED"};
+
+/* Whether elements of a kind differ by rows or by columns. */
+static int gpi__has_rows(int kind) {
+    return kind == GEMMEPI_PER_ROW || kind >= GEMMEPI_FULL;
+}
+
+static int gpi__has_columns(int kind) {
+    return kind >= GEMMEPI_PER_COLUMN;
+}
+
+/* Whether a kind, the caller's, has the axis that widths are of. */
+static int gpi__has_width(int kind, int exchanged) {
+    return exchanged ? gpi__has_rows(kind) : gpi__has_columns(kind);
+}
 
 #endif

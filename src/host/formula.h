@@ -91,10 +91,6 @@ static void gpi__start_units(gpi__host_formula *h, int64_t first) {
 
 /* >>reading */
 
-static int64_t gpi__folded(int64_t index, int64_t period) {
-    return period ? index % period : index;
-}
-
 static int64_t gpi__place_by_strides(const gpi__any_strides *strides, int o, int64_t item, int64_t row,
                                      int64_t column) {
     const gpi__steps *steps = &strides->operands[o];
@@ -111,11 +107,11 @@ static int64_t gpi__place_by_strides(const gpi__any_strides *strides, int o, int
 static int64_t gpi__place_of(const gpi__host_formula *h, int o, int64_t item, int64_t row, int64_t column) {
     const gpi__placed_operand *place = &h->placed->operands[o];
     int kind = h->formula->operands[o].kind;
-    row = gpi__folded(row, place->row_period);
-    column = gpi__folded(column, place->column_period);
+    row = gpi__index_in_operand(kind, row, place->row_period);
+    column = gpi__index_in_operand(kind, column, place->column_period);
     if (h->placed->strides)
         return gpi__place_by_strides(h->placed->strides, o, item, row, column);
-    return item * place->batch_stride + (kind == GEMMEPI_FULL         ? row * place->ld + column
+    return item * place->batch_stride + (kind >= GEMMEPI_FULL         ? row * place->ld + column
                                          : kind == GEMMEPI_PER_ROW    ? row
                                          : kind == GEMMEPI_PER_COLUMN ? column
                                                                       : 0);

@@ -158,7 +158,7 @@ static void gpi__operands_of_group(const gpi__problem *problem, gpi__arguments *
     int i;
     for (i = 0; i < placed->formula->operand_count; i++) {
         int kind = placed->formula->operands[i].kind;
-        int64_t rows = kind == GEMMEPI_FULL      ? first * placed->operands[i].ld
+        int64_t rows = kind >= GEMMEPI_FULL      ? first * placed->operands[i].ld
                        : kind == GEMMEPI_PER_ROW ? first
                                                  : 0;
         operands[i] = arguments->operands[i];

@@ -47,6 +47,11 @@ template <bool Repeats> __device__ inline long long within(long long x, long lon
     return Repeats ? (u32)x % (u32)period : x;
 }
 
+// Of what is BLOCKED, which a row's 32 columns are one block of.
+template <bool Has_blocks> __device__ inline long long through(long long x, long long block) {
+    return Has_blocks ? (u32)x / (u32)block : x;
+}
+
 // Of an operand that does not change along columns. row may be none of those that exist.
 template <int Place, int Kind, int Periods, class Type>
 __device__ inline Taken<Type> load_of_row(const Beside *beside, long long item, long long row, bool exists) {
@@ -128,6 +133,14 @@ __device__ inline void load_operand(const gpi__epilogue_params &p, const Epilogu
                                     valid_of_half<Members>(at.valid, member), x);
     } else if constexpr (Kind == kind::NUMBER) {
         take_for_all(from_acc<Acc>(from.number), x);
+    } else if constexpr (Kind == kind::BLOCKED) {
+        const Type *line = data + through<(Periods & 1) != 0>(at.row, from.row_period) * from.ld;
+        long long column = column_of_half<Members>(p, at.column, member);
+        int valid = valid_of_half<Members>(at.valid, member);
+        if constexpr ((Periods & 2) == 0)
+            take_run<Type, Members>(line + column, valid, x);
+        else
+            take_for_all(valid > 0 ? take_one(line + through<true>(column, from.column_period)) : Taken<Type>(0), x);
     } else { // ld is 0 of what is PER_COLUMN
         long long row = within<(Periods & 1) != 0>(at.row, from.row_period);
         long long column = within<(Periods & 2) != 0>(column_of_half<Members>(p, at.column, member), from.column_period);

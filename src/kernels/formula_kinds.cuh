@@ -2,7 +2,7 @@
 #pragma once
 
 namespace kind {
-enum { NUMBER = 1, SCALAR, PER_ROW, PER_COLUMN, FULL };
+enum { NUMBER = 1, SCALAR, PER_ROW, PER_COLUMN, FULL, BLOCKED };
 }
 namespace reduction { // as a formula's table names them
 enum { none, row_sum, row_max, row_logsumexp, row_argmax, column_sum, column_max, column_logsumexp, column_argmax, all_sum, all_max, row_min, column_min };

@@ -85,6 +85,12 @@ __device__ inline long long within(long long x, long long period) {
     return (x | period) >> 32 ? x % period : (long long)((u32)x % (u32)period);
 }
 
+__device__ inline long long through(long long x, long long block) {
+    if (block == 0)
+        return x;
+    return (x | block) >> 32 ? x / block : (long long)((u32)x / (u32)block);
+}
+
 // Both members of a run as they lie in memory: alternating, or one behind the other.
 __device__ constexpr int member_at(int place) {
     return ALTERNATES ? place % 2 : place / UNITS;
@@ -177,6 +183,22 @@ __device__ inline Table<Type> table_of(const gpi__formula_pass_params &p, const 
             (GEMMEPI_SCALED >> Number & 1) != 0 ? *operand.scale : 1};
 }
 
+// Of what is BLOCKED, in blocks of several columns: the element of each unit, one for all where a run is of one block.
+template <int Members, bool In_one_block, class Type>
+__device__ inline void load_blocks(const Type *line, long long block, long long step, long long units, const Place &place,
+                                   Read<Type> (&to)[Members][UNITS]) {
+    constexpr bool is_one = In_one_block && (Members == 1 || (ALIGNED && !ALTERNATES));
+#pragma unroll
+    for (int member = 0; member < Members; member++)
+#pragma unroll
+        for (int i = 0; i < UNITS; i++)
+            if (is_one && i > 0)
+                to[member][i] = to[member][0];
+            else
+                to[member][i] = i < place.valid ? read_as(line[through(column_of<Members>(units, place.unit + i, member), block) * step])
+                                                : Read<Type>(0);
+}
+
 // As read, of both members of a run or one.
 template <int Members, class Type>
 __device__ inline void read_runs(const Words<Type, UNITS> (&runs)[Members], Read<Type> (&x)[Members][UNITS]) {
@@ -203,12 +225,17 @@ template <class X> struct Held<false, X> {
 template <int Members, class Type> struct Runs {
     Words<Type, UNITS> at[Members];
 };
+template <int Members, class Type> struct Elements {
+    Read<Type> at[Members][UNITS];
+};
 
 // An input in a thread: what is the same for all rows, and what a row has.
 template <int Number, int Kind, int Members, class Type, int Periods> struct Input {
-    static constexpr bool IS_SCALED = (GEMMEPI_SCALED >> Number & 1) != 0, HAS_COLUMNS = Kind == kind::FULL || Kind == kind::PER_COLUMN;
+    static constexpr bool IS_SCALED = (GEMMEPI_SCALED >> Number & 1) != 0, IN_BLOCKS = Kind == kind::BLOCKED && (Periods & 2) != 0;
+    static constexpr bool IS_FULL = Kind == kind::FULL || (Kind == kind::BLOCKED && !IN_BLOCKS), HAS_COLUMNS = IS_FULL || Kind == kind::PER_COLUMN;
     typename Held<HAS_COLUMNS, Runs<Members, Type>>::type runs;
-    typename Held<!HAS_COLUMNS, Read<Type>>::type one;
+    typename Held<IN_BLOCKS, Elements<Members, Type>>::type elements;
+    typename Held<!HAS_COLUMNS && !IN_BLOCKS, Read<Type>>::type one;
     typename Held<IS_SCALED, float>::type factor;
 
     __device__ void load_line(const gpi__formula_pass_params &p, const Place &place, long long row) {
@@ -230,9 +257,12 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
     }
     __device__ void load(const gpi__formula_pass_params &p, const Place &place) {
         const gpi__formula_place &operand = p.places[Number];
-        long long row = Periods & 1 ? within(place.row, operand.row_period) : place.row;
-        if constexpr (Kind == kind::FULL)
+        long long row = !(Periods & 1) ? place.row : Kind == kind::BLOCKED ? through(place.row, operand.row_period) : within(place.row, operand.row_period);
+        if constexpr (IS_FULL)
             load_line(p, place, row);
+        if constexpr (IN_BLOCKS)
+            load_blocks<Members, (Periods & 4) != 0>((const Type *)operand.data + item_start<Number>(p, place) + row * operand.ld,
+                                                     operand.column_period, column_step<Number>(place), p.units, place, elements.at);
         if constexpr (Kind == kind::PER_ROW)
             one = place.valid ? scaled(read_as(((const Type *)operand.data)[item_start<Number>(p, place) + row * operand.ld])) : Read<Type>(0);
     }
@@ -254,7 +284,10 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
         } else {
 #pragma unroll
             for (int i = 0; i < Members * UNITS; i++)
-                x[i / UNITS][i % UNITS] = one;
+                if constexpr (IN_BLOCKS)
+                    x[i / UNITS][i % UNITS] = scaled(elements.at[i / UNITS][i % UNITS]);
+                else
+                    x[i / UNITS][i % UNITS] = one;
         }
     }
 };

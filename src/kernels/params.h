@@ -44,7 +44,7 @@ typedef struct gpi__epilogue_params {
 typedef struct gpi__formula_place {
     void *data; /* of a reduction: where tiles leave its states */
     long long ld, stride;
-    long long row_period, column_period; /* 0: none */
+    long long row_period, column_period; /* 0: none; of what is BLOCKED a block's rows and columns, 0: one */
     const float *scale;
     long long scale_stride; /* from one item's to the next */
     void *amax;             /* of the accumulator's type, 0 before the launch */

@@ -115,6 +115,8 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
         return "has whole numbers, which have no gradient";
     if (of->row_period || of->column_period)
         return "has a period, and there is no sum over what repeats";
+    if (of->kind == GEMMEPI_BLOCKED)
+        return "is BLOCKED, and there is no sum over blocks";
     return NULL;
 }
 
@@ -406,8 +408,7 @@ static void gpi__list_operands_of_backward(gpi__draft *draft) {
         gpi__add_beside(draft, GPI__L_DY, "dy")->width =
             gpi__public_width(&d->graph, gpi__width_of_output(d, GPI__RESULT));
     for (i = 0; i < d->desc.operand_count && draft->is_before; i++)
-        if (d->operands[i].kind == GEMMEPI_FULL ||
-            d->operands[i].kind == (d->desc.exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN))
+        if (gpi__has_width((int)d->operands[i].kind, d->desc.exchanged))
             d->operands[i].width = gpi__shifted_width(
                 d->operands[i].width, d->graph.n_width - gpi__width_of_output(d, GPI__RESULT));
 }

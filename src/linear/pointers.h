@@ -260,7 +260,7 @@ static int64_t gpi__elements_to_row(const gpi__layer_task *task, int tensor, int
     if (tensor < GPI__L_OPERANDS || tensor >= GPI__L_OPERAND_SCALES)
         return 0;
     kind = task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind;
-    return kind == GEMMEPI_FULL ? first * view->ld : kind == GEMMEPI_PER_ROW ? first : 0;
+    return kind >= GEMMEPI_FULL ? first * view->ld : kind == GEMMEPI_PER_ROW ? first : 0;
 }
 
 /* The pointers of a block, from those of the layer. */

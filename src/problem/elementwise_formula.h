@@ -77,7 +77,7 @@ static gemmepi_status gpi__check_formula_tensor(const gemmepi_elementwise_desc *
     char name[32];
     gpi__name_formula_tensor(i, name);
     GPI__INVALID_IF(operand && (operand->kind == GEMMEPI_NUMBER) != !tensor &&
-                        (int)operand->kind >= GEMMEPI_NUMBER && (int)operand->kind <= GEMMEPI_FULL,
+                        (int)operand->kind >= GEMMEPI_NUMBER && (int)operand->kind <= GEMMEPI_BLOCKED,
                     "%s is %s", name,
                     tensor ? "given, but the operand is a NUMBER, which is on the host: leave it NULL"
                            : "NULL; element-wise each operand but a NUMBER has a tensor");
@@ -184,11 +184,13 @@ static gemmepi_status gpi__refuse_formula_shape(const gpi__formula_task *task, c
                      rule);
 }
 
-/* The period of an input along an axis; 0: none. */
+/* The period of an input along an axis, or its blocks' extent; 0: none. */
 static int64_t gpi__period_along(const gemmepi_elementwise_desc *desc, int i, int d) {
+    gpi__placed_operand place;
     if (i == GPI__RESULT || d < GPI__ROW_AXIS)
         return 0;
-    return d == GPI__ROW_AXIS ? desc->operands[i].row_period : desc->operands[i].column_period;
+    gpi__place_periods(&desc->operands[i], 0, &place);
+    return d == GPI__ROW_AXIS ? place.row_period : place.column_period;
 }
 
 /* How many columns of n a tensor's are. */
@@ -243,9 +245,7 @@ static gemmepi_status gpi__check_formula_shape(const gpi__formula_task *task, co
 
 /* Whether a kind has an element for each index along an axis. */
 static int gpi__is_along(int kind, int d) {
-    return d < GPI__ROW_AXIS    ? 1
-           : d == GPI__ROW_AXIS ? kind == GEMMEPI_PER_ROW || kind == GEMMEPI_FULL
-                                : kind == GEMMEPI_PER_COLUMN || kind == GEMMEPI_FULL;
+    return d < GPI__ROW_AXIS ? 1 : d == GPI__ROW_AXIS ? gpi__has_rows(kind) : gpi__has_columns(kind);
 }
 
 /* What an axis of an operand must be, or NULL. covers: the output is one for all items. */
@@ -258,11 +258,14 @@ static const char *gpi__rule_of_axis(const gpi__formula_operand *operand, int d,
                : operand->kind == GEMMEPI_PER_COLUMN
                    ? "PER_COLUMN operands have the extent 1 in rows, the last axis but one"
                    : "SCALARs have the extent 1 in rows and columns, the last two axes";
-    if (period)
+    if (period && operand->kind != GEMMEPI_BLOCKED)
         return extent == period ? NULL : "an axis with a period has that extent";
+    wanted = gpi__extent_of_operand(operand->kind, wanted, period);
     if (extent == wanted || (!operand->output && extent == 1) || (covers && d < GPI__ROW_AXIS))
         return NULL;
-    return !operand->output
+    return period
+               ? "of what is BLOCKED each axis has the extent through block_rows or block_columns, rounded up, or 1"
+           : !operand->output
                ? "each axis, from the last on, has the same extent or 1 (of what is HALF half the columns, of "
                  "DOUBLE twice as many)"
            : operand->kind == GEMMEPI_FULL
@@ -339,8 +342,7 @@ static void gpi__place_by_steps(const gemmepi_elementwise_desc *desc, int i, con
     task->has_tensor[i] = 1;
     if (i == GPI__RESULT)
         return;
-    place->row_period = desc->operands[i].row_period;
-    place->column_period = desc->operands[i].column_period;
+    gpi__place_periods(&desc->operands[i], 0, place);
     place->scale = desc->operands[i].scale.mode != GEMMEPI_SCALE_NONE;
     place->amax = desc->operands[i].amax;
 }
@@ -455,8 +457,8 @@ static gemmepi_status gpi__convert_formula_task(const gemmepi_allocator *allocat
 /* >>where a tensor lies */
 
 /* As many elements along an axis as an operand has there. */
-static int64_t gpi__extent_of_steps(int64_t extent, int64_t period, int64_t step) {
-    return step == 0 && extent != 0 ? 1 : period ? period : extent;
+static int64_t gpi__extent_of_steps(int kind, int64_t extent, int64_t period, int64_t step) {
+    return step == 0 && extent != 0 ? 1 : gpi__extent_of_operand(kind, extent, period);
 }
 
 static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
@@ -470,14 +472,14 @@ static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
     layout.rank = axes + 2;
     layout.size = (int64_t)gpi__dtype((gemmepi_dtype)operand->dtype)->size;
     for (d = 0; d < axes; d++) {
-        layout.shape[d] = gpi__extent_of_steps(task->strides.extents[d], 0, steps->items[d]);
+        layout.shape[d] = gpi__extent_of_steps(0, task->strides.extents[d], 0, steps->items[d]);
         layout.stride[d] = steps->items[d] * bits / 8;
     }
-    layout.shape[axes] = gpi__extent_of_steps(placed->rows, place->row_period, steps->row);
+    layout.shape[axes] = gpi__extent_of_steps(operand->kind, placed->rows, place->row_period, steps->row);
     layout.stride[axes] = steps->row * bits / 8;
-    layout.shape[axes + 1] =
-        gpi__extent_of_steps(gpi__columns_of_width(placed->formula, placed->columns, operand->width),
-                             place->column_period, steps->column);
+    layout.shape[axes + 1] = gpi__extent_of_steps(
+        operand->kind, gpi__columns_of_width(placed->formula, placed->columns, operand->width),
+        place->column_period, steps->column);
     layout.stride[axes + 1] = steps->column * layout.size;
     if (bits < 8)
         layout.shape[axes + 1] /= 2;                        /* bytes */

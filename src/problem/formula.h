@@ -83,8 +83,10 @@ static int gpi__stores_d(const gpi__kept_formula *kept) {
     return kept->placed.formula->operands[GPI__RESULT].used;
 }
 
-static int64_t gpi__least_of(int64_t extent, int64_t period) {
-    return period && period < extent ? period : extent;
+/* Of a period no more than there are of rows or columns. */
+static int64_t gpi__least_of(int kind, int64_t extent, int64_t period) {
+    int64_t own = gpi__extent_of_operand(kind, extent, period);
+    return own < extent ? own : extent;
 }
 
 /* The extents of an operand, of which periods leave what one table has. */
@@ -94,19 +96,18 @@ static void gpi__lay_out_operand(gpi__kept_formula *kept, int i, int64_t given_l
     const gpi__placed_operand *place = &placed->operands[i];
     gpi__view *view = &kept->views[i];
     int64_t columns = gpi__columns_of_width(placed->formula, placed->columns, operand->width);
+    int kind = operand->kind;
     view->dtype = operand->dtype;
     view->bits = gpi__bits_of(operand->dtype);
     view->alignment = view->bits < 8 ? 1 : view->bits / 8;
     view->written = operand->output;
-    view->lines = operand->kind == GEMMEPI_FULL ? gpi__least_of(placed->rows, place->row_period) : 1;
-    view->length = operand->kind == GEMMEPI_PER_ROW  ? gpi__least_of(placed->rows, place->row_period)
-                   : operand->kind == GEMMEPI_SCALAR ? 1
-                                                     : gpi__least_of(columns, place->column_period);
+    view->lines = kind >= GEMMEPI_FULL ? gpi__least_of(kind, placed->rows, place->row_period) : 1;
+    view->length = kind == GEMMEPI_PER_ROW  ? gpi__least_of(kind, placed->rows, place->row_period)
+                   : kind == GEMMEPI_SCALAR ? 1
+                                            : gpi__least_of(kind, columns, place->column_period);
     if (operand->used & GPI__BY_INDEX)
         view->length = gpi__table_length(placed, i);
-    view->ld = given_ld                                                ? given_ld
-               : place->column_period && operand->kind == GEMMEPI_FULL ? place->column_period
-                                                                       : 0;
+    view->ld = given_ld ? given_ld : place->column_period && kind == GEMMEPI_FULL ? place->column_period : 0;
     view->batch_stride = place->batch_stride;
 }
 
@@ -154,8 +155,7 @@ static gemmepi_status gpi__place_formula_operand(gpi__kept_formula *kept, const 
                     i, given->name);
     if (operand->kind == GEMMEPI_NUMBER)
         return GEMMEPI_OK;
-    place->row_period = formula->exchanged ? given->column_period : given->row_period;
-    place->column_period = formula->exchanged ? given->row_period : given->column_period;
+    gpi__place_periods(given, formula->exchanged, place);
     place->batch_stride = given->batch_stride;
     place->scale = given->scale.mode != GEMMEPI_SCALE_NONE;
     place->amax = given->amax;
@@ -189,8 +189,8 @@ static gemmepi_status gpi__place_formula(gpi__kept_formula *kept, const gemmepi_
     kept->placed.operands[GPI__RESULT].amax = (desc->flags & GEMMEPI_AMAX_D) != 0;
     for (i = 0; i < kept->placed.formula->operand_count && !status; i++) {
         int kind = kept->placed.formula->operands[i].kind;
-        status = gpi__place_formula_operand(kept, &desc->operands[i], i,
-                                            extents[kind == GEMMEPI_FULL || kind == GEMMEPI_PER_ROW ? 4 : 3]);
+        status =
+            gpi__place_formula_operand(kept, &desc->operands[i], i, extents[gpi__has_rows(kind) ? 4 : 3]);
     }
     return status;
 }

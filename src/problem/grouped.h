@@ -326,7 +326,7 @@ static gemmepi_status gpi__convert_gathered_scale(const gemmepi_grouped_desc *de
 #ifndef GEMMEPI_NO_FORMULA
 static gemmepi_status gpi__check_operand_of_groups(const gpi__formula_operand *o,
                                                    const gemmepi_operand *operand, int i) {
-    int has_rows = o->kind == GEMMEPI_FULL || o->kind == GEMMEPI_PER_ROW;
+    int has_rows = gpi__has_rows(o->kind);
     GPI__UNSUPPORTED_IF(
         o->reduction,
         "desc.product.operands[%d] (%s) is a reduction; next to d a grouped product writes FULL "
@@ -340,6 +340,11 @@ static gemmepi_status gpi__check_operand_of_groups(const gpi__formula_operand *o
                     "desc.product.operands[%d] (%s) has a %s, but it is one for the rows of all "
                     "groups: leave it 0",
                     i, operand->name, operand->batch_stride ? "batch_stride" : "row_period");
+    GPI__UNSUPPORTED_IF(
+        operand->block_rows > 1,
+        "desc.product.operands[%d].block_rows (of %s) is %lld; the rows of groups have blocks of one "
+        "row: set it to 1",
+        i, operand->name, (long long)operand->block_rows);
     return GEMMEPI_OK;
 }
 

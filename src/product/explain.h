@@ -112,10 +112,10 @@ static void gpi__explain_view(gpi__text *text, const gpi__problem *problem, int 
 #ifndef GEMMEPI_NO_FORMULA
 /* Which groups an operand of their formula is for. */
 static const char *gpi__groups_of_operand(const gpi__problem *problem, int kind, int64_t batch_stride) {
-    return !problem->grouping.groups                         ? ""
-           : kind == GEMMEPI_FULL || kind == GEMMEPI_PER_ROW ? ", with the rows of d"
-           : batch_stride && kind != GEMMEPI_NUMBER          ? ", its own for each group"
-                                                             : ", the same for all groups";
+    return !problem->grouping.groups                ? ""
+           : gpi__has_rows(kind)                    ? ", with the rows of d"
+           : batch_stride && kind != GEMMEPI_NUMBER ? ", its own for each group"
+                                                    : ", the same for all groups";
 }
 
 /* The formula as it is run, and its operands. */
@@ -132,6 +132,8 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
         int kind = formula->exchanged ? gpi__kind_across(operand->kind) : operand->kind;
         gpi__append(text, "  %-9s %s, %s", formula->names + operand->name,
                     gpi__dtype((gemmepi_dtype)operand->dtype)->name, gpi__kind_names[kind]);
+        if (operand->kind == GEMMEPI_BLOCKED)
+            gpi__append_block(text, formula, &kept->placed.operands[i]);
         if (operand->kind != GEMMEPI_NUMBER)
             gpi__append(text, ", %lld x %lld stored, ld %lld, batch stride %lld", (long long)view->lines,
                         (long long)view->length, (long long)view->ld, (long long)view->batch_stride);

@@ -12,7 +12,8 @@ static uint64_t asked_seed = 1;
 
 /* >>tensors */
 
-/* dims: of the axes [item, item, row, column]: '*' as the operation, '1' one, '.' missing, 'p' the period */
+/* dims: of the axes [item, item, row, column]: '*' as the operation, '1' one, '.' missing, 'p' the period, 'b' so many blocks, whose
+   extents BLOCKED ones have as periods */
 typedef struct spec {
     const char *name;
     gemmepi_operand_kind kind;
@@ -98,6 +99,11 @@ static size_t place_in(const table *t, const int64_t *at) {
     int64_t place = 0, index;
     int d;
     for (d = 0; d < AXES; d++) {
+        int64_t block = d == 2 ? t->s.row_period : t->s.column_period;
+        if (t->s.kind == GEMMEPI_BLOCKED && d >= 2) {
+            place += at[d] / block * t->step[d];
+            continue;
+        }
         index = d == 2 && t->s.row_period      ? at[d] % t->s.row_period
                 : d == 3 && t->s.column_period ? at[d] % t->s.column_period
                                                : at[d];
@@ -136,6 +142,12 @@ static int64_t width_of(const world *w, gemmepi_width width) {
 static const char *gaps_of;
 static int64_t gaps[AXES];
 
+static int64_t blocks_along(const world *w, const table *t, int d) {
+    int64_t block = d == 2 ? t->s.row_period : t->s.column_period;
+    int64_t extent = d == 2 ? w->shape[2] : width_of(w, t->s.width);
+    return (extent + block - 1) / block;
+}
+
 /* Axes in any order in memory, the innermost spaced out or not, some backwards. plain: dense. */
 static void lay_out(world *w, table *t, int plain) {
     int order[AXES], i, d, first = 0;
@@ -144,6 +156,7 @@ static void lay_out(world *w, table *t, int plain) {
     for (d = 0; d < AXES; d++) {
         t->extent[d] = t->s.dims[d] == '*'   ? d == 3 ? width_of(w, t->s.width) : w->shape[d]
                          : t->s.dims[d] == 'p' ? d == 2 ? t->s.row_period : t->s.column_period
+                       : t->s.dims[d] == 'b' ? blocks_along(w, t, d)
                                              : 1;
         t->step[d] = 0;
         if (t->s.dims[d] == '.') {
@@ -211,7 +224,7 @@ static double random_number(world *w, const table *t) {
 static void fill_table(world *w, const table *t) {
     int64_t at[AXES] = {0};
     table bare = *t;
-    bare.s.row_period = bare.s.column_period = 0;
+    bare.s.row_period = bare.s.column_period = bare.s.kind == GEMMEPI_BLOCKED; /* each element is its own */
     if (!is_empty(t->extent) && t->s.kind != GEMMEPI_NUMBER && (!t->s.reduce || t->s.accumulate))
         do {
             put_number(t->dtype, w->memory + place_in(&bare, at), random_number(w, t));
@@ -279,7 +292,8 @@ static void bind(world *w, bound_call *b, unsigned char *arena, int with_data) {
         g->offset = t->first - t->base;
         o->name = t->s.name, o->kind = t->s.kind, o->width = t->s.width, o->output = t->s.reduce != 0;
         o->accumulate = t->s.accumulate;
-        o->row_period = t->s.row_period, o->column_period = t->s.column_period;
+        *(o->kind == GEMMEPI_BLOCKED ? &o->block_rows : &o->row_period) = t->s.row_period;
+        *(o->kind == GEMMEPI_BLOCKED ? &o->block_columns : &o->column_period) = t->s.column_period;
         o->tensor = t->s.kind == GEMMEPI_NUMBER ? NULL : g;
         o->scale.mode = t->s.scaled ? GEMMEPI_SCALE_TENSOR : GEMMEPI_SCALE_NONE;
         o->amax = t->s.scaled && t->s.reduce;
@@ -600,6 +614,16 @@ static double whole(world *w, const char *name, const int64_t *at) {
     (void)name;
     return in_at(w, "x", at) + 3 * in_at(w, "z", at) - (double)at[3];
 }
+static double by_blocks(world *w, const char *name, const int64_t *at) {
+    double d = in_at(w, "x", at) * in_at(w, "s", at) - in_at(w, "t", at);
+    return strcmp(name, "o") == 0 ? d * in_at(w, "u", at) : d;
+}
+static double blocks_of_halves(world *w, const char *name, const int64_t *at) {
+    int64_t half = at[3] + w->shape[3] / 2;
+    (void)name;
+    return column_at(w, "x", at, at[3]) * column_at(w, "s", at, at[3]) +
+           column_at(w, "x", at, half) * column_at(w, "s", at, half) * in_at(w, "h", at);
+}
 static double of_halves(world *w, const char *name, const int64_t *at) {
     double x = in_at(w, "x", at);
     return strcmp(name, "s") == 0
@@ -617,6 +641,8 @@ static double of_halves(world *w, const char *name, const int64_t *at) {
     { name, kind, dims, 0, (gemmepi_dtype)0, width, 0, 0, 0, 0 }
 #define PERIODIC(name, kind, dims, p, q) \
     { name, kind, dims, 0, (gemmepi_dtype)0, GEMMEPI_WIDTH_N, p, q, 0, 0 }
+#define BLOCKS(name, dims, rows, columns) \
+    { name, GEMMEPI_BLOCKED, dims, 0, (gemmepi_dtype)0, GEMMEPI_WIDTH_N, rows, columns, 0, 0 }
 #define OUT(name, kind, dims, reduce) \
     { name, kind, dims, reduce, (gemmepi_dtype)0, GEMMEPI_WIDTH_N, 0, 0, 0, 0 }
 #define ADDED(name, kind, dims) \
@@ -624,6 +650,50 @@ static double of_halves(world *w, const char *name, const int64_t *at) {
 #define FLOATS (1u << GEMMEPI_F32 | 1u << GEMMEPI_F16 | 1u << GEMMEPI_BF16)
 
 static const formula_case cases[] = {
+    {"d = x * s - t; o = d * u",
+     by_blocks,
+     'n',
+     1,
+     0,
+     0,
+     0,
+     (gemmepi_dtype)0,
+     {F_("x", "****"), BLOCKS("s", "**bb", 1, 8), BLOCKS("t", "*1bb", 3, 2), BLOCKS("u", "..bb", 4, 1),
+      OUT("o", GEMMEPI_FULL, "****", 'f')}},
+    {"d = x * s - t; o = d * u",
+     by_blocks,
+     'n',
+     1,
+     0,
+     0,
+     0,
+     (gemmepi_dtype)0,
+     {F_("x", "****"), BLOCKS("s", "**1b", 128, 16), BLOCKS("t", "***b", 1, 4), BLOCKS("u", "**b1", 2, 1000),
+      OUT("o", GEMMEPI_FULL, "****", 'f')}},
+    {"d = x * s - t; o = d * u",
+     by_blocks,
+     'n',
+     1,
+     0,
+     0,
+     FLOATS,
+     (gemmepi_dtype)0,
+     {F_("x", "****"),
+      {"s", GEMMEPI_BLOCKED, "**bb", 0, GEMMEPI_E4M3, GEMMEPI_WIDTH_N, 2, 8, 0, 1},
+      {"t", GEMMEPI_BLOCKED, "**bb", 0, GEMMEPI_I8, GEMMEPI_WIDTH_N, 1, 32, 0, 0},
+      {"u", GEMMEPI_BLOCKED, "***b", 0, GEMMEPI_F32, GEMMEPI_WIDTH_N, 1, 1, 0, 0},
+      OUT("o", GEMMEPI_FULL, "****", 'f')}},
+    {"d = left(x) * left(s) + right(x * s) * h",
+     blocks_of_halves,
+     'h',
+     2,
+     0,
+     0,
+     0,
+     (gemmepi_dtype)0,
+     {F_("x", "****"),
+      BLOCKS("s", "**bb", 1, 8),
+      {"h", GEMMEPI_BLOCKED, "**bb", 0, (gemmepi_dtype)0, GEMMEPI_WIDTH_HALF, 2, 3, 0, 0}}},
     {"d = silu(x + bias) * up",
      gate,
      'n',

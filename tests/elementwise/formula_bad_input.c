@@ -207,6 +207,10 @@ static void shapes_are_refused(void) {
     REFUSED("desc.operands[8].tensor", "an output has all of it", "");
     operands[UP].row_period = 3;
     REFUSED("desc.operands[1].tensor", "an axis with a period has that extent", "");
+    operands[UP].kind = GEMMEPI_BLOCKED, operands[UP].block_rows = 1, operands[UP].block_columns = 4;
+    REFUSED("desc.operands[1].tensor", "of what is BLOCKED each axis has the extent through block_rows", "");
+    operands[UP].kind = GEMMEPI_BLOCKED, operands[UP].block_columns = 4;
+    REFUSED("desc.operands[1].block_rows (of up) is 0", "", "");
     desc.formula =
         "d = left(x) * number + right(up) * scale * rstd; copy = x * gain; sum = row_sum(x); total = column_sum(x)";
     REFUSED("desc.operands[0].tensor has the shape [2, 6, 8], the operation [2, 6, 16]", "HALF half", "");

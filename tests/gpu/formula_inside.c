@@ -150,6 +150,14 @@ static const formula_case cases[] = {
      1e-3},
     {"d = atan(v) * erfc(bias) + sinh(bias) + logaddexp(v, cosh(bias)) + ceil(bias) + (bias < inf)",
      "bias:column:f32", GEMMEPI_F32, 1e-4},
+    {"d = v * s + t * up", "s:blocks=1x32:f32 t:blocks=128x128:e4m3 up:full", GEMMEPI_BF16, 1e-5},
+    {"d = v * s - t * bias; o = v * u",
+     "s:blocks=3x1 t:blocks=64x96:f16:shared u:blocks=1x1:f32 o:full:out bias:column", GEMMEPI_F32, 1e-5},
+    {"x = v * s; d = left(x, 64) * silu(right(x, 64)) * h", "s:blocks=1x32 h:half:blocks=2x64:f32",
+     GEMMEPI_BF16, 1e-3},
+    {"d = even(v * s) + odd(v) * odd(s) * h", "s:blocks=7x64:f32 h:half:blocks=1x32", GEMMEPI_F32, 1e-5},
+    {"d = v * s + (column == q); r = row_sum(d)", "s:blocks=1x32:e4m3 q:blocks=5x32:i64 r:row:f32:out",
+     GEMMEPI_BF16, 1e-4},
     {"d = stochastic(v + residual, seed)", "seed:scalar:i64 residual:full", GEMMEPI_BF16, 1e-9},
     {"d = stochastic(v * 0.75, seed, i); o = stochastic(v + bias, seed, 3)",
      "seed:scalar:i64 i:scalar:i32 bias:column o:full:f16:out", GEMMEPI_BF16, 1e-9},
@@ -258,6 +266,7 @@ static void make_operands(world *w) {
                     : has_word(at, ":scalar") ? GEMMEPI_SCALAR
                     : has_word(at, ":row")    ? GEMMEPI_PER_ROW
                     : has_word(at, ":column") ? GEMMEPI_PER_COLUMN
+                    : has_word(at, ":blocks") ? GEMMEPI_BLOCKED
                                               : GEMMEPI_FULL;
         t->o.width = has_word(at, ":half")     ? GEMMEPI_WIDTH_HALF
                      : has_word(at, ":double") ? GEMMEPI_WIDTH_DOUBLE
@@ -275,8 +284,15 @@ static void make_operands(world *w) {
         n = t->o.width == GEMMEPI_WIDTH_HALF     ? w->n / 2
             : t->o.width == GEMMEPI_WIDTH_DOUBLE ? 2 * w->n
                                                  : w->n;
+        if (t->o.kind == GEMMEPI_BLOCKED) {
+            const char *blocks = strstr(at, ":blocks=") + strlen(":blocks=");
+            t->o.block_rows = atoi(blocks), t->o.block_columns = atoi(strchr(blocks, 'x') + 1);
+        }
         if (t->o.kind == GEMMEPI_NUMBER)
             t->o.dtype = GEMMEPI_DTYPE_DEFAULT;
+        else if (t->o.kind == GEMMEPI_BLOCKED)
+            make_table(w, t, (w->m + t->o.block_rows - 1) / t->o.block_rows,
+                       (n + t->o.block_columns - 1) / t->o.block_columns);
         else
             make_table(w, t,
                        t->o.kind != GEMMEPI_FULL ? 1
@@ -383,7 +399,7 @@ static void describe(world *w, int on_gpu, gemmepi_operand *operands, void **poi
     for (i = 0; i < w->count; i++) {
         table *t = &w->operands[i];
         operands[i] = t->o;
-        operands[i].ld = t->o.kind == GEMMEPI_FULL ? t->ld : 0;
+        operands[i].ld = t->o.kind >= GEMMEPI_FULL ? t->ld : 0;
         operands[i].batch_stride = t->o.kind >= GEMMEPI_PER_ROW && !t->is_shared ? t->stride : 0;
         pointers[i] = t->o.kind == GEMMEPI_NUMBER ? (void *)&w->number
                       : on_gpu                    ? t->there

@@ -159,6 +159,12 @@ static int has_4_bits(const layout_case *c) {
     return 0;
 }
 
+static int is_read_by_index(const char *text, const char *name) {
+    char with[80];
+    snprintf(with, sizeof with, "%s[", name);
+    return strstr(text, with) != NULL;
+}
+
 static void draw_operands(const char *text, gemmepi_operand *operands, int count, gemmepi_dtype accumulator) {
     gemmepi_dtype first_dtype = accumulator; /* r's, if there is one: o may lie in its place */
     int i;
@@ -187,6 +193,13 @@ static void draw_operands(const char *text, gemmepi_operand *operands, int count
             o->row_period = one_in(5) ? 3 : 0;
         if (!o->output && (o->kind == GEMMEPI_PER_COLUMN || o->kind == GEMMEPI_FULL))
             o->column_period = one_in(5) ? one_in(2) ? 8 : gpi__is_packed(o->dtype) ? 6 : 5 : 0;
+        if (!o->output && o->kind == GEMMEPI_FULL && !gpi__is_packed(o->dtype) &&
+            !is_read_by_index(text, o->name) && one_in(3)) {
+            static const int rows[] = {1, 1, 2, 128}, columns[] = {1, 4, 5, 8, 16, 24, 128};
+            o->kind = GEMMEPI_BLOCKED;
+            o->row_period = o->column_period = 0;
+            o->block_rows = rows[below(4)], o->block_columns = columns[below(7)];
+        }
     }
 }
 
@@ -200,23 +213,31 @@ static int64_t draw_stride(const layout_case *c, int64_t least, int may_share, i
 static void place_operand(layout_case *c, int i, const gemmepi_operand *operand, int pad) {
     const gpi__formula_operand *o = &c->formula->operands[i];
     gpi__placed_operand *at = &c->placed.operands[i];
-    int64_t lines = o->kind == GEMMEPI_FULL ? c->placed.rows : 1, length;
+    int64_t lines = o->kind >= GEMMEPI_FULL ? c->placed.rows : 1, length;
     int shares = !o->output || (o->reduction && o->kind != GEMMEPI_PER_ROW);
     if (!o->used || o->kind == GEMMEPI_NUMBER)
         return;
     if (operand) {
         at->row_period = operand->row_period, at->column_period = operand->column_period;
+        if (o->kind == GEMMEPI_BLOCKED) {
+            at->row_period = operand->block_rows > 1 ? operand->block_rows : 0;
+            at->column_period = operand->block_columns > 1 ? operand->block_columns : 0;
+        }
         at->scale = operand->scale.mode != 0, at->amax = operand->amax;
     }
-    length = o->kind == GEMMEPI_PER_ROW         ? at->row_period ? at->row_period : c->placed.rows
-             : o->kind == GEMMEPI_SCALAR        ? 1
-             : at->column_period                ? at->column_period
-             : o->width == GEMMEPI_WIDTH_HALF   ? c->placed.columns / c->formula->parts
-             : o->width == GEMMEPI_WIDTH_DOUBLE ? c->placed.columns * c->formula->parts
-                                                : c->placed.columns;
+    length = o->kind == GEMMEPI_PER_ROW  ? at->row_period ? at->row_period : c->placed.rows
+             : o->kind == GEMMEPI_SCALAR ? 1
+             : at->column_period && o->kind != GEMMEPI_BLOCKED ? at->column_period
+             : o->width == GEMMEPI_WIDTH_HALF                  ? c->placed.columns / c->formula->parts
+             : o->width == GEMMEPI_WIDTH_DOUBLE                ? c->placed.columns * c->formula->parts
+                                                               : c->placed.columns;
     if (o->kind == GEMMEPI_FULL && at->row_period)
         lines = at->row_period;
-    if (o->kind == GEMMEPI_FULL)
+    if (o->kind == GEMMEPI_BLOCKED) {
+        lines = at->row_period ? (lines + at->row_period - 1) / at->row_period : lines;
+        length = at->column_period ? (length + at->column_period - 1) / at->column_period : length;
+    }
+    if (o->kind >= GEMMEPI_FULL)
         at->ld = (length + pad - 1) / pad * pad + (one_in(2) ? pad : 0);
     at->batch_stride = draw_stride(c, lines * (at->ld ? at->ld : length), shares, pad);
     lay_out_tensor(c, i, o->dtype, lines, length, at->ld, at->batch_stride);
@@ -500,7 +521,7 @@ static void fill_unit_of(const layout_case *c, const char *block, int64_t item, 
         for (o = 0; o < f->operand_count; o++) {
             const gpi__formula_operand *operand = &f->operands[o];
             const gpi__placed_operand *at = &c->placed.operands[o];
-            int64_t line = operand->kind == GEMMEPI_FULL ? row : 0,
+            int64_t line = operand->kind >= GEMMEPI_FULL ? row : 0,
                     column = member_column(c, u, m, operand->members);
             if (operand->output || !(operand->used & GPI__BY_PLACE) || m >= operand->members)
                 continue;
@@ -508,14 +529,15 @@ static void fill_unit_of(const layout_case *c, const char *block, int64_t item, 
                 to->operands[o][m].value = c->numbers[o];
                 continue;
             }
-            column = operand->kind == GEMMEPI_PER_ROW  ? row
-                     : operand->kind == GEMMEPI_SCALAR ? 0
-                     : at->column_period               ? column % at->column_period
-                                                       : column;
+            column = operand->kind == GEMMEPI_PER_ROW   ? row
+                     : operand->kind == GEMMEPI_SCALAR  ? 0
+                     : operand->kind == GEMMEPI_BLOCKED ? column / (at->column_period ? at->column_period : 1)
+                     : at->column_period                ? column % at->column_period
+                                                        : column;
             if (operand->kind == GEMMEPI_PER_ROW && at->row_period)
                 column %= at->row_period;
             if (at->row_period)
-                line %= at->row_period;
+                line = operand->kind == GEMMEPI_BLOCKED ? line / at->row_period : line % at->row_period;
             if (is_whole(operand->dtype))
                 to->whole[o][m] =
                     whole_element(&c->tensors[o], block, at->batch_stride ? item : 0, line, column);

@@ -125,7 +125,7 @@ static void empty_layers_with_a_formula_are_right(void) {
 enum { LINES = 5, LENGTH = 12, DEPTH = 3, BATCH = 3, MOST_OPERANDS = 6 };
 
 /* 'c': one for each place in a line; 'r': for each line; 's', 'f', 'n': SCALAR, FULL, NUMBER; 'C', 'F' of half the length, 'D', 'E' of a third; 'l': I64 for each
-   line; 'S': one I64; 't': FULL of half the length, of two lines that repeat; 'i': as 'c', read by index. Those of "crsfCFDE" have a gradient. */
+   line; 'S': one I64; 't': FULL of half the length, of two lines that repeat; 'B': BLOCKED, of 2 lines and 5 places; 'i': as 'c', read by index. Those of "crsfCFDE" have a gradient. */
 typedef struct gradient_case {
     const char *formula, *operands; /* "beta:c up:f" */
     char width;                     /* of Y: 'n', 'h', 'd', of thirds 't', 'T' */
@@ -151,6 +151,8 @@ static const gradient_case gradient_cases[] = {
     {"d = stochastic(silu(v) * beta, seed)", "seed:S beta:c", 'n', NULL, NULL},
     {"x = even(v); y = odd(v); d = interleave(x * c - y * s, y * c + x * s)", "c:t s:t", 'n', NULL, NULL},
     {"d = r + gamma * v", "r:f gamma:c", 'n', NULL, NULL},
+    {"d = silu(v * q) * beta + q * v * v", "q:B beta:c", 'n', NULL, NULL},
+    {"d = left(v * q) * silu(right(v)) * right(q)", "q:B", 'h', NULL, NULL},
     {"h = v * a + b; d = h * h * s", "a:c b:r s:s", 'n', NULL, NULL},
     {"d = silu(v * t[label]) * u + t[column] * v * beta", "t:i label:l u:f beta:r", 'n', NULL, NULL},
     {"d = column == label ? v * v : v * beta", "label:l beta:r", 'n', NULL, NULL},
@@ -237,6 +239,8 @@ static gemmepi_operand_kind kind_here(char kind) {
     case 'C':
     case 'D':
         return across ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN;
+    case 'B':
+        return GEMMEPI_BLOCKED;
     case 'r':
     case 'l':
         return across ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
@@ -253,7 +257,11 @@ static void list_operand(piece *t) {
     o->kind = kind_here(t->kind);
     o->width = strchr("CFDEt", t->kind) ? GEMMEPI_WIDTH_HALF : GEMMEPI_WIDTH_N;
     o->dtype = strchr("lS", t->kind) ? GEMMEPI_I64 : GEMMEPI_DTYPE_DEFAULT;
-    o->ld = o->kind == GEMMEPI_FULL ? t->ld : 0;
+    o->ld = o->kind >= GEMMEPI_FULL ? t->ld : 0;
+    if (t->kind == 'B') {
+        o->block_rows = z.order == GEMMEPI_ROW_MAJOR ? 2 : 5;
+        o->block_columns = z.order == GEMMEPI_ROW_MAJOR ? 5 : 2;
+    }
     o->batch_stride = z.batch > 1 ? t->stride : 0;
     if (t->kind == 't' && z.order == GEMMEPI_ROW_MAJOR)
         o->row_period = 2;
@@ -293,9 +301,11 @@ static void make_operands(void) {
         make_piece(t, name, kind,
                    strchr("fFE", kind) ? LINES
                    : kind == 't'       ? 2
+                   : kind == 'B'       ? (LINES + 1) / 2
                                        : 1,
                    strchr("sSn", kind)  ? 1
                    : strchr("rl", kind) ? LINES
+                   : kind == 'B'        ? (LENGTH + 4) / 5
                                         : halved,
                    has_items);
         list_operand(t);

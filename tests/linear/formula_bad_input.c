@@ -193,6 +193,9 @@ static void gradients_have_rules(void) {
              "make it a SCALAR");
     BACKWARD(operands[D_UP].name = "d_label", "desc.operands[3] is d_label, but label has whole numbers");
     BACKWARD(operands[BETA].column_period = 4, "desc.operands[1] is d_beta, but beta has a period");
+    BACKWARD((operands[BETA].kind = GEMMEPI_BLOCKED, operands[BETA].block_rows = 1,
+              operands[BETA].block_columns = 4),
+             "desc.operands[1] is d_beta, but beta is BLOCKED");
     BACKWARD(operands[D_UP].kind = GEMMEPI_PER_ROW,
              "desc.operands[3].kind (of d_up) is PER_ROW; it is that of up, FULL");
     BACKWARD(operands[D_UP].width = GEMMEPI_WIDTH_HALF,

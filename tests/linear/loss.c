@@ -13,7 +13,7 @@ typedef struct head {
     int m, n, k, seed;
     gemmepi_dtype dtype; /* of X, W and P; sums are F64 in F64, else F32 */
     int column_major, x_transposed, w_transposed, has_bias, saved, accumulate, padded;
-    int rich;     /* z = v * t + u + r * f in the place of v, with gradients of t, u, r and f */
+    int rich; /* z = v * t + u + r * f in the place of v, with gradients of t, u, r and f; 2: f is BLOCKED, of one element, without */
     int upstream; /* 1: dy_lse is a NUMBER, and dy_hit a SCALAR; 2: dy_hit is not listed */
     int has_d;    /* d = v * v, and ss = row_sum(d) */
     size_t limit;
@@ -273,7 +273,7 @@ static void list(const char *name, gemmepi_operand_kind kind, int output, const 
     memset(o, 0, sizeof *o);
     o->name = name, o->kind = kind, o->output = output;
     o->dtype = t ? t->dtype : GEMMEPI_DTYPE_DEFAULT;
-    o->ld = kind == GEMMEPI_FULL ? t->ld : 0;
+    o->ld = kind >= GEMMEPI_FULL ? t->ld : 0;
     pointers[desc.operand_count++] = t ? t->device : gemmepi_number(&number);
 }
 
@@ -381,8 +381,12 @@ static void list_operands(const head *h) {
     list("t", GEMMEPI_SCALAR, 0, at[T]), list("d_t", GEMMEPI_SCALAR, 1, at[DT]);
     list("u", column, 0, at[U]), list("d_u", column, 1, at[DU]);
     list("r", row, 0, at[R]), list("d_r", row, 1, at[DR]);
-    list("f", GEMMEPI_FULL, 0, at[F]), list("d_f", GEMMEPI_FULL, 1, at[DF]);
-    listed[desc.operand_count - 7].accumulate = listed[desc.operand_count - 5].accumulate = h->accumulate;
+    listed[desc.operand_count - 5].accumulate = listed[desc.operand_count - 3].accumulate = h->accumulate;
+    list("f", h->rich == 2 ? GEMMEPI_BLOCKED : GEMMEPI_FULL, 0, at[F]);
+    if (h->rich == 2)
+        listed[desc.operand_count - 1].block_rows = listed[desc.operand_count - 1].block_columns = 1;
+    else
+        list("d_f", GEMMEPI_FULL, 1, at[DF]);
 }
 
 static const char *formula_of(const head *h) {
@@ -464,7 +468,8 @@ static void check_results(const head *h) {
     holds(at[DT], part[DT], added, by * 4, "d_t");
     holds(at[DU], part[DU], added, by, "d_u");
     holds(at[DR], part[DR], 0, by, "d_r");
-    holds(at[DF], part[DF], 0, by, "d_f");
+    if (h->rich == 1)
+        holds(at[DF], part[DF], 0, by, "d_f");
 }
 
 static void start(const head *h) {
@@ -560,6 +565,16 @@ static void gradients_of_operands_add_up_over_blocks(void) {
     for (form = 0; form < 8; form++) {
         head h = {300, 34, 6, 7, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0};
         h.column_major = form & 1, h.saved = form >> 1 & 1, h.accumulate = form >> 2;
+        h.limit = limit_of_rows(128, h.n, 8);
+        check(&h);
+    }
+}
+
+static void blocks_of_one_row_go_with_blocks_of_rows(void) {
+    int form;
+    for (form = 0; form < 2; form++) {
+        head h = {300, 34, 6, 7, GEMMEPI_F64, 0, 0, 0, 1, 0, 0, 1, 2, 0, 0, 0, 0, 0};
+        h.column_major = form;
         h.limit = limit_of_rows(128, h.n, 8);
         check(&h);
     }
@@ -751,6 +766,7 @@ static int runs_formulas(void) {
 static void run_all(void) {
     RUN(gradients_by_blocks_are_those_of_all_logits);
     RUN(gradients_of_operands_add_up_over_blocks);
+    RUN(blocks_of_one_row_go_with_blocks_of_rows);
     RUN(what_comes_in_is_a_number_or_nothing);
     RUN(dx_goes_through_the_layer_before);
     RUN(what_backward_writes_of_forward_is_its_own);

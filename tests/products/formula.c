@@ -163,12 +163,12 @@ static void read_word(table *t, const char *word, int *is_shared) {
         int dtype;
     } types[] = {{"f32", GEMMEPI_F32},   {"f16", GEMMEPI_F16}, {"bf16", GEMMEPI_BF16}, {"e4m3", GEMMEPI_E4M3},
                  {"e5m2", GEMMEPI_E5M2}, {"i8", GEMMEPI_I8},   {"i32", GEMMEPI_I32},   {"i64", GEMMEPI_I64}};
-    static const char *const kinds[] = {"", "number", "scalar", "row", "column", "full"};
+    static const char *const kinds[] = {"", "number", "scalar", "row", "column", "full", "blocked"};
     size_t i;
     for (i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strcmp(word, types[i].name) == 0)
             t->o.dtype = (gemmepi_dtype)types[i].dtype;
-    for (i = 1; i < 6; i++)
+    for (i = 1; i < 7; i++)
         if (strcmp(word, kinds[i]) == 0)
             t->o.kind = (gemmepi_operand_kind)i;
     t->o.width = strcmp(word, "half") == 0     ? GEMMEPI_WIDTH_HALF
@@ -186,6 +186,8 @@ static void read_word(table *t, const char *word, int *is_shared) {
         t->o.row_period = atoi(word + 5);
     if (strncmp(word, "columns=", 8) == 0)
         t->o.column_period = atoi(word + 8);
+    if (strncmp(word, "blocks=", 7) == 0)
+        t->o.block_rows = atoi(word + 7), t->o.block_columns = atoi(strchr(word, 'x') + 1);
 }
 
 /* Whether the formula has it as a reduction's or an argmax's result. */
@@ -228,8 +230,12 @@ static void make_operands(world *w, const char *words, int spaced) {
         columns = t->o.width == GEMMEPI_WIDTH_HALF     ? w->n / parts
                   : t->o.width == GEMMEPI_WIDTH_DOUBLE ? parts * w->n
                                                        : w->n;
-        columns = t->o.kind == GEMMEPI_FULL || t->o.kind == GEMMEPI_PER_COLUMN ? columns : 1;
-        rows = t->o.kind == GEMMEPI_FULL || t->o.kind == GEMMEPI_PER_ROW ? w->m : 1;
+        columns = t->o.kind >= GEMMEPI_PER_COLUMN ? columns : 1;
+        rows = t->o.kind >= GEMMEPI_FULL || t->o.kind == GEMMEPI_PER_ROW ? w->m : 1;
+        if (t->o.kind == GEMMEPI_BLOCKED) {
+            rows = (rows + (int)t->o.block_rows - 1) / (int)t->o.block_rows;
+            columns = (columns + (int)t->o.block_columns - 1) / (int)t->o.block_columns;
+        }
         rows = t->o.row_period ? (int)t->o.row_period : rows;
         columns = t->o.column_period ? (int)t->o.column_period : columns;
         if (!t->o.dtype) {
@@ -265,6 +271,8 @@ static double V(const world *w, int i, int j) {
 
 static double in(world *w, const char *name, int i, int j) {
     const table *t = find(w, name);
+    if (t->o.kind == GEMMEPI_BLOCKED)
+        return number_at(t, w->item, i / (int)t->o.block_rows, j / (int)t->o.block_columns);
     return number_at(t, w->item, t->rows == 1 ? 0 : i, t->columns == 1 ? 0 : j);
 }
 
@@ -561,6 +569,32 @@ static void two_widths(world *w) {
 static void whole_numbers(world *w) {
     EACH out(w, "d", i, j, w->m + 2 * w->n + 3 * w->k + 4 * w->item + (i * 100 + j) / 128.0 + 0 * V(w, i, j));
 }
+static void blocks(world *w) {
+    EACH out(w, "d", i, j,
+             V(w, i, j) * in(w, "s", i, j) - in(w, "t", i, j) * in(w, "u", i, j) +
+                 (in(w, "label", i, j) == j ? 1 : in(w, "one", i, j)));
+}
+static void blocks_of_halves(world *w) {
+    HALVES out(w, "d", i, j,
+               V(w, i, j) * in(w, "s", i, j) + V(w, i, j + h) * in(w, "s", i, j + h) * in(w, "g", i, j));
+}
+static void blocks_of_pairs(world *w) {
+    HALVES out(w, "d", i, j,
+               V(w, i, 2 * j) * in(w, "s", i, 2 * j) + V(w, i, 2 * j + 1) * in(w, "s", i, 2 * j + 1));
+}
+static void wide_blocks(world *w) {
+    EACH {
+        int half = w->n;
+        out(w, "d", i, j, V(w, i, j) * in(w, "s", i, j));
+        out(w, "d", i, j + half, in(w, "s", i, j + half) - in(w, "g", i, j));
+    }
+}
+static void large_blocks(world *w) {
+    EACH {
+        double d = V(w, i, j) * in(w, "s", i, j) + in(w, "r", i, j);
+        out(w, "d", i, j, d), add(w, "ss", i, j, d);
+    }
+}
 static void only_operands(world *w) {
     EACH out(w, "d", i, j, in(w, "x", i, j) > 0 ? in(w, "x", i, j) : 0.5);
 }
@@ -715,6 +749,20 @@ static const formula_case cases[] = {
      1, two_widths},
     {"d = rows + 2 * columns + 3 * depth + 4 * item + (row * 100 + column) / 128 + 0 * v", "", 'n', 0, 1,
      whole_numbers},
+    {"d = v * s - t * u + (column == label ? 1 : one)",
+     "s:blocked:blocks=1x32 t:blocked:blocks=3x5:f16 u:blocked:blocks=16x1:shared label:blocked:blocks=2x8:i64 "
+     "one:blocked:blocks=1x1",
+     'n', 1, 1, blocks},
+    {"d = left(v * s) + right(v * s) * g", "s:blocked:blocks=4x8 g:blocked:half:blocks=1x3", 'h', 0, 2,
+     blocks_of_halves},
+    {"d = left(v * s) + right(v * s) * g", "s:blocked:blocks=1x32 g:blocked:half:blocks=128x128", 'h', 0, 2,
+     blocks_of_halves},
+    {"d = even(v * s) + odd(v * s)", "s:blocked:blocks=2x64", 'h', 0, 2, blocks_of_pairs},
+    {"d = even(v * s) + odd(v * s)", "s:blocked:blocks=1x4", 'h', 0, 2, blocks_of_pairs},
+    {"d = pair(v * left(s), right(s) - g)", "s:blocked:double:blocks=1x64 g:blocked:blocks=2x32", 'd', 0, 1,
+     wide_blocks},
+    {"d = v * s + r; ss = row_sum(d)",
+     "s:blocked:blocks=128x128:e4m3:scaled:shared r:blocked:blocks=7x64 ss:row:out", 'n', 1, 1, large_blocks},
     {"d = x > 0 ? x : 0.5", "x:full", 'n', 0, 1, only_operands},
 };
 
@@ -758,12 +806,14 @@ static void exchange_words(const char *text, char *to) {
 }
 
 static void exchange_kind(gemmepi_operand *o) {
-    int64_t period = o->row_period;
+    int64_t period = o->row_period, block_rows = o->block_rows;
     o->kind = o->kind == GEMMEPI_PER_ROW      ? GEMMEPI_PER_COLUMN
               : o->kind == GEMMEPI_PER_COLUMN ? GEMMEPI_PER_ROW
                                               : o->kind;
     o->row_period = o->column_period;
     o->column_period = period;
+    o->block_rows = o->block_columns;
+    o->block_columns = block_rows;
 }
 
 static gemmepi_matrix matrix_of(const table *t) {
@@ -816,7 +866,7 @@ static gemmepi_status run_world(world *w, int column_major, int by_plan, int spa
     for (i = 0; i < w->count; i++) {
         table *t = &w->operands[i];
         operands[i] = t->o;
-        operands[i].ld = t->o.kind == GEMMEPI_FULL ? t->ld : 0;
+        operands[i].ld = t->o.kind >= GEMMEPI_FULL ? t->ld : 0;
         operands[i].batch_stride = t->items > 1 && t->o.kind != GEMMEPI_NUMBER ? t->stride : 0;
         if (t->o.kind == GEMMEPI_NUMBER)
             operands[i].dtype = GEMMEPI_DTYPE_DEFAULT;

@@ -135,7 +135,7 @@ static void names_are_refused(void) {
 static void operands_are_refused(void) {
     start();
     operands[UP].kind = (gemmepi_operand_kind)0;
-    REFUSED("desc.operands[1].kind (of up) is 0", "GEMMEPI_FULL", "");
+    REFUSED("desc.operands[1].kind (of up) is 0", "GEMMEPI_BLOCKED", "");
     operands[RSTD].width = GEMMEPI_WIDTH_HALF;
     REFUSED("desc.operands[3].width (of rstd) is 1", "PER_COLUMN", "");
     operands[GAIN].dtype = GEMMEPI_F64;
@@ -164,6 +164,15 @@ static void operands_are_refused(void) {
     REFUSED("desc.operands[6].row_period (of copy) is 2", "inputs", "");
     operands[SCALE].column_period = 2;
     REFUSED("desc.operands[4].column_period", "", "");
+    operands[UP].kind = GEMMEPI_BLOCKED, operands[UP].block_columns = 4;
+    REFUSED("desc.operands[1].block_rows (of up) is 0", "1 or more", "");
+    operands[UP].kind = GEMMEPI_BLOCKED, operands[UP].block_rows = 2;
+    REFUSED("desc.operands[1].block_columns (of up) is 0", "1 or more", "");
+    operands[GAIN].block_columns = 4;
+    REFUSED("desc.operands[2].block_columns (of gain) is 4", "other kinds 0", "");
+    operands[UP].kind = GEMMEPI_BLOCKED, operands[UP].block_rows = 2, operands[UP].block_columns = 3,
+    operands[UP].ld = 2;
+    REFUSED("desc.operands[1].ld is 2", "has 3 elements", "the formula calls it up");
     operands[FULL].amax = 1;
     REFUSED("desc.operands[0].amax (of full) is 1", "outputs", "");
     operands[FULL].scale.mode = GEMMEPI_SCALE_TENSOR;
@@ -376,6 +385,9 @@ static void overlaps_are_refused(void) {
     REFUSED("args.d", "(of up)", "batch stride");
     operands[UP].row_period = M, pointers[UP] = memory[2];
     REFUSED("args.d", "(of up)", "periods");
+    operands[UP].kind = GEMMEPI_BLOCKED, operands[UP].block_rows = operands[UP].block_columns = 1,
+    pointers[UP] = memory[2];
+    REFUSED("args.d", "overlaps", "(of up)");
     operands[FULL].dtype = GEMMEPI_E4M3, operands[FULL].scale.mode = GEMMEPI_SCALE_TENSOR;
     args.operand_scales = scales, scales[FULL] = memory[2] + 3;
     REFUSED("args.d", "overlaps args.operand_scales[0] (of full)", "");

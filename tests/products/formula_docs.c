@@ -27,9 +27,15 @@ static int read_operand(const char *text, gemmepi_operand *operand, char name[32
                     : strncmp(shape, "m,", 2) == 0 ? GEMMEPI_FULL
                     : shape[0] == 'm'              ? GEMMEPI_PER_ROW
                                                    : GEMMEPI_PER_COLUMN;
-    operand->width = strstr(shape, "n/")   ? GEMMEPI_WIDTH_HALF
-                     : strstr(shape, "2n") ? GEMMEPI_WIDTH_DOUBLE
-                                           : GEMMEPI_WIDTH_N;
+    if (strstr(shape, ", n/128")) {
+        operand->kind = GEMMEPI_BLOCKED;
+        operand->block_rows = shape[1] == '/' ? atoi(shape + 2) : 1;
+        operand->block_columns = 128;
+    }
+    operand->width = operand->block_columns ? GEMMEPI_WIDTH_N
+                     : strstr(shape, "n/")  ? GEMMEPI_WIDTH_HALF
+                     : strstr(shape, "2n")  ? GEMMEPI_WIDTH_DOUBLE
+                                            : GEMMEPI_WIDTH_N;
     if (shape[0] && strspn(shape, "0123456789") == strlen(shape)) /* a table that is read by index */
         operand->column_period = atoi(shape);
     operand->dtype = strcmp(dtype, "I64") == 0    ? GEMMEPI_I64

@@ -63,6 +63,11 @@ static void row_of_two(outputs_row *r) {
     for (j = 0; j < r->n; j++)
         r->out[2][j] = r->v[j], r->out[3][j] = r->v[j] * r->in[1][0], r->out[O_D][j] = r->v[j] + r->in[0][j];
 }
+static void row_of_blocks(outputs_row *r) {
+    int j;
+    for (j = 0; j < r->n; j++)
+        r->out[O_D][j] = r->v[j] * r->in[0][j / 32] + r->in[1][j / 3], r->out[2][j] = r->v[j];
+}
 static void row_of_gate(outputs_row *r) {
     int j, half = r->n / 2;
     memcpy(r->out[0], r->v, sizeof r->v);
@@ -85,6 +90,8 @@ static void row_of_gradient(outputs_row *r) {
 #define GATE    "p = v; d = silu(left(v)) * right(v)"
 #define OF_GATE "d = silu(left(v)) * right(v)"
 #define ALSO    "y = silu(left(v)) * right(v)"
+#define OF_BLOCKS(columns) \
+    { .name = columns == 3 ? "t" : "s", .kind = GEMMEPI_BLOCKED, .block_rows = 1, .block_columns = columns }
 #define TWO_ARE(type)                                                                                  \
     {                                                                                                  \
         INPUT("x", GEMMEPI_FULL, WHOLE), INPUT("f", GEMMEPI_PER_ROW, WHOLE), OUTPUT("p", WHOLE, AS_D), \
@@ -104,6 +111,28 @@ static const outputs_case outputs_cases[] = {
     {"two of fp8", TWO, TWO_ARE(AS_D), row_of_two, GEMMEPI_E4M3, BF16, 264, 0, 0, 1, NULL},
     {"two of whole numbers", TWO, TWO_ARE(AS_D), row_of_two, GEMMEPI_I8, GEMMEPI_I32, 40, 0, 1, 0, NULL},
     {"two of f64", TWO, TWO_ARE(AS_D), row_of_two, GEMMEPI_F64, GEMMEPI_F64, 33, 1, 1, 0, NULL},
+    {"blocks of columns",
+     "p = v; d = v * s + t",
+     {OF_BLOCKS(32), OF_BLOCKS(3), OUTPUT("p", WHOLE, AS_D)},
+     row_of_blocks,
+     BF16,
+     BF16,
+     200,
+     0,
+     0,
+     0,
+     NULL},
+    {"likewise, scattered",
+     "p = v; d = v * s + t",
+     {OF_BLOCKS(32), OF_BLOCKS(3), OUTPUT("p", WHOLE, F32)},
+     row_of_blocks,
+     BF16,
+     BF16,
+     131,
+     3,
+     1,
+     0,
+     NULL},
     {"a gate and its saved halves",
      GATE,
      {OUTPUT("p", WHOLE, AS_D)},
@@ -158,6 +187,10 @@ static void make_outputs_operand(const outputs_case *c, outputs_run *r, int i, r
     int64_t columns = o->width == GEMMEPI_WIDTH_DOUBLE ? 2 * c->n : c->n;
     if (o->kind == GEMMEPI_FULL) {
         make_tensor(&r->tensors[i], dtype, 0, 1, outputs_rows(c), columns, c->pad, random, o->output);
+        o->ld = r->tensors[i].at.row;
+    } else if (o->kind == GEMMEPI_BLOCKED) {
+        make_tensor(&r->tensors[i], dtype, 0, 1, outputs_rows(c),
+                    (columns + o->block_columns - 1) / o->block_columns, c->pad, random, 0);
         o->ld = r->tensors[i].at.row;
     } else if (o->kind == GEMMEPI_PER_ROW) {
         make_tensor(&r->tensors[i], dtype, 0, 1, 1, outputs_rows(c), 0, random, 0);
@@ -251,7 +284,7 @@ static void read_outputs_row(const outputs_case *c, const outputs_run *r, int gr
             row->in[t][0] = view_get(&x->at, 0, 0, of_d);
         for (j = 0; j < x->columns && !is_written(r, t) && kind != GEMMEPI_PER_ROW; j++)
             row->in[t][j] =
-                kind == GEMMEPI_FULL ? view_get(&x->at, 0, of_d, j) : view_get(&x->at, group, 0, j);
+                kind >= GEMMEPI_FULL ? view_get(&x->at, 0, of_d, j) : view_get(&x->at, group, 0, j);
     }
 }
 

@@ -96,12 +96,17 @@ static void draw_operand(gemmepi_operand *operand, int64_t rows, int64_t columns
         return;
     if (operand->dtype == GEMMEPI_DTYPE_DEFAULT && one_in(3))
         operand->dtype = any_dtype();
-    if (one_in(3) && operand->kind == GEMMEPI_FULL)
+    if (operand->kind == GEMMEPI_FULL && !operand->output && one_in(8)) {
+        operand->kind = GEMMEPI_BLOCKED;
+        operand->block_rows = one_in(2) ? 1 : 1 + below(130),
+        operand->block_columns = one_in(2) ? 32 : 1 + below(130);
+    }
+    if (one_in(3) && operand->kind >= GEMMEPI_FULL)
         operand->ld = stride_for(columns);
     if (one_in(2))
         operand->batch_stride =
-            stride_for(operand->kind == GEMMEPI_FULL ? times(rows, times(columns, 2)) : columns);
-    if (!operand->output && one_in(10))
+            stride_for(operand->kind >= GEMMEPI_FULL ? times(rows, times(columns, 2)) : columns);
+    if (!operand->output && one_in(10) && (operand->kind != GEMMEPI_BLOCKED || one_in(4)))
         operand->row_period = 1 + below(9), operand->column_period = below(9);
     if (is_of_8_bits(operand->dtype) && one_in(2))
         operand->scale.mode = GEMMEPI_SCALE_TENSOR;
@@ -506,6 +511,10 @@ static gemmepi_elementwise_desc any_formula_operation(void) {
         operand->ld = operand->batch_stride = 0;
         if (operand->row_period)
             own[rank - 2] = operand->row_period;
+        if (operand->kind == GEMMEPI_BLOCKED) {
+            own[rank - 2] = (own[rank - 2] + operand->block_rows - 1) / operand->block_rows;
+            own[rank - 1] = (own[rank - 1] + operand->block_columns - 1) / operand->block_columns;
+        }
         if (operand->kind != GEMMEPI_NUMBER)
             operand->tensor =
                 any_tensor(operand->dtype ? operand->dtype : GEMMEPI_F32, rank, own, operand->output);

@@ -951,6 +951,28 @@ static void an_input_with_either_period_has_no_gradient(void) {
     }
 }
 
+static void a_blocked_input_is_read_by_gradients_and_has_none(void) {
+    gemmepi_derive_desc desc;
+    gemmepi_operand listed[8];
+    int i, count, found = 0;
+    c.count = operands_of("d = v * r", c.operands);
+    c.operands[0].kind = GEMMEPI_BLOCKED;
+    c.operands[0].block_rows = 1, c.operands[0].block_columns = 128;
+    desc = derive_desc("d = v * r");
+    desc.wrt = "r", desc.saved = NULL;
+    CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) == 0 &&
+              strstr(gemmepi_last_error(), "r, a BLOCKED input"),
+          "%s", gemmepi_last_error());
+    desc.wrt = "v";
+    CHECK(gemmepi_derive(&desc, c.text, sizeof c.text) > 0 && strcmp(c.text, "d_v = dy * r") == 0, "%s: %s",
+          c.text, gemmepi_last_error());
+    count = gemmepi_derive_operands(&desc, listed, 8);
+    for (i = 0; i < count; i++)
+        found += strcmp(listed[i].name, "r") == 0 && listed[i].kind == GEMMEPI_BLOCKED &&
+                 listed[i].block_rows == 1 && listed[i].block_columns == 128;
+    CHECK(found == 1, "%d of %d", found, count);
+}
+
 static void a_name_leaves_room_for_what_a_gradient_puts_before_it(void) {
     char name[80], text[100];
     int length, is_derived;
@@ -1415,6 +1437,7 @@ int main(void) {
     RUN(the_gradient_of_what_is_not_taken_stays_0_in_halves);
     RUN(gradients_are_as_short_as_their_values_allow);
     RUN(an_input_with_either_period_has_no_gradient);
+    RUN(a_blocked_input_is_read_by_gradients_and_has_none);
     RUN(a_name_leaves_room_for_what_a_gradient_puts_before_it);
     RUN(an_operand_that_a_gradient_reads_is_an_input);
     RUN(chains_of_choices_are_derived_at_once);

@@ -739,6 +739,11 @@ static void good_desc(void) {
         CHECK(refused == NULL && strstr(gemmepi_last_error(), words) != NULL, "%s", gemmepi_last_error()); \
     } while (0)
 
+static void make_blocked(int64_t rows, int64_t columns) {
+    one_operand.kind = GEMMEPI_BLOCKED;
+    one_operand.block_rows = rows, one_operand.block_columns = columns;
+}
+
 static void descs_that_do_not_hold_are_refused(void) {
     static gemmepi_operand many[40];
     gemmepi_operand two[2];
@@ -767,9 +772,10 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("desc.formula_value and desc.formula_result are both y", one_desc.value = one_desc.result = "y");
     REFUSED("desc.operands[0].kind (of r) is 0; accepted are 1 (GEMMEPI_NUMBER)",
             one_operand.kind = (gemmepi_operand_kind)0);
-    REFUSED("kind (of r) is 6", one_operand.kind = (gemmepi_operand_kind)6);
+    REFUSED("kind (of r) is 7; accepted are 1 (GEMMEPI_NUMBER) to 6 (GEMMEPI_BLOCKED)",
+            one_operand.kind = (gemmepi_operand_kind)7);
     REFUSED("width (of r) is 3; accepted are 0", one_operand.width = (gemmepi_width)3);
-    REFUSED("width (of r) is 1; accepted are 0 (n) and, of PER_COLUMN and FULL",
+    REFUSED("width (of r) is 1; accepted are 0 (n) and, of PER_COLUMN, FULL and BLOCKED",
             one_operand.width = GEMMEPI_WIDTH_HALF, one_operand.kind = GEMMEPI_PER_ROW);
     REFUSED(
         "dtype (of r) is F64 (2); accepted here: F32, F16, BF16, E4M3, E5M2, I8, I32, I64, I4, U4, E2M1, E8M0",
@@ -789,15 +795,31 @@ static void descs_that_do_not_hold_are_refused(void) {
     REFUSED("dtype (of r) is BF16 (4); accepted here: I32, I64", one_operand.dtype = GEMMEPI_BF16,
             one_desc.accumulator = one_desc.d = GEMMEPI_I32);
     REFUSED("output (of r) is 2", one_operand.output = 2);
-    REFUSED("output (of r) is 1; accepted are 0 and 1, for a NUMBER only 0", one_operand.output = 1,
-            one_operand.kind = GEMMEPI_NUMBER);
+    REFUSED("output (of r) is 1; accepted are 0 and 1, for a NUMBER and a BLOCKED operand only 0",
+            one_operand.output = 1, one_operand.kind = GEMMEPI_NUMBER);
     REFUSED("accumulate (of r) is 1; accepted are 0 and, of outputs, 1", one_operand.accumulate = 1);
-    REFUSED("ld (of r) is -1; accepted are 0 and, of FULL", one_operand.ld = -1);
+    REFUSED("ld (of r) is -1; accepted are 0 and, of FULL and BLOCKED", one_operand.ld = -1);
     REFUSED("ld (of r) is 8; accepted are 0", one_operand.ld = 8, one_operand.kind = GEMMEPI_PER_ROW);
     REFUSED("batch_stride (of r) is -8", one_operand.batch_stride = -8);
     REFUSED("row_period (of r) is 4", one_operand.row_period = 4, one_operand.kind = GEMMEPI_PER_COLUMN);
     REFUSED("column_period (of r) is 4", one_operand.column_period = 4, one_operand.kind = GEMMEPI_SCALAR);
     REFUSED("row_period (of r) is -4", one_operand.row_period = -4);
+    REFUSED("block_rows (of r) is 0; accepted are, of BLOCKED, the rows of a block, 1 or more",
+            make_blocked(0, 4));
+    REFUSED("block_columns (of r) is -2; accepted are, of BLOCKED, the columns of a block, 1 or more",
+            make_blocked(1, -2));
+    REFUSED(
+        "block_rows (of r) is 1; accepted are, of BLOCKED, the rows of a block, 1 or more, and of other kinds 0",
+        one_operand.block_rows = 1);
+    REFUSED("block_columns (of r) is 128", one_operand.block_columns = 128,
+            one_operand.kind = GEMMEPI_PER_COLUMN);
+    REFUSED("row_period (of r) is 4; accepted are 0 and, of inputs PER_ROW and FULL", make_blocked(1, 4),
+            one_operand.row_period = 4);
+    REFUSED("column_period (of r) is 4", make_blocked(1, 4), one_operand.column_period = 4);
+    REFUSED("output (of r) is 1; accepted are 0 and 1, for a NUMBER and a BLOCKED operand only 0",
+            make_blocked(1, 4), one_operand.output = 1);
+    REFUSED("only inputs of the kinds PER_ROW, PER_COLUMN and FULL are read by index", make_blocked(1, 4),
+            one_desc.text = "d = v * r[row]");
     REFUSED("scale.mode (of r) is TENSOR (1)", one_operand.scale.mode = GEMMEPI_SCALE_TENSOR);
     REFUSED("scale.mode (of r) is OUTER (2)", one_operand.scale.mode = GEMMEPI_SCALE_OUTER,
             one_operand.dtype = GEMMEPI_E4M3);

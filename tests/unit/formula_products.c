@@ -214,6 +214,34 @@ static void large_products_have_their_formulas_inside(void) {
     }
 }
 
+static void blocks_of_one_column_or_whole_32_are_inside(void) {
+    static const int columns[] = {1, 32, 128, 4096, 16, 48};
+    int i;
+    for (i = 0; i < 6; i++) {
+        gemmepi_config config = gpu_config(0);
+        gemmepi_context *context = open_fake(&config);
+        gemmepi_matmul_desc desc = formula_product("d = silu(v + bias) * r");
+        gemmepi_plan_details details;
+        gemmepi_plan *plan;
+        context->multiprocessors = 132;
+        operands[1].kind = GEMMEPI_BLOCKED, operands[1].ld = 0;
+        operands[1].block_rows = i % 2 ? 1 : 128, operands[1].block_columns = columns[i];
+        desc.operand_count = 2;
+        desc.m = 8192, desc.n = 3072, desc.k = 768;
+        desc.a.dtype = GEMMEPI_BF16;
+        CHECK(gemmepi_plan_matmul(context, &desc, &plan) == GEMMEPI_OK, "%s", gemmepi_last_error());
+        CHECK(gemmepi_plan_info(plan, &details) == GEMMEPI_OK &&
+                  details.route == (i < 4 ? GEMMEPI_ROUTE_FUSED : GEMMEPI_ROUTE_SPLIT),
+              "blocks of %d columns: %s", columns[i], details.route_name);
+        CHECK(i < 4 || explain_has(plan, "not inside a kernel: its BLOCKED operand has blocks of neither"),
+              "%d", columns[i]);
+        CHECK(i || explain_has(plan, "r         BF16, BLOCKED of 128 x 1, 64 x 3072 stored"), "explain");
+        gemmepi_plan_destroy(plan);
+        gemmepi_destroy(context);
+        nothing_is_left();
+    }
+}
+
 /* Instructions for an element: 2 of a sum or a product, 1 of most reductions, 5 of argmax, 6 of logsumexp. Up to 8 are there for each box. */
 static void a_kernel_has_the_instructions_of_a_long_formula_once(void) {
     static const struct {
@@ -611,6 +639,7 @@ int main(void) {
     RUN(formulas_go_with_the_last_plan_that_has_them);
     RUN(a_gpu_makes_v_by_a_plan_of_its_own_and_passes_over_it);
     RUN(large_products_have_their_formulas_inside);
+    RUN(blocks_of_one_column_or_whole_32_are_inside);
     RUN(a_kernel_has_the_instructions_of_a_long_formula_once);
     RUN(a_matrix_that_is_written_beside_d_leaves_by_tma);
     RUN(without_v_there_is_no_product);

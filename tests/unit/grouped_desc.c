@@ -357,6 +357,18 @@ static void formulas_have_one_matrix_of_rows_for_all_groups(void) {
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), operands[0].batch_stride = 9000), "has a batch_stride");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_FULL), operands[0].row_period = 2), "has a row_period");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_PER_ROW), operands[0].row_period = 2), "has a row_period");
+    DESC(0,
+         (formula(p, "d = v + x", GEMMEPI_BLOCKED), operands[0].block_rows = 1,
+          operands[0].block_columns = 32),
+         NULL);
+    DESC(0,
+         (formula(p, "d = v + x", GEMMEPI_BLOCKED), operands[0].block_rows = 2,
+          operands[0].block_columns = 32),
+         "desc.product.operands[0].block_rows (of x) is 2");
+    DESC(0,
+         (formula(p, "d = v + x", GEMMEPI_BLOCKED), operands[0].block_rows = operands[0].block_columns = 1,
+          operands[0].batch_stride = 9000),
+         "has a batch_stride");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_PER_ROW), operands[0].batch_stride = 40), "has a batch_stride");
     DESC(0, (formula(p, "d = v + x", GEMMEPI_PER_COLUMN), operands[0].batch_stride = 56), NULL);
     DESC(0, (formula(p, "d = v + x", GEMMEPI_SCALAR), operands[0].batch_stride = 1), NULL);

@@ -131,7 +131,7 @@ static int gpi__reduces_inside(const gpi__problem *problem) {
     return 0;
 }
 
-/* Whether the 32 columns that a row's lanes have lie in one period, and indices are of 32 bits. Any column is read by index. */
+/* Whether the 32 columns that a row's lanes have lie in one period or block, and indices are of 32 bits. Any column is read by index. */
 static int gpi__repeats_inside(const gpi__problem *problem, int i) {
     const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
     const gpi__placed_operand *place = &problem->formula->placed.operands[i];
@@ -187,6 +187,9 @@ static const char *gpi__operand_is_not_inside(const gpi__problem *problem, int i
         return "an output besides D that is not FULL, or has a scale or amax, is left to the pass";
     if (gpi__is_packed(o->dtype))
         return "an operand of 4 bits is read by the pass";
+    if (!gpi__repeats_inside(problem, i) && o->kind == GEMMEPI_BLOCKED)
+        return "its BLOCKED operand has blocks of neither one column nor a multiple of 32, as D is stored, which the pass "
+               "reads";
     if (!gpi__repeats_inside(problem, i))
         return "a table that repeats after so many columns, or in so many, is read by the pass";
     return NULL;
@@ -233,7 +236,8 @@ static double gpi__node_cycles(const gpi__formula *f, const gpi__node *node) {
 /* Whether an operand is a matrix that comes straight from memory, or goes there. */
 static int gpi__is_direct(const gpi__problem *problem, const gpi__composition *said, int i) {
     const gpi__formula_operand *o = &problem->formula->placed.formula->operands[i];
-    return o->used & GPI__BY_PLACE && o->kind == GEMMEPI_FULL && i != said->slots[GPI__IN_AUX] &&
+    return o->used & GPI__BY_PLACE && o->kind >= GEMMEPI_FULL &&
+           !gpi__is_in_blocks(o, &problem->formula->placed.operands[i]) && i != said->slots[GPI__IN_AUX] &&
            i != said->slots[GPI__IN_RESIDUAL];
 }
 
@@ -301,6 +305,7 @@ static int gpi__inside_is_aligned(const gpi__problem *problem,
         gpi__view view = problem->formula->views[i];
         view.alignment = problem->alignment;
         if (f->operands[i].used & GPI__BY_PLACE && f->operands[i].kind >= GEMMEPI_PER_COLUMN &&
+            !gpi__is_in_blocks(&f->operands[i], &problem->formula->placed.operands[i]) &&
             !gpi__is_reduced(&f->operands[i]) && !is_aligned(problem, &view))
             return 0;
     }
@@ -456,7 +461,7 @@ static void gpi__fill_places(const gpi__problem *problem, gpi__formula_place *pl
     const gpi__placed_formula *placed = &problem->formula->placed;
     int i;
     for (i = 0; i < placed->formula->operand_count; i++) {
-        if (placed->formula->operands[i].kind == GEMMEPI_FULL)
+        if (placed->formula->operands[i].kind >= GEMMEPI_FULL)
             places[i].ld = placed->operands[i].ld;
         places[i].stride = placed->operands[i].batch_stride;
         places[i].row_period = placed->operands[i].row_period;
