@@ -74,8 +74,8 @@ __device__ inline void load_matrix(const gpi__kernel_matrix &matrix, long long p
                                    T (&x)[FORMULA_VALUE][UNITS]) {
     Words<Type, UNITS> words[FORMULA_VALUE];
     T values[FORMULA_VALUE][UNITS];
-    load_run<FORMULA_VALUE, false, false>(line_from<Type>(matrix.data, part + place.item * matrix.stride + place.row * matrix.ld), 0, 1, units,
-                                          place, words);
+    const Type *item = line_from<Type>(line_from<Type>(matrix.data, part), place.item * matrix.stride);
+    load_run<FORMULA_VALUE, false, false>(line_from<Type>(item, place.row * matrix.ld), 0, 1, units, place, words);
 #pragma unroll
     for (int piece = 0; piece < FORMULA_VALUE; piece++)
         words_to_acc(words[piece], values[piece]);

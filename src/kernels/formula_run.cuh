@@ -240,7 +240,7 @@ template <int Number, int Kind, int Members, class Type, int Periods> struct Inp
 
     __device__ void load_line(const gpi__formula_pass_params &p, const Place &place, long long row) {
         const gpi__formula_place &operand = p.places[Number];
-        load_run<Members, (Periods & 2) != 0, IS_STEPPED<Number>>(line_from<Type>(operand.data, item_start<Number>(p, place) + row * operand.ld),
+        load_run<Members, (Periods & 2) != 0, IS_STEPPED<Number>>(line_from<Type>(line_from<Type>(operand.data, item_start<Number>(p, place)), row * operand.ld),
                                                              operand.column_period, column_step<Number>(place), p.units, place, runs.at);
     }
     // Once for all rows: place.row is not looked at.

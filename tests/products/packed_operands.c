@@ -79,7 +79,19 @@ static void check_result(const char *what, gemmepi_status status, const void *d)
 
 /* >>products */
 
-enum { PLAIN, SCALED_ROWS, SCALED_COLUMNS, SCALED, HALVES, EVERY_SECOND, PERIODS, TABLE, PAIR, FORMS };
+enum {
+    PLAIN,
+    SCALED_ROWS,
+    SCALED_COLUMNS,
+    SCALED,
+    HALVES,
+    EVERY_SECOND,
+    PERIODS,
+    TABLE,
+    PAIR,
+    BLOCKS,
+    FORMS
+};
 static const char *const texts[FORMS] = {"d = v + w",
                                          "d = v + w * s",
                                          "d = v + w * s",
@@ -88,7 +100,8 @@ static const char *const texts[FORMS] = {"d = v + w",
                                          "d = v + even(w) - 2 * odd(w)",
                                          "d = v + w",
                                          "d = v + w[label]",
-                                         "d = pair(v + w, 2 * v)"};
+                                         "d = pair(v + w, 2 * v)",
+                                         "d = v + w * s"};
 
 typedef struct product_case {
     gemmepi_dtype dtype;
@@ -126,6 +139,9 @@ static double expected_of(const product_case *c, const packed_matrix *w, int ite
         return v + w_at(c, w, item, row, column) * element_in(s_bytes, GEMMEPI_E8M0, column);
     case SCALED:
         return v + w_at(c, w, item, row, column) * element_in(s_bytes, GEMMEPI_E8M0, 0);
+    case BLOCKS:
+        return v + w_at(c, w, item, row, column) *
+                       element_in(s_bytes, GEMMEPI_E8M0, row / 2 * ((n + 3) / 4) + column / 4);
     case HALVES:
         return v + w_at(c, w, item, row, column) - 2 * w_at(c, w, item, row, n + column);
     case EVERY_SECOND:
@@ -168,6 +184,9 @@ static void describe(const product_case *c, gemmepi_matmul_desc *desc, gemmepi_o
     operands[1].name = "s", operands[1].dtype = GEMMEPI_E8M0;
     operands[1].kind =
         rows || columns ? (rows == !c->exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN) : GEMMEPI_SCALAR;
+    if (c->form == BLOCKS)
+        operands[1].kind = GEMMEPI_BLOCKED, operands[1].block_rows = c->exchanged ? 4 : 2,
+        operands[1].block_columns = c->exchanged ? 2 : 4;
     if (c->form == TABLE)
         operands[1].name = "label", operands[1].kind = GEMMEPI_PER_ROW, operands[1].dtype = GEMMEPI_I32;
     desc->m = c->exchanged ? c->n : c->m, desc->n = c->exchanged ? c->m : c->n, desc->k = K;
