@@ -101,6 +101,8 @@ static void draw_operand(gemmepi_operand *operand, int64_t rows, int64_t columns
         operand->block_rows = one_in(2) ? 1 : 1 + below(130),
         operand->block_columns = one_in(2) ? 32 : 1 + below(130);
     }
+    if (!operand->output && one_in(8))
+        operand->dtype = operand->kind == GEMMEPI_FULL ? (gemmepi_dtype)(GEMMEPI_I4 + below(4)) : GEMMEPI_E8M0;
     if (one_in(3) && operand->kind >= GEMMEPI_FULL)
         operand->ld = stride_for(columns);
     if (one_in(2))
@@ -108,6 +110,9 @@ static void draw_operand(gemmepi_operand *operand, int64_t rows, int64_t columns
             stride_for(operand->kind >= GEMMEPI_FULL ? times(rows, times(columns, 2)) : columns);
     if (!operand->output && one_in(10) && (operand->kind != GEMMEPI_BLOCKED || one_in(4)))
         operand->row_period = 1 + below(9), operand->column_period = below(9);
+    if (operand->dtype >= GEMMEPI_I4 && operand->dtype <= GEMMEPI_E2M1 && !one_in(4))
+        operand->ld += operand->ld % 2, operand->batch_stride += operand->batch_stride % 2,
+            operand->row_period *= 2, operand->column_period *= 2;
     if (is_of_8_bits(operand->dtype) && one_in(2))
         operand->scale.mode = GEMMEPI_SCALE_TENSOR;
     if (operand->output)
