@@ -52,6 +52,7 @@ sample() {
 90 gpu/formula_inside 3 2
 90 gpu/formula_inside 3 1 47
 90 gpu/formula_inside 3 2 58
+90 gpu/formula_inside 3 1 71
 90 gpu/formula_inside 16 2
 90 gpu/formula_inside 21 2
 90 gpu/formula_inside 26 2

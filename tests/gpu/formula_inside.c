@@ -163,6 +163,8 @@ static const formula_case cases[] = {
      "seed:scalar:i64 i:scalar:i32 bias:column o:full:f16:out", GEMMEPI_BF16, 1e-9},
     {"d = stochastic(left(v) - right(v), seed)", "seed:scalar:i64", GEMMEPI_BF16, 1e-9},
     {"d = stochastic(left(v, 64) + right(v, 64) / 8, seed)", "seed:scalar:i64", GEMMEPI_BF16, 1e-9},
+    {"d = v * s + e * up - r * t", "s:blocks=1x32:e8m0 e:column:e8m0 up:full:e8m0 r:row:e8m0 t:scalar:e8m0",
+     GEMMEPI_F32, 1e-5},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], MOST = 6 };
@@ -230,6 +232,8 @@ static void make_table(world *w, table *t, int64_t lines, int64_t length) {
         int64_t whole = rng_below(&w->random, 100);
         if (t->o.dtype == GEMMEPI_I64)
             memcpy(t->on_host + i * 8, &whole, 8);
+        else if (t->o.dtype == GEMMEPI_E8M0)
+            t->on_host[i] = (unsigned char)(125 + rng_below(&w->random, 4));
         else
             oracle_encode(t->o.dtype, t->on_host + (size_t)i * size_of(t->o.dtype),
                           (rng_below(&w->random, 17) - 8) / 8.0);
@@ -274,6 +278,7 @@ static void make_operands(world *w) {
         t->o.dtype = has_word(at, ":f32")    ? GEMMEPI_F32
                      : has_word(at, ":f16")  ? GEMMEPI_F16
                      : has_word(at, ":e4m3") ? GEMMEPI_E4M3
+                     : has_word(at, ":e8m0") ? GEMMEPI_E8M0
                      : has_word(at, ":i32")  ? GEMMEPI_I32
                      : has_word(at, ":i64")  ? GEMMEPI_I64
                                              : GEMMEPI_BF16;

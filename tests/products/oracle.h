@@ -214,6 +214,8 @@ static double oracle_decode(gemmepi_dtype dtype, const void *from) {
         memcpy(&narrow, from, 4);
         return (double)narrow;
     }
+    if (dtype == GEMMEPI_E8M0)
+        return ldexp(1, *(const uint8_t *)from - 127);
     if (oracle_is_narrow(dtype))
         return oracle_decode_8_bits(dtype, *(const uint8_t *)from);
     memcpy(&half, from, 2);

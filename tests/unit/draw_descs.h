@@ -102,7 +102,8 @@ static void draw_operand(gemmepi_operand *operand, int64_t rows, int64_t columns
         operand->block_columns = one_in(2) ? 32 : 1 + below(130);
     }
     if (!operand->output && one_in(8))
-        operand->dtype = operand->kind == GEMMEPI_FULL ? (gemmepi_dtype)(GEMMEPI_I4 + below(4)) : GEMMEPI_E8M0;
+        operand->dtype =
+            operand->kind == GEMMEPI_FULL ? (gemmepi_dtype)(GEMMEPI_I4 + below(4)) : GEMMEPI_E8M0;
     if (one_in(3) && operand->kind >= GEMMEPI_FULL)
         operand->ld = stride_for(columns);
     if (one_in(2))
