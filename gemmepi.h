@@ -1676,6 +1676,15 @@ GEMMEPI_API size_t gemmepi_dtype_size(gemmepi_dtype dtype);
 #define GPI__OPTIMIZE_LITTLE_END
 #endif
 
+/* Where formulas are left out nobody has one (`of`: what may), so that compilers drop what asks. */
+#ifdef GEMMEPI_NO_FORMULA
+#define GPI__HAS_FORMULAS 0
+#else
+#define GPI__HAS_FORMULAS 1
+#endif
+#define GPI__FORMULA(of) (GPI__HAS_FORMULAS ? (of)->formula : NULL)
+#define GPI__NO_FORMULAS "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)"
+
 /* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
 #define GPI__PATH_SIZE 4096
 
@@ -3979,7 +3988,6 @@ static void gpi__store_run(int dtype, void *base, int64_t first, int64_t count, 
       ((uint8_t *)base)[first + i] = (uint8_t)gpi__encode(format, values[i]);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* What formulas are made of: a row for each operator, function and reduction. */
 
 #ifdef GEMMEPI_NO_HOST
@@ -7586,6 +7594,7 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
   return status;
 }
 
+#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size) {
   gemmepi_allocator allocator = gpi__default_allocator();
   gpi__text out = gpi__text_in(text, size);
@@ -7602,6 +7611,7 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
     (gpi__ull)out.length, GPI__GRADIENT_CHARACTERS);
   return 0;
 }
+#endif
 /* The operands of a gradient. */
 
 /* Names of this thread's lists, and where the next goes: those of the desc and of its list are kept. */
@@ -7707,6 +7717,7 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
   gpi__list_operand(list, &operand);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands, int count) {
   gemmepi_allocator allocator = gpi__default_allocator();
   gpi__operand_list list;
@@ -7731,6 +7742,7 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
   gpi__delete(&allocator, d);
   return list.count;
 }
+#endif
 GPI__OPTIMIZE_LITTLE_END
 /* A formula that has been parsed and checked: one block that points nowhere else, of what its outputs need alone. */
 
@@ -9229,7 +9241,6 @@ static double gpi__output_value(const gpi__formula *formula, const double *value
         (gpi__members(formula, formula->nodes[node].width) > 1 ? member : 0)];
 }
 #endif
-#endif
 
 /* Every flag of the interface: what it is called, and which fields take it. No two share a bit. */
 
@@ -9610,7 +9621,6 @@ static gemmepi_status gpi__check_output(const gpi__view *view, const char *name,
     name, (long long)view->batch_stride, (long long)batch, (long long)item, (long long)line,
     (long long)gpi__offset(batch - 1, line, line));
 }
-#ifndef GEMMEPI_NO_FORMULA
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* The formula of a product: parsed for its row-major problem, its operands placed and checked. */
 
@@ -9829,7 +9839,6 @@ static int gpi__same_formula(const gpi__kept_formula *x, const gpi__kept_formula
      memcmp((const char *)&x->placed + head, (const char *)&y->placed + head, sizeof x->placed - head) == 0;
 }
 GPI__OPTIMIZE_LITTLE_END
-#endif
 /* A product as every route sees it: row-major, defaults filled in, every rule checked. */
 
 /* What the host hands to the kernels. Both sides include this file: C99 on one, CUDA C++ on the other. */
@@ -10182,8 +10191,6 @@ typedef struct gpi__scaled_params {
   unsigned tile_count; /* of all items */
   void *partials; /* an amax of each block */
 } gpi__scaled_params;
-#ifndef GEMMEPI_NO_FORMULA
-#endif
 
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
  names and places in args follow, and so does all that goes over a problem's operands: presence, alignment, overlap, keys of plans. */
@@ -10354,21 +10361,14 @@ static int gpi__is_empty(const gpi__problem *problem) {
 static int gpi__writes_nothing(const gpi__problem *problem) {
   if (!gpi__is_empty(problem) || problem->views[GPI__BIAS_GRAD].bytes)
     return 0;
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     return !gpi__reduces_nothing(problem->formula);
-#endif
   return 1;
 }
 
 /* Whether D is not stored, for the formula assigns others alone. */
 static int gpi__lacks_d(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  return problem->formula && !gpi__stores_d(problem->formula);
-#else
-  (void)problem;
-  return 0;
-#endif
+  return GPI__FORMULA(problem) && !gpi__stores_d(problem->formula);
 }
 
 /* The types that a tensor beside a and b may have: bit 1 << dtype. */
@@ -10433,11 +10433,7 @@ static void gpi__list_operands(gpi__problem *problem) {
 }
 
 static void gpi__free_formula(gpi__problem *problem, const gemmepi_allocator *allocator) {
-#ifndef GEMMEPI_NO_FORMULA
-  gpi__delete_formula(allocator, problem->formula);
-#else
-  (void)allocator;
-#endif
+  gpi__delete_formula(allocator, GPI__FORMULA(problem));
   problem->formula = NULL;
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
@@ -10795,7 +10791,6 @@ static gemmepi_status gpi__check_outputs(gpi__problem *problem) {
     status = gpi__check_output(bias_grad, "bias_grad", problem->batch);
   return status;
 }
-#ifndef GEMMEPI_NO_FORMULA
 /* gemmepi_pack: numbers of the host in fewer bits, with the scales that are given or found. */
 
 #define GPI__PACK_SOURCES \
@@ -11083,7 +11078,6 @@ GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc) {
   }
   return GEMMEPI_OK;
 }
-#endif
 /* What a desc says by itself, whatever its matrices are: sizes, flags, the parameter, what ACCUMULATE and a formula leave out. */
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */
@@ -11200,7 +11194,6 @@ struct gpi__graph; /* there is none without formulas */
 
 /* >>formulas */
 
-#ifndef GEMMEPI_NO_FORMULA
 /* What D cannot have where the formula does not assign it. */
 static gemmepi_status gpi__check_without_d(const gpi__problem *problem, const gemmepi_matmul_desc *desc) {
   const char *what = desc->flags & GEMMEPI_AMAX_D         ? "flags has AMAX_D"
@@ -11214,21 +11207,16 @@ static gemmepi_status gpi__check_without_d(const gpi__problem *problem, const ge
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
     desc->formula_result ? desc->formula_result : "d");
 }
-#endif
 
 /* The formula, of its graph or for the types that the problem has, and the columns of D along the bias. */
 static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_matmul_desc *desc,
   const gemmepi_allocator *allocator, const struct gpi__graph *graph, int64_t *result) {
-#ifdef GEMMEPI_NO_FORMULA
-  (void)problem, (void)allocator, (void)graph, (void)result;
-  GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
-  return GEMMEPI_OK;
-#else
   int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
   gemmepi_dtype d = gpi__dtype_of_d(desc);
   gemmepi_status status;
   if (!desc->formula)
     return GEMMEPI_OK;
+  GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
   status = gpi__check_side_dtype(problem, GPI__D, d);
   if (!status)
     status = gpi__make_formula(allocator, desc, graph, problem->accumulator, d, &problem->formula);
@@ -11238,10 +11226,8 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
   if (!status)
     *result = gpi__d_columns(problem->formula, *result);
   return status;
-#endif
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* Scales that are found of what the formula makes are not there while it is computed. */
 static gemmepi_status gpi__check_rounded(const gpi__problem *problem, const char *text) {
   const gpi__formula *formula = problem->formula->placed.formula;
@@ -11253,17 +11239,12 @@ static gemmepi_status gpi__check_rounded(const gpi__problem *problem, const char
     "the formula: compute it from d afterwards, or use one scale (desc.d.scale.mode TENSOR)",
     gpi__name_place(text, formula->places.rounded, place));
 }
-#endif
 
 /* Its operands, once the row-major problem is there. */
 static gemmepi_status gpi__finish_formula(gpi__problem *problem, const gemmepi_matmul_desc *desc) {
-#ifdef GEMMEPI_NO_FORMULA
-  (void)problem, (void)desc;
-  return GEMMEPI_OK;
-#else
   int64_t extents[5];
   gemmepi_status status;
-  if (!problem->formula)
+  if (!GPI__FORMULA(problem))
     return GEMMEPI_OK;
   extents[0] = problem->grouping.scattered ? problem->grouping.scattered : problem->m;
   extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
@@ -11279,7 +11260,6 @@ static gemmepi_status gpi__finish_formula(gpi__problem *problem, const gemmepi_m
     GEMMEPI_SCALE_TENSOR) /* D is stored in F32, and its scales are found of that */
     problem->formula->owned->operands[GPI__RESULT].dtype = GEMMEPI_F32;
   return status;
-#endif
 }
 
 /* >>desc to problem */
@@ -11766,14 +11746,12 @@ static const char *gpi__argument_name(const gpi__problem *problem, int operand) 
 
 static const char *const gpi__scalar_names[] = {"alpha", "beta"};
 
-#ifndef GEMMEPI_NO_FORMULA
 static const char *gpi__name_operand(const gpi__formula *formula, const gpi__region *region, char room[128]) {
   static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
   snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
     formula->names + formula->operands[region->place].name);
   return room;
 }
-#endif
 
 static int gpi__is_of_formula(const gpi__region *region) {
   return region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX;
@@ -11781,10 +11759,8 @@ static int gpi__is_of_formula(const gpi__region *region) {
 
 static const char *gpi__name_region(const void *owner, const gpi__region *region, char room[128]) {
   const gpi__problem *problem = (const gpi__problem *)owner;
-#ifndef GEMMEPI_NO_FORMULA
   if (gpi__is_of_formula(region))
     return gpi__name_operand(problem->formula->placed.formula, region, room);
-#endif
   snprintf(room, 128, "args.%s", region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
     : region->kind == GPI__OF_LISTS ? gpi__names_of_lists[region->place] : gpi__argument_name(problem, region->place));
   return room;
@@ -11844,14 +11820,12 @@ static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int othe
 /* Whether an input may be the output that begins where it does: D of those that may be it, and a FULL one of a formula's. */
 static int gpi__may_be_in_place(const gpi__problem *problem, const gpi__region *output, const gpi__region *other) {
   int is_d = output->kind == GPI__OF_PRODUCT_ITSELF && output->place == GPI__D;
-#ifndef GEMMEPI_NO_FORMULA
   if (other->kind == GPI__OF_OPERANDS) {
     const gpi__formula_operand *operands = problem->formula->placed.formula->operands;
     int is_full = output->kind == GPI__OF_OPERANDS && operands[output->place].kind == GEMMEPI_FULL;
     return (is_d || is_full) && !other->written && operands[other->place].kind == GEMMEPI_FULL &&
        !operands[other->place].periods && !problem->formula->is_halved[other->place];
   }
-#endif
   return is_d && other->kind == GPI__OF_PRODUCT_ITSELF && gpi__may_be_d(problem, other->place);
 }
 
@@ -11880,13 +11854,11 @@ typedef struct gpi__arguments {
   const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
   int uses_c;
   gpi__kernel_groups groups; /* of a grouped product, else undefined */
-#ifndef GEMMEPI_NO_FORMULA
   const struct gpi__kept_formula *inside; /* the formula of a kernel's epilogue, NULL: it has none */
   void *const *operands; /* of a formula; set by gpi__convert_formula_arguments, else undefined */
   const float *const *operand_scales;
   void *const *operand_amax;
   double numbers[GPI__FORMULA_OPERANDS];
-#endif
 } gpi__arguments;
 
 #define GPI__OPERAND_PLACE(NAME, name, wanted_by) offsetof(gemmepi_matmul_args, name),
@@ -12064,17 +12036,12 @@ static size_t gpi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_m
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
         (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
         (uintptr_t)args->bias_grad | 16;
-#ifndef GEMMEPI_NO_FORMULA
-  int count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0, i;
+  int count = desc && GPI__FORMULA(desc) && desc->operands && args->operands ? desc->operand_count : 0, i;
   for (i = 0; i < count && count <= GPI__FORMULA_OPERANDS; i++)
     if (desc->operands[i].kind >= GEMMEPI_PER_ROW)
       bits |= (uintptr_t)args->operands[i];
-#else
-  (void)desc;
-#endif
   return (size_t)(bits & (~bits + 1));
 }
-#ifndef GEMMEPI_NO_FORMULA
 /* The pointers of a formula's operands in one run, checked like all others. */
 
 static const gpi__view gpi__one_f32 = {GEMMEPI_F32, 0, 32, 0, 4, 0, 1, 1, 1, 0, 4};
@@ -12169,11 +12136,7 @@ static gemmepi_status gpi__list_formula_arguments(const gpi__problem *problem,
       status = gpi__list_formula_operand(problem, arguments, i, regions);
   return status;
 }
-#endif
 /* What a product's run is given: its args taken, and all that they point to listed and looked at. */
-
-#ifndef GEMMEPI_NO_FORMULA
-#endif
 
 /* Pointers and scalars as they are. row_factor: of a problem that has it, else NULL. */
 static void gpi__take_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
@@ -12207,11 +12170,9 @@ static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const 
     return status;
   gpi__take_arguments(problem, args, row_factor, arguments);
   status = gpi__check_arguments(problem, arguments, regions);
-#ifndef GEMMEPI_NO_FORMULA
   arguments->inside = NULL;
-  if (!status && problem->formula)
+  if (!status && GPI__FORMULA(problem))
     status = gpi__list_formula_arguments(problem, args, arguments, regions);
-#endif
   return status;
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
@@ -12513,7 +12474,6 @@ static gemmepi_status gpi__convert_gathered_scale(const gemmepi_grouped_desc *de
   return gpi__convert_scale(problem, GPI__A, &own.a.scale, own.m, own.k);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static gemmepi_status gpi__check_operand_of_groups(const gpi__formula_operand *o, const gemmepi_operand *operand, int i) {
   int has_rows = gpi__has_rows(o->kind);
   GPI__UNSUPPORTED_IF(o->reduction, "desc.product.operands[%d] (%s) is a reduction; next to d a grouped product writes FULL "
@@ -12548,7 +12508,6 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
     status = gpi__check_operand_of_groups(&f->operands[i], &desc->product.operands[i], i);
   return status;
 }
-#endif
 
 static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocator,
   const gemmepi_grouped_desc *desc, size_t alignment, gpi__problem *problem) {
@@ -12580,10 +12539,8 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
     status = gpi__convert_gathered_scale(desc, problem);
   gpi__spread_scales(problem);
   gpi__list_operands(problem);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && problem->formula)
+  if (!status && GPI__FORMULA(problem))
     status = gpi__check_formula_of_groups(desc, problem);
-#endif
   if (status)
     gpi__free_formula(problem, allocator);
   return status;
@@ -13118,12 +13075,9 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
     : "desc.%s is given, but desc.formula is NULL (and desc.operation %d, %s)%s", other, (int)desc->operation,
     (size_t)desc->operation <= GPI__COUNT(gpi__operations) && (int)desc->operation > 0
     ? gpi__operation((int)desc->operation)->name : "none", GPI__UNINITIALISED);
-#ifdef GEMMEPI_NO_FORMULA
-  GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
-#else
+  GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS && desc->formula, GPI__NO_FORMULAS);
   if (desc->formula)
     return GEMMEPI_OK;
-#endif
   GPI__INVALID_IF((int)desc->operation < 1 || (size_t)desc->operation > GPI__COUNT(gpi__operations),
     "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
     (int)desc->operation, (int)GPI__COUNT(gpi__operations), desc->operation ? GPI__UNINITIALISED : "");
@@ -13441,7 +13395,6 @@ static int64_t gpi__nest_count(const gpi__nest *nest, int summed) {
   return count;
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
-#ifndef GEMMEPI_NO_FORMULA
 /* An element-wise formula as every launch sees it: parsed, and its operands placed by their tensors' strides. */
 
 enum { GPI__ROW_AXIS = GPI__MAX_RANK - 2, GPI__COLUMN_AXIS = GPI__MAX_RANK - 1 };
@@ -13903,7 +13856,6 @@ static gpi__layout gpi__layout_of_tensor(const gpi__formula_task *task, int i) {
   }
   return layout;
 }
-#endif
 #endif
 
 /* The CUDA driver's interface, as far as it is used: declared by hand, because the toolkit's headers may be missing
@@ -18842,11 +18794,9 @@ GEMMEPI_API gemmepi_status gemmepi_create(const gemmepi_config *config, gemmepi_
 #endif
 GPI__OPTIMIZE_LITTLE_END
 
-#ifndef GEMMEPI_NO_FORMULA
 /* What a one-shot call with a formula is made of, as bytes: the plan that it took the last time is found by them, and no text is parsed.
  The plan is kept by its problem, too, for calls whose texts differ and mean the same. */
 
-#ifndef GEMMEPI_NO_FORMULA
 enum { GPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
 
 typedef struct gpi__text_key {
@@ -18904,12 +18854,7 @@ static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment
   if (!fits)
     key->size = 0;
 }
-#endif
-#endif
 /* What plans of every kind have in common: made of a desc, kept for calls that plan by themselves, prepared, run and explained. */
-
-#ifndef GEMMEPI_NO_FORMULA
-#endif
 
 /* What a plan is made of. */
 typedef struct gpi__wish {
@@ -19015,13 +18960,12 @@ static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *
 
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
 static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
-#ifndef GEMMEPI_NO_FORMULA
   const char *text = NULL;
   gpi__text_key key;
   gemmepi_status status;
   if (wish->desc && row->written)
     memcpy(&text, (const char *)wish->desc + row->written, sizeof text);
-  if (text) {
+  if (GPI__HAS_FORMULAS && text) {
     gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, row->written, row->size);
     if (gpi__is_found(wish, key.bytes, key.size, plan))
       return gpi__tune_first(row, wish, plan);
@@ -19032,7 +18976,6 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
     }
     return status;
   }
-#endif
   return gpi__make_tuned(row, wish, plan);
 }
 
@@ -19499,7 +19442,6 @@ static void gpi__host_product(const gpi__problem *problem, const gpi__arguments 
 }
 /* Grouped products in plain C: a product of each group, or of each row where rows come from or go to anywhere. */
 
-#ifndef GEMMEPI_NO_FORMULA
 /* Formulas in plain C, of products and of element-wise operations: v as any product's, if there is one, then the formula a unit at a time
  in double, each output rounded once. Nothing is as large as a matrix or a row. Column reductions have a walk of their own, ahead of the
  one that writes what is read in place. */
@@ -19893,7 +19835,6 @@ static gemmepi_status gpi__host_formula_run(const gpi__problem *problem, const g
   const gemmepi_allocator *allocator) {
   return gpi__host_formula_over(problem, &problem->formula->placed, arguments, allocator);
 }
-#endif
 
 /* The product of one group alone, of so many positions. */
 static gpi__problem gpi__problem_of_group(const gpi__problem *problem, int64_t positions) {
@@ -20002,14 +19943,12 @@ typedef struct gpi__host_largest {
 /* The rows of a formula that a group has. */
 static gemmepi_status gpi__host_rows_of(const gpi__problem *problem, const gpi__arguments *arguments,
   const gemmepi_allocator *allocator) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula) {
+  if (GPI__FORMULA(problem)) {
     gpi__placed_formula placed = problem->formula->placed;
     placed.rows = problem->m;
     placed.items = 1;
     return gpi__host_formula_over(problem, &placed, arguments, allocator);
   }
-#endif
   (void)allocator;
   gpi__host_product(problem, arguments, NULL);
   return GEMMEPI_OK;
@@ -20034,7 +19973,6 @@ static gemmepi_status gpi__host_product_of(const gpi__problem *problem, gpi__arg
   return status;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* A formula's operands of a group, those that have rows from row `first` of D on. */
 static void gpi__operands_of_group(const gpi__problem *problem, gpi__arguments *arguments, int group,
   int64_t first, void **operands) {
@@ -20052,7 +19990,6 @@ static void gpi__operands_of_group(const gpi__problem *problem, gpi__arguments *
   }
   arguments->operands = operands;
 }
-#endif
 
 static gemmepi_status gpi__host_group_of_rows(const gpi__problem *problem, const gpi__arguments *arguments,
   const gpi__group_lists *lists, int group, int64_t first, int64_t end, const gemmepi_allocator *allocator,
@@ -20063,11 +20000,9 @@ static gemmepi_status gpi__host_group_of_rows(const gpi__problem *problem, const
   gemmepi_status status = GEMMEPI_OK;
   for (; first < end && !status; first += one.m) {
     gpi__arguments own = gpi__arguments_of_group(problem, arguments, group);
-#ifndef GEMMEPI_NO_FORMULA
     void *operands[GPI__FORMULA_OPERANDS];
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
       gpi__operands_of_group(problem, &own, group, to ? to[first] : first, operands);
-#endif
     gpi__to_row_of_a(problem, &own, from ? from[first] : first);
     gpi__to_row_of_d(problem, &own, to ? to[first] : first);
     status = gpi__host_product_of(&one, &own, allocator, amax);
@@ -20217,8 +20152,6 @@ static float gpi__host_scale_of_history(const gpi__problem *problem, const gpi__
   *scale = gpi__host_found_scale(problem, (double)amax);
   return 1 / *scale;
 }
-#ifndef GEMMEPI_NO_FORMULA
-#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* Element-wise operations in plain C: a run of elements at a time, everything in double, rounded once. */
 
@@ -20652,7 +20585,6 @@ static void gpi__host_elementwise(const gpi__task *task, void *const pointers[GP
 
 GPI__OPTIMIZE_LITTLE_BEGIN
 
-#ifndef GEMMEPI_NO_FORMULA
 /* What the pass of a formula is made of, and how its kernel takes matrices: extents, strides, alignment. */
 
 #define GPI__FORMULA_THREADS    256 /* formula_pass.cu, formula_reduce.cu */
@@ -21338,7 +21270,6 @@ static void gpi__explain_formula_pass(gpi__text *text, const gpi__formula_pass *
       pass->finish.name, pass->finish.blocks, (double)pass->state_bytes);
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
-#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 /* What a run of an element-wise plan reads and writes: tensors that lie by strides, and scales and amax, which lie by themselves. */
 
@@ -21416,7 +21347,6 @@ static gemmepi_status gpi__judge_tensors(const gpi__regions *regions, const gpi_
   shares = gpi__layouts_share(&p, &q, distance);
   return shares ? gpi__refuse_tensors(regions, output, other, shares, rule) : GEMMEPI_OK;
 }
-#ifndef GEMMEPI_NO_FORMULA
 /* An element-wise formula as its kernel takes it: axes merged and, where the formula does not ask which row, column or item an element is
  of, in the order in which it lies; operands of the kinds that their steps make them. */
 
@@ -21876,7 +21806,6 @@ static gemmepi_status gpi__run_formula_on_host(const gpi__elementwise_formula *o
   arguments.operand_amax = args->operand_amax;
   return gpi__host_formula_over(NULL, &own->task.placed, &arguments, allocator);
 }
-#endif
 #endif
 /* The launch that makes all outputs that are no sums: over dense tensors in one line, or over tiles of any strides. */
 
@@ -22790,8 +22719,6 @@ static gemmepi_status gpi__run_scaled(const gemmepi_context *context, const gpi_
 
 #ifndef GEMMEPI_NO_HOST
 #endif
-#ifndef GEMMEPI_NO_FORMULA
-#endif
 
 #define GPI__MAX_SUMS 3 /* da, db and dw */
 
@@ -22825,8 +22752,7 @@ static gemmepi_status gpi__build_launches(gpi__elementwise_plan *plan) {
   gemmepi_status status = GEMMEPI_OK;
   uint32_t others = 0;
   int t;
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula) {
+  if (GPI__FORMULA(plan)) {
     status = gpi__build_formula_launches(plan->base.context, plan->formula);
     plan->workspace_size = plan->formula->pass.state_bytes;
     plan->route = plan->formula->pass.finish.blocks ? GEMMEPI_ROUTE_SUM
@@ -22834,7 +22760,6 @@ static gemmepi_status gpi__build_launches(gpi__elementwise_plan *plan) {
         : GEMMEPI_ROUTE_STRIDED;
     return status;
   }
-#endif
   if (gpi__is_scaled(task)) {
     plan->route = GEMMEPI_ROUTE_SCALED;
     status = gpi__build_scaled(plan->base.context, task, &plan->scaled);
@@ -22875,9 +22800,7 @@ static gemmepi_status gpi__build_on_device(gpi__elementwise_plan *plan) {
 
 static void gpi__destroy_elementwise(gemmepi_plan *destroyed) {
   gpi__elementwise_plan *plan = (gpi__elementwise_plan *)destroyed;
-#ifndef GEMMEPI_NO_FORMULA
-  gpi__delete_elementwise_formula(&plan->base.context->allocator, plan->formula);
-#endif
+  gpi__delete_elementwise_formula(&plan->base.context->allocator, GPI__FORMULA(plan));
   gpi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -22913,7 +22836,6 @@ static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi
   return gpi__finish_elementwise(plan, task->is_empty, result);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* formula becomes the plan's, or is freed. */
 static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gpi__formula_task *task,
   gpi__formula *formula, gemmepi_plan **result) {
@@ -22927,7 +22849,6 @@ static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gp
     gpi__release_plan(&plan->base);
   return GEMMEPI_OUT_OF_MEMORY;
 }
-#endif
 GPI__OPTIMIZE_LITTLE_END
 /* The pointers of a run of an element-wise operation: whether they are there, aligned and apart. */
 
@@ -23032,10 +22953,8 @@ static gemmepi_status gpi__check_weight(const gpi__task *task, double weight) {
 static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args, int one_shot,
   void *const *pointers, gpi__regions *regions) {
   gemmepi_status status;
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula)
+  if (GPI__FORMULA(plan))
     return gpi__check_formula_pointers(&plan->formula->task, plan->formula->reach, pointers, args, regions);
-#endif
   regions->owner = &plan->task;
   regions->name = gpi__name_of_operation;
   regions->judge = gpi__judge_operation;
@@ -23080,10 +22999,8 @@ static gemmepi_status gpi__launch_elementwise(void *user, char *workspace, size_
   gemmepi_status status = GEMMEPI_OK;
   int i;
   (void)size;
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula)
+  if (GPI__FORMULA(plan))
     return gpi__run_formula_on_device(plan->base.context, plan->formula, args, pointers, workspace, stream);
-#endif
   if (plan->route == GEMMEPI_ROUTE_SCALED)
     return gpi__run_scaled(plan->base.context, &plan->scaled, args, pointers, workspace, stream);
   operation.parameter = plan->task.parameter;
@@ -23103,10 +23020,8 @@ static gemmepi_status gpi__launch_elementwise(void *user, char *workspace, size_
 #ifndef GEMMEPI_NO_HOST
 static gemmepi_status gpi__run_elementwise_on_host(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
   void *const *pointers) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula)
+  if (GPI__FORMULA(plan))
     return gpi__run_formula_on_host(plan->formula, args, pointers, &plan->base.context->allocator);
-#endif
   gpi__host_elementwise(&plan->task, pointers, args);
   return GEMMEPI_OK;
 }
@@ -23120,12 +23035,10 @@ typedef struct gpi__elementwise_call {
 
 static void gpi__list_args(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
   void *pointers[GPI__MOST_POINTERS]) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula) {
+  if (GPI__FORMULA(plan)) {
     gpi__list_formula_pointers(args, plan->formula->formula->operand_count, NULL, pointers);
     return;
   }
-#endif
   (void)plan;
   gpi__list_pointers_of(args, pointers);
 }
@@ -23193,10 +23106,8 @@ static const char *gpi__elementwise_kernel(const gpi__elementwise_plan *plan) {
 }
 
 static gemmepi_dtype gpi__accumulator_of(const gpi__elementwise_plan *plan) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula)
+  if (GPI__FORMULA(plan))
     return (gemmepi_dtype)plan->formula->formula->accumulator;
-#endif
   return (gemmepi_dtype)plan->task.accumulator;
 }
 
@@ -23212,10 +23123,8 @@ static void gpi__describe_elementwise(const gemmepi_plan *base, gemmepi_plan_det
     details->tile_n = GPI__SCALED_TILE;
   }
   details->launches = gpi__elementwise_launches(plan);
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula)
+  if (GPI__FORMULA(plan))
     gpi__describe_formula_pass(&plan->formula->pass, details);
-#endif
   details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gpi__accumulator_of(plan);
   details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
         : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
@@ -23256,7 +23165,6 @@ static void gpi__explain_nothing(gpi__text *text, const gpi__elementwise_plan *p
     gpi__append(text, "  host: plain C\n");
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static void gpi__explain_steps(gpi__text *text, const gpi__formula_task *task, int i) {
   const gpi__steps *steps = &task->strides.operands[i];
   int64_t strides[GPI__MAX_RANK];
@@ -23301,7 +23209,6 @@ static void gpi__explain_formula_plan(gpi__text *text, const gpi__elementwise_pl
     gpi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
       plan->formula->pass.bytes, plan->formula->microseconds);
 }
-#endif
 
 static void gpi__explain_operation(gpi__text *text, const gpi__elementwise_plan *plan) {
   const gpi__task *task = &plan->task;
@@ -23337,11 +23244,9 @@ static void gpi__explain_operation(gpi__text *text, const gpi__elementwise_plan 
 
 static void gpi__explain_elementwise(gpi__text *text, const gemmepi_plan *base, const gemmepi_plan_details *details) {
   const gpi__elementwise_plan *plan = (const gpi__elementwise_plan *)base;
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->formula)
+  if (GPI__FORMULA(plan))
     gpi__explain_formula_plan(text, plan);
   else
-#endif
     gpi__explain_operation(text, plan);
   gpi__append(text, "  %d launches, %llu bytes of workspace\n", details->launches, (gpi__ull)details->workspace_size);
 }
@@ -23369,7 +23274,6 @@ static size_t gpi__alignment_of_data(void *const *pointers) {
   return (size_t)(bits & (~bits + 1));
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static gemmepi_status gpi__make_over_tensors(const gpi__wish *wish, gemmepi_plan **plan) {
   const gemmepi_allocator *allocator = &wish->context->allocator;
   gpi__formula_task task;
@@ -23390,16 +23294,13 @@ static gemmepi_status gpi__make_over_tensors(const gpi__wish *wish, gemmepi_plan
   gpi__delete(allocator, key);
   return status;
 }
-#endif
 
 static gemmepi_status gpi__make_operation(const gpi__wish *wish, gemmepi_plan **plan) {
   const gemmepi_elementwise_desc *desc = (const gemmepi_elementwise_desc *)wish->desc;
   gpi__task task;
   gemmepi_status status = gpi__check_operation(desc);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && desc->formula)
+  if (!status && GPI__FORMULA(desc))
     return gpi__make_over_tensors(wish, plan);
-#endif
   if (!status)
     status = gpi__convert_task(desc, wish->alignment, &task);
   if (status || gpi__is_found(wish, &task, sizeof task, plan))
@@ -23439,22 +23340,18 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
   gemmepi_status status = gpi__check_call(context, context, "context");
   if (!status)
     status = gpi__check_operation(desc);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && desc->formula)
+  if (!status && GPI__FORMULA(desc))
     status = gpi__check_beside_elementwise_formula(desc);
-#endif
   if (status)
     return status;
   memset(&call.args, 0, sizeof call.args);
   if (given)
     call.args = *given;
-#ifndef GEMMEPI_NO_FORMULA
-  if (desc->formula) {
+  if (GPI__FORMULA(desc)) {
     gpi__list_formula_pointers(&call.args, desc->operand_count, desc, call.pointers);
     wish.alignment = gpi__alignment_of_formula(desc, call.pointers);
     return gpi__run_once(&gpi__elementwise_plans, &wish, &call, call.args.workspace, stream);
   }
-#endif
   gpi__list_data(desc, &call.args, call.pointers);
   wish.alignment = gpi__alignment_of_data(call.pointers);
   return gpi__run_once(&gpi__elementwise_plans, &wish, &call, call.args.workspace, stream);
@@ -23744,8 +23641,6 @@ static void gpi__explain_sums(gpi__text *text, const gpi__sums *sums) {
 /* A formula inside a kernel that has an epilogue (kernels/epilogue_inside.cuh): which it takes, the problem as such a kernel sees it, and
  what it is given. Three inputs may come where an epilogue has bias, aux and residual, whose ways of getting there are short, and an output
  leave where it has AUX. */
-
-#ifndef GEMMEPI_NO_FORMULA
 
 #define GPI__OPERAND_OF_SLOT(slot) (GPI__AUX + (slot)) /* which stand in the same order */
 
@@ -24231,56 +24126,33 @@ static void gpi__point_slots(const gpi__composition *said, gpi__arguments *argum
       arguments->pointers[GPI__AMAX_AUX] = arguments->operand_amax[i];
   }
 }
-#endif
 
 /* Whether a kernel with a formula inside leaves states of reductions, which takes lanes that have a row's columns side by side. */
 static int gpi__leaves_states(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  return problem->formula && gpi__reduces_inside(problem);
-#else
-  (void)problem;
-  return 0;
-#endif
+  return GPI__FORMULA(problem) && gpi__reduces_inside(problem);
 }
 
 /* Whether a kernel whose warps have so many columns side by side has the whole of each state. */
 static int gpi__has_whole_states(const gpi__problem *problem, int columns) {
-#ifndef GEMMEPI_NO_FORMULA
-  return !problem->formula || !gpi__reduces_rows_inside(problem) ||
+  return !GPI__FORMULA(problem) || !gpi__reduces_rows_inside(problem) ||
      columns % gpi__state_columns(problem) == 0;
-#else
-  (void)problem, (void)columns;
-  return 1;
-#endif
 }
 
 /* Lines of sums over rows that an epilogue leaves: BGRAD's of each half of D, or a formula's. */
 static int gpi__column_lines(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     return gpi__column_lines_inside(problem);
-#endif
   return problem->epilogue & GEMMEPI_BGRAD ? gpi__halves_out(problem) : 0;
 }
 
 /* Of a formula inside a kernel: columns of either half of a group, 0 where halves are of the whole. */
 static int64_t gpi__half_group(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  return problem->formula ? gpi__half_group_of(problem) : 0;
-#else
-  (void)problem;
-  return 0;
-#endif
+  return GPI__FORMULA(problem) ? gpi__half_group_of(problem) : 0;
 }
 
 /* Likewise: whether halves are every second column. */
 static int gpi__is_in_pairs(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  return problem->formula && gpi__is_interleaved(problem->formula->placed.formula);
-#else
-  (void)problem;
-  return 0;
-#endif
+  return GPI__FORMULA(problem) && gpi__is_interleaved(problem->formula->placed.formula);
 }
 
 /* Why a kernel that has halves of the whole alone does not take the problem, or NULL. */
@@ -24292,12 +24164,8 @@ static const char *gpi__half_group_rule(const gpi__problem *problem) {
 /* The kernel of a product or a pass, by its prologue. Where it has the problem's formula, the code of that stands behind the prologue. */
 static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gpi__problem *problem,
   const char *file, const char *prologue, const char *entry, gpi__launch *launch) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     return gpi__get_kernel_inside(context, problem, file, prologue, entry, gpi__get_waiting_kernel, launch);
-#else
-  (void)problem;
-#endif
   return gpi__get_waiting_kernel(context, file, prologue, entry, launch);
 }
 /* The common epilogue (kernels/epilogue.cuh) as the host sees it, and the pass that runs it over a finished product. */
@@ -24345,10 +24213,8 @@ static const size_t gpi__epilogue_scales[] = {/* of A to RESIDUAL */
  not decide, in all sums). What a residual leaves where it cancels the activation has their error, too, which the bound says: on an H100
  exact ones took SILU with a residual 1.48 of the time at 8192 x 3072 x 768. */
 static int gpi__wants_exact(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     return !problem->formula->placed.formula->is_short;
-#endif
   return problem->views[GPI__D].bits > 16 ||
      (gpi__has_operand(problem, GPI__AMAX_D) && !(problem->flags & GPI__AMAX_TO_HISTORY)) ||
      (gpi__has(problem, GEMMEPI_BGRAD) && (problem->m < GPI__SHORT_SUM_ROWS || gpi__is_invariant(problem)));
@@ -24441,10 +24307,8 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
     gpi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
   if (gpi__extras(problem))
     gpi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gpi__extras(problem));
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     gpi__append_inside_defines(text, problem);
-#endif
 }
 
 /* Whether stretches of so many columns along the lines of a view may be loaded at once: eight of bf16 are 16 bytes, of fp8 8, and more
@@ -24481,10 +24345,8 @@ static int gpi__epilogue_stretches_are_aligned(const gpi__problem *problem, int 
 static int gpi__epilogue_is_aligned(const gpi__problem *problem) {
   if (!gpi__epilogue_stretches_are_aligned(problem, GPI__RUN))
     return 0;
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     return gpi__inside_is_aligned(problem, gpi__runs_are_aligned);
-#endif
   return 1;
 }
 
@@ -24514,12 +24376,8 @@ static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params
   params->parameter = problem->parameter;
   params->m = problem->m;
   params->n = gpi__half_columns(problem);
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     gpi__fill_places(problem, places);
-#else
-  (void)places;
-#endif
 }
 
 /* A kernel that has a block for each tile of the product, of both halves where it has them. GEMMEPI_UNSUPPORTED with the sentence where
@@ -24561,12 +24419,8 @@ static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, vo
   params->alpha = applied ? 1 : arguments->alpha;
   params->beta = applied ? 0 : arguments->beta;
   params->uses_c = arguments->uses_c && !applied;
-#ifndef GEMMEPI_NO_FORMULA
   if (arguments->inside)
     gpi__point_places(arguments, places);
-#else
-  (void)places;
-#endif
   memcpy(&params->device_alpha, &arguments->device_alpha, sizeof(void *));
   memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
 }
@@ -24829,21 +24683,15 @@ static void gpi__explain_pass(gpi__text *text, const gpi__launch *pass, const ch
 /* The end of a formula's reductions that are inside a kernel: the kernel leaves states in workspace, of each row or of lines of some rows, and
  a launch behind it joins them in a fixed order. */
 
-#ifndef GEMMEPI_NO_FORMULA
-#endif
-
 typedef struct gpi__end_of_reductions {
   size_t bytes; /* of states */
-#ifndef GEMMEPI_NO_FORMULA
   gpi__formula_pass pass; /* its last launch alone */
-#endif
 } gpi__end_of_reductions;
 
 /* lines: of some rows each, that the kernel leaves of an item. Nothing where there are no reductions. */
 static gemmepi_status gpi__build_end_of_reductions(gemmepi_context *context, const gpi__problem *inside,
   int64_t lines, gpi__end_of_reductions *reductions) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (gpi__leaves_states(inside)) {
+  if (GPI__HAS_FORMULAS && gpi__leaves_states(inside)) {
     gpi__state_counts states;
     gemmepi_status status;
     states.of_row = gpi__states_of_row(inside);
@@ -24853,27 +24701,20 @@ static gemmepi_status gpi__build_end_of_reductions(gemmepi_context *context, con
     reductions->bytes = reductions->pass.state_bytes;
     return status;
   }
-#endif
-  (void)context, (void)inside, (void)lines, (void)reductions;
   return GEMMEPI_OK;
 }
 
 /* Has the kernel leave its states in workspace. */
 static void gpi__point_states(const gpi__end_of_reductions *reductions, char *workspace, gpi__formula_place *places) {
-#ifndef GEMMEPI_NO_FORMULA
   int u;
   for (u = 0; u < reductions->pass.used_count; u++)
     places[reductions->pass.used[u]].data =
       gpi__states_of(&reductions->pass, workspace, reductions->pass.used[u]);
-#else
-  (void)reductions, (void)workspace, (void)places;
-#endif
 }
 
 static gemmepi_status gpi__run_end_of_reductions(const gemmepi_context *context, const gpi__end_of_reductions *reductions,
   const gpi__arguments *arguments, char *workspace, gemmepi_stream stream) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (reductions->pass.used_count) {
+  if (GPI__HAS_FORMULAS && reductions->pass.used_count) {
     gpi__formula_run run;
     memset(&run, 0, sizeof run);
     run.operands = arguments->operands;
@@ -24882,34 +24723,20 @@ static gemmepi_status gpi__run_end_of_reductions(const gemmepi_context *context,
     run.states = workspace;
     return gpi__run_formula_pass(context, &reductions->pass, &run, stream);
   }
-#endif
-  (void)context, (void)reductions, (void)arguments, (void)workspace, (void)stream;
   return GEMMEPI_OK;
 }
 
 static int gpi__reductions_launches(const gpi__end_of_reductions *reductions) {
-#ifndef GEMMEPI_NO_FORMULA
   return gpi__formula_launches(&reductions->pass);
-#else
-  (void)reductions;
-  return 0;
-#endif
 }
 
 /* >>in words */
 
 static void gpi__explain_reductions(gpi__text *text, const gpi__end_of_reductions *reductions) {
-#ifndef GEMMEPI_NO_FORMULA
   gpi__explain_formula_pass(text, &reductions->pass, "");
-#else
-  (void)text, (void)reductions;
-#endif
 }
-#ifndef GEMMEPI_NO_FORMULA
 /* A formula that says what an epilogue says (formula/compose.h) is run as that: the problem with the epilogue in the formula's place.
  Where the two would differ it stays a formula. */
-
-#ifndef GEMMEPI_NO_FORMULA
 
 /* Types and what lies with them: whether what the formula has in a slot may be the epilogue's tensor. */
 static int gpi__may_be_operand(const gpi__problem *problem, int operand, int i) {
@@ -24986,8 +24813,6 @@ static gemmepi_status gpi__find_composition(const gemmepi_context *context, cons
   *is = !gpi__not_composed(problem, composed, said);
   return GEMMEPI_OK;
 }
-#endif
-#endif
 /* FIND_SCALE_D: scales that are found for D. Those of vectors of 128 columns, which rows of no more are, too, the pass finds, and the kernel
  for Hopper, as they store D.
  Around all other products stands a launch: one behind, which makes D and its scales of rows or vectors from a D in F32 in workspace, or
@@ -25984,10 +25809,8 @@ static double gpi__epilogue_cycles(const gpi__problem *problem) {
     gpi__halves_out(problem) * (gpi__has(problem, GEMMEPI_BACKWARD) + gpi__has(problem, GEMMEPI_BGRAD));
   double activation = gpi__activation_of(problem->epilogue)->cycles;
   double cycles = GPI__MATRIX * more + (gpi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation);
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     cycles += gpi__inside_cycles(problem);
-#endif
   return cycles;
 }
 
@@ -29018,10 +28841,8 @@ static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gp
   gpi__name_kernel(&plain->launch, "gemmepi_plain_%s_%s%s%s", gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
     gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, gpi__name_of_grouping(problem),
     gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     return gpi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain", gpi__get_kernel, &plain->launch);
-#endif
   return gpi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
 }
 
@@ -29812,9 +29633,6 @@ static void gpi__enumerate(const gemmepi_context *context, const gpi__problem *p
 /* What tuning found: for a problem the candidate that was fastest. The context keeps them, and a plan takes its problem's if it may. In
  text an answer is a line, which the cache folder and files hold. */
 
-#ifndef GEMMEPI_NO_FORMULA
-#endif
-
 /* >>which problem */
 
 /* The problem's bytes without the views that it does not have: the fewer, the sooner a plan is found. */
@@ -29847,7 +29665,6 @@ typedef struct gpi__answer {
   char words[GPI__WORDS_SIZE]; /* the problem, for people */
 } gpi__answer;
 
-#ifndef GEMMEPI_NO_FORMULA
 /* What its operands are, whatever they are called, where they lie, and, as the text may be cut, the nodes. */
 static void gpi__digest_formula(gpi__sha256 *sha, const gpi__kept_formula *kept) {
   const gpi__placed_formula *placed = &kept->placed;
@@ -29858,7 +29675,6 @@ static void gpi__digest_formula(gpi__sha256 *sha, const gpi__kept_formula *kept)
   gpi__sha256_update(sha, placed->operands, sizeof placed->operands);
   gpi__sha256_update(sha, placed->formula->nodes, (size_t)placed->formula->node_count * sizeof placed->formula->nodes[0]);
 }
-#endif
 
 static void gpi__problem_digest(const gpi__problem *problem, unsigned char digest[GPI__DIGEST_SIZE]) {
   unsigned char whole[GPI__SHA256_SIZE];
@@ -29869,10 +29685,8 @@ static void gpi__problem_digest(const gpi__problem *problem, unsigned char diges
   gpi__make_plan_key(&bare, &key);
   gpi__sha256_init(&sha);
   gpi__sha256_update(&sha, key.bytes, key.size);
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     gpi__digest_formula(&sha, problem->formula);
-#endif
   gpi__sha256_final(&sha, whole);
   memcpy(digest, whole, GPI__DIGEST_SIZE);
 }
@@ -30125,20 +29939,17 @@ static void gpi__fetch_answer(gemmepi_context *context, const unsigned char dige
 /* The formulas of a context's plans and calls: equal ones are one block of memory, so that problems are compared by their bytes. Each
  counts who points to it, and the last one frees it. */
 
-#ifndef GEMMEPI_NO_FORMULA
 static gpi__kept_formula *gpi__find_formula(const gemmepi_context *context, const gpi__kept_formula *like) {
   gpi__kept_formula *kept = context->formulas;
   while (kept && !gpi__same_formula(kept, like))
     kept = kept->next;
   return kept;
 }
-#endif
 
 /* Takes the problem's formula, which is the caller's, into the context, or puts the equal one in its place that is there. Either has a
  reference for the caller to give to gpi__drop_formula. */
 static void gpi__share_formula(gemmepi_context *context, gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  gpi__kept_formula *own = problem->formula, *kept;
+  gpi__kept_formula *own = GPI__FORMULA(problem), *kept;
   if (!own)
     return;
   own->hash = gpi__hash_formula(own);
@@ -30153,27 +29964,19 @@ static void gpi__share_formula(gemmepi_context *context, gpi__problem *problem) 
   if (kept != own)
     gpi__delete_formula(&context->allocator, own);
   problem->formula = kept;
-#else
-  (void)context, (void)problem;
-#endif
 }
 
 /* One reference more, of a problem that has one. */
 static void gpi__hold_formula(gemmepi_context *context, const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (!problem->formula)
+  if (!GPI__FORMULA(problem))
     return;
   gpi__lock(&context->formula_lock);
   problem->formula->references++;
   gpi__unlock(&context->formula_lock);
-#else
-  (void)context, (void)problem;
-#endif
 }
 
 static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  gpi__kept_formula *kept = problem->formula, **place = &context->formulas;
+  gpi__kept_formula *kept = GPI__FORMULA(problem), **place = &context->formulas;
   if (!kept)
     return;
   gpi__lock(&context->formula_lock);
@@ -30185,9 +29988,6 @@ static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *prob
     *place = kept->next;
   gpi__unlock(&context->formula_lock);
   gpi__delete_formula(&context->allocator, kept);
-#else
-  (void)context, (void)problem;
-#endif
 }
 /* What is launched around a plan's product on a GPU, from outside in:
 
@@ -30198,9 +29998,6 @@ static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *prob
  The plan's problem is then what is left for a route: the epilogue that the formula says, the product with the formula inside its
  kernel, or alpha A B in workspace. */
 
-#ifndef GEMMEPI_NO_FORMULA
-#endif
-
 typedef struct gpi__around {
   gpi__problem problem; /* the caller's */
   gpi__problem
@@ -30208,9 +30005,7 @@ typedef struct gpi__around {
   int lacks_product; /* the formula reads no v, or there is none */
   int finds;
   gpi__found_step found;
-#ifndef GEMMEPI_NO_FORMULA
   gpi__formula_step formula; /* of inside.formula, if it has one */
-#endif
 } gpi__around;
 
 /* What the plan was made for. */
@@ -30218,7 +30013,6 @@ static const gpi__problem *gpi__asked(const gpi__matmul_plan *plan) {
   return plan->around ? &plan->around->problem : &plan->problem;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* >>the product that makes v */
 
 static int64_t gpi__bytes_of_product(const gpi__problem *v) {
@@ -30322,16 +30116,13 @@ static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__pro
   gpi__leave_relaxed(context, &entry);
   return status;
 }
-#endif
 
 /* >>workspace: what the launch that finds scales has of it, v, states of the pass, then the product's own */
 
 static size_t gpi__bytes_around(const gpi__around *around) {
   size_t bytes = gpi__round_up(around->found.bytes, 256);
-#ifndef GEMMEPI_NO_FORMULA
   bytes += gpi__round_up(around->formula.product_bytes, 256) +
       gpi__round_up(around->formula.pass.state_bytes, 256);
-#endif
   return bytes;
 }
 
@@ -30410,14 +30201,12 @@ static int gpi__find_tuned(gemmepi_context *context, const gpi__problem *problem
   is_there = answer != NULL;
   if (is_there)
     *found = *answer;
-#ifndef GEMMEPI_NO_FORMULA
-  if (is_there && problem->formula) {
+  if (is_there && GPI__FORMULA(problem)) {
     if (found->candidate.is_inside && gpi__not_inside(problem))
       is_there = 0;
     else
       run = found->candidate.is_inside ? gpi__problem_inside(problem) : gpi__problem_of_v(problem);
   }
-#endif
   if (is_there) {
     memset(&candidates, 0, sizeof candidates);
     gpi__enumerate(context, &run, gpi__may_be_applied(&run), &candidates);
@@ -30555,7 +30344,6 @@ static gemmepi_status gpi__build_product(gpi__matmul_plan *plan, const gpi__prob
   return gpi__choose_on_device(plan, NULL);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* Builds the product that the formula becomes: *is_built. The status is OK unless memory has run out, or it was forced. */
 static gemmepi_status gpi__try_product(gpi__matmul_plan *plan, const gpi__problem *product, int *is_built) {
   gemmepi_status status = gpi__build_product(plan, product);
@@ -30644,7 +30432,6 @@ static gemmepi_status gpi__build_with_formula(gpi__matmul_plan *plan) {
     status = gpi__build_behind_v(plan, &v);
   return status;
 }
-#endif
 
 /* Builds the launch that finds D's scales. */
 static gemmepi_status gpi__build_finding(gpi__matmul_plan *plan) {
@@ -30677,10 +30464,8 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
     status = gpi__build_finding(plan);
   if (status)
     return status;
-#ifndef GEMMEPI_NO_FORMULA
-  if (has_formula)
+  if (GPI__HAS_FORMULAS && has_formula)
     return gpi__build_with_formula(plan);
-#endif
   return gpi__build_product(plan, &plan->around->inside);
 }
 
@@ -30726,9 +30511,6 @@ static gemmepi_status gpi__convert_problem(gemmepi_context *context, const gemme
 GPI__OPTIMIZE_LITTLE_END
 /* What is launched around a product (around.h), in one run. */
 
-#ifndef GEMMEPI_NO_FORMULA
-#endif
-
 /* Where a run's workspace has what: what is the launch's that finds scales, v, states of the pass, and the product's own. */
 typedef struct gpi__around_space {
   char *found, *v, *states, *product;
@@ -30738,14 +30520,11 @@ static gpi__around_space gpi__divide_around(const gpi__around *around, char *wor
   gpi__around_space at;
   at.found = workspace;
   at.v = at.states = at.product = gpi__past(workspace, around->found.bytes);
-#ifndef GEMMEPI_NO_FORMULA
   at.states = gpi__past(at.v, around->formula.product_bytes);
   at.product = gpi__past(at.states, around->formula.pass.state_bytes);
-#endif
   return at;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* >>a formula's pointers */
 
 /* The operands in the formula's order, D at RESULT. */
@@ -30811,15 +30590,12 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
   run.states = at->states;
   return gpi__run_formula_pass(context, &step->pass, &run, stream);
 }
-#endif
 /* Runs of products' plans: whatever the route, and what stands in for a plan whose own cannot do a run; and the call that plans by
  itself. */
 
 #ifndef GEMMEPI_NO_HOST
 #endif
-#ifndef GEMMEPI_NO_FORMULA
 #ifndef GEMMEPI_NO_HOST
-#endif
 #endif
 
 /* A run of a plan, once its pointers have been looked at. */
@@ -30846,9 +30622,7 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
   int is_tensor = around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
   gpi__arguments within, *inside = run->arguments, *product;
   gemmepi_status status = GEMMEPI_OK;
-#ifndef GEMMEPI_NO_FORMULA
   gpi__arguments own;
-#endif
   (void)size;
   if (around->finds) {
     within = *run->arguments;
@@ -30858,21 +30632,17 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
       status = gpi__run_history(context, &around->found, run->arguments, at.found, stream);
   }
   product = inside;
-#ifndef GEMMEPI_NO_FORMULA
-  if (around->inside.formula && !around->lacks_product) {
+  if (GPI__FORMULA(&around->inside) && !around->lacks_product) {
     if (around->formula.pass.used_count) {
       own = *inside;
       product = &own;
     }
     gpi__point_product(&around->inside, &around->formula, &at, product);
   }
-#endif
   if (!status && !around->lacks_product)
     status = gpi__run_by_route(run->plan, &space, product);
-#ifndef GEMMEPI_NO_FORMULA
-  if (!status && around->inside.formula)
+  if (!status && GPI__FORMULA(&around->inside))
     status = gpi__run_behind_v(context, &around->inside, &around->formula, inside, &at, stream);
-#endif
   if (!status && around->finds && !is_tensor)
     status = gpi__run_quantise(context, &around->found, run->arguments, at.found, stream);
   return status;
@@ -30997,10 +30767,8 @@ static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, cons
   const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
   if (lists)
     return gpi__host_grouped(problem, arguments, lists, allocator);
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     return gpi__host_formula_run(problem, arguments, allocator);
-#endif
   gpi__host_product(problem, arguments, NULL);
   return GEMMEPI_OK;
 }
@@ -31078,12 +30846,8 @@ static gemmepi_status gpi__run_matmul(const gemmepi_plan *base, const void *give
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* What a plan is, as a struct and in words. */
 
-#ifndef GEMMEPI_NO_FORMULA
-#endif
-
 /* >>the route that a user is told */
 
-#ifndef GEMMEPI_NO_FORMULA
 /* With a formula: the product's own, where that does all or v is PLAIN's, else SPLIT. */
 static gemmepi_route gpi__told_with_formula(const gpi__around *around, gemmepi_route product) {
   if (around->lacks_product)
@@ -31092,15 +30856,12 @@ static gemmepi_route gpi__told_with_formula(const gpi__around *around, gemmepi_r
        ? product
        : GEMMEPI_ROUTE_SPLIT;
 }
-#endif
 
 /* Of what is inside the launch that finds scales. */
 static gemmepi_route gpi__told_inside(const gpi__matmul_plan *plan) {
   gemmepi_route route = gpi__current_plan(plan)->route->id;
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->around && plan->around->inside.formula)
+  if (plan->around && GPI__FORMULA(&plan->around->inside))
     return gpi__told_with_formula(plan->around, route);
-#endif
   return route;
 }
 
@@ -31123,9 +30884,7 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
     current->route->describe(current, details);
   if (!around)
     return;
-#ifndef GEMMEPI_NO_FORMULA
   gpi__describe_formula_pass(&around->formula.pass, details);
-#endif
   details->launches += around->finds;
 }
 
@@ -31137,11 +30896,7 @@ static void gpi__describe_tuned(const gpi__tuned *tuned, gemmepi_plan_details *d
 
 /* Whether what was timed is all that a run is: a product with its formula, but not with the launch that finds scales. */
 static int gpi__is_tuned_whole(const gpi__around *around) {
-#ifndef GEMMEPI_NO_FORMULA
   return !around->finds && !around->formula.is_composed;
-#else
-  return !around->finds;
-#endif
 }
 
 static void gpi__describe_matmul(const gemmepi_plan *base, gemmepi_plan_details *details) {
@@ -31183,7 +30938,6 @@ static void gpi__explain_view(gpi__text *text, const gpi__problem *problem, int 
     view->scale ? ", " : "", gpi__scale_names[view->scale]);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* Which groups an operand of their formula is for. */
 static const char *gpi__groups_of_operand(const gpi__problem *problem, int kind, int64_t batch_stride) {
   return !problem->grouping.groups                ? ""
@@ -31215,7 +30969,6 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
       : operand->used ? "" : ", not needed", kept->placed.operands[i].scale ? ", one scale" : "");
   }
 }
-#endif
 
 static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
   int operand;
@@ -31233,10 +30986,8 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
   for (operand = 0; operand < GPI__OPERANDS; operand++)
     if ((operand < GPI__SCALE_A || operand >= GPI__FIRST_EXTRA) && !(operand == GPI__D && gpi__lacks_d(problem)))
       gpi__explain_view(text, problem, operand);
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     gpi__explain_formula(text, problem);
-#endif
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
@@ -31317,15 +31068,13 @@ static void gpi__explain_choice(gpi__text *text, const gpi__matmul_plan *plan) {
     return;
   if (around && !gpi__is_tuned_whole(around))
     gpi__explain_tuned(text, &current->tuned, "the product is tuned");
-#ifndef GEMMEPI_NO_FORMULA
-  if (around && around->inside.formula && !around->formula.is_composed) {
+  if (around && GPI__FORMULA(&around->inside) && !around->formula.is_composed) {
     if (!around->formula.is_inside)
       gpi__append(text, "  not inside a kernel: %s\n", around->formula.not_inside);
     gpi__append(text, "  not lt: cuBLASLt runs no formulas\n  not host: the context runs on a GPU\n");
     gpi__explain_candidates(text, current);
     return;
   }
-#endif
   gpi__explain_others(text, current);
 }
 
@@ -31348,7 +31097,6 @@ static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *pla
   gpi__explain_candidate(text, problem, without);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* "GELU_TANH|BIAS" */
 static void gpi__append_composition(gpi__text *text, gemmepi_epilogue epilogue) {
   char name[256];
@@ -31371,7 +31119,6 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
       gpi__dtype((gemmepi_dtype)around->inside.accumulator)->name, gpi__route_names[product->route->id]);
   }
 }
-#endif
 
 /* The launches in their order; kernel: as describe has named the product's. */
 static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan, const char *kernel) {
@@ -31384,16 +31131,12 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
       finds->name, (int)around->problem.amax_history, finds->threads_x);
   else if (finds)
     gpi__append(text, "  d in F32, into workspace, by the route %s:\n", gpi__route_names[gpi__told_inside(plan)]);
-#ifndef GEMMEPI_NO_FORMULA
-  if (around && around->inside.formula && !around->lacks_product)
+  if (around && GPI__FORMULA(&around->inside) && !around->lacks_product)
     gpi__explain_product_of_formula(text, around, current);
-#endif
   if (!around || !around->lacks_product)
     current->route->explain(current, kernel, text);
-#ifndef GEMMEPI_NO_FORMULA
-  if (around && around->inside.formula)
+  if (around && GPI__FORMULA(&around->inside))
     gpi__explain_formula_pass(text, &around->formula.pass, "");
-#endif
   if (finds && !is_tensor)
     gpi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks, finds->threads_x);
 }
@@ -31540,7 +31283,6 @@ static void gpi__fill_way_group(const gemmepi_context *context, const gpi__probl
   gpi__enumerate(context, problem, gpi__may_be_applied(problem), &group->candidates);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* With the formula inside a kernel, and as a pass behind v: what would be chosen untuned goes first. With BATCH_INVARIANT that alone, which
  does not depend on m. */
 static int gpi__fill_groups_of_formula(const gemmepi_context *context, const gpi__problem *problem, gpi__way_group groups[2]) {
@@ -31557,16 +31299,13 @@ static int gpi__fill_groups_of_formula(const gemmepi_context *context, const gpi
   groups[!is_inside].is_inside = 1;
   return gpi__is_invariant(problem) ? 1 : 2;
 }
-#endif
 
 static void gpi__enumerate_ways(const gemmepi_context *context, const gpi__problem *problem, gpi__ways *ways) {
   gpi__way_group groups[2];
   int count = 1, i;
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     count = gpi__fill_groups_of_formula(context, problem, groups);
   else
-#endif
     gpi__fill_way_group(context, problem, &groups[0]);
   ways->count = ways->first = 0;
   for (i = 0; i < count; i++)
@@ -31596,13 +31335,9 @@ enum {
 /* Tensors by their number: operands, those of a formula with their scales and amax, and lists of groups. */
 enum {
   GPI__OF_FORMULA = (int)GPI__OPERANDS,
-#ifndef GEMMEPI_NO_FORMULA
   GPI__SCALES_OF_FORMULA = GPI__OF_FORMULA + GPI__FORMULA_OPERANDS,
   GPI__AMAX_OF_FORMULA = GPI__SCALES_OF_FORMULA + GPI__FORMULA_OPERANDS,
   GPI__OF_GROUPS = GPI__AMAX_OF_FORMULA + GPI__FORMULA_OPERANDS,
-#else
-  GPI__OF_GROUPS = GPI__OF_FORMULA,
-#endif
   GPI__TRIAL_TENSORS = GPI__OF_GROUPS + GPI__FAULTS
 };
 
@@ -31653,7 +31388,6 @@ static void gpi__add_to_set(gpi__trial *trial, int number, const gpi__view *view
   trial->set += gpi__round_up((size_t)view->bytes, 256) + 256;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static void gpi__add_tensors_of_formula(gpi__trial *trial) {
   const gpi__kept_formula *kept = trial->problem->formula;
   gpi__view one = gpi__one_f32;
@@ -31670,7 +31404,6 @@ static void gpi__add_tensors_of_formula(gpi__trial *trial) {
       gpi__add_to_set(trial, GPI__AMAX_OF_FORMULA + i, &one, 1);
   }
 }
-#endif
 
 /* Ends, and indices: all positions, of groups of one size. */
 static void gpi__add_lists_of_groups(gpi__trial *trial) {
@@ -31700,10 +31433,8 @@ static void gpi__lay_out_trial(gpi__trial *trial) {
     trial->tensors[operand].is_factor =
       operand >= GPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GPI__BIAS_GRAD;
   }
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     gpi__add_tensors_of_formula(trial);
-#endif
   if (problem->grouping.groups)
     gpi__add_lists_of_groups(trial);
 }
@@ -31821,7 +31552,6 @@ static gemmepi_status gpi__fill_sets(gpi__trial *trial, int only_outputs) {
 
 /* >>a run */
 
-#ifndef GEMMEPI_NO_FORMULA
 /* A formula's pointers in a set. */
 typedef struct gpi__trial_formula {
   void *operands[GPI__FORMULA_OPERANDS], *amax[GPI__FORMULA_OPERANDS];
@@ -31841,16 +31571,13 @@ static void gpi__point_trial_formula(const gpi__trial *trial, int set, gpi__tria
   arguments->operand_scales = formula->scales;
   arguments->operand_amax = formula->amax;
 }
-#endif
 
 /* The primary context is current. Alpha is 1; C is there where it is D. */
 static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, int set) {
   const gpi__problem *problem = trial->problem;
   size_t workspace = trial->kind->workspace(plan);
   gpi__arguments arguments;
-#ifndef GEMMEPI_NO_FORMULA
   gpi__trial_formula formula;
-#endif
   int i;
   memset(&arguments, 0, sizeof arguments);
   for (i = 0; i < GPI__OPERANDS; i++)
@@ -31860,10 +31587,8 @@ static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, 
     arguments.pointers[GPI__C] = arguments.pointers[GPI__D];
     arguments.beta = arguments.uses_c = 1;
   }
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     gpi__point_trial_formula(trial, set, &formula, &arguments);
-#endif
   trial->has_no_room = workspace > trial->workspace_size;
   if (trial->has_no_room)
     return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace", (gpi__ull)workspace);
@@ -32601,10 +32326,8 @@ static const gpi__problem *gpi__tuned_problem(const gpi__matmul_plan *plan) {
   const gpi__around *around = plan->around;
   if (around && around->lacks_product)
     return NULL;
-#ifndef GEMMEPI_NO_FORMULA
-  if (around && around->inside.formula && !around->formula.is_composed)
+  if (around && GPI__FORMULA(&around->inside) && !around->formula.is_composed)
     return &around->inside;
-#endif
   return &plan->problem;
 }
 
@@ -32702,9 +32425,7 @@ typedef struct gpi__grouped_plan {
   const gpi__candidate *forced; /* while it is built: what is to be taken; NULL: what is best */
   int applied; /* alpha 1 and no C are compiled in */
   const gpi__engine *engine; /* of the route fused */
-#ifndef GEMMEPI_NO_FORMULA
   gpi__composition said; /* with a formula: the operands that come as an epilogue's do */
-#endif
   gpi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
   gpi__launch groups, maps, gathers[2], sums; /* gathers: of A and B */
   gpi__group_sums_params sums_params; /* all but pointers */
@@ -32728,19 +32449,15 @@ static int gpi__is_gathered(const gpi__problem *problem, int operand) {
 
 /* The problem as kernels see it: a formula is inside an epilogue that says where operands are. */
 static gpi__problem gpi__seen_problem(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     return gpi__problem_inside(problem);
-#endif
   return *problem;
 }
 
 /* Why no kernel has its formula inside, or NULL. */
 static const char *gpi__formula_rule(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula && gpi__not_inside(problem))
+  if (GPI__FORMULA(problem) && gpi__not_inside(problem))
     return gpi__not_inside(problem);
-#endif
   return gpi__half_group(problem)
        ? "halves of groups of columns, or of every second one, do not go with groups of rows"
        : NULL;
@@ -33061,10 +32778,8 @@ static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
   const char *reason = gpi__is_empty(&plan->problem) ? NULL : gpi__formula_rule(&plan->problem);
   gemmepi_status status;
   GPI__UNSUPPORTED_IF(reason, "no kernel has the formula of this grouped product inside: %s", reason);
-#ifndef GEMMEPI_NO_FORMULA
-  if (plan->problem.formula)
+  if (GPI__FORMULA(&plan->problem))
     plan->said = gpi__slots_of(&plan->problem);
-#endif
   status = gpi__build_ahead_of_groups(plan);
   plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);
   if (!plan->not_fused && plan->forced && plan->forced->route == GEMMEPI_ROUTE_PLAIN)
@@ -33303,11 +33018,9 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
   int operand;
   (void)size;
   gpi__point_groups(plan, lists, &space, &own.groups);
-#ifndef GEMMEPI_NO_FORMULA
-  own.inside = plan->problem.formula;
+  own.inside = GPI__FORMULA(&plan->problem);
   if (own.inside)
     gpi__point_slots(&plan->said, &own);
-#endif
   if (!status && plan->sums.function)
     status = gpi__launch_group_sums(plan, arguments, lists, &space, stream);
   if (gpi__is_empty(&plan->problem))
@@ -33596,11 +33309,7 @@ enum {
 };
 
 /* Behind them, as pointers of a run alone, the operands of a formula, as the caller lists them, and their scales. */
-#ifdef GEMMEPI_NO_FORMULA
-#define GPI__LAYER_OPERANDS 0
-#else
 #define GPI__LAYER_OPERANDS 28 /* what the layer adds has room among those of a formula */
-#endif
 enum {
   GPI__L_OPERANDS = GPI__L_COUNT,
   GPI__L_OPERAND_SCALES = GPI__L_OPERANDS + GPI__LAYER_OPERANDS,
@@ -33679,47 +33388,36 @@ static int gpi__has_own_formula(const gpi__layer_task *task) {
 
 /* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
 static const gpi__view *gpi__layer_view(const gpi__layer_task *task, int tensor) {
-#ifndef GEMMEPI_NO_FORMULA
   if (tensor >= GPI__L_OPERAND_SCALES)
     return &gpi__one_f32;
   if (tensor >= GPI__L_OPERANDS)
     return &task->formula->views[tensor - GPI__L_OPERANDS];
-#endif
   return &task->views[tensor];
 }
 
 /* Whether a NUMBER of a formula stands there, which lies on the host. */
 static int gpi__is_layers_number(const gpi__layer_task *task, int tensor) {
-#ifndef GEMMEPI_NO_FORMULA
   int place = tensor - GPI__L_OPERANDS;
   return place >= 0 && place < task->operand_count &&
      task->formula->placed.formula->operands[place].kind == GEMMEPI_NUMBER;
-#else
-  (void)task, (void)tensor;
-  return 0;
-#endif
 }
 
 /* Whether this direction needs a pointer to it. */
 static int gpi__layer_has(const gpi__layer_task *task, int tensor) {
-#ifndef GEMMEPI_NO_FORMULA
   int is_scale = tensor >= GPI__L_OPERAND_SCALES;
   int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
   if (place >= 0)
     return place < task->operand_count &&
        (task->formula->placed.formula->operands[place].used || task->ahead_uses >> place & 1) &&
        (!is_scale || task->formula->placed.operands[place].scale);
-#endif
   return (int)(task->used >> tensor & 1);
 }
 
 static int gpi__layer_writes(const gpi__layer_task *task, int tensor) {
-#ifndef GEMMEPI_NO_FORMULA
   if (tensor >= GPI__L_OPERANDS)
     return tensor < GPI__L_OPERAND_SCALES && gpi__layer_has(task, tensor) &&
        (task->outputs >> (tensor - GPI__L_OPERANDS) & 1 ||
          task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].output);
-#endif
   return (int)(task->written >> tensor & 1);
 }
 
@@ -33801,7 +33499,6 @@ static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
 
 /* That of anything that a run has a pointer to: in room, where it is an operand of a formula. */
 static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int tensor, char room[128]) {
-#ifndef GEMMEPI_NO_FORMULA
   int is_scale = tensor >= GPI__L_OPERAND_SCALES;
   int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
   if (place >= 0) {
@@ -33810,7 +33507,6 @@ static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int ten
       is_scale ? "operand_scales" : "operands", place, formula->names + formula->operands[place].name);
     return room;
   }
-#endif
   (void)room;
   return gpi__layer_name(task, tensor);
 }
@@ -33934,9 +33630,7 @@ static gemmepi_status gpi__check_layer_flags(const gemmepi_linear_desc *desc, in
 static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc *desc) {
   if (!desc->formula)
     return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value, desc->formula_result);
-#ifdef GEMMEPI_NO_FORMULA
-  return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)");
-#else
+  GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
   GPI__INVALID_IF(desc->activation || desc->has_parameter || desc->activation_parameter != 0,
     "desc.%s is not 0 with desc.formula, which replaces the activation: leave it 0", desc->activation      ? "activation"
     : desc->has_parameter ? "has_parameter" : "activation_parameter");
@@ -33947,7 +33641,6 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
   GPI__INVALID_IF(desc->operand_count && !desc->operands,
     "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
   return GEMMEPI_OK;
-#endif
 }
 
 static gemmepi_status gpi__check_layer_scalars(const gemmepi_linear_desc *desc) {
@@ -34279,7 +33972,6 @@ static void gpi__write_layer(gpi__layer_task *task, int tensor) {
 
 /* Whether G needs P. */
 static int gpi__reads_p(const gpi__layer_task *task) {
-#ifndef GEMMEPI_NO_FORMULA
   int i;
   if (!gpi__has_own_formula(task) || task->formula->placed.formula->reads_value)
     return 1;
@@ -34287,10 +33979,6 @@ static int gpi__reads_p(const gpi__layer_task *task) {
     if (task->beside[i] == GPI__L_PREACT)
       return 1;
   return 0;
-#else
-  (void)task;
-  return 1;
-#endif
 }
 
 /* Which tensors this direction reads and writes. */
@@ -34475,7 +34163,6 @@ static gemmepi_status gpi__convert_before(const gemmepi_linear_desc *desc, gemme
     folded->has_parameter ? folded->activation_parameter : gpi__default_parameter(folded->activation);
   return status;
 }
-#ifndef GEMMEPI_NO_FORMULA
 /* What the formula of a layer becomes, a graph: forward the caller's, to which bias and P are added, backward the gradient of it, of the
  product that makes P anew, or of none: then P and dY are operands. What the caller lists as operands stays in its places, and
  what the layer adds stands behind. */
@@ -35054,11 +34741,7 @@ static gemmepi_status gpi__convert_befores_formula(gemmepi_context *context, con
   task->operand_count = before->operand_count;
   return gpi__in_words_of_before(status);
 }
-#endif
 /* desc to task, with the problem of the step that has the layer's formula. */
-
-#ifndef GEMMEPI_NO_FORMULA
-#endif
 
 enum { GPI__DEFAULT_WORKSPACE_LIMIT = 256 << 20 };
 
@@ -35075,7 +34758,6 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
   return GEMMEPI_OK;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* >>with a formula */
 
 /* The problem of what a draft is: to be given to gpi__drop_formula. */
@@ -35130,7 +34812,6 @@ static gemmepi_status gpi__convert_layers_formula(gemmepi_context *context, cons
   gpi__delete(allocator, draft);
   return status;
 }
-#endif
 
 /* >>all */
 
@@ -35156,17 +34837,14 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
 /* With LINEAR_FORWARD: the layer whose P is saved, in workspace. Its fields have not been checked. */
 static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
   int64_t n = desc->order == GEMMEPI_COLUMN_MAJOR ? desc->m : desc->n;
-#ifndef GEMMEPI_NO_FORMULA
   gemmepi_operand_kind row = desc->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
   int i;
-#endif
   GPI__INVALID_IF(!desc->formula, "desc.flags has LINEAR_FORWARD; it goes with a formula that does not assign the result");
   GPI__INVALID_IF(desc->flags & (GEMMEPI_LINEAR_SAVED | GEMMEPI_LINEAR_RECOMPUTE),
     "desc.flags has LINEAR_FORWARD and LINEAR_%s; P is in workspace then: leave out one of them",
     desc->flags & GEMMEPI_LINEAR_SAVED ? "SAVED" : "RECOMPUTE");
   GPI__UNSUPPORTED_IF(desc->batch > 1, "desc.flags has LINEAR_FORWARD, but desc.batch is %lld: rows of all items follow one "
     "another as one matrix, with batch 1", (long long)desc->batch);
-#ifndef GEMMEPI_NO_FORMULA
   for (i = 0; i < desc->operand_count; i++)
     if (gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
       desc->operands[i].kind != GEMMEPI_FULL)
@@ -35174,7 +34852,6 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
         "desc.flags has LINEAR_FORWARD, but desc.operands[%d].kind (of %s) is %s (%d); accepted for its "
         "outputs are %s and FULL: run forward by itself", i, desc->operands[i].name ? desc->operands[i].name : "NULL",
         gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
-#endif
   GPI__INVALID_IF(desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
     "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",
     gpi__scale_mode_name(desc->preact.scale.mode), (int)desc->preact.scale.mode);
@@ -35239,15 +34916,11 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
     status = gpi__convert_workspace_limit(&layer, task);
   if (!status && backward && !layer.formula)
     status = gpi__convert_gradients(&layer, 0, alignment, task);
-#ifndef GEMMEPI_NO_FORMULA
-  task->operand_count = layer.formula ? layer.operand_count : 0;
-  if (!status && layer.formula)
+  task->operand_count = GPI__FORMULA(&layer) ? layer.operand_count : 0;
+  if (!status && GPI__FORMULA(&layer))
     status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
-  if (!status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
+  if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
     status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
-#else
-  (void)context;
-#endif
   task->formula = problem->formula;
   if (!status)
     gpi__use_tensors(task, backward);
@@ -36006,8 +35679,6 @@ static gemmepi_status gpi__build_steps(gemmepi_context *context, const gpi__laye
 /* Backward by blocks of rows, of a layer whose formula assigns no d: each block is a backward of a layer with fewer rows, and has G in the same
  workspace. The first block writes what is a sum over rows, the others add to it. */
 
-#ifndef GEMMEPI_NO_FORMULA
-
 enum {
   GPI__LEAST_BLOCK = 128
 }; /* rows of all blocks but the last are a multiple: so each begins as aligned as the first */
@@ -36189,8 +35860,6 @@ static gemmepi_status gpi__build_blocks(const gpi__blocks_wish *wish, const gpi_
     status = gpi__build_block(wish, last, 1, &layer->blocks[GPI__LAST_BLOCK]);
   return gpi__finish_layer(layer, status, result);
 }
-
-#endif
 GPI__OPTIMIZE_LITTLE_END
 /* The pointers of a layer's run, checked: those of its tensors, and of the operands of its formula. */
 
@@ -36230,9 +35899,9 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
   inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
   memset(pointers, 0, GPI__L_ALL * sizeof(void *));
   memcpy(pointers, inputs, sizeof inputs);
-  if (GPI__LAYER_OPERANDS && task->operand_count && of_operands->operands)
+  if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operands)
     memcpy(&pointers[GPI__L_OPERANDS], of_operands->operands, (size_t)task->operand_count * sizeof(void *));
-  if (GPI__LAYER_OPERANDS && task->operand_count && of_operands->operand_scales)
+  if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operand_scales)
     memcpy(&pointers[GPI__L_OPERAND_SCALES], of_operands->operand_scales, (size_t)task->operand_count * sizeof(void *));
 }
 
@@ -36325,26 +35994,20 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
 
 /* Refuses a scale of an operand that desc gives none: both directions take the same array. */
 static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *task, int tensor, const void *pointer) {
-#ifndef GEMMEPI_NO_FORMULA
   int place = tensor - GPI__L_OPERAND_SCALES;
   char room[128];
   if (place >= 0 && place < task->operand_count && pointer && !task->formula->placed.operands[place].scale)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given (%p), but desc%s has no scale.mode for it",
       gpi__layer_pointers_name(task, tensor, room), pointer, task->has_befores_formula ? ".before" : "");
-#else
-  (void)task, (void)tensor, (void)pointer;
-#endif
   return GEMMEPI_OK;
 }
 
 /* Bytes that a pointer is a multiple of: of operands with rows or columns those of matrices. */
 static int gpi__layers_alignment(const gpi__layer_task *task, int tensor) {
   int alignment = gpi__layer_view(task, tensor)->alignment;
-#ifndef GEMMEPI_NO_FORMULA
   if (tensor >= GPI__L_OPERANDS && tensor < GPI__L_OPERAND_SCALES && alignment < task->alignment &&
     task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind >= GEMMEPI_PER_ROW)
     return task->alignment;
-#endif
   return alignment;
 }
 
@@ -36414,7 +36077,6 @@ static gemmepi_status gpi__convert_layer_pointers(const gpi__layer_task *task, c
   return status;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* >>of a block of rows */
 
 /* Elements from row 0 of a tensor or operand of the layer to row `first`, a multiple of 8: RELU's mask has bits. */
@@ -36440,7 +36102,6 @@ static void gpi__point_block(const gpi__layer_task *task, void *const *whole, in
       block[t] =
         (char *)block[t] + gpi__elements_to_row(task, t, first) * gpi__layer_view(task, t)->bits / 8;
 }
-#endif
 /* Runs of layers' plans, and the calls that plan by themselves. */
 
 /* >>running */
@@ -36453,7 +36114,6 @@ typedef struct gpi__layer_run {
   size_t workspace_size;
 } gpi__layer_run;
 
-#ifndef GEMMEPI_NO_FORMULA
 /* The operands of a formula, in its order. */
 typedef struct gpi__step_operands {
   void *operands[GPI__FORMULA_OPERANDS];
@@ -36481,7 +36141,6 @@ static void gpi__point_operands(const gpi__layer_task *task, const gpi__layer_ru
   arguments->operand_scales = to->scales;
   arguments->operand_amax = NULL;
 }
-#endif
 
 static void gpi__point_layer(const gpi__linear_plan *layer, void *workspace, size_t size, gpi__layer_run *run) {
   int i;
@@ -36523,16 +36182,12 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
   const gpi__problem *problem = gpi__asked(step->product);
   gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside};
   gpi__arguments arguments;
-#ifndef GEMMEPI_NO_FORMULA
   gpi__step_operands operands;
-#endif
   if (gpi__writes_nothing(problem))
     return GEMMEPI_OK;
   gpi__point_step(step, problem, run, &arguments);
-#ifndef GEMMEPI_NO_FORMULA
-  if (problem->formula)
+  if (GPI__FORMULA(problem))
     gpi__point_operands(&layer->task, run, &operands, &arguments);
-#endif
 #ifndef GEMMEPI_NO_HOST
   if (layer->base.context->is_host)
     return gpi__run_on_host(problem, &arguments, NULL, &layer->base.context->allocator);
@@ -36604,16 +36259,13 @@ static gemmepi_status gpi__run_block(gpi__layer_run *run, char *workspace, size_
   return status;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static const gpi__linear_plan *gpi__block_at(const gpi__linear_plan *layer, int64_t first) {
   int which = first == 0                                  ? GPI__FIRST_BLOCK
         : layer->task.m - first < layer->block_rows ? GPI__LAST_BLOCK
         : GPI__NEXT_BLOCK;
   return layer->blocks[which];
 }
-#endif
 
-#ifndef GEMMEPI_NO_FORMULA
 /* With LINEAR_FORWARD: runs the block's forward, to the beginning of the workspace, which run_block then leaves alone. */
 static gemmepi_status gpi__run_block_ahead(gpi__layer_run *run, char *workspace, size_t size, gemmepi_stream stream) {
   gpi__layer_run ahead = *run;
@@ -36624,17 +36276,15 @@ static gemmepi_status gpi__run_block_ahead(gpi__layer_run *run, char *workspace,
   ahead.sources[GPI__L_PREACT] = workspace;
   return gpi__run_block(&ahead, workspace + run->layer->p_bytes, size - run->layer->p_bytes, stream);
 }
-#endif
 
 /* In a workspace of so many bytes; on the host, or with the primary context current. */
 static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
   gpi__layer_run *run = (gpi__layer_run *)user;
-#ifndef GEMMEPI_NO_FORMULA
   const gpi__linear_plan *layer = run->layer;
   gemmepi_status status = GEMMEPI_OK;
   int64_t first = 0;
   gpi__layer_run block;
-  if (layer->blocks[GPI__FIRST_BLOCK]) {
+  if (GPI__HAS_FORMULAS && layer->blocks[GPI__FIRST_BLOCK]) {
     do {
       block.layer = gpi__block_at(layer, first);
       gpi__point_block(&layer->task, run->sources, first, block.sources);
@@ -36645,7 +36295,6 @@ static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, g
     } while (!status && first < layer->task.m);
     return status;
   }
-#endif
   return gpi__run_block(run, workspace, size, stream);
 }
 
@@ -36805,13 +36454,8 @@ static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *
 
 /* Whether a step with a formula makes the product, or the formula reads operands alone. */
 static int gpi__multiplies(const gpi__step *step) {
-#ifndef GEMMEPI_NO_FORMULA
   const gpi__kept_formula *kept = step->product ? gpi__asked(step->product)->formula : NULL;
   return !kept || kept->placed.formula->reads_value;
-#else
-  (void)step;
-  return 1;
-#endif
 }
 
 static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, const gpi__step *step) {
@@ -36876,11 +36520,9 @@ GPI__OPTIMIZE_LITTLE_END
 
 static gemmepi_status gpi__build_layer(const gpi__wish *wish, const gpi__layer_task *task,
   const gpi__problem *formula, gemmepi_plan **plan) {
-#ifndef GEMMEPI_NO_FORMULA
   gpi__blocks_wish blocks = {wish->context, (const gemmepi_linear_desc *)wish->desc, wish->alignment, task};
-  if (task->workspace_limit)
+  if (GPI__HAS_FORMULAS && task->workspace_limit)
     return gpi__build_blocks(&blocks, formula, plan);
-#endif
   return gpi__build_steps(wish->context, task, formula, plan);
 }
 

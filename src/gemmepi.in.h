@@ -47,7 +47,6 @@
 #include "numbers/activation.h"
 #include "numbers/convert.h"
 
-#ifndef GEMMEPI_NO_FORMULA
 #include "formula/operations.h"
 #include "formula/number.h"
 #include "formula/graph.h"
@@ -74,32 +73,25 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "formula/emit.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "formula/evaluate.h"
-#endif
 
 #include "problem/flags.h"
 #include "problem/epilogue.h"
 #include "problem/view.h"
-#ifndef GEMMEPI_NO_FORMULA
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/formula.h"
 GPI__OPTIMIZE_LITTLE_END
-#endif
 #include "problem/problem.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/scales.h"
 #include "problem/matrices.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "problem/pack.h"
-#endif
 #include "problem/rules.h"
 #include "problem/normalise.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "problem/overlap.h"
 #include "problem/product_regions.h"
 #include "problem/arguments.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "problem/formula_arguments.h"
-#endif
 #include "problem/convert_arguments.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/grouped.h"
@@ -110,9 +102,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 GPI__OPTIMIZE_LITTLE_END
 #include "problem/nest.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
-#ifndef GEMMEPI_NO_FORMULA
 #include "problem/elementwise_formula.h"
-#endif
 #endif
 
 #include "cuda/driver.h"
@@ -146,18 +136,14 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "device/create.h"
 GPI__OPTIMIZE_LITTLE_END
 
-#ifndef GEMMEPI_NO_FORMULA
 #include "shell/text_key.h"
-#endif
 #include "shell/shell.h"
 
 #ifndef GEMMEPI_NO_HOST
 #include "host/product.h"
 #include "host/grouped.h"
 #include "host/found_scale.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "host/formula.h"
-#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "host/elementwise.h"
 #endif
@@ -167,23 +153,19 @@ GPI__OPTIMIZE_LITTLE_END
 
 GPI__OPTIMIZE_LITTLE_BEGIN
 
-#ifndef GEMMEPI_NO_FORMULA
 #include "elementwise/formula_shape.h"
 #include "elementwise/formula_prologue.h"
 #include "elementwise/formula_pass.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "elementwise/formula_launch.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
-#endif
 #ifndef GEMMEPI_NO_ELEMENTWISE
 #include "elementwise/regions.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "elementwise/formula_axes.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "elementwise/formula_regions.h"
 GPI__OPTIMIZE_LITTLE_BEGIN
 #include "elementwise/formula.h"
-#endif
 #include "elementwise/loop.h"
 #include "elementwise/sum.h"
 #include "elementwise/scaled.h"
@@ -202,9 +184,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "product/parts/inside.h"
 #include "product/parts/pass.h"
 #include "product/parts/reductions.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "product/parts/composed.h"
-#endif
 #include "product/parts/found_scale.h"
 #include "product/parts/operand_copy.h"
 #include "product/candidate.h"
@@ -250,10 +230,8 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "linear/tensors.h"
 #include "linear/matrices.h"
 #include "linear/before.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "linear/formula.h"
 #include "linear/before_formula.h"
-#endif
 #include "linear/take.h"
 #include "linear/step.h"
 #include "linear/factors.h"

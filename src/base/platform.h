@@ -73,6 +73,15 @@
 #define GPI__OPTIMIZE_LITTLE_END
 #endif
 
+/* Where formulas are left out nobody has one (`of`: what may), so that compilers drop what asks. */
+#ifdef GEMMEPI_NO_FORMULA
+#define GPI__HAS_FORMULAS 0
+#else
+#define GPI__HAS_FORMULAS 1
+#endif
+#define GPI__FORMULA(of) (GPI__HAS_FORMULAS ? (of)->formula : NULL)
+#define GPI__NO_FORMULAS "desc.formula is given, but formulas are left out of this build (GEMMEPI_NO_FORMULA)"
+
 /* room for a path that the system gives, with its final zero: Linux's PATH_MAX, which strict C99 hides */
 #define GPI__PATH_SIZE 4096
 

@@ -27,7 +27,6 @@ static size_t gpi__alignment_of_data(void *const *pointers) {
     return (size_t)(bits & (~bits + 1));
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static gemmepi_status gpi__make_over_tensors(const gpi__wish *wish, gemmepi_plan **plan) {
     const gemmepi_allocator *allocator = &wish->context->allocator;
     gpi__formula_task task;
@@ -49,16 +48,13 @@ static gemmepi_status gpi__make_over_tensors(const gpi__wish *wish, gemmepi_plan
     gpi__delete(allocator, key);
     return status;
 }
-#endif
 
 static gemmepi_status gpi__make_operation(const gpi__wish *wish, gemmepi_plan **plan) {
     const gemmepi_elementwise_desc *desc = (const gemmepi_elementwise_desc *)wish->desc;
     gpi__task task;
     gemmepi_status status = gpi__check_operation(desc);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && desc->formula)
+    if (!status && GPI__FORMULA(desc))
         return gpi__make_over_tensors(wish, plan);
-#endif
     if (!status)
         status = gpi__convert_task(desc, wish->alignment, &task);
     if (status || gpi__is_found(wish, &task, sizeof task, plan))
@@ -101,22 +97,18 @@ GEMMEPI_API gemmepi_status gemmepi_elementwise(gemmepi_context *context, const g
     gemmepi_status status = gpi__check_call(context, context, "context");
     if (!status)
         status = gpi__check_operation(desc);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && desc->formula)
+    if (!status && GPI__FORMULA(desc))
         status = gpi__check_beside_elementwise_formula(desc);
-#endif
     if (status)
         return status;
     memset(&call.args, 0, sizeof call.args);
     if (given)
         call.args = *given;
-#ifndef GEMMEPI_NO_FORMULA
-    if (desc->formula) {
+    if (GPI__FORMULA(desc)) {
         gpi__list_formula_pointers(&call.args, desc->operand_count, desc, call.pointers);
         wish.alignment = gpi__alignment_of_formula(desc, call.pointers);
         return gpi__run_once(&gpi__elementwise_plans, &wish, &call, call.args.workspace, stream);
     }
-#endif
     gpi__list_data(desc, &call.args, call.pointers);
     wish.alignment = gpi__alignment_of_data(call.pointers);
     return gpi__run_once(&gpi__elementwise_plans, &wish, &call, call.args.workspace, stream);

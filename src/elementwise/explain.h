@@ -33,10 +33,8 @@ static const char *gpi__elementwise_kernel(const gpi__elementwise_plan *plan) {
 }
 
 static gemmepi_dtype gpi__accumulator_of(const gpi__elementwise_plan *plan) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula)
+    if (GPI__FORMULA(plan))
         return (gemmepi_dtype)plan->formula->formula->accumulator;
-#endif
     return (gemmepi_dtype)plan->task.accumulator;
 }
 
@@ -52,10 +50,8 @@ static void gpi__describe_elementwise(const gemmepi_plan *base, gemmepi_plan_det
         details->tile_n = GPI__SCALED_TILE;
     }
     details->launches = gpi__elementwise_launches(plan);
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula)
+    if (GPI__FORMULA(plan))
         gpi__describe_formula_pass(&plan->formula->pass, details);
-#endif
     details->accumulator = plan->base.context->is_host ? GEMMEPI_F64 : gpi__accumulator_of(plan);
     details->compute = details->accumulator == GEMMEPI_F64   ? GEMMEPI_COMPUTE_F64
                        : details->accumulator == GEMMEPI_I32 ? GEMMEPI_COMPUTE_I32
@@ -101,7 +97,6 @@ static void gpi__explain_nothing(gpi__text *text, const gpi__elementwise_plan *p
         gpi__append(text, "  host: plain C\n");
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static void gpi__explain_steps(gpi__text *text, const gpi__formula_task *task, int i) {
     const gpi__steps *steps = &task->strides.operands[i];
     int64_t strides[GPI__MAX_RANK];
@@ -148,7 +143,6 @@ static void gpi__explain_formula_plan(gpi__text *text, const gpi__elementwise_pl
         gpi__append(text, "  %.0f bytes moved, about %.1f microseconds at the rate of memory\n",
                     plan->formula->pass.bytes, plan->formula->microseconds);
 }
-#endif
 
 static void gpi__explain_operation(gpi__text *text, const gpi__elementwise_plan *plan) {
     const gpi__task *task = &plan->task;
@@ -188,11 +182,9 @@ static void gpi__explain_operation(gpi__text *text, const gpi__elementwise_plan 
 static void gpi__explain_elementwise(gpi__text *text, const gemmepi_plan *base,
                                      const gemmepi_plan_details *details) {
     const gpi__elementwise_plan *plan = (const gpi__elementwise_plan *)base;
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula)
+    if (GPI__FORMULA(plan))
         gpi__explain_formula_plan(text, plan);
     else
-#endif
         gpi__explain_operation(text, plan);
     gpi__append(text, "  %d launches, %llu bytes of workspace\n", details->launches,
                 (gpi__ull)details->workspace_size);

@@ -7,9 +7,7 @@
 #ifndef GEMMEPI_NO_HOST
 #include "../host/elementwise.h"
 #endif
-#ifndef GEMMEPI_NO_FORMULA
 #include "formula.h"
-#endif
 #include "regions.h"
 #include "scaled.h"
 #include "sum.h"
@@ -46,8 +44,7 @@ static gemmepi_status gpi__build_launches(gpi__elementwise_plan *plan) {
     gemmepi_status status = GEMMEPI_OK;
     uint32_t others = 0;
     int t;
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula) {
+    if (GPI__FORMULA(plan)) {
         status = gpi__build_formula_launches(plan->base.context, plan->formula);
         plan->workspace_size = plan->formula->pass.state_bytes;
         plan->route = plan->formula->pass.finish.blocks ? GEMMEPI_ROUTE_SUM
@@ -55,7 +52,6 @@ static gemmepi_status gpi__build_launches(gpi__elementwise_plan *plan) {
                                                         : GEMMEPI_ROUTE_STRIDED;
         return status;
     }
-#endif
     if (gpi__is_scaled(task)) {
         plan->route = GEMMEPI_ROUTE_SCALED;
         status = gpi__build_scaled(plan->base.context, task, &plan->scaled);
@@ -96,9 +92,7 @@ static gemmepi_status gpi__build_on_device(gpi__elementwise_plan *plan) {
 
 static void gpi__destroy_elementwise(gemmepi_plan *destroyed) {
     gpi__elementwise_plan *plan = (gpi__elementwise_plan *)destroyed;
-#ifndef GEMMEPI_NO_FORMULA
-    gpi__delete_elementwise_formula(&plan->base.context->allocator, plan->formula);
-#endif
+    gpi__delete_elementwise_formula(&plan->base.context->allocator, GPI__FORMULA(plan));
     gpi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -136,7 +130,6 @@ static gemmepi_status gpi__build_elementwise(gemmepi_context *context, const gpi
     return gpi__finish_elementwise(plan, task->is_empty, result);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* formula becomes the plan's, or is freed. */
 static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gpi__formula_task *task,
                                               gpi__formula *formula, gemmepi_plan **result) {
@@ -150,6 +143,5 @@ static gemmepi_status gpi__build_formula_plan(gemmepi_context *context, const gp
         gpi__release_plan(&plan->base);
     return GEMMEPI_OUT_OF_MEMORY;
 }
-#endif
 
 #endif

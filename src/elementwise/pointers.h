@@ -120,11 +120,9 @@ static gemmepi_status gpi__check_pointers(const gpi__elementwise_plan *plan,
                                           const gemmepi_elementwise_args *args, int one_shot,
                                           void *const *pointers, gpi__regions *regions) {
     gemmepi_status status;
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula)
+    if (GPI__FORMULA(plan))
         return gpi__check_formula_pointers(&plan->formula->task, plan->formula->reach, pointers, args,
                                            regions);
-#endif
     regions->owner = &plan->task;
     regions->name = gpi__name_of_operation;
     regions->judge = gpi__judge_operation;

@@ -35,11 +35,9 @@ static gemmepi_status gpi__launch_elementwise(void *user, char *workspace, size_
     gemmepi_status status = GEMMEPI_OK;
     int i;
     (void)size;
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula)
+    if (GPI__FORMULA(plan))
         return gpi__run_formula_on_device(plan->base.context, plan->formula, args, pointers, workspace,
                                           stream);
-#endif
     if (plan->route == GEMMEPI_ROUTE_SCALED)
         return gpi__run_scaled(plan->base.context, &plan->scaled, args, pointers, workspace, stream);
     operation.parameter = plan->task.parameter;
@@ -60,10 +58,8 @@ static gemmepi_status gpi__launch_elementwise(void *user, char *workspace, size_
 static gemmepi_status gpi__run_elementwise_on_host(const gpi__elementwise_plan *plan,
                                                    const gemmepi_elementwise_args *args,
                                                    void *const *pointers) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula)
+    if (GPI__FORMULA(plan))
         return gpi__run_formula_on_host(plan->formula, args, pointers, &plan->base.context->allocator);
-#endif
     gpi__host_elementwise(&plan->task, pointers, args);
     return GEMMEPI_OK;
 }
@@ -77,12 +73,10 @@ typedef struct gpi__elementwise_call {
 
 static void gpi__list_args(const gpi__elementwise_plan *plan, const gemmepi_elementwise_args *args,
                            void *pointers[GPI__MOST_POINTERS]) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->formula) {
+    if (GPI__FORMULA(plan)) {
         gpi__list_formula_pointers(args, plan->formula->formula->operand_count, NULL, pointers);
         return;
     }
-#endif
     (void)plan;
     gpi__list_pointers_of(args, pointers);
 }

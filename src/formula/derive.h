@@ -207,6 +207,7 @@ static gemmepi_status gpi__derivation_of(const gemmepi_allocator *allocator, con
     return status;
 }
 
+#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, size_t size) {
     gemmepi_allocator allocator = gpi__default_allocator();
     gpi__text out = gpi__text_in(text, size);
@@ -224,5 +225,6 @@ GEMMEPI_API size_t gemmepi_derive(const gemmepi_derive_desc *desc, char *text, s
                     (gpi__ull)out.length, GPI__GRADIENT_CHARACTERS);
     return 0;
 }
+#endif
 
 #endif

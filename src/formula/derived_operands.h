@@ -112,6 +112,7 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
     gpi__list_operand(list, &operand);
 }
 
+#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi_operand *operands,
                                         int count) {
     gemmepi_allocator allocator = gpi__default_allocator();
@@ -137,5 +138,6 @@ GEMMEPI_API int gemmepi_derive_operands(const gemmepi_derive_desc *desc, gemmepi
     gpi__delete(&allocator, d);
     return list.count;
 }
+#endif
 
 #endif

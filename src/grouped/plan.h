@@ -22,9 +22,7 @@ typedef struct gpi__grouped_plan {
     const gpi__candidate *forced; /* while it is built: what is to be taken; NULL: what is best */
     int applied;                  /* alpha 1 and no C are compiled in */
     const gpi__engine *engine;    /* of the route fused */
-#ifndef GEMMEPI_NO_FORMULA
-    gpi__composition said; /* with a formula: the operands that come as an epilogue's do */
-#endif
+    gpi__composition said;        /* with a formula: the operands that come as an epilogue's do */
     gpi__problem inner; /* as the kernel has it: gathered rows side by side, ACCUMULATE's D as a residual */
     gpi__launch groups, maps, gathers[2], sums;      /* gathers: of A and B */
     gpi__group_sums_params sums_params;              /* all but pointers */
@@ -48,19 +46,15 @@ static int gpi__is_gathered(const gpi__problem *problem, int operand) {
 
 /* The problem as kernels see it: a formula is inside an epilogue that says where operands are. */
 static gpi__problem gpi__seen_problem(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         return gpi__problem_inside(problem);
-#endif
     return *problem;
 }
 
 /* Why no kernel has its formula inside, or NULL. */
 static const char *gpi__formula_rule(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula && gpi__not_inside(problem))
+    if (GPI__FORMULA(problem) && gpi__not_inside(problem))
         return gpi__not_inside(problem);
-#endif
     return gpi__half_group(problem)
                ? "halves of groups of columns, or of every second one, do not go with groups of rows"
                : NULL;
@@ -388,10 +382,8 @@ static gemmepi_status gpi__build_groups(gpi__grouped_plan *plan) {
     const char *reason = gpi__is_empty(&plan->problem) ? NULL : gpi__formula_rule(&plan->problem);
     gemmepi_status status;
     GPI__UNSUPPORTED_IF(reason, "no kernel has the formula of this grouped product inside: %s", reason);
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->problem.formula)
+    if (GPI__FORMULA(&plan->problem))
         plan->said = gpi__slots_of(&plan->problem);
-#endif
     status = gpi__build_ahead_of_groups(plan);
     plan->not_fused = gpi__grouped_rule(context, &plan->problem, plan->applied);
     if (!plan->not_fused && plan->forced && plan->forced->route == GEMMEPI_ROUTE_PLAIN)

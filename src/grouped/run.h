@@ -137,11 +137,9 @@ static gemmepi_status gpi__launch_grouped(void *user, char *workspace, size_t si
     int operand;
     (void)size;
     gpi__point_groups(plan, lists, &space, &own.groups);
-#ifndef GEMMEPI_NO_FORMULA
-    own.inside = plan->problem.formula;
+    own.inside = GPI__FORMULA(&plan->problem);
     if (own.inside)
         gpi__point_slots(&plan->said, &own);
-#endif
     if (!status && plan->sums.function)
         status = gpi__launch_group_sums(plan, arguments, lists, &space, stream);
     if (gpi__is_empty(&plan->problem))

@@ -3,9 +3,7 @@
 #define GEMMEPI_HOST_GROUPED_H
 
 #include "../problem/grouped.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "formula.h"
-#endif
 #include "product.h"
 
 /* The product of one group alone, of so many positions. */
@@ -118,14 +116,12 @@ typedef struct gpi__host_largest {
 /* The rows of a formula that a group has. */
 static gemmepi_status gpi__host_rows_of(const gpi__problem *problem, const gpi__arguments *arguments,
                                         const gemmepi_allocator *allocator) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula) {
+    if (GPI__FORMULA(problem)) {
         gpi__placed_formula placed = problem->formula->placed;
         placed.rows = problem->m;
         placed.items = 1;
         return gpi__host_formula_over(problem, &placed, arguments, allocator);
     }
-#endif
     (void)allocator;
     gpi__host_product(problem, arguments, NULL);
     return GEMMEPI_OK;
@@ -150,7 +146,6 @@ static gemmepi_status gpi__host_product_of(const gpi__problem *problem, gpi__arg
     return status;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* A formula's operands of a group, those that have rows from row `first` of D on. */
 static void gpi__operands_of_group(const gpi__problem *problem, gpi__arguments *arguments, int group,
                                    int64_t first, void **operands) {
@@ -168,7 +163,6 @@ static void gpi__operands_of_group(const gpi__problem *problem, gpi__arguments *
     }
     arguments->operands = operands;
 }
-#endif
 
 static gemmepi_status gpi__host_group_of_rows(const gpi__problem *problem, const gpi__arguments *arguments,
                                               const gpi__group_lists *lists, int group, int64_t first,
@@ -180,11 +174,9 @@ static gemmepi_status gpi__host_group_of_rows(const gpi__problem *problem, const
     gemmepi_status status = GEMMEPI_OK;
     for (; first < end && !status; first += one.m) {
         gpi__arguments own = gpi__arguments_of_group(problem, arguments, group);
-#ifndef GEMMEPI_NO_FORMULA
         void *operands[GPI__FORMULA_OPERANDS];
-        if (problem->formula)
+        if (GPI__FORMULA(problem))
             gpi__operands_of_group(problem, &own, group, to ? to[first] : first, operands);
-#endif
         gpi__to_row_of_a(problem, &own, from ? from[first] : first);
         gpi__to_row_of_d(problem, &own, to ? to[first] : first);
         status = gpi__host_product_of(&one, &own, allocator, amax);

@@ -5,8 +5,6 @@
 
 #include "plan.h"
 
-#ifndef GEMMEPI_NO_FORMULA
-
 enum {
     GPI__LEAST_BLOCK = 128
 }; /* rows of all blocks but the last are a multiple: so each begins as aligned as the first */
@@ -195,7 +193,5 @@ static gemmepi_status gpi__build_blocks(const gpi__blocks_wish *wish, const gpi_
         status = gpi__build_block(wish, last, 1, &layer->blocks[GPI__LAST_BLOCK]);
     return gpi__finish_layer(layer, status, result);
 }
-
-#endif
 
 #endif

@@ -6,11 +6,9 @@
 
 static gemmepi_status gpi__build_layer(const gpi__wish *wish, const gpi__layer_task *task,
                                        const gpi__problem *formula, gemmepi_plan **plan) {
-#ifndef GEMMEPI_NO_FORMULA
     gpi__blocks_wish blocks = {wish->context, (const gemmepi_linear_desc *)wish->desc, wish->alignment, task};
-    if (task->workspace_limit)
+    if (GPI__HAS_FORMULAS && task->workspace_limit)
         return gpi__build_blocks(&blocks, formula, plan);
-#endif
     return gpi__build_steps(wish->context, task, formula, plan);
 }
 

@@ -133,10 +133,7 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
     if (!desc->formula)
         return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value,
                                           desc->formula_result);
-#ifdef GEMMEPI_NO_FORMULA
-    return gpi__fail(GEMMEPI_UNSUPPORTED, "desc.formula is given, but formulas are left out of this build "
-                                          "(GEMMEPI_NO_FORMULA)");
-#else
+    GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
     GPI__INVALID_IF(desc->activation || desc->has_parameter || desc->activation_parameter != 0,
                     "desc.%s is not 0 with desc.formula, which replaces the activation: leave it 0",
                     desc->activation      ? "activation"
@@ -152,7 +149,6 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
     GPI__INVALID_IF(desc->operand_count && !desc->operands,
                     "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
     return GEMMEPI_OK;
-#endif
 }
 
 static gemmepi_status gpi__check_layer_scalars(const gemmepi_linear_desc *desc) {

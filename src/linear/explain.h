@@ -96,13 +96,8 @@ static void gpi__describe_layer(const gemmepi_plan *base, gemmepi_plan_details *
 
 /* Whether a step with a formula makes the product, or the formula reads operands alone. */
 static int gpi__multiplies(const gpi__step *step) {
-#ifndef GEMMEPI_NO_FORMULA
     const gpi__kept_formula *kept = step->product ? gpi__asked(step->product)->formula : NULL;
     return !kept || kept->placed.formula->reads_value;
-#else
-    (void)step;
-    return 1;
-#endif
 }
 
 static void gpi__explain_step(gpi__text *text, const gpi__linear_plan *layer, const gpi__step *step) {

@@ -33,11 +33,7 @@ enum {
 };
 
 /* Behind them, as pointers of a run alone, the operands of a formula, as the caller lists them, and their scales. */
-#ifdef GEMMEPI_NO_FORMULA
-#define GPI__LAYER_OPERANDS 0
-#else
 #define GPI__LAYER_OPERANDS 28 /* what the layer adds has room among those of a formula */
-#endif
 enum {
     GPI__L_OPERANDS = GPI__L_COUNT,
     GPI__L_OPERAND_SCALES = GPI__L_OPERANDS + GPI__LAYER_OPERANDS,
@@ -116,47 +112,36 @@ static int gpi__has_own_formula(const gpi__layer_task *task) {
 
 /* How a tensor of the layer lies. Of a formula's operand, which no NUMBER is, and of its scale in the formula. */
 static const gpi__view *gpi__layer_view(const gpi__layer_task *task, int tensor) {
-#ifndef GEMMEPI_NO_FORMULA
     if (tensor >= GPI__L_OPERAND_SCALES)
         return &gpi__one_f32;
     if (tensor >= GPI__L_OPERANDS)
         return &task->formula->views[tensor - GPI__L_OPERANDS];
-#endif
     return &task->views[tensor];
 }
 
 /* Whether a NUMBER of a formula stands there, which lies on the host. */
 static int gpi__is_layers_number(const gpi__layer_task *task, int tensor) {
-#ifndef GEMMEPI_NO_FORMULA
     int place = tensor - GPI__L_OPERANDS;
     return place >= 0 && place < task->operand_count &&
            task->formula->placed.formula->operands[place].kind == GEMMEPI_NUMBER;
-#else
-    (void)task, (void)tensor;
-    return 0;
-#endif
 }
 
 /* Whether this direction needs a pointer to it. */
 static int gpi__layer_has(const gpi__layer_task *task, int tensor) {
-#ifndef GEMMEPI_NO_FORMULA
     int is_scale = tensor >= GPI__L_OPERAND_SCALES;
     int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
     if (place >= 0)
         return place < task->operand_count &&
                (task->formula->placed.formula->operands[place].used || task->ahead_uses >> place & 1) &&
                (!is_scale || task->formula->placed.operands[place].scale);
-#endif
     return (int)(task->used >> tensor & 1);
 }
 
 static int gpi__layer_writes(const gpi__layer_task *task, int tensor) {
-#ifndef GEMMEPI_NO_FORMULA
     if (tensor >= GPI__L_OPERANDS)
         return tensor < GPI__L_OPERAND_SCALES && gpi__layer_has(task, tensor) &&
                (task->outputs >> (tensor - GPI__L_OPERANDS) & 1 ||
                 task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].output);
-#endif
     return (int)(task->written >> tensor & 1);
 }
 
@@ -238,7 +223,6 @@ static const char *gpi__layer_name(const gpi__layer_task *task, int tensor) {
 
 /* That of anything that a run has a pointer to: in room, where it is an operand of a formula. */
 static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int tensor, char room[128]) {
-#ifndef GEMMEPI_NO_FORMULA
     int is_scale = tensor >= GPI__L_OPERAND_SCALES;
     int place = tensor - (is_scale ? (int)GPI__L_OPERAND_SCALES : (int)GPI__L_OPERANDS);
     if (place >= 0) {
@@ -248,7 +232,6 @@ static const char *gpi__layer_pointers_name(const gpi__layer_task *task, int ten
                  formula->names + formula->operands[place].name);
         return room;
     }
-#endif
     (void)room;
     return gpi__layer_name(task, tensor);
 }

@@ -42,10 +42,10 @@ static void gpi__list_layer_pointers(const gpi__layer_task *task, const gemmepi_
     inputs[GPI__L_AMAX_HISTORY] = args->amax_history;
     memset(pointers, 0, GPI__L_ALL * sizeof(void *));
     memcpy(pointers, inputs, sizeof inputs);
-    if (GPI__LAYER_OPERANDS && task->operand_count && of_operands->operands)
+    if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operands)
         memcpy(&pointers[GPI__L_OPERANDS], of_operands->operands,
                (size_t)task->operand_count * sizeof(void *));
-    if (GPI__LAYER_OPERANDS && task->operand_count && of_operands->operand_scales)
+    if (GPI__HAS_FORMULAS && task->operand_count && of_operands->operand_scales)
         memcpy(&pointers[GPI__L_OPERAND_SCALES], of_operands->operand_scales,
                (size_t)task->operand_count * sizeof(void *));
 }
@@ -151,7 +151,6 @@ static gemmepi_status gpi__check_layers_pointer(const gpi__layer_task *task, int
 /* Refuses a scale of an operand that desc gives none: both directions take the same array. */
 static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *task, int tensor,
                                                       const void *pointer) {
-#ifndef GEMMEPI_NO_FORMULA
     int place = tensor - GPI__L_OPERAND_SCALES;
     char room[128];
     if (place >= 0 && place < task->operand_count && pointer && !task->formula->placed.operands[place].scale)
@@ -159,20 +158,15 @@ static gemmepi_status gpi__check_layers_operand_scale(const gpi__layer_task *tas
                          "args.%s is given (%p), but desc%s has no scale.mode for it",
                          gpi__layer_pointers_name(task, tensor, room), pointer,
                          task->has_befores_formula ? ".before" : "");
-#else
-    (void)task, (void)tensor, (void)pointer;
-#endif
     return GEMMEPI_OK;
 }
 
 /* Bytes that a pointer is a multiple of: of operands with rows or columns those of matrices. */
 static int gpi__layers_alignment(const gpi__layer_task *task, int tensor) {
     int alignment = gpi__layer_view(task, tensor)->alignment;
-#ifndef GEMMEPI_NO_FORMULA
     if (tensor >= GPI__L_OPERANDS && tensor < GPI__L_OPERAND_SCALES && alignment < task->alignment &&
         task->formula->placed.formula->operands[tensor - GPI__L_OPERANDS].kind >= GEMMEPI_PER_ROW)
         return task->alignment;
-#endif
     return alignment;
 }
 
@@ -246,7 +240,6 @@ static gemmepi_status gpi__convert_layer_pointers(const gpi__layer_task *task,
     return status;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* >>of a block of rows */
 
 /* Elements from row 0 of a tensor or operand of the layer to row `first`, a multiple of 8: RELU's mask has bits. */
@@ -272,6 +265,5 @@ static void gpi__point_block(const gpi__layer_task *task, void *const *whole, in
             block[t] =
                 (char *)block[t] + gpi__elements_to_row(task, t, first) * gpi__layer_view(task, t)->bits / 8;
 }
-#endif
 
 #endif

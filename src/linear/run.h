@@ -16,7 +16,6 @@ typedef struct gpi__layer_run {
     size_t workspace_size;
 } gpi__layer_run;
 
-#ifndef GEMMEPI_NO_FORMULA
 /* The operands of a formula, in its order. */
 typedef struct gpi__step_operands {
     void *operands[GPI__FORMULA_OPERANDS];
@@ -44,7 +43,6 @@ static void gpi__point_operands(const gpi__layer_task *task, const gpi__layer_ru
     arguments->operand_scales = to->scales;
     arguments->operand_amax = NULL;
 }
-#endif
 
 static void gpi__point_layer(const gpi__linear_plan *layer, void *workspace, size_t size,
                              gpi__layer_run *run) {
@@ -87,16 +85,12 @@ static gemmepi_status gpi__run_product_step(const gpi__linear_plan *layer, const
     const gpi__problem *problem = gpi__asked(step->product);
     gpi__space space = {run->workspace, run->workspace_size, NULL, stream, step->product->base.is_beside};
     gpi__arguments arguments;
-#ifndef GEMMEPI_NO_FORMULA
     gpi__step_operands operands;
-#endif
     if (gpi__writes_nothing(problem))
         return GEMMEPI_OK;
     gpi__point_step(step, problem, run, &arguments);
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         gpi__point_operands(&layer->task, run, &operands, &arguments);
-#endif
 #ifndef GEMMEPI_NO_HOST
     if (layer->base.context->is_host)
         return gpi__run_on_host(problem, &arguments, NULL, &layer->base.context->allocator);
@@ -170,16 +164,13 @@ static gemmepi_status gpi__run_block(gpi__layer_run *run, char *workspace, size_
     return status;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static const gpi__linear_plan *gpi__block_at(const gpi__linear_plan *layer, int64_t first) {
     int which = first == 0                                  ? GPI__FIRST_BLOCK
                 : layer->task.m - first < layer->block_rows ? GPI__LAST_BLOCK
                                                             : GPI__NEXT_BLOCK;
     return layer->blocks[which];
 }
-#endif
 
-#ifndef GEMMEPI_NO_FORMULA
 /* With LINEAR_FORWARD: runs the block's forward, to the beginning of the workspace, which run_block then leaves alone. */
 static gemmepi_status gpi__run_block_ahead(gpi__layer_run *run, char *workspace, size_t size,
                                            gemmepi_stream stream) {
@@ -191,17 +182,15 @@ static gemmepi_status gpi__run_block_ahead(gpi__layer_run *run, char *workspace,
     ahead.sources[GPI__L_PREACT] = workspace;
     return gpi__run_block(&ahead, workspace + run->layer->p_bytes, size - run->layer->p_bytes, stream);
 }
-#endif
 
 /* In a workspace of so many bytes; on the host, or with the primary context current. */
 static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, gemmepi_stream stream) {
     gpi__layer_run *run = (gpi__layer_run *)user;
-#ifndef GEMMEPI_NO_FORMULA
     const gpi__linear_plan *layer = run->layer;
     gemmepi_status status = GEMMEPI_OK;
     int64_t first = 0;
     gpi__layer_run block;
-    if (layer->blocks[GPI__FIRST_BLOCK]) {
+    if (GPI__HAS_FORMULAS && layer->blocks[GPI__FIRST_BLOCK]) {
         do {
             block.layer = gpi__block_at(layer, first);
             gpi__point_block(&layer->task, run->sources, first, block.sources);
@@ -212,7 +201,6 @@ static gemmepi_status gpi__run_steps(void *user, char *workspace, size_t size, g
         } while (!status && first < layer->task.m);
         return status;
     }
-#endif
     return gpi__run_block(run, workspace, size, stream);
 }
 

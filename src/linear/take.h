@@ -4,9 +4,7 @@
 
 #include "before.h"
 #include "matrices.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "before_formula.h"
-#endif
 
 enum { GPI__DEFAULT_WORKSPACE_LIMIT = 256 << 20 };
 
@@ -24,7 +22,6 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
     return GEMMEPI_OK;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* >>with a formula */
 
 /* The problem of what a draft is: to be given to gpi__drop_formula. */
@@ -82,7 +79,6 @@ static gemmepi_status gpi__convert_layers_formula(gemmepi_context *context,
     gpi__delete(allocator, draft);
     return status;
 }
-#endif
 
 /* >>all */
 
@@ -109,10 +105,8 @@ static void gpi__start_layer_task(const gemmepi_linear_desc *layer, int backward
 /* With LINEAR_FORWARD: the layer whose P is saved, in workspace. Its fields have not been checked. */
 static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, gemmepi_linear_desc *layer) {
     int64_t n = desc->order == GEMMEPI_COLUMN_MAJOR ? desc->m : desc->n;
-#ifndef GEMMEPI_NO_FORMULA
     gemmepi_operand_kind row = desc->order == GEMMEPI_COLUMN_MAJOR ? GEMMEPI_PER_COLUMN : GEMMEPI_PER_ROW;
     int i;
-#endif
     GPI__INVALID_IF(!desc->formula,
                     "desc.flags has LINEAR_FORWARD; it goes with a formula that does not assign the result");
     GPI__INVALID_IF(
@@ -123,7 +117,6 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
                         "desc.flags has LINEAR_FORWARD, but desc.batch is %lld: rows of all items follow one "
                         "another as one matrix, with batch 1",
                         (long long)desc->batch);
-#ifndef GEMMEPI_NO_FORMULA
     for (i = 0; i < desc->operand_count; i++)
         if (gpi__layers_role(&desc->operands[i]) == GPI__IS_OUTPUT && desc->operands[i].kind != row &&
             desc->operands[i].kind != GEMMEPI_FULL)
@@ -133,7 +126,6 @@ static gemmepi_status gpi__layer_with_forward(const gemmepi_linear_desc *desc, g
                 "outputs are %s and FULL: run forward by itself",
                 i, desc->operands[i].name ? desc->operands[i].name : "NULL",
                 gpi__kind_name(desc->operands[i].kind), (int)desc->operands[i].kind, gpi__kind_names[row]);
-#endif
     GPI__INVALID_IF(
         desc->preact.scale.mode != GEMMEPI_SCALE_NONE,
         "desc.flags has LINEAR_FORWARD, but desc.preact.scale.mode is %s (%d); P in workspace has no scale",
@@ -200,15 +192,11 @@ static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi
         status = gpi__convert_workspace_limit(&layer, task);
     if (!status && backward && !layer.formula)
         status = gpi__convert_gradients(&layer, 0, alignment, task);
-#ifndef GEMMEPI_NO_FORMULA
-    task->operand_count = layer.formula ? layer.operand_count : 0;
-    if (!status && layer.formula)
+    task->operand_count = GPI__FORMULA(&layer) ? layer.operand_count : 0;
+    if (!status && GPI__FORMULA(&layer))
         status = gpi__convert_layers_formula(context, &callers, &layer, alignment, task, problem);
-    if (!status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
+    if (GPI__HAS_FORMULAS && !status && backward && gpi__goes_through_formula(&layer, GPI__L_DA))
         status = gpi__convert_befores_formula(context, desc->before, &layer, alignment, task, problem);
-#else
-    (void)context;
-#endif
     task->formula = problem->formula;
     if (!status)
         gpi__use_tensors(task, backward);

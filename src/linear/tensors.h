@@ -288,7 +288,6 @@ static void gpi__write_layer(gpi__layer_task *task, int tensor) {
 
 /* Whether G needs P. */
 static int gpi__reads_p(const gpi__layer_task *task) {
-#ifndef GEMMEPI_NO_FORMULA
     int i;
     if (!gpi__has_own_formula(task) || task->formula->placed.formula->reads_value)
         return 1;
@@ -296,10 +295,6 @@ static int gpi__reads_p(const gpi__layer_task *task) {
         if (task->beside[i] == GPI__L_PREACT)
             return 1;
     return 0;
-#else
-    (void)task;
-    return 1;
-#endif
 }
 
 /* Which tensors this direction reads and writes. */

@@ -10,14 +10,12 @@ typedef struct gpi__arguments {
     double alpha, beta;                     /* 1 and 0 where they lie on the device */
     const void *device_alpha, *device_beta; /* NULL where they lie on the host, or are 1 and 0 */
     int uses_c;
-    gpi__kernel_groups groups; /* of a grouped product, else undefined */
-#ifndef GEMMEPI_NO_FORMULA
+    gpi__kernel_groups groups;              /* of a grouped product, else undefined */
     const struct gpi__kept_formula *inside; /* the formula of a kernel's epilogue, NULL: it has none */
     void *const *operands; /* of a formula; set by gpi__convert_formula_arguments, else undefined */
     const float *const *operand_scales;
     void *const *operand_amax;
     double numbers[GPI__FORMULA_OPERANDS];
-#endif
 } gpi__arguments;
 
 #define GPI__OPERAND_PLACE(NAME, name, wanted_by) offsetof(gemmepi_matmul_args, name),
@@ -209,14 +207,10 @@ static size_t gpi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_m
     uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
                      (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
                      (uintptr_t)args->bias_grad | 16;
-#ifndef GEMMEPI_NO_FORMULA
-    int count = desc && desc->formula && desc->operands && args->operands ? desc->operand_count : 0, i;
+    int count = desc && GPI__FORMULA(desc) && desc->operands && args->operands ? desc->operand_count : 0, i;
     for (i = 0; i < count && count <= GPI__FORMULA_OPERANDS; i++)
         if (desc->operands[i].kind >= GEMMEPI_PER_ROW)
             bits |= (uintptr_t)args->operands[i];
-#else
-    (void)desc;
-#endif
     return (size_t)(bits & (~bits + 1));
 }
 

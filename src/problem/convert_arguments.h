@@ -3,9 +3,7 @@
 #define GEMMEPI_PROBLEM_CONVERT_ARGUMENTS_H
 
 #include "arguments.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "formula_arguments.h"
-#endif
 
 /* Pointers and scalars as they are. row_factor: of a problem that has it, else NULL. */
 static void gpi__take_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
@@ -42,11 +40,9 @@ static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const 
         return status;
     gpi__take_arguments(problem, args, row_factor, arguments);
     status = gpi__check_arguments(problem, arguments, regions);
-#ifndef GEMMEPI_NO_FORMULA
     arguments->inside = NULL;
-    if (!status && problem->formula)
+    if (!status && GPI__FORMULA(problem))
         status = gpi__list_formula_arguments(problem, args, arguments, regions);
-#endif
     return status;
 }
 

@@ -196,13 +196,9 @@ static gemmepi_status gpi__check_operation(const gemmepi_elementwise_desc *desc)
             ? gpi__operation((int)desc->operation)->name
             : "none",
         GPI__UNINITIALISED);
-#ifdef GEMMEPI_NO_FORMULA
-    GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build "
-                                       "(GEMMEPI_NO_FORMULA)");
-#else
+    GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS && desc->formula, GPI__NO_FORMULAS);
     if (desc->formula)
         return GEMMEPI_OK;
-#endif
     GPI__INVALID_IF((int)desc->operation < 1 || (size_t)desc->operation > GPI__COUNT(gpi__operations),
                     "desc.operation is %d; accepted are 1 (ACTIVATION) to %d (CAST), and 0 with a formula%s",
                     (int)desc->operation, (int)GPI__COUNT(gpi__operations),

@@ -323,7 +323,6 @@ static gemmepi_status gpi__convert_gathered_scale(const gemmepi_grouped_desc *de
     return gpi__convert_scale(problem, GPI__A, &own.a.scale, own.m, own.k);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static gemmepi_status gpi__check_operand_of_groups(const gpi__formula_operand *o,
                                                    const gemmepi_operand *operand, int i) {
     int has_rows = gpi__has_rows(o->kind);
@@ -372,7 +371,6 @@ static gemmepi_status gpi__check_formula_of_groups(const gemmepi_grouped_desc *d
         status = gpi__check_operand_of_groups(&f->operands[i], &desc->product.operands[i], i);
     return status;
 }
-#endif
 
 static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocator,
                                                 const gemmepi_grouped_desc *desc, size_t alignment,
@@ -405,10 +403,8 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
         status = gpi__convert_gathered_scale(desc, problem);
     gpi__spread_scales(problem);
     gpi__list_operands(problem);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && problem->formula)
+    if (!status && GPI__FORMULA(problem))
         status = gpi__check_formula_of_groups(desc, problem);
-#endif
     if (status)
         gpi__free_formula(problem, allocator);
     return status;

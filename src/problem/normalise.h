@@ -9,7 +9,6 @@ struct gpi__graph; /* there is none without formulas */
 
 /* >>formulas */
 
-#ifndef GEMMEPI_NO_FORMULA
 /* What D cannot have where the formula does not assign it. */
 static gemmepi_status gpi__check_without_d(const gpi__problem *problem, const gemmepi_matmul_desc *desc) {
     const char *what = desc->flags & GEMMEPI_AMAX_D         ? "flags has AMAX_D"
@@ -23,23 +22,17 @@ static gemmepi_status gpi__check_without_d(const gpi__problem *problem, const ge
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s, but the formula does not assign %s", what,
                      desc->formula_result ? desc->formula_result : "d");
 }
-#endif
 
 /* The formula, of its graph or for the types that the problem has, and the columns of D along the bias. */
 static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_matmul_desc *desc,
                                            const gemmepi_allocator *allocator, const struct gpi__graph *graph,
                                            int64_t *result) {
-#ifdef GEMMEPI_NO_FORMULA
-    (void)problem, (void)allocator, (void)graph, (void)result;
-    GPI__UNSUPPORTED_IF(desc->formula, "desc.formula is given, but formulas are left out of this build "
-                                       "(GEMMEPI_NO_FORMULA)");
-    return GEMMEPI_OK;
-#else
     int by_rows = desc->order == GEMMEPI_ROW_MAJOR;
     gemmepi_dtype d = gpi__dtype_of_d(desc);
     gemmepi_status status;
     if (!desc->formula)
         return GEMMEPI_OK;
+    GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
     status = gpi__check_side_dtype(problem, GPI__D, d);
     if (!status)
         status = gpi__make_formula(allocator, desc, graph, problem->accumulator, d, &problem->formula);
@@ -50,10 +43,8 @@ static gemmepi_status gpi__convert_formula(gpi__problem *problem, const gemmepi_
     if (!status)
         *result = gpi__d_columns(problem->formula, *result);
     return status;
-#endif
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* Scales that are found of what the formula makes are not there while it is computed. */
 static gemmepi_status gpi__check_rounded(const gpi__problem *problem, const char *text) {
     const gpi__formula *formula = problem->formula->placed.formula;
@@ -66,17 +57,12 @@ static gemmepi_status gpi__check_rounded(const gpi__problem *problem, const char
         "the formula: compute it from d afterwards, or use one scale (desc.d.scale.mode TENSOR)",
         gpi__name_place(text, formula->places.rounded, place));
 }
-#endif
 
 /* Its operands, once the row-major problem is there. */
 static gemmepi_status gpi__finish_formula(gpi__problem *problem, const gemmepi_matmul_desc *desc) {
-#ifdef GEMMEPI_NO_FORMULA
-    (void)problem, (void)desc;
-    return GEMMEPI_OK;
-#else
     int64_t extents[5];
     gemmepi_status status;
-    if (!problem->formula)
+    if (!GPI__FORMULA(problem))
         return GEMMEPI_OK;
     extents[0] = problem->grouping.scattered ? problem->grouping.scattered : problem->m;
     extents[1] = problem->n, extents[2] = problem->k, extents[3] = problem->batch;
@@ -92,7 +78,6 @@ static gemmepi_status gpi__finish_formula(gpi__problem *problem, const gemmepi_m
         GEMMEPI_SCALE_TENSOR) /* D is stored in F32, and its scales are found of that */
         problem->formula->owned->operands[GPI__RESULT].dtype = GEMMEPI_F32;
     return status;
-#endif
 }
 
 /* >>desc to problem */

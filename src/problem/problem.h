@@ -6,9 +6,7 @@
 #include "../base/memory.h"
 #include "../numbers/dtype.h"
 #include "epilogue.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "formula.h"
-#endif
 #include "view.h"
 
 /* The tensors of a product, a row each: what it is called in args and desc, and the flags of an epilogue that want it. Their numbers,
@@ -180,21 +178,14 @@ static int gpi__is_empty(const gpi__problem *problem) {
 static int gpi__writes_nothing(const gpi__problem *problem) {
     if (!gpi__is_empty(problem) || problem->views[GPI__BIAS_GRAD].bytes)
         return 0;
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         return !gpi__reduces_nothing(problem->formula);
-#endif
     return 1;
 }
 
 /* Whether D is not stored, for the formula assigns others alone. */
 static int gpi__lacks_d(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    return problem->formula && !gpi__stores_d(problem->formula);
-#else
-    (void)problem;
-    return 0;
-#endif
+    return GPI__FORMULA(problem) && !gpi__stores_d(problem->formula);
 }
 
 /* The types that a tensor beside a and b may have: bit 1 << dtype. */
@@ -259,11 +250,7 @@ static void gpi__list_operands(gpi__problem *problem) {
 }
 
 static void gpi__free_formula(gpi__problem *problem, const gemmepi_allocator *allocator) {
-#ifndef GEMMEPI_NO_FORMULA
-    gpi__delete_formula(allocator, problem->formula);
-#else
-    (void)allocator;
-#endif
+    gpi__delete_formula(allocator, GPI__FORMULA(problem));
     problem->formula = NULL;
 }
 

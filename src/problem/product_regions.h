@@ -34,14 +34,12 @@ static const char *gpi__argument_name(const gpi__problem *problem, int operand) 
 
 static const char *const gpi__scalar_names[] = {"alpha", "beta"};
 
-#ifndef GEMMEPI_NO_FORMULA
 static const char *gpi__name_operand(const gpi__formula *formula, const gpi__region *region, char room[128]) {
     static const char *const arrays[] = {"", "operands", "operand_scales", "operand_amax"};
     snprintf(room, 128, "args.%s[%d] (of %s)", arrays[region->kind], region->place,
              formula->names + formula->operands[region->place].name);
     return room;
 }
-#endif
 
 static int gpi__is_of_formula(const gpi__region *region) {
     return region->kind >= GPI__OF_OPERANDS && region->kind <= GPI__OF_AMAX;
@@ -49,10 +47,8 @@ static int gpi__is_of_formula(const gpi__region *region) {
 
 static const char *gpi__name_region(const void *owner, const gpi__region *region, char room[128]) {
     const gpi__problem *problem = (const gpi__problem *)owner;
-#ifndef GEMMEPI_NO_FORMULA
     if (gpi__is_of_formula(region))
         return gpi__name_operand(problem->formula->placed.formula, region, room);
-#endif
     snprintf(room, 128, "args.%s",
              region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
              : region->kind == GPI__OF_LISTS ? gpi__names_of_lists[region->place]
@@ -119,14 +115,12 @@ static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int othe
 static int gpi__may_be_in_place(const gpi__problem *problem, const gpi__region *output,
                                 const gpi__region *other) {
     int is_d = output->kind == GPI__OF_PRODUCT_ITSELF && output->place == GPI__D;
-#ifndef GEMMEPI_NO_FORMULA
     if (other->kind == GPI__OF_OPERANDS) {
         const gpi__formula_operand *operands = problem->formula->placed.formula->operands;
         int is_full = output->kind == GPI__OF_OPERANDS && operands[output->place].kind == GEMMEPI_FULL;
         return (is_d || is_full) && !other->written && operands[other->place].kind == GEMMEPI_FULL &&
                !operands[other->place].periods && !problem->formula->is_halved[other->place];
     }
-#endif
     return is_d && other->kind == GPI__OF_PRODUCT_ITSELF && gpi__may_be_d(problem, other->place);
 }
 

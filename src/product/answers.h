@@ -4,9 +4,7 @@
 #define GEMMEPI_PRODUCT_ANSWERS_H
 
 #include "choose.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "../formula/key.h"
-#endif
 
 /* >>which problem */
 
@@ -40,7 +38,6 @@ typedef struct gpi__answer {
     char words[GPI__WORDS_SIZE]; /* the problem, for people */
 } gpi__answer;
 
-#ifndef GEMMEPI_NO_FORMULA
 /* What its operands are, whatever they are called, where they lie, and, as the text may be cut, the nodes. */
 static void gpi__digest_formula(gpi__sha256 *sha, const gpi__kept_formula *kept) {
     const gpi__placed_formula *placed = &kept->placed;
@@ -52,7 +49,6 @@ static void gpi__digest_formula(gpi__sha256 *sha, const gpi__kept_formula *kept)
     gpi__sha256_update(sha, placed->formula->nodes,
                        (size_t)placed->formula->node_count * sizeof placed->formula->nodes[0]);
 }
-#endif
 
 static void gpi__problem_digest(const gpi__problem *problem, unsigned char digest[GPI__DIGEST_SIZE]) {
     unsigned char whole[GPI__SHA256_SIZE];
@@ -63,10 +59,8 @@ static void gpi__problem_digest(const gpi__problem *problem, unsigned char diges
     gpi__make_plan_key(&bare, &key);
     gpi__sha256_init(&sha);
     gpi__sha256_update(&sha, key.bytes, key.size);
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         gpi__digest_formula(&sha, problem->formula);
-#endif
     gpi__sha256_final(&sha, whole);
     memcpy(digest, whole, GPI__DIGEST_SIZE);
 }

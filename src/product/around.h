@@ -11,10 +11,8 @@
 
 #include "choose.h"
 #include "parts/found_scale.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "../elementwise/formula_pass.h"
 #include "parts/composed.h"
-#endif
 
 typedef struct gpi__around {
     gpi__problem problem; /* the caller's */
@@ -23,9 +21,7 @@ typedef struct gpi__around {
     int lacks_product; /* the formula reads no v, or there is none */
     int finds;
     gpi__found_step found;
-#ifndef GEMMEPI_NO_FORMULA
     gpi__formula_step formula; /* of inside.formula, if it has one */
-#endif
 } gpi__around;
 
 /* What the plan was made for. */
@@ -33,7 +29,6 @@ static const gpi__problem *gpi__asked(const gpi__matmul_plan *plan) {
     return plan->around ? &plan->around->problem : &plan->problem;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* >>the product that makes v */
 
 static int64_t gpi__bytes_of_product(const gpi__problem *v) {
@@ -140,16 +135,13 @@ static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__pro
     gpi__leave_relaxed(context, &entry);
     return status;
 }
-#endif
 
 /* >>workspace: what the launch that finds scales has of it, v, states of the pass, then the product's own */
 
 static size_t gpi__bytes_around(const gpi__around *around) {
     size_t bytes = gpi__round_up(around->found.bytes, 256);
-#ifndef GEMMEPI_NO_FORMULA
     bytes += gpi__round_up(around->formula.product_bytes, 256) +
              gpi__round_up(around->formula.pass.state_bytes, 256);
-#endif
     return bytes;
 }
 

@@ -3,13 +3,10 @@
 #define GEMMEPI_PRODUCT_EXPLAIN_H
 
 #include "run.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "../formula/key.h"
-#endif
 
 /* >>the route that a user is told */
 
-#ifndef GEMMEPI_NO_FORMULA
 /* With a formula: the product's own, where that does all or v is PLAIN's, else SPLIT. */
 static gemmepi_route gpi__told_with_formula(const gpi__around *around, gemmepi_route product) {
     if (around->lacks_product)
@@ -18,15 +15,12 @@ static gemmepi_route gpi__told_with_formula(const gpi__around *around, gemmepi_r
                ? product
                : GEMMEPI_ROUTE_SPLIT;
 }
-#endif
 
 /* Of what is inside the launch that finds scales. */
 static gemmepi_route gpi__told_inside(const gpi__matmul_plan *plan) {
     gemmepi_route route = gpi__current_plan(plan)->route->id;
-#ifndef GEMMEPI_NO_FORMULA
-    if (plan->around && plan->around->inside.formula)
+    if (plan->around && GPI__FORMULA(&plan->around->inside))
         return gpi__told_with_formula(plan->around, route);
-#endif
     return route;
 }
 
@@ -49,9 +43,7 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
         current->route->describe(current, details);
     if (!around)
         return;
-#ifndef GEMMEPI_NO_FORMULA
     gpi__describe_formula_pass(&around->formula.pass, details);
-#endif
     details->launches += around->finds;
 }
 
@@ -63,11 +55,7 @@ static void gpi__describe_tuned(const gpi__tuned *tuned, gemmepi_plan_details *d
 
 /* Whether what was timed is all that a run is: a product with its formula, but not with the launch that finds scales. */
 static int gpi__is_tuned_whole(const gpi__around *around) {
-#ifndef GEMMEPI_NO_FORMULA
     return !around->finds && !around->formula.is_composed;
-#else
-    return !around->finds;
-#endif
 }
 
 static void gpi__describe_matmul(const gemmepi_plan *base, gemmepi_plan_details *details) {
@@ -109,7 +97,6 @@ static void gpi__explain_view(gpi__text *text, const gpi__problem *problem, int 
                 view->scale ? ", " : "", gpi__scale_names[view->scale]);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* Which groups an operand of their formula is for. */
 static const char *gpi__groups_of_operand(const gpi__problem *problem, int kind, int64_t batch_stride) {
     return !problem->grouping.groups                ? ""
@@ -144,7 +131,6 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
                     kept->placed.operands[i].scale ? ", one scale" : "");
     }
 }
-#endif
 
 static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
     int operand;
@@ -164,10 +150,8 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
         if ((operand < GPI__SCALE_A || operand >= GPI__FIRST_EXTRA) &&
             !(operand == GPI__D && gpi__lacks_d(problem)))
             gpi__explain_view(text, problem, operand);
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         gpi__explain_formula(text, problem);
-#endif
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
@@ -252,15 +236,13 @@ static void gpi__explain_choice(gpi__text *text, const gpi__matmul_plan *plan) {
         return;
     if (around && !gpi__is_tuned_whole(around))
         gpi__explain_tuned(text, &current->tuned, "the product is tuned");
-#ifndef GEMMEPI_NO_FORMULA
-    if (around && around->inside.formula && !around->formula.is_composed) {
+    if (around && GPI__FORMULA(&around->inside) && !around->formula.is_composed) {
         if (!around->formula.is_inside)
             gpi__append(text, "  not inside a kernel: %s\n", around->formula.not_inside);
         gpi__append(text, "  not lt: cuBLASLt runs no formulas\n  not host: the context runs on a GPU\n");
         gpi__explain_candidates(text, current);
         return;
     }
-#endif
     gpi__explain_others(text, current);
 }
 
@@ -284,7 +266,6 @@ static void gpi__explain_invariance(gpi__text *text, const gpi__matmul_plan *pla
     gpi__explain_candidate(text, problem, without);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* "GELU_TANH|BIAS" */
 static void gpi__append_composition(gpi__text *text, gemmepi_epilogue epilogue) {
     char name[256];
@@ -310,7 +291,6 @@ static void gpi__explain_product_of_formula(gpi__text *text, const gpi__around *
                     gpi__route_names[product->route->id]);
     }
 }
-#endif
 
 /* The launches in their order; kernel: as describe has named the product's. */
 static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan, const char *kernel) {
@@ -324,16 +304,12 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
     else if (finds)
         gpi__append(text, "  d in F32, into workspace, by the route %s:\n",
                     gpi__route_names[gpi__told_inside(plan)]);
-#ifndef GEMMEPI_NO_FORMULA
-    if (around && around->inside.formula && !around->lacks_product)
+    if (around && GPI__FORMULA(&around->inside) && !around->lacks_product)
         gpi__explain_product_of_formula(text, around, current);
-#endif
     if (!around || !around->lacks_product)
         current->route->explain(current, kernel, text);
-#ifndef GEMMEPI_NO_FORMULA
-    if (around && around->inside.formula)
+    if (around && GPI__FORMULA(&around->inside))
         gpi__explain_formula_pass(text, &around->formula.pass, "");
-#endif
     if (finds && !is_tensor)
         gpi__append(text, "  %s: d and its scales, %u blocks of %u threads\n", finds->name, finds->blocks,
                     finds->threads_x);

@@ -6,20 +6,17 @@
 #include "../problem/problem.h"
 #include "../device/context.h"
 
-#ifndef GEMMEPI_NO_FORMULA
 static gpi__kept_formula *gpi__find_formula(const gemmepi_context *context, const gpi__kept_formula *like) {
     gpi__kept_formula *kept = context->formulas;
     while (kept && !gpi__same_formula(kept, like))
         kept = kept->next;
     return kept;
 }
-#endif
 
 /* Takes the problem's formula, which is the caller's, into the context, or puts the equal one in its place that is there. Either has a
    reference for the caller to give to gpi__drop_formula. */
 static void gpi__share_formula(gemmepi_context *context, gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    gpi__kept_formula *own = problem->formula, *kept;
+    gpi__kept_formula *own = GPI__FORMULA(problem), *kept;
     if (!own)
         return;
     own->hash = gpi__hash_formula(own);
@@ -34,27 +31,19 @@ static void gpi__share_formula(gemmepi_context *context, gpi__problem *problem) 
     if (kept != own)
         gpi__delete_formula(&context->allocator, own);
     problem->formula = kept;
-#else
-    (void)context, (void)problem;
-#endif
 }
 
 /* One reference more, of a problem that has one. */
 static void gpi__hold_formula(gemmepi_context *context, const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (!problem->formula)
+    if (!GPI__FORMULA(problem))
         return;
     gpi__lock(&context->formula_lock);
     problem->formula->references++;
     gpi__unlock(&context->formula_lock);
-#else
-    (void)context, (void)problem;
-#endif
 }
 
 static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    gpi__kept_formula *kept = problem->formula, **place = &context->formulas;
+    gpi__kept_formula *kept = GPI__FORMULA(problem), **place = &context->formulas;
     if (!kept)
         return;
     gpi__lock(&context->formula_lock);
@@ -66,9 +55,6 @@ static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *prob
         *place = kept->next;
     gpi__unlock(&context->formula_lock);
     gpi__delete_formula(&context->allocator, kept);
-#else
-    (void)context, (void)problem;
-#endif
 }
 
 #endif

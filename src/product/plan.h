@@ -80,14 +80,12 @@ static int gpi__find_tuned(gemmepi_context *context, const gpi__problem *problem
     is_there = answer != NULL;
     if (is_there)
         *found = *answer;
-#ifndef GEMMEPI_NO_FORMULA
-    if (is_there && problem->formula) {
+    if (is_there && GPI__FORMULA(problem)) {
         if (found->candidate.is_inside && gpi__not_inside(problem))
             is_there = 0;
         else
             run = found->candidate.is_inside ? gpi__problem_inside(problem) : gpi__problem_of_v(problem);
     }
-#endif
     if (is_there) {
         memset(&candidates, 0, sizeof candidates);
         gpi__enumerate(context, &run, gpi__may_be_applied(&run), &candidates);
@@ -228,7 +226,6 @@ static gemmepi_status gpi__build_product(gpi__matmul_plan *plan, const gpi__prob
     return gpi__choose_on_device(plan, NULL);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* Builds the product that the formula becomes: *is_built. The status is OK unless memory has run out, or it was forced. */
 static gemmepi_status gpi__try_product(gpi__matmul_plan *plan, const gpi__problem *product, int *is_built) {
     gemmepi_status status = gpi__build_product(plan, product);
@@ -320,7 +317,6 @@ static gemmepi_status gpi__build_with_formula(gpi__matmul_plan *plan) {
         status = gpi__build_behind_v(plan, &v);
     return status;
 }
-#endif
 
 /* Builds the launch that finds D's scales. */
 static gemmepi_status gpi__build_finding(gpi__matmul_plan *plan) {
@@ -353,10 +349,8 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
         status = gpi__build_finding(plan);
     if (status)
         return status;
-#ifndef GEMMEPI_NO_FORMULA
-    if (has_formula)
+    if (GPI__HAS_FORMULAS && has_formula)
         return gpi__build_with_formula(plan);
-#endif
     return gpi__build_product(plan, &plan->around->inside);
 }
 

@@ -12,10 +12,8 @@
 #include "../host/found_scale.h"
 #include "../host/grouped.h"
 #endif
-#ifndef GEMMEPI_NO_FORMULA
 #ifndef GEMMEPI_NO_HOST
 #include "../host/formula.h"
-#endif
 #endif
 
 /* A run of a plan, once its pointers have been looked at. */
@@ -43,9 +41,7 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
     int is_tensor = around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
     gpi__arguments within, *inside = run->arguments, *product;
     gemmepi_status status = GEMMEPI_OK;
-#ifndef GEMMEPI_NO_FORMULA
     gpi__arguments own;
-#endif
     (void)size;
     if (around->finds) {
         within = *run->arguments;
@@ -55,21 +51,17 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
             status = gpi__run_history(context, &around->found, run->arguments, at.found, stream);
     }
     product = inside;
-#ifndef GEMMEPI_NO_FORMULA
-    if (around->inside.formula && !around->lacks_product) {
+    if (GPI__FORMULA(&around->inside) && !around->lacks_product) {
         if (around->formula.pass.used_count) {
             own = *inside;
             product = &own;
         }
         gpi__point_product(&around->inside, &around->formula, &at, product);
     }
-#endif
     if (!status && !around->lacks_product)
         status = gpi__run_by_route(run->plan, &space, product);
-#ifndef GEMMEPI_NO_FORMULA
-    if (!status && around->inside.formula)
+    if (!status && GPI__FORMULA(&around->inside))
         status = gpi__run_behind_v(context, &around->inside, &around->formula, inside, &at, stream);
-#endif
     if (!status && around->finds && !is_tensor)
         status = gpi__run_quantise(context, &around->found, run->arguments, at.found, stream);
     return status;
@@ -202,10 +194,8 @@ static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, cons
                                                const gemmepi_allocator *allocator) {
     if (lists)
         return gpi__host_grouped(problem, arguments, lists, allocator);
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         return gpi__host_formula_run(problem, arguments, allocator);
-#endif
     gpi__host_product(problem, arguments, NULL);
     return GEMMEPI_OK;
 }

@@ -2,9 +2,7 @@
 #ifndef GEMMEPI_PRODUCT_RUN_AROUND_H
 #define GEMMEPI_PRODUCT_RUN_AROUND_H
 
-#ifndef GEMMEPI_NO_FORMULA
 #include "../elementwise/formula_launch.h"
-#endif
 #include "around.h"
 
 /* Where a run's workspace has what: what is the launch's that finds scales, v, states of the pass, and the product's own. */
@@ -16,14 +14,11 @@ static gpi__around_space gpi__divide_around(const gpi__around *around, char *wor
     gpi__around_space at;
     at.found = workspace;
     at.v = at.states = at.product = gpi__past(workspace, around->found.bytes);
-#ifndef GEMMEPI_NO_FORMULA
     at.states = gpi__past(at.v, around->formula.product_bytes);
     at.product = gpi__past(at.states, around->formula.pass.state_bytes);
-#endif
     return at;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* >>a formula's pointers */
 
 /* The operands in the formula's order, D at RESULT. */
@@ -91,6 +86,5 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
     run.states = at->states;
     return gpi__run_formula_pass(context, &step->pass, &run, stream);
 }
-#endif
 
 #endif

@@ -6,9 +6,7 @@
 #include "../device/kept.h"
 #include "../device/run.h"
 #include "../problem/view.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "text_key.h"
-#endif
 
 /* What a plan is made of. */
 typedef struct gpi__wish {
@@ -117,13 +115,12 @@ static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
 static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wish *wish,
                                         gemmepi_plan **plan) {
-#ifndef GEMMEPI_NO_FORMULA
     const char *text = NULL;
     gpi__text_key key;
     gemmepi_status status;
     if (wish->desc && row->written)
         memcpy(&text, (const char *)wish->desc + row->written, sizeof text);
-    if (text) {
+    if (GPI__HAS_FORMULAS && text) {
         gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, row->written,
                            row->size);
         if (gpi__is_found(wish, key.bytes, key.size, plan))
@@ -135,7 +132,6 @@ static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wis
         }
         return status;
     }
-#endif
     return gpi__make_tuned(row, wish, plan);
 }
 

@@ -5,7 +5,6 @@
 
 #include "../problem/problem.h"
 
-#ifndef GEMMEPI_NO_FORMULA
 enum { GPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
 
 typedef struct gpi__text_key {
@@ -64,6 +63,5 @@ static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment
     if (!fits)
         key->size = 0;
 }
-#endif
 
 #endif

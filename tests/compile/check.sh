@@ -138,6 +138,12 @@ structs_are_compared() {
     sed -n 's/^typedef struct \(gemmepi_[a-z_]*\) {$/\1/p' src/api/*.h | sort | diff build/text.txt -
 }
 
+# What asks for a formula asks GPI__FORMULA, of which compilers make nothing where formulas are left out: only what users see has directives.
+formulas_are_asked_for() {
+    ! grep -rl '^ *# *if.*GEMMEPI_NO_FORMULA' src --include='*.h' |
+        grep -v -E '^src/(api/functions|base/platform|formula/derive|formula/derived_operands)[.]h$'
+}
+
 parts() {
     sh tests/compile/parts.sh src/*/*.h src/*/*/*.h >build/parts.txt
     status=$?
@@ -167,6 +173,7 @@ attempt 'the version is the same in all places' one_version
 attempt 'every release of the changelog has its day' releases_have_dates
 attempt "the repository's address is one line of the Makefile" one_address
 attempt 'GEMMEPI_STRUCT_LIST has every struct of src/api' structs_are_compared
+attempt 'few parts have directives for formulas that are left out' formulas_are_asked_for
 attempt 'texts have plain line ends, and no tabs or blanks there' clean_text
 rm -f build/paths.txt build/text.txt build/parts.txt build/address.txt
 finish

@@ -118,10 +118,8 @@ static double gpi__epilogue_cycles(const gpi__problem *problem) {
         gpi__halves_out(problem) * (gpi__has(problem, GEMMEPI_BACKWARD) + gpi__has(problem, GEMMEPI_BGRAD));
     double activation = gpi__activation_of(problem->epilogue)->cycles;
     double cycles = GPI__MATRIX * more + (gpi__has(problem, GEMMEPI_GATED) ? activation / 2 : activation);
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         cycles += gpi__inside_cycles(problem);
-#endif
     return cycles;
 }
 

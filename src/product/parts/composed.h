@@ -5,7 +5,6 @@
 
 #include "inside.h"
 #include "pass.h"
-#ifndef GEMMEPI_NO_FORMULA
 
 /* Types and what lies with them: whether what the formula has in a slot may be the epilogue's tensor. */
 static int gpi__may_be_operand(const gpi__problem *problem, int operand, int i) {
@@ -83,6 +82,5 @@ static gemmepi_status gpi__find_composition(const gemmepi_context *context, cons
     *is = !gpi__not_composed(problem, composed, said);
     return GEMMEPI_OK;
 }
-#endif
 
 #endif

@@ -7,7 +7,6 @@
 #include "../../device/launch.h"
 #include "../../kernels/params.h"
 #include "../../problem/arguments.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "../../elementwise/formula_pass.h"
 #include "../../formula/compose.h"
 #include "../../problem/scales.h"
@@ -504,56 +503,33 @@ static void gpi__point_slots(const gpi__composition *said, gpi__arguments *argum
             arguments->pointers[GPI__AMAX_AUX] = arguments->operand_amax[i];
     }
 }
-#endif
 
 /* Whether a kernel with a formula inside leaves states of reductions, which takes lanes that have a row's columns side by side. */
 static int gpi__leaves_states(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    return problem->formula && gpi__reduces_inside(problem);
-#else
-    (void)problem;
-    return 0;
-#endif
+    return GPI__FORMULA(problem) && gpi__reduces_inside(problem);
 }
 
 /* Whether a kernel whose warps have so many columns side by side has the whole of each state. */
 static int gpi__has_whole_states(const gpi__problem *problem, int columns) {
-#ifndef GEMMEPI_NO_FORMULA
-    return !problem->formula || !gpi__reduces_rows_inside(problem) ||
+    return !GPI__FORMULA(problem) || !gpi__reduces_rows_inside(problem) ||
            columns % gpi__state_columns(problem) == 0;
-#else
-    (void)problem, (void)columns;
-    return 1;
-#endif
 }
 
 /* Lines of sums over rows that an epilogue leaves: BGRAD's of each half of D, or a formula's. */
 static int gpi__column_lines(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         return gpi__column_lines_inside(problem);
-#endif
     return problem->epilogue & GEMMEPI_BGRAD ? gpi__halves_out(problem) : 0;
 }
 
 /* Of a formula inside a kernel: columns of either half of a group, 0 where halves are of the whole. */
 static int64_t gpi__half_group(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    return problem->formula ? gpi__half_group_of(problem) : 0;
-#else
-    (void)problem;
-    return 0;
-#endif
+    return GPI__FORMULA(problem) ? gpi__half_group_of(problem) : 0;
 }
 
 /* Likewise: whether halves are every second column. */
 static int gpi__is_in_pairs(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    return problem->formula && gpi__is_interleaved(problem->formula->placed.formula);
-#else
-    (void)problem;
-    return 0;
-#endif
+    return GPI__FORMULA(problem) && gpi__is_interleaved(problem->formula->placed.formula);
 }
 
 /* Why a kernel that has halves of the whole alone does not take the problem, or NULL. */
@@ -566,13 +542,9 @@ static const char *gpi__half_group_rule(const gpi__problem *problem) {
 static gemmepi_status gpi__get_product_kernel(gemmepi_context *context, const gpi__problem *problem,
                                               const char *file, const char *prologue, const char *entry,
                                               gpi__launch *launch) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         return gpi__get_kernel_inside(context, problem, file, prologue, entry, gpi__get_waiting_kernel,
                                       launch);
-#else
-    (void)problem;
-#endif
     return gpi__get_waiting_kernel(context, file, prologue, entry, launch);
 }
 

@@ -49,10 +49,8 @@ static const size_t gpi__epilogue_scales[] = {/* of A to RESIDUAL */
    not decide, in all sums). What a residual leaves where it cancels the activation has their error, too, which the bound says: on an H100
    exact ones took SILU with a residual 1.48 of the time at 8192 x 3072 x 768. */
 static int gpi__wants_exact(const gpi__problem *problem) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         return !problem->formula->placed.formula->is_short;
-#endif
     return problem->views[GPI__D].bits > 16 ||
            (gpi__has_operand(problem, GPI__AMAX_D) && !(problem->flags & GPI__AMAX_TO_HISTORY)) ||
            (gpi__has(problem, GEMMEPI_BGRAD) &&
@@ -149,10 +147,8 @@ static void gpi__append_epilogue_defines(gpi__text *text, const gpi__problem *pr
         gpi__append(text, "#define GEMMEPI_MASK_WORDS 1\n");
     if (gpi__extras(problem))
         gpi__append(text, "#define GEMMEPI_EXTRAS 0x%x\n", gpi__extras(problem));
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         gpi__append_inside_defines(text, problem);
-#endif
 }
 
 /* Whether stretches of so many columns along the lines of a view may be loaded at once: eight of bf16 are 16 bytes, of fp8 8, and more
@@ -190,10 +186,8 @@ static int gpi__epilogue_stretches_are_aligned(const gpi__problem *problem, int 
 static int gpi__epilogue_is_aligned(const gpi__problem *problem) {
     if (!gpi__epilogue_stretches_are_aligned(problem, GPI__RUN))
         return 0;
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         return gpi__inside_is_aligned(problem, gpi__runs_are_aligned);
-#endif
     return 1;
 }
 
@@ -223,12 +217,8 @@ static void gpi__fill_epilogue(const gpi__problem *problem, gpi__epilogue_params
     params->parameter = problem->parameter;
     params->m = problem->m;
     params->n = gpi__half_columns(problem);
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         gpi__fill_places(problem, places);
-#else
-    (void)places;
-#endif
 }
 
 /* A kernel that has a block for each tile of the product, of both halves where it has them. GEMMEPI_UNSUPPORTED with the sentence where
@@ -271,12 +261,8 @@ static void gpi__point_epilogue(const gpi__arguments *arguments, int applied, vo
     params->alpha = applied ? 1 : arguments->alpha;
     params->beta = applied ? 0 : arguments->beta;
     params->uses_c = arguments->uses_c && !applied;
-#ifndef GEMMEPI_NO_FORMULA
     if (arguments->inside)
         gpi__point_places(arguments, places);
-#else
-    (void)places;
-#endif
     memcpy(&params->device_alpha, &arguments->device_alpha, sizeof(void *));
     memcpy(&params->device_beta, &arguments->device_beta, sizeof(void *));
 }

@@ -4,22 +4,17 @@
 #define GEMMEPI_PRODUCT_PARTS_REDUCTIONS_H
 
 #include "inside.h"
-#ifndef GEMMEPI_NO_FORMULA
 #include "../../elementwise/formula_launch.h"
-#endif
 
 typedef struct gpi__end_of_reductions {
-    size_t bytes; /* of states */
-#ifndef GEMMEPI_NO_FORMULA
+    size_t bytes;           /* of states */
     gpi__formula_pass pass; /* its last launch alone */
-#endif
 } gpi__end_of_reductions;
 
 /* lines: of some rows each, that the kernel leaves of an item. Nothing where there are no reductions. */
 static gemmepi_status gpi__build_end_of_reductions(gemmepi_context *context, const gpi__problem *inside,
                                                    int64_t lines, gpi__end_of_reductions *reductions) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (gpi__leaves_states(inside)) {
+    if (GPI__HAS_FORMULAS && gpi__leaves_states(inside)) {
         gpi__state_counts states;
         gemmepi_status status;
         states.of_row = gpi__states_of_row(inside);
@@ -29,30 +24,23 @@ static gemmepi_status gpi__build_end_of_reductions(gemmepi_context *context, con
         reductions->bytes = reductions->pass.state_bytes;
         return status;
     }
-#endif
-    (void)context, (void)inside, (void)lines, (void)reductions;
     return GEMMEPI_OK;
 }
 
 /* Has the kernel leave its states in workspace. */
 static void gpi__point_states(const gpi__end_of_reductions *reductions, char *workspace,
                               gpi__formula_place *places) {
-#ifndef GEMMEPI_NO_FORMULA
     int u;
     for (u = 0; u < reductions->pass.used_count; u++)
         places[reductions->pass.used[u]].data =
             gpi__states_of(&reductions->pass, workspace, reductions->pass.used[u]);
-#else
-    (void)reductions, (void)workspace, (void)places;
-#endif
 }
 
 static gemmepi_status gpi__run_end_of_reductions(const gemmepi_context *context,
                                                  const gpi__end_of_reductions *reductions,
                                                  const gpi__arguments *arguments, char *workspace,
                                                  gemmepi_stream stream) {
-#ifndef GEMMEPI_NO_FORMULA
-    if (reductions->pass.used_count) {
+    if (GPI__HAS_FORMULAS && reductions->pass.used_count) {
         gpi__formula_run run;
         memset(&run, 0, sizeof run);
         run.operands = arguments->operands;
@@ -61,28 +49,17 @@ static gemmepi_status gpi__run_end_of_reductions(const gemmepi_context *context,
         run.states = workspace;
         return gpi__run_formula_pass(context, &reductions->pass, &run, stream);
     }
-#endif
-    (void)context, (void)reductions, (void)arguments, (void)workspace, (void)stream;
     return GEMMEPI_OK;
 }
 
 static int gpi__reductions_launches(const gpi__end_of_reductions *reductions) {
-#ifndef GEMMEPI_NO_FORMULA
     return gpi__formula_launches(&reductions->pass);
-#else
-    (void)reductions;
-    return 0;
-#endif
 }
 
 /* >>in words */
 
 static void gpi__explain_reductions(gpi__text *text, const gpi__end_of_reductions *reductions) {
-#ifndef GEMMEPI_NO_FORMULA
     gpi__explain_formula_pass(text, &reductions->pass, "");
-#else
-    (void)text, (void)reductions;
-#endif
 }
 
 #endif

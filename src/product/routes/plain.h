@@ -109,11 +109,9 @@ static gemmepi_status gpi__build_plain_kernel(gemmepi_context *context, const gp
                      gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name,
                      gpi__name_of_grouping(problem),
                      gpi__name_of_epilogue(problem, problem->views[GPI__A].dtype, words));
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         return gpi__get_kernel_inside(context, problem, "gemm_plain.cu", prologue, "gemmepi_plain",
                                       gpi__get_kernel, &plain->launch);
-#endif
     return gpi__get_kernel(context, "gemm_plain.cu", prologue, "gemmepi_plain", &plain->launch);
 }
 

@@ -25,13 +25,9 @@ enum {
 /* Tensors by their number: operands, those of a formula with their scales and amax, and lists of groups. */
 enum {
     GPI__OF_FORMULA = (int)GPI__OPERANDS,
-#ifndef GEMMEPI_NO_FORMULA
     GPI__SCALES_OF_FORMULA = GPI__OF_FORMULA + GPI__FORMULA_OPERANDS,
     GPI__AMAX_OF_FORMULA = GPI__SCALES_OF_FORMULA + GPI__FORMULA_OPERANDS,
     GPI__OF_GROUPS = GPI__AMAX_OF_FORMULA + GPI__FORMULA_OPERANDS,
-#else
-    GPI__OF_GROUPS = GPI__OF_FORMULA,
-#endif
     GPI__TRIAL_TENSORS = GPI__OF_GROUPS + GPI__FAULTS
 };
 
@@ -84,7 +80,6 @@ static void gpi__add_to_set(gpi__trial *trial, int number, const gpi__view *view
     trial->set += gpi__round_up((size_t)view->bytes, 256) + 256;
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 static void gpi__add_tensors_of_formula(gpi__trial *trial) {
     const gpi__kept_formula *kept = trial->problem->formula;
     gpi__view one = gpi__one_f32;
@@ -101,7 +96,6 @@ static void gpi__add_tensors_of_formula(gpi__trial *trial) {
             gpi__add_to_set(trial, GPI__AMAX_OF_FORMULA + i, &one, 1);
     }
 }
-#endif
 
 /* Ends, and indices: all positions, of groups of one size. */
 static void gpi__add_lists_of_groups(gpi__trial *trial) {
@@ -131,10 +125,8 @@ static void gpi__lay_out_trial(gpi__trial *trial) {
         trial->tensors[operand].is_factor =
             operand >= GPI__SCALE_A && view->dtype == GEMMEPI_F32 && operand != GPI__BIAS_GRAD;
     }
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         gpi__add_tensors_of_formula(trial);
-#endif
     if (problem->grouping.groups)
         gpi__add_lists_of_groups(trial);
 }
@@ -254,7 +246,6 @@ static gemmepi_status gpi__fill_sets(gpi__trial *trial, int only_outputs) {
 
 /* >>a run */
 
-#ifndef GEMMEPI_NO_FORMULA
 /* A formula's pointers in a set. */
 typedef struct gpi__trial_formula {
     void *operands[GPI__FORMULA_OPERANDS], *amax[GPI__FORMULA_OPERANDS];
@@ -275,16 +266,13 @@ static void gpi__point_trial_formula(const gpi__trial *trial, int set, gpi__tria
     arguments->operand_scales = formula->scales;
     arguments->operand_amax = formula->amax;
 }
-#endif
 
 /* The primary context is current. Alpha is 1; C is there where it is D. */
 static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, int set) {
     const gpi__problem *problem = trial->problem;
     size_t workspace = trial->kind->workspace(plan);
     gpi__arguments arguments;
-#ifndef GEMMEPI_NO_FORMULA
     gpi__trial_formula formula;
-#endif
     int i;
     memset(&arguments, 0, sizeof arguments);
     for (i = 0; i < GPI__OPERANDS; i++)
@@ -294,10 +282,8 @@ static gemmepi_status gpi__run_way(gpi__trial *trial, const gemmepi_plan *plan, 
         arguments.pointers[GPI__C] = arguments.pointers[GPI__D];
         arguments.beta = arguments.uses_c = 1;
     }
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         gpi__point_trial_formula(trial, set, &formula, &arguments);
-#endif
     trial->has_no_room = workspace > trial->workspace_size;
     if (trial->has_no_room)
         return gpi__fail(GEMMEPI_OUT_OF_MEMORY, "there is no room for %llu bytes of workspace",

@@ -505,10 +505,8 @@ static const gpi__problem *gpi__tuned_problem(const gpi__matmul_plan *plan) {
     const gpi__around *around = plan->around;
     if (around && around->lacks_product)
         return NULL;
-#ifndef GEMMEPI_NO_FORMULA
-    if (around && around->inside.formula && !around->formula.is_composed)
+    if (around && GPI__FORMULA(&around->inside) && !around->formula.is_composed)
         return &around->inside;
-#endif
     return &plan->problem;
 }
 

@@ -138,7 +138,6 @@ static void gpi__fill_way_group(const gemmepi_context *context, const gpi__probl
     gpi__enumerate(context, problem, gpi__may_be_applied(problem), &group->candidates);
 }
 
-#ifndef GEMMEPI_NO_FORMULA
 /* With the formula inside a kernel, and as a pass behind v: what would be chosen untuned goes first. With BATCH_INVARIANT that alone, which
    does not depend on m. */
 static int gpi__fill_groups_of_formula(const gemmepi_context *context, const gpi__problem *problem,
@@ -156,17 +155,14 @@ static int gpi__fill_groups_of_formula(const gemmepi_context *context, const gpi
     groups[!is_inside].is_inside = 1;
     return gpi__is_invariant(problem) ? 1 : 2;
 }
-#endif
 
 static void gpi__enumerate_ways(const gemmepi_context *context, const gpi__problem *problem,
                                 gpi__ways *ways) {
     gpi__way_group groups[2];
     int count = 1, i;
-#ifndef GEMMEPI_NO_FORMULA
-    if (problem->formula)
+    if (GPI__FORMULA(problem))
         count = gpi__fill_groups_of_formula(context, problem, groups);
     else
-#endif
         gpi__fill_way_group(context, problem, &groups[0]);
     ways->count = ways->first = 0;
     for (i = 0; i < count; i++)
