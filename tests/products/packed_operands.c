@@ -322,6 +322,75 @@ static void tensors_of_4_bits_are_read(void) {
                 run_tensors(layout, types[type]);
 }
 
+/* >>layers: of an operand in 4 bits and of its numbers in F32 they give the same bytes; without d backward goes by blocks of 128 rows */
+
+enum { TOKENS = 300, WIDTH = 6, INPUTS = 4 };
+
+static float dense[TOKENS * WIDTH], found[2][8][TOKENS * WIDTH];
+
+static gemmepi_matrix plain_matrix(int64_t ld) {
+    gemmepi_matrix matrix;
+    memset(&matrix, 0, sizeof matrix);
+    matrix.ld = ld;
+    return matrix;
+}
+
+/* Forward and backward into `found`, w in the dtype. */
+static gemmepi_status run_layer(int is_loss, gemmepi_dtype dtype, float results[8][TOKENS * WIDTH]) {
+    gemmepi_linear_desc desc;
+    gemmepi_linear_args args;
+    gemmepi_operand operands[4];
+    void *pointers[4], *outputs[8];
+    size_t bytes = sizeof dense;
+    gemmepi_status status;
+    int i;
+    memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args), memset(operands, 0, sizeof operands);
+    for (i = 0; i < 5; i++)
+        CHECK(gemmepi_alloc(here->context, bytes, &outputs[i]) == GEMMEPI_OK &&
+                  gemmepi_upload(here->context, outputs[i], d_numbers, bytes, here->stream) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+    desc.m = TOKENS, desc.n = WIDTH, desc.k = INPUTS, desc.workspace_limit = is_loss ? 20000 : 0;
+    desc.b = desc.db = plain_matrix(0);
+    desc.flags = GEMMEPI_LINEAR_RECOMPUTE | GEMMEPI_LINEAR_DA | GEMMEPI_LINEAR_DB;
+    desc.formula = is_loss ? "l = row_sum(v * v * w)" : "d = v * v * w";
+    operands[0].name = "w", operands[0].kind = GEMMEPI_FULL, operands[0].dtype = dtype;
+    operands[1].name = "l", operands[1].kind = GEMMEPI_PER_ROW, operands[1].output = 1;
+    operands[2].name = "dy_l", operands[2].kind = GEMMEPI_PER_ROW, operands[2].dtype = GEMMEPI_F32;
+    desc.operands = operands, desc.operand_count = is_loss ? 3 : 1;
+    args.a = sent(a_numbers, sizeof a_numbers), args.b = sent(b_numbers, sizeof b_numbers);
+    pointers[0] = dtype == GEMMEPI_F32 ? sent(dense, bytes) : sent(w_bytes, sizeof w_bytes);
+    pointers[1] = outputs[0], pointers[2] = sent(b_numbers, sizeof b_numbers);
+    args.operands = pointers;
+    args.y = is_loss ? NULL : outputs[1], args.dy = is_loss ? NULL : pointers[2];
+    args.da = outputs[2], args.db = outputs[3];
+    status = gemmepi_linear(here->context, &desc, &args, here->stream);
+    if (!status)
+        status = gemmepi_linear_backward(here->context, &desc, &args, here->stream);
+    for (i = 0; i < 5; i++) {
+        if (!status)
+            status = gemmepi_download(here->context, results[i], outputs[i], bytes, here->stream);
+        gemmepi_free(here->context, outputs[i]);
+    }
+    free_blocks();
+    return status;
+}
+
+static void layers_read_operands_of_4_bits(void) {
+    static const gemmepi_dtype types[] = {GEMMEPI_I4, GEMMEPI_U4, GEMMEPI_E2M1, GEMMEPI_E8M0};
+    int type, is_loss, i;
+    for (type = 0; type < 4; type++)
+        for (is_loss = 0; is_loss < 2; is_loss++) {
+            fill_all(types[type]);
+            for (i = 0; i < TOKENS * WIDTH; i++)
+                dense[i] = (float)element_in(w_bytes, types[type], i);
+            CHECK(run_layer(is_loss, GEMMEPI_F32, found[0]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(run_layer(is_loss, types[type], found[1]) == GEMMEPI_OK, "%s", gemmepi_last_error());
+            CHECK(memcmp(found[0], found[1], sizeof found[0]) == 0, "on %s: type %d, %s", here->name,
+                  (int)types[type], is_loss ? "a loss" : "d");
+            CHECK(memcmp(found[0][2], found[0][4], sizeof found[0][2]) != 0, "nothing is written");
+        }
+}
+
 int main(int argc, char **argv) {
     test_device devices[TEST_MOST_DEVICES];
     int count = test_devices_open(devices), i;
@@ -335,6 +404,7 @@ int main(int argc, char **argv) {
         randoms = rng_seeded(4);
         RUN(products_read_operands_of_4_bits);
         RUN(tensors_of_4_bits_are_read);
+        RUN(layers_read_operands_of_4_bits);
         test_device_close(here);
     }
     return test_finish();
