@@ -11061,6 +11061,7 @@ static void gpi__pack(const gpi__packing *p, const gpi__pack_block *block) {
     }
 }
 
+#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc) {
   gpi__packing p;
   gpi__pack_block block;
@@ -11078,6 +11079,7 @@ GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc) {
   }
   return GEMMEPI_OK;
 }
+#endif
 /* What a desc says by itself, whatever its matrices are: sizes, flags, the parameter, what ACCUMULATE and a formula leave out. */
 
 /* desc.has_parameter and desc.activation_parameter of any desc. */

@@ -285,6 +285,7 @@ static void gpi__pack(const gpi__packing *p, const gpi__pack_block *block) {
         }
 }
 
+#ifndef GEMMEPI_NO_FORMULA
 GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc) {
     gpi__packing p;
     gpi__pack_block block;
@@ -302,5 +303,6 @@ GEMMEPI_API gemmepi_status gemmepi_pack(const gemmepi_pack_desc *desc) {
     }
     return GEMMEPI_OK;
 }
+#endif
 
 #endif
