@@ -16648,10 +16648,10 @@ static const gpi__source gpi__sources[] = {
 "const In*a=(const In*)params.a.data+item*params.a.stride +(GEMMEPI_A_ROWS?from_row*params.a.ld:from_row);\nconst In*b[HALVES_IN];\n#pragma unroll\nfor(int half=0;half<HALVES_IN;half++)\nb[half]=(const In*)params.b.data+item*params.b.stride +(from_column+half*p.n)*(GEMMEPI_B_ROWS?params.b.ld:1);\nafter_launches_before();\n\nEpilogue_state state=begin_epilogue(p,params.BESIDE,item,column,valid);\nOf_columns of=load_columns(p,item,column,valid);\nSaved saved;\nload_saved(p,state,item,row,column,valid,saved);\nAcc v[HALVES][RUN]={};\nmultiply(params,a,b,valid,v);\nif(valid>0){\nepilogue(p,state,of,saved,item,row,column,valid,v);\nstore_result(p,state,item,row,column,valid,v);\n}\nif constexpr(HAS_BGRAD){\nAcc column_sums[HALVES_OUT][RUN];\nmemcpy(column_sums,v,sizeof column_sums);\nstore_partials<THREADS>(p,line,column,columns_left,x,y,WIDTH,column_sums);\n}\nend_epilogue(p,state);\n}\n"}},
 {"gemm_sm80.cu",
 {
-"#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 20\n#include \"sm80/finish.cuh\"\n#include \"sm80/load.cuh\"\n#include \"sm80/multiply_add.cuh\"\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gpi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gpi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=IN_PARTS?slice/params.parts:slice;\nint first_k=IN_PARTS?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\nint warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\n"
-"Loader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=IN_PARTS&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\na.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\n"
-"Fragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\nif(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\n"
-"take_sums(of_stage,sums);\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
+"#line 1 \"src/kernels/gemm_sm80.cu\"\n#line 21\n#include \"sm80/finish.cuh\"\n#include \"sm80/load.cuh\"\n#include \"sm80/multiply_add.cuh\"\n#if GEMMEPI_ELEMENT == 1\n#include \"sm80/scales.cuh\"\n#endif\n\n\n\nextern \"C\" __global__ void __launch_bounds__(THREADS,GEMMEPI_BLOCKS)\ngemmepi_mma(GEMMEPI_PARAMS gpi__sm80_params params){\nextern __shared__ __align__(128)u8 memory[];\nconst gpi__epilogue_params&p=params.epilogue;\nu32 shared=(u32)__cvta_generic_to_shared(memory);\nu32 of_part=params.tile_rows*p.column_tiles,slice=blockIdx.x/of_part,rest=blockIdx.x-slice*of_part;\nu32 item=IN_PARTS?slice/params.parts:slice;\nint first_k=IN_PARTS?(int)(slice -item*params.parts)*params.part_k:0;\nu32 of_band=params.band*p.column_tiles,band=rest/of_band,above=band*params.band;\nu32 height=params.tile_rows-above<params.band?params.tile_rows-above:params.band;\nu32 within=rest-band*of_band,tile_n=within/height,tile_m=above +within-tile_n*height;\n\n"
+"int warp=threadIdx.x/32,lane=threadIdx.x%32,warp_m=warp%WARPS_M,warp_n=warp/WARPS_M;\nLoader<A_ROWS,TILE_M,GEMMEPI_A_UNIT,1>a(params.a,item,(long long)tile_m*TILE_M,p.m,first_k);\nLoader<B_ROWS,TILE_N,GEMMEPI_B_UNIT,HALVES_IN>b(params.b,item,(long long)tile_n*TILE_COLUMNS,p.n,first_k);\nu32 a_lane=shared+(FMA?value_lane<A_ROWS>(warp_m*WARP_M,row_of_lane())\n:fragment_lane<A_ROWS>(warp_m*WARP_M,lane/8%2,lane/16));\nu32 b_lane=shared+A_BYTES+(FMA?value_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane_of_row()*2)\n:fragment_lane<B_ROWS>(warp_n*WARP_COLUMNS,lane/16,lane/8%2));\nint k_left=IN_PARTS&&params.k-first_k>params.part_k?params.part_k:params.k-first_k;\nint steps=(k_left+TILE_K-1)/TILE_K;\n#pragma unroll 1\nfor(int i=0;i<STAGES-1;i++){\nu32 stage=shared+i*STAGE_BYTES;\nif(i==0)\nafter_launches_before();\n#pragma unroll\nfor(int part=0;part<4;part++){\na.fetch(stage,part,k_left);\nb.fetch(stage +A_BYTES,part,k_left);\na.put(stage,part);\nb.put(stage +A_BYTES,part);\n}\ncopies_commit();\n"
+"a.next();\nb.next();\nk_left-=TILE_K;\n}\nfloat sums[ROW_BLOCKS][PAIRS*2][4]={};\n#if GEMMEPI_ELEMENT == 1\nconst Place_of_sums place={item,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS};\n#endif\nFragments fragments[2];\nu32 read=0,written=(STAGES-1)*STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\nif(!FMA)\nload_fragments(a_lane,b_lane,0,fragments[0]);\nfor(int block=0;block<steps;block++){\nfloat of_stage[ROW_BLOCKS][PAIRS*2][4]={};\n#pragma unroll\nfor(int step=0;step<STEPS;step++){\nbool last=step==STEPS-1;\n\na.fetch(shared+written,step,k_left);\nb.fetch(shared+written+A_BYTES,step,k_left);\nif(FMA)\nmultiply_add(a_lane +read,b_lane +read,step,of_stage);\nif(last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\ncopies_commit();\nwritten=written+STAGE_BYTES==STAGES*STAGE_BYTES?0:written+STAGE_BYTES;\nread=read+STAGE_BYTES==STAGES*STAGE_BYTES?0:read+STAGE_BYTES;\ncopies_wait<STAGES-2>();\n__syncthreads();\n}\n"
+"if(!FMA){\nload_fragments(a_lane +read,b_lane +read,(step +1)%STEPS,fragments[(step +1)%2]);\nmultiply_fragments(fragments[step%2],PROMOTES?of_stage:sums);\n}\nif(!last){\na.put(shared+written,step);\nb.put(shared+written+A_BYTES,step);\n}\n}\nif(FMA)\ntake_sums(of_stage,sums);\n#if GEMMEPI_ELEMENT == 1\nif(PROMOTES)\nscale_sums<STAGE_A,STAGE_B,true>(params,place,first_k/TILE_K+block,of_stage,sums);\n#endif\na.next();\nb.next();\nk_left-=TILE_K;\n}\ncopies_wait<0>();\n__syncthreads();\n#if GEMMEPI_ELEMENT == 1\nif(WHOLE_A||WHOLE_B)\nscale_sums<WHOLE_A,WHOLE_B,false>(params,place,0,sums,sums);\n#endif\nlong long line=((long long)slice*p.row_tiles)+tile_m*WARPS_M+warp_m;\nfinish(params,slice,(int)(tile_m*TILE_M)+warp_m*WARP_M,(int)(tile_n*TILE_COLUMNS)+warp_n*WARP_COLUMNS,line,\nshared+warp*(STAGED_MATRICES*STAGED_BYTES),sums);\n}\n"}},
 {"gemm_small.cu",
 {
 "#line 1 \"src/kernels/gemm_small.cu\"\n#line 9\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_ROWS\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 1\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_ROWS 1\n#define GEMMEPI_COLUMNS 8\n#define GEMMEPI_WARPS 8\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int ROWS=GEMMEPI_ROWS,COLUMNS=GEMMEPI_COLUMNS/HALVES_IN,DEPTH=16/sizeof(In);\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N/HALVES_IN,WIDTH=TILE_N<RUN?1:TILE_N/RUN;\nconstexpr int LANES_N=TILE_N/COLUMNS,OTHERS=TILE_M/ROWS*LANES_N,LANES_K=32/OTHERS;\nconstexpr int WARPS=GEMMEPI_WARPS,THREADS=32*WARPS,PARTS=GEMMEPI_PARTS;\nconstexpr int PART=WARPS*LANES_K*DEPTH,STEP=PARTS*PART;\nconstexpr int SUMS=HALVES_IN*ROWS*COLUMNS,LEFT=SUMS>LANES_K?SUMS/LANES_K:1;\nconstexpr bool K_FIRST=LANES_N>1?GEMMEPI_B_ROWS:GEMMEPI_A_ROWS;\n"
@@ -16696,7 +16696,7 @@ static const gpi__source gpi__sources[] = {
 "else\nfetch_part<false>(stage,part,k_left);\n}\n\nDEVICE void put(u32 stage,int part)const{\nif constexpr(Unit==2||BY_WORDS){\n#pragma unroll\nfor(int p=0;p<PART;p++){\nu32 words[PIECE/4];\nif(BY_WORDS)\nmemcpy(words,&pieces[p],sizeof words);\nelse\nmemcpy(words,held+p*ELEMENTS,sizeof words);\nif(part*PART+p<COUNT)\nstore(place_of(stage,part*PART+p),words);\n}\n}\n}\n\nDEVICE void next(){\nfrom+=Rows?TILE_K:TILE_K*ld;\nasm volatile(\"\" : \"+l\"(ld));\n}\n};\n"}},
 {"sm80/multiply.cuh",
 {
-"#line 1 \"src/kernels/sm80/multiply.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n#if !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERANDS \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+"#line 1 \"src/kernels/sm80/multiply.cuh\"\n\n#pragma once\n#include \"sm80/options.cuh\"\n\n\n\ntemplate<bool Turned>DEVICE void load_matrices(u32 from,u32(&to)[4]){\nif constexpr(Turned)\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\nelse\nasm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n: \"=r\"(to[0]),\"=r\"(to[1]),\"=r\"(to[2]),\"=r\"(to[3])\n: \"r\"(from)\n: \"memory\");\n}\nDEVICE void load_words(u32 from,u32&to){\nasm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(to): \"r\"(from): \"memory\");\n}\n#if !GEMMEPI_FMA\n\nDEVICE void multiply(float(&sums)[4],const u32(&a)[4],u32 b0,u32 b1){\n#if __CUDA_ARCH__ >= 800\nasm volatile(\"mma.sync.aligned.\" GEMMEPI_MMA \".row.col.f32.\" GEMMEPI_OPERANDS \".\" GEMMEPI_OPERAND_B \".f32 \"\n\"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
 ": \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[0]),\"r\"(a[1]),\"r\"(a[2]),\"r\"(a[3]),\"r\"(b0),\"r\"(b1));\n#else\n#pragma unroll\nfor(int i=0;i<2;i++)\nasm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n: \"+f\"(sums[0]),\"+f\"(sums[1]),\"+f\"(sums[2]),\"+f\"(sums[3])\n: \"r\"(a[2*i]),\"r\"(a[2*i+1]),\"r\"(i?b1:b0));\n#endif\n}\n#endif\n\n\n\n\n\ntemplate<bool Rows>DEVICE u32 fragment_lane(int first,int outer,int k){\nint lane=threadIdx.x%8,word=threadIdx.x%32/4,line=threadIdx.x%4;\nif(!Rows&&ELEMENT==4)\nreturn(u32)(first/TILE_K*BOX+line*LINE +((first%TILE_K/4+word/4 ^ turn_of<Rows>(line))<<4)+word%4*4);\nreturn Rows?(u32)((first+outer*8+lane)*LINE +((k ^ lane)<<4))\n:(u32)(first/TILE_K*BOX+(k*8+lane)*LINE +((first%TILE_K/8 ^ outer ^ lane)<<4));\n}\n\ntemplate<bool Rows>DEVICE u32 fragment_at(u32 lane,int i,int step){\nconstexpr int sixteens=TILE_K/16,units=16*ELEMENT/16;\n"
 "return Rows?(lane ^(u32)step<<5)+i*16*LINE\n:(lane ^(u32)(i%sixteens*units)<<4)+i/sixteens*BOX+step*(TILE_K/STEPS)*LINE;\n}\n\ntemplate<bool Rows,bool KInner>DEVICE void load_fragment(u32 from,u32(&to)[4]){\nif constexpr(Rows||ELEMENT==2)\nload_matrices<!Rows>(from,to);\nelse\n#pragma unroll\nfor(int i=0;i<4;i++){\nint outer=KInner?i/2:i%2,k=KInner?i%2:i/2;\nload_words((from ^(u32)outer<<5)+k*4*LINE,to[i]);\n}\n}\n\nstruct Fragments{\nu32 a[ROW_BLOCKS][4],b[PAIRS][4];\n};\n\nDEVICE void load_fragments(u32 a,u32 b,int step,Fragments&fragments){\nconstexpr int of_half=PAIRS/HALVES_IN;\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\nload_fragment<A_ROWS,false>(fragment_at<A_ROWS>(a,i,step),fragments.a[i]);\n#pragma unroll\nfor(int i=0;i<PAIRS;i++)\nload_fragment<B_ROWS,true>(fragment_at<B_ROWS>(b,i%of_half,step)+i/of_half*TILE_COLUMNS*LINE,\nfragments.b[i]);\n}\n\nDEVICE void multiply_fragments(const Fragments&fragments,float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#if !GEMMEPI_FMA\n"
 "#pragma unroll\nfor(int i=0;i<ROW_BLOCKS;i++)\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++)\nmultiply(sums[i][j],fragments.a[i],fragments.b[j/2][j%2*2],fragments.b[j/2][j%2*2+1]);\n#endif\n}\n"}},
@@ -16707,9 +16707,9 @@ static const gpi__source gpi__sources[] = {
 "sum=__fmaf_rn(rows[i/2][k],columns[i%2][k],sum);\n}\n}\n}\n}\n\nDEVICE void take_sums(const float(&from)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*PAIRS*8;i++)\nsums[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4]+=from[i/(PAIRS*8)][i/4%(PAIRS*2)][i%4];\n}\n"}},
 {"sm80/options.cuh",
 {
-"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#if GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool ASYNC=__CUDA_ARCH__>=800;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\n"
-"constexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\nconstexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\n"
-"constexpr int STAGED_BYTES=16*LINE;\nstatic_assert(!FINDS,\"no scales are found here\");\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n"}},
+"#line 1 \"src/kernels/sm80/options.cuh\"\n\n#pragma once\n\n#define GEMMEPI_SPREAD 1\n#define GEMMEPI_STAGES_WORDS 1\n\n\n#ifdef GEMMEPI_FMA\n#define GEMMEPI_APART GEMMEPI_FMA\n#endif\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_TILE_M\n#define GEMMEPI_TILE_M 128\n#define GEMMEPI_TILE_N 128\n#define GEMMEPI_WARPS_M 4\n#define GEMMEPI_WARPS_N 2\n#define GEMMEPI_STAGES 3\n#define GEMMEPI_BLOCKS 2\n#define GEMMEPI_A_ROWS 1\n#define GEMMEPI_B_ROWS 1\n#define GEMMEPI_A_UNIT 16\n#define GEMMEPI_B_UNIT 16\n#define GEMMEPI_ELEMENT 2\n#define GEMMEPI_OPERANDS \"bf16\"\n#define GEMMEPI_FMA 0\n#define GEMMEPI_IN_PARTS 0\n#endif\n\n#ifndef GEMMEPI_OPERAND_B\n#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS\n#endif\n#ifndef GEMMEPI_PROMOTES\n#define GEMMEPI_PROMOTES 0\n#endif\n\n#if GEMMEPI_ELEMENT == 1\ntypedef u8 Element;\n#define GEMMEPI_MMA \"m16n8k32\"\n#elif GEMMEPI_ELEMENT == 2\ntypedef u16 Element;\n#define GEMMEPI_MMA \"m16n8k16\"\n#else\ntypedef u32 Element;\n"
+"#define GEMMEPI_MMA \"m16n8k8\"\n#endif\nconstexpr int ELEMENT=GEMMEPI_ELEMENT,LINE=128;\nconstexpr bool ASYNC=__CUDA_ARCH__>=800;\nconstexpr bool IN_PARTS=GEMMEPI_IN_PARTS;\nconstexpr bool FMA=GEMMEPI_FMA;\nconstexpr bool PROMOTES=GEMMEPI_PROMOTES;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_K=LINE/ELEMENT,STAGES=GEMMEPI_STAGES;\nconstexpr int STEPS=4;\nconstexpr int WARPS_M=GEMMEPI_WARPS_M,WARPS_N=GEMMEPI_WARPS_N,THREADS=32*WARPS_M*WARPS_N;\nconstexpr int WARP_M=TILE_M/WARPS_M,WARP_N=TILE_N/WARPS_N;\nconstexpr bool A_ROWS=GEMMEPI_A_ROWS,B_ROWS=GEMMEPI_B_ROWS;\nconstexpr int TILE_COLUMNS=TILE_N/HALVES_IN,WARP_COLUMNS=WARP_N/HALVES_IN;\nconstexpr int ROW_BLOCKS=WARP_M/16,PAIRS=WARP_N/16;\nconstexpr int BOX=TILE_K*LINE;\nconstexpr u32 A_BYTES=TILE_M*LINE,B_BYTES=TILE_N*LINE,STAGE_BYTES=A_BYTES+B_BYTES;\n\n\nconstexpr bool STAGED=STAGES_D||STAGES_AUX;\nconstexpr bool STAGES_WIDE=(STAGES_D&&sizeof(GEMMEPI_D_TYPE)==4)||(STAGES_AUX&&sizeof(GEMMEPI_AUX_TYPE)==4);\n"
+"constexpr int GROUP=32,GROUPS=WARP_COLUMNS/GROUP;\nconstexpr int BOX_GROUPS=GROUPS%2||STAGES_WIDE?1:2,BOX_COLUMNS=BOX_GROUPS*GROUP;\nconstexpr int STAGED_D=STAGES_D?HALVES_OUT:0,STAGED_MATRICES=STAGED_D+(STAGES_AUX?HALVES_IN:0);\nconstexpr int STAGED_BYTES=16*LINE;\nstatic_assert(!FINDS,\"no scales are found here\");\nstatic_assert(ELEMENT>1||(A_ROWS&&B_ROWS),\"ldmatrix turns no bytes\");\nstatic_assert(WARP_M%16==0&&WARP_COLUMNS%GROUP==0,\"a warp has whole runs of both halves\");\nstatic_assert(TILE_COLUMNS%TILE_K==0||B_ROWS||HALVES_IN==1,\"lines along n are of one half\");\nstatic_assert(THREADS/32*STAGED_MATRICES*STAGED_BYTES<=STAGES*STAGE_BYTES,\"results lie where the stages were\");\n\n\ntemplate<bool Rows>__device__ constexpr int turn_of(int line){\nreturn Rows||ELEMENT==2?line%8:line%4*2;\n}\n"}},
 {"weights.cuh",
 {
 "#line 1 \"src/kernels/weights.cuh\"\n#line 11\n#pragma once\n#include \"epilogue.cuh\"\n\n#ifndef GEMMEPI_WARPS_N\n#define GEMMEPI_INPUT BF16\n#define GEMMEPI_TILE_M 8\n#define GEMMEPI_TILE_N 32\n#define GEMMEPI_WARPS_N 1\n#define GEMMEPI_PARTS 1\n#define GEMMEPI_STAGES 8\n#endif\n\ntypedef GEMMEPI_INPUT In;\nconstexpr int TILE_M=GEMMEPI_TILE_M,TILE_N=GEMMEPI_TILE_N,TILE_COLUMNS=TILE_N/HALVES_IN;\nconstexpr int WARPS=8,THREADS=32*WARPS,WARPS_N=GEMMEPI_WARPS_N,WARPS_K=WARPS/WARPS_N;\nconstexpr int PARTS=GEMMEPI_PARTS,STAGES=GEMMEPI_STAGES;\nconstexpr int WARP_N=TILE_N/WARPS_N,SIXTEENS=WARP_N/16,OCTETS=TILE_M/8;\nconstexpr bool WGMMA=GEMMEPI_WGMMA;\nconstexpr int SLICE=WGMMA?128:64,STEP=WARPS_K*SLICE;\nconstexpr bool VARIES=GEMMEPI_SCALE_B==SCALE_VECTOR_128||GEMMEPI_SCALE_B==SCALE_BLOCK_128;\nconstexpr int STEP_SCALES=STEP>SCALE_STEPS?STEP/SCALE_STEPS:1;\nconstexpr int A_LINE=STEP*2,B_LINE=STEP,A_BYTES=TILE_M*A_LINE,B_BYTES=TILE_N*B_LINE,SCALE_BYTES=VARIES?1024:0;\n"
@@ -16724,6 +16724,13 @@ static const gpi__source gpi__sources[] = {
 "int valid=p.n-first<RUN?(p.n>first?(int)(p.n-first):0):RUN;\n",
 "Epilogue_state state=begin_epilogue(p,params.BESIDE,at.item,first,valid);\nOf_columns of=load_columns(p,at.item,first,valid);\nAcc column_sums[HALVES_OUT][RUN]={};\n#pragma unroll 1\nfor(int y_row=y;y_row<rows&&valid>0;y_row+=HEIGHT){\nlong long row=at.row()+y_row;\nAcc v[HALVES][RUN]={};\nSaved saved;\nload_saved(p,state,at.item,row,first,valid,saved);\ntake_run(results,y_row,own_column,v);\nepilogue(p,state,of,saved,at.item,row,first,valid,v);\nstore_result(p,state,at.item,row,first,valid,v);\nif(HAS_BGRAD)\n#pragma unroll\nfor(int i=0;i<HALVES_OUT*RUN;i++)\ncolumn_sums[i/RUN][i%RUN]=sum(column_sums[i/RUN][i%RUN],v[i/RUN][i%RUN]);\n}\nothers_have_read();\nif constexpr(HAS_BGRAD)\nstore_partials<THREADS>(p,at.item*p.row_tiles+at.row_tile,first,valid,x,y,WIDTH,column_sums);\nend_epilogue(p,state);\n}\n\n\nDEVICE void add_up_and_finish(const gpi__plain_params&params,const Place_of_tile&at,const Octet(&totals)[OCTETS]){\nfloat*results=reinterpret_cast<float*>(shared);\n"
 "__syncthreads();\nstore_sums(results,totals);\n__syncthreads();\nadd_warps(results);\nadd_parts(results);\n__syncthreads();\nfinish(params,at,results);\n}\n"}},
+#endif
+#if !defined(GEMMEPI_NO_SM80) && !defined(GEMMEPI_NO_FP8)
+{"sm80/scales.cuh",
+{
+"#line 1 \"src/kernels/sm80/scales.cuh\"\n\n\n#pragma once\n#include \"sm80/options.cuh\"\n\nconstexpr int MODE_A=GEMMEPI_SCALE_A,MODE_B=GEMMEPI_SCALE_B;\nconstexpr int STAGE_A=MODE_A>SCALE_OUTER?MODE_A:SCALE_NONE,STAGE_B=MODE_B>SCALE_OUTER?MODE_B:SCALE_NONE;\nconstexpr int WHOLE_A=MODE_A==SCALE_OUTER?MODE_A:SCALE_NONE,WHOLE_B=MODE_B==SCALE_OUTER?MODE_B:SCALE_NONE;\nstatic_assert(TILE_K==SCALE_STEPS,\"a stage has one block of scales\");\nstatic_assert(PROMOTES|| !(STAGE_A||STAGE_B),\"what varies along k has a stage's sums apart\");\n\n\ntemplate<int Mode>\nDEVICE float scale_number(const gpi__kernel_scale&scale,long long item,long long outer,long long extent,int k,int block){\nif constexpr(Mode==SCALE_NONE)\nreturn 1;\nouter=outer<extent?outer:extent-1;\nconst float*of_item=scale.data+item*scale.stride;\nif constexpr(Mode==SCALE_OUTER)\nreturn of_item[outer];\nScale_line line=scale_line<Mode>(of_item,outer,extent,k);\nreturn line.at[block*line.step];\n}\n\n\nstruct Place_of_sums{\n"
+"long long item;\nint row,column;\n};\n\n\ntemplate<int Of_a,int Of_b,bool Adds>\nDEVICE void scale_sums(const gpi__sm80_params&params,const Place_of_sums&place,int block,\nconst float(&of_stage)[ROW_BLOCKS][PAIRS*2][4],float(&sums)[ROW_BLOCKS][PAIRS*2][4]){\nconstexpr int of_half=PAIRS*2/HALVES_IN;\nconst gpi__epilogue_params&p=params.epilogue;\nint first_row=place.row+row_of_lane(),first_column=place.column+lane_of_row()*2;\nasm volatile(\"\" : \"+r\"(first_row),\"+r\"(first_column));\nfloat rows[ROW_BLOCKS*2],columns[2];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*2;i++)\nrows[i]=Of_a==SCALE_BLOCK_128&&i?rows[0]\n:scale_number<Of_a>(p.scale_a,place.item,first_row+i*8,p.m,params.k,block);\n#pragma unroll\nfor(int j=0;j<PAIRS*2;j++){\nlong long column=column_of_half<HALVES_IN>(p,first_column+j%of_half*8,j/of_half);\n#pragma unroll\nfor(int e=0;e<2;e++)\nif(Of_b!=SCALE_BLOCK_128||HALVES_IN==2||j+e==0)\n"
+"columns[e]=scale_number<Of_b>(p.scale_b,place.item,column+e,p.n*HALVES_IN,params.k,block);\nelse\ncolumns[e]=columns[0];\n#pragma unroll\nfor(int i=0;i<ROW_BLOCKS*4;i++){\nfloat&sum=sums[i/4][j][i%4],factor=rows[i/2]*columns[i%2];\nsum=Adds?fmaf(of_stage[i/4][j][i%4],factor,sum):sum*factor;\n}\n}\n}\n"}},
 #endif
 #ifndef GEMMEPI_NO_SM90
 {"gemm_sm90.cu",
@@ -17939,7 +17946,8 @@ enum {
   GPI__CLUSTERS = 4, /* of blocks that reach each other's shared memory */
   GPI__WGMMA = 8, /* that of sm_90a, which TMA feeds */
   GPI__HOPPER = 16, /* what was measured of cuBLASLt on an H100 and an H200 holds */
-  GPI__MMA_F16 = 32 /* mma.sync of F16 and I8, which ldmatrix feeds */
+  GPI__MMA_F16 = 32, /* mma.sync of F16 and I8, which ldmatrix feeds */
+  GPI__MMA_FP8 = 64 /* that of fp8, at twice the rate of 16 bits */
 };
 
 /* Later chips do not have these, even where they are not listed. */
@@ -17973,16 +17981,16 @@ static const gpi__chip gpi__chips[] = {
   "nine tenths of what NVIDIA's paper on GA102 says"},
   {87, GPI__SINCE_80, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
   {88, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-  {89, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 806e3,
+  {89, GPI__SINCE_80 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 806e3,
   "nine tenths of what NVIDIA's paper on Ada says"},
   {90, GPI__SINCE_90 | GPI__WGMMA | GPI__HOPPER, 227u << 10, 1240, 1740, 115, 1700, 2680e3,
   "measured on an H200"},
   {100, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
   {103, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
   {110, GPI__SINCE_90, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-  {120, GPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 1433e3,
+  {120, GPI__SINCE_90 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 1433e3,
   "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-  {121, GPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+  {121, GPI__SINCE_90 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
 };
 
 /* The chip's row, or that of the nearest older one; of those older than all the first. */
@@ -26313,18 +26321,24 @@ static const char *gpi__fp8_rule(const gemmepi_context *context, const gpi__prob
 /* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not turned. */
 static const char *gpi__fp8_engines_rule(const gemmepi_context *context, const gpi__problem *problem) {
   const char *rule = NULL;
-  if (!gpi__chip_has(context->arch, GPI__WGMMA))
-    return "its kernel for fp8 is for compute capability 9.0";
+  if (!gpi__chip_has(context->arch, GPI__WGMMA) && !gpi__chip_has(context->arch, GPI__MMA_FP8))
+    return "its kernels for fp8 are for compute capability 8.9, 9.0, 12.0 and 12.1";
   if (gpi__is_invariant(problem))
-    rule = gpi__fp8_layout_rule(context, problem);
+    rule = gpi__chip_has(context->arch, GPI__WGMMA)
+        ? gpi__fp8_layout_rule(context, problem)
+        : "with BATCH_INVARIANT its kernel for fp8 is for compute capability 9.0";
   return rule ? rule : gpi__extents_rule(problem);
 }
 
-static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
+static void gpi__explain_promotion(const gpi__problem *problem, gpi__text *text) {
   int varies = gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B);
-  gpi__sm90_explain(problem, built, text);
   if (gpi__promotes(problem))
     gpi__append(text, "  sums of each 128 of k go to sums in F32%s\n", varies ? ", times the scales that vary along k" : "");
+}
+
+static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
+  gpi__sm90_explain(problem, built, text);
+  gpi__explain_promotion(problem, text);
 }
 
 static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
@@ -26341,7 +26355,8 @@ static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
 /* The second kernel of the route fused, gemm_sm80.cu: from Turing on, and on Hopper for F32, for what TMA does not take and where
  it takes less time. */
 
-#define GPI__SM80_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
+#define GPI__SM80_LINE         128 /* gemm_sm80.cu: bytes of k of a stage */
+#define GPI__NVRTC_HAS_FP8_MMA 12040 /* PTX 8.4 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gpi__sm80_shape {
@@ -26351,17 +26366,17 @@ typedef struct gpi__sm80_shape {
   short kinds; /* that gain by it, or that it has registers for */
 } gpi__sm80_shape;
 
-/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. */
-enum { GPI__OF_16_BITS = 1, GPI__OF_TF32 = 2, GPI__OF_F32 = 4, GPI__OF_ALL = 7 };
+/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. fp8 with FAST_ACCUMULATION is as 16 bits. */
+enum { GPI__OF_16_BITS = 1, GPI__OF_TF32 = 2, GPI__OF_F32 = 4, GPI__OF_FP8 = 8, GPI__OF_ALL = 15 };
 
-/* Lines along m of 16 bits are of 64 elements; strict F32 has two sums of each element in registers. */
+/* Lines along m of 16 bits are of 64 elements; strict F32 and fp8 have two sums of each element in registers. */
 static const gpi__sm80_shape gpi__sm80_shapes[] = {
   {64, 128, 2, 2, 3, 2, 2, GPI__OF_ALL}, /* first the one for everything */
   {128, 128, 2, 2, 3, 2, 16, GPI__OF_16_BITS | GPI__OF_TF32},
   {128, 256, 2, 4, 3, 1, 8, GPI__OF_16_BITS | GPI__OF_TF32},
   {64, 64, 2, 2, 4, 3, 2, GPI__OF_ALL},
-  {32, 64, 2, 2, 4, 3, 4, GPI__OF_TF32 | GPI__OF_F32},
-  {128, 128, 2, 4, 3, 1, 16, GPI__OF_F32},
+  {32, 64, 2, 2, 4, 3, 4, GPI__OF_TF32 | GPI__OF_F32 | GPI__OF_FP8},
+  {128, 128, 2, 4, 3, 1, 16, GPI__OF_F32 | GPI__OF_FP8},
 };
 
 /* How a problem is cut up: into tiles, and k into parts. */
@@ -26420,13 +26435,19 @@ static unsigned gpi__sm80_shared(const gpi__sm80_shape *shape, int arch) {
 }
 
 static int gpi__sm80_kind(const gpi__problem *problem) {
-  return problem->common != GEMMEPI_F32 ? GPI__OF_16_BITS
-     : gpi__is_tf32(problem)        ? GPI__OF_TF32
+  return gpi__promotes(problem)           ? GPI__OF_FP8
+     : problem->common != GEMMEPI_F32 ? GPI__OF_16_BITS
+     : gpi__is_tf32(problem)          ? GPI__OF_TF32
         : GPI__OF_F32;
 }
 
 static int gpi__is_fma(const gpi__problem *problem) {
   return gpi__sm80_kind(problem) == GPI__OF_F32;
+}
+
+/* Whether a stage's sums have registers of their own. */
+static int gpi__has_sums_apart(const gpi__problem *problem) {
+  return gpi__is_fma(problem) || gpi__promotes(problem);
 }
 
 static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_shape *shape, int arch) {
@@ -26442,9 +26463,12 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
   if (!(shape->kinds & gpi__sm80_kind(problem)))
     return 0;
   if (unit < shape->unit || (shape->tile_m > 64 && gpi__column_lines(problem) &&
-    (shape->tile_n > 128 || gpi__is_fma(problem) || gpi__has(problem, GEMMEPI_GATED) ||
+    (shape->tile_n > 128 || gpi__has_sums_apart(problem) || gpi__has(problem, GEMMEPI_GATED) ||
     gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
     return 0; /* registers would not do */
+  if (gpi__scale_varies_along_k(problem, GPI__B) && shape->tile_n > 64 &&
+    (halves > 1 || problem->views[GPI__B].scale == GEMMEPI_SCALE_VECTOR_128))
+    return 0; /* nor beside a scale for each column */
   if (!gpi__chip_has(arch, GPI__MMA_SYNC) && gpi__is_fma(problem) && shape->tile_n > 64 &&
     (shape->tile_m == 64 || problem->formula))
     return 0; /* nor beside what is on its way without cp.async */
@@ -26468,6 +26492,8 @@ static int64_t gpi__stage_k(const gpi__problem *problem) {
 static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip) {
   if (gpi__is_fma(problem))
     return chip->fma;
+  if (gpi__is_fp8_product(problem))
+    return 2 * chip->mma;
   return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
@@ -26555,9 +26581,16 @@ static void gpi__append_lines(gpi__text *text, const gpi__problem *problem) {
     gpi__copy_unit(problem, GPI__A), gpi__copy_unit(problem, GPI__B));
 }
 
+/* The mode of the scales that the kernel multiplies by: of k in parts those alone that vary along it, as the pass has the others. */
+static int gpi__sm80_scale(const gpi__problem *problem, int operand, int parts) {
+  return parts <= 1 || gpi__scale_varies_along_k(problem, operand) ? problem->views[operand].scale : 0;
+}
+
 static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *problem, const gpi__sm80 *sm80) {
   const gpi__sm80_shape *shape = &sm80->shape;
-  gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, 0);
+  int scale_a = gpi__sm80_scale(problem, GPI__A, sm80->parts),
+    scale_b = gpi__sm80_scale(problem, GPI__B, sm80->parts);
+  gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), scale_a, scale_b);
   gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
   gpi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m, shape->warps_n);
   gpi__append(text, "#define GEMMEPI_STAGES %d\n#define GEMMEPI_BLOCKS %d\n", shape->stages, shape->blocks);
@@ -26568,17 +26601,25 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
   gpi__append(text, "#define GEMMEPI_WHOLE %d\n", gpi__half_columns(problem) % GPI__RUN == 0);
   gpi__append(text, "#define GEMMEPI_FMA %d\n", gpi__is_fma(problem));
   gpi__append_operands(text, problem);
+  if (gpi__promotes(problem))
+    gpi__append(text, "#define GEMMEPI_PROMOTES 1\n");
 }
 
 static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__problem *problem, gpi__sm80 *sm80) {
-  int dtype = problem->common;
+  int dtype = problem->views[GPI__A].dtype;
+  gemmepi_status status;
   char prologue[1536], words[160];
   gpi__text text = gpi__text_in(prologue, sizeof prologue);
   gpi__append_sm80_defines(&text, problem, sm80);
   gpi__name_kernel(&sm80->launch, "gemmepi_sm80_%s_%dx%d%s%s", dtype == GEMMEPI_F32 && !gpi__is_fma(problem) ? "TF32"
     : gpi__dtype((gemmepi_dtype)dtype)->name, sm80->shape.tile_m, sm80->shape.tile_n, sm80->parts > 1 ? "_parts" : "",
     gpi__name_of_epilogue(problem, dtype, words));
-  return gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+  status =
+    gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+  if (status == GEMMEPI_COMPILE_ERROR && gpi__is_fp8_product(problem) && context->nvrtc.version < GPI__NVRTC_HAS_FP8_MMA)
+    return gpi__fail(GEMMEPI_UNSUPPORTED, "NVRTC %d.%d has no mma.sync of fp8; 12.4 and later have",
+      context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
+  return status;
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
@@ -26723,13 +26764,13 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
 static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
   const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
   const gpi__sm80_shape *shape = &sm80->shape;
-  (void)problem;
   gpi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
     sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
     sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
   if (sm80->parts > 1)
     gpi__append(text, ", k in %d parts", sm80->parts);
   gpi__append(text, "\n");
+  gpi__explain_promotion(problem, text);
   gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
   gpi__explain_sums(text, &sm80->sums);
   gpi__explain_reductions(text, &sm80->reductions);
@@ -26745,11 +26786,21 @@ static const char *gpi__sm80_type_rule(const gemmepi_context *context, const gpi
        : "its kernel multiplies BF16 and TF32 on compute capability 8.0 and later";
 }
 
+static const char *gpi__sm80_fp8_rule(const gemmepi_context *context, const gpi__problem *problem) {
+  if (!gpi__chip_has(context->arch, GPI__MMA_FP8))
+    return "it multiplies fp8 on compute capability 8.9, 12.0 and 12.1";
+  if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
+    return "mma.sync reads fp8 only where the elements along k are contiguous";
+  if (gpi__copy_unit(problem, GPI__A) < 4 || gpi__copy_unit(problem, GPI__B) < 4)
+    return "it copies fp8 at multiples of 4 bytes: pointers, lines and items";
+  return NULL;
+}
+
 static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__problem *problem) {
-  if (gpi__is_fp8_product(problem))
-    return "it does not multiply fp8";
   if (problem->found_scale)
     return "it finds no scales of d";
+  if (gpi__is_fp8_product(problem) && gpi__sm80_fp8_rule(context, problem))
+    return gpi__sm80_fp8_rule(context, problem);
   if (gpi__is_of_weights(problem))
     return "a and b differ in dtype";
   return gpi__sm80_type_rule(context, problem) ? gpi__sm80_type_rule(context, problem)
@@ -28958,7 +29009,7 @@ static int gpi__is_side_by_side(const gpi__problem *problem, int operand) {
   return (problem->views[operand].transposed != 0) == (operand == GPI__B);
 }
 
-/* Whether it has to be so in the kernel for Hopper. */
+/* Whether it has to be so in the kernel for Hopper, or of fp8 in any. */
 static int gpi__wants_side_by_side(const gpi__problem *problem, int operand) {
   return gpi__is_tf32(problem) || gpi__is_fp8_product(problem) ||
      (operand == GPI__B && gpi__half_begins_within(problem) && !gpi__is_of_weights(problem));
@@ -29041,6 +29092,8 @@ static void gpi__copy_for_hopper(const gemmepi_context *context, const gpi__prob
 static int gpi__ways_to_copy(const gemmepi_context *context, const gpi__problem *problem) {
   if (gpi__is_invariant(problem))
     return 0;
+  if (gpi__is_fp8_product(problem) && gpi__chip_has(context->arch, GPI__MMA_FP8))
+    return 2;
   return gpi__chip_has(context->arch, GPI__WGMMA) && gpi__wants_side_by_side(problem, GPI__B) ? 2 : 1;
 }
 
@@ -29296,6 +29349,9 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
   }
   bare.epilogue = GEMMEPI_NONE;
   bare.formula = NULL;
+  if (!gpi__chip_has(context->arch, GPI__WGMMA))
+    return gpi__microseconds_by(context, &bare, &gpi__sm80_engine, &by) +
+       (takes ? GPI__LT_MORE : copies * (double)problem->batch);
   return gpi__microseconds_by(context, &bare, takes ? &gpi__sm90_fp8_engine : &gpi__sm90_engine, &by) +
      (takes ? GPI__LT_MORE : copies * (double)problem->batch);
 }

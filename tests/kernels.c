@@ -47,6 +47,7 @@ static const family plain = {"plain", "gemm_plain.cu", 0, NULL, 0};
 static const family fused = {"fused", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family fp8 = {"fp8", "gemm_sm90.cu", 0, "sm_90a", 90};
 static const family mma = {"mma", "gemm_sm80.cu", 80, NULL, 0};
+static const family mma_fp8 = {"mma_fp8", "gemm_sm80.cu", 89, NULL, 0};
 static const family mma_turing = {"mma_turing", "gemm_sm80.cu", 0, "sm_75", 75};
 static const family small = {"small", "gemm_small.cu", 75, NULL, 0};
 static const family outer = {"outer", "gemm_outer.cu", 75, NULL, 0};
@@ -145,6 +146,7 @@ static struct layouts {
     {&fp8, GPI__COUNT(gpi__sm90_fp8_shapes), 1, 4, {0}},
     {&found, GPI__COUNT(gpi__sm90_shapes), 0, 15, {0}},
     {&mma, GPI__COUNT(gpi__sm80_shapes), 1, 15, {0}},
+    {&mma_fp8, GPI__COUNT(gpi__sm80_shapes), 1, 4, {0}},
     {&small, GPI__COUNT(gpi__small_shapes), 1, 15, {0}},
     {&outer, GPI__COUNT(gpi__outer_shapes), 1, 15, {0}},
     {&weights, GPI__COUNT(gpi__weights_shapes), 1, 4, {0}},
@@ -203,6 +205,8 @@ static void add(const family *of, const char *name, const char *prologue) {
         return;
     for (i = 0; i < arch_count; i++) {
         if (archs[i] < of->oldest || !takes_arch(of, prologue, i))
+            continue;
+        if (of == &mma_fp8 && !gpi__chip_has(archs[i], GPI__MMA_FP8))
             continue;
         snprintf(target, sizeof target, "sm_%d", archs[i]);
         if (of->alone && archs[i] == of->needs)
@@ -927,6 +931,52 @@ static void add_fp8(const fp8_row *row, int shape, int odd, int applied) {
     add(&fp8, name, prologue);
 }
 
+/* On Turing the kernel has no BF16 and TF32, and less shared memory. */
+static int mma_takes(const family *of, const gpi__problem *problem, const gpi__sm80_shape *shape) {
+    int is_turing = of == &mma_turing || of == &mma_turing_inside;
+    return gpi__sm80_shape_accepts(problem, shape, is_turing ? 75 : 90) &&
+           (!is_turing || problem->common == GEMMEPI_F16 || gpi__is_fma(problem));
+}
+
+static void append_mma_defines(const family *of, const gpi__problem *problem, const gpi__sm80_cut *cut,
+                               int applied, gpi__text *defines) {
+    gpi__sm80 built;
+    memset(&built, 0, sizeof built);
+    gpi__cut_up_sm80(problem, cut, applied, of == &mma_turing || of == &mma_turing_inside ? 75 : 90, &built);
+    gpi__append_sm80_defines(defines, problem, &built);
+}
+
+/* The kernel for mma.sync; the same of both. */
+static void add_fp8_by_mma(const fp8_row *row, int shape, int odd, int applied) {
+    gemmepi_matmul_desc desc = new_desc(row->a, row->b, row->d, row->epilogue);
+    gpi__problem problem, own;
+    gpi__sm80_cut cut;
+    char name[200], prologue[2048];
+    gpi__text text = gpi__text_in(name, sizeof name);
+    gpi__text defines = gpi__text_in(prologue, sizeof prologue);
+    cut.shape = &gpi__sm80_shapes[shape], cut.parts = shape % 4 == 3 && applied ? 4 : 1;
+    desc.b.transposed = 1;
+    desc.k = 2048;
+    desc.m = 144, desc.n = odd ? 150 : 256;
+    desc.a.ld = 2048 + (odd ? cut.shape->unit > 4 ? cut.shape->unit : 4 : 16);
+    desc.a.scale.mode = row->scale_a, desc.b.scale.mode = row->scale_b;
+    desc.flags |= row->fast ? GEMMEPI_FAST_ACCUMULATION : 0;
+    append_dtype(&text, row->a);
+    gpi__append(&text, "_");
+    append_dtype(&text, row->b);
+    append_results(&text, &desc);
+    gpi__append(&text, "_scales_%d_%d%s_shape_%d%s%s%s", (int)row->scale_a, (int)row->scale_b,
+                row->fast ? "_fast" : "", shape, odd ? "_odd" : "", applied ? "" : "_scaled",
+                cut.parts > 1 ? "_in_parts" : "");
+    normalise(&desc, name, &problem);
+    if (!mma_takes(&mma_fp8, &problem, cut.shape))
+        return;
+    own = cut.parts > 1 ? gpi__bare_problem(&problem) : problem;
+    append_mma_defines(&mma_fp8, &own, &cut, applied, &defines);
+    note_layout(&mma_fp8, shape, 2);
+    add(&mma_fp8, name, prologue);
+}
+
 /* Each pairing, mode and kind of epilogue in every shape, by turns; --all: in each. */
 static void list_fp8(void) {
     const gemmepi_dtype same = GEMMEPI_DTYPE_DEFAULT, x = GEMMEPI_E4M3, y = GEMMEPI_E5M2, half = GEMMEPI_BF16;
@@ -967,26 +1017,15 @@ static void list_fp8(void) {
         for (shape = 0; shape < shapes; shape++)
             if (takes_all || (i + shape + shape / 7) % 3 == 0)
                 add_fp8(&rows[i], shape, (i + shape / 3) % 4 == 3, (i + shape) % 2);
+    for (i = 0; i < (int)GPI__COUNT(rows); i++)
+        for (shape = 0; shape < (int)GPI__COUNT(gpi__sm80_shapes); shape++)
+            if (takes_all || (i + shape) % 2 == 0)
+                add_fp8_by_mma(&rows[i], shape, (i + shape / 3) % 4 == 3, (i / 2 + shape) % 2);
     found_mode = GEMMEPI_SCALE_VECTOR_128;
     for (i = 0; i < (int)GPI__COUNT(with_found); i++)
         for (shape = 0; shape < shapes; shape++)
             add_fp8(&with_found[i], shape, (i + shape) % 3 == 2, (i + shape) % 2);
     found_mode = GEMMEPI_SCALE_NONE;
-}
-
-/* On Turing the kernel has no BF16 and TF32, and less shared memory. */
-static int mma_takes(const family *of, const gpi__problem *problem, const gpi__sm80_shape *shape) {
-    int is_turing = of == &mma_turing || of == &mma_turing_inside;
-    return gpi__sm80_shape_accepts(problem, shape, is_turing ? 75 : 90) &&
-           (!is_turing || problem->common == GEMMEPI_F16 || gpi__is_fma(problem));
-}
-
-static void append_mma_defines(const family *of, const gpi__problem *problem, const gpi__sm80_cut *cut,
-                               int applied, gpi__text *defines) {
-    gpi__sm80 built;
-    memset(&built, 0, sizeof built);
-    gpi__cut_up_sm80(problem, cut, applied, of == &mma_turing || of == &mma_turing_inside ? 75 : 90, &built);
-    gpi__append_sm80_defines(defines, problem, &built);
 }
 
 /* Nothing where the shape does not take it. unit: bytes at whose multiples lines of operands begin; those of results at odd elements
@@ -1070,7 +1109,8 @@ static void list_mma(void) {
                 gemmepi_compute compute = way ? GEMMEPI_COMPUTE_TF32 : GEMMEPI_COMPUTE_F32;
                 int turn = (shape + layout + way) & 1;
                 if (!takes_layout(shape + way, layout) &&
-                    gpi__sm80_shapes[shape].kinds != GPI__OF_F32) /* which has no other rows */
+                    gpi__sm80_shapes[shape].kinds &
+                        (GPI__OF_16_BITS | GPI__OF_TF32)) /* others have no other rows */
                     continue;
                 if (takes_all || turn) {
                     add_mma_in_parts(GEMMEPI_F32, compute, GEMMEPI_DTYPE_DEFAULT, GEMMEPI_NONE, shape, 4,

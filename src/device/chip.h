@@ -9,7 +9,8 @@ enum {
     GPI__CLUSTERS = 4, /* of blocks that reach each other's shared memory */
     GPI__WGMMA = 8,    /* that of sm_90a, which TMA feeds */
     GPI__HOPPER = 16,  /* what was measured of cuBLASLt on an H100 and an H200 holds */
-    GPI__MMA_F16 = 32  /* mma.sync of F16 and I8, which ldmatrix feeds */
+    GPI__MMA_F16 = 32, /* mma.sync of F16 and I8, which ldmatrix feeds */
+    GPI__MMA_FP8 = 64  /* that of fp8, at twice the rate of 16 bits */
 };
 
 /* Later chips do not have these, even where they are not listed. */
@@ -43,16 +44,16 @@ static const gpi__chip gpi__chips[] = {
      "nine tenths of what NVIDIA's paper on GA102 says"},
     {87, GPI__SINCE_80, 163u << 10, 920, 0, 115, 1700, 163e3, "a guess, as 8.0"},
     {88, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 163e3, "a guess, as 8.6"},
-    {89, GPI__SINCE_80, 99u << 10, 230, 0, 115, 1700, 806e3,
+    {89, GPI__SINCE_80 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 806e3,
      "nine tenths of what NVIDIA's paper on Ada says"},
     {90, GPI__SINCE_90 | GPI__WGMMA | GPI__HOPPER, 227u << 10, 1240, 1740, 115, 1700, 2680e3,
      "measured on an H200"},
     {100, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess from NVIDIA's paper on Blackwell"},
     {103, GPI__SINCE_90, 227u << 10, 920, 0, 115, 1700, 6400e3, "a guess, as 10.0"},
     {110, GPI__SINCE_90, 227u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
-    {120, GPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 1433e3,
+    {120, GPI__SINCE_90 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 1433e3,
      "nine tenths of what NVIDIA's paper on RTX Blackwell says"},
-    {121, GPI__SINCE_90, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
+    {121, GPI__SINCE_90 | GPI__MMA_FP8, 99u << 10, 230, 0, 115, 1700, 218e3, "a guess, as 12.0"},
 };
 
 /* The chip's row, or that of the nearest older one; of those older than all the first. */

@@ -1,4 +1,4 @@
-// Product and epilogue of operands of 16 bits or F32, from Turing on: D = epilogue(alpha op(A) op(B) + beta C).
+// Product and epilogue of operands of 16 bits or F32, from Turing on, and of fp8, on Ada and RTX 50: D = epilogue(alpha op(A) op(B) + beta C).
 //
 // A block has one tile. Its threads load 128 bytes of k at a time with cp.async into a ring of stages in shared memory,
 // lines of 128 bytes whose eight units of 16 the i-th stands in place i ^ line % 8, so that neither they nor ldmatrix wait
@@ -16,10 +16,14 @@
 //   load          operands to shared memory
 //   multiply      fragments and mma.sync
 //   multiply_add  strict F32
+//   scales        fp8
 //   finish        the epilogue
 #include "sm80/finish.cuh"
 #include "sm80/load.cuh"
 #include "sm80/multiply_add.cuh"
+#if GEMMEPI_ELEMENT == 1
+#include "sm80/scales.cuh"
+#endif
 
 // Blocks: tiles of all parts of all items; columns of tiles within bands of rows, so that what is under way at a time reads
 // few rows of A and few columns of B.
@@ -62,6 +66,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
         k_left -= TILE_K;
     }
     float sums[ROW_BLOCKS][PAIRS * 2][4] = {};
+#if GEMMEPI_ELEMENT == 1
+    const Place_of_sums place = {item, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS};
+#endif
     Fragments fragments[2];
     u32 read = 0, written = (STAGES - 1) * STAGE_BYTES; // stages
     copies_wait<STAGES - 2>();
@@ -69,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
     if (!FMA)
         load_fragments(a_lane, b_lane, 0, fragments[0]);
     for (int block = 0; block < steps; block++) {
-        float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: so that fewer roundings meet large sums
+        float of_stage[ROW_BLOCKS][PAIRS * 2][4] = {}; // FMA: so that fewer roundings meet large sums; PROMOTES
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             bool last = step == STEPS - 1;
@@ -89,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
             }
             if (!FMA) {
                 load_fragments(a_lane + read, b_lane + read, (step + 1) % STEPS, fragments[(step + 1) % 2]);
-                multiply_fragments(fragments[step % 2], sums);
+                multiply_fragments(fragments[step % 2], PROMOTES ? of_stage : sums);
             }
             if (!last) {
                 a.put(shared + written, step);
@@ -98,12 +105,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, GEMMEPI_BLOCKS)
         }
         if (FMA)
             take_sums(of_stage, sums);
+#if GEMMEPI_ELEMENT == 1
+        if (PROMOTES)
+            scale_sums<STAGE_A, STAGE_B, true>(params, place, first_k / TILE_K + block, of_stage, sums);
+#endif
         a.next();
         b.next();
         k_left -= TILE_K;
     }
     copies_wait<0>();
     __syncthreads();
+#if GEMMEPI_ELEMENT == 1
+    if (WHOLE_A || WHOLE_B)
+        scale_sums<WHOLE_A, WHOLE_B, false>(params, place, 0, sums, sums);
+#endif
     long long line = ((long long)slice * p.row_tiles) + tile_m * WARPS_M + warp_m;
     finish(params, slice, (int)(tile_m * TILE_M) + warp_m * WARP_M, (int)(tile_n * TILE_COLUMNS) + warp_n * WARP_COLUMNS, line,
            shared + warp * (STAGED_MATRICES * STAGED_BYTES), sums);

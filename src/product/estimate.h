@@ -62,6 +62,9 @@ static double gpi__fp8_microseconds(const gemmepi_context *context, const gpi__p
     }
     bare.epilogue = GEMMEPI_NONE;
     bare.formula = NULL;
+    if (!gpi__chip_has(context->arch, GPI__WGMMA))
+        return gpi__microseconds_by(context, &bare, &gpi__sm80_engine, &by) +
+               (takes ? GPI__LT_MORE : copies * (double)problem->batch);
     return gpi__microseconds_by(context, &bare, takes ? &gpi__sm90_fp8_engine : &gpi__sm90_engine, &by) +
            (takes ? GPI__LT_MORE : copies * (double)problem->batch);
 }

@@ -243,6 +243,12 @@ static table make_table() {
     t["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"] = {"{{{{", multiply<f16_kind>, TOGETHER};
     t["mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"] = {"{{{{", multiply<f16_kind, f16_kind, 1>,
                                                              TOGETHER};
+    t["mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"] = {"{{{{", multiply<e4m3_kind>, TOGETHER};
+    t["mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32"] = {"{{{{", multiply<e4m3_kind, e5m2_kind>,
+                                                                TOGETHER};
+    t["mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32"] = {"{{{{", multiply<e5m2_kind, e4m3_kind>,
+                                                                TOGETHER};
+    t["mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32"] = {"{{{{", multiply<e5m2_kind>, TOGETHER};
     t["mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"] = {"{{{{", multiply<s8_kind, s8_kind, 1, 8>,
                                                            TOGETHER};
     t["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"] = {"{{{{", multiply<bf16_kind>, TOGETHER};

@@ -39,6 +39,12 @@ sample() {
 90 gpu/weights 1 13 3
 90 gpu/weights 1 16 3
 80 gpu/weights 1 10 2
+89 gpu/fp8_shapes 1 0 3
+89 gpu/fp8_shapes 1 1 2
+89 gpu/fp8_shapes 1 3 3
+89 gpu/fp8_shapes 1 5 2
+89 gpu/fp8_shapes 1 9 2
+120 gpu/fp8_shapes 1 4 2
 90 gpu/fp8_shapes 1 0 27
 90 gpu/fp8_shapes 1 2 6
 90 gpu/fp8_shapes 1 5 5

@@ -145,6 +145,24 @@ struct s8_kind {
     }
 };
 
+// Of fp8 the products and the sum before are cut below 2^-13 of the largest of them, as was measured of wgmma.
+static float sum_of_fp8(float before, const double *products, u32 count) {
+    double largest = std::fabs(before), sum = 0, unit;
+    int exponent;
+    for (u32 i = 0; i < count; i++)
+        largest = std::fmax(largest, std::fabs(products[i]));
+    if (largest == 0 || !std::isfinite(largest))
+        exponent = 0;
+    else
+        frexp(largest, &exponent);
+    unit = ldexp(1, exponent - 1 - 13);
+    for (u32 i = 0; i <= count; i++) {
+        double x = i < count ? products[i] : before;
+        sum += std::isfinite(x) ? std::trunc(x / unit) * unit : x;
+    }
+    return (float)sum;
+}
+
 template <int Exponents, int Fractions, u32 Top> struct fp8_kind {
     enum { K = 32, PER_WORD = 4 };
     typedef float sum;
@@ -186,10 +204,14 @@ static void multiply(warp &w, const op &o, u32) {
     for (u32 lane = 0; lane < LANES; lane++)
         for (u32 i = 0; i < SUMS; i++) {
             u32 row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-            double more = 0;
+            double products[K], more = 0;
+            sum before = w.at<sum>(o.x[SUMS + EIGHTS * Words + Words + i])[lane];
             for (u32 k = 0; k < K; k++)
-                more += a[row][k] * b[column][k];
-            w.at<sum>(o.x[i])[lane] = total(w.at<sum>(o.x[SUMS + EIGHTS * Words + Words + i])[lane], more);
+                more += products[k] = a[row][k] * b[column][k];
+            if constexpr (PER == 4 && std::is_same<sum, float>::value)
+                w.at<sum>(o.x[i])[lane] = sum_of_fp8(before, products, K);
+            else
+                w.at<sum>(o.x[i])[lane] = total(before, more);
         }
 }
 

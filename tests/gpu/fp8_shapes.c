@@ -1,10 +1,14 @@
 /* fp8_shapes [sizes [shape [kernels]]]: the engine for fp8 in each of its shapes, which a plan is made to take here: every pairing, mode
-   of scales, kind of epilogue and result, at random sizes against the oracle, with whole numbers to the bit. Needs a GPU of compute
-   capability 9.0, the first or that which GEMMEPI_TEST_DEVICE numbers. With the number of a shape that one alone, with one of kernels
+   of scales, kind of epilogue and result, at random sizes against the oracle, with whole numbers to the bit. On Hopper that is the kernel
+   for Hopper, on chips with mma.sync of fp8 (8.9, 12.0) the kernel for that. The GPU is the first or that which GEMMEPI_TEST_DEVICE numbers. With the number of a shape that one alone, with one of kernels
    as many, not the same of each shape. */
 #include "candidate.h"
 
-enum { LARGEST = 600, SHAPES = GPI__COUNT(gpi__sm90_fp8_shapes) };
+enum {
+    LARGEST = 600,
+    HOPPER_SHAPES = GPI__COUNT(gpi__sm90_fp8_shapes),
+    MMA_SHAPES = GPI__COUNT(gpi__sm80_shapes)
+};
 
 static test_device device;
 static test_device *here = &device;
@@ -70,21 +74,37 @@ static const kernel kernels[] = {
 
 /* >>plans of one shape */
 
+static int takes(const gpi__problem *problem, int shape, int applied) {
+    if (device.has_fused)
+        return !gpi__fp8_rule(here->context, problem) &&
+               gpi__shape_accepts(problem, &gpi__sm90_fp8_shapes[shape], applied);
+    return !gpi__sm80_rule(here->context, problem) &&
+           gpi__sm80_shape_accepts(problem, &gpi__sm80_shapes[shape % MMA_SHAPES], here->context->arch);
+}
+
+/* Those of mma.sync: all shapes with k whole, then with k in parts. */
+static int parts_of(int shape) {
+    return device.has_fused ? gpi__sm90_fp8_shapes[shape].parts : shape < MMA_SHAPES ? 1 : 3;
+}
+
 /* NULL: the shape does not take the problem. processors: as plan_by has them. */
 static gemmepi_plan *plan_as(const gemmepi_matmul_desc *desc, int shape, int applied, int processors) {
-    gpi__candidate candidate = candidate_by(&gpi__sm90_fp8_engine, shape, applied);
+    const gpi__engine *engine = device.has_fused ? &gpi__sm90_fp8_engine : &gpi__sm80_engine;
+    gpi__candidate candidate = candidate_by(engine, device.has_fused ? shape : shape % MMA_SHAPES, applied);
     gemmepi_plan *plan = NULL;
     gpi__problem packed;
     gemmepi_status status = gemmepi_plan_matmul(here->context, desc, &plan);
     int operand;
-    CHECK(status == GEMMEPI_OK, "%s", gemmepi_last_error());
+    CHECK(status == GEMMEPI_OK || (desc->flags & GEMMEPI_FIND_SCALE_D && !device.has_fused), "%s",
+          gemmepi_last_error());
     if (status)
         return NULL;
+    if (!device.has_fused)
+        candidate.parts = parts_of(shape);
     for (operand = GPI__A; operand <= GPI__B; operand++)
         candidate.copies[operand] = gpi__pack_of(&matmul_of(plan)->problem, operand, 1);
     gpi__pack_views(&matmul_of(plan)->problem, candidate.copies, &packed);
-    if (!gpi__fp8_rule(here->context, &packed) &&
-        gpi__shape_accepts(&packed, &gpi__sm90_fp8_shapes[shape], applied))
+    if (takes(&packed, shape, applied))
         return plan_by(plan, &candidate, processors);
     gemmepi_plan_destroy(plan);
     return NULL;
@@ -165,8 +185,8 @@ static void the_shape_is_within_the_bound(void) {
     int least = sizes * (kernels_taken ? kernels_taken : 1), i, k, size, runs = 0;
     for (i = 0; i < KERNELS && (!kernels_taken || runs < least); i++)
         for (k = (i + shape_here * kernels_taken) % KERNELS, size = 0; size < sizes; size++) {
-            problem p = draw(&kernels[k], (uint64_t)(1000 * shape_here + 100 * k + size),
-                             gpi__sm90_fp8_shapes[shape_here].parts);
+            problem p =
+                draw(&kernels[k], (uint64_t)(1000 * shape_here + 100 * k + size), parts_of(shape_here));
             gemmepi_plan *plan = plan_as(&p.desc, shape_here, !kernels[k].scaled, size % 2 * 3);
             run r;
             if (!plan)
@@ -286,11 +306,11 @@ static void large_products_are_exact_each_time(void) {
 
 int main(int argc, char **argv) {
     const char *name = getenv("GEMMEPI_TEST_DEVICE");
-    int is_number = name && name[0] >= '0' && name[0] <= '9';
+    int shapes, is_number = name && name[0] >= '0' && name[0] <= '9';
     if (argc > 1)
         sizes = atoi(argv[1]);
     if (argc > 2)
-        only = atoi(argv[2]) % SHAPES;
+        only = atoi(argv[2]);
     if (argc > 3)
         kernels_taken = atoi(argv[3]);
     if ((name && !is_number) ||
@@ -299,14 +319,15 @@ int main(int argc, char **argv) {
         test_skipped++;
         return test_finish();
     }
-    if (!device.has_fused) {
-        printf("skip fp8_shapes: the GPU is not of compute capability 9.0\n");
+    shapes = device.has_fused ? HOPPER_SHAPES : 2 * MMA_SHAPES;
+    if (!device.has_fused && (device.is_host || !gpi__chip_has(device.context->arch, GPI__MMA_FP8))) {
+        printf("skip fp8_shapes: the GPU has neither wgmma nor mma.sync of fp8\n");
         test_device_close(&device);
         test_skipped++;
         return test_finish();
     }
-    for (shape_here = 0; shape_here < SHAPES; shape_here++)
-        if (only < 0 || only == shape_here)
+    for (shape_here = 0; shape_here < shapes; shape_here++)
+        if (only < 0 || only % shapes == shape_here)
             RUN(the_shape_is_within_the_bound);
     if (only < 0)
         RUN(large_products_are_exact_each_time);

@@ -23,7 +23,7 @@ __device__ inline void load_words(u32 from, u32 &to) {
 // sums += A B: 16 rows, 8 columns, 32 bytes of k.
 __device__ inline void multiply(float (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned." GEMMEPI_MMA ".row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERANDS ".f32 "
+    asm volatile("mma.sync.aligned." GEMMEPI_MMA ".row.col.f32." GEMMEPI_OPERANDS "." GEMMEPI_OPERAND_B ".f32 "
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));

@@ -21,13 +21,23 @@
 #define GEMMEPI_B_ROWS   1  // likewise B's along k, else those along n
 #define GEMMEPI_A_UNIT   16 // bytes at whose multiples all lines of A begin: 16, 8, 4 or 2
 #define GEMMEPI_B_UNIT   16
-#define GEMMEPI_ELEMENT  2      // bytes of an element of A and B
+#define GEMMEPI_ELEMENT  2      // bytes of an element of A and B; 1: of fp8, whose lines are along k
 #define GEMMEPI_OPERANDS "bf16" // as mma.sync names them, which has no F32
 #define GEMMEPI_FMA      0      // 1: fused multiply-adds of F32 instead
 #define GEMMEPI_IN_PARTS 0      // 1: k is divided into params.parts
 #endif
 
-#if GEMMEPI_ELEMENT == 2
+#ifndef GEMMEPI_OPERAND_B
+#define GEMMEPI_OPERAND_B GEMMEPI_OPERANDS // of B, where it is another: of fp8
+#endif
+#ifndef GEMMEPI_PROMOTES
+#define GEMMEPI_PROMOTES 0 // 1: of fp8: what mma.sync adds up of a stage goes to sums in F32, with the scales that vary along k
+#endif
+
+#if GEMMEPI_ELEMENT == 1
+typedef u8 Element;
+#define GEMMEPI_MMA "m16n8k32"
+#elif GEMMEPI_ELEMENT == 2
 typedef u16 Element;
 #define GEMMEPI_MMA "m16n8k16"
 #else
@@ -38,6 +48,7 @@ constexpr int ELEMENT = GEMMEPI_ELEMENT, LINE = 128;
 constexpr bool ASYNC = __CUDA_ARCH__ >= 800; // cp.async; else operands come through registers
 constexpr bool IN_PARTS = GEMMEPI_IN_PARTS;
 constexpr bool FMA = GEMMEPI_FMA; // ELEMENT 4 without it: TF32
+constexpr bool PROMOTES = GEMMEPI_PROMOTES;
 constexpr int TILE_M = GEMMEPI_TILE_M, TILE_N = GEMMEPI_TILE_N, TILE_K = LINE / ELEMENT, STAGES = GEMMEPI_STAGES;
 constexpr int STEPS = 4; // into which a stage is divided, of 32 bytes of k
 constexpr int WARPS_M = GEMMEPI_WARPS_M, WARPS_N = GEMMEPI_WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;
@@ -56,6 +67,7 @@ constexpr int BOX_GROUPS = GROUPS % 2 || STAGES_WIDE ? 1 : 2, BOX_COLUMNS = BOX_
 constexpr int STAGED_D = STAGES_D ? HALVES_OUT : 0, STAGED_MATRICES = STAGED_D + (STAGES_AUX ? HALVES_IN : 0);
 constexpr int STAGED_BYTES = 16 * LINE;
 static_assert(!FINDS, "no scales are found here");
+static_assert(ELEMENT > 1 || (A_ROWS && B_ROWS), "ldmatrix turns no bytes");
 static_assert(WARP_M % 16 == 0 && WARP_COLUMNS % GROUP == 0, "a warp has whole runs of both halves");
 static_assert(TILE_COLUMNS % TILE_K == 0 || B_ROWS || HALVES_IN == 1, "lines along n are of one half");
 static_assert(THREADS / 32 * STAGED_MATRICES * STAGED_BYTES <= STAGES * STAGE_BYTES, "results lie where the stages were");

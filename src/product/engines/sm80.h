@@ -5,7 +5,8 @@
 
 #include "sm90_fp8.h"
 
-#define GPI__SM80_LINE 128 /* gemm_sm80.cu: bytes of k of a stage */
+#define GPI__SM80_LINE         128   /* gemm_sm80.cu: bytes of k of a stage */
+#define GPI__NVRTC_HAS_FP8_MMA 12040 /* PTX 8.4 */
 
 /* A way to cut the product up: its kernel is compiled for it. */
 typedef struct gpi__sm80_shape {
@@ -15,17 +16,17 @@ typedef struct gpi__sm80_shape {
     short kinds;  /* that gain by it, or that it has registers for */
 } gpi__sm80_shape;
 
-/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. */
-enum { GPI__OF_16_BITS = 1, GPI__OF_TF32 = 2, GPI__OF_F32 = 4, GPI__OF_ALL = 7 };
+/* How the kernel multiplies: with mma.sync, or strict F32 by fused multiply-adds. fp8 with FAST_ACCUMULATION is as 16 bits. */
+enum { GPI__OF_16_BITS = 1, GPI__OF_TF32 = 2, GPI__OF_F32 = 4, GPI__OF_FP8 = 8, GPI__OF_ALL = 15 };
 
-/* Lines along m of 16 bits are of 64 elements; strict F32 has two sums of each element in registers. */
+/* Lines along m of 16 bits are of 64 elements; strict F32 and fp8 have two sums of each element in registers. */
 static const gpi__sm80_shape gpi__sm80_shapes[] = {
     {64, 128, 2, 2, 3, 2, 2, GPI__OF_ALL}, /* first the one for everything */
     {128, 128, 2, 2, 3, 2, 16, GPI__OF_16_BITS | GPI__OF_TF32},
     {128, 256, 2, 4, 3, 1, 8, GPI__OF_16_BITS | GPI__OF_TF32},
     {64, 64, 2, 2, 4, 3, 2, GPI__OF_ALL},
-    {32, 64, 2, 2, 4, 3, 4, GPI__OF_TF32 | GPI__OF_F32},
-    {128, 128, 2, 4, 3, 1, 16, GPI__OF_F32},
+    {32, 64, 2, 2, 4, 3, 4, GPI__OF_TF32 | GPI__OF_F32 | GPI__OF_FP8},
+    {128, 128, 2, 4, 3, 1, 16, GPI__OF_F32 | GPI__OF_FP8},
 };
 
 /* How a problem is cut up: into tiles, and k into parts. */
@@ -85,13 +86,19 @@ static unsigned gpi__sm80_shared(const gpi__sm80_shape *shape, int arch) {
 }
 
 static int gpi__sm80_kind(const gpi__problem *problem) {
-    return problem->common != GEMMEPI_F32 ? GPI__OF_16_BITS
-           : gpi__is_tf32(problem)        ? GPI__OF_TF32
-                                          : GPI__OF_F32;
+    return gpi__promotes(problem)           ? GPI__OF_FP8
+           : problem->common != GEMMEPI_F32 ? GPI__OF_16_BITS
+           : gpi__is_tf32(problem)          ? GPI__OF_TF32
+                                            : GPI__OF_F32;
 }
 
 static int gpi__is_fma(const gpi__problem *problem) {
     return gpi__sm80_kind(problem) == GPI__OF_F32;
+}
+
+/* Whether a stage's sums have registers of their own. */
+static int gpi__has_sums_apart(const gpi__problem *problem) {
+    return gpi__is_fma(problem) || gpi__promotes(problem);
 }
 
 static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_shape *shape, int arch) {
@@ -108,9 +115,12 @@ static int gpi__sm80_shape_accepts(const gpi__problem *problem, const gpi__sm80_
         return 0;
     if (unit < shape->unit ||
         (shape->tile_m > 64 && gpi__column_lines(problem) &&
-         (shape->tile_n > 128 || gpi__is_fma(problem) || gpi__has(problem, GEMMEPI_GATED) ||
+         (shape->tile_n > 128 || gpi__has_sums_apart(problem) || gpi__has(problem, GEMMEPI_GATED) ||
           gpi__activation_has(problem->epilogue, GPI__IS_WIDE_IN_SUMS))))
         return 0; /* registers would not do */
+    if (gpi__scale_varies_along_k(problem, GPI__B) && shape->tile_n > 64 &&
+        (halves > 1 || problem->views[GPI__B].scale == GEMMEPI_SCALE_VECTOR_128))
+        return 0; /* nor beside a scale for each column */
     if (!gpi__chip_has(arch, GPI__MMA_SYNC) && gpi__is_fma(problem) && shape->tile_n > 64 &&
         (shape->tile_m == 64 || problem->formula))
         return 0; /* nor beside what is on its way without cp.async */
@@ -135,6 +145,8 @@ static int64_t gpi__stage_k(const gpi__problem *problem) {
 static double gpi__sm80_rate(const gpi__problem *problem, const gpi__chip *chip) {
     if (gpi__is_fma(problem))
         return chip->fma;
+    if (gpi__is_fp8_product(problem))
+        return 2 * chip->mma;
     return problem->common == GEMMEPI_F32 ? chip->mma / 2 : chip->mma;
 }
 
@@ -225,9 +237,16 @@ static void gpi__append_lines(gpi__text *text, const gpi__problem *problem) {
                 gpi__copy_unit(problem, GPI__A), gpi__copy_unit(problem, GPI__B));
 }
 
+/* The mode of the scales that the kernel multiplies by: of k in parts those alone that vary along it, as the pass has the others. */
+static int gpi__sm80_scale(const gpi__problem *problem, int operand, int parts) {
+    return parts <= 1 || gpi__scale_varies_along_k(problem, operand) ? problem->views[operand].scale : 0;
+}
+
 static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *problem, const gpi__sm80 *sm80) {
     const gpi__sm80_shape *shape = &sm80->shape;
-    gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), 0, 0);
+    int scale_a = gpi__sm80_scale(problem, GPI__A, sm80->parts),
+        scale_b = gpi__sm80_scale(problem, GPI__B, sm80->parts);
+    gpi__append_epilogue_defines(text, problem, gpi__epilogue_is_aligned(problem), scale_a, scale_b);
     gpi__append(text, "#define GEMMEPI_TILE_M %d\n#define GEMMEPI_TILE_N %d\n", shape->tile_m, shape->tile_n);
     gpi__append(text, "#define GEMMEPI_WARPS_M %d\n#define GEMMEPI_WARPS_N %d\n", shape->warps_m,
                 shape->warps_n);
@@ -239,11 +258,14 @@ static void gpi__append_sm80_defines(gpi__text *text, const gpi__problem *proble
     gpi__append(text, "#define GEMMEPI_WHOLE %d\n", gpi__half_columns(problem) % GPI__RUN == 0);
     gpi__append(text, "#define GEMMEPI_FMA %d\n", gpi__is_fma(problem));
     gpi__append_operands(text, problem);
+    if (gpi__promotes(problem))
+        gpi__append(text, "#define GEMMEPI_PROMOTES 1\n");
 }
 
 static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__problem *problem,
                                            gpi__sm80 *sm80) {
-    int dtype = problem->common;
+    int dtype = problem->views[GPI__A].dtype;
+    gemmepi_status status;
     char prologue[1536], words[160];
     gpi__text text = gpi__text_in(prologue, sizeof prologue);
     gpi__append_sm80_defines(&text, problem, sm80);
@@ -252,7 +274,13 @@ static gemmepi_status gpi__get_sm80_kernel(gemmepi_context *context, const gpi__
                                                                    : gpi__dtype((gemmepi_dtype)dtype)->name,
                      sm80->shape.tile_m, sm80->shape.tile_n, sm80->parts > 1 ? "_parts" : "",
                      gpi__name_of_epilogue(problem, dtype, words));
-    return gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+    status =
+        gpi__get_product_kernel(context, problem, "gemm_sm80.cu", prologue, "gemmepi_mma", &sm80->launch);
+    if (status == GEMMEPI_COMPILE_ERROR && gpi__is_fp8_product(problem) &&
+        context->nvrtc.version < GPI__NVRTC_HAS_FP8_MMA)
+        return gpi__fail(GEMMEPI_UNSUPPORTED, "NVRTC %d.%d has no mma.sync of fp8; 12.4 and later have",
+                         context->nvrtc.version / 1000, context->nvrtc.version % 1000 / 10);
+    return status;
 }
 
 /* The shape, and what follows from it. problem: as the kernel has it, bare where k is in parts */
@@ -401,13 +429,13 @@ static gemmepi_status gpi__sm80_run(const gemmepi_context *context, const gpi__p
 static void gpi__sm80_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
     const gpi__sm80 *sm80 = (const gpi__sm80 *)built;
     const gpi__sm80_shape *shape = &sm80->shape;
-    (void)problem;
     gpi__append(text, "  %s: product%s, %u blocks of %u threads, tiles of %d x %d, %d stages",
                 sm80->launch.name, sm80->parts > 1 ? "" : " and epilogue", sm80->launch.blocks,
                 sm80->launch.threads_x, shape->tile_m, shape->tile_n, shape->stages);
     if (sm80->parts > 1)
         gpi__append(text, ", k in %d parts", sm80->parts);
     gpi__append(text, "\n");
+    gpi__explain_promotion(problem, text);
     gpi__explain_pass(text, &sm80->pass.launch, "the sum of k's parts, ");
     gpi__explain_sums(text, &sm80->sums);
     gpi__explain_reductions(text, &sm80->reductions);
@@ -423,11 +451,21 @@ static const char *gpi__sm80_type_rule(const gemmepi_context *context, const gpi
                : "its kernel multiplies BF16 and TF32 on compute capability 8.0 and later";
 }
 
+static const char *gpi__sm80_fp8_rule(const gemmepi_context *context, const gpi__problem *problem) {
+    if (!gpi__chip_has(context->arch, GPI__MMA_FP8))
+        return "it multiplies fp8 on compute capability 8.9, 12.0 and 12.1";
+    if (problem->views[GPI__A].transposed || !problem->views[GPI__B].transposed)
+        return "mma.sync reads fp8 only where the elements along k are contiguous";
+    if (gpi__copy_unit(problem, GPI__A) < 4 || gpi__copy_unit(problem, GPI__B) < 4)
+        return "it copies fp8 at multiples of 4 bytes: pointers, lines and items";
+    return NULL;
+}
+
 static const char *gpi__sm80_rule(const gemmepi_context *context, const gpi__problem *problem) {
-    if (gpi__is_fp8_product(problem))
-        return "it does not multiply fp8";
     if (problem->found_scale)
         return "it finds no scales of d";
+    if (gpi__is_fp8_product(problem) && gpi__sm80_fp8_rule(context, problem))
+        return gpi__sm80_fp8_rule(context, problem);
     if (gpi__is_of_weights(problem))
         return "a and b differ in dtype";
     return gpi__sm80_type_rule(context, problem) ? gpi__sm80_type_rule(context, problem)

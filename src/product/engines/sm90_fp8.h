@@ -33,19 +33,25 @@ static const char *gpi__fp8_rule(const gemmepi_context *context, const gpi__prob
 /* What keeps such a problem from every engine, however its operands are copied, or NULL. With BATCH_INVARIANT they are not turned. */
 static const char *gpi__fp8_engines_rule(const gemmepi_context *context, const gpi__problem *problem) {
     const char *rule = NULL;
-    if (!gpi__chip_has(context->arch, GPI__WGMMA))
-        return "its kernel for fp8 is for compute capability 9.0";
+    if (!gpi__chip_has(context->arch, GPI__WGMMA) && !gpi__chip_has(context->arch, GPI__MMA_FP8))
+        return "its kernels for fp8 are for compute capability 8.9, 9.0, 12.0 and 12.1";
     if (gpi__is_invariant(problem))
-        rule = gpi__fp8_layout_rule(context, problem);
+        rule = gpi__chip_has(context->arch, GPI__WGMMA)
+                   ? gpi__fp8_layout_rule(context, problem)
+                   : "with BATCH_INVARIANT its kernel for fp8 is for compute capability 9.0";
     return rule ? rule : gpi__extents_rule(problem);
 }
 
-static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
+static void gpi__explain_promotion(const gpi__problem *problem, gpi__text *text) {
     int varies = gpi__scale_varies_along_k(problem, GPI__A) || gpi__scale_varies_along_k(problem, GPI__B);
-    gpi__sm90_explain(problem, built, text);
     if (gpi__promotes(problem))
         gpi__append(text, "  sums of each 128 of k go to sums in F32%s\n",
                     varies ? ", times the scales that vary along k" : "");
+}
+
+static void gpi__sm90_fp8_explain(const gpi__problem *problem, const void *built, gpi__text *text) {
+    gpi__sm90_explain(problem, built, text);
+    gpi__explain_promotion(problem, text);
 }
 
 static const gpi__engine gpi__sm90_fp8_engine = {"sm90_fp8",
