@@ -1,8 +1,10 @@
 /* gemmepi_pack against plain loops: codes by tables that are written here, scales by their definition; what a formula reads of it; refusals. */
-#include <math.h>
+#define GEMMEPI_IMPLEMENTATION
+#include "gemmepi.in.h"
 
-#include "../test.h"
-#include "gemmepi.h"
+#include "test.h"
+
+#include <math.h>
 
 enum { ROWS = 7, COLUMNS = 12, LD = 15, PACKED_LD = 14, SPACE = 512, POISON = 0xa5 };
 
@@ -203,6 +205,20 @@ static void scales_of_nothing_and_of_what_is_not_finite_are_1(void) {
     }
 }
 
+/* -1 to 1 by the scale 1/4, rounded up from 2/15; -1e6 to 0 by 448, the largest. */
+static void a_zero_goes_by_the_scale_that_is_stored_and_is_a_code(void) {
+    int8_t zero;
+    start();
+    desc.rows = 1, desc.columns = 2, desc.dtype = GEMMEPI_U4, desc.find = 1, desc.zero_dtype = GEMMEPI_I8;
+    desc.scale = scales, desc.zero = &zero;
+    source[0] = -1, source[1] = 1, desc.scale_dtype = GEMMEPI_E8M0;
+    run("E8M0");
+    CHECK(scales[0] == 125 && zero == 4 && packed[0] == 0x80, "0x%x, %d, 0x%x", scales[0], zero, packed[0]);
+    source[0] = -1e6f, source[1] = 0, desc.scale_dtype = GEMMEPI_E4M3;
+    run("E4M3");
+    CHECK(scales[0] == 0x7e && zero == 15 && packed[0] == 0xf0, "0x%x, %d, 0x%x", scales[0], zero, packed[0]);
+}
+
 /* By 8-bit types as any store has them, E8M0 among them. */
 static void other_types_are_stored_as_everywhere(void) {
     static const float numbers[] = {1, -2, 448, 1e9f, 0.0009765625f, 3};
@@ -328,6 +344,7 @@ int main(void) {
     RUN(scales_are_found_for_each_block);
     RUN(a_scale_in_e8m0_is_rounded_up_so_that_nothing_saturates);
     RUN(scales_of_nothing_and_of_what_is_not_finite_are_1);
+    RUN(a_zero_goes_by_the_scale_that_is_stored_and_is_a_code);
     RUN(other_types_are_stored_as_everywhere);
     RUN(a_formula_has_the_numbers_back);
     RUN(what_cannot_be_packed_is_refused);
