@@ -473,6 +473,11 @@ typedef struct gemmepi_matrix {
        without ld has d's layout). Outputs: items must not overlap */
     int64_t batch_stride;
     gemmepi_scale scale; /* zero: 1 for every element */
+
+    /* a and b of gemmepi_matmul_desc only: text that makes what is multiplied of what is stored, "a * rstd * gain" (see gemmepi_operand),
+       rounded once to compute_dtype. NULL: what is stored is multiplied. The scale mode is NONE or TENSOR then */
+    const char *formula;
+    gemmepi_dtype compute_dtype; /* 0: dtype where that is F16 or BF16, else the other operand's where that is F32, F16, BF16 or F64, else BF16 */
 } gemmepi_matrix;
 
 /* bias or bias_grad, contiguous. */
@@ -518,7 +523,7 @@ typedef struct gemmepi_matmul_desc {
        epilogue, aux, residual, bias and bias_grad are 0 then, and ACCUMULATE is refused. On a GPU a formula that says an
        epilogue runs as that epilogue. NULL: none */
     const char *formula;
-    const struct gemmepi_operand *operands; /* what the formula reads and assigns besides v and d */
+    const struct gemmepi_operand *operands; /* what the formula reads and assigns besides v and d, and what a.formula and b.formula read */
     int operand_count;
     const char *formula_value;  /* the formula's name of v; NULL: "v" */
     const char *formula_result; /* the formula's name of d; NULL: "d" */
@@ -554,7 +559,7 @@ typedef struct gemmepi_matmul_args {
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
 
-    /* With a formula: a pointer for each of desc's operands, in their order, at a multiple of its element's size; for a NUMBER to a double on
+    /* With formulas: a pointer for each of desc's operands, in their order, at a multiple of its element's size; for a NUMBER to a double on
        the host. Operands that no output depends on are ignored. Inputs are only read: cast const away for them. Outputs overlap nothing, except
        that D and outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is
        not read through left, right, even or odd */
@@ -953,6 +958,16 @@ typedef struct gemmepi_linear_args {
    Order: row, column and kinds are those of the matrix in either order; left, right, even, odd and pair run along D's
    contiguous axis. In column-major order widths are therefore of m, for operands PER_ROW and FULL, and PER_ROW outputs may cover the
    batch.
+
+   Operands: desc.a.formula and desc.b.formula make what is multiplied of what is stored, before the product,
+
+       "a * rstd * gain"      "silu(left(a)) * right(a)"      "uniform(seed, 0) < p ? 0 : a / (1 - p)"
+
+   in the same language. The text is an expression, or statements of which the last is one. It reads the element that is stored by the
+   name of its matrix, a or b, has no reductions and assigns no operand. row and column count in op(A) [m, k] or op(B) [k, n]; so do the
+   kinds of the operands that it reads: PER_ROW is [m] of a, [k] of b. left and so on go along the axis that is contiguous in memory, and
+   what is stored is as wide along it as the text says: "silu(left(a)) * right(a)" reads an a of [m, 2k]. An operand PER_ROW, PER_COLUMN or
+   FULL is read by one text only; list it twice for two.
 
    Products run formulas (gemmepi_matmul_desc.formula), and so do layers (gemmepi_linear_desc.formula) and element-wise operations
    (gemmepi_elementwise_desc.formula), these without v. gemmepi_derive writes their gradients.
@@ -3411,8 +3426,10 @@ static int gpi__dtype_is_known(gemmepi_dtype dtype) {
 
 /* What follows a sentence that refuses a type of 4 bits. */
 static const char *gpi__where_packed_goes(int dtype) {
-  return gpi__is_packed(dtype) ? "; types of 4 bits are for operands of the kind FULL that a formula reads"
-        : "";
+  return gpi__is_packed(dtype)
+       ? "; types of 4 bits are for operands of the kind FULL that a formula reads, and for "
+        "a and b with a formula of their own"
+       : "";
 }
 
 /* For sentences. */
@@ -4341,6 +4358,7 @@ typedef struct gpi__formula_desc {
   const char *value_field; /* what the caller's struct calls value; NULL: "formula_value" */
   int without_value; /* 1: there is no v */
   int without_result; /* 1: there is no D */
+  int is_of_operand; /* 1: the text makes an operand: an expression ends it, which is D */
   int exchanged; /* 1: of column-major order, and the graph is of the row-major problem that it is folded into */
   gemmepi_dtype accumulator, d; /* F32, F64 or I32; of D */
   int of_any_type; /* 1: it may be run in F64, though accumulator is F32: numbers are those of F64 */
@@ -6236,6 +6254,9 @@ static int gpi__parse_target(gpi__parser *p, gpi__assignment *target) {
       target->output = i;
   if (target->output < 0)
     return gpi__check_new_name(p, target);
+  if (target->output < GPI__RESULT && desc->is_of_operand)
+    return gpi__refuse(p, target->at, "%s is an operand, and the formula of an operand assigns none",
+      desc->operands[target->output].name);
   if (target->output < GPI__RESULT && !desc->operands[target->output].output)
     return gpi__refuse(p, target->at, "%s is an input; to assign it set desc.operands[%d].output to 1",
       desc->operands[target->output].name, target->output);
@@ -6376,10 +6397,34 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
   return is_mean ? gpi__through_columns(p, at, node) : node;
 }
 
+/* Whether the expression begins here that ends the text of an operand. */
+static int gpi__is_last_expression(const gpi__parser *p) {
+  size_t length = gpi__name_length(p->text + p->at), at = gpi__next_token(p->text, p->at + length);
+  return p->graph->desc->is_of_operand && (!length || p->text[at] != '=' || p->text[at + 1] == '=');
+}
+
+/* The expression, with which the text ends. */
+static int gpi__end_with_expression(gpi__parser *p) {
+  gpi__assignment target = {p->at, 0, GPI__RESULT};
+  int reduction, node = gpi__right_side(p, &target, &reduction);
+  if (node < 0)
+    return -1;
+  if (reduction)
+    return gpi__refuse(p, target.at, "the formula of an operand has no reductions");
+  (void)gpi__take(p, ";");
+  if (!gpi__skip_blanks(p) || p->text[p->at])
+    return gpi__refuse_token(p, "an operator or the end: the formula of an operand ends with its expression");
+  p->graph->assigned[GPI__RESULT].node = (int16_t)node;
+  p->graph->assigned[GPI__RESULT].at = (int16_t)target.at;
+  return 0;
+}
+
 static int gpi__statement(gpi__parser *p) {
   gpi__assignment target;
   gpi__local *local;
   int node, reduction;
+  if (gpi__is_last_expression(p))
+    return gpi__end_with_expression(p);
   if (gpi__parse_target(p, &target) < 0 || gpi__want(p, "=", "the '=' of a statement: name = expression") < 0)
     return -1;
   node = gpi__right_side(p, &target, &reduction);
@@ -6432,6 +6477,8 @@ static int gpi__check_all_assigned(const gpi__parser *p) {
   }
   if (any)
     return 0;
+  if (desc->is_of_operand)
+    return gpi__refuse(p, p->at, "the formula ends without an expression, which would be the operand");
   return gpi__refuse(p, p->at, "the formula ends and has assigned no output%s%s",
     desc->without_result ? "" : ": neither an operand nor ", desc->without_result ? "" : gpi__result_name(desc));
 }
@@ -10251,6 +10298,12 @@ typedef struct gpi__grouping {
   int32_t unused;
 } gpi__grouping;
 
+/* A or B that a formula makes of what is stored (problem/made.h). */
+typedef struct gpi__made {
+  struct gpi__kept_formula *formula; /* whose value is what is stored; NULL: what is stored is multiplied */
+  gpi__view view; /* what is multiplied, in workspace */
+} gpi__made;
+
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gpi__problem {
   int64_t m, n, k, batch;
@@ -10271,6 +10324,7 @@ typedef struct gpi__problem {
   gpi__grouping grouping;
   struct gpi__kept_formula *formula; /* in the epilogue's place; NULL: none */
   gpi__view views[GPI__OPERANDS];
+  gpi__made made[2]; /* of A and B, whose views are what is stored then */
 } gpi__problem;
 
 static int gpi__has_groups_of_rows(const gpi__problem *problem) {
@@ -10432,9 +10486,63 @@ static void gpi__list_operands(gpi__problem *problem) {
       }
 }
 
-static void gpi__free_formula(gpi__problem *problem, const gemmepi_allocator *allocator) {
-  gpi__delete_formula(allocator, GPI__FORMULA(problem));
-  problem->formula = NULL;
+/* >>operands that are made */
+
+static int gpi__makes_operands(const gpi__problem *problem) {
+  return GPI__HAS_FORMULAS && (problem->made[0].formula || problem->made[1].formula);
+}
+
+/* The product that is left once its operands are made. */
+static gpi__problem gpi__problem_of_made(const gpi__problem *problem) {
+  gpi__problem own = *problem;
+  int i;
+  for (i = GPI__A; i <= GPI__B; i++)
+    if (own.made[i].formula) {
+      own.views[i] = own.made[i].view;
+      memset(&own.views[GPI__SCALE_OF(i)], 0, sizeof own.views[0]);
+      memset(&own.made[i], 0, sizeof own.made[0]);
+    }
+  gpi__list_operands(&own);
+  return own;
+}
+
+/* The formulas that a problem may have: D's, A's and B's. NULL: it has none. */
+enum { GPI__FORMULAS = 3 };
+
+static struct gpi__kept_formula **gpi__formula_slot(gpi__problem *problem, int i) {
+  return i == 0 ? &problem->formula : &problem->made[i - 1].formula;
+}
+
+static struct gpi__kept_formula *gpi__nth_formula(const gpi__problem *problem, int i) {
+  return i == 0 ? GPI__FORMULA(problem) : GPI__FORMULA(&problem->made[i - 1]);
+}
+
+static void gpi__free_formulas(gpi__problem *problem, const gemmepi_allocator *allocator) {
+  int i;
+  for (i = 0; i < GPI__FORMULAS; i++) {
+    gpi__delete_formula(allocator, *gpi__formula_slot(problem, i));
+    *gpi__formula_slot(problem, i) = NULL;
+  }
+}
+
+/* How many operands desc has for them. */
+static int gpi__operands_of_formulas(const gpi__problem *problem) {
+  int f, count = 0;
+  for (f = 0; f < GPI__FORMULAS; f++)
+    if (gpi__nth_formula(problem, f))
+      count = (int)gpi__nth_formula(problem, f)->placed.formula->operand_count;
+  return count;
+}
+
+/* The formula that operand i of desc belongs to: the first that reads or assigns it. NULL: none does. */
+static const gpi__kept_formula *gpi__formula_with(const gpi__problem *problem, int i) {
+  int f;
+  for (f = 0; f < GPI__FORMULAS; f++) {
+    const gpi__kept_formula *kept = gpi__nth_formula(problem, f);
+    if (kept && kept->placed.formula->operands[i].used)
+      return kept;
+  }
+  return NULL;
 }
 GPI__OPTIMIZE_LITTLE_BEGIN
 /* The scales and largest magnitudes that a desc asks for. */
@@ -10646,7 +10754,7 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
   } else {
     if (!is_factor)
       status = gpi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
-    view->bits = (int32_t)(8 * gpi__dtype((gemmepi_dtype)view->dtype)->size);
+    view->bits = gpi__bits_of(view->dtype);
   }
   view->alignment = gpi__alignment_for(problem, view);
   if (!status)
@@ -11126,7 +11234,7 @@ static gemmepi_status gpi__check_accumulation(const gemmepi_matmul_desc *desc) {
 
 static int gpi__is_given_matrix(const gemmepi_matrix *matrix) {
   return matrix->dtype || matrix->transposed || matrix->ld || matrix->batch_stride || matrix->scale.mode ||
-     matrix->scale.batch_stride;
+     matrix->scale.batch_stride || matrix->formula || matrix->compute_dtype;
 }
 
 /* What a desc without a formula leaves 0. */
@@ -11148,6 +11256,8 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
         : desc->bias.dtype || desc->bias.batch_stride           ? "bias"
         : desc->bias_grad.dtype || desc->bias_grad.batch_stride ? "bias_grad"
         : NULL;
+  if (!desc->formula && (desc->a.formula || desc->b.formula)) /* which read operands, too */
+    return gpi__check_without_formula(NULL, 0, desc->formula_value, desc->formula_result);
   if (!desc->formula)
     return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value, desc->formula_result);
   GPI__INVALID_IF(desc->epilogue, "desc.epilogue is 0x%llx with desc.formula, which replaces the epilogue: leave it 0",
@@ -11157,6 +11267,30 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
     "desc.flags has ACCUMULATE with desc.formula: it is not clear which comes first. To add D before it, "
     "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
   return GEMMEPI_OK;
+}
+
+/* The fields that are of a and b alone, in matrices of any desc. */
+static gemmepi_status gpi__check_is_stored(const char *name, const gemmepi_matrix *matrix) {
+  GPI__INVALID_IF(matrix->formula, "desc.%s.formula is given; accepted are those of a and b of gemmepi_matmul_desc%s", name,
+    GPI__UNINITIALISED);
+  GPI__INVALID_IF(matrix->compute_dtype, "desc.%s.compute_dtype is %d, but desc.%s.formula is NULL%s", name,
+    (int)matrix->compute_dtype, name, GPI__UNINITIALISED);
+  return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__check_where_formulas_are(const gemmepi_matmul_desc *desc) {
+  gemmepi_status status = gpi__check_is_stored("c", &desc->c);
+  if (!status)
+    status = gpi__check_is_stored("d", &desc->d);
+  if (!status)
+    status = gpi__check_is_stored("aux", &desc->aux);
+  if (!status)
+    status = gpi__check_is_stored("residual", &desc->residual);
+  if (!status && !desc->a.formula)
+    status = gpi__check_is_stored("a", &desc->a);
+  if (!status && !desc->b.formula)
+    status = gpi__check_is_stored("b", &desc->b);
+  return status;
 }
 
 /* First of all checks: what is made of sizes overflows where they are not. */
@@ -11181,7 +11315,9 @@ static gemmepi_status gpi__check_scalars_of_desc(const gemmepi_matmul_desc *desc
     return status;
   GPI__INVALID_IF(desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)),
     "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s", (gpi__ull)desc->alignment, GPI__UNINITIALISED);
-  status = gpi__check_beside_formula(desc);
+  status = gpi__check_where_formulas_are(desc);
+  if (!status)
+    status = gpi__check_beside_formula(desc);
   if (!status)
     status = gpi__check_epilogue(desc->epilogue);
   if (!status)
@@ -11189,6 +11325,331 @@ static gemmepi_status gpi__check_scalars_of_desc(const gemmepi_matmul_desc *desc
   if (!status)
     status = gpi__check_finding(desc);
   return status ? status : gpi__check_accumulation(desc);
+}
+/* Operands that text makes: desc.a.formula and desc.b.formula. What is left is a product of what they make, which the rest of
+ normalise.h sees; what is stored is put in its place at the end. */
+
+/* The desc of the product of what is made. */
+typedef struct gpi__desc_of_made {
+  gemmepi_matmul_desc desc;
+  gemmepi_operand operands[GPI__FORMULA_OPERANDS]; /* those that A's or B's text reads are placeholders */
+  gpi__view stored[2], scales[2]; /* in the caller's order */
+} gpi__desc_of_made;
+
+static const gemmepi_matrix *gpi__factor_of_desc(const gemmepi_matmul_desc *desc, int i) {
+  return i == GPI__A ? &desc->a : &desc->b;
+}
+
+static int gpi__has_operand_formula(const gemmepi_matmul_desc *desc) {
+  return desc->a.formula || desc->b.formula;
+}
+
+/* >>types */
+
+static gemmepi_dtype gpi__stored_dtype(const gemmepi_matmul_desc *desc, int i) {
+  gemmepi_dtype a = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
+  return i == GPI__B && desc->b.dtype ? desc->b.dtype : a;
+}
+
+/* The type that is multiplied. */
+static gemmepi_dtype gpi__multiplied_dtype(const gemmepi_matmul_desc *desc, int i) {
+  const gemmepi_matrix *matrix = gpi__factor_of_desc(desc, i), *other = gpi__factor_of_desc(desc, !i);
+  gemmepi_dtype own = gpi__stored_dtype(desc, i), others = gpi__stored_dtype(desc, !i);
+  if (!matrix->formula || own == GEMMEPI_F16 || own == GEMMEPI_BF16)
+    return matrix->compute_dtype ? matrix->compute_dtype : own;
+  if (matrix->compute_dtype)
+    return matrix->compute_dtype;
+  if (other->formula && other->compute_dtype)
+    others = other->compute_dtype;
+  return others == GEMMEPI_F32 || others == GEMMEPI_F16 || others == GEMMEPI_BF16 || others == GEMMEPI_F64
+       ? others
+       : GEMMEPI_BF16;
+}
+
+static gemmepi_status gpi__check_made_dtypes(const gemmepi_matmul_desc *desc, int i, gemmepi_dtype multiplied) {
+  const char *name = gpi__operand_names[i];
+  gemmepi_dtype stored = gpi__stored_dtype(desc, i);
+  gemmepi_status status = gpi__is_packed((int)stored) ? GEMMEPI_OK : gpi__check_factor_dtype(name, stored);
+  if (status)
+    return status;
+  GPI__INVALID_IF(!((GPI__MATRIX_TYPES | 1u << GEMMEPI_F64) >> multiplied & 1) || gpi__is_left_out((int)multiplied),
+    "desc.%s.compute_dtype is %s (%d); accepted are F32, F64, F16, BF16, E4M3, E5M2 and I8",
+    name, gpi__dtype_name(multiplied), (int)multiplied);
+  GPI__INVALID_IF((stored == GEMMEPI_F64) != (multiplied == GEMMEPI_F64),
+    "desc.%s.dtype is %s, and %s is multiplied; F64 goes only with F64", name,
+    gpi__dtype(stored)->name, gpi__dtype(multiplied)->name);
+  GPI__INVALID_IF(gpi__factor_of_desc(desc, i)->scale.mode > GEMMEPI_SCALE_TENSOR,
+    "desc.%s.scale.mode is %s (%d) with desc.%s.formula; accepted are NONE and TENSOR: other scales are operands of the formula",
+    name, gpi__scale_mode_name(gpi__factor_of_desc(desc, i)->scale.mode), (int)gpi__factor_of_desc(desc, i)->scale.mode, name);
+  return GEMMEPI_OK;
+}
+
+/* >>the formula as one of a result: D is what is multiplied, v what is stored */
+
+/* One element that nothing reads, so that operands keep their places. */
+static void gpi__put_placeholder(gemmepi_operand *operand) {
+  const char *name = operand->name;
+  memset(operand, 0, sizeof *operand);
+  operand->name = name;
+  operand->kind = GEMMEPI_SCALAR;
+  operand->dtype = GEMMEPI_F32;
+}
+
+/* Whether items differ though one is stored for all. */
+static int gpi__varies_by_item(const gpi__formula *formula, const gemmepi_operand *operands) {
+  int i, varies = (formula->indices >> GPI__INDEX_ITEM & 1) != 0;
+  for (i = 0; i < formula->operand_count; i++)
+    varies = varies || (formula->operands[i].used && operands[i].batch_stride);
+  return varies;
+}
+
+/* Elements along the axis that is contiguous, of which `made` are made; -1: that is not whole. */
+static int64_t gpi__stored_length(const gpi__formula *formula, int64_t made) {
+  int width = formula->operands[GPI__RESULT].width;
+  return width == GEMMEPI_WIDTH_HALF ? gpi__offset(made, formula->parts, 0)
+     : width == GEMMEPI_WIDTH_N  ? made
+     : made % formula->parts     ? -1
+        : made / formula->parts;
+}
+
+/* Of 4 bits a line, and what is from one to the next, has whole bytes. */
+static gemmepi_status gpi__check_packed_view(const gemmepi_matrix *matrix, const char *name, const gpi__view *view) {
+  int64_t odd = matrix->ld % 2 ? matrix->ld : matrix->batch_stride;
+  GPI__INVALID_IF(odd % 2, "desc.%s.%s is %lld; of %s a byte has two elements, so accepted are even numbers", name,
+    matrix->ld % 2 ? "ld" : "batch_stride", (long long)odd, gpi__dtype((gemmepi_dtype)view->dtype)->name);
+  GPI__INVALID_IF(view->length % 2,
+    "desc.%s.dtype is %s, of which a byte has two elements, but a line as stored has %lld; accepted are even numbers",
+    name, gpi__dtype((gemmepi_dtype)view->dtype)->name, (long long)view->length);
+  return GEMMEPI_OK;
+}
+
+/* What is stored, checked like any matrix. */
+static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_matmul_desc *desc, int i,
+  const int64_t extents[2], gpi__desc_of_made *own) {
+  gpi__view *view = &problem->views[i], *scale = &problem->views[GPI__SCALE_OF(i)];
+  gemmepi_status status =
+    gpi__convert_matrix(problem, i, gpi__factor_of_desc(desc, i), gpi__stored_dtype(desc, i), extents[0],
+      extents[1], desc->order);
+  if (!status && gpi__is_packed(view->dtype))
+    status = gpi__check_packed_view(gpi__factor_of_desc(desc, i), gpi__operand_names[i], view);
+  own->stored[i] = *view;
+  own->scales[i] = *scale;
+  memset(view, 0, sizeof *view);
+  memset(scale, 0, sizeof *scale);
+  return status;
+}
+
+/* Lines of what is made begin at multiples of 16 elements, so that every kernel reads them as it likes. */
+static void gpi__lay_out_made(const gpi__formula_desc *from, int64_t rows, int64_t columns, int64_t items, gemmepi_matrix *made) {
+  int64_t lines = from->exchanged ? columns : rows, length = from->exchanged ? rows : columns, ld;
+  memset(made, 0, sizeof *made);
+  made->dtype = from->d;
+  ld = length ? gpi__offset((length + 15) / 16, 16, 0) : 16;
+  made->ld = ld;
+  made->batch_stride = items > 1 ? gpi__offset(lines, ld, 0) : 0;
+  if (made->batch_stride < 0)
+    made->batch_stride = 0; /* too large: the product's own sizes are refused */
+}
+
+/* Makes the operand's formula of its graph, and says in own how the product of what it makes has it. */
+static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, const gpi__graph *graph,
+  const gpi__formula *formula, const gemmepi_matmul_desc *desc, int i, gpi__problem *problem, gpi__desc_of_made *own) {
+  const gpi__formula_desc *from = graph->desc;
+  gemmepi_matrix *made = i == GPI__A ? &own->desc.a : &own->desc.b;
+  int64_t extents[2] = {i == GPI__A ? desc->m : desc->k, i == GPI__A ? desc->k : desc->n},
+      items = problem->batch;
+  int64_t *along = &extents[!from->exchanged];
+  int64_t placed[5];
+  gemmepi_matmul_desc result; /* of which what is stored is v */
+  gemmepi_status status;
+  gpi__view d;
+  if (!gpi__factor_of_desc(desc, i)->batch_stride && !gpi__varies_by_item(formula, desc->operands))
+    items = 1;
+  gpi__lay_out_made(from, extents[0], extents[1], items, made);
+  made->transposed = gpi__factor_of_desc(desc, i)->transposed;
+  *along = gpi__stored_length(formula, *along);
+  if (*along < 0)
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "it makes %d columns of one (rows where that is contiguous), which are not a multiple of that", (int)formula->parts);
+  status = gpi__convert_stored(problem, desc, i, extents, own);
+  if (status)
+    return status;
+  problem->made[i].formula = NULL;
+  memset(&result, 0, sizeof result);
+  result.order = from->exchanged ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+  result.formula = from->text;
+  result.operands = from->operands;
+  result.operand_count = from->operand_count;
+  memset(&d, 0, sizeof d);
+  d.ld = made->ld;
+  d.batch_stride = made->batch_stride;
+  placed[0] = extents[from->exchanged], placed[1] = *along, placed[2] = 0, placed[3] = placed[4] = items;
+  status = gpi__make_formula(allocator, &result, graph, (int)from->accumulator, from->d, &problem->made[i].formula);
+  if (!status)
+    status = gpi__check_formula_extents(formula, from->text, extents[from->exchanged], *along, items);
+  return status ? status : gpi__place_formula(problem->made[i].formula, &result, placed, &d);
+}
+
+/* desc's operands for one text: no output is assigned by it. */
+static void gpi__take_operands(const gemmepi_matmul_desc *desc, int of_result, gpi__desc_of_made *own) {
+  int o;
+  if (desc->operand_count)
+    memcpy(own->operands, desc->operands, (size_t)desc->operand_count * sizeof own->operands[0]);
+  for (o = 0; o < desc->operand_count && !of_result; o++)
+    if (own->operands[o].output)
+      gpi__put_placeholder(&own->operands[o]);
+}
+
+/* Widths count from what is made, and the parser's from the value: as of a formula whose D is this wide. One that there is not stays the
+ same as D's, and *other is set. */
+static void gpi__count_from_value(gemmepi_operand *operand, int exchanged, int made, int *other) {
+  int along = exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN, given = (int)operand->width;
+  if (made == GEMMEPI_WIDTH_N || ((int)operand->kind != along && operand->kind < GEMMEPI_FULL))
+    return;
+  *other |= given == made;
+  operand->width = given == GEMMEPI_WIDTH_N ? (gemmepi_width)made : GEMMEPI_WIDTH_N;
+}
+
+/* The formula as one whose D is so wide: *formula is NULL where it is not, or reads an operand of a third width. */
+static gemmepi_status gpi__parse_operand_as(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc, int made,
+  gpi__formula_work *work, const gpi__formula_desc *from, gpi__desc_of_made *own, gpi__formula **formula) {
+  int o, fits = 1, other[GPI__FORMULA_OPERANDS] = {0};
+  gemmepi_status status;
+  *formula = NULL;
+  gpi__take_operands(desc, 0, own);
+  for (o = 0; o < desc->operand_count; o++)
+    gpi__count_from_value(&own->operands[o], from->exchanged, made, &other[o]);
+  status = gpi__parse(&work->parser, &work->graph, from);
+  if (!status)
+    status = gpi__formula_of(allocator, &work->graph, formula);
+  for (o = 0; !status && o < desc->operand_count; o++)
+    fits = fits && !(other[o] && (*formula)->operands[o].used);
+  if (!status && (!fits || (*formula)->operands[GPI__RESULT].width != made)) {
+    gpi__delete(allocator, *formula);
+    *formula = NULL;
+  }
+  return status;
+}
+
+/* A's or B's formula. What is stored is as wide as what is made, or wider, or narrower: the first of these that the text can be is meant. */
+static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
+  int i, gpi__problem *problem, gpi__desc_of_made *own) {
+  const gemmepi_matrix *matrix = gpi__factor_of_desc(desc, i);
+  gpi__formula_work *work = (gpi__formula_work *)gpi__new(allocator, sizeof *work);
+  char first[GPI__ERROR_TEXT_SIZE] = "";
+  gpi__formula *formula = NULL;
+  gpi__formula_desc from;
+  gemmepi_status status = GEMMEPI_INVALID_ARGUMENT;
+  int o, made;
+  if (!work)
+    return GEMMEPI_OUT_OF_MEMORY;
+  memset(&from, 0, sizeof from);
+  from.text = matrix->formula;
+  from.operands = own->operands;
+  from.operand_count = desc->operand_count;
+  from.value = gpi__operand_names[i];
+  from.result = i == GPI__A ? "op(A)" : "op(B)"; /* as explain prints it */
+  from.without_result = from.is_of_operand = 1;
+  from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
+  from.d = gpi__multiplied_dtype(desc, i);
+  from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+  for (made = GEMMEPI_WIDTH_N; made <= GEMMEPI_WIDTH_DOUBLE && !formula; made++) {
+    status = gpi__parse_operand_as(allocator, desc, made, work, &from, own, &formula);
+    if (status && !first[0])
+      memcpy(first, gpi__error_text, sizeof first);
+    if (status == GEMMEPI_OUT_OF_MEMORY || (status && !work->parser.is_of_widths))
+      break;
+  }
+  if (!formula)
+    status = gpi__fail(status ? status : GEMMEPI_INVALID_ARGUMENT, "%s", first[0] ? first
+      : "an operand that it reads has a width that what is stored and what is made have not");
+  else if (!formula->reads_value)
+    status =
+      gpi__fail(GEMMEPI_INVALID_ARGUMENT, "it does not read %s, which is what is stored", from.value);
+  for (o = 0; !status && o < desc->operand_count; o++)
+    if (!formula->operands[o].used)
+      gpi__put_placeholder(&own->operands[o]);
+  if (!status)
+    status = gpi__make_operand(allocator, &work->graph, formula, desc, i, problem, own);
+  gpi__delete(allocator, formula);
+  gpi__delete(allocator, work);
+  return status;
+}
+
+/* The sentence of its formula as of desc.a's; those of other fields are as they are. */
+static gemmepi_status gpi__in_words_of_operand(gemmepi_status status, int i) {
+  const char *text = "desc.formula";
+  char own[GPI__ERROR_TEXT_SIZE];
+  memcpy(own, gpi__error_text, sizeof own);
+  if (strncmp(own, text, strlen(text)) == 0)
+    return gpi__fail(status, "desc.%s.formula%s", gpi__operand_names[i], own + strlen(text));
+  return strncmp(own, "desc.", 5) == 0
+       ? status
+       : gpi__fail(status, "desc.%s.formula: %s", gpi__operand_names[i], own);
+}
+
+/* Operands of rows or columns that a text before has read are not for this one: kept is its formula. */
+static gemmepi_status gpi__check_apart(const gemmepi_matmul_desc *desc, const gpi__kept_formula *first,
+  const gpi__kept_formula *second) {
+  int o;
+  for (o = 0; first && second && o < desc->operand_count; o++)
+    GPI__INVALID_IF(desc->operands[o].kind >= GEMMEPI_PER_ROW && first->placed.formula->operands[o].used &&
+      second->placed.formula->operands[o].used,
+      "desc.operands[%d] (%s) is read by two formulas of desc, whose rows and columns are others: list it twice, under two names",
+      o, desc->operands[o].name);
+  return GEMMEPI_OK;
+}
+
+/* Makes own of desc: as if what the formulas of A and B make were stored. */
+static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
+  gpi__problem *problem, gpi__desc_of_made *own) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i, o;
+  GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
+    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count, GPI__FORMULA_OPERANDS);
+  GPI__INVALID_IF(desc->operand_count && !desc->operands,
+    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+  own->desc = *desc;
+  own->desc.a.dtype = gpi__multiplied_dtype(desc, GPI__A);
+  own->desc.b.dtype = gpi__multiplied_dtype(desc, GPI__B);
+  for (i = GPI__A; i <= GPI__B && !status; i++) {
+    if (!gpi__factor_of_desc(desc, i)->formula)
+      continue;
+    status = gpi__check_made_dtypes(desc, i, gpi__multiplied_dtype(desc, i));
+    if (!status)
+      status = gpi__parse_operand(allocator, desc, i, problem, own);
+    if (status)
+      return gpi__in_words_of_operand(status, i);
+  }
+  status = gpi__check_apart(desc, problem->made[0].formula, problem->made[1].formula);
+  gpi__take_operands(desc, 1, own);
+  for (o = 0; o < desc->operand_count; o++)
+    if (gpi__formula_with(problem, o))
+      gpi__put_placeholder(&own->operands[o]);
+  own->desc.operands = own->operands;
+  if (!desc->formula)
+    own->desc.operands = NULL, own->desc.operand_count = 0;
+  return status;
+}
+
+/* Puts what is stored in the place of what is made of it. */
+static gemmepi_status gpi__put_stored(const gemmepi_matmul_desc *desc, gpi__problem *problem, const gpi__desc_of_made *own) {
+  gpi__made made = problem->made[0];
+  gemmepi_status status;
+  int i;
+  if (problem->exchanged) {
+    problem->made[0] = problem->made[1];
+    problem->made[1] = made;
+  }
+  for (i = GPI__A; i <= GPI__B; i++)
+    if (problem->made[i].formula) {
+      problem->made[i].view = problem->views[i];
+      problem->made[i].view.alignment = 256; /* workspace's */
+      problem->views[i] = own->stored[problem->exchanged ? !i : i];
+      problem->views[GPI__SCALE_OF(i)] = own->scales[problem->exchanged ? !i : i];
+    }
+  status = gpi__check_apart(desc, problem->formula, problem->made[0].formula);
+  return status ? status : gpi__check_apart(desc, problem->formula, problem->made[1].formula);
 }
 /* A desc becomes a problem: defaults, every rule, column-major folded. */
 
@@ -11326,8 +11787,22 @@ static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_
   return gpi__finish_formula(problem, desc);
 }
 
+/* The same, of operands that formulas make. */
+static gemmepi_status gpi__convert_made(gpi__problem *problem, const gemmepi_matmul_desc *desc,
+  const gemmepi_allocator *allocator, const struct gpi__graph *graph, int64_t along, int64_t result) {
+  gpi__desc_of_made own;
+  gemmepi_status status;
+  GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
+  GPI__UNSUPPORTED_IF(problem->grouping.groups, "desc.%s.formula is given; products of groups have none",
+    desc->a.formula ? "a" : "b");
+  status = gpi__make_operands(allocator, desc, problem, &own);
+  if (!status)
+    status = gpi__convert_tensors(problem, &own.desc, allocator, graph, along, result);
+  return status ? status : gpi__put_stored(desc, problem, &own);
+}
+
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. A formula is made in
- memory of the allocator, to be given to gpi__free_formula; graph: what desc.formula has become already, or NULL. grouping: what the batch is,
+ memory of the allocator, to be given to gpi__free_formulas; graph: what desc.formula has become already, or NULL. grouping: what the batch is,
  or NULL. */
 static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
   const struct gpi__graph *graph, const gpi__grouping *grouping, size_t alignment, gpi__problem *problem) {
@@ -11353,9 +11828,11 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
   result = gpi__result_columns(desc->epilogue, along);
   GPI__INVALID_IF(result < 0, "desc.%s is %lld; with GATED it counts both halves and must be even",
     desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
-  status = gpi__convert_tensors(problem, desc, allocator, graph, along, result);
+  status = gpi__has_operand_formula(desc)
+        ? gpi__convert_made(problem, desc, allocator, graph, along, result)
+        : gpi__convert_tensors(problem, desc, allocator, graph, along, result);
   if (status)
-    gpi__free_formula(problem, allocator);
+    gpi__free_formulas(problem, allocator);
   else
     gpi__list_operands(problem);
   return status;
@@ -11405,7 +11882,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
   if (!status)
     gpi__fill_needs(&problem, needs);
   if (!status)
-    gpi__free_formula(&problem, &allocator);
+    gpi__free_formulas(&problem, &allocator);
   return status;
 }
 GPI__OPTIMIZE_LITTLE_END
@@ -11762,7 +12239,7 @@ static int gpi__is_of_formula(const gpi__region *region) {
 static const char *gpi__name_region(const void *owner, const gpi__region *region, char room[128]) {
   const gpi__problem *problem = (const gpi__problem *)owner;
   if (gpi__is_of_formula(region))
-    return gpi__name_operand(problem->formula->placed.formula, region, room);
+    return gpi__name_operand(gpi__formula_with(problem, region->place)->placed.formula, region, room);
   snprintf(room, 128, "args.%s", region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
     : region->kind == GPI__OF_LISTS ? gpi__names_of_lists[region->place] : gpi__argument_name(problem, region->place));
   return room;
@@ -11822,6 +12299,8 @@ static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int othe
 /* Whether an input may be the output that begins where it does: D of those that may be it, and a FULL one of a formula's. */
 static int gpi__may_be_in_place(const gpi__problem *problem, const gpi__region *output, const gpi__region *other) {
   int is_d = output->kind == GPI__OF_PRODUCT_ITSELF && output->place == GPI__D;
+  if (other->kind == GPI__OF_OPERANDS && gpi__formula_with(problem, other->place) != problem->formula)
+    return 0;
   if (other->kind == GPI__OF_OPERANDS) {
     const gpi__formula_operand *operands = problem->formula->placed.formula->operands;
     int is_full = output->kind == GPI__OF_OPERANDS && operands[output->place].kind == GEMMEPI_FULL;
@@ -12038,7 +12517,8 @@ static size_t gpi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_m
   uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
         (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
         (uintptr_t)args->bias_grad | 16;
-  int count = desc && GPI__FORMULA(desc) && desc->operands && args->operands ? desc->operand_count : 0, i;
+  int has_formula = desc && (desc->formula || desc->a.formula || desc->b.formula), i;
+  int count = has_formula && desc->operands && args->operands ? desc->operand_count : 0;
   for (i = 0; i < count && count <= GPI__FORMULA_OPERANDS; i++)
     if (desc->operands[i].kind >= GEMMEPI_PER_ROW)
       bits |= (uintptr_t)args->operands[i];
@@ -12051,7 +12531,7 @@ static const gpi__view gpi__one_f32 = {GEMMEPI_F32, 0, 32, 0, 4, 0, 1, 1, 1, 0, 
 /* What the pointer of an operand's tensor is a multiple of: where it has rows or columns, as of matrices and vectors, what desc has
  promised. */
 static int gpi__alignment_of_operand(const gpi__problem *problem, int i, const gpi__view *view) {
-  return problem->formula->placed.formula->operands[i].kind >= GEMMEPI_PER_ROW &&
+  return gpi__formula_with(problem, i)->placed.formula->operands[i].kind >= GEMMEPI_PER_ROW &&
         problem->alignment > view->alignment
        ? problem->alignment
        : view->alignment;
@@ -12077,8 +12557,9 @@ static gemmepi_status gpi__refuse_region(const gpi__problem *problem, const gpi_
 /* Lists one of a formula's pointers, if it is there exactly where it is wanted. A NUMBER's is not listed: it is read now. */
 static gemmepi_status gpi__list_pointer(const gpi__problem *problem, gpi__regions *regions, int kind, int i,
   const void *pointer, const gpi__view *view) {
-  const gpi__formula_operand *operand = &problem->formula->placed.formula->operands[i];
-  const gpi__placed_operand *place = &problem->formula->placed.operands[i];
+  const gpi__placed_formula *placed = &gpi__formula_with(problem, i)->placed;
+  const gpi__formula_operand *operand = &placed->formula->operands[i];
+  const gpi__placed_operand *place = &placed->operands[i];
   int is_wanted = kind == GPI__OF_SCALES ? place->scale : kind == GPI__OF_AMAX ? place->amax : 1;
   int written = kind == GPI__OF_OPERANDS ? operand->output : kind == GPI__OF_AMAX;
   int alignment = kind == GPI__OF_OPERANDS ? gpi__alignment_of_operand(problem, i, view) : view->alignment;
@@ -12108,9 +12589,10 @@ static gemmepi_status gpi__fetch_number(const gpi__problem *problem, gpi__argume
 /* The tensor, the scale and the amax of an operand. An input that nothing depends on is not looked at. */
 static gemmepi_status gpi__list_formula_operand(const gpi__problem *problem, gpi__arguments *arguments, int i,
   gpi__regions *regions) {
-  int is_number = problem->formula->placed.formula->operands[i].kind == GEMMEPI_NUMBER;
+  const gpi__kept_formula *kept = gpi__formula_with(problem, i);
+  int is_number = kept->placed.formula->operands[i].kind == GEMMEPI_NUMBER;
   gemmepi_status status = gpi__list_pointer(problem, regions, GPI__OF_OPERANDS, i, arguments->operands[i],
-    is_number ? &gpi__one_f64 : &problem->formula->views[i]);
+    is_number ? &gpi__one_f64 : &kept->views[i]);
   if (!status)
     status =
       gpi__list_pointer(problem, regions, GPI__OF_SCALES, i,
@@ -12122,19 +12604,17 @@ static gemmepi_status gpi__list_formula_operand(const gpi__problem *problem, gpi
   return status || !is_number ? status : gpi__fetch_number(problem, arguments, i);
 }
 
-/* Operands, scales and amax of the formula, behind the product's own. */
+/* Operands, scales and amax of all formulas, behind the product's own. */
 static gemmepi_status gpi__list_formula_arguments(const gpi__problem *problem,
   const gemmepi_matmul_args *args, gpi__arguments *arguments, gpi__regions *regions) {
-  const gpi__formula *formula = problem->formula->placed.formula;
+  int count = gpi__operands_of_formulas(problem), i;
   gemmepi_status status = GEMMEPI_OK;
-  int i;
   arguments->operands = args->operands;
   arguments->operand_scales = args->operand_scales;
   arguments->operand_amax = args->operand_amax;
-  GPI__INVALID_IF(formula->operand_count && !args->operands,
-    "args.operands is NULL; desc.operand_count is %d, so it has as many pointers", (int)formula->operand_count);
-  for (i = 0; i < formula->operand_count && !status; i++)
-    if (formula->operands[i].used)
+  GPI__INVALID_IF(count && !args->operands, "args.operands is NULL; desc.operand_count is %d, so it has as many pointers", count);
+  for (i = 0; i < count && !status; i++)
+    if (gpi__formula_with(problem, i))
       status = gpi__list_formula_operand(problem, arguments, i, regions);
   return status;
 }
@@ -12165,7 +12645,8 @@ static void gpi__take_arguments(const gpi__problem *problem, const gemmepi_matmu
 static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const gemmepi_matmul_args *args,
   const float *row_factor, gpi__arguments *arguments, gpi__regions *regions) {
   gemmepi_status status = gpi__check_c(problem, args);
-  if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
+  int has_formula = problem->formula || gpi__makes_operands(problem);
+  if (!status && !has_formula && (args->operands || args->operand_scales || args->operand_amax))
     status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL", args->operands         ? "operands"
       : args->operand_scales ? "operand_scales" : "operand_amax");
   if (status)
@@ -12173,7 +12654,7 @@ static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const 
   gpi__take_arguments(problem, args, row_factor, arguments);
   status = gpi__check_arguments(problem, arguments, regions);
   arguments->inside = NULL;
-  if (!status && GPI__FORMULA(problem))
+  if (!status && has_formula)
     status = gpi__list_formula_arguments(problem, args, arguments, regions);
   return status;
 }
@@ -12544,7 +13025,7 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
   if (!status && GPI__FORMULA(problem))
     status = gpi__check_formula_of_groups(desc, problem);
   if (status)
-    gpi__free_formula(problem, allocator);
+    gpi__free_formulas(problem, allocator);
   return status;
 }
 
@@ -18807,6 +19288,13 @@ GPI__OPTIMIZE_LITTLE_END
 /* What a one-shot call with a formula is made of, as bytes: the plan that it took the last time is found by them, and no text is parsed.
  The plan is kept by its problem, too, for calls whose texts differ and mean the same. */
 
+/* Where a desc has its texts: offsets. */
+typedef struct gpi__text_places {
+  size_t formula,
+    size; /* of its formula, and what tells those with one apart; size 0: no text is looked for */
+  size_t of_operands[2]; /* of what makes A and B; 0: nothing does */
+} gpi__text_places;
+
 enum { GPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
 
 typedef struct gpi__text_key {
@@ -18844,19 +19332,46 @@ static int gpi__add_operand_to_key(gpi__text_key *key, const gemmepi_operand *op
      gpi__add_text_to_key(key, operand->name);
 }
 
-/* tag: which call, as no other key begins with. A desc of `size` bytes with its formula at `written`: what is ahead of that, and behind it,
- has no pointer to what matters; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
-static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment, const void *desc, size_t written, size_t size) {
+static const char *gpi__text_at(const void *desc, size_t place) {
+  const char *text = NULL;
+  if (place)
+    memcpy(&text, (const char *)desc + place, sizeof text);
+  return text;
+}
+
+static int gpi__has_text(const void *desc, const gpi__text_places *places) {
+  return places->size && desc &&
+     (gpi__text_at(desc, places->formula) || gpi__text_at(desc, places->of_operands[0]) ||
+       gpi__text_at(desc, places->of_operands[1]));
+}
+
+/* The texts of operands, in place of the pointers to them, which are among the bytes ahead of the formula; these begin at `begin`. */
+static int gpi__add_operand_texts_to_key(gpi__text_key *key, size_t begin, const void *desc, const gpi__text_places *places) {
+  int i, fits = 1;
+  for (i = 0; i < 2 && places->of_operands[i] && fits; i++) {
+    memset(key->bytes + begin + places->of_operands[i], 0, sizeof(char *));
+    fits = gpi__add_text_to_key(key, gpi__text_at(desc, places->of_operands[i]));
+  }
+  return fits;
+}
+
+/* tag: which call, as no other key begins with. Of desc what is ahead of its formula, and behind it, has no pointer to what matters but the
+ texts of operands; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
+static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment, const void *desc,
+  const gpi__text_places *places) {
   const char *bytes = (const char *)desc;
+  size_t written = places->formula, size = places->size;
   gpi__written_formula formula;
-  size_t end = written + sizeof formula;
+  size_t end = written + sizeof formula, begin;
   int fits, i;
   memcpy(&formula, bytes + written, sizeof formula);
   fits = formula.operand_count == 0 ||
      (formula.operands && formula.operand_count > 0 && formula.operand_count <= GPI__FORMULA_OPERANDS);
   key->size = 0;
+  begin = sizeof tag + sizeof alignment;
   fits = fits && gpi__add_to_key(key, &tag, sizeof tag) &&
      gpi__add_to_key(key, &alignment, sizeof alignment) && gpi__add_to_key(key, bytes, written) &&
+     gpi__add_operand_texts_to_key(key, begin, desc, places) &&
      gpi__add_to_key(key, bytes + end, size - end) && gpi__add_text_to_key(key, formula.text) &&
      gpi__add_text_to_key(key, formula.value) && gpi__add_text_to_key(key, formula.result);
   for (i = 0; fits && i < formula.operand_count; i++)
@@ -18879,8 +19394,7 @@ typedef struct gpi__wish {
 /* A kind of plans. */
 typedef struct gpi__plan_row {
   gemmepi_plan_kind kind;
-  size_t written,
-    size; /* of desc: where its formula is, and what tells those with one apart; 0: no text is looked for */
+  gpi__text_places texts; /* of desc */
   gemmepi_status (*make)(const gpi__wish *wish, gemmepi_plan **plan);
   size_t (*workspace)(const gemmepi_plan *plan); /* of runs, as the plan stands now */
   gemmepi_status (*run)(const gemmepi_plan *plan, const void *args, int one_shot, gemmepi_stream stream);
@@ -18970,13 +19484,10 @@ static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *
 
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
 static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wish *wish, gemmepi_plan **plan) {
-  const char *text = NULL;
   gpi__text_key key;
   gemmepi_status status;
-  if (wish->desc && row->written)
-    memcpy(&text, (const char *)wish->desc + row->written, sizeof text);
-  if (GPI__HAS_FORMULAS && text) {
-    gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, row->written, row->size);
+  if (gpi__has_text(wish->desc, &row->texts)) {
+    gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
     if (gpi__is_found(wish, key.bytes, key.size, plan))
       return gpi__tune_first(row, wish, plan);
     status = gpi__make_tuned(row, wish, plan);
@@ -23323,15 +23834,10 @@ static size_t gpi__workspace_of_operation(const gemmepi_plan *plan) {
 }
 
 /* Texts are not looked for: descs have pointers to tensors. */
-static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE,
-        0,
-        0,
-        gpi__make_operation,
-        gpi__workspace_of_operation,
-        gpi__run_elementwise,
-        gpi__describe_elementwise,
-        gpi__explain_elementwise,
-        NULL};
+static const gpi__plan_row gpi__elementwise_plans = {GEMMEPI_PLAN_ELEMENTWISE, {0, 0, {0, 0}},
+        gpi__make_operation,      gpi__workspace_of_operation,
+        gpi__run_elementwise,     gpi__describe_elementwise,
+        gpi__explain_elementwise, NULL};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_elementwise(gemmepi_context *context, const gemmepi_elementwise_desc *desc,
   gemmepi_plan **plan) {
@@ -30004,12 +30510,10 @@ static gpi__kept_formula *gpi__find_formula(const gemmepi_context *context, cons
   return kept;
 }
 
-/* Takes the problem's formula, which is the caller's, into the context, or puts the equal one in its place that is there. Either has a
- reference for the caller to give to gpi__drop_formula. */
-static void gpi__share_formula(gemmepi_context *context, gpi__problem *problem) {
-  gpi__kept_formula *own = GPI__FORMULA(problem), *kept;
+static gpi__kept_formula *gpi__share_one(gemmepi_context *context, gpi__kept_formula *own) {
+  gpi__kept_formula *kept;
   if (!own)
-    return;
+    return NULL;
   own->hash = gpi__hash_formula(own);
   gpi__lock(&context->formula_lock);
   kept = gpi__find_formula(context, own);
@@ -30021,20 +30525,11 @@ static void gpi__share_formula(gemmepi_context *context, gpi__problem *problem) 
   gpi__unlock(&context->formula_lock);
   if (kept != own)
     gpi__delete_formula(&context->allocator, own);
-  problem->formula = kept;
+  return kept;
 }
 
-/* One reference more, of a problem that has one. */
-static void gpi__hold_formula(gemmepi_context *context, const gpi__problem *problem) {
-  if (!GPI__FORMULA(problem))
-    return;
-  gpi__lock(&context->formula_lock);
-  problem->formula->references++;
-  gpi__unlock(&context->formula_lock);
-}
-
-static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *problem) {
-  gpi__kept_formula *kept = GPI__FORMULA(problem), **place = &context->formulas;
+static void gpi__drop_one(gemmepi_context *context, gpi__kept_formula *kept) {
+  gpi__kept_formula **place = &context->formulas;
   if (!kept)
     return;
   gpi__lock(&context->formula_lock);
@@ -30047,8 +30542,33 @@ static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *prob
   gpi__unlock(&context->formula_lock);
   gpi__delete_formula(&context->allocator, kept);
 }
+
+/* Takes the problem's formulas, which are the caller's, into the context, or puts the equal ones in their place that are there. Each has a
+ reference for the caller to give to gpi__drop_formulas. */
+static void gpi__share_formulas(gemmepi_context *context, gpi__problem *problem) {
+  int i;
+  for (i = 0; i < GPI__FORMULAS; i++)
+    *gpi__formula_slot(problem, i) = gpi__share_one(context, *gpi__formula_slot(problem, i));
+}
+
+/* One reference more, of a problem that has them. */
+static void gpi__hold_formulas(gemmepi_context *context, const gpi__problem *problem) {
+  int i;
+  gpi__lock(&context->formula_lock);
+  for (i = 0; i < GPI__FORMULAS; i++)
+    if (gpi__nth_formula(problem, i))
+      gpi__nth_formula(problem, i)->references++;
+  gpi__unlock(&context->formula_lock);
+}
+
+static void gpi__drop_formulas(gemmepi_context *context, const gpi__problem *problem) {
+  int i;
+  for (i = 0; i < GPI__FORMULAS; i++)
+    gpi__drop_one(context, gpi__nth_formula(problem, i));
+}
 /* What is launched around a plan's product on a GPU, from outside in:
 
+   a formula over what is stored as A, or as B, into workspace, ahead of all else
    a launch that finds D's scales (parts/found_scale.h), behind the product, or ahead of it where earlier runs tell the scale
    a formula over v = alpha A B + beta C (elementwise/formula_pass.h), where the product's own epilogue (parts/composed.h) or kernel
    (parts/inside.h) is not the formula
@@ -30058,17 +30578,51 @@ static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *prob
 
 typedef struct gpi__around {
   gpi__problem problem; /* the caller's */
-  gpi__problem
-    inside; /* with D as the launch that finds its scales wants it; the caller's where there is none */
+  gpi__problem inside; /* of made operands, with D as the launch that finds its scales wants it */
   int lacks_product; /* the formula reads no v, or there is none */
   int finds;
   gpi__found_step found;
   gpi__formula_step formula; /* of inside.formula, if it has one */
+  gpi__formula_pass made[2]; /* that make A and B of what is stored; used_count 0: none does */
 } gpi__around;
 
 /* What the plan was made for. */
 static const gpi__problem *gpi__asked(const gpi__matmul_plan *plan) {
   return plan->around ? &plan->around->problem : &plan->problem;
+}
+
+/* >>operands that are made */
+
+/* What is stored as v of the operand's formula. */
+static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, int i) {
+  const gpi__view *stored = &problem->views[i];
+  gpi__formula_source source;
+  memset(&source, 0, sizeof source);
+  source.dtype = stored->dtype;
+  source.ld = stored->ld;
+  source.batch_stride = stored->batch_stride;
+  source.applied = 1;
+  source.scale_a = stored->scale;
+  source.scale_a_stride = problem->views[GPI__SCALE_OF(i)].batch_stride;
+  source.alignment = problem->alignment;
+  return source;
+}
+
+/* Builds the passes that make operands, of those that have elements. Under the build lock. */
+static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *around) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = GPI__A; i <= GPI__B && !status; i++) {
+    const gpi__made *made = &around->problem.made[i];
+    gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
+    if (made->formula && made->view.bytes)
+      status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
+  }
+  return status;
+}
+
+static size_t gpi__bytes_of_made(const gpi__around *around, int i) {
+  return around->made[i].used_count ? (size_t)around->problem.made[i].view.bytes : 0;
 }
 
 /* >>the product that makes v */
@@ -30175,10 +30729,12 @@ static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__pro
   return status;
 }
 
-/* >>workspace: what the launch that finds scales has of it, v, states of the pass, then the product's own */
+/* >>workspace: operands that are made, what the launch that finds scales has of it, v, states of the pass, then the product's own */
 
 static size_t gpi__bytes_around(const gpi__around *around) {
   size_t bytes = gpi__round_up(around->found.bytes, 256);
+  bytes += gpi__round_up(gpi__bytes_of_made(around, GPI__A), 256) +
+      gpi__round_up(gpi__bytes_of_made(around, GPI__B), 256);
   bytes += gpi__round_up(around->formula.product_bytes, 256) +
       gpi__round_up(around->formula.pass.state_bytes, 256);
   return bytes;
@@ -30374,7 +30930,7 @@ static void gpi__destroy_matmul(gemmepi_plan *destroyed) {
     gpi__release_plan(replacement);
   if (scaled)
     gpi__release_plan(scaled);
-  gpi__drop_formula(plan->base.context, gpi__asked(plan));
+  gpi__drop_formulas(plan->base.context, gpi__asked(plan));
   gpi__delete(&plan->base.context->allocator, plan->around);
   gpi__delete(&plan->base.context->allocator, plan);
 }
@@ -30388,7 +30944,7 @@ static gpi__matmul_plan *gpi__new_plan(gemmepi_context *context, const gpi__prob
   plan->built = &routed->built;
   plan->base = gpi__plan_base(context, GEMMEPI_PLAN_MATMUL, gpi__destroy_matmul);
   plan->problem = *problem;
-  gpi__hold_formula(context, problem);
+  gpi__hold_formulas(context, problem);
   plan->replacement_place = &plan->replacement;
   plan->scaled_place = &plan->scaled;
   return plan;
@@ -30491,25 +31047,28 @@ static gemmepi_status gpi__build_with_formula(gpi__matmul_plan *plan) {
   return status;
 }
 
-/* Builds the launch that finds D's scales. */
-static gemmepi_status gpi__build_finding(gpi__matmul_plan *plan) {
+/* Builds the launch that finds D's scales, and those that make operands. */
+static gemmepi_status gpi__build_beside(gpi__matmul_plan *plan) {
   gemmepi_context *context = plan->base.context;
   gpi__entry entry;
   gemmepi_status status = gpi__enter_relaxed(context, &entry);
   if (status)
     return status;
   gpi__lock(&context->build_lock);
-  status = gpi__build_found_step(context, &plan->around->problem, &plan->around->found);
+  if (plan->around->finds)
+    status = gpi__build_found_step(context, &plan->around->problem, &plan->around->found);
+  if (!status)
+    status = gpi__build_made(context, plan->around);
   gpi__unlock(&context->build_lock);
   gpi__leave_relaxed(context, &entry);
   return status;
 }
 
 static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
-  int finds = gpi__finds_around(&plan->problem);
+  int finds = gpi__finds_around(&plan->problem), makes = gpi__makes_operands(&plan->problem);
   int has_formula = plan->problem.formula && !(plan->problem.flags & GPI__IS_INSIDE);
   gemmepi_status status = GEMMEPI_OK;
-  if (!finds && !has_formula)
+  if (!finds && !has_formula && !makes)
     return gpi__choose_on_device(plan, NULL);
   plan->around = (gpi__around *)gpi__new(&plan->base.context->allocator, sizeof *plan->around);
   if (!plan->around)
@@ -30517,9 +31076,11 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
   plan->base.is_beside = 1;
   plan->around->finds = finds;
   plan->around->problem = plan->problem;
-  plan->around->inside = finds ? gpi__problem_within(&plan->problem) : plan->problem;
+  plan->around->inside = makes ? gpi__problem_of_made(&plan->problem) : plan->problem;
   if (finds)
-    status = gpi__build_finding(plan);
+    plan->around->inside = gpi__problem_within(&plan->around->inside);
+  if (finds || makes)
+    status = gpi__build_beside(plan);
   if (status)
     return status;
   if (GPI__HAS_FORMULAS && has_formula)
@@ -30558,26 +31119,29 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
   return gpi__build_plan_by(context, problem, NULL, result);
 }
 
-/* The problem of a desc, which a context plans: to be given to gpi__drop_formula. */
+/* The problem of a desc, which a context plans: to be given to gpi__drop_formulas. */
 static gemmepi_status gpi__convert_problem(gemmepi_context *context, const gemmepi_matmul_desc *desc,
   size_t alignment, gpi__problem *problem) {
   gemmepi_status status = gpi__normalise_in(&context->allocator, desc, NULL, NULL, alignment, problem);
   if (!status)
-    gpi__share_formula(context, problem);
+    gpi__share_formulas(context, problem);
   return status;
 }
 GPI__OPTIMIZE_LITTLE_END
 /* What is launched around a product (around.h), in one run. */
 
-/* Where a run's workspace has what: what is the launch's that finds scales, v, states of the pass, and the product's own. */
+/* Where a run's workspace has what: operands that are made, what is the launch's that finds scales, v, states of the pass, and the product's
+ own. */
 typedef struct gpi__around_space {
-  char *found, *v, *states, *product;
+  char *made[2], *found, *v, *states, *product;
 } gpi__around_space;
 
 static gpi__around_space gpi__divide_around(const gpi__around *around, char *workspace) {
   gpi__around_space at;
-  at.found = workspace;
-  at.v = at.states = at.product = gpi__past(workspace, around->found.bytes);
+  at.made[0] = at.made[1] = at.found = workspace;
+  at.made[1] = gpi__past(workspace, gpi__bytes_of_made(around, GPI__A));
+  at.found = gpi__past(at.made[1], gpi__bytes_of_made(around, GPI__B));
+  at.v = at.states = at.product = gpi__past(at.found, around->found.bytes);
   at.states = gpi__past(at.v, around->formula.product_bytes);
   at.product = gpi__past(at.states, around->formula.pass.state_bytes);
   return at;
@@ -30592,8 +31156,8 @@ typedef struct gpi__formula_pointers {
   void *amax[GPI__FORMULA_PLACES];
 } gpi__formula_pointers;
 
-static void gpi__point_formula(const gpi__problem *problem, const gpi__arguments *arguments, gpi__formula_pointers *to) {
-  const gpi__formula *formula = problem->formula->placed.formula;
+static void gpi__point_formula(const gpi__kept_formula *kept, const gpi__arguments *arguments, gpi__formula_pointers *to) {
+  const gpi__formula *formula = kept->placed.formula;
   int i;
   for (i = 0; i < formula->operand_count; i++) {
     const void *number = &arguments->numbers[i];
@@ -30604,9 +31168,32 @@ static void gpi__point_formula(const gpi__problem *problem, const gpi__arguments
     to->scales[i] = arguments->operand_scales ? arguments->operand_scales[i] : NULL;
     to->amax[i] = arguments->operand_amax ? arguments->operand_amax[i] : NULL;
   }
-  to->operands[GPI__RESULT] = arguments->pointers[GPI__D];
-  to->scales[GPI__RESULT] = (const float *)arguments->pointers[GPI__SCALE_D];
-  to->amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
+}
+
+/* Makes the operands that formulas make, and points the product to them. */
+static gemmepi_status gpi__run_made(const gemmepi_context *context, const gpi__around *around,
+  const gpi__around_space *at, gpi__arguments *own, gemmepi_stream stream) {
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = GPI__A; i <= GPI__B && !status; i++) {
+    gpi__formula_pointers pointers;
+    gpi__formula_run run;
+    if (!around->problem.made[i].formula)
+      continue;
+    gpi__point_formula(around->problem.made[i].formula, own, &pointers);
+    pointers.operands[GPI__RESULT] = at->made[i];
+    memset(&run, 0, sizeof run);
+    run.value = own->pointers[i];
+    run.alpha = 1;
+    run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
+    run.operands = pointers.operands;
+    run.scales = pointers.scales;
+    if (around->made[i].used_count)
+      status = gpi__run_formula_pass(context, &around->made[i], &run, stream);
+    own->pointers[i] = at->made[i];
+    own->pointers[GPI__SCALE_OF(i)] = NULL;
+  }
+  return status;
 }
 
 /* The arguments of the product, of those of `problem`, which has the formula. */
@@ -30633,7 +31220,10 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
   gpi__formula_run run;
   if (!step->pass.used_count)
     return GEMMEPI_OK;
-  gpi__point_formula(problem, arguments, &pointers);
+  gpi__point_formula(problem->formula, arguments, &pointers);
+  pointers.operands[GPI__RESULT] = arguments->pointers[GPI__D];
+  pointers.scales[GPI__RESULT] = (const float *)arguments->pointers[GPI__SCALE_D];
+  pointers.amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
   memset(&run, 0, sizeof run);
   run.value = at->v;
   run.alpha = 1;
@@ -30682,9 +31272,13 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
   gemmepi_status status = GEMMEPI_OK;
   gpi__arguments own;
   (void)size;
-  if (around->finds) {
+  if (around->finds || gpi__makes_operands(&around->problem)) {
     within = *run->arguments;
     inside = &within;
+  }
+  if (gpi__makes_operands(&around->problem))
+    status = gpi__run_made(context, around, &at, inside, stream);
+  if (!status && around->finds) {
     gpi__point_within(&around->problem, at.found, inside);
     if (is_tensor)
       status = gpi__run_history(context, &around->found, run->arguments, at.found, stream);
@@ -30820,6 +31414,9 @@ static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi
 }
 
 #ifndef GEMMEPI_NO_HOST
+static gemmepi_status gpi__run_on_host(const gpi__problem *problem, gpi__arguments *arguments,
+  const gpi__group_lists *lists, const gemmepi_allocator *allocator);
+
 /* lists: of a grouped product, else NULL. */
 static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, const gpi__arguments *arguments,
   const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
@@ -30829,6 +31426,56 @@ static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, cons
     return gpi__host_formula_run(problem, arguments, allocator);
   gpi__host_product(problem, arguments, NULL);
   return GEMMEPI_OK;
+}
+
+/* A or B as its formula makes it: a product without k whose C is what is stored. alpha is -0, so that zeros keep their sign. */
+static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const gpi__arguments *arguments,
+  const gemmepi_allocator *allocator, void *made) {
+  const gpi__placed_formula *placed = &problem->made[i].formula->placed;
+  gpi__arguments own = *arguments;
+  gpi__problem of;
+  memset(&of, 0, sizeof of);
+  of.m = placed->rows;
+  of.n = placed->columns;
+  of.batch = placed->items;
+  of.accumulator = placed->formula->accumulator;
+  of.compute = of.accumulator == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
+  of.common = of.accumulator;
+  of.formula = problem->made[i].formula;
+  of.views[GPI__A].dtype = of.views[GPI__B].dtype = of.accumulator;
+  of.views[GPI__C] = problem->views[i];
+  of.views[GPI__SCALE_C] = problem->views[GPI__SCALE_OF(i)];
+  of.views[GPI__D] = problem->made[i].view;
+  of.views[GPI__C].transposed = of.views[GPI__D].transposed = 0;
+  own.pointers[GPI__C] = arguments->pointers[i];
+  own.pointers[GPI__SCALE_C] = arguments->pointers[GPI__SCALE_OF(i)];
+  own.pointers[GPI__D] = made;
+  own.pointers[GPI__SCALE_D] = own.pointers[GPI__AMAX_D] = NULL;
+  own.alpha = -0.0;
+  own.beta = 1;
+  own.uses_c = 1;
+  return gpi__host_formula_run(&of, &own, allocator);
+}
+
+/* The product of operands that are made in memory of the allocator. */
+static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__arguments *arguments,
+  const gemmepi_allocator *allocator) {
+  gpi__problem product = gpi__problem_of_made(problem);
+  gpi__arguments own = *arguments;
+  void *made[2] = {NULL, NULL};
+  gemmepi_status status = GEMMEPI_OK;
+  int i;
+  for (i = GPI__A; i <= GPI__B && !status; i++) {
+    if (!problem->made[i].formula || !problem->made[i].view.bytes)
+      continue;
+    own.pointers[i] = made[i] = gpi__new(allocator, gpi__bytes_for(problem->made[i].view.bytes, 1));
+    status = made[i] ? gpi__host_make(problem, i, arguments, allocator, made[i]) : GEMMEPI_OUT_OF_MEMORY;
+  }
+  if (!status)
+    status = gpi__run_on_host(&product, &own, NULL, allocator);
+  gpi__delete(allocator, made[0]);
+  gpi__delete(allocator, made[1]);
+  return status;
 }
 
 /* FIND_SCALE_D: D in F32 in memory of the allocator, unless its scale is that of earlier runs. */
@@ -30867,6 +31514,8 @@ static void gpi__fetch_scalars(const gpi__problem *problem, gpi__arguments *argu
 static gemmepi_status gpi__run_on_host(const gpi__problem *problem, gpi__arguments *arguments,
   const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
   gpi__fetch_scalars(problem, arguments);
+  if (gpi__makes_operands(problem))
+    return gpi__run_made_on_host(problem, arguments, allocator);
   return gpi__finds_scales(problem) && !gpi__is_empty(problem)
        ? gpi__run_found_on_host(problem, arguments, lists, allocator)
        : gpi__run_problem_on_host(problem, arguments, lists, allocator);
@@ -30943,6 +31592,8 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
   if (!around)
     return;
   gpi__describe_formula_pass(&around->formula.pass, details);
+  gpi__describe_formula_pass(&around->made[0], details);
+  gpi__describe_formula_pass(&around->made[1], details);
   details->launches += around->finds;
 }
 
@@ -31005,8 +31656,7 @@ static const char *gpi__groups_of_operand(const gpi__problem *problem, int kind,
 }
 
 /* The formula as it is run, and its operands. */
-static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
-  const gpi__kept_formula *kept = problem->formula;
+static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem, const gpi__kept_formula *kept) {
   const gpi__formula *formula = kept->placed.formula;
   int i;
   gpi__append(text, "  formula   ");
@@ -31016,6 +31666,8 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
     const gpi__formula_operand *operand = &formula->operands[i];
     const gpi__view *view = &kept->views[i];
     int kind = formula->exchanged ? gpi__kind_across(operand->kind) : operand->kind;
+    if (gpi__formula_with(problem, i) && gpi__formula_with(problem, i) != kept)
+      continue;
     gpi__append(text, "  %-9s %s, %s", formula->names + operand->name,
       gpi__dtype((gemmepi_dtype)operand->dtype)->name, gpi__kind_names[kind]);
     if (operand->kind == GEMMEPI_BLOCKED)
@@ -31044,8 +31696,11 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
   for (operand = 0; operand < GPI__OPERANDS; operand++)
     if ((operand < GPI__SCALE_A || operand >= GPI__FIRST_EXTRA) && !(operand == GPI__D && gpi__lacks_d(problem)))
       gpi__explain_view(text, problem, operand);
-  if (GPI__FORMULA(problem))
-    gpi__explain_formula(text, problem);
+  if (problem->formula)
+    gpi__explain_formula(text, problem, problem->formula);
+  for (operand = GPI__A; operand <= GPI__B; operand++)
+    if (problem->made[operand].formula)
+      gpi__explain_formula(text, problem, problem->made[operand].formula);
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
@@ -31184,6 +31839,13 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
   const gpi__around *around = plan->around;
   const gpi__launch *finds = around && around->finds ? &around->found.launch : NULL;
   int is_tensor = finds && around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
+  int i;
+  for (i = GPI__A; around && i <= GPI__B; i++)
+    if (around->made[i].used_count) {
+      gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
+        gpi__dtype((gemmepi_dtype)around->problem.made[i].view.dtype)->name);
+      gpi__explain_formula_pass(text, &around->made[i], "");
+    }
   if (is_tensor)
     gpi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
       finds->name, (int)around->problem.amax_history, finds->threads_x);
@@ -32429,7 +33091,7 @@ static gemmepi_status gpi__make_matmul(const gpi__wish *wish, gemmepi_plan **pla
     status =
       gpi__keep_built(wish, key.bytes, key.size, gpi__build_plan(wish->context, &problem, plan), plan);
   }
-  gpi__drop_formula(wish->context, &problem); /* the plan has it */
+  gpi__drop_formulas(wish->context, &problem); /* the plan has it */
   return status;
 }
 
@@ -32437,15 +33099,17 @@ static size_t gpi__workspace_of_product(const gemmepi_plan *plan) {
   return gpi__workspace_now((const gpi__matmul_plan *)plan);
 }
 
-static const gpi__plan_row gpi__product_plans = {GEMMEPI_PLAN_MATMUL,
-        offsetof(gemmepi_matmul_desc, formula),
-        sizeof(gemmepi_matmul_desc),
-        gpi__make_matmul,
-        gpi__workspace_of_product,
-        gpi__run_matmul,
-        gpi__describe_matmul,
-        gpi__explain_matmul,
-        gpi__tune_matmul};
+static const gpi__plan_row gpi__product_plans = {
+  GEMMEPI_PLAN_MATMUL,
+  {offsetof(gemmepi_matmul_desc, formula),
+  sizeof(gemmepi_matmul_desc),
+  {offsetof(gemmepi_matmul_desc, a.formula), offsetof(gemmepi_matmul_desc, b.formula)}},
+  gpi__make_matmul,
+  gpi__workspace_of_product,
+  gpi__run_matmul,
+  gpi__describe_matmul,
+  gpi__explain_matmul,
+  gpi__tune_matmul};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc, gemmepi_plan **plan) {
   return gpi__plan_desc(&gpi__product_plans, context, desc, plan);
@@ -32882,7 +33546,7 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
   gemmepi_plan *general = (gemmepi_plan *)gpi__load_pointer(&plan->general);
   if (general)
     gpi__release_plan(general);
-  gpi__drop_formula(plan->base.context, &plan->problem);
+  gpi__drop_formulas(plan->base.context, &plan->problem);
   gpi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -32895,7 +33559,7 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
     return GEMMEPI_OUT_OF_MEMORY;
   plan->base = gpi__plan_base(context, GEMMEPI_PLAN_GROUPED, gpi__destroy_grouped);
   plan->problem = *problem;
-  gpi__hold_formula(context, problem);
+  gpi__hold_formulas(context, problem);
   plan->applied = applied;
   plan->forced = forced;
   plan->general_place = &plan->general;
@@ -33292,12 +33956,12 @@ static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **pl
     &wish->context->allocator, (const gemmepi_grouped_desc *)wish->desc, wish->alignment, &problem);
   if (status)
     return status;
-  gpi__share_formula(wish->context, &problem);
+  gpi__share_formulas(wish->context, &problem);
   gpi__make_plan_key(&problem, &key);
   if (!gpi__is_found(wish, key.bytes, key.size, plan))
     status = gpi__keep_built(wish, key.bytes, key.size,
       gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), NULL, plan), plan);
-  gpi__drop_formula(wish->context, &problem); /* the plan has it */
+  gpi__drop_formulas(wish->context, &problem); /* the plan has it */
   return status;
 }
 
@@ -33306,8 +33970,9 @@ static size_t gpi__workspace_of_groups(const gemmepi_plan *plan) {
 }
 
 static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
-        offsetof(gemmepi_grouped_desc, product.formula),
+        {offsetof(gemmepi_grouped_desc, product.formula),
         offsetof(gemmepi_grouped_desc, weighted) + sizeof(int),
+        {0, 0}},
         gpi__make_grouped,
         gpi__workspace_of_groups,
         gpi__run_grouped,
@@ -33701,12 +34366,26 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
   return GEMMEPI_OK;
 }
 
+/* A layer's operands are what is stored. */
+static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc) {
+  const gemmepi_matrix *const matrices[] = {&desc->a,  &desc->b,  &desc->y,  &desc->preact,
+        &desc->dy, &desc->da, &desc->db, &desc->residual};
+  static const char *const names[] = {"a", "b", "y", "preact", "dy", "da", "db", "residual"};
+  gemmepi_status status = GEMMEPI_OK;
+  size_t i;
+  for (i = 0; i < GPI__COUNT(names) && !status; i++)
+    status = gpi__check_is_stored(names[i], matrices[i]);
+  return status;
+}
+
 static gemmepi_status gpi__check_layer_scalars(const gemmepi_linear_desc *desc) {
   gemmepi_status status = gpi__check_activation("activation", desc->activation);
   if (!status)
     status = gpi__check_flags_of(GPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
   if (!status)
     status = gpi__check_beside_layers_formula(desc);
+  if (!status)
+    status = gpi__check_layers_matrices(desc);
   if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
     status =
       gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.order is %d, which is no gemmepi_order: accepted are GEMMEPI_ROW_MAJOR (0) and "
@@ -34750,7 +35429,7 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
   if (status)
     return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", "desc.da", "desc.aux");
   problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
-  gpi__share_formula(context, problem);
+  gpi__share_formulas(context, problem);
   return GEMMEPI_OK;
 }
 
@@ -34818,7 +35497,7 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
 
 /* >>with a formula */
 
-/* The problem of what a draft is: to be given to gpi__drop_formula. */
+/* The problem of what a draft is: to be given to gpi__drop_formulas. */
 static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__draft *draft, size_t alignment,
   gpi__problem *problem) {
   const gemmepi_linear_desc *layer = draft->layer;
@@ -34843,7 +35522,7 @@ static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__dr
       NULL, alignment, problem);
   if (status)
     return gpi__in_layers_words(status, 0, "desc.a", "desc.b", backward ? "desc.g" : "desc.y", "desc.aux");
-  gpi__share_formula(context, problem);
+  gpi__share_formulas(context, problem);
   return GEMMEPI_OK;
 }
 
@@ -34934,7 +35613,7 @@ static void gpi__use_outputs(const gemmepi_linear_desc *desc, gpi__layer_task *t
 }
 
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
- one, to be given to gpi__drop_formula. */
+ one, to be given to gpi__drop_formulas. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
   int backward, size_t alignment, gpi__layer_task *task, gpi__problem *problem) {
   gemmepi_linear_desc layer, callers, of_g, with_forward, before;
@@ -35651,7 +36330,7 @@ static void gpi__drop_layers_formula(const gpi__linear_plan *layer) {
   gpi__problem formula;
   memset(&formula, 0, sizeof formula);
   formula.formula = layer->task.formula;
-  gpi__drop_formula(layer->base.context, &formula);
+  gpi__drop_formulas(layer->base.context, &formula);
 }
 
 static void gpi__destroy_layer(gemmepi_plan *destroyed) {
@@ -35716,7 +36395,7 @@ static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__lay
     gpi__plan_base(context, gpi__is_backward(task) ? GEMMEPI_PLAN_LINEAR_BACKWARD : GEMMEPI_PLAN_LINEAR, gpi__destroy_layer);
   layer->base.is_beside = 1;
   layer->task = *task;
-  gpi__hold_formula(context, formula);
+  gpi__hold_formulas(context, formula);
   return layer;
 }
 
@@ -35813,7 +36492,7 @@ static gemmepi_status gpi__build_ahead(const gpi__blocks_wish *wish, const gemme
   status = gpi__convert_layer(wish->context, &forward, 0, wish->alignment, &task, &formula);
   if (!status)
     status = gpi__build_steps(wish->context, &task, &formula, &plan);
-  gpi__drop_formula(wish->context, &formula);
+  gpi__drop_formulas(wish->context, &formula);
   block->ahead = (gpi__linear_plan *)plan;
   block->p_bytes = gpi__round_up((size_t)gpi__times(p->lines, p->ld) * (size_t)(p->bits / 8), 256);
   if (p->dtype == block->task.g_dtype)
@@ -35832,7 +36511,7 @@ static gemmepi_status gpi__build_block(const gpi__blocks_wish *wish, int64_t row
   status = gpi__convert_layer(wish->context, &desc, 1, wish->alignment, &task, &formula);
   if (!status)
     status = gpi__build_steps(wish->context, &task, &formula, &plan);
-  gpi__drop_formula(wish->context, &formula);
+  gpi__drop_formulas(wish->context, &formula);
   *block = (gpi__linear_plan *)plan;
   return status || !wish->task->outputs ? status : gpi__build_ahead(wish, &desc, *block);
 }
@@ -35866,7 +36545,7 @@ static gemmepi_status gpi__is_forward_divisible(const gpi__blocks_wish *wish, in
     gpi__convert_layer(wish->context, wish->desc, 0, wish->alignment, &task, &formula);
   if (!status)
     *is_whole = !gpi__is_divisible(&task);
-  gpi__drop_formula(wish->context, &formula);
+  gpi__drop_formulas(wish->context, &formula);
   return status;
 }
 
@@ -36598,7 +37277,7 @@ static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan
   if (!gpi__is_found(&kept, &task, sizeof task, plan))
     status =
       gpi__keep_built(&kept, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
-  gpi__drop_formula(wish->context, &formula); /* the plan has it */
+  gpi__drop_formulas(wish->context, &formula); /* the plan has it */
   return status;
 }
 
@@ -36624,11 +37303,21 @@ static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tu
 
 /* Forward, and backward. */
 static const gpi__plan_row gpi__layer_plans[2] = {
-  {GEMMEPI_PLAN_LINEAR, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
-  gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer,
+  {GEMMEPI_PLAN_LINEAR,
+  {offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc), {0, 0}},
+  gpi__make_layer,
+  gpi__workspace_of_layer,
+  gpi__run_layer,
+  gpi__describe_layer,
+  gpi__explain_layer,
   gpi__tune_layer},
-  {GEMMEPI_PLAN_LINEAR_BACKWARD, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
-  gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer,
+  {GEMMEPI_PLAN_LINEAR_BACKWARD,
+  {offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc), {0, 0}},
+  gpi__make_layer,
+  gpi__workspace_of_layer,
+  gpi__run_layer,
+  gpi__describe_layer,
+  gpi__explain_layer,
   gpi__tune_layer}};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc, gemmepi_plan **plan) {
@@ -36680,7 +37369,7 @@ static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_li
   if (status)
     return status;
   if (backward && desc && desc->before) /* what it points to is not in the text's key */
-    row.written = 0;
+    row.texts.size = 0;
   wish.alignment = gpi__alignment_of_layer(desc, args, backward);
   return gpi__run_once(&row, &wish, args, args->workspace, stream);
 }

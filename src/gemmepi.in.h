@@ -86,6 +86,7 @@ GPI__OPTIMIZE_LITTLE_BEGIN
 #include "problem/matrices.h"
 #include "problem/pack.h"
 #include "problem/rules.h"
+#include "problem/made.h"
 #include "problem/normalise.h"
 GPI__OPTIMIZE_LITTLE_END
 #include "problem/overlap.h"

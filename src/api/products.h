@@ -230,6 +230,11 @@ typedef struct gemmepi_matrix {
        without ld has d's layout). Outputs: items must not overlap */
     int64_t batch_stride;
     gemmepi_scale scale; /* zero: 1 for every element */
+
+    /* a and b of gemmepi_matmul_desc only: text that makes what is multiplied of what is stored, "a * rstd * gain" (see gemmepi_operand),
+       rounded once to compute_dtype. NULL: what is stored is multiplied. The scale mode is NONE or TENSOR then */
+    const char *formula;
+    gemmepi_dtype compute_dtype; /* 0: dtype where that is F16 or BF16, else the other operand's where that is F32, F16, BF16 or F64, else BF16 */
 } gemmepi_matrix;
 
 /* bias or bias_grad, contiguous. */
@@ -275,7 +280,7 @@ typedef struct gemmepi_matmul_desc {
        epilogue, aux, residual, bias and bias_grad are 0 then, and ACCUMULATE is refused. On a GPU a formula that says an
        epilogue runs as that epilogue. NULL: none */
     const char *formula;
-    const struct gemmepi_operand *operands; /* what the formula reads and assigns besides v and d */
+    const struct gemmepi_operand *operands; /* what the formula reads and assigns besides v and d, and what a.formula and b.formula read */
     int operand_count;
     const char *formula_value;  /* the formula's name of v; NULL: "v" */
     const char *formula_result; /* the formula's name of d; NULL: "d" */
@@ -311,7 +316,7 @@ typedef struct gemmepi_matmul_args {
     void *workspace;       /* on the device, a multiple of 256; NULL: the context's own for that stream */
     size_t workspace_size; /* bytes; at least the plan's */
 
-    /* With a formula: a pointer for each of desc's operands, in their order, at a multiple of its element's size; for a NUMBER to a double on
+    /* With formulas: a pointer for each of desc's operands, in their order, at a multiple of its element's size; for a NUMBER to a double on
        the host. Operands that no output depends on are ignored. Inputs are only read: cast const away for them. Outputs overlap nothing, except
        that D and outputs of the kind FULL may be exactly an input FULL of the same width, dtype, ld and batch stride, without periods, that is
        not read through left, right, even or odd */

@@ -48,6 +48,9 @@ static int gpi__parse_target(gpi__parser *p, gpi__assignment *target) {
             target->output = i;
     if (target->output < 0)
         return gpi__check_new_name(p, target);
+    if (target->output < GPI__RESULT && desc->is_of_operand)
+        return gpi__refuse(p, target->at, "%s is an operand, and the formula of an operand assigns none",
+                           desc->operands[target->output].name);
     if (target->output < GPI__RESULT && !desc->operands[target->output].output)
         return gpi__refuse(p, target->at, "%s is an input; to assign it set desc.operands[%d].output to 1",
                            desc->operands[target->output].name, target->output);
@@ -197,10 +200,35 @@ static int gpi__right_side(gpi__parser *p, const gpi__assignment *target, int *r
     return is_mean ? gpi__through_columns(p, at, node) : node;
 }
 
+/* Whether the expression begins here that ends the text of an operand. */
+static int gpi__is_last_expression(const gpi__parser *p) {
+    size_t length = gpi__name_length(p->text + p->at), at = gpi__next_token(p->text, p->at + length);
+    return p->graph->desc->is_of_operand && (!length || p->text[at] != '=' || p->text[at + 1] == '=');
+}
+
+/* The expression, with which the text ends. */
+static int gpi__end_with_expression(gpi__parser *p) {
+    gpi__assignment target = {p->at, 0, GPI__RESULT};
+    int reduction, node = gpi__right_side(p, &target, &reduction);
+    if (node < 0)
+        return -1;
+    if (reduction)
+        return gpi__refuse(p, target.at, "the formula of an operand has no reductions");
+    (void)gpi__take(p, ";");
+    if (!gpi__skip_blanks(p) || p->text[p->at])
+        return gpi__refuse_token(
+            p, "an operator or the end: the formula of an operand ends with its expression");
+    p->graph->assigned[GPI__RESULT].node = (int16_t)node;
+    p->graph->assigned[GPI__RESULT].at = (int16_t)target.at;
+    return 0;
+}
+
 static int gpi__statement(gpi__parser *p) {
     gpi__assignment target;
     gpi__local *local;
     int node, reduction;
+    if (gpi__is_last_expression(p))
+        return gpi__end_with_expression(p);
     if (gpi__parse_target(p, &target) < 0 ||
         gpi__want(p, "=", "the '=' of a statement: name = expression") < 0)
         return -1;
@@ -256,6 +284,8 @@ static int gpi__check_all_assigned(const gpi__parser *p) {
     }
     if (any)
         return 0;
+    if (desc->is_of_operand)
+        return gpi__refuse(p, p->at, "the formula ends without an expression, which would be the operand");
     return gpi__refuse(p, p->at, "the formula ends and has assigned no output%s%s",
                        desc->without_result ? "" : ": neither an operand nor ",
                        desc->without_result ? "" : gpi__result_name(desc));

@@ -13,13 +13,13 @@ static gemmepi_status gpi__make_grouped(const gpi__wish *wish, gemmepi_plan **pl
         &wish->context->allocator, (const gemmepi_grouped_desc *)wish->desc, wish->alignment, &problem);
     if (status)
         return status;
-    gpi__share_formula(wish->context, &problem);
+    gpi__share_formulas(wish->context, &problem);
     gpi__make_plan_key(&problem, &key);
     if (!gpi__is_found(wish, key.bytes, key.size, plan))
         status = gpi__keep_built(
             wish, key.bytes, key.size,
             gpi__build_grouped(wish->context, &problem, gpi__may_be_applied(&problem), NULL, plan), plan);
-    gpi__drop_formula(wish->context, &problem); /* the plan has it */
+    gpi__drop_formulas(wish->context, &problem); /* the plan has it */
     return status;
 }
 
@@ -28,8 +28,9 @@ static size_t gpi__workspace_of_groups(const gemmepi_plan *plan) {
 }
 
 static const gpi__plan_row gpi__grouped_plans = {GEMMEPI_PLAN_GROUPED,
-                                                 offsetof(gemmepi_grouped_desc, product.formula),
-                                                 offsetof(gemmepi_grouped_desc, weighted) + sizeof(int),
+                                                 {offsetof(gemmepi_grouped_desc, product.formula),
+                                                  offsetof(gemmepi_grouped_desc, weighted) + sizeof(int),
+                                                  {0, 0}},
                                                  gpi__make_grouped,
                                                  gpi__workspace_of_groups,
                                                  gpi__run_grouped,

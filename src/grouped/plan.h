@@ -429,7 +429,7 @@ static void gpi__destroy_grouped(gemmepi_plan *destroyed) {
     gemmepi_plan *general = (gemmepi_plan *)gpi__load_pointer(&plan->general);
     if (general)
         gpi__release_plan(general);
-    gpi__drop_formula(plan->base.context, &plan->problem);
+    gpi__drop_formulas(plan->base.context, &plan->problem);
     gpi__delete(&plan->base.context->allocator, plan);
 }
 
@@ -442,7 +442,7 @@ static gemmepi_status gpi__build_grouped(gemmepi_context *context, const gpi__pr
         return GEMMEPI_OUT_OF_MEMORY;
     plan->base = gpi__plan_base(context, GEMMEPI_PLAN_GROUPED, gpi__destroy_grouped);
     plan->problem = *problem;
-    gpi__hold_formula(context, problem);
+    gpi__hold_formulas(context, problem);
     plan->applied = applied;
     plan->forced = forced;
     plan->general_place = &plan->general;

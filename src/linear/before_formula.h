@@ -68,7 +68,7 @@ static gemmepi_status gpi__convert_befores_draft(gemmepi_context *context, const
     if (status)
         return gpi__in_layers_words(status, exchanged, "desc.a", "desc.b", "desc.da", "desc.aux");
     problem->formula->placed.depth = layer->before->k; /* of that layer's product, not of dA's */
-    gpi__share_formula(context, problem);
+    gpi__share_formulas(context, problem);
     return GEMMEPI_OK;
 }
 

@@ -83,7 +83,7 @@ static gemmepi_status gpi__build_ahead(const gpi__blocks_wish *wish, const gemme
     status = gpi__convert_layer(wish->context, &forward, 0, wish->alignment, &task, &formula);
     if (!status)
         status = gpi__build_steps(wish->context, &task, &formula, &plan);
-    gpi__drop_formula(wish->context, &formula);
+    gpi__drop_formulas(wish->context, &formula);
     block->ahead = (gpi__linear_plan *)plan;
     block->p_bytes = gpi__round_up((size_t)gpi__times(p->lines, p->ld) * (size_t)(p->bits / 8), 256);
     if (p->dtype == block->task.g_dtype)
@@ -103,7 +103,7 @@ static gemmepi_status gpi__build_block(const gpi__blocks_wish *wish, int64_t row
     status = gpi__convert_layer(wish->context, &desc, 1, wish->alignment, &task, &formula);
     if (!status)
         status = gpi__build_steps(wish->context, &task, &formula, &plan);
-    gpi__drop_formula(wish->context, &formula);
+    gpi__drop_formulas(wish->context, &formula);
     *block = (gpi__linear_plan *)plan;
     return status || !wish->task->outputs ? status : gpi__build_ahead(wish, &desc, *block);
 }
@@ -140,7 +140,7 @@ static gemmepi_status gpi__is_forward_divisible(const gpi__blocks_wish *wish, in
         gpi__convert_layer(wish->context, wish->desc, 0, wish->alignment, &task, &formula);
     if (!status)
         *is_whole = !gpi__is_divisible(&task);
-    gpi__drop_formula(wish->context, &formula);
+    gpi__drop_formulas(wish->context, &formula);
     return status;
 }
 

@@ -26,7 +26,7 @@ static gemmepi_status gpi__make_layer(const gpi__wish *wish, gemmepi_plan **plan
     if (!gpi__is_found(&kept, &task, sizeof task, plan))
         status =
             gpi__keep_built(&kept, &task, sizeof task, gpi__build_layer(wish, &task, &formula, plan), plan);
-    gpi__drop_formula(wish->context, &formula); /* the plan has it */
+    gpi__drop_formulas(wish->context, &formula); /* the plan has it */
     return status;
 }
 
@@ -52,11 +52,21 @@ static gemmepi_status gpi__tune_layer(const gemmepi_plan *plan, const gemmepi_tu
 
 /* Forward, and backward. */
 static const gpi__plan_row gpi__layer_plans[2] = {
-    {GEMMEPI_PLAN_LINEAR, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
-     gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer,
+    {GEMMEPI_PLAN_LINEAR,
+     {offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc), {0, 0}},
+     gpi__make_layer,
+     gpi__workspace_of_layer,
+     gpi__run_layer,
+     gpi__describe_layer,
+     gpi__explain_layer,
      gpi__tune_layer},
-    {GEMMEPI_PLAN_LINEAR_BACKWARD, offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc),
-     gpi__make_layer, gpi__workspace_of_layer, gpi__run_layer, gpi__describe_layer, gpi__explain_layer,
+    {GEMMEPI_PLAN_LINEAR_BACKWARD,
+     {offsetof(gemmepi_linear_desc, formula), sizeof(gemmepi_linear_desc), {0, 0}},
+     gpi__make_layer,
+     gpi__workspace_of_layer,
+     gpi__run_layer,
+     gpi__describe_layer,
+     gpi__explain_layer,
      gpi__tune_layer}};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_linear(gemmepi_context *context, const gemmepi_linear_desc *desc,
@@ -115,7 +125,7 @@ static gemmepi_status gpi__call_layer(gemmepi_context *context, const gemmepi_li
     if (status)
         return status;
     if (backward && desc && desc->before) /* what it points to is not in the text's key */
-        row.written = 0;
+        row.texts.size = 0;
     wish.alignment = gpi__alignment_of_layer(desc, args, backward);
     return gpi__run_once(&row, &wish, args, args->workspace, stream);
 }

@@ -151,12 +151,26 @@ static gemmepi_status gpi__check_beside_layers_formula(const gemmepi_linear_desc
     return GEMMEPI_OK;
 }
 
+/* A layer's operands are what is stored. */
+static gemmepi_status gpi__check_layers_matrices(const gemmepi_linear_desc *desc) {
+    const gemmepi_matrix *const matrices[] = {&desc->a,  &desc->b,  &desc->y,  &desc->preact,
+                                              &desc->dy, &desc->da, &desc->db, &desc->residual};
+    static const char *const names[] = {"a", "b", "y", "preact", "dy", "da", "db", "residual"};
+    gemmepi_status status = GEMMEPI_OK;
+    size_t i;
+    for (i = 0; i < GPI__COUNT(names) && !status; i++)
+        status = gpi__check_is_stored(names[i], matrices[i]);
+    return status;
+}
+
 static gemmepi_status gpi__check_layer_scalars(const gemmepi_linear_desc *desc) {
     gemmepi_status status = gpi__check_activation("activation", desc->activation);
     if (!status)
         status = gpi__check_flags_of(GPI__OF_LAYERS_ACTIVATION, desc->activation, GEMMEPI_ACTIVATION_MASK);
     if (!status)
         status = gpi__check_beside_layers_formula(desc);
+    if (!status)
+        status = gpi__check_layers_matrices(desc);
     if (!status && (unsigned)desc->order > GEMMEPI_COLUMN_MAJOR)
         status =
             gpi__fail(GEMMEPI_INVALID_ARGUMENT,

@@ -41,7 +41,7 @@ static void gpi__drop_layers_formula(const gpi__linear_plan *layer) {
     gpi__problem formula;
     memset(&formula, 0, sizeof formula);
     formula.formula = layer->task.formula;
-    gpi__drop_formula(layer->base.context, &formula);
+    gpi__drop_formulas(layer->base.context, &formula);
 }
 
 static void gpi__destroy_layer(gemmepi_plan *destroyed) {
@@ -108,7 +108,7 @@ static gpi__linear_plan *gpi__new_layer(gemmepi_context *context, const gpi__lay
                        gpi__destroy_layer);
     layer->base.is_beside = 1;
     layer->task = *task;
-    gpi__hold_formula(context, formula);
+    gpi__hold_formulas(context, formula);
     return layer;
 }
 

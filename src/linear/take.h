@@ -24,7 +24,7 @@ static gemmepi_status gpi__convert_workspace_limit(const gemmepi_linear_desc *la
 
 /* >>with a formula */
 
-/* The problem of what a draft is: to be given to gpi__drop_formula. */
+/* The problem of what a draft is: to be given to gpi__drop_formulas. */
 static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__draft *draft, size_t alignment,
                                          gpi__problem *problem) {
     const gemmepi_linear_desc *layer = draft->layer;
@@ -50,7 +50,7 @@ static gemmepi_status gpi__convert_draft(gemmepi_context *context, const gpi__dr
     if (status)
         return gpi__in_layers_words(status, 0, "desc.a", "desc.b", backward ? "desc.g" : "desc.y",
                                     "desc.aux");
-    gpi__share_formula(context, problem);
+    gpi__share_formulas(context, problem);
     return GEMMEPI_OK;
 }
 
@@ -151,7 +151,7 @@ static void gpi__use_outputs(const gemmepi_linear_desc *desc, gpi__layer_task *t
 }
 
 /* desc -> task, or the sentence that says what is wrong with it. problem: of the direction's step with a formula, if the layer has
-   one, to be given to gpi__drop_formula. */
+   one, to be given to gpi__drop_formulas. */
 static gemmepi_status gpi__convert_layer(gemmepi_context *context, const gemmepi_linear_desc *desc,
                                          int backward, size_t alignment, gpi__layer_task *task,
                                          gpi__problem *problem) {

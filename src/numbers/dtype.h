@@ -88,8 +88,10 @@ static int gpi__dtype_is_known(gemmepi_dtype dtype) {
 
 /* What follows a sentence that refuses a type of 4 bits. */
 static const char *gpi__where_packed_goes(int dtype) {
-    return gpi__is_packed(dtype) ? "; types of 4 bits are for operands of the kind FULL that a formula reads"
-                                 : "";
+    return gpi__is_packed(dtype)
+               ? "; types of 4 bits are for operands of the kind FULL that a formula reads, and for "
+                 "a and b with a formula of their own"
+               : "";
 }
 
 /* For sentences. */

@@ -207,7 +207,8 @@ static size_t gpi__alignment_of(const gemmepi_matmul_desc *desc, const gemmepi_m
     uintptr_t bits = (uintptr_t)args->a | (uintptr_t)args->b | (uintptr_t)args->c | (uintptr_t)args->d |
                      (uintptr_t)args->aux | (uintptr_t)args->residual | (uintptr_t)args->bias |
                      (uintptr_t)args->bias_grad | 16;
-    int count = desc && GPI__FORMULA(desc) && desc->operands && args->operands ? desc->operand_count : 0, i;
+    int has_formula = desc && (desc->formula || desc->a.formula || desc->b.formula), i;
+    int count = has_formula && desc->operands && args->operands ? desc->operand_count : 0;
     for (i = 0; i < count && count <= GPI__FORMULA_OPERANDS; i++)
         if (desc->operands[i].kind >= GEMMEPI_PER_ROW)
             bits |= (uintptr_t)args->operands[i];

@@ -31,7 +31,8 @@ static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const 
                                              const float *row_factor, gpi__arguments *arguments,
                                              gpi__regions *regions) {
     gemmepi_status status = gpi__check_c(problem, args);
-    if (!status && !problem->formula && (args->operands || args->operand_scales || args->operand_amax))
+    int has_formula = problem->formula || gpi__makes_operands(problem);
+    if (!status && !has_formula && (args->operands || args->operand_scales || args->operand_amax))
         status = gpi__fail(GEMMEPI_INVALID_ARGUMENT, "args.%s is given, but desc.formula is NULL",
                            args->operands         ? "operands"
                            : args->operand_scales ? "operand_scales"
@@ -41,7 +42,7 @@ static gemmepi_status gpi__convert_arguments(const gpi__problem *problem, const 
     gpi__take_arguments(problem, args, row_factor, arguments);
     status = gpi__check_arguments(problem, arguments, regions);
     arguments->inside = NULL;
-    if (!status && GPI__FORMULA(problem))
+    if (!status && has_formula)
         status = gpi__list_formula_arguments(problem, args, arguments, regions);
     return status;
 }

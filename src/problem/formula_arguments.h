@@ -9,7 +9,7 @@ static const gpi__view gpi__one_f32 = {GEMMEPI_F32, 0, 32, 0, 4, 0, 1, 1, 1, 0, 
 /* What the pointer of an operand's tensor is a multiple of: where it has rows or columns, as of matrices and vectors, what desc has
    promised. */
 static int gpi__alignment_of_operand(const gpi__problem *problem, int i, const gpi__view *view) {
-    return problem->formula->placed.formula->operands[i].kind >= GEMMEPI_PER_ROW &&
+    return gpi__formula_with(problem, i)->placed.formula->operands[i].kind >= GEMMEPI_PER_ROW &&
                    problem->alignment > view->alignment
                ? problem->alignment
                : view->alignment;
@@ -38,8 +38,9 @@ static gemmepi_status gpi__refuse_region(const gpi__problem *problem, const gpi_
 /* Lists one of a formula's pointers, if it is there exactly where it is wanted. A NUMBER's is not listed: it is read now. */
 static gemmepi_status gpi__list_pointer(const gpi__problem *problem, gpi__regions *regions, int kind, int i,
                                         const void *pointer, const gpi__view *view) {
-    const gpi__formula_operand *operand = &problem->formula->placed.formula->operands[i];
-    const gpi__placed_operand *place = &problem->formula->placed.operands[i];
+    const gpi__placed_formula *placed = &gpi__formula_with(problem, i)->placed;
+    const gpi__formula_operand *operand = &placed->formula->operands[i];
+    const gpi__placed_operand *place = &placed->operands[i];
     int is_wanted = kind == GPI__OF_SCALES ? place->scale : kind == GPI__OF_AMAX ? place->amax : 1;
     int written = kind == GPI__OF_OPERANDS ? operand->output : kind == GPI__OF_AMAX;
     int alignment = kind == GPI__OF_OPERANDS ? gpi__alignment_of_operand(problem, i, view) : view->alignment;
@@ -71,9 +72,10 @@ static gemmepi_status gpi__fetch_number(const gpi__problem *problem, gpi__argume
 /* The tensor, the scale and the amax of an operand. An input that nothing depends on is not looked at. */
 static gemmepi_status gpi__list_formula_operand(const gpi__problem *problem, gpi__arguments *arguments, int i,
                                                 gpi__regions *regions) {
-    int is_number = problem->formula->placed.formula->operands[i].kind == GEMMEPI_NUMBER;
+    const gpi__kept_formula *kept = gpi__formula_with(problem, i);
+    int is_number = kept->placed.formula->operands[i].kind == GEMMEPI_NUMBER;
     gemmepi_status status = gpi__list_pointer(problem, regions, GPI__OF_OPERANDS, i, arguments->operands[i],
-                                              is_number ? &gpi__one_f64 : &problem->formula->views[i]);
+                                              is_number ? &gpi__one_f64 : &kept->views[i]);
     if (!status)
         status =
             gpi__list_pointer(problem, regions, GPI__OF_SCALES, i,
@@ -85,21 +87,19 @@ static gemmepi_status gpi__list_formula_operand(const gpi__problem *problem, gpi
     return status || !is_number ? status : gpi__fetch_number(problem, arguments, i);
 }
 
-/* Operands, scales and amax of the formula, behind the product's own. */
+/* Operands, scales and amax of all formulas, behind the product's own. */
 static gemmepi_status gpi__list_formula_arguments(const gpi__problem *problem,
                                                   const gemmepi_matmul_args *args, gpi__arguments *arguments,
                                                   gpi__regions *regions) {
-    const gpi__formula *formula = problem->formula->placed.formula;
+    int count = gpi__operands_of_formulas(problem), i;
     gemmepi_status status = GEMMEPI_OK;
-    int i;
     arguments->operands = args->operands;
     arguments->operand_scales = args->operand_scales;
     arguments->operand_amax = args->operand_amax;
-    GPI__INVALID_IF(formula->operand_count && !args->operands,
-                    "args.operands is NULL; desc.operand_count is %d, so it has as many pointers",
-                    (int)formula->operand_count);
-    for (i = 0; i < formula->operand_count && !status; i++)
-        if (formula->operands[i].used)
+    GPI__INVALID_IF(count && !args->operands,
+                    "args.operands is NULL; desc.operand_count is %d, so it has as many pointers", count);
+    for (i = 0; i < count && !status; i++)
+        if (gpi__formula_with(problem, i))
             status = gpi__list_formula_operand(problem, arguments, i, regions);
     return status;
 }

@@ -406,7 +406,7 @@ static gemmepi_status gpi__convert_grouped_desc(const gemmepi_allocator *allocat
     if (!status && GPI__FORMULA(problem))
         status = gpi__check_formula_of_groups(desc, problem);
     if (status)
-        gpi__free_formula(problem, allocator);
+        gpi__free_formulas(problem, allocator);
     return status;
 }
 

@@ -82,7 +82,7 @@ static gemmepi_status gpi__convert_matrix(gpi__problem *problem, int operand, co
     } else {
         if (!is_factor)
             status = gpi__check_side_dtype(problem, operand, (gemmepi_dtype)view->dtype);
-        view->bits = (int32_t)(8 * gpi__dtype((gemmepi_dtype)view->dtype)->size);
+        view->bits = gpi__bits_of(view->dtype);
     }
     view->alignment = gpi__alignment_for(problem, view);
     if (!status)

@@ -2,7 +2,7 @@
 #ifndef GEMMEPI_PROBLEM_NORMALISE_H
 #define GEMMEPI_PROBLEM_NORMALISE_H
 
-#include "matrices.h"
+#include "made.h"
 #include "rules.h"
 
 struct gpi__graph; /* there is none without formulas */
@@ -144,8 +144,23 @@ static gemmepi_status gpi__convert_tensors(gpi__problem *problem, const gemmepi_
     return gpi__finish_formula(problem, desc);
 }
 
+/* The same, of operands that formulas make. */
+static gemmepi_status gpi__convert_made(gpi__problem *problem, const gemmepi_matmul_desc *desc,
+                                        const gemmepi_allocator *allocator, const struct gpi__graph *graph,
+                                        int64_t along, int64_t result) {
+    gpi__desc_of_made own;
+    gemmepi_status status;
+    GPI__UNSUPPORTED_IF(!GPI__HAS_FORMULAS, GPI__NO_FORMULAS);
+    GPI__UNSUPPORTED_IF(problem->grouping.groups, "desc.%s.formula is given; products of groups have none",
+                        desc->a.formula ? "a" : "b");
+    status = gpi__make_operands(allocator, desc, problem, &own);
+    if (!status)
+        status = gpi__convert_tensors(problem, &own.desc, allocator, graph, along, result);
+    return status ? status : gpi__put_stored(desc, problem, &own);
+}
+
 /* desc -> problem, or the sentence that says what is wrong with it. alignment is that of all matrices and vectors. A formula is made in
-   memory of the allocator, to be given to gpi__free_formula; graph: what desc.formula has become already, or NULL. grouping: what the batch is,
+   memory of the allocator, to be given to gpi__free_formulas; graph: what desc.formula has become already, or NULL. grouping: what the batch is,
    or NULL. */
 static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
                                         const struct gpi__graph *graph, const gpi__grouping *grouping,
@@ -172,9 +187,11 @@ static gemmepi_status gpi__normalise_in(const gemmepi_allocator *allocator, cons
     result = gpi__result_columns(desc->epilogue, along);
     GPI__INVALID_IF(result < 0, "desc.%s is %lld; with GATED it counts both halves and must be even",
                     desc->order == GEMMEPI_ROW_MAJOR ? "n" : "m", (long long)along);
-    status = gpi__convert_tensors(problem, desc, allocator, graph, along, result);
+    status = gpi__has_operand_formula(desc)
+                 ? gpi__convert_made(problem, desc, allocator, graph, along, result)
+                 : gpi__convert_tensors(problem, desc, allocator, graph, along, result);
     if (status)
-        gpi__free_formula(problem, allocator);
+        gpi__free_formulas(problem, allocator);
     else
         gpi__list_operands(problem);
     return status;
@@ -226,7 +243,7 @@ GEMMEPI_API gemmepi_status gemmepi_epilogue_info(const gemmepi_matmul_desc *desc
     if (!status)
         gpi__fill_needs(&problem, needs);
     if (!status)
-        gpi__free_formula(&problem, &allocator);
+        gpi__free_formulas(&problem, &allocator);
     return status;
 }
 

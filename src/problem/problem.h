@@ -68,6 +68,12 @@ typedef struct gpi__grouping {
     int32_t unused;
 } gpi__grouping;
 
+/* A or B that a formula makes of what is stored (problem/made.h). */
+typedef struct gpi__made {
+    struct gpi__kept_formula *formula; /* whose value is what is stored; NULL: what is stored is multiplied */
+    gpi__view view;                    /* what is multiplied, in workspace */
+} gpi__made;
+
 /* Zeroed before it is filled, so that its bytes tell problems apart. */
 typedef struct gpi__problem {
     int64_t m, n, k, batch;
@@ -88,6 +94,7 @@ typedef struct gpi__problem {
     gpi__grouping grouping;
     struct gpi__kept_formula *formula; /* in the epilogue's place; NULL: none */
     gpi__view views[GPI__OPERANDS];
+    gpi__made made[2]; /* of A and B, whose views are what is stored then */
 } gpi__problem;
 
 static int gpi__has_groups_of_rows(const gpi__problem *problem) {
@@ -249,9 +256,63 @@ static void gpi__list_operands(gpi__problem *problem) {
             }
 }
 
-static void gpi__free_formula(gpi__problem *problem, const gemmepi_allocator *allocator) {
-    gpi__delete_formula(allocator, GPI__FORMULA(problem));
-    problem->formula = NULL;
+/* >>operands that are made */
+
+static int gpi__makes_operands(const gpi__problem *problem) {
+    return GPI__HAS_FORMULAS && (problem->made[0].formula || problem->made[1].formula);
+}
+
+/* The product that is left once its operands are made. */
+static gpi__problem gpi__problem_of_made(const gpi__problem *problem) {
+    gpi__problem own = *problem;
+    int i;
+    for (i = GPI__A; i <= GPI__B; i++)
+        if (own.made[i].formula) {
+            own.views[i] = own.made[i].view;
+            memset(&own.views[GPI__SCALE_OF(i)], 0, sizeof own.views[0]);
+            memset(&own.made[i], 0, sizeof own.made[0]);
+        }
+    gpi__list_operands(&own);
+    return own;
+}
+
+/* The formulas that a problem may have: D's, A's and B's. NULL: it has none. */
+enum { GPI__FORMULAS = 3 };
+
+static struct gpi__kept_formula **gpi__formula_slot(gpi__problem *problem, int i) {
+    return i == 0 ? &problem->formula : &problem->made[i - 1].formula;
+}
+
+static struct gpi__kept_formula *gpi__nth_formula(const gpi__problem *problem, int i) {
+    return i == 0 ? GPI__FORMULA(problem) : GPI__FORMULA(&problem->made[i - 1]);
+}
+
+static void gpi__free_formulas(gpi__problem *problem, const gemmepi_allocator *allocator) {
+    int i;
+    for (i = 0; i < GPI__FORMULAS; i++) {
+        gpi__delete_formula(allocator, *gpi__formula_slot(problem, i));
+        *gpi__formula_slot(problem, i) = NULL;
+    }
+}
+
+/* How many operands desc has for them. */
+static int gpi__operands_of_formulas(const gpi__problem *problem) {
+    int f, count = 0;
+    for (f = 0; f < GPI__FORMULAS; f++)
+        if (gpi__nth_formula(problem, f))
+            count = (int)gpi__nth_formula(problem, f)->placed.formula->operand_count;
+    return count;
+}
+
+/* The formula that operand i of desc belongs to: the first that reads or assigns it. NULL: none does. */
+static const gpi__kept_formula *gpi__formula_with(const gpi__problem *problem, int i) {
+    int f;
+    for (f = 0; f < GPI__FORMULAS; f++) {
+        const gpi__kept_formula *kept = gpi__nth_formula(problem, f);
+        if (kept && kept->placed.formula->operands[i].used)
+            return kept;
+    }
+    return NULL;
 }
 
 #endif

@@ -48,7 +48,7 @@ static int gpi__is_of_formula(const gpi__region *region) {
 static const char *gpi__name_region(const void *owner, const gpi__region *region, char room[128]) {
     const gpi__problem *problem = (const gpi__problem *)owner;
     if (gpi__is_of_formula(region))
-        return gpi__name_operand(problem->formula->placed.formula, region, room);
+        return gpi__name_operand(gpi__formula_with(problem, region->place)->placed.formula, region, room);
     snprintf(room, 128, "args.%s",
              region->kind == GPI__OF_SCALARS ? gpi__scalar_names[region->place]
              : region->kind == GPI__OF_LISTS ? gpi__names_of_lists[region->place]
@@ -115,6 +115,8 @@ static gemmepi_status gpi__refuse_in_place(const gpi__problem *problem, int othe
 static int gpi__may_be_in_place(const gpi__problem *problem, const gpi__region *output,
                                 const gpi__region *other) {
     int is_d = output->kind == GPI__OF_PRODUCT_ITSELF && output->place == GPI__D;
+    if (other->kind == GPI__OF_OPERANDS && gpi__formula_with(problem, other->place) != problem->formula)
+        return 0;
     if (other->kind == GPI__OF_OPERANDS) {
         const gpi__formula_operand *operands = problem->formula->placed.formula->operands;
         int is_full = output->kind == GPI__OF_OPERANDS && operands[output->place].kind == GEMMEPI_FULL;

@@ -54,7 +54,7 @@ static gemmepi_status gpi__check_accumulation(const gemmepi_matmul_desc *desc) {
 
 static int gpi__is_given_matrix(const gemmepi_matrix *matrix) {
     return matrix->dtype || matrix->transposed || matrix->ld || matrix->batch_stride || matrix->scale.mode ||
-           matrix->scale.batch_stride;
+           matrix->scale.batch_stride || matrix->formula || matrix->compute_dtype;
 }
 
 /* What a desc without a formula leaves 0. */
@@ -76,6 +76,8 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
                         : desc->bias.dtype || desc->bias.batch_stride           ? "bias"
                         : desc->bias_grad.dtype || desc->bias_grad.batch_stride ? "bias_grad"
                                                                                 : NULL;
+    if (!desc->formula && (desc->a.formula || desc->b.formula)) /* which read operands, too */
+        return gpi__check_without_formula(NULL, 0, desc->formula_value, desc->formula_result);
     if (!desc->formula)
         return gpi__check_without_formula(desc->operands, desc->operand_count, desc->formula_value,
                                           desc->formula_result);
@@ -90,6 +92,31 @@ static gemmepi_status gpi__check_beside_formula(const gemmepi_matmul_desc *desc)
         "desc.flags has ACCUMULATE with desc.formula: it is not clear which comes first. To add D before it, "
         "give args.beta 1 and args.c = args.d; to add it after, an operand that is args.d");
     return GEMMEPI_OK;
+}
+
+/* The fields that are of a and b alone, in matrices of any desc. */
+static gemmepi_status gpi__check_is_stored(const char *name, const gemmepi_matrix *matrix) {
+    GPI__INVALID_IF(matrix->formula,
+                    "desc.%s.formula is given; accepted are those of a and b of gemmepi_matmul_desc%s", name,
+                    GPI__UNINITIALISED);
+    GPI__INVALID_IF(matrix->compute_dtype, "desc.%s.compute_dtype is %d, but desc.%s.formula is NULL%s", name,
+                    (int)matrix->compute_dtype, name, GPI__UNINITIALISED);
+    return GEMMEPI_OK;
+}
+
+static gemmepi_status gpi__check_where_formulas_are(const gemmepi_matmul_desc *desc) {
+    gemmepi_status status = gpi__check_is_stored("c", &desc->c);
+    if (!status)
+        status = gpi__check_is_stored("d", &desc->d);
+    if (!status)
+        status = gpi__check_is_stored("aux", &desc->aux);
+    if (!status)
+        status = gpi__check_is_stored("residual", &desc->residual);
+    if (!status && !desc->a.formula)
+        status = gpi__check_is_stored("a", &desc->a);
+    if (!status && !desc->b.formula)
+        status = gpi__check_is_stored("b", &desc->b);
+    return status;
 }
 
 /* First of all checks: what is made of sizes overflows where they are not. */
@@ -116,7 +143,9 @@ static gemmepi_status gpi__check_scalars_of_desc(const gemmepi_matmul_desc *desc
     GPI__INVALID_IF(desc->alignment > 256 || (desc->alignment & (desc->alignment - 1)),
                     "desc.alignment is %llu; accepted are powers of two up to 256, and 0%s",
                     (gpi__ull)desc->alignment, GPI__UNINITIALISED);
-    status = gpi__check_beside_formula(desc);
+    status = gpi__check_where_formulas_are(desc);
+    if (!status)
+        status = gpi__check_beside_formula(desc);
     if (!status)
         status = gpi__check_epilogue(desc->epilogue);
     if (!status)

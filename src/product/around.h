@@ -1,5 +1,6 @@
 /* What is launched around a plan's product on a GPU, from outside in:
 
+       a formula over what is stored as A, or as B, into workspace, ahead of all else
        a launch that finds D's scales (parts/found_scale.h), behind the product, or ahead of it where earlier runs tell the scale
        a formula over v = alpha A B + beta C (elementwise/formula_pass.h), where the product's own epilogue (parts/composed.h) or kernel
        (parts/inside.h) is not the formula
@@ -16,17 +17,51 @@
 
 typedef struct gpi__around {
     gpi__problem problem; /* the caller's */
-    gpi__problem
-        inside; /* with D as the launch that finds its scales wants it; the caller's where there is none */
-    int lacks_product; /* the formula reads no v, or there is none */
+    gpi__problem inside;  /* of made operands, with D as the launch that finds its scales wants it */
+    int lacks_product;    /* the formula reads no v, or there is none */
     int finds;
     gpi__found_step found;
     gpi__formula_step formula; /* of inside.formula, if it has one */
+    gpi__formula_pass made[2]; /* that make A and B of what is stored; used_count 0: none does */
 } gpi__around;
 
 /* What the plan was made for. */
 static const gpi__problem *gpi__asked(const gpi__matmul_plan *plan) {
     return plan->around ? &plan->around->problem : &plan->problem;
+}
+
+/* >>operands that are made */
+
+/* What is stored as v of the operand's formula. */
+static gpi__formula_source gpi__stored_as_source(const gpi__problem *problem, int i) {
+    const gpi__view *stored = &problem->views[i];
+    gpi__formula_source source;
+    memset(&source, 0, sizeof source);
+    source.dtype = stored->dtype;
+    source.ld = stored->ld;
+    source.batch_stride = stored->batch_stride;
+    source.applied = 1;
+    source.scale_a = stored->scale;
+    source.scale_a_stride = problem->views[GPI__SCALE_OF(i)].batch_stride;
+    source.alignment = problem->alignment;
+    return source;
+}
+
+/* Builds the passes that make operands, of those that have elements. Under the build lock. */
+static gemmepi_status gpi__build_made(gemmepi_context *context, gpi__around *around) {
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    for (i = GPI__A; i <= GPI__B && !status; i++) {
+        const gpi__made *made = &around->problem.made[i];
+        gpi__formula_source source = gpi__stored_as_source(&around->problem, i);
+        if (made->formula && made->view.bytes)
+            status = gpi__build_formula_pass(context, &made->formula->placed, &source, &around->made[i]);
+    }
+    return status;
+}
+
+static size_t gpi__bytes_of_made(const gpi__around *around, int i) {
+    return around->made[i].used_count ? (size_t)around->problem.made[i].view.bytes : 0;
 }
 
 /* >>the product that makes v */
@@ -136,10 +171,12 @@ static gemmepi_status gpi__build_behind_v(gpi__matmul_plan *plan, const gpi__pro
     return status;
 }
 
-/* >>workspace: what the launch that finds scales has of it, v, states of the pass, then the product's own */
+/* >>workspace: operands that are made, what the launch that finds scales has of it, v, states of the pass, then the product's own */
 
 static size_t gpi__bytes_around(const gpi__around *around) {
     size_t bytes = gpi__round_up(around->found.bytes, 256);
+    bytes += gpi__round_up(gpi__bytes_of_made(around, GPI__A), 256) +
+             gpi__round_up(gpi__bytes_of_made(around, GPI__B), 256);
     bytes += gpi__round_up(around->formula.product_bytes, 256) +
              gpi__round_up(around->formula.pass.state_bytes, 256);
     return bytes;

@@ -43,7 +43,7 @@ static gemmepi_status gpi__make_matmul(const gpi__wish *wish, gemmepi_plan **pla
         status =
             gpi__keep_built(wish, key.bytes, key.size, gpi__build_plan(wish->context, &problem, plan), plan);
     }
-    gpi__drop_formula(wish->context, &problem); /* the plan has it */
+    gpi__drop_formulas(wish->context, &problem); /* the plan has it */
     return status;
 }
 
@@ -51,15 +51,17 @@ static size_t gpi__workspace_of_product(const gemmepi_plan *plan) {
     return gpi__workspace_now((const gpi__matmul_plan *)plan);
 }
 
-static const gpi__plan_row gpi__product_plans = {GEMMEPI_PLAN_MATMUL,
-                                                 offsetof(gemmepi_matmul_desc, formula),
-                                                 sizeof(gemmepi_matmul_desc),
-                                                 gpi__make_matmul,
-                                                 gpi__workspace_of_product,
-                                                 gpi__run_matmul,
-                                                 gpi__describe_matmul,
-                                                 gpi__explain_matmul,
-                                                 gpi__tune_matmul};
+static const gpi__plan_row gpi__product_plans = {
+    GEMMEPI_PLAN_MATMUL,
+    {offsetof(gemmepi_matmul_desc, formula),
+     sizeof(gemmepi_matmul_desc),
+     {offsetof(gemmepi_matmul_desc, a.formula), offsetof(gemmepi_matmul_desc, b.formula)}},
+    gpi__make_matmul,
+    gpi__workspace_of_product,
+    gpi__run_matmul,
+    gpi__describe_matmul,
+    gpi__explain_matmul,
+    gpi__tune_matmul};
 
 GEMMEPI_API gemmepi_status gemmepi_plan_matmul(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                                gemmepi_plan **plan) {

@@ -44,6 +44,8 @@ static void gpi__describe_launches(const gpi__matmul_plan *plan, gemmepi_plan_de
     if (!around)
         return;
     gpi__describe_formula_pass(&around->formula.pass, details);
+    gpi__describe_formula_pass(&around->made[0], details);
+    gpi__describe_formula_pass(&around->made[1], details);
     details->launches += around->finds;
 }
 
@@ -106,8 +108,8 @@ static const char *gpi__groups_of_operand(const gpi__problem *problem, int kind,
 }
 
 /* The formula as it is run, and its operands. */
-static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
-    const gpi__kept_formula *kept = problem->formula;
+static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem,
+                                 const gpi__kept_formula *kept) {
     const gpi__formula *formula = kept->placed.formula;
     int i;
     gpi__append(text, "  formula   ");
@@ -117,6 +119,8 @@ static void gpi__explain_formula(gpi__text *text, const gpi__problem *problem) {
         const gpi__formula_operand *operand = &formula->operands[i];
         const gpi__view *view = &kept->views[i];
         int kind = formula->exchanged ? gpi__kind_across(operand->kind) : operand->kind;
+        if (gpi__formula_with(problem, i) && gpi__formula_with(problem, i) != kept)
+            continue;
         gpi__append(text, "  %-9s %s, %s", formula->names + operand->name,
                     gpi__dtype((gemmepi_dtype)operand->dtype)->name, gpi__kind_names[kind]);
         if (operand->kind == GEMMEPI_BLOCKED)
@@ -150,8 +154,11 @@ static void gpi__explain_problem(gpi__text *text, const gpi__problem *problem) {
         if ((operand < GPI__SCALE_A || operand >= GPI__FIRST_EXTRA) &&
             !(operand == GPI__D && gpi__lacks_d(problem)))
             gpi__explain_view(text, problem, operand);
-    if (GPI__FORMULA(problem))
-        gpi__explain_formula(text, problem);
+    if (problem->formula)
+        gpi__explain_formula(text, problem, problem->formula);
+    for (operand = GPI__A; operand <= GPI__B; operand++)
+        if (problem->made[operand].formula)
+            gpi__explain_formula(text, problem, problem->made[operand].formula);
 }
 
 /* Why a route was not taken: what it said when it was tried, a rule, or that it is slower. */
@@ -298,6 +305,13 @@ static void gpi__explain_launches(gpi__text *text, const gpi__matmul_plan *plan,
     const gpi__around *around = plan->around;
     const gpi__launch *finds = around && around->finds ? &around->found.launch : NULL;
     int is_tensor = finds && around->problem.found_scale == GEMMEPI_SCALE_TENSOR;
+    int i;
+    for (i = GPI__A; around && i <= GPI__B; i++)
+        if (around->made[i].used_count) {
+            gpi__append(text, "  %s in %s, into workspace:\n", gpi__argument_name(&around->problem, i),
+                        gpi__dtype((gemmepi_dtype)around->problem.made[i].view.dtype)->name);
+            gpi__explain_formula_pass(text, &around->made[i], "");
+        }
     if (is_tensor)
         gpi__append(text, "  %s: the scale of the amax of %d earlier runs, 1 block of %u threads\n",
                     finds->name, (int)around->problem.amax_history, finds->threads_x);

@@ -13,12 +13,10 @@ static gpi__kept_formula *gpi__find_formula(const gemmepi_context *context, cons
     return kept;
 }
 
-/* Takes the problem's formula, which is the caller's, into the context, or puts the equal one in its place that is there. Either has a
-   reference for the caller to give to gpi__drop_formula. */
-static void gpi__share_formula(gemmepi_context *context, gpi__problem *problem) {
-    gpi__kept_formula *own = GPI__FORMULA(problem), *kept;
+static gpi__kept_formula *gpi__share_one(gemmepi_context *context, gpi__kept_formula *own) {
+    gpi__kept_formula *kept;
     if (!own)
-        return;
+        return NULL;
     own->hash = gpi__hash_formula(own);
     gpi__lock(&context->formula_lock);
     kept = gpi__find_formula(context, own);
@@ -30,20 +28,11 @@ static void gpi__share_formula(gemmepi_context *context, gpi__problem *problem) 
     gpi__unlock(&context->formula_lock);
     if (kept != own)
         gpi__delete_formula(&context->allocator, own);
-    problem->formula = kept;
+    return kept;
 }
 
-/* One reference more, of a problem that has one. */
-static void gpi__hold_formula(gemmepi_context *context, const gpi__problem *problem) {
-    if (!GPI__FORMULA(problem))
-        return;
-    gpi__lock(&context->formula_lock);
-    problem->formula->references++;
-    gpi__unlock(&context->formula_lock);
-}
-
-static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *problem) {
-    gpi__kept_formula *kept = GPI__FORMULA(problem), **place = &context->formulas;
+static void gpi__drop_one(gemmepi_context *context, gpi__kept_formula *kept) {
+    gpi__kept_formula **place = &context->formulas;
     if (!kept)
         return;
     gpi__lock(&context->formula_lock);
@@ -55,6 +44,30 @@ static void gpi__drop_formula(gemmepi_context *context, const gpi__problem *prob
         *place = kept->next;
     gpi__unlock(&context->formula_lock);
     gpi__delete_formula(&context->allocator, kept);
+}
+
+/* Takes the problem's formulas, which are the caller's, into the context, or puts the equal ones in their place that are there. Each has a
+   reference for the caller to give to gpi__drop_formulas. */
+static void gpi__share_formulas(gemmepi_context *context, gpi__problem *problem) {
+    int i;
+    for (i = 0; i < GPI__FORMULAS; i++)
+        *gpi__formula_slot(problem, i) = gpi__share_one(context, *gpi__formula_slot(problem, i));
+}
+
+/* One reference more, of a problem that has them. */
+static void gpi__hold_formulas(gemmepi_context *context, const gpi__problem *problem) {
+    int i;
+    gpi__lock(&context->formula_lock);
+    for (i = 0; i < GPI__FORMULAS; i++)
+        if (gpi__nth_formula(problem, i))
+            gpi__nth_formula(problem, i)->references++;
+    gpi__unlock(&context->formula_lock);
+}
+
+static void gpi__drop_formulas(gemmepi_context *context, const gpi__problem *problem) {
+    int i;
+    for (i = 0; i < GPI__FORMULAS; i++)
+        gpi__drop_one(context, gpi__nth_formula(problem, i));
 }
 
 #endif

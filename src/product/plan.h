@@ -198,7 +198,7 @@ static void gpi__destroy_matmul(gemmepi_plan *destroyed) {
         gpi__release_plan(replacement);
     if (scaled)
         gpi__release_plan(scaled);
-    gpi__drop_formula(plan->base.context, gpi__asked(plan));
+    gpi__drop_formulas(plan->base.context, gpi__asked(plan));
     gpi__delete(&plan->base.context->allocator, plan->around);
     gpi__delete(&plan->base.context->allocator, plan);
 }
@@ -212,7 +212,7 @@ static gpi__matmul_plan *gpi__new_plan(gemmepi_context *context, const gpi__prob
     plan->built = &routed->built;
     plan->base = gpi__plan_base(context, GEMMEPI_PLAN_MATMUL, gpi__destroy_matmul);
     plan->problem = *problem;
-    gpi__hold_formula(context, problem);
+    gpi__hold_formulas(context, problem);
     plan->replacement_place = &plan->replacement;
     plan->scaled_place = &plan->scaled;
     return plan;
@@ -318,25 +318,28 @@ static gemmepi_status gpi__build_with_formula(gpi__matmul_plan *plan) {
     return status;
 }
 
-/* Builds the launch that finds D's scales. */
-static gemmepi_status gpi__build_finding(gpi__matmul_plan *plan) {
+/* Builds the launch that finds D's scales, and those that make operands. */
+static gemmepi_status gpi__build_beside(gpi__matmul_plan *plan) {
     gemmepi_context *context = plan->base.context;
     gpi__entry entry;
     gemmepi_status status = gpi__enter_relaxed(context, &entry);
     if (status)
         return status;
     gpi__lock(&context->build_lock);
-    status = gpi__build_found_step(context, &plan->around->problem, &plan->around->found);
+    if (plan->around->finds)
+        status = gpi__build_found_step(context, &plan->around->problem, &plan->around->found);
+    if (!status)
+        status = gpi__build_made(context, plan->around);
     gpi__unlock(&context->build_lock);
     gpi__leave_relaxed(context, &entry);
     return status;
 }
 
 static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
-    int finds = gpi__finds_around(&plan->problem);
+    int finds = gpi__finds_around(&plan->problem), makes = gpi__makes_operands(&plan->problem);
     int has_formula = plan->problem.formula && !(plan->problem.flags & GPI__IS_INSIDE);
     gemmepi_status status = GEMMEPI_OK;
-    if (!finds && !has_formula)
+    if (!finds && !has_formula && !makes)
         return gpi__choose_on_device(plan, NULL);
     plan->around = (gpi__around *)gpi__new(&plan->base.context->allocator, sizeof *plan->around);
     if (!plan->around)
@@ -344,9 +347,11 @@ static gemmepi_status gpi__build_for_gpu(gpi__matmul_plan *plan) {
     plan->base.is_beside = 1;
     plan->around->finds = finds;
     plan->around->problem = plan->problem;
-    plan->around->inside = finds ? gpi__problem_within(&plan->problem) : plan->problem;
+    plan->around->inside = makes ? gpi__problem_of_made(&plan->problem) : plan->problem;
     if (finds)
-        status = gpi__build_finding(plan);
+        plan->around->inside = gpi__problem_within(&plan->around->inside);
+    if (finds || makes)
+        status = gpi__build_beside(plan);
     if (status)
         return status;
     if (GPI__HAS_FORMULAS && has_formula)
@@ -391,12 +396,12 @@ static gemmepi_status gpi__build_plan(gemmepi_context *context, const gpi__probl
     return gpi__build_plan_by(context, problem, NULL, result);
 }
 
-/* The problem of a desc, which a context plans: to be given to gpi__drop_formula. */
+/* The problem of a desc, which a context plans: to be given to gpi__drop_formulas. */
 static gemmepi_status gpi__convert_problem(gemmepi_context *context, const gemmepi_matmul_desc *desc,
                                            size_t alignment, gpi__problem *problem) {
     gemmepi_status status = gpi__normalise_in(&context->allocator, desc, NULL, NULL, alignment, problem);
     if (!status)
-        gpi__share_formula(context, problem);
+        gpi__share_formulas(context, problem);
     return status;
 }
 

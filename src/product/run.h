@@ -43,9 +43,13 @@ static gemmepi_status gpi__launch_around(void *user, char *workspace, size_t siz
     gemmepi_status status = GEMMEPI_OK;
     gpi__arguments own;
     (void)size;
-    if (around->finds) {
+    if (around->finds || gpi__makes_operands(&around->problem)) {
         within = *run->arguments;
         inside = &within;
+    }
+    if (gpi__makes_operands(&around->problem))
+        status = gpi__run_made(context, around, &at, inside, stream);
+    if (!status && around->finds) {
         gpi__point_within(&around->problem, at.found, inside);
         if (is_tensor)
             status = gpi__run_history(context, &around->found, run->arguments, at.found, stream);
@@ -188,6 +192,9 @@ static gemmepi_status gpi__run_on_device(const gpi__matmul_plan *plan, const gpi
 }
 
 #ifndef GEMMEPI_NO_HOST
+static gemmepi_status gpi__run_on_host(const gpi__problem *problem, gpi__arguments *arguments,
+                                       const gpi__group_lists *lists, const gemmepi_allocator *allocator);
+
 /* lists: of a grouped product, else NULL. */
 static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, const gpi__arguments *arguments,
                                                const gpi__group_lists *lists,
@@ -198,6 +205,56 @@ static gemmepi_status gpi__run_problem_on_host(const gpi__problem *problem, cons
         return gpi__host_formula_run(problem, arguments, allocator);
     gpi__host_product(problem, arguments, NULL);
     return GEMMEPI_OK;
+}
+
+/* A or B as its formula makes it: a product without k whose C is what is stored. alpha is -0, so that zeros keep their sign. */
+static gemmepi_status gpi__host_make(const gpi__problem *problem, int i, const gpi__arguments *arguments,
+                                     const gemmepi_allocator *allocator, void *made) {
+    const gpi__placed_formula *placed = &problem->made[i].formula->placed;
+    gpi__arguments own = *arguments;
+    gpi__problem of;
+    memset(&of, 0, sizeof of);
+    of.m = placed->rows;
+    of.n = placed->columns;
+    of.batch = placed->items;
+    of.accumulator = placed->formula->accumulator;
+    of.compute = of.accumulator == GEMMEPI_F64 ? GEMMEPI_COMPUTE_F64 : GEMMEPI_COMPUTE_F32;
+    of.common = of.accumulator;
+    of.formula = problem->made[i].formula;
+    of.views[GPI__A].dtype = of.views[GPI__B].dtype = of.accumulator;
+    of.views[GPI__C] = problem->views[i];
+    of.views[GPI__SCALE_C] = problem->views[GPI__SCALE_OF(i)];
+    of.views[GPI__D] = problem->made[i].view;
+    of.views[GPI__C].transposed = of.views[GPI__D].transposed = 0;
+    own.pointers[GPI__C] = arguments->pointers[i];
+    own.pointers[GPI__SCALE_C] = arguments->pointers[GPI__SCALE_OF(i)];
+    own.pointers[GPI__D] = made;
+    own.pointers[GPI__SCALE_D] = own.pointers[GPI__AMAX_D] = NULL;
+    own.alpha = -0.0;
+    own.beta = 1;
+    own.uses_c = 1;
+    return gpi__host_formula_run(&of, &own, allocator);
+}
+
+/* The product of operands that are made in memory of the allocator. */
+static gemmepi_status gpi__run_made_on_host(const gpi__problem *problem, gpi__arguments *arguments,
+                                            const gemmepi_allocator *allocator) {
+    gpi__problem product = gpi__problem_of_made(problem);
+    gpi__arguments own = *arguments;
+    void *made[2] = {NULL, NULL};
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    for (i = GPI__A; i <= GPI__B && !status; i++) {
+        if (!problem->made[i].formula || !problem->made[i].view.bytes)
+            continue;
+        own.pointers[i] = made[i] = gpi__new(allocator, gpi__bytes_for(problem->made[i].view.bytes, 1));
+        status = made[i] ? gpi__host_make(problem, i, arguments, allocator, made[i]) : GEMMEPI_OUT_OF_MEMORY;
+    }
+    if (!status)
+        status = gpi__run_on_host(&product, &own, NULL, allocator);
+    gpi__delete(allocator, made[0]);
+    gpi__delete(allocator, made[1]);
+    return status;
 }
 
 /* FIND_SCALE_D: D in F32 in memory of the allocator, unless its scale is that of earlier runs. */
@@ -238,6 +295,8 @@ static void gpi__fetch_scalars(const gpi__problem *problem, gpi__arguments *argu
 static gemmepi_status gpi__run_on_host(const gpi__problem *problem, gpi__arguments *arguments,
                                        const gpi__group_lists *lists, const gemmepi_allocator *allocator) {
     gpi__fetch_scalars(problem, arguments);
+    if (gpi__makes_operands(problem))
+        return gpi__run_made_on_host(problem, arguments, allocator);
     return gpi__finds_scales(problem) && !gpi__is_empty(problem)
                ? gpi__run_found_on_host(problem, arguments, lists, allocator)
                : gpi__run_problem_on_host(problem, arguments, lists, allocator);

@@ -5,15 +5,18 @@
 #include "../elementwise/formula_launch.h"
 #include "around.h"
 
-/* Where a run's workspace has what: what is the launch's that finds scales, v, states of the pass, and the product's own. */
+/* Where a run's workspace has what: operands that are made, what is the launch's that finds scales, v, states of the pass, and the product's
+   own. */
 typedef struct gpi__around_space {
-    char *found, *v, *states, *product;
+    char *made[2], *found, *v, *states, *product;
 } gpi__around_space;
 
 static gpi__around_space gpi__divide_around(const gpi__around *around, char *workspace) {
     gpi__around_space at;
-    at.found = workspace;
-    at.v = at.states = at.product = gpi__past(workspace, around->found.bytes);
+    at.made[0] = at.made[1] = at.found = workspace;
+    at.made[1] = gpi__past(workspace, gpi__bytes_of_made(around, GPI__A));
+    at.found = gpi__past(at.made[1], gpi__bytes_of_made(around, GPI__B));
+    at.v = at.states = at.product = gpi__past(at.found, around->found.bytes);
     at.states = gpi__past(at.v, around->formula.product_bytes);
     at.product = gpi__past(at.states, around->formula.pass.state_bytes);
     return at;
@@ -28,9 +31,9 @@ typedef struct gpi__formula_pointers {
     void *amax[GPI__FORMULA_PLACES];
 } gpi__formula_pointers;
 
-static void gpi__point_formula(const gpi__problem *problem, const gpi__arguments *arguments,
+static void gpi__point_formula(const gpi__kept_formula *kept, const gpi__arguments *arguments,
                                gpi__formula_pointers *to) {
-    const gpi__formula *formula = problem->formula->placed.formula;
+    const gpi__formula *formula = kept->placed.formula;
     int i;
     for (i = 0; i < formula->operand_count; i++) {
         const void *number = &arguments->numbers[i];
@@ -41,9 +44,32 @@ static void gpi__point_formula(const gpi__problem *problem, const gpi__arguments
         to->scales[i] = arguments->operand_scales ? arguments->operand_scales[i] : NULL;
         to->amax[i] = arguments->operand_amax ? arguments->operand_amax[i] : NULL;
     }
-    to->operands[GPI__RESULT] = arguments->pointers[GPI__D];
-    to->scales[GPI__RESULT] = (const float *)arguments->pointers[GPI__SCALE_D];
-    to->amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
+}
+
+/* Makes the operands that formulas make, and points the product to them. */
+static gemmepi_status gpi__run_made(const gemmepi_context *context, const gpi__around *around,
+                                    const gpi__around_space *at, gpi__arguments *own, gemmepi_stream stream) {
+    gemmepi_status status = GEMMEPI_OK;
+    int i;
+    for (i = GPI__A; i <= GPI__B && !status; i++) {
+        gpi__formula_pointers pointers;
+        gpi__formula_run run;
+        if (!around->problem.made[i].formula)
+            continue;
+        gpi__point_formula(around->problem.made[i].formula, own, &pointers);
+        pointers.operands[GPI__RESULT] = at->made[i];
+        memset(&run, 0, sizeof run);
+        run.value = own->pointers[i];
+        run.alpha = 1;
+        run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
+        run.operands = pointers.operands;
+        run.scales = pointers.scales;
+        if (around->made[i].used_count)
+            status = gpi__run_formula_pass(context, &around->made[i], &run, stream);
+        own->pointers[i] = at->made[i];
+        own->pointers[GPI__SCALE_OF(i)] = NULL;
+    }
+    return status;
 }
 
 /* The arguments of the product, of those of `problem`, which has the formula. */
@@ -71,7 +97,10 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
     gpi__formula_run run;
     if (!step->pass.used_count)
         return GEMMEPI_OK;
-    gpi__point_formula(problem, arguments, &pointers);
+    gpi__point_formula(problem->formula, arguments, &pointers);
+    pointers.operands[GPI__RESULT] = arguments->pointers[GPI__D];
+    pointers.scales[GPI__RESULT] = (const float *)arguments->pointers[GPI__SCALE_D];
+    pointers.amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
     memset(&run, 0, sizeof run);
     run.value = at->v;
     run.alpha = 1;

@@ -21,8 +21,7 @@ typedef struct gpi__wish {
 /* A kind of plans. */
 typedef struct gpi__plan_row {
     gemmepi_plan_kind kind;
-    size_t written,
-        size; /* of desc: where its formula is, and what tells those with one apart; 0: no text is looked for */
+    gpi__text_places texts; /* of desc */
     gemmepi_status (*make)(const gpi__wish *wish, gemmepi_plan **plan);
     size_t (*workspace)(const gemmepi_plan *plan); /* of runs, as the plan stands now */
     gemmepi_status (*run)(const gemmepi_plan *plan, const void *args, int one_shot, gemmepi_stream stream);
@@ -115,14 +114,10 @@ static gemmepi_status gpi__plan_desc(const gpi__plan_row *row, gemmepi_context *
 /* The plan of a call with a reference for it to release: one with a formula is looked for by its text first. */
 static gemmepi_status gpi__plan_of_call(const gpi__plan_row *row, const gpi__wish *wish,
                                         gemmepi_plan **plan) {
-    const char *text = NULL;
     gpi__text_key key;
     gemmepi_status status;
-    if (wish->desc && row->written)
-        memcpy(&text, (const char *)wish->desc + row->written, sizeof text);
-    if (GPI__HAS_FORMULAS && text) {
-        gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, row->written,
-                           row->size);
+    if (gpi__has_text(wish->desc, &row->texts)) {
+        gpi__make_text_key(&key, -4 - (int64_t)row->kind, wish->alignment, wish->desc, &row->texts);
         if (gpi__is_found(wish, key.bytes, key.size, plan))
             return gpi__tune_first(row, wish, plan);
         status = gpi__make_tuned(row, wish, plan);

@@ -5,6 +5,13 @@
 
 #include "../problem/problem.h"
 
+/* Where a desc has its texts: offsets. */
+typedef struct gpi__text_places {
+    size_t formula,
+        size; /* of its formula, and what tells those with one apart; size 0: no text is looked for */
+    size_t of_operands[2]; /* of what makes A and B; 0: nothing does */
+} gpi__text_places;
+
 enum { GPI__TEXT_KEY_SIZE = 4096 }; /* longer ones are parsed each time */
 
 typedef struct gpi__text_key {
@@ -42,20 +49,47 @@ static int gpi__add_operand_to_key(gpi__text_key *key, const gemmepi_operand *op
            gpi__add_text_to_key(key, operand->name);
 }
 
-/* tag: which call, as no other key begins with. A desc of `size` bytes with its formula at `written`: what is ahead of that, and behind it,
-   has no pointer to what matters; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
+static const char *gpi__text_at(const void *desc, size_t place) {
+    const char *text = NULL;
+    if (place)
+        memcpy(&text, (const char *)desc + place, sizeof text);
+    return text;
+}
+
+static int gpi__has_text(const void *desc, const gpi__text_places *places) {
+    return places->size && desc &&
+           (gpi__text_at(desc, places->formula) || gpi__text_at(desc, places->of_operands[0]) ||
+            gpi__text_at(desc, places->of_operands[1]));
+}
+
+/* The texts of operands, in place of the pointers to them, which are among the bytes ahead of the formula; these begin at `begin`. */
+static int gpi__add_operand_texts_to_key(gpi__text_key *key, size_t begin, const void *desc,
+                                         const gpi__text_places *places) {
+    int i, fits = 1;
+    for (i = 0; i < 2 && places->of_operands[i] && fits; i++) {
+        memset(key->bytes + begin + places->of_operands[i], 0, sizeof(char *));
+        fits = gpi__add_text_to_key(key, gpi__text_at(desc, places->of_operands[i]));
+    }
+    return fits;
+}
+
+/* tag: which call, as no other key begins with. Of desc what is ahead of its formula, and behind it, has no pointer to what matters but the
+   texts of operands; where padding differs nothing is found. Of what is wrong in a formula there may be a key, but never a plan. */
 static void gpi__make_text_key(gpi__text_key *key, int64_t tag, size_t alignment, const void *desc,
-                               size_t written, size_t size) {
+                               const gpi__text_places *places) {
     const char *bytes = (const char *)desc;
+    size_t written = places->formula, size = places->size;
     gpi__written_formula formula;
-    size_t end = written + sizeof formula;
+    size_t end = written + sizeof formula, begin;
     int fits, i;
     memcpy(&formula, bytes + written, sizeof formula);
     fits = formula.operand_count == 0 ||
            (formula.operands && formula.operand_count > 0 && formula.operand_count <= GPI__FORMULA_OPERANDS);
     key->size = 0;
+    begin = sizeof tag + sizeof alignment;
     fits = fits && gpi__add_to_key(key, &tag, sizeof tag) &&
            gpi__add_to_key(key, &alignment, sizeof alignment) && gpi__add_to_key(key, bytes, written) &&
+           gpi__add_operand_texts_to_key(key, begin, desc, places) &&
            gpi__add_to_key(key, bytes + end, size - end) && gpi__add_text_to_key(key, formula.text) &&
            gpi__add_text_to_key(key, formula.value) && gpi__add_text_to_key(key, formula.result);
     for (i = 0; fits && i < formula.operand_count; i++)

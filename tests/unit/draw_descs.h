@@ -238,6 +238,24 @@ static void draw_eight_bits(gemmepi_matmul_desc *desc) {
     desc->m = one_in(2) ? 1 + below(16) : desc->m;
 }
 
+/* Operands that formulas make: dense ones and their lines, which may be as wide as what is made, or not. */
+static void draw_made_operands(gemmepi_matmul_desc *desc) {
+    static const char *const texts[][2] = {{"2 * a", "2 * b"},
+                                           {"silu(left(a)) * right(a)", "left(b) + right(b)"},
+                                           {"t = even(a); t * odd(a)", "even(b)"},
+                                           {"pair(a, a)", "interleave(b, -b)"},
+                                           {"part(a, 1, 3) * row", "b + item"},
+                                           {"a +", "row_sum(b)"}};
+    int which = below((int)GPI__COUNT(texts));
+    if (one_in(2))
+        desc->a.formula = texts[which][0],
+        desc->a.compute_dtype = one_in(2) ? any_dtype() : GEMMEPI_DTYPE_DEFAULT;
+    if (one_in(2))
+        desc->b.formula = texts[which][1], desc->b.ld = one_in(2) ? 0 : desc->b.ld;
+    if (one_in(2))
+        desc->a.ld = 0, desc->a.scale.mode = GEMMEPI_SCALE_NONE;
+}
+
 static gemmepi_matmul_desc any_product(int has_formula) {
     gemmepi_matmul_desc desc;
     gemmepi_dtype a = any_dtype(), b = one_in(4) && a != GEMMEPI_F64 ? any_dtype() : a;
@@ -266,6 +284,8 @@ static gemmepi_matmul_desc any_product(int has_formula) {
     desc.alignment = one_in(3) ? (size_t)1 << below(9) : 0;
     if (one_in(8))
         draw_eight_bits(&desc);
+    if (one_in(6))
+        draw_made_operands(&desc);
     if (has_formula) {
         draw_formula(desc.m, desc.n, 1);
         desc.epilogue = 0;
@@ -536,7 +556,8 @@ static gemmepi_elementwise_desc any_formula_operation(void) {
 /* >>any */
 
 #define POINTERS(type, ...) static const size_t pointers_of_##type[] = {__VA_ARGS__}
-POINTERS(product, offsetof(gemmepi_matmul_desc, formula), offsetof(gemmepi_matmul_desc, operands),
+POINTERS(product, offsetof(gemmepi_matmul_desc, a.formula), offsetof(gemmepi_matmul_desc, b.formula),
+         offsetof(gemmepi_matmul_desc, formula), offsetof(gemmepi_matmul_desc, operands),
          offsetof(gemmepi_matmul_desc, formula_value), offsetof(gemmepi_matmul_desc, formula_result));
 POINTERS(layer, offsetof(gemmepi_linear_desc, formula), offsetof(gemmepi_linear_desc, operands),
          offsetof(gemmepi_linear_desc, formula_value), offsetof(gemmepi_linear_desc, formula_result),

@@ -18,7 +18,7 @@ static int composes(const gemmepi_matmul_desc *desc, gpi__composition *said, gpi
         return 0;
     status = gpi__find_composition(host, &problem, said, composed, &is);
     CHECK(status == GEMMEPI_OK, "%s: %s", desc->formula, gemmepi_last_error());
-    gpi__drop_formula(host, &problem);
+    gpi__drop_formulas(host, &problem);
     return is;
 }
 
@@ -416,7 +416,7 @@ static void point_both(const composed *c, const gemmepi_matmul_desc *of, gpi__ar
           "%s: %s", c->text, gemmepi_last_error());
     if (is)
         gpi__point_slots(&said, &both[1]);
-    gpi__drop_formula(host, &problem);
+    gpi__drop_formulas(host, &problem);
 }
 
 static void runs_are_given_what_those_of_the_epilogue_are(void) {

@@ -229,7 +229,7 @@ static void check_desc(const gemmepi_grouped_desc *desc, const char *says) {
         CHECK(status != GEMMEPI_OK && strstr(gemmepi_last_error(), says), "'%s' should be said, and is: %s",
               says, status ? gemmepi_last_error() : "nothing");
     if (!status)
-        gpi__free_formula(&problem, &allocator);
+        gpi__free_formulas(&problem, &allocator);
 }
 
 #define DESC(of_k, change, says)                        \

@@ -107,7 +107,7 @@ static void an_fp8_d_that_is_left_open_has_something_said_of_its_scale(void) {
           gemmepi_last_error());
     CHECK(problem.views[GPI__D].dtype == GEMMEPI_BF16 && problem.formula->placed.formula->d == GEMMEPI_BF16,
           "with a formula: %d", (int)problem.views[GPI__D].dtype);
-    gpi__free_formula(&problem, &allocator);
+    gpi__free_formulas(&problem, &allocator);
 }
 
 static void the_parameter_left_open_is_the_activations_own(void) {

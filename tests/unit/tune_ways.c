@@ -363,7 +363,7 @@ static void a_formula_has_an_answer_of_its_own(void) {
             CHECK(memcmp(digests[i], digests[j], sizeof digests[0]) != 0, "%d and %d have one answer", i, j);
         if (i == 4) /* the first one again */
             CHECK(memcmp(digests[3], digests[0], sizeof digests[0]) == 0, "the same has two answers");
-        gpi__drop_formula(context, &problem);
+        gpi__drop_formulas(context, &problem);
     }
     close_timed(context);
 }

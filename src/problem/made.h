@@ -1,0 +1,353 @@
+/* Operands that text makes: desc.a.formula and desc.b.formula. What is left is a product of what they make, which the rest of
+   normalise.h sees; what is stored is put in its place at the end. */
+#ifndef GEMMEPI_PROBLEM_MADE_H
+#define GEMMEPI_PROBLEM_MADE_H
+
+#include "matrices.h"
+
+/* The desc of the product of what is made. */
+typedef struct gpi__desc_of_made {
+    gemmepi_matmul_desc desc;
+    gemmepi_operand operands[GPI__FORMULA_OPERANDS]; /* those that A's or B's text reads are placeholders */
+    gpi__view stored[2], scales[2];                  /* in the caller's order */
+} gpi__desc_of_made;
+
+static const gemmepi_matrix *gpi__factor_of_desc(const gemmepi_matmul_desc *desc, int i) {
+    return i == GPI__A ? &desc->a : &desc->b;
+}
+
+static int gpi__has_operand_formula(const gemmepi_matmul_desc *desc) {
+    return desc->a.formula || desc->b.formula;
+}
+
+/* >>types */
+
+static gemmepi_dtype gpi__stored_dtype(const gemmepi_matmul_desc *desc, int i) {
+    gemmepi_dtype a = desc->a.dtype ? desc->a.dtype : GEMMEPI_F32;
+    return i == GPI__B && desc->b.dtype ? desc->b.dtype : a;
+}
+
+/* The type that is multiplied. */
+static gemmepi_dtype gpi__multiplied_dtype(const gemmepi_matmul_desc *desc, int i) {
+    const gemmepi_matrix *matrix = gpi__factor_of_desc(desc, i), *other = gpi__factor_of_desc(desc, !i);
+    gemmepi_dtype own = gpi__stored_dtype(desc, i), others = gpi__stored_dtype(desc, !i);
+    if (!matrix->formula || own == GEMMEPI_F16 || own == GEMMEPI_BF16)
+        return matrix->compute_dtype ? matrix->compute_dtype : own;
+    if (matrix->compute_dtype)
+        return matrix->compute_dtype;
+    if (other->formula && other->compute_dtype)
+        others = other->compute_dtype;
+    return others == GEMMEPI_F32 || others == GEMMEPI_F16 || others == GEMMEPI_BF16 || others == GEMMEPI_F64
+               ? others
+               : GEMMEPI_BF16;
+}
+
+static gemmepi_status gpi__check_made_dtypes(const gemmepi_matmul_desc *desc, int i,
+                                             gemmepi_dtype multiplied) {
+    const char *name = gpi__operand_names[i];
+    gemmepi_dtype stored = gpi__stored_dtype(desc, i);
+    gemmepi_status status = gpi__is_packed((int)stored) ? GEMMEPI_OK : gpi__check_factor_dtype(name, stored);
+    if (status)
+        return status;
+    GPI__INVALID_IF(!((GPI__MATRIX_TYPES | 1u << GEMMEPI_F64) >> multiplied & 1) ||
+                        gpi__is_left_out((int)multiplied),
+                    "desc.%s.compute_dtype is %s (%d); accepted are F32, F64, F16, BF16, E4M3, E5M2 and I8",
+                    name, gpi__dtype_name(multiplied), (int)multiplied);
+    GPI__INVALID_IF((stored == GEMMEPI_F64) != (multiplied == GEMMEPI_F64),
+                    "desc.%s.dtype is %s, and %s is multiplied; F64 goes only with F64", name,
+                    gpi__dtype(stored)->name, gpi__dtype(multiplied)->name);
+    GPI__INVALID_IF(
+        gpi__factor_of_desc(desc, i)->scale.mode > GEMMEPI_SCALE_TENSOR,
+        "desc.%s.scale.mode is %s (%d) with desc.%s.formula; accepted are NONE and TENSOR: other scales "
+        "are operands of the formula",
+        name, gpi__scale_mode_name(gpi__factor_of_desc(desc, i)->scale.mode),
+        (int)gpi__factor_of_desc(desc, i)->scale.mode, name);
+    return GEMMEPI_OK;
+}
+
+/* >>the formula as one of a result: D is what is multiplied, v what is stored */
+
+/* One element that nothing reads, so that operands keep their places. */
+static void gpi__put_placeholder(gemmepi_operand *operand) {
+    const char *name = operand->name;
+    memset(operand, 0, sizeof *operand);
+    operand->name = name;
+    operand->kind = GEMMEPI_SCALAR;
+    operand->dtype = GEMMEPI_F32;
+}
+
+/* Whether items differ though one is stored for all. */
+static int gpi__varies_by_item(const gpi__formula *formula, const gemmepi_operand *operands) {
+    int i, varies = (formula->indices >> GPI__INDEX_ITEM & 1) != 0;
+    for (i = 0; i < formula->operand_count; i++)
+        varies = varies || (formula->operands[i].used && operands[i].batch_stride);
+    return varies;
+}
+
+/* Elements along the axis that is contiguous, of which `made` are made; -1: that is not whole. */
+static int64_t gpi__stored_length(const gpi__formula *formula, int64_t made) {
+    int width = formula->operands[GPI__RESULT].width;
+    return width == GEMMEPI_WIDTH_HALF ? gpi__offset(made, formula->parts, 0)
+           : width == GEMMEPI_WIDTH_N  ? made
+           : made % formula->parts     ? -1
+                                       : made / formula->parts;
+}
+
+/* Of 4 bits a line, and what is from one to the next, has whole bytes. */
+static gemmepi_status gpi__check_packed_view(const gemmepi_matrix *matrix, const char *name,
+                                             const gpi__view *view) {
+    int64_t odd = matrix->ld % 2 ? matrix->ld : matrix->batch_stride;
+    GPI__INVALID_IF(
+        odd % 2, "desc.%s.%s is %lld; of %s a byte has two elements, so accepted are even numbers", name,
+        matrix->ld % 2 ? "ld" : "batch_stride", (long long)odd, gpi__dtype((gemmepi_dtype)view->dtype)->name);
+    GPI__INVALID_IF(
+        view->length % 2,
+        "desc.%s.dtype is %s, of which a byte has two elements, but a line as stored has %lld; accepted are "
+        "even numbers",
+        name, gpi__dtype((gemmepi_dtype)view->dtype)->name, (long long)view->length);
+    return GEMMEPI_OK;
+}
+
+/* What is stored, checked like any matrix. */
+static gemmepi_status gpi__convert_stored(gpi__problem *problem, const gemmepi_matmul_desc *desc, int i,
+                                          const int64_t extents[2], gpi__desc_of_made *own) {
+    gpi__view *view = &problem->views[i], *scale = &problem->views[GPI__SCALE_OF(i)];
+    gemmepi_status status =
+        gpi__convert_matrix(problem, i, gpi__factor_of_desc(desc, i), gpi__stored_dtype(desc, i), extents[0],
+                            extents[1], desc->order);
+    if (!status && gpi__is_packed(view->dtype))
+        status = gpi__check_packed_view(gpi__factor_of_desc(desc, i), gpi__operand_names[i], view);
+    own->stored[i] = *view;
+    own->scales[i] = *scale;
+    memset(view, 0, sizeof *view);
+    memset(scale, 0, sizeof *scale);
+    return status;
+}
+
+/* Lines of what is made begin at multiples of 16 elements, so that every kernel reads them as it likes. */
+static void gpi__lay_out_made(const gpi__formula_desc *from, int64_t rows, int64_t columns, int64_t items,
+                              gemmepi_matrix *made) {
+    int64_t lines = from->exchanged ? columns : rows, length = from->exchanged ? rows : columns, ld;
+    memset(made, 0, sizeof *made);
+    made->dtype = from->d;
+    ld = length ? gpi__offset((length + 15) / 16, 16, 0) : 16;
+    made->ld = ld;
+    made->batch_stride = items > 1 ? gpi__offset(lines, ld, 0) : 0;
+    if (made->batch_stride < 0)
+        made->batch_stride = 0; /* too large: the product's own sizes are refused */
+}
+
+/* Makes the operand's formula of its graph, and says in own how the product of what it makes has it. */
+static gemmepi_status gpi__make_operand(const gemmepi_allocator *allocator, const gpi__graph *graph,
+                                        const gpi__formula *formula, const gemmepi_matmul_desc *desc, int i,
+                                        gpi__problem *problem, gpi__desc_of_made *own) {
+    const gpi__formula_desc *from = graph->desc;
+    gemmepi_matrix *made = i == GPI__A ? &own->desc.a : &own->desc.b;
+    int64_t extents[2] = {i == GPI__A ? desc->m : desc->k, i == GPI__A ? desc->k : desc->n},
+            items = problem->batch;
+    int64_t *along = &extents[!from->exchanged];
+    int64_t placed[5];
+    gemmepi_matmul_desc result; /* of which what is stored is v */
+    gemmepi_status status;
+    gpi__view d;
+    if (!gpi__factor_of_desc(desc, i)->batch_stride && !gpi__varies_by_item(formula, desc->operands))
+        items = 1;
+    gpi__lay_out_made(from, extents[0], extents[1], items, made);
+    made->transposed = gpi__factor_of_desc(desc, i)->transposed;
+    *along = gpi__stored_length(formula, *along);
+    if (*along < 0)
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "it makes %d columns of one (rows where that is contiguous), which are not a multiple of that",
+            (int)formula->parts);
+    status = gpi__convert_stored(problem, desc, i, extents, own);
+    if (status)
+        return status;
+    problem->made[i].formula = NULL;
+    memset(&result, 0, sizeof result);
+    result.order = from->exchanged ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+    result.formula = from->text;
+    result.operands = from->operands;
+    result.operand_count = from->operand_count;
+    memset(&d, 0, sizeof d);
+    d.ld = made->ld;
+    d.batch_stride = made->batch_stride;
+    placed[0] = extents[from->exchanged], placed[1] = *along, placed[2] = 0, placed[3] = placed[4] = items;
+    status = gpi__make_formula(allocator, &result, graph, (int)from->accumulator, from->d,
+                               &problem->made[i].formula);
+    if (!status)
+        status = gpi__check_formula_extents(formula, from->text, extents[from->exchanged], *along, items);
+    return status ? status : gpi__place_formula(problem->made[i].formula, &result, placed, &d);
+}
+
+/* desc's operands for one text: no output is assigned by it. */
+static void gpi__take_operands(const gemmepi_matmul_desc *desc, int of_result, gpi__desc_of_made *own) {
+    int o;
+    if (desc->operand_count)
+        memcpy(own->operands, desc->operands, (size_t)desc->operand_count * sizeof own->operands[0]);
+    for (o = 0; o < desc->operand_count && !of_result; o++)
+        if (own->operands[o].output)
+            gpi__put_placeholder(&own->operands[o]);
+}
+
+/* Widths count from what is made, and the parser's from the value: as of a formula whose D is this wide. One that there is not stays the
+   same as D's, and *other is set. */
+static void gpi__count_from_value(gemmepi_operand *operand, int exchanged, int made, int *other) {
+    int along = exchanged ? GEMMEPI_PER_ROW : GEMMEPI_PER_COLUMN, given = (int)operand->width;
+    if (made == GEMMEPI_WIDTH_N || ((int)operand->kind != along && operand->kind < GEMMEPI_FULL))
+        return;
+    *other |= given == made;
+    operand->width = given == GEMMEPI_WIDTH_N ? (gemmepi_width)made : GEMMEPI_WIDTH_N;
+}
+
+/* The formula as one whose D is so wide: *formula is NULL where it is not, or reads an operand of a third width. */
+static gemmepi_status gpi__parse_operand_as(const gemmepi_allocator *allocator,
+                                            const gemmepi_matmul_desc *desc, int made,
+                                            gpi__formula_work *work, const gpi__formula_desc *from,
+                                            gpi__desc_of_made *own, gpi__formula **formula) {
+    int o, fits = 1, other[GPI__FORMULA_OPERANDS] = {0};
+    gemmepi_status status;
+    *formula = NULL;
+    gpi__take_operands(desc, 0, own);
+    for (o = 0; o < desc->operand_count; o++)
+        gpi__count_from_value(&own->operands[o], from->exchanged, made, &other[o]);
+    status = gpi__parse(&work->parser, &work->graph, from);
+    if (!status)
+        status = gpi__formula_of(allocator, &work->graph, formula);
+    for (o = 0; !status && o < desc->operand_count; o++)
+        fits = fits && !(other[o] && (*formula)->operands[o].used);
+    if (!status && (!fits || (*formula)->operands[GPI__RESULT].width != made)) {
+        gpi__delete(allocator, *formula);
+        *formula = NULL;
+    }
+    return status;
+}
+
+/* A's or B's formula. What is stored is as wide as what is made, or wider, or narrower: the first of these that the text can be is meant. */
+static gemmepi_status gpi__parse_operand(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
+                                         int i, gpi__problem *problem, gpi__desc_of_made *own) {
+    const gemmepi_matrix *matrix = gpi__factor_of_desc(desc, i);
+    gpi__formula_work *work = (gpi__formula_work *)gpi__new(allocator, sizeof *work);
+    char first[GPI__ERROR_TEXT_SIZE] = "";
+    gpi__formula *formula = NULL;
+    gpi__formula_desc from;
+    gemmepi_status status = GEMMEPI_INVALID_ARGUMENT;
+    int o, made;
+    if (!work)
+        return GEMMEPI_OUT_OF_MEMORY;
+    memset(&from, 0, sizeof from);
+    from.text = matrix->formula;
+    from.operands = own->operands;
+    from.operand_count = desc->operand_count;
+    from.value = gpi__operand_names[i];
+    from.result = i == GPI__A ? "op(A)" : "op(B)"; /* as explain prints it */
+    from.without_result = from.is_of_operand = 1;
+    from.exchanged = (desc->order == GEMMEPI_COLUMN_MAJOR) != (matrix->transposed != 0);
+    from.d = gpi__multiplied_dtype(desc, i);
+    from.accumulator = from.d == GEMMEPI_F64 ? GEMMEPI_F64 : GEMMEPI_F32;
+    for (made = GEMMEPI_WIDTH_N; made <= GEMMEPI_WIDTH_DOUBLE && !formula; made++) {
+        status = gpi__parse_operand_as(allocator, desc, made, work, &from, own, &formula);
+        if (status && !first[0])
+            memcpy(first, gpi__error_text, sizeof first);
+        if (status == GEMMEPI_OUT_OF_MEMORY || (status && !work->parser.is_of_widths))
+            break;
+    }
+    if (!formula)
+        status = gpi__fail(
+            status ? status : GEMMEPI_INVALID_ARGUMENT, "%s",
+            first[0] ? first
+                     : "an operand that it reads has a width that what is stored and what is made have not");
+    else if (!formula->reads_value)
+        status =
+            gpi__fail(GEMMEPI_INVALID_ARGUMENT, "it does not read %s, which is what is stored", from.value);
+    for (o = 0; !status && o < desc->operand_count; o++)
+        if (!formula->operands[o].used)
+            gpi__put_placeholder(&own->operands[o]);
+    if (!status)
+        status = gpi__make_operand(allocator, &work->graph, formula, desc, i, problem, own);
+    gpi__delete(allocator, formula);
+    gpi__delete(allocator, work);
+    return status;
+}
+
+/* The sentence of its formula as of desc.a's; those of other fields are as they are. */
+static gemmepi_status gpi__in_words_of_operand(gemmepi_status status, int i) {
+    const char *text = "desc.formula";
+    char own[GPI__ERROR_TEXT_SIZE];
+    memcpy(own, gpi__error_text, sizeof own);
+    if (strncmp(own, text, strlen(text)) == 0)
+        return gpi__fail(status, "desc.%s.formula%s", gpi__operand_names[i], own + strlen(text));
+    return strncmp(own, "desc.", 5) == 0
+               ? status
+               : gpi__fail(status, "desc.%s.formula: %s", gpi__operand_names[i], own);
+}
+
+/* Operands of rows or columns that a text before has read are not for this one: kept is its formula. */
+static gemmepi_status gpi__check_apart(const gemmepi_matmul_desc *desc, const gpi__kept_formula *first,
+                                       const gpi__kept_formula *second) {
+    int o;
+    for (o = 0; first && second && o < desc->operand_count; o++)
+        GPI__INVALID_IF(
+            desc->operands[o].kind >= GEMMEPI_PER_ROW && first->placed.formula->operands[o].used &&
+                second->placed.formula->operands[o].used,
+            "desc.operands[%d] (%s) is read by two formulas of desc, whose rows and columns are others: "
+            "list it twice, under two names",
+            o, desc->operands[o].name);
+    return GEMMEPI_OK;
+}
+
+/* Makes own of desc: as if what the formulas of A and B make were stored. */
+static gemmepi_status gpi__make_operands(const gemmepi_allocator *allocator, const gemmepi_matmul_desc *desc,
+                                         gpi__problem *problem, gpi__desc_of_made *own) {
+    gemmepi_status status = GEMMEPI_OK;
+    int i, o;
+    GPI__INVALID_IF(desc->operand_count < 0 || desc->operand_count > GPI__FORMULA_OPERANDS,
+                    "desc.operand_count is %d; accepted are 0 to %d", desc->operand_count,
+                    GPI__FORMULA_OPERANDS);
+    GPI__INVALID_IF(desc->operand_count && !desc->operands,
+                    "desc.operands is NULL, but desc.operand_count is %d", desc->operand_count);
+    own->desc = *desc;
+    own->desc.a.dtype = gpi__multiplied_dtype(desc, GPI__A);
+    own->desc.b.dtype = gpi__multiplied_dtype(desc, GPI__B);
+    for (i = GPI__A; i <= GPI__B && !status; i++) {
+        if (!gpi__factor_of_desc(desc, i)->formula)
+            continue;
+        status = gpi__check_made_dtypes(desc, i, gpi__multiplied_dtype(desc, i));
+        if (!status)
+            status = gpi__parse_operand(allocator, desc, i, problem, own);
+        if (status)
+            return gpi__in_words_of_operand(status, i);
+    }
+    status = gpi__check_apart(desc, problem->made[0].formula, problem->made[1].formula);
+    gpi__take_operands(desc, 1, own);
+    for (o = 0; o < desc->operand_count; o++)
+        if (gpi__formula_with(problem, o))
+            gpi__put_placeholder(&own->operands[o]);
+    own->desc.operands = own->operands;
+    if (!desc->formula)
+        own->desc.operands = NULL, own->desc.operand_count = 0;
+    return status;
+}
+
+/* Puts what is stored in the place of what is made of it. */
+static gemmepi_status gpi__put_stored(const gemmepi_matmul_desc *desc, gpi__problem *problem,
+                                      const gpi__desc_of_made *own) {
+    gpi__made made = problem->made[0];
+    gemmepi_status status;
+    int i;
+    if (problem->exchanged) {
+        problem->made[0] = problem->made[1];
+        problem->made[1] = made;
+    }
+    for (i = GPI__A; i <= GPI__B; i++)
+        if (problem->made[i].formula) {
+            problem->made[i].view = problem->views[i];
+            problem->made[i].view.alignment = 256; /* workspace's */
+            problem->views[i] = own->stored[problem->exchanged ? !i : i];
+            problem->views[GPI__SCALE_OF(i)] = own->scales[problem->exchanged ? !i : i];
+        }
+    status = gpi__check_apart(desc, problem->formula, problem->made[0].formula);
+    return status ? status : gpi__check_apart(desc, problem->formula, problem->made[1].formula);
+}
+
+#endif

@@ -1,0 +1,472 @@
+/* operand_formula [COUNT [SEED]]: products whose a, b or both are made by formulas, drawn: sizes, orders, transposed or not, batches, strides,
+   types, results with and without a formula. All numbers are small and whole, and scales are 2, so that every result is exact.
+   Then what is refused, and in what words. On the host and, if there is one, on the GPU that GEMMEPI_TEST_DEVICE numbers. */
+#include "problem.h"
+
+static test_device *here;
+static int draws = 400;
+static uint64_t first_seed = 1;
+
+/* >>what is drawn */
+
+enum { SIDES = 2, PER_SIDE = 6, OPERANDS = SIDES * PER_SIDE + 1, BIAS = OPERANDS - 1, MOST_BATCH = 3 };
+enum { OF_ROW, OF_COLUMN, OF_BOTH, SCALAR, NUMBER, OF_BLOCK };
+
+/* $ is the side's letter. The stored matrix is times as wide as what is made, along its contiguous axis, through the divisor. */
+typedef struct making {
+    const char *text;
+    int times, divisor;
+    unsigned operands; /* bits: which of the six it reads */
+} making;
+
+static const making makings[] = {
+    {"$ * r$ * c$", 1, 1, 1u << OF_ROW | 1u << OF_COLUMN},
+    {"t = $ + f$; t * t", 1, 1, 1u << OF_BOTH},
+    {"left($) * right($);", 2, 1, 0},
+    {"even($) - odd($) /* of pairs */", 2, 1, 0},
+    {"pair($, -$)", 1, 2, 0},
+    {"column < 3 && row > 1 ? 2 * $ : $ + row", 1, 1, 0},
+    {"$ * s$ + n$", 1, 1, 1u << SCALAR | 1u << NUMBER},
+    {"part($, 2, 3) + part($, 0, 3) * r$", 3, 1, 1u << OF_ROW},
+    {"$ > 0 ? c$ : $ + item", 1, 1, 1u << OF_COLUMN},
+    {"left($) * c$ + right($) * f$ * r$", 2, 1, 1u << OF_COLUMN | 1u << OF_BOTH | 1u << OF_ROW},
+    {"($ - 1) * g$", 1, 1, 1u << OF_BLOCK},
+    {"pair($, 2 * $) + f$ * r$ - c$", 1, 2, 1u << OF_COLUMN | 1u << OF_BOTH | 1u << OF_ROW},
+};
+enum { MAKINGS = sizeof makings / sizeof *makings, PLAIN = -1 };
+
+/* A tensor on the host: doubles and what is uploaded of them. */
+typedef struct drawn {
+    gemmepi_dtype dtype;
+    int64_t lines, length, ld, stride, count;
+    double *values;
+    char *device;
+} drawn;
+
+typedef struct side {
+    int making; /* a row of makings, or PLAIN */
+    int transposed;
+    int64_t rows, columns; /* of op() */
+    int lines_are_rows;
+    gemmepi_dtype compute;
+    char text[80];
+    drawn stored, operands[PER_SIDE];
+    int64_t block[2];
+    float scale; /* 0: there is none */
+    float *device_scale;
+} side;
+
+typedef struct draw {
+    int64_t m, n, k, batch;
+    gemmepi_order order;
+    int has_formula;
+    side sides[SIDES];
+    drawn bias, d;
+    gemmepi_operand operands[OPERANDS];
+    void *pointers[OPERANDS];
+    char names[OPERANDS][4];
+    double number[SIDES];
+} draw;
+
+static double small_number(rng *random) {
+    return rng_below(random, 7) - 3;
+}
+
+static int is_packed(gemmepi_dtype dtype) {
+    return dtype == GEMMEPI_I4 || dtype == GEMMEPI_E2M1;
+}
+
+static int packed_code(gemmepi_dtype dtype, int value) {
+    static const int e2m1[] = {0, 2, 4, 5}; /* of 0 to 3 */
+    return dtype == GEMMEPI_I4 ? value & 15 : value < 0 ? 8 | e2m1[-value] : e2m1[value];
+}
+
+static void fill_tensor(drawn *t, rng *random, int64_t batch) {
+    int64_t i;
+    char *bytes;
+    size_t size = gemmepi_dtype_size(t->dtype);
+    t->count = (batch - 1) * t->stride + (t->lines - 1) * t->ld + t->length;
+    t->values = (double *)malloc((size_t)t->count * sizeof(double));
+    bytes = (char *)calloc(1, (size_t)t->count * size);
+    for (i = 0; i < t->count; i++) {
+        t->values[i] = small_number(random);
+        if (is_packed(t->dtype)) /* the first of two in the low half */
+            bytes[i / 2] = (char)(bytes[i / 2] | packed_code(t->dtype, (int)t->values[i]) << 4 * (i % 2));
+        else
+            oracle_encode(t->dtype, bytes + (size_t)i * size, t->values[i]);
+    }
+    CHECK(gemmepi_alloc(here->context, (size_t)t->count * size + 16, (void **)&t->device) == GEMMEPI_OK &&
+              gemmepi_upload(here->context, t->device, bytes, (size_t)t->count * size, NULL) == GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    free(bytes);
+}
+
+static drawn drawn_tensor(rng *random, gemmepi_dtype dtype, int64_t lines, int64_t length, int64_t batch,
+                          int shares) {
+    drawn t;
+    memset(&t, 0, sizeof t);
+    t.dtype = dtype, t.lines = lines, t.length = length;
+    t.ld = length + (rng_one_in(random, 2) ? rng_below(random, 9) : 0);
+    t.ld += is_packed(dtype) ? t.ld % 2 : 0;
+    t.stride = batch > 1 && !shares ? lines * t.ld + (is_packed(dtype) ? 2 : 1) * rng_below(random, 5) : 0;
+    fill_tensor(&t, random, batch);
+    return t;
+}
+
+static void draw_text(side *s, char letter) {
+    const char *from = makings[s->making].text;
+    char *to = s->text;
+    for (; *from; from++)
+        *to++ = *from == '$' ? letter : *from;
+    *to = 0;
+}
+
+/* Operands of one side, each of which may lie in other types and have items. */
+static void draw_operands(draw *w, int which, rng *random) {
+    static const gemmepi_dtype dtypes[] = {GEMMEPI_F32, GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_I8};
+    static const gemmepi_operand_kind kinds[] = {GEMMEPI_PER_ROW, GEMMEPI_PER_COLUMN, GEMMEPI_FULL,
+                                                 GEMMEPI_SCALAR,  GEMMEPI_NUMBER,     GEMMEPI_BLOCKED};
+    side *s = &w->sides[which];
+    int i;
+    s->block[0] = 1 + rng_below(random, 8), s->block[1] = 1 + rng_below(random, 8);
+    for (i = 0; i < PER_SIDE; i++) {
+        int at = which * PER_SIDE + i, has_lines = i == OF_BOTH || i == OF_BLOCK;
+        gemmepi_operand *o = &w->operands[at];
+        drawn *t = &s->operands[i];
+        int64_t rows = i == OF_BLOCK ? (s->rows - 1) / s->block[0] + 1 : s->rows;
+        int64_t columns = i == OF_BLOCK ? (s->columns - 1) / s->block[1] + 1 : s->columns;
+        int64_t lines = !has_lines ? 1 : s->lines_are_rows ? rows : columns;
+        int64_t length = has_lines        ? (s->lines_are_rows ? columns : rows)
+                         : i == OF_ROW    ? rows
+                         : i == OF_COLUMN ? columns
+                                          : 1;
+        snprintf(w->names[at], sizeof w->names[at], "%c%c", "rcfsng"[i], "ab"[which]);
+        o->name = w->names[at], o->kind = kinds[i];
+        if (i == NUMBER) {
+            w->number[which] = small_number(random);
+            w->pointers[at] = gemmepi_number(&w->number[which]);
+            continue;
+        }
+        if (s->making == PLAIN || !(makings[s->making].operands >> i & 1)) { /* nobody reads it */
+            o->dtype = GEMMEPI_F32;
+            o->block_rows = o->block_columns = i == OF_BLOCK;
+            continue;
+        }
+        *t = drawn_tensor(random, dtypes[rng_below(random, 4)], lines, length, w->batch,
+                          rng_one_in(random, 2));
+        o->dtype = t->dtype, o->batch_stride = t->stride, o->ld = has_lines ? t->ld : 0;
+        if (i == OF_BLOCK)
+            o->block_rows = s->block[0], o->block_columns = s->block[1];
+        w->pointers[at] = t->device;
+    }
+}
+
+/* One that is made of what is as wide as its formula says, or is multiplied as it is. */
+static void draw_side(draw *w, int which, gemmepi_matrix *matrix, rng *random) {
+    static const gemmepi_dtype stored[] = {GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F32, GEMMEPI_I8,
+                                           GEMMEPI_E4M3, GEMMEPI_I4,  GEMMEPI_E2M1};
+    static const gemmepi_dtype computed[] = {GEMMEPI_DTYPE_DEFAULT, GEMMEPI_BF16, GEMMEPI_F16, GEMMEPI_F32};
+    side *s = &w->sides[which];
+    int64_t lines, length;
+    gemmepi_dtype dtype;
+    s->making = rng_one_in(random, 4) ? PLAIN : rng_below(random, MAKINGS);
+    s->transposed = rng_one_in(random, 2);
+    s->rows = which ? w->k : w->m, s->columns = which ? w->n : w->k;
+    s->lines_are_rows = (w->order == GEMMEPI_ROW_MAJOR) != s->transposed;
+    lines = s->lines_are_rows ? s->rows : s->columns, length = s->lines_are_rows ? s->columns : s->rows;
+    if (s->making != PLAIN && length % makings[s->making].divisor)
+        s->making = 0;
+    if (s->making != PLAIN)
+        length = length * makings[s->making].times / makings[s->making].divisor;
+    dtype = stored[rng_below(random, s->making == PLAIN ? 3 : 7)];
+    if (is_packed(dtype) && length % 2)
+        dtype = GEMMEPI_BF16;
+    s->stored = drawn_tensor(random, dtype, lines, length, w->batch, rng_one_in(random, 3));
+    matrix->dtype = s->stored.dtype, matrix->transposed = s->transposed;
+    matrix->ld = s->stored.ld, matrix->batch_stride = s->stored.stride;
+    draw_operands(w, which, random);
+    if (s->making == PLAIN)
+        return;
+    draw_text(s, "ab"[which]);
+    matrix->formula = s->text;
+    s->compute = matrix->compute_dtype = computed[rng_below(random, 4)];
+    if (gemmepi_dtype_size(dtype) == 1 && !is_packed(dtype) && rng_one_in(random, 2)) {
+        s->scale = 2, matrix->scale.mode = GEMMEPI_SCALE_TENSOR;
+        CHECK(gemmepi_alloc(here->context, 4, (void **)&s->device_scale) == GEMMEPI_OK &&
+                  gemmepi_upload(here->context, s->device_scale, &s->scale, 4, NULL) == GEMMEPI_OK,
+              "%s", gemmepi_last_error());
+    }
+}
+
+/* >>what is expected */
+
+static double element_of(const drawn *t, int64_t item, int64_t line, int64_t at) {
+    return t->values[item * t->stride + line * t->ld + at];
+}
+
+static double operand_of(const side *s, int i, int64_t item, int64_t row, int64_t column) {
+    const drawn *t = &s->operands[i];
+    if (i == OF_BLOCK)
+        row /= s->block[0], column /= s->block[1];
+    if (i == OF_BOTH || i == OF_BLOCK)
+        return element_of(t, item, s->lines_are_rows ? row : column, s->lines_are_rows ? column : row);
+    return element_of(t, item, 0, i == OF_ROW ? row : i == OF_COLUMN ? column : 0);
+}
+
+/* op(A)'s or op(B)'s element as its formula makes it. */
+static double made_element(const draw *w, const side *s, int64_t item, int64_t row, int64_t column) {
+    int64_t line = s->lines_are_rows ? row : column, at = s->lines_are_rows ? column : row;
+    int64_t length = s->lines_are_rows ? s->columns : s->rows;
+    double factor = s->scale ? s->scale : 1, x, y;
+#define STORED(place) (factor * element_of(&s->stored, item, line, place))
+    switch (s->making) {
+    case PLAIN:
+        return element_of(&s->stored, item, line, at);
+    case 0:
+        return STORED(at) * operand_of(s, OF_ROW, item, row, column) *
+               operand_of(s, OF_COLUMN, item, row, column);
+    case 1:
+        x = STORED(at) + operand_of(s, OF_BOTH, item, row, column);
+        return x * x;
+    case 2:
+        return STORED(at) * STORED(at + length);
+    case 3:
+        return STORED(2 * at) - STORED(2 * at + 1);
+    case 4:
+        y = STORED(at % (length / 2));
+        return at < length / 2 ? y : -y;
+    case 5:
+        return column < 3 && row > 1 ? 2 * STORED(at) : STORED(at) + (double)row;
+    case 6:
+        return STORED(at) * operand_of(s, SCALAR, item, row, column) + w->number[s == &w->sides[1]];
+    case 7:
+        return STORED(at + 2 * length) + STORED(at) * operand_of(s, OF_ROW, item, row, column);
+    case 9:
+        return STORED(at) * operand_of(s, OF_COLUMN, item, row, column) +
+               STORED(at + length) * operand_of(s, OF_BOTH, item, row, column) *
+                   operand_of(s, OF_ROW, item, row, column);
+    case 10:
+        return (STORED(at) - 1) * operand_of(s, OF_BLOCK, item, row, column);
+    case 11:
+        return STORED(at % (length / 2)) * (at < length / 2 ? 1 : 2) +
+               operand_of(s, OF_BOTH, item, row, column) * operand_of(s, OF_ROW, item, row, column) -
+               operand_of(s, OF_COLUMN, item, row, column);
+    default:
+        return STORED(at) > 0 ? operand_of(s, OF_COLUMN, item, row, column) : STORED(at) + (double)item;
+    }
+#undef STORED
+}
+
+static double expected_element(const draw *w, int64_t item, int64_t row, int64_t column) {
+    double sum = 0;
+    int64_t i;
+    for (i = 0; i < w->k; i++)
+        sum += made_element(w, &w->sides[0], item, row, i) * made_element(w, &w->sides[1], item, i, column);
+    return w->has_formula ? sum * 2 + element_of(&w->bias, 0, 0, column) : sum;
+}
+
+/* >>runs */
+
+static void free_tensor(drawn *t) {
+    free(t->values);
+    gemmepi_free(here->context, t->device);
+}
+
+static void free_draw(draw *w) {
+    int which, i;
+    for (which = 0; which < SIDES; which++) {
+        free_tensor(&w->sides[which].stored);
+        gemmepi_free(here->context, w->sides[which].device_scale);
+        for (i = 0; i < PER_SIDE; i++)
+            free_tensor(&w->sides[which].operands[i]);
+    }
+    free_tensor(&w->bias), free_tensor(&w->d);
+}
+
+static void compare(const draw *w, uint64_t seed, int planned) {
+    int by_rows = w->order == GEMMEPI_ROW_MAJOR;
+    float *got = (float *)malloc((size_t)w->d.count * sizeof *got);
+    int64_t item, row, column, wrong = 0;
+    CHECK(gemmepi_download(here->context, got, w->d.device, (size_t)w->d.count * sizeof *got, NULL) ==
+              GEMMEPI_OK,
+          "%s", gemmepi_last_error());
+    for (item = 0; item < w->batch; item++)
+        for (row = 0; row < w->m; row++)
+            for (column = 0; column < w->n; column++) {
+                float have =
+                    got[item * w->d.stride + (by_rows ? row * w->d.ld + column : column * w->d.ld + row)];
+                double want = expected_element(w, item, row, column);
+                if (have != want && wrong++ == 0)
+                    printf("  item %d, row %d, column %d: %g, expected %g\n", (int)item, (int)row,
+                           (int)column, have, want);
+            }
+    CHECK(
+        !wrong,
+        "seed %d, %s: %d of %d elements are wrong; m %d, n %d, k %d, batch %d, order %d, a%s %s, b%s %s, types %d, %d to %d, %d",
+        (int)seed, planned ? "a plan" : "a call", (int)wrong, (int)(w->batch * w->m * w->n), (int)w->m,
+        (int)w->n, (int)w->k, (int)w->batch, (int)w->order, w->sides[0].transposed ? " transposed" : "",
+        w->sides[0].text, w->sides[1].transposed ? " transposed" : "", w->sides[1].text,
+        (int)w->sides[0].stored.dtype, (int)w->sides[1].stored.dtype, (int)w->sides[0].compute,
+        (int)w->sides[1].compute);
+    free(got);
+}
+
+static void one_draw(uint64_t seed) {
+    rng random = rng_seeded(seed);
+    gemmepi_matmul_desc desc;
+    gemmepi_matmul_args args;
+    gemmepi_plan *plan = NULL;
+    draw w;
+    memset(&w, 0, sizeof w), memset(&desc, 0, sizeof desc), memset(&args, 0, sizeof args);
+    w.m = 1 + rng_below(&random, 70), w.n = 1 + rng_below(&random, 70), w.k = 1 + rng_below(&random, 40);
+    w.batch = rng_one_in(&random, 3) ? 1 + rng_below(&random, MOST_BATCH) : 1;
+    w.order = rng_one_in(&random, 2) ? GEMMEPI_COLUMN_MAJOR : GEMMEPI_ROW_MAJOR;
+    w.has_formula = rng_one_in(&random, 3);
+    draw_side(&w, 0, &desc.a, &random), draw_side(&w, 1, &desc.b, &random);
+    w.bias = drawn_tensor(&random, GEMMEPI_F32, 1, w.n, 1, 1);
+    w.d = drawn_tensor(&random, GEMMEPI_F32, w.order == GEMMEPI_ROW_MAJOR ? w.m : w.n,
+                       w.order == GEMMEPI_ROW_MAJOR ? w.n : w.m, w.batch, 0);
+    w.operands[BIAS].name = "bias", w.operands[BIAS].kind = GEMMEPI_PER_COLUMN,
+    w.operands[BIAS].dtype = GEMMEPI_F32;
+    w.pointers[BIAS] = w.has_formula ? w.bias.device : NULL;
+    desc.m = w.m, desc.n = w.n, desc.k = w.k, desc.batch = w.batch, desc.order = w.order;
+    desc.d.dtype = GEMMEPI_F32, desc.d.ld = w.d.ld, desc.d.batch_stride = w.d.stride;
+    if (w.has_formula)
+        desc.formula = "d = 2 * v + bias";
+    if (w.has_formula || desc.a.formula || desc.b.formula) {
+        desc.operands = w.operands, desc.operand_count = OPERANDS;
+        args.operands = w.pointers;
+    }
+    args.a = w.sides[0].stored.device, args.b = w.sides[1].stored.device, args.d = w.d.device;
+    args.scale_a = w.sides[0].device_scale, args.scale_b = w.sides[1].device_scale;
+    CHECK(gemmepi_matmul(here->context, &desc, &args, NULL) == GEMMEPI_OK, "seed %d: %s", (int)seed,
+          gemmepi_last_error());
+    compare(&w, seed, 0);
+    desc.alignment = 1;
+    CHECK(gemmepi_plan_matmul(here->context, &desc, &plan) == GEMMEPI_OK &&
+              gemmepi_plan_prepare(plan, NULL) == GEMMEPI_OK &&
+              gemmepi_run_matmul(plan, &args, NULL) == GEMMEPI_OK,
+          "seed %d: %s", (int)seed, gemmepi_last_error());
+    compare(&w, seed, 1);
+    gemmepi_plan_destroy(plan);
+    free_draw(&w);
+}
+
+static void products_of_made_operands_are_exactly_those_of_their_formulas(void) {
+    int i;
+    for (i = 0; i < draws; i++)
+        one_draw(first_seed + (uint64_t)i);
+}
+
+/* >>what is refused */
+
+typedef struct refusal {
+    const char *a, *b, *result, *says;
+} refusal;
+
+static void refused(const refusal *r, void (*change)(gemmepi_matmul_desc *)) {
+    gemmepi_operand operands[2];
+    gemmepi_matmul_desc desc;
+    gemmepi_plan *plan = NULL;
+    gemmepi_status status;
+    memset(&desc, 0, sizeof desc), memset(operands, 0, sizeof operands);
+    operands[0].name = "x", operands[0].kind = GEMMEPI_PER_ROW, operands[0].dtype = GEMMEPI_F32;
+    operands[1].name = "y", operands[1].kind = GEMMEPI_FULL, operands[1].dtype = GEMMEPI_F32,
+    operands[1].output = 1;
+    desc.m = 4, desc.n = 5, desc.k = 6, desc.operands = operands, desc.operand_count = r->result ? 2 : 1;
+    desc.a.formula = r->a, desc.b.formula = r->b, desc.formula = r->result;
+    if (change)
+        change(&desc);
+    status = gemmepi_plan_matmul(here->context, &desc, &plan);
+    CHECK(status == GEMMEPI_INVALID_ARGUMENT && strstr(gemmepi_last_error(), r->says),
+          "%d: %s\n   and not: %s", (int)status, gemmepi_last_error(), r->says);
+    gemmepi_plan_destroy(plan);
+}
+
+static void texts_that_make_no_operand_are_refused_in_words(void) {
+    static const refusal refusals[] = {
+        {"a * v", NULL, NULL, "v is not known here"},
+        {"a = 2", NULL, NULL, "a is the value and cannot be assigned"},
+        {"t = a", NULL, NULL, "t is assigned, but nothing reads it"},
+        {"t = a;", NULL, NULL, "t is assigned, but nothing reads it"},
+        {"", NULL, NULL, "ends without an expression"},
+        {"a; a", NULL, NULL, "ends with its expression"},
+        {"row_sum(a)", NULL, NULL, "has no reductions"},
+        {"x", NULL, NULL, "does not read a"},
+        {NULL, "a * 2", NULL, "desc.b.formula, column 1"},
+        {"a * y", NULL, "d = v; y = v", "y"},
+        {"y = a; a", NULL, "d = v; y = v", "is an operand"},
+        {"a * x", "b * x", NULL, "desc.operands[0] (x) is read by two formulas"},
+        {"a * x", NULL, "d = v * x; y = v", "desc.operands[0] (x) is read by two formulas"},
+        {"parts(a, a, a, a)", NULL, NULL, "not a multiple"},
+    };
+    size_t i;
+    for (i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        refused(&refusals[i], NULL);
+}
+
+static void with_formula_of_c(gemmepi_matmul_desc *desc) {
+    desc->c.formula = "c";
+}
+static void with_type_alone(gemmepi_matmul_desc *desc) {
+    desc->b.compute_dtype = GEMMEPI_F16;
+}
+static void with_i32(gemmepi_matmul_desc *desc) {
+    desc->a.compute_dtype = GEMMEPI_I32;
+}
+static void with_f64(gemmepi_matmul_desc *desc) {
+    desc->a.compute_dtype = GEMMEPI_F64;
+}
+static void with_short_ld(gemmepi_matmul_desc *desc) {
+    desc->a.ld = 5;
+}
+static void with_odd_lines(gemmepi_matmul_desc *desc) {
+    desc->a.dtype = GEMMEPI_I4, desc->k = 7;
+}
+static void with_odd_ld(gemmepi_matmul_desc *desc) {
+    desc->a.dtype = GEMMEPI_U4, desc->a.ld = 9;
+}
+static void with_4_bits_alone(gemmepi_matmul_desc *desc) {
+    desc->b.dtype = GEMMEPI_E2M1;
+}
+static void with_scales_of_rows(gemmepi_matmul_desc *desc) {
+    desc->a.dtype = GEMMEPI_E4M3, desc->a.scale.mode = GEMMEPI_SCALE_OUTER;
+}
+
+static void fields_that_do_not_go_with_formulas_of_operands_are_refused(void) {
+    static const refusal of_a = {"a * x", NULL, NULL, NULL};
+    static const struct {
+        void (*change)(gemmepi_matmul_desc *);
+        const char *says;
+    } changes[] = {{with_formula_of_c, "desc.c.formula is given"},
+                   {with_type_alone, "desc.b.compute_dtype is 3, but desc.b.formula is NULL"},
+                   {with_i32, "desc.a.compute_dtype is I32"},
+                   {with_f64, "F64 goes only with F64"},
+                   {with_short_ld, "desc.a.ld is 5"},
+                   {with_odd_lines, "a line as stored has 7"},
+                   {with_odd_ld, "desc.a.ld is 9; of U4 a byte has two elements"},
+                   {with_4_bits_alone, "desc.b.dtype is E2M1"},
+                   {with_scales_of_rows, "desc.a.scale.mode is OUTER"}};
+    size_t i;
+    for (i = 0; i < sizeof changes / sizeof *changes; i++) {
+        refusal r = of_a;
+        r.says = changes[i].says;
+        refused(&r, changes[i].change);
+    }
+}
+
+int main(int argc, char **argv) {
+    test_device devices[2];
+    int opened = test_devices_open(devices), i;
+    draws = argc > 1 ? atoi(argv[1]) : draws;
+    first_seed = argc > 2 ? (uint64_t)atoi(argv[2]) : first_seed;
+    for (i = 0; i < opened; i++) {
+        here = devices + i;
+        printf("on %s:\n", here->name);
+        RUN(products_of_made_operands_are_exactly_those_of_their_formulas);
+        RUN(texts_that_make_no_operand_are_refused_in_words);
+        RUN(fields_that_do_not_go_with_formulas_of_operands_are_refused);
+        test_device_close(here);
+    }
+    return test_finish() || opened == 0;
+}
