@@ -3424,12 +3424,13 @@ static int gpi__dtype_is_known(gemmepi_dtype dtype) {
   return gpi__dtype(dtype)->size != 0;
 }
 
-/* What follows a sentence that refuses a type of 4 bits. */
-static const char *gpi__where_packed_goes(int dtype) {
+/* What follows a sentence that refuses a type that is only read. */
+static const char *gpi__where_it_goes(int dtype) {
   return gpi__is_packed(dtype)
        ? "; types of 4 bits are for operands of the kind FULL that a formula reads, and for "
         "a and b with a formula of their own"
-       : "";
+     : gpi__is_only_read(dtype) ? "; it is for operands that a formula reads"
+        : "";
 }
 
 /* For sentences. */
@@ -5269,7 +5270,7 @@ static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, 
       gpi__append(&text, "%s%s", text.length ? ", " : "", gpi__dtype((gemmepi_dtype)dtype)->name);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s%s", i,
     operand->tensor ? "tensor." : "", operand->name, gpi__dtype_name(operand->dtype),
-    (int)operand->dtype, names, gpi__where_packed_goes((int)operand->dtype));
+    (int)operand->dtype, names, gpi__where_it_goes((int)operand->dtype));
 }
 
 /* What a field of an operand must not be, and what is accepted. */
@@ -10691,8 +10692,6 @@ static void gpi__append_types(gpi__text *text, uint32_t types) {
 
 static gemmepi_status gpi__check_is_dtype(const char *name, gemmepi_dtype dtype) {
   GPI__UNSUPPORTED_IF(gpi__is_left_out((int)dtype), "desc.%s.dtype is " GPI__WITHOUT_FP8, name, gpi__dtype(dtype)->name);
-  GPI__INVALID_IF(gpi__is_only_read((int)dtype),
-    "desc.%s.dtype is %s, which is for operands of formulas that are only read", name, gpi__dtype(dtype)->name);
   GPI__INVALID_IF(!gpi__dtype_is_known(dtype),
     "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
     (int)dtype, GPI__UNINITIALISED);
@@ -10708,11 +10707,12 @@ static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int ope
   if (status || types >> dtype & 1)
     return status;
   gpi__append_types(&text, types);
-  GPI__INVALID_IF(operand == GPI__D, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+  GPI__INVALID_IF(operand == GPI__D, "desc.d.dtype is %s; with %s and %s operands accepted: %s%s",
     gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
-    gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted);
-  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s", name,
-    gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name, accepted);
+    gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted, gpi__where_it_goes((int)dtype));
+  return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s%s",
+    name, gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name, accepted,
+    gpi__where_it_goes((int)dtype));
 }
 
 /* What desc leaves to a: a's, and BF16 where that is fp8 and D is said to have neither a scale nor an amax. */
@@ -10818,6 +10818,9 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
 
 static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
   GPI__INVALID_IF(dtype == GEMMEPI_I32, "desc.%s.dtype is I32, which is for results of I8 operands", name);
+  GPI__INVALID_IF(gpi__is_only_read((int)dtype),
+    "desc.%s.dtype is %s, which is for operands of formulas that are only read%s", name, gpi__dtype(dtype)->name,
+    gpi__is_packed((int)dtype) ? ", and for a and b with a formula of their own" : "");
   return gpi__check_is_dtype(name, dtype);
 }
 
@@ -13276,7 +13279,7 @@ static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char
     return gpi__check_layout(tensor, name);
   return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
     "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2%s", name,
-    dtype, gpi__dtype_name((gemmepi_dtype)dtype), gpi__where_packed_goes(dtype));
+    dtype, gpi__dtype_name((gemmepi_dtype)dtype), gpi__where_it_goes(dtype));
 }
 
 /* >>the shape of the operation */
@@ -13979,7 +13982,7 @@ static gemmepi_status gpi__formula_types(const gemmepi_elementwise_desc *desc, g
   }
   from->d = y ? (gemmepi_dtype)y : from->accumulator;
   GPI__INVALID_IF(gpi__is_only_read(y), "y.dtype is %s; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64%s",
-    gpi__dtype((gemmepi_dtype)y)->name, gpi__where_packed_goes(y));
+    gpi__dtype((gemmepi_dtype)y)->name, gpi__where_it_goes(y));
   GPI__INVALID_IF(y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64,
     "y has the dtype %s, but a tensor among the operands has F64, with which all have F64", gpi__dtype((gemmepi_dtype)y)->name);
   return GEMMEPI_OK;

@@ -160,7 +160,7 @@ static gemmepi_status gpi__check_type_of_operand(const gpi__formula_desc *desc, 
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                      "desc.operands[%d].%sdtype (of %s) is %s (%d); accepted here: %s%s", i,
                      operand->tensor ? "tensor." : "", operand->name, gpi__dtype_name(operand->dtype),
-                     (int)operand->dtype, names, gpi__where_packed_goes((int)operand->dtype));
+                     (int)operand->dtype, names, gpi__where_it_goes((int)operand->dtype));
 }
 
 /* What a field of an operand must not be, and what is accepted. */

@@ -86,12 +86,13 @@ static int gpi__dtype_is_known(gemmepi_dtype dtype) {
     return gpi__dtype(dtype)->size != 0;
 }
 
-/* What follows a sentence that refuses a type of 4 bits. */
-static const char *gpi__where_packed_goes(int dtype) {
+/* What follows a sentence that refuses a type that is only read. */
+static const char *gpi__where_it_goes(int dtype) {
     return gpi__is_packed(dtype)
                ? "; types of 4 bits are for operands of the kind FULL that a formula reads, and for "
                  "a and b with a formula of their own"
-               : "";
+           : gpi__is_only_read(dtype) ? "; it is for operands that a formula reads"
+                                      : "";
 }
 
 /* For sentences. */

@@ -111,7 +111,7 @@ static gemmepi_status gpi__formula_types(const gemmepi_elementwise_desc *desc, g
     from->d = y ? (gemmepi_dtype)y : from->accumulator;
     GPI__INVALID_IF(gpi__is_only_read(y),
                     "y.dtype is %s; accepted are F32, F16, BF16, E4M3, E5M2, I8, I32 and F64%s",
-                    gpi__dtype((gemmepi_dtype)y)->name, gpi__where_packed_goes(y));
+                    gpi__dtype((gemmepi_dtype)y)->name, gpi__where_it_goes(y));
     GPI__INVALID_IF(y && y != GEMMEPI_F64 && from->accumulator == GEMMEPI_F64,
                     "y has the dtype %s, but a tensor among the operands has F64, with which all have F64",
                     gpi__dtype((gemmepi_dtype)y)->name);

@@ -14,9 +14,6 @@ static void gpi__append_types(gpi__text *text, uint32_t types) {
 static gemmepi_status gpi__check_is_dtype(const char *name, gemmepi_dtype dtype) {
     GPI__UNSUPPORTED_IF(gpi__is_left_out((int)dtype), "desc.%s.dtype is " GPI__WITHOUT_FP8, name,
                         gpi__dtype(dtype)->name);
-    GPI__INVALID_IF(gpi__is_only_read((int)dtype),
-                    "desc.%s.dtype is %s, which is for operands of formulas that are only read", name,
-                    gpi__dtype(dtype)->name);
     GPI__INVALID_IF(
         !gpi__dtype_is_known(dtype),
         "desc.%s.dtype is %d, which is no gemmepi_dtype: accepted are 0 to 8 (GEMMEPI_F32 and so on)%s", name,
@@ -33,12 +30,14 @@ static gemmepi_status gpi__check_side_dtype(const gpi__problem *problem, int ope
     if (status || types >> dtype & 1)
         return status;
     gpi__append_types(&text, types);
-    GPI__INVALID_IF(operand == GPI__D, "desc.d.dtype is %s; with %s and %s operands accepted: %s",
+    GPI__INVALID_IF(operand == GPI__D, "desc.d.dtype is %s; with %s and %s operands accepted: %s%s",
                     gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__A].dtype)->name,
-                    gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted);
-    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s", name,
-                     gpi__dtype(dtype)->name, gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name,
-                     accepted);
+                    gpi__dtype((gemmepi_dtype)problem->views[GPI__B].dtype)->name, accepted,
+                    gpi__where_it_goes((int)dtype));
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.%s.dtype is %s; with a result in %s accepted: %s%s",
+                     name, gpi__dtype(dtype)->name,
+                     gpi__dtype((gemmepi_dtype)problem->views[GPI__D].dtype)->name, accepted,
+                     gpi__where_it_goes((int)dtype));
 }
 
 /* What desc leaves to a: a's, and BF16 where that is fp8 and D is said to have neither a scale nor an amax. */
@@ -151,6 +150,10 @@ static gemmepi_status gpi__convert_compute(gpi__problem *problem, const gemmepi_
 
 static gemmepi_status gpi__check_factor_dtype(const char *name, gemmepi_dtype dtype) {
     GPI__INVALID_IF(dtype == GEMMEPI_I32, "desc.%s.dtype is I32, which is for results of I8 operands", name);
+    GPI__INVALID_IF(gpi__is_only_read((int)dtype),
+                    "desc.%s.dtype is %s, which is for operands of formulas that are only read%s", name,
+                    gpi__dtype(dtype)->name,
+                    gpi__is_packed((int)dtype) ? ", and for a and b with a formula of their own" : "");
     return gpi__check_is_dtype(name, dtype);
 }
 

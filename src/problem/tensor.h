@@ -93,7 +93,7 @@ static gemmepi_status gpi__check_tensor(const gemmepi_tensor *tensor, const char
     return gpi__fail(
         GEMMEPI_INVALID_ARGUMENT,
         "%s.dtype is %d (%s); accepted are F32, F64, F16 and BF16, for casts also E4M3 and E5M2%s", name,
-        dtype, gpi__dtype_name((gemmepi_dtype)dtype), gpi__where_packed_goes(dtype));
+        dtype, gpi__dtype_name((gemmepi_dtype)dtype), gpi__where_it_goes(dtype));
 }
 
 /* >>the shape of the operation */

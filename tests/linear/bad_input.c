@@ -572,19 +572,23 @@ static void enums_out_of_range_are_refused(void) {
     REFUSED_DESC(INVALID_ARGUMENT, "order", "2", desc.order = (gemmepi_order)2);
     REFUSED_DESC(INVALID_ARGUMENT, "order", NULL, use_forward(), desc.order = (gemmepi_order)-1);
     REFUSED_DESC(INVALID_ARGUMENT, "compute", "5", desc.compute = (gemmepi_compute)5);
-    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|desc.a.dtype", "10", desc.a.dtype = (gemmepi_dtype)10);
-    REFUSED_DESC(INVALID_ARGUMENT, "b.dtype|desc.b.dtype", "10", desc.b.dtype = (gemmepi_dtype)10);
-    REFUSED_DESC(INVALID_ARGUMENT, "y.dtype|desc.y.dtype", "10", use_forward(),
-                 desc.y.dtype = (gemmepi_dtype)10);
-    REFUSED_DESC(INVALID_ARGUMENT, "dy.dtype|desc.dy.dtype", "10", desc.dy.dtype = (gemmepi_dtype)10);
-    REFUSED_DESC(INVALID_ARGUMENT, "preact.dtype|desc.preact.dtype", "10",
-                 desc.preact.dtype = (gemmepi_dtype)10);
-    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype|desc.da.dtype", "10", desc.da.dtype = (gemmepi_dtype)10);
-    REFUSED_DESC(INVALID_ARGUMENT, "db.dtype|desc.db.dtype", "10", desc.db.dtype = (gemmepi_dtype)10);
-    REFUSED_DESC(INVALID_ARGUMENT, "dbias.dtype|desc.dbias.dtype", "10",
-                 desc.dbias.dtype = (gemmepi_dtype)10);
-    REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype|desc.bias.dtype", "10", desc.bias.dtype = (gemmepi_dtype)10);
-    REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", "10", desc.g_dtype = (gemmepi_dtype)10);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|desc.a.dtype", "14", desc.a.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "b.dtype|desc.b.dtype", "14", desc.b.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "y.dtype|desc.y.dtype", "14", use_forward(),
+                 desc.y.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "dy.dtype|desc.dy.dtype", "14", desc.dy.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "preact.dtype|desc.preact.dtype", "14",
+                 desc.preact.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "da.dtype|desc.da.dtype", "14", desc.da.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.dtype|desc.db.dtype", "14", desc.db.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "dbias.dtype|desc.dbias.dtype", "14",
+                 desc.dbias.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "bias.dtype|desc.bias.dtype", "14", desc.bias.dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", "14", desc.g_dtype = (gemmepi_dtype)14);
+    REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", "E2M1", desc.g_dtype = GEMMEPI_E2M1);
+    REFUSED_DESC(INVALID_ARGUMENT, "a.dtype|desc.a.dtype", "I4", desc.a.dtype = GEMMEPI_I4);
+    REFUSED_DESC(INVALID_ARGUMENT, "y.dtype|desc.y.dtype", "U4", use_forward(), desc.y.dtype = GEMMEPI_U4);
+    REFUSED_DESC(INVALID_ARGUMENT, "db.dtype|desc.db.dtype", "E8M0", desc.db.dtype = GEMMEPI_E8M0);
     REFUSED_DESC(INVALID_ARGUMENT, "g_dtype", NULL, desc.g_dtype = (gemmepi_dtype)-1);
 }
 

@@ -245,9 +245,9 @@ static void types_that_are_only_read_go_nowhere_else(void) {
     desc.b.dtype = GEMMEPI_E2M1;
     REFUSED("desc.b.dtype is E2M1", "operands of formulas", "only read");
     desc.d.dtype = GEMMEPI_E8M0;
-    REFUSED("desc.d.dtype is E8M0", "operands of formulas", "only read");
+    REFUSED("desc.d.dtype is E8M0", "accepted: F32", "; it is for operands that a formula reads");
     desc.c.dtype = GEMMEPI_U4, args.c = memory[14], args.beta = &number;
-    REFUSED("desc.c.dtype is U4", "operands of formulas", "only read");
+    REFUSED("desc.c.dtype is U4", "accepted: F32", "; types of 4 bits are for operands of the kind FULL");
     operands[GAIN].dtype = GEMMEPI_E8M0, operands[RSTD].dtype = GEMMEPI_E8M0,
     operands[SCALE].dtype = GEMMEPI_E8M0;
     TAKEN();
