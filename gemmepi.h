@@ -819,7 +819,7 @@ typedef struct gemmepi_elementwise_args {
    input operand NAME is an output operand d_NAME, of the same kind and width, in F32, F16 or BF16 (F64 in F64; dtype 0: for FULL the
    input's, BF16 where that has 8 bits, for others F32 or F64). List it in operands to ask for it: backward writes it, or, with
    accumulate and except for FULL, adds to it; forward ignores it. It has no scale and no amax. NUMBERs, whole
-   numbers and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over the batch, for
+   numbers, what is in 4 bits or E8M0, and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over the batch, for
    PER_COLUMN (column-major: PER_ROW) and SCALAR only, where NAME has 0, too.
 
    A formula may assign output operands, too, beside d or in its place, as a loss does without storing its logits:
@@ -1500,7 +1500,7 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    all; gradients of FULL operands and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
    Nothing comes in from outputs that desc->upstream does not name: a copy, or a statistic.
    Refused: row_max, row_min, row_argmax and their kin with an upstream where wrt depends on them, inputs with periods, and
-   whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
+   whole numbers, and what is in 4 bits or E8M0, in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
    Equal inputs of min and max share the gradient, if not desc->ties_to_first, clamp (and min(max(x, 0), 6), of numbers) passes it at
    its bounds, and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where
@@ -6863,6 +6863,10 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
   o = &d->desc.operands[which];
   if (o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, whose whole numbers have no gradient", o->name);
+  if (gpi__is_only_read((int)o->dtype))
+    return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
+      "desc.wrt names %s, in %s, a type without a gradient: leave it out; the gradient of others may "
+      "read it, where desc.saved names it", o->name, gpi__dtype(o->dtype)->name);
   if (o->row_period || o->column_period)
     return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
       "desc.wrt names %s, an input with periods, for whose gradient there is no reduction", o->name);
@@ -7758,9 +7762,7 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
   operand.output = 1;
   if (of) {
     operand.width = of->width;
-    operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor && !gpi__is_only_read((int)of->dtype)
-        ? of->dtype
-        : GEMMEPI_DTYPE_DEFAULT;
+    operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
   }
   gpi__list_operand(list, &operand);
 }
@@ -35007,6 +35009,8 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
     return "is a NUMBER, which is on the host: make it a SCALAR";
   if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
     return "has whole numbers, which have no gradient";
+  if (gpi__is_only_read((int)of->dtype))
+    return "is in 4 bits or E8M0, types without a gradient";
   if (of->row_period || of->column_period)
     return "has a period, and there is no sum over what repeats";
   if (of->kind == GEMMEPI_BLOCKED)

@@ -335,7 +335,7 @@ GEMMEPI_API gemmepi_status gemmepi_cast(gemmepi_context *context, const gemmepi_
    all; gradients of FULL operands and of the value are full. row_logsumexp and column_logsumexp are read from their saved result.
    Nothing comes in from outputs that desc->upstream does not name: a copy, or a statistic.
    Refused: row_max, row_min, row_argmax and their kin with an upstream where wrt depends on them, inputs with periods, and
-   whole numbers in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
+   whole numbers, and what is in 4 bits or E8M0, in wrt. floor, round, comparisons and uniform have the derivative 0, which a comment in the text says.
    rounded has 1; where the text contains it, it means the d that the text is run with.
    Equal inputs of min and max share the gradient, if not desc->ties_to_first, clamp (and min(max(x, 0), 6), of numbers) passes it at
    its bounds, and that of abs at 0 is 0. The branch that c ? a : b does not select, and a half that is not read, have the gradient 0, even where

@@ -72,7 +72,7 @@
    input operand NAME is an output operand d_NAME, of the same kind and width, in F32, F16 or BF16 (F64 in F64; dtype 0: for FULL the
    input's, BF16 where that has 8 bits, for others F32 or F64). List it in operands to ask for it: backward writes it, or, with
    accumulate and except for FULL, adds to it; forward ignores it. It has no scale and no amax. NUMBERs, whole
-   numbers and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over the batch, for
+   numbers, what is in 4 bits or E8M0, and inputs with periods have no gradient. In a batch d_NAME has a batch_stride for items, or 0 for the sum over the batch, for
    PER_COLUMN (column-major: PER_ROW) and SCALAR only, where NAME has 0, too.
 
    A formula may assign output operands, too, beside d or in its place, as a loss does without storing its logits:

@@ -55,6 +55,12 @@ static gemmepi_status gpi__ask_for_gradient(gpi__derivation *d, int which) {
     if (o->dtype == GEMMEPI_I32 || o->dtype == GEMMEPI_I64)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT, "desc.wrt names %s, whose whole numbers have no gradient",
                          o->name);
+    if (gpi__is_only_read((int)o->dtype))
+        return gpi__fail(
+            GEMMEPI_INVALID_ARGUMENT,
+            "desc.wrt names %s, in %s, a type without a gradient: leave it out; the gradient of others may "
+            "read it, where desc.saved names it",
+            o->name, gpi__dtype(o->dtype)->name);
     if (o->row_period || o->column_period)
         return gpi__fail(GEMMEPI_INVALID_ARGUMENT,
                          "desc.wrt names %s, an input with periods, for whose gradient there is no reduction",

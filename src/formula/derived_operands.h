@@ -105,9 +105,7 @@ static void gpi__list_gradient(gpi__operand_list *list, const gpi__derivation *d
     operand.output = 1;
     if (of) {
         operand.width = of->width;
-        operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor && !gpi__is_only_read((int)of->dtype)
-                            ? of->dtype
-                            : GEMMEPI_DTYPE_DEFAULT;
+        operand.dtype = of->kind == GEMMEPI_FULL && !of->tensor ? of->dtype : GEMMEPI_DTYPE_DEFAULT;
     }
     gpi__list_operand(list, &operand);
 }

@@ -113,6 +113,8 @@ static const char *gpi__lacks_gradient(const gemmepi_operand *of) {
         return "is a NUMBER, which is on the host: make it a SCALAR";
     if (of->dtype == GEMMEPI_I32 || of->dtype == GEMMEPI_I64)
         return "has whole numbers, which have no gradient";
+    if (gpi__is_only_read((int)of->dtype))
+        return "is in 4 bits or E8M0, types without a gradient";
     if (of->row_period || of->column_period)
         return "has a period, and there is no sum over what repeats";
     if (of->kind == GEMMEPI_BLOCKED)

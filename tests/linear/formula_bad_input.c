@@ -192,6 +192,8 @@ static void gradients_have_rules(void) {
     BACKWARD(operands[D_UP].name = "d_number", "desc.operands[3] is d_number, but number is a NUMBER",
              "make it a SCALAR");
     BACKWARD(operands[D_UP].name = "d_label", "desc.operands[3] is d_label, but label has whole numbers");
+    BACKWARD(operands[UP].dtype = GEMMEPI_I4,
+             "desc.operands[3] is d_up, but up is in 4 bits or E8M0, types without a gradient");
     BACKWARD(operands[BETA].column_period = 4, "desc.operands[1] is d_beta, but beta has a period");
     BACKWARD((operands[BETA].kind = GEMMEPI_BLOCKED, operands[BETA].block_rows = 1,
               operands[BETA].block_columns = 4),

@@ -185,7 +185,8 @@ static int64_t layer_columns(const layer *l, int t) {
 /* As it lies: a gradient as its operand is stored, whatever its own `transposed` says. */
 static gemmepi_matrix layer_matrix(const layer *l, int t) {
     const gemmepi_linear_desc *d = &l->desc;
-    const gemmepi_matrix none = {GEMMEPI_DTYPE_DEFAULT, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}};
+    const gemmepi_matrix none = {GEMMEPI_DTYPE_DEFAULT, 0, 0, 0, {GEMMEPI_SCALE_NONE, 0}, NULL,
+                                 GEMMEPI_DTYPE_DEFAULT};
     gemmepi_matrix gradient;
     switch (t) {
     case L_A:

@@ -1019,12 +1019,16 @@ static void an_operand_that_a_gradient_reads_is_an_input(void) {
         seen += 100 * (strcmp(o->name, "d_k") == 0 && o->output && o->kind == GEMMEPI_SCALAR && !o->dtype);
     }
     CHECK(seen == 111, "%d of them", seen);
-    for (i = GEMMEPI_I4; i <= GEMMEPI_E8M0; i++) { /* what is only read has a gradient that is written */
-        operands[2].dtype = (gemmepi_dtype)i;
-        count = gemmepi_derive_operands(&desc, c.derived, 80);
-        CHECK(count > 2 && strcmp(c.derived[count - 2].name, "d_r") == 0 && !c.derived[count - 2].dtype,
-              "of type %d: %d operands, %s", i, count, gemmepi_last_error());
+    for (i = GEMMEPI_I4; i <= GEMMEPI_E8M0; i++) { /* what is only read has no gradient, but others read it */
+        operands[2].dtype = (gemmepi_dtype)i, desc.wrt = "v, r";
+        CHECK(gemmepi_derive_operands(&desc, c.derived, 80) == 0 &&
+                  strstr(gemmepi_last_error(), "desc.wrt names r, in ") &&
+                  strstr(gemmepi_last_error(), "a type without a gradient"),
+              "of type %d: %s", i, gemmepi_last_error());
+        desc.wrt = "v";
+        CHECK(gemmepi_derive_operands(&desc, c.derived, 80) > 0, "of type %d: %s", i, gemmepi_last_error());
     }
+    desc.wrt = "v, r, k";
     operands[2].tensor = &tensor, operands[2].dtype = GEMMEPI_DTYPE_DEFAULT;
     count = gemmepi_derive_operands(&desc, c.derived, 80);
     for (i = 0; i < count; i++)
