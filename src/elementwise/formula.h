@@ -131,7 +131,6 @@ static gemmepi_status gpi__run_formula_on_device(const gemmepi_context *context,
     void *shifted[GPI__RESULT + 1];
     gpi__shift_pointers(own->formula, own->offsets, pointers, shifted);
     memset(&run, 0, sizeof run);
-    run.alpha = 1;
     run.operands = shifted;
     run.scales = args->operand_scales;
     run.amax = args->operand_amax;

@@ -43,9 +43,7 @@ static void gpi__point_source(const gpi__formula_run *run, gpi__formula_pass_par
     params->scale_a.data = run->scale_a;
     params->scale_b.data = run->scale_b;
     params->scale_c.data = run->scale_c;
-    params->device_alpha = run->device_alpha;
     params->device_beta = run->device_beta;
-    params->alpha = run->alpha;
     params->beta = run->beta;
     params->uses_c = run->uses_c;
 }

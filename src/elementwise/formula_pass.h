@@ -30,7 +30,6 @@ static void gpi__place_source(const gpi__placed_formula *placed, const gpi__form
                               gpi__formula_pass_params *params) {
     params->value.ld = source->ld;
     params->value.stride = source->batch_stride;
-    params->part = source->part;
     params->c.ld = source->c_ld;
     params->c.stride = source->c_stride;
     params->scale_a.stride = source->scale_a_stride;
@@ -202,7 +201,7 @@ static double gpi__formula_bytes(const gpi__placed_formula *placed, const gpi__f
     for (i = 0; i <= GPI__RESULT; i++)
         bytes += gpi__formula_operand_bytes(placed, i);
     if (f->reads_value)
-        bytes += v * gpi__bits_of(source->dtype) / 8 * (source->parts > 1 ? source->parts : 1);
+        bytes += v * gpi__bits_of(source->dtype) / 8;
     if (f->reads_value && !source->applied)
         bytes += v * gpi__bits_of(source->c) / 8;
     return bytes;

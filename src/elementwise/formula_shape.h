@@ -14,10 +14,8 @@
 typedef struct gpi__formula_source {
     int dtype; /* of v in memory; 0: it is 0 (k is 0), or not read */
     int64_t ld, batch_stride;
-    int parts;    /* in which it lies, to be added up; 0 is 1 */
-    int64_t part; /* from one to the next, of an item */
-    int applied;  /* alpha, beta and C are applied already */
-    int c;        /* C's dtype; 0: there is none */
+    int applied; /* beta and C are applied already */
+    int c;       /* C's dtype; 0: there is none */
     int64_t c_ld, c_stride;
     int c_scale; /* 1: C has a scale */
     int64_t c_scale_stride;
@@ -30,8 +28,8 @@ typedef struct gpi__formula_source {
 /* What a run of it is given. */
 typedef struct gpi__formula_run {
     const void *value, *c;
-    double alpha, beta;
-    const double *device_alpha, *device_beta; /* instead, where not NULL */
+    double beta;
+    const double *device_beta; /* instead, where not NULL */
     int uses_c;
     void *const *operands;      /* by place, D at RESULT; of a NUMBER: to a double on the host */
     const float *const *scales; /* by place, or NULL */
@@ -215,9 +213,7 @@ static int gpi__formula_is_aligned(const gpi__placed_formula *placed, const gpi_
     }
     line.ld = placed->rows > 1 ? source->ld : 0;
     line.stride = several * source->batch_stride;
-    if (f->reads_value && source->dtype &&
-        (!gpi__formula_line_is_aligned(source, source->dtype, run, &line) ||
-         (source->parts > 1 && source->part % run)))
+    if (f->reads_value && source->dtype && !gpi__formula_line_is_aligned(source, source->dtype, run, &line))
         return 0;
     line.ld = placed->rows > 1 ? source->c_ld : 0;
     line.stride = several * source->c_stride;

@@ -6,9 +6,9 @@
 //     GEMMEPI_T            F32, F64 or I32: the accumulator, in which v lies and everything is computed
 //     GEMMEPI_INDEX        an integer type that holds all extents
 //     GEMMEPI_UNITS        4 or 8
-//     GEMMEPI_VALUE_TYPE   of v in memory. GEMMEPI_HAS_VALUE 0: it is 0, or not read. GEMMEPI_PARTS: in which it lies
+//     GEMMEPI_VALUE_TYPE   of v in memory. GEMMEPI_HAS_VALUE 0: it is 0, or not read
 //     GEMMEPI_RESULT_TYPE  of D
-//     GEMMEPI_C_TYPE       GEMMEPI_APPLIED 1: alpha is 1 and there is no C, known beforehand
+//     GEMMEPI_C_TYPE       GEMMEPI_APPLIED 1: there is none, known beforehand
 //     GEMMEPI_SCALE_A, _B  modes of scales that v is yet to be multiplied by. GEMMEPI_SCALE_C: whether C has one
 //     GEMMEPI_STRIDED      1: operands have any strides; items have GEMMEPI_ITEM_AXES axes, and GEMMEPI_STEPPED a bit for each operand, by its
 //                          place, whose columns are not side by side. There is no v then
@@ -37,29 +37,25 @@ __device__ inline T plus(T x, T y) {
         return x + y;
 }
 
-__device__ inline T scalar(const double *on_device, double given) {
-    return from_acc<T>(on_device ? *on_device : given);
-}
-
 #if FORMULA_VALUE
 // The factors of v, and what of them a thread keeps for all rows.
 struct Value {
-    T alpha, beta, columns[GEMMEPI_SCALE_B == SCALE_OUTER ? FORMULA_VALUE : 1][UNITS];
+    T factor, beta, columns[GEMMEPI_SCALE_B == SCALE_OUTER ? FORMULA_VALUE : 1][UNITS];
     bool takes_c;
 };
 
 __device__ inline Value begin_value(const gpi__formula_pass_params &p, const Place &place) {
     Value value = {};
-    value.alpha = GEMMEPI_APPLIED ? T(1) : scalar(p.device_alpha, p.alpha);
-    value.beta = GEMMEPI_APPLIED || !p.uses_c ? T(0) : scalar(p.device_beta, p.beta);
+    value.factor = 1;
+    value.beta = GEMMEPI_APPLIED || !p.uses_c ? T(0) : from_acc<T>(p.device_beta ? *p.device_beta : p.beta);
     value.takes_c = !GEMMEPI_APPLIED && p.uses_c && value.beta != 0;
     if constexpr (GEMMEPI_SCALE_C != 0)
         if (value.takes_c)
             value.beta = times(value.beta, (T)p.scale_c.data[place.item * p.scale_c.stride]);
     if constexpr (GEMMEPI_SCALE_A == SCALE_TENSOR)
-        value.alpha = times(value.alpha, (T)p.scale_a.data[place.item * p.scale_a.stride]);
+        value.factor = times(value.factor, (T)p.scale_a.data[place.item * p.scale_a.stride]);
     if constexpr (GEMMEPI_SCALE_B == SCALE_TENSOR)
-        value.alpha = times(value.alpha, (T)p.scale_b.data[place.item * p.scale_b.stride]);
+        value.factor = times(value.factor, (T)p.scale_b.data[place.item * p.scale_b.stride]);
     if constexpr (GEMMEPI_SCALE_B == SCALE_OUTER)
 #pragma unroll
         for (int i = 0; i < FORMULA_VALUE * UNITS; i++)
@@ -70,11 +66,10 @@ __device__ inline Value begin_value(const gpi__formula_pass_params &p, const Pla
 }
 
 template <class Type>
-__device__ inline void load_matrix(const gpi__kernel_matrix &matrix, long long part, long long units, const Place &place,
-                                   T (&x)[FORMULA_VALUE][UNITS]) {
+__device__ inline void load_matrix(const gpi__kernel_matrix &matrix, long long units, const Place &place, T (&x)[FORMULA_VALUE][UNITS]) {
     Words<Type, UNITS> words[FORMULA_VALUE];
     T values[FORMULA_VALUE][UNITS];
-    const Type *item = line_from<Type>(line_from<Type>(matrix.data, part), place.item * matrix.stride);
+    const Type *item = line_from<Type>(matrix.data, place.item * matrix.stride);
     load_run<FORMULA_VALUE, false, false>(line_from<Type>(item, place.row * matrix.ld), 0, 1, units, place, words);
 #pragma unroll
     for (int piece = 0; piece < FORMULA_VALUE; piece++)
@@ -87,17 +82,9 @@ __device__ inline void load_matrix(const gpi__kernel_matrix &matrix, long long p
 }
 
 __device__ inline void load_value(const gpi__formula_pass_params &p, const Value &value, const Place &place, T (&v)[FORMULA_VALUE][UNITS]) {
-    T other[FORMULA_VALUE][UNITS], factor = value.alpha;
-    if (GEMMEPI_HAS_VALUE) {
-        load_matrix<GEMMEPI_VALUE_TYPE>(p.value, 0, p.units, place, v);
-#pragma unroll 2
-        for (int part = 1; part < GEMMEPI_PARTS; part++) {
-            load_matrix<GEMMEPI_VALUE_TYPE>(p.value, part * p.part, p.units, place, other);
-#pragma unroll
-            for (int i = 0; i < FORMULA_VALUE * UNITS; i++)
-                v[i / UNITS][i % UNITS] = plus(v[i / UNITS][i % UNITS], other[i / UNITS][i % UNITS]);
-        }
-    }
+    T other[FORMULA_VALUE][UNITS], factor = value.factor;
+    if (GEMMEPI_HAS_VALUE)
+        load_matrix<GEMMEPI_VALUE_TYPE>(p.value, p.units, place, v);
     if constexpr (GEMMEPI_SCALE_A == SCALE_OUTER)
         factor = times(factor, place.valid ? (T)p.scale_a.data[place.item * p.scale_a.stride + place.row] : T(0));
 #pragma unroll
@@ -107,11 +94,11 @@ __device__ inline void load_value(const gpi__formula_pass_params &p, const Value
             x = 0;
         else if (GEMMEPI_SCALE_B == SCALE_OUTER)
             x = times(x, times(factor, value.columns[i / UNITS][i % UNITS]));
-        else if (!GEMMEPI_APPLIED || GEMMEPI_SCALE_A || GEMMEPI_SCALE_B)
+        else if (GEMMEPI_SCALE_A || GEMMEPI_SCALE_B)
             x = times(x, factor);
     }
     if (!GEMMEPI_APPLIED && value.takes_c) {
-        load_matrix<GEMMEPI_C_TYPE>(p.c, 0, p.units, place, other);
+        load_matrix<GEMMEPI_C_TYPE>(p.c, p.units, place, other);
 #pragma unroll
         for (int i = 0; i < FORMULA_VALUE * UNITS; i++)
             v[i / UNITS][i % UNITS] = plus(v[i / UNITS][i % UNITS], times(value.beta, other[i / UNITS][i % UNITS]));

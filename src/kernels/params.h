@@ -241,9 +241,8 @@ typedef struct gpi__sm80_params {
 typedef struct gpi__formula_pass_params {
     gpi__kernel_matrix value, c;
     gpi__kernel_scale scale_a, scale_b, scale_c;
-    const double *device_alpha, *device_beta;
-    double alpha, beta; /* where no device_alpha, device_beta is given */
-    long long part;     /* elements from one part of v to the next, of an item */
+    const double *device_beta;
+    double beta; /* where no device_beta is given */
     long long rows, units, columns, depth;
     unsigned row_tiles, column_tiles;
     int row_steps; /* rows that each thread takes, blockDim.y apart */

@@ -60,7 +60,6 @@ static gemmepi_status gpi__run_made(const gemmepi_context *context, const gpi__a
         pointers.operands[GPI__RESULT] = at->made[i];
         memset(&run, 0, sizeof run);
         run.value = own->pointers[i];
-        run.alpha = 1;
         run.scale_a = (const float *)own->pointers[GPI__SCALE_OF(i)];
         run.operands = pointers.operands;
         run.scales = pointers.scales;
@@ -103,7 +102,6 @@ static gemmepi_status gpi__run_behind_v(const gemmepi_context *context, const gp
     pointers.amax[GPI__RESULT] = arguments->pointers[GPI__AMAX_D];
     memset(&run, 0, sizeof run);
     run.value = at->v;
-    run.alpha = 1;
     run.beta = arguments->beta;
     memcpy(&run.device_beta, &arguments->device_beta, sizeof(void *));
     run.uses_c = arguments->uses_c;

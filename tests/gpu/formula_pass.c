@@ -51,7 +51,7 @@ typedef struct layout_case {
     gpi__formula_source source;
     tensor tensors[TENSORS];
     double numbers[GPI__FORMULA_OPERANDS];
-    double alpha, beta;
+    double beta;
     int has_c, on_device, specials;
     size_t size;
 } layout_case;
@@ -129,8 +129,7 @@ static void fill_block(const layout_case *c, char *block) {
     for (; which <= SCALE_OF_C; which++)
         for (i = 0; c->tensors[which].length && i < end_of(&c->tensors[which]); i++)
             ((float *)(void *)(block + c->tensors[which].at))[i] = (float)ldexp(1, (int)(i % 3) - 1);
-    ((double *)(void *)(block + c->tensors[SCALARS].at))[0] = c->alpha;
-    ((double *)(void *)(block + c->tensors[SCALARS].at))[1] = c->beta;
+    ((double *)(void *)(block + c->tensors[SCALARS].at))[0] = c->beta;
     for (i = 0; i <= GPI__RESULT; i++)
         ((float *)(void *)(block + c->tensors[SCALES].at))[i] = i % 2 ? 0.5f : 4;
 }
@@ -255,12 +254,9 @@ static void place_source(layout_case *c, int pad) {
     if (gpi__is_packed(s->dtype) && p->columns % 2)
         s->dtype = acc;
     s->applied = one_in(2);
-    s->parts = s->dtype && one_in(4) ? 3 : 1;
     s->ld = (p->columns + pad - 1) / pad * pad;
-    s->part = p->rows * s->ld;
-    s->batch_stride = s->part * s->parts;
-    lay_out_tensor(c, VALUE, s->dtype ? s->dtype : acc, p->rows * s->parts, p->columns, s->ld,
-                   s->batch_stride);
+    s->batch_stride = p->rows * s->ld;
+    lay_out_tensor(c, VALUE, s->dtype ? s->dtype : acc, p->rows, p->columns, s->ld, s->batch_stride);
     if (!s->applied && one_in(2)) {
         s->c = type_of_input(acc);
         s->c_ld = s->ld + pad, s->c_stride = one_in(3) ? 0 : p->rows * s->c_ld;
@@ -335,7 +331,7 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
     if (is_empty == 2)
         c->placed.columns = 0;
     c->specials = accumulator != GEMMEPI_I32 && one_in(5);
-    c->alpha = accumulator == GEMMEPI_I32 ? 3 : 0.75, c->beta = one_in(4) ? 0 : -2;
+    c->beta = one_in(4) ? 0 : -2;
     c->on_device = one_in(2);
     for (i = 0; i <= GPI__RESULT; i++)
         if (i < count || i == GPI__RESULT)
@@ -350,7 +346,7 @@ static int draw_case(layout_case *c, const char *text, gemmepi_dtype accumulator
     place_source(c, pad);
     of_4_bits += has_4_bits(c);
     v_of_4_bits += gpi__is_packed(c->source.dtype);
-    lay_out_tensor(c, SCALARS, GEMMEPI_F64, 1, 2, 0, 0);
+    lay_out_tensor(c, SCALARS, GEMMEPI_F64, 1, 1, 0, 0);
     lay_out_tensor(c, SCALES, GEMMEPI_F32, 1, GPI__RESULT + 1, 0, 0);
     lay_out_tensor(c, AMAXES, GEMMEPI_F64, 1, GPI__RESULT + 1, 0, 0);
     c->tensors[AMAXES].is_output = 1;
@@ -401,11 +397,9 @@ static gemmepi_status run_case(const layout_case *c, const char *from, char *to,
     }
     run.value = device + c->tensors[VALUE].at;
     run.c = device + c->tensors[MATRIX_C].at;
-    run.alpha = c->on_device ? NAN : c->alpha, run.beta = c->on_device ? NAN : c->beta;
-    if (c->on_device) {
-        run.device_alpha = (const double *)(const void *)(device + c->tensors[SCALARS].at);
-        run.device_beta = run.device_alpha + 1;
-    }
+    run.beta = c->on_device ? NAN : c->beta;
+    if (c->on_device)
+        run.device_beta = (const double *)(const void *)(device + c->tensors[SCALARS].at);
     run.uses_c = c->has_c;
     run.operands = operands, run.scales = scales, run.amax = amax;
     run.scale_a = (const float *)(const void *)(device + c->tensors[SCALE_OF_A].at);
@@ -456,17 +450,13 @@ static double operand_scale(const layout_case *c, const char *block, int i) {
 static estimate value_at(const layout_case *c, const char *block, int64_t item, int64_t row, int64_t column) {
     const gpi__formula_source *s = &c->source;
     estimate v = {0, 0};
-    double unit = c->formula->accumulator == GEMMEPI_F64 ? DBL_EPSILON : FLT_EPSILON, size = 0, factor;
-    int part;
-    for (part = 0; s->dtype && part < s->parts; part++) {
-        double x = element(&c->tensors[VALUE], block, item, part * c->placed.rows + row, column);
-        v.value += x, size += fabs(x);
+    double unit = c->formula->accumulator == GEMMEPI_F64 ? DBL_EPSILON : FLT_EPSILON, size = 0;
+    if (s->dtype) {
+        v.value = element(&c->tensors[VALUE], block, item, row, column) *
+                  scale_at(c, block, SCALE_OF_A, s->scale_a, item, s->scale_a_stride, row) *
+                  scale_at(c, block, SCALE_OF_B, s->scale_b, item, s->scale_b_stride, column);
+        size = fabs(v.value);
     }
-    factor = (s->applied ? 1 : c->alpha) *
-             scale_at(c, block, SCALE_OF_A, s->scale_a, item, s->scale_a_stride, row) *
-             scale_at(c, block, SCALE_OF_B, s->scale_b, item, s->scale_b_stride, column);
-    if (s->dtype)
-        v.value *= factor, size *= fabs(factor);
     if (!s->applied && c->has_c && c->beta != 0) {
         double x = element(&c->tensors[MATRIX_C], block, s->c_stride ? item : 0, row, column) * c->beta *
                    scale_at(c, block, SCALE_OF_C, s->c_scale, item, s->c_scale_stride, 0);
@@ -474,7 +464,7 @@ static estimate value_at(const layout_case *c, const char *block, int64_t item, 
     }
     if (c->formula->accumulator == GEMMEPI_I32)
         v.value = gpi__wrap(v.value);
-    else if (s->parts > 1 || !s->applied)
+    else if (!s->applied)
         v.bound = size <= DBL_MAX ? 2 * unit * size + (unit > 1e-10 ? 1e-38 : 0) : 0;
     return v;
 }
